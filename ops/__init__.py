@@ -1,0 +1,1 @@
+"""How people drive it: the command line, the gateway, experiments, benchmarks, deployment."""

@@ -1,0 +1,1 @@
+"""What may be said: message bodies, envelope, configuration, status documents. Pydantic only."""

@@ -1,0 +1,268 @@
+"""The configuration of a fabric, as its first message carries it: every parameter with unit, default and
+source.
+
+Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab config` prints.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from schemas.body import Model
+from schemas.names import Shape
+
+
+def parameter(default: Any, text: str, *, unit: str, source: str, **bounds: Any) -> Any:
+    """A field with what a person must know about it: meaning, unit and where the default comes from."""
+    return Field(default, description=text, json_schema_extra={"unit": unit, "source": source}, **bounds)
+
+
+class PodConfig(Model):
+    cubes: int = parameter(
+        64,
+        "cubes of 4×4×4 chips in the pod; OCS radix grows with it",
+        unit="cubes",
+        source="[LF] A",
+        ge=4,
+        le=144,
+    )
+
+
+class WorkloadConfig(Model):
+    enabled: bool = parameter(True, "whether slices arrive by themselves", unit="-", source="choice")
+    offered_load: float = parameter(
+        1.1,
+        "requested chip-time over the pod's chip-time; unused where slices_per_day is set",
+        unit="fraction",
+        source="choice: a pod that is never out of work",
+        gt=0,
+        le=100,
+        allow_inf_nan=False,
+    )
+    slices_per_day: float | None = parameter(
+        None,
+        "mean arrivals a day, in place of offered_load; 139 is the mean of one production pod, and what "
+        "the defaults come to with 64 cubes",
+        unit="slices/day",
+        source="NSDI 2024 (FACTS 12)",
+        gt=0,
+        le=1_000_000,
+        allow_inf_nan=False,
+    )
+    duration_mean_h: float = parameter(
+        1.9,
+        "mean of the log-normal run time; 1.9 h makes 139 slices a day a load of 1.1 of 64 cubes",
+        unit="hours",
+        source="assumption: the papers give no run times",
+        gt=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    duration_sigma: float = parameter(
+        1.0,
+        "standard deviation of the logarithm of the run time",
+        unit="-",
+        source="assumption: the papers give no run times",
+        ge=0,
+        le=4,
+        allow_inf_nan=False,
+    )
+
+
+class SchedulerConfig(Model):
+    queue_max: int = parameter(
+        500,
+        "slices that may wait; the next request is refused",
+        unit="slices",
+        source="choice",
+        ge=0,
+        le=1_000_000,
+    )
+    backfill_patience_h: float = parameter(
+        6.0,
+        "how long younger slices may pass the first in the queue; after that, cubes are kept for it",
+        unit="hours",
+        source="choice",
+        ge=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    recovery_patience_s: int = parameter(
+        3600,
+        "how long a slice with a failed cube waits for a healthy idle one before it is evicted",
+        unit="seconds",
+        source="choice",
+        ge=0,
+        le=31_536_000,
+    )
+
+
+class OcsConfig(Model):
+    switching_time_ms: float = parameter(
+        10.0,
+        "from command to settled mirrors",
+        unit="ms",
+        source="[T4] 2.1, [LF] Table C.1: milliseconds",
+        ge=0.001,
+        le=600_000,
+        allow_inf_nan=False,
+    )
+
+
+class TransceiversConfig(Model):
+    telemetry_interval_s: int = parameter(
+        900, "cadence of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
+    )
+    fibre_loss_db: float = parameter(
+        1.0,
+        "fibre and connectors of one strand, without the OCS",
+        unit="dB",
+        source="assumption",
+        ge=0,
+        le=20,
+        allow_inf_nan=False,
+    )
+    degraded_above_db: float = parameter(
+        5.0,
+        "loss of a strand above which its link is degraded",
+        unit="dB",
+        source="assumption: above the worst healthy pair",
+        ge=0,
+        le=60,
+        allow_inf_nan=False,
+    )
+    down_above_db: float = parameter(
+        7.0,
+        "loss of a strand above which its link is down",
+        unit="dB",
+        source="assumption",
+        ge=0,
+        le=60,
+        allow_inf_nan=False,
+    )
+
+
+class CubesConfig(Model):
+    heartbeat_s: int = parameter(
+        30,
+        "interval of host heartbeats; a host fault is seen at the next one",
+        unit="seconds",
+        source="choice",
+        ge=1,
+        le=86_400,
+    )
+
+
+class RepairsConfig(Model):
+    technicians: int = parameter(
+        4, "repairs in work at a time", unit="people", source="assumption", ge=1, le=1_000
+    )
+    ocs_repair_h: float = parameter(
+        72.0,
+        "mean of the log-normal repair time of an OCS or one of its ports",
+        unit="hours",
+        source="derived from NSDI 2024 (FACTS 12): 3 days",
+        gt=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    host_repair_h: float = parameter(
+        24.0,
+        "mean of the log-normal repair time of a host or chip",
+        unit="hours",
+        source="assumption: about 1 day",
+        gt=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    link_repair_h: float = parameter(
+        24.0,
+        "mean of the log-normal repair time of a link end (module, cable, connector)",
+        unit="hours",
+        source="assumption: as a host",
+        gt=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    repair_sigma: float = parameter(
+        0.5,
+        "standard deviation of the logarithm of the repair time",
+        unit="-",
+        source="assumption",
+        ge=0,
+        le=4,
+        allow_inf_nan=False,
+    )
+    queue_max: int = parameter(
+        100_000,
+        "repairs that may wait",
+        unit="repairs",
+        source="choice: above the number of parts",
+        ge=1,
+        le=1_000_000,
+    )
+
+
+class FailuresConfig(Model):
+    enabled: bool = parameter(True, "whether things break by themselves", unit="-", source="choice")
+    host_per_day: float = parameter(
+        0.0008,
+        "share of machines that fail in a day",
+        unit="1/day",
+        source="NSDI 2024 (FACTS 12): 0.08 %",
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+    )
+    link_per_day: float = parameter(
+        0.00005,
+        "share of ICI cables (here: link ends) that fail in a day",
+        unit="1/day",
+        source="NSDI 2024 (FACTS 12): 0.005 %",
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+    )
+    ocs_per_day: float = parameter(
+        0.0004,
+        "share of OCSes that fail in a day",
+        unit="1/day",
+        source="NSDI 2024 (FACTS 12): 0.04 %",
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+    )
+    until_days: float | None = parameter(
+        None,
+        "no fault begins by itself after this day",
+        unit="days",
+        source="choice: for experiments that settle",
+        ge=0,
+        le=36_500,
+        allow_inf_nan=False,
+    )
+
+
+class TraceRow(Model):
+    """One recorded request, its chips already rounded up to a shape."""
+
+    submit_us: Annotated[int, Field(ge=0)]
+    duration_us: Annotated[int, Field(gt=0)]
+    shape: Shape
+    twisted: bool
+    priority: int
+
+
+class FabricConfig(Model):
+    """Everything that, with the operators' requests, decides what happens in a fabric."""
+
+    seed: int = parameter(0, "the seed of every draw", unit="-", source="choice", ge=0, le=2**63 - 1)
+    pod: PodConfig = PodConfig()
+    workload: WorkloadConfig = WorkloadConfig()
+    scheduler: SchedulerConfig = SchedulerConfig()
+    ocs: OcsConfig = OcsConfig()
+    transceivers: TransceiversConfig = TransceiversConfig()
+    cubes: CubesConfig = CubesConfig()
+    repairs: RepairsConfig = RepairsConfig()
+    failures: FailuresConfig = FailuresConfig()
+    trace: tuple[TraceRow, ...] | None = None

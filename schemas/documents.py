@@ -1,0 +1,244 @@
+"""Status documents: what people read of the twin, each a pure function of one service's state.
+
+Wanted and reported are separate fields, and `changed_us` (when it changed) is simulated time.
+"""
+
+from typing import Literal
+
+from schemas.body import Model
+from schemas.names import Shape
+
+LinkState = Literal["up", "degraded", "down", "dark"]
+"""`dark`: no circuit is wanted through this link end."""
+
+SliceState = Literal[
+    "waiting", "connecting", "running", "degraded", "stalled", "completed", "evicted", "refused"
+]
+
+
+class OcsCircuit(Model):
+    """One cross-connect, North to South. `made` is what the mirrors do, `wanted` what was commanded."""
+
+    north: int
+    south: int
+    slice: str
+    made: bool
+
+
+class OcsDocument(Model):
+    """Written by `ocs`; name `pod-0/ocs-17`."""
+
+    name: str
+    state: Literal["up", "down"]
+    radix: int
+    circuits_wanted: int
+    circuits_made: int
+    ports_down: tuple[str, ...]
+    circuits: tuple[OcsCircuit, ...]
+    changed_us: int
+
+
+class LinkGroupDocument(Model):
+    """Written by `transceivers`; name `pod-0/cube-12`: the 96 link ends of one cube, in order of face and
+    index.
+
+    `far_ends` are link-end numbers, −1 where no circuit is made on both strands; `losses_db` are those of the
+    worse strand, null where there is none.
+    """
+
+    name: str
+    states: tuple[LinkState, ...]
+    conditions: tuple[Literal["ok", "degraded", "failed"], ...]
+    far_ends: tuple[int, ...]
+    losses_db: tuple[float | None, ...]
+    changed_us: int
+
+
+class HostStatus(Model):
+    host: int
+    state: Literal["up", "down"]
+    reason: str | None
+
+
+class CubeDocument(Model):
+    """Written by `cubes`; name `pod-0/cube-12`."""
+
+    name: str
+    health: Literal["healthy", "unhealthy"]
+    reasons: tuple[str, ...]
+    drained: bool
+    hosts: tuple[HostStatus, ...]
+    changed_us: int
+
+
+class CubeUseDocument(Model):
+    """Written by `scheduler`, kind `cube-uses`; name `pod-0/cube-12`: who uses the cube. The gateway joins it
+    to the cube's document."""
+
+    name: str
+    slices: tuple[str, ...]
+    chips_used: int
+
+
+class SliceDocument(Model):
+    """Written by `scheduler`; name `pod-0/slice-42`. `reason` says why it waits, stalls or ended."""
+
+    name: str
+    state: SliceState
+    shape: Shape
+    twisted: bool
+    chips: int
+    priority: int
+    cubes: tuple[str, ...]
+    corner: tuple[int, int, int] | None
+    links_down: int
+    links_degraded: int
+    swaps: int
+    reason: str | None
+    requested_us: int
+    started_us: int | None
+    ended_us: int | None
+    changed_us: int
+
+
+class FaultDocument(Model):
+    """Written by `failures`; name `pod-0/fault-7`."""
+
+    name: str
+    kind: str
+    target: str
+    state: Literal["active", "ended"]
+    injected: bool
+    began_us: int
+    expires_us: int | None
+    ended_us: int | None
+    how: str | None
+
+
+class RepairDocument(Model):
+    """Written by `repairs`; name `pod-0/repair-3`."""
+
+    name: str
+    kind: str
+    target: str
+    state: Literal["queued", "begun", "completed", "cancelled"]
+    technician: int | None
+    requested_us: int
+    began_us: int | None
+    ended_us: int | None
+
+
+class WorkloadSummary(Model):
+    """Kind `summaries`, name `pod-0/workload`."""
+
+    name: str
+    requested: int
+
+
+class SchedulerSummary(Model):
+    """Kind `summaries`, name `pod-0/scheduler`. `allocated_chip_us` is the integral up to `at_us`."""
+
+    name: str
+    at_us: int
+    admitted: int
+    completed: int
+    evicted: int
+    refused: int
+    running: int
+    waiting: int
+    swapped: int
+    chips: int
+    chips_allocated: int
+    allocated_chip_us: int
+
+
+class OcsSummary(Model):
+    """Kind `summaries`, name `pod-0/ocs`. `cross_connects` counts circuits made since the start."""
+
+    name: str
+    ocs_down: int
+    circuits_made: int
+    cross_connects: int
+
+
+class LinksSummary(Model):
+    """Kind `summaries`, name `pod-0/transceivers`; link ends by state."""
+
+    name: str
+    up: int
+    degraded: int
+    down: int
+    dark: int
+
+
+class CubesSummary(Model):
+    """Kind `summaries`, name `pod-0/cubes`. Cube-time is the integral of healthy cubes up to `at_us`."""
+
+    name: str
+    at_us: int
+    cubes: int
+    healthy: int
+    drained: int
+    hosts_down: int
+    healthy_cube_us: int
+
+
+class RepairsSummary(Model):
+    """Kind `summaries`, name `pod-0/repairs`."""
+
+    name: str
+    queued: int
+    begun: int
+    completed: int
+    cancelled: int
+
+
+class FailuresSummary(Model):
+    """Kind `summaries`, name `pod-0/failures`: faults begun since the start, by kind, and those active."""
+
+    name: str
+    active: int
+    host: int
+    chip: int
+    link: int
+    connector: int
+    ocs: int
+    port: int
+
+
+Document = (
+    OcsDocument
+    | LinkGroupDocument
+    | CubeDocument
+    | CubeUseDocument
+    | SliceDocument
+    | FaultDocument
+    | RepairDocument
+    | WorkloadSummary
+    | SchedulerSummary
+    | OcsSummary
+    | LinksSummary
+    | CubesSummary
+    | RepairsSummary
+    | FailuresSummary
+)
+
+DOCUMENTS: dict[str, tuple[type[Model], ...]] = {
+    "ocs": (OcsDocument,),
+    "links": (LinkGroupDocument,),
+    "cubes": (CubeDocument,),
+    "cube-uses": (CubeUseDocument,),
+    "slices": (SliceDocument,),
+    "faults": (FaultDocument,),
+    "repairs": (RepairDocument,),
+    "summaries": (
+        WorkloadSummary,
+        SchedulerSummary,
+        OcsSummary,
+        LinksSummary,
+        CubesSummary,
+        RepairsSummary,
+        FailuresSummary,
+    ),
+}
+"""Document kind → models stored under it."""

@@ -1,0 +1,44 @@
+"""The envelope around every message of a fabric's log."""
+
+from typing import Annotated
+
+from pydantic import Field, SerializeAsAny
+
+from schemas.body import Body, Model
+
+AtUs = Annotated[
+    int, Field(ge=0, description="simulated time, microseconds since the fabric was commissioned")
+]
+
+
+class Envelope(Model):
+    """One message of one fabric's log.
+
+    `id` is `source/seq`, so the same input always yields the same id. `cause` is the id of the message that
+    led to this one, null for a root (an operator's request, a Tick, the commissioning).
+    """
+
+    id: str
+    type: str
+    fabric: str
+    at_us: AtUs
+    cause: str | None
+    source: str
+    seq: Annotated[int, Field(ge=0)]
+    v: Annotated[int, Field(ge=1)]
+    body: SerializeAsAny[Body]
+
+
+def enclose(body: Body, *, fabric: str, at_us: int, cause: str | None, source: str, seq: int) -> Envelope:
+    """The envelope that carries `body`: id, type and version follow from the rest."""
+    return Envelope(
+        id=f"{source}/{seq}",
+        type=type(body).__name__,
+        fabric=fabric,
+        at_us=at_us,
+        cause=cause,
+        source=source,
+        seq=seq,
+        v=body.version,
+        body=body,
+    )

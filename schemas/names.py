@@ -1,0 +1,51 @@
+"""The names people use, as patterns: `pod-0/ocs-17`, `pod-0/cube-12/host-3`, `pod-0/cube-12/+y/7`,
+`pod-0/slice-42`.
+
+Patterns check the form only; whether such a thing exists in a fabric of a given size is `shared.geometry`'s
+to say.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+FABRIC_PATTERN = r"pod-(?:0|[1-9]\d{0,5})"
+NUMBER = r"(?:0|[1-9]\d{0,11})"
+
+FabricName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}$", examples=["pod-0"])]
+SliceName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}/slice-{NUMBER}$", examples=["pod-0/slice-42"])]
+FaultName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}/fault-{NUMBER}$", examples=["pod-0/fault-7"])]
+RepairName = Annotated[
+    str, Field(pattern=rf"^{FABRIC_PATTERN}/repair-{NUMBER}$", examples=["pod-0/repair-3"])
+]
+CubeName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}/cube-{NUMBER}$", examples=["pod-0/cube-12"])]
+TargetName = Annotated[
+    str,
+    Field(
+        pattern=rf"^{FABRIC_PATTERN}/(?:"
+        rf"ocs-{NUMBER}(?:/[NS]{NUMBER})?"
+        rf"|cube-{NUMBER}(?:/host-{NUMBER}(?:/chip-{NUMBER})?|/[+-][xyz]/{NUMBER})"
+        rf")$",
+        examples=["pod-0/ocs-17", "pod-0/ocs-17/N24", "pod-0/cube-12/host-3", "pod-0/cube-12/+y/7"],
+    ),
+]
+
+FaultKind = Literal["host", "chip", "link", "connector", "ocs", "port"]
+
+CubeIndex = Annotated[int, Field(ge=0, lt=144, description="cube of the pod")]
+OcsIndex = Annotated[int, Field(ge=0, lt=48, description="OCS of the pod: 16 × dimension + face index")]
+PortIndex = Annotated[int, Field(ge=0, lt=296, description="port of one side of an OCS")]
+LinkEndIndex = Annotated[
+    int,
+    Field(ge=0, lt=144 * 96, description="link end: 96 × cube + 16 × face + index, faces +x −x +y −y +z −z"),
+]
+Shape = tuple[
+    Annotated[int, Field(ge=1, le=576)],
+    Annotated[int, Field(ge=1, le=576)],
+    Annotated[int, Field(ge=1, le=576)],
+]
+"""Chips along x, y, z."""
+
+Join = tuple[Annotated[int, Field(ge=0, le=2)], CubeIndex, CubeIndex]
+"""(dimension, north cube, south cube): the + face of the one joined to the − face of the other, over all 16
+face indices and both strands: 32 circuits on 16 OCSes."""

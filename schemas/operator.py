@@ -1,0 +1,51 @@
+"""What people ask of the twin, through the gateway's inbox."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.body import Body
+from schemas.names import CubeName, FaultKind, FaultName, Shape, SliceName, TargetName
+
+DurationUs = Annotated[
+    int, Field(gt=0, le=100 * 365 * 86_400_000_000, description="microseconds, at most 100 years")
+]
+
+
+class OperatorBody(Body):
+    writer = "operator"
+
+
+class RequestSlice(OperatorBody):
+    """Ask for a slice; without a duration it runs until it is released."""
+
+    shape: Shape
+    twisted: bool = False
+    priority: Annotated[int, Field(ge=-100, le=100, description="higher goes first")] = 0
+    duration_us: DurationUs | None = None
+
+
+class ReleaseSlice(OperatorBody):
+    slice: SliceName
+
+
+class InjectFault(OperatorBody):
+    """Break something; without a duration it stays broken until it is repaired or cleared."""
+
+    kind: FaultKind
+    target: TargetName
+    duration_us: DurationUs | None = None
+
+
+class ClearFault(OperatorBody):
+    fault: FaultName
+
+
+class DrainCube(OperatorBody):
+    """Take a cube out of use: nothing new is placed on it; what runs there moves when a spare is idle."""
+
+    cube: CubeName
+
+
+class UndrainCube(OperatorBody):
+    cube: CubeName

@@ -1,0 +1,26 @@
+"""What the sequencer says: that a fabric exists, and that time has passed."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.body import Body
+from schemas.config import FabricConfig
+
+
+class SequencerBody(Body):
+    writer = "sequencer"
+
+
+class FabricCommissioned(SequencerBody):
+    """First message of every log: with the operators' requests, all that decides what happens afterwards."""
+
+    config: FabricConfig
+
+
+class Tick(SequencerBody):
+    """The `due` of one service has come. Taken only if it names that state's due and next Tick count."""
+
+    service: str
+    due_us: Annotated[int, Field(ge=0)]
+    count: Annotated[int, Field(ge=1)]

@@ -1,0 +1,36 @@
+"""What the link ends say: how links came up, how they changed, how each module judges itself."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.body import Body
+from schemas.names import LinkEndIndex, SliceName
+
+
+class TransceiversBody(Body):
+    writer = "transceivers"
+
+
+class LinksTrained(TransceiversBody):
+    """The ends of the slice's new circuits, after training: how many are up, and which are not."""
+
+    slice: SliceName
+    up: Annotated[int, Field(ge=0, description="link ends up")]
+    degraded: tuple[LinkEndIndex, ...]
+    down: tuple[LinkEndIndex, ...]
+
+
+class LinksChanged(TransceiversBody):
+    """Connected link ends whose state changed, by new state."""
+
+    up: tuple[LinkEndIndex, ...]
+    degraded: tuple[LinkEndIndex, ...]
+    down: tuple[LinkEndIndex, ...]
+
+
+class ModuleReported(TransceiversBody):
+    """The module's own diagnosis of itself and its cable, whether it is connected or dark."""
+
+    end: LinkEndIndex
+    condition: Literal["ok", "degraded", "failed"]

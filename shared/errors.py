@@ -1,0 +1,40 @@
+"""One root for every error that a person or a supervisor must act on, split by who must act.
+
+A refusal is never an error: it is an event with a reason.
+"""
+
+
+class LightwaveError(Exception):
+    """`str()` is one clear sentence for the person who must act. `exit_code` is the process's answer."""
+
+    exit_code = 1
+
+
+class InvalidInput(LightwaveError):
+    """The caller gave something that is not allowed: the sentence names field, value and what is allowed."""
+
+    exit_code = 2
+
+
+class NotFound(LightwaveError):
+    """No such thing."""
+
+    exit_code = 3
+
+
+class TwinUnreachable(LightwaveError):
+    """No twin answers."""
+
+    exit_code = 4
+
+
+class OperationFailed(LightwaveError):
+    """The surroundings failed: disk full, port in use, Redis gone, data in use by another process."""
+
+
+class LogDamaged(LightwaveError):
+    """Log and state do not belong together, or the log is not what it should be."""
+
+
+class ServiceFailed(LightwaveError):
+    """A service raised on a message: a bug. The state was thrown away; the log is intact."""

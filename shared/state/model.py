@@ -1,0 +1,38 @@
+"""The shape of a service's state: a dataclass of numpy arrays, plain values, and tables of frozen records.
+
+Frozen records are what makes a commit cheap: a record that is still the same object has not changed, so only
+the fields and table rows that did change are written.
+"""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+TRANSIENT = {"transient": True}
+"""Field metadata: not part of the state; never stored, hashed or compared."""
+
+
+@dataclass
+class State:
+    """Base of every service's state.
+
+    `now_us` is the time of the message being handled. `touched` collects the (kind, name) of every status
+    document that the handled messages changed; the runtime empties it.
+    """
+
+    fabric: str
+    seed: int
+    now_us: int
+    touched: set[tuple[str, str]] = field(default_factory=set, metadata=TRANSIENT, kw_only=True)
+
+
+StateT = TypeVar("StateT", bound=State)
+
+
+def stored_fields(state: State | type[State]) -> tuple[str, ...]:
+    """Names of the fields that belong to the state, in order of declaration."""
+    return tuple(f.name for f in fields(state) if not f.metadata.get("transient"))
+
+
+def is_table(value: Any) -> bool:
+    """Whether a field is a table: a dict whose rows are stored one by one."""
+    return isinstance(value, dict)
