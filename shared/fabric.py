@@ -33,7 +33,7 @@ class Fabric:
     def cascade(
         self, root: Envelope, heard: Callable[[Held, Envelope], None] | None = None
     ) -> list[Envelope]:
-        """The root and everything that follows from it, in the log's order; `heard` is told of every reading."""
+        """The root and all that follows from it, in the log's order; `heard` is told of every reading."""
         if root.at_us > self.now_us:
             self.now_us = root.at_us
         log = [root]
@@ -79,7 +79,7 @@ class Fabric:
         return enclose(body, fabric=self.name, at_us=at_us, cause=None, source=source, seq=count)
 
     def request(self, body: Body, *, source: str, seq: int, clock_us: int | None) -> Envelope:
-        """An operator's request as a root message, at max(last now + 1, min(simulated clock, earliest due))."""
+        """An operator's request as a root, at max(last now + 1, min(simulated clock, earliest due))."""
         first = self.next_due()
         bounds = [t for t in (clock_us, first.due_us if first else None) if t is not None]
         at_us = max(self.now_us + 1, min(bounds, default=0))

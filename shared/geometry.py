@@ -82,7 +82,7 @@ def link_end(number: int) -> LinkEnd:
 
 
 def end_at(ocs: int, side: str, port: int) -> LinkEnd:
-    """The link end whose fibre enters this OCS at this port; spare ports have none and are not allowed here."""
+    """The link end whose fibre enters this OCS here; the spare ports have none and are not allowed."""
     dimension, index = divmod(ocs, FACE_LINKS)
     return LinkEnd(port // STRANDS, 2 * dimension + (side == "S"), index)
 

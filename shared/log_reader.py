@@ -1,0 +1,24 @@
+"""The port through which people read a log: by time, by id, or as it grows."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from schemas.envelope import Envelope
+
+
+class LogReader(Protocol):
+    """Positions count the messages of one fabric's log from 0. Nothing here reads the whole log to find a
+    place.
+    """
+
+    def end(self, fabric: str) -> int:
+        """The position that the next message will have."""
+
+    def position_at(self, fabric: str, at_us: int) -> int:
+        """The position of the first message at or after this simulated time; `end` if there is none."""
+
+    def position_of(self, fabric: str, message_id: str) -> int | None:
+        """The position of the message with this id, or None."""
+
+    def read(self, fabric: str, start: int, most: int | None = None) -> Iterator[tuple[int, Envelope]]:
+        """(position, message) from `start` up to the present end; unreadable lines are left out."""

@@ -1,0 +1,134 @@
+"""The port of the state store: what a runtime keeps of its services, committed in one fenced transaction.
+
+A *position* belongs to a partition and a reader: how many messages of the partition's log that reader has
+handled. A *state* belongs to a service and a fabric. A commit names the positions it started from; if any of
+them has moved, nothing is changed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from schemas.body import Body
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """What changed of one service's state for one fabric: stored fields to write, and those to remove."""
+
+    service: str
+    fabric: str
+    written: Mapping[str, bytes]
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """A status document's new JSON, or None if it is gone."""
+
+    fabric: str
+    kind: str
+    name: str
+    text: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A service's own book for one fabric that others may read: when it is due, how many Ticks it took."""
+
+    service: str
+    fabric: str
+    due_us: int | None
+    ticks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """All that one step of a runtime changes in one partition.
+
+    `expected` and `positions` map a reader to its position before and after; a reader that is not stored yet
+    stands at 0. `sayings` are appended to the outbox, each under its own (position of the cause, index).
+    `inbox_taken` is the highest number of the inbox that the log now holds; entries up to it are removed.
+    """
+
+    partition: int
+    expected: Mapping[str, int]
+    positions: Mapping[str, int]
+    states: tuple[StateChange, ...] = ()
+    documents: tuple[DocumentChange, ...] = ()
+    progress: tuple[Progress, ...] = ()
+    sayings: tuple[tuple[int, int, bytes], ...] = ()
+    inbox_taken: int | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Further values of the partition that must belong to the same moment, such as `now_us:pod-0`."""
+
+
+class StateStore(Protocol):
+    """Kept by memory or by Redis; one contract test class for both. Raises OperationFailed if it cannot be
+    reached; a commit that raised may or may not have happened, which the next commit's fence tells."""
+
+    def commit(self, commit: Commit) -> bool:
+        """Apply all of it in one transaction, or nothing and return False if a position is not as expected."""
+
+    def positions(self, partition: int) -> dict[str, int]:
+        """Reader → position, for every reader that ever committed."""
+
+    def values(self, partition: int) -> dict[str, str]:
+        """The `fields` committed so far."""
+
+    def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
+        """Every stored field of one state; empty if there is none."""
+
+    def progress(self, partition: int) -> dict[tuple[str, str], tuple[int | None, int]]:
+        """(service, fabric) → (due, Tick count)."""
+
+    def sayings(self, partition: int) -> list[tuple[int, int, bytes]]:
+        """The outbox, in order of (position of the cause, index) per service of saying."""
+
+    def trim_sayings(self, partition: int, below: int) -> None:
+        """Remove sayings whose cause lies below this position."""
+
+    def erase(self, partition: int) -> None:
+        """Forget everything of this partition but its inbox."""
+
+
+class DocumentReader(Protocol):
+    """Status documents as JSON, for the gateway."""
+
+    def fabrics(self) -> dict[str, int]:
+        """Fabric → partition, in order of fabric number."""
+
+    def all(self, fabric: str, kind: str) -> dict[str, bytes]:
+        """Name → document; empty if there are none."""
+
+    def one(self, fabric: str, kind: str, name: str) -> bytes | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """One request in the inbox: its number is the `seq` that its message will carry."""
+
+    number: int
+    fabric: str
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """`number` is the request's, and `repeated` says that the idempotency key had been used before."""
+
+    number: int
+    repeated: bool
+
+
+class Inbox(Protocol):
+    """Operators' requests of one partition that wait for their place in the log, numbered as they arrive."""
+
+    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
+        """Number and keep a request, in one transaction. With a key that was used within a day, nothing is
+        kept and the first number is returned; the same key with another body raises InvalidInput."""
+
+    def waiting(self, partition: int, most: int) -> list[Waiting]:
+        """The oldest requests, in order of number."""
+
+    def size(self, partition: int) -> int: ...
