@@ -32,6 +32,10 @@ class OperationFailed(LightwaveError):
     """The surroundings failed: disk full, port in use, Redis gone, data in use by another process."""
 
 
+class StoreUnreachable(OperationFailed):
+    """The state store does not answer. What it holds is intact: trying again later is safe."""
+
+
 class LogDamaged(LightwaveError):
     """Log and state do not belong together, or the log is not what it should be."""
 

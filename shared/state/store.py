@@ -68,7 +68,7 @@ class StateStore(Protocol):
     reached; a commit that raised may or may not have happened, which the next commit's fence tells."""
 
     def commit(self, commit: Commit) -> bool:
-        """Apply all of it in one transaction, or nothing and return False if a position is not as expected."""
+        """Apply all of it in one transaction; or nothing, and False, if a position is not as expected."""
 
     def positions(self, partition: int) -> dict[str, int]:
         """Reader → position, for every reader that ever committed."""

@@ -1,0 +1,127 @@
+"""The folder that keeps a living twin: who uses it, what twin it holds, where its parts are."""
+
+import fcntl
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from shared.errors import InvalidInput, OperationFailed
+
+MARK = "lightwave-twin.json"
+
+
+def default_data() -> Path:
+    """`lightwave` in the user's state directory (XDG)."""
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "lightwave"
+
+
+@dataclass(frozen=True, slots=True)
+class TwinIdentity:
+    """What was decided when the twin was made."""
+
+    pods: int
+    seed: int
+
+
+class DataFolder:
+    """One twin's folder, held by one process at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.logs = path / "log"
+        self.redis = path / "redis"
+        self.telemetry = path / "telemetry"
+        self.dead_letters = path / "dead-letters.jsonl"
+        self.clock = path / "clock.json"
+        self._mark = path / MARK
+        self._running = path / "running.json"
+        self._lock: IO[str] | None = None
+
+    def hold(self) -> None:
+        """Make the folder where there is none and keep every other process out of it."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / "lock").open("a+")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                pid = self.running().get("pid")
+                raise OperationFailed(
+                    f"data folder {self.path}: in use by another lightwave process (pid {pid})"
+                ) from None
+        except OSError as error:
+            raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None
+        self._lock = lock
+
+    def release(self) -> None:
+        self._running.unlink(missing_ok=True)
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def clear(self) -> None:
+        """Remove what belongs to a twin, and nothing else that may lie in the folder."""
+        for part in (self.logs, self.redis, self.telemetry):
+            shutil.rmtree(part, ignore_errors=True)
+        for file in (self.dead_letters, self.clock, self._mark, self._running):
+            file.unlink(missing_ok=True)
+
+    def identity(self) -> TwinIdentity | None:
+        """The twin that the folder holds, or None."""
+        if not self._mark.exists():
+            if self.logs.exists() and any(self.logs.glob("*.jsonl")):
+                raise OperationFailed(
+                    f"data folder {self.path}: {MARK} is missing beside the logs; use --fresh"
+                )
+            return None
+        try:
+            return TwinIdentity(**json.loads(self._mark.read_text()))
+        except (ValueError, TypeError):
+            raise OperationFailed(f"data folder {self.path}: {MARK} is damaged; use --fresh") from None
+
+    def settle(self, pods: int | None, seed: int | None) -> TwinIdentity:
+        """The folder's twin; a new one with these numbers where there is none. InvalidInput if they differ."""
+        kept = self.identity()
+        if kept is None:
+            kept = TwinIdentity(pods=pods or 1, seed=seed or 0)
+            self._write(self._mark, {"pods": kept.pods, "seed": kept.seed})
+            return kept
+        for name, asked, has in (("--pods", pods, kept.pods), ("--seed", seed, kept.seed)):
+            if asked is not None and asked != has:
+                raise InvalidInput(
+                    f"{name} {asked}: data folder {self.path} holds a twin with {has}; "
+                    "leave it out, or use --fresh"
+                )
+        return kept
+
+    def announce(self, url: str, redis: str) -> None:
+        """Say where the running twin is to be reached."""
+        self._write(self._running, {"pid": os.getpid(), "url": url, "redis": redis})
+
+    def running(self) -> dict[str, Any]:
+        """What the running twin announced; empty if none did."""
+        try:
+            found = json.loads(self._running.read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def speed(self) -> tuple[float | None, bool]:
+        """(speed, paused) as they were last asked for."""
+        try:
+            kept = json.loads(self.clock.read_text())
+            return float(kept["speed"]), bool(kept["paused"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None, False
+
+    def _write(self, path: Path, content: dict[str, Any]) -> None:
+        part = path.with_suffix(".part")
+        try:
+            part.write_text(json.dumps(content))
+            os.replace(part, path)
+        except OSError as error:
+            raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None

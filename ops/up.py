@@ -1,0 +1,269 @@
+"""`lightwave up`: the whole living twin in one process, with its gateway, resuming from its data folder."""
+
+import contextlib
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from services.gateway.bind import check_bind
+from services.gateway.ports import TwinPorts
+from shared.state.redis_store import RedisStore
+from shared.state.server import EmbeddedServer
+
+from ops.data import DataFolder, TwinIdentity
+from schemas.body import Body
+from schemas.config import FabricConfig
+from schemas.envelope import Envelope
+from schemas.sequencer import FabricCommissioned
+from services.fleet import SUPERPOD
+from shared.embedded.clock import EmbeddedClock
+from shared.embedded.dead_letters import DeadLetters
+from shared.embedded.pod import PodRunner
+from shared.embedded.telemetry import TelemetryFolder
+from shared.embedded.twin import EmbeddedTwin
+from shared.errors import InvalidInput, LightwaveError, OperationFailed
+from shared.lab import commissioning
+from shared.log.indexed import IndexedLogs
+from shared.state.store import Received, Waiting
+
+if TYPE_CHECKING:
+    import uvicorn
+
+log = logging.getLogger("lightwave.up")
+
+NOTABLE = frozenset(
+    ["FaultBegan", "FaultEnded", "OcsDown", "OcsUp", "CubeUnhealthy", "CubeHealthy", "CubeSwapped", "SliceStalled", "SliceEvicted", "CubeDrained", "CubeUndrained"]
+)
+"""Message types that `up` logs as they happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What `lightwave up` was asked for; None means as it was, or the default for a new twin."""
+
+    data: Path
+    pods: int | None = None
+    speed: float | None = None
+    seed: int | None = None
+    fresh: bool = False
+    rebuild: bool = False
+    host: str = "127.0.0.1"
+    port: int = 8080
+    redis: str | None = None
+    token: str | None = None
+    config: Callable[[int], FabricConfig] | None = None
+    """The configuration of a new twin, given its seed."""
+
+
+def run_up(options: UpOptions) -> None:
+    """Run until SIGINT or SIGTERM, then end in good order. Raises LightwaveError with one clear sentence."""
+    check_bind(options.host, options.token)
+    folder = DataFolder(options.data)
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(_listen(options.host, options.port))
+        folder.hold()
+        stack.callback(folder.release)
+        if options.fresh:
+            _erase(folder, options.redis)
+        identity = folder.settle(options.pods, options.seed)
+        living = LivingTwin(folder, identity, options)
+        stack.callback(living.close)
+        url = f"http://{options.host}:{listener.getsockname()[1]}"
+        living.serve(listener, url, options.token)
+
+
+class LivingTwin:
+    """The parts of a running twin: store, logs, fabrics, loop, gateway."""
+
+    def __init__(self, folder: DataFolder, identity: TwinIdentity, options: UpOptions) -> None:
+        self._folder = folder
+        self._failure: BaseException | None = None
+        self._server: uvicorn.Server | None = None
+        self._embedded = None if options.redis else EmbeddedServer(folder.redis)
+        if self._embedded is not None:
+            self._embedded.ensure()
+        self.store_url = options.redis or (self._embedded.url if self._embedded else "")
+        self.store = RedisStore(self.store_url)
+        self.store.check()
+        self.logs = IndexedLogs(folder.logs)
+        self.dead_letters = DeadLetters(folder.dead_letters)
+        self.telemetry = TelemetryFolder(folder.telemetry)
+        kept_speed, paused = folder.speed()
+        self.clock = EmbeddedClock(speed=options.speed or kept_speed or 1.0, paused=paused, keep=folder.clock)
+        self.clock.save()
+        self.pods = [self._pod(number, identity, options) for number in range(identity.pods)]
+        self.twin = EmbeddedTwin(self.pods, self.store, self.clock, self._ensure_store)
+        self.configs = {pod.name: self._config(pod.name) for pod in self.pods}
+
+    def serve(self, listener: socket.socket, url: str, token: str | None) -> None:
+        """Start the loop beside the gateway and stay until somebody ends it."""
+        import uvicorn
+        from services.gateway.app import create_app
+
+        app = create_app(self._ports(), token=token)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
+        )
+        self._server = _Server(config)
+        self.twin.start()
+        self._folder.announce(url, self.store_url)
+        loop = threading.Thread(target=self._loop, name="twin", daemon=True)
+        loop.start()
+        shown = self.clock.show()
+        state = "paused" if shown.paused else f"alive at × {shown.speed:g}"
+        log.info("%s %s; look with `lightwave get fabrics`", ", ".join(self.configs), state)
+        log.info("gateway %s, API %s/docs, data %s; Ctrl-C ends it", url, url, self._folder.path)
+        self._server.run(sockets=[listener])
+        self.twin.stop()
+        loop.join(timeout=30)
+        if self._failure is not None:
+            raise self._failure
+
+    def close(self) -> None:
+        self.logs.close()
+        self.store.close()
+        if self._embedded is not None:
+            self._embedded.stop()
+
+    def _loop(self) -> None:
+        try:
+            self.twin.run()
+        except BaseException as error:
+            self._failure = error
+            if self._server is not None:
+                self._server.should_exit = True
+
+    def _pod(self, number: int, identity: TwinIdentity, options: UpOptions) -> PodRunner:
+        name = f"pod-{number}"
+        self.store.place(name, number)
+        runner = PodRunner(
+            name,
+            number,
+            SUPERPOD,
+            store=self.store,
+            log=self.logs.open(name),
+            dead_letters=self.dead_letters,
+            telemetry=self.telemetry,
+            heard=_tell,
+        )
+        if options.rebuild:
+            folded = runner.rebuild()
+            log.info("%s: states made again from %d messages, digest %s", name, folded, runner.digest())
+        if self.logs.end(name) == 0:
+            config = options.config(identity.seed) if options.config else FabricConfig(seed=identity.seed)
+            runner.recover()
+            runner.take(commissioning(name, config))
+        return runner
+
+    def _config(self, fabric: str) -> FabricConfig:
+        for _, message in self.logs.read(fabric, 0):
+            if isinstance(message.body, FabricCommissioned):
+                return message.body.config
+        raise OperationFailed(f"{fabric}: its log has no FabricCommissioned")
+
+    def _ensure_store(self) -> None:
+        if self._embedded is not None:
+            self._embedded.ensure()
+
+    def _ports(self) -> TwinPorts:
+        return TwinPorts(
+            documents=self.store,
+            inbox=_WakingInbox(self.store, self.twin.wake),
+            log=self.logs,
+            clock=self.clock,
+            config=self.configs.__getitem__,
+            health=lambda: [self.twin.problem] if self.twin.problem else [],
+            runtime_metrics=self._metrics,
+        )
+
+    def _metrics(self) -> dict[str, float]:
+        return {
+            "commits_total": float(sum(pod.commits for pod in self.pods)),
+            "recoveries_total": float(self.twin.recoveries),
+            "dead_letters": float(self.dead_letters.count()),
+        }
+
+
+class _WakingInbox:
+    """The store's inbox, which also wakes the loop of this process."""
+
+    def __init__(self, store: RedisStore, wake: Callable[[int], None]) -> None:
+        self._store = store
+        self._wake = wake
+
+    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
+        received = self._store.put(partition, fabric, body, key)
+        self._wake(partition)
+        return received
+
+    def waiting(self, partition: int, most: int) -> list[Waiting]:
+        return self._store.waiting(partition, most)
+
+    def size(self, partition: int) -> int:
+        return self._store.size(partition)
+
+
+def _tell(messages: list[Envelope]) -> None:
+    for message in messages:
+        if message.type in NOTABLE:
+            about = {"message_id": message.id, "cause": message.cause, "fabric": message.fabric}
+            what = " ".join(f"{k}={v}" for k, v in message.body.model_dump().items() if v is not None)
+            log.info("%s %s", message.type, what, extra=about | {"at_us": message.at_us})
+
+
+def _erase(folder: DataFolder, redis: str | None) -> None:
+    kept = None
+    with contextlib.suppress(LightwaveError):
+        kept = folder.identity()
+    folder.clear()
+    if redis is not None:
+        store = RedisStore(redis)
+        store.check()
+        for partition in range(kept.pods if kept else 1):
+            store.erase(partition)
+        store.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket, before anything else is started; OperationFailed names a port in use."""
+    if not 0 <= port <= 65_535:
+        raise InvalidInput(f"--port {port}: not allowed; allowed: 0 to 65535 (0 takes any free one)")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise OperationFailed(
+            f"port {port} on {host}: {error.strerror}; choose another with --port"
+        ) from None
+    return listener
+
+
+def _server_class() -> type["uvicorn.Server"]:
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Ends without a word on SIGINT and SIGTERM, and does not raise the signal again afterwards."""
+
+        @contextlib.contextmanager
+        def capture_signals(self):  # type: ignore[no-untyped-def]  # overrides an untyped generator
+            previous = {s: signal.signal(s, self.handle_exit) for s in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                yield
+            finally:
+                for number, handler in previous.items():
+                    signal.signal(number, handler)
+
+    return Server
+
+
+def _Server(config: "uvicorn.Config") -> "uvicorn.Server":  # noqa: N802 -- stands for a class made lazily
+    return _server_class()(config)

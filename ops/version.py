@@ -1,0 +1,5 @@
+"""The version that every result carries."""
+
+from importlib.metadata import version
+
+VERSION = version("lightwave-twin")

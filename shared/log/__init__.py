@@ -1,0 +1,1 @@
+"""A fabric's log as a file: JSON lines, one envelope a line."""
