@@ -84,7 +84,7 @@ class DataFolder:
             raise OperationFailed(f"data folder {self.path}: {MARK} is damaged; use --fresh") from None
 
     def settle(self, pods: int | None, seed: int | None) -> TwinIdentity:
-        """The folder's twin; a new one with these numbers where there is none. InvalidInput if they differ."""
+        """The folder's twin, a new one where there is none. InvalidInput if it has other numbers."""
         kept = self.identity()
         if kept is None:
             kept = TwinIdentity(pods=pods or 1, seed=seed or 0)

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("lightwave.up")
 
 NOTABLE = frozenset(
-    ["FaultBegan", "FaultEnded", "OcsDown", "OcsUp", "CubeUnhealthy", "CubeHealthy", "CubeSwapped", "SliceStalled", "SliceEvicted", "CubeDrained", "CubeUndrained"]
+    {
+        *("FaultBegan", "FaultEnded", "OcsDown", "OcsUp", "CubeUnhealthy", "CubeHealthy"),
+        *("CubeDrained", "CubeUndrained", "CubeSwapped", "SliceStalled", "SliceEvicted"),
+    }
 )
 """Message types that `up` logs as they happen."""
 

@@ -1,0 +1,5 @@
+"""What must hold in every log of a superpod, judged from the messages alone, outside the services."""
+
+from ops.invariants.checker import AllCheckers, Checker, check_all
+
+__all__ = ["AllCheckers", "Checker", "check_all"]

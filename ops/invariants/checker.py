@@ -1,0 +1,43 @@
+"""A checker watches a log in order and says, in one sentence each, where it breaks a rule."""
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from ops.invariants.circuits import CircuitChecker
+from ops.invariants.order import CauseChecker, WriterChecker
+from ops.invariants.repairs import RepairChecker
+from ops.invariants.slices import CubeChecker, SliceChecker
+from schemas.envelope import Envelope
+
+
+class Checker(Protocol):
+    """Sees every message of one fabric's log once, in order."""
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        """The rules that this message breaks."""
+
+
+class AllCheckers:
+    """Every checker over one fabric's log."""
+
+    def __init__(self) -> None:
+        self.slices = SliceChecker()
+        self._checkers: tuple[Checker, ...] = (
+            CauseChecker(),
+            WriterChecker(),
+            self.slices,
+            CubeChecker(),
+            CircuitChecker(),
+            RepairChecker(),
+        )
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        for checker in self._checkers:
+            for problem in checker.see(message):
+                yield f"{message.id} ({message.type}): {problem}"
+
+
+def check_all(log: Iterable[Envelope]) -> list[str]:
+    """Every violation in one fabric's log."""
+    checkers = AllCheckers()
+    return [problem for message in log for problem in checkers.see(message)]

@@ -1,0 +1,48 @@
+"""The log itself: causes exist, time does not run back, nobody writes another's type, no count is skipped."""
+
+from collections.abc import Iterator
+
+from schemas.envelope import Envelope
+from schemas.registry import TYPES, writer_of
+from schemas.sequencer import Tick
+
+
+class CauseChecker:
+    """Every message but a root has a cause that stands before it; ids and time never go back."""
+
+    def __init__(self) -> None:
+        self._last_seq: dict[str, int] = {}
+        self._now_us = 0
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        root = body.writer in ("operator", "sequencer")
+        if root != (message.cause is None):
+            yield "a root message has no cause, every other has one"
+        if message.cause is not None:
+            source, _, seq = message.cause.rpartition("/")
+            if not seq.isdecimal() or int(seq) > self._last_seq.get(source, -1):
+                yield f"its cause {message.cause} does not stand before it"
+        if message.at_us < self._now_us:
+            yield f"time runs back from {self._now_us} to {message.at_us}"
+        self._now_us = max(self._now_us, message.at_us)
+        last = self._last_seq.get(message.source)
+        if body.writer == "operator":
+            if last is not None and message.seq <= last:
+                yield f"number {message.seq} after {last}"
+        elif message.seq != (last or 0) + 1:
+            yield f"seq {message.seq} of {message.source} after {last}"
+        self._last_seq[message.source] = message.seq
+        if isinstance(body, Tick) and not body.due_us <= message.at_us:
+            yield f"comes before its due {body.due_us}"
+
+
+class WriterChecker:
+    """Every type is written by its one writer, in its own fabric."""
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        writer = TYPES[message.type].writer
+        if writer_of(message.source) != writer:
+            yield f"written by {message.source}, only {writer} may"
+        if "@" in message.source and not message.source.endswith(f"@{message.fabric}"):
+            yield f"{message.source} speaks in {message.fabric}"

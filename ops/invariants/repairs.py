@@ -1,0 +1,54 @@
+"""Faults and repairs: each begins and ends once, and no technician is in two places."""
+
+from collections.abc import Iterator
+
+from schemas.envelope import Envelope
+from schemas.failures import FaultBegan, FaultEnded
+from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
+from schemas.sequencer import FabricCommissioned
+
+
+class RepairChecker:
+    """Follows every fault and every repair."""
+
+    def __init__(self) -> None:
+        self.faults: dict[str, bool] = {}
+        """Fault → whether it is active."""
+        self.repairs: dict[str, str] = {}
+        self._busy: dict[int, str] = {}
+        self._technicians = 0
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if isinstance(body, FabricCommissioned):
+            self._technicians = body.config.repairs.technicians
+        elif isinstance(body, FaultBegan):
+            if body.fault in self.faults:
+                yield f"{body.fault} begins twice"
+            self.faults[body.fault] = True
+        elif isinstance(body, FaultEnded):
+            if not self.faults.get(body.fault):
+                yield f"{body.fault} ends but was not active"
+            self.faults[body.fault] = False
+        elif isinstance(body, RepairOpened):
+            if body.repair in self.repairs:
+                yield f"{body.repair} is opened twice"
+            self.repairs[body.repair] = "queued"
+        elif isinstance(body, RepairBegun):
+            yield from self._begin(body)
+        elif isinstance(body, RepairCompleted | RepairCancelled):
+            state = self.repairs.get(body.repair)
+            if state != "begun" and not (isinstance(body, RepairCancelled) and state == "queued"):
+                yield f"{body.repair} ends but was {state}"
+            self.repairs[body.repair] = "ended"
+            self._busy = {t: r for t, r in self._busy.items() if r != body.repair}
+
+    def _begin(self, body: RepairBegun) -> Iterator[str]:
+        if self.repairs.get(body.repair) != "queued":
+            yield f"{body.repair} begins but was {self.repairs.get(body.repair)}"
+        if not 0 <= body.technician < self._technicians:
+            yield f"technician {body.technician} of {self._technicians}"
+        if body.technician in self._busy:
+            yield f"technician {body.technician} is still at {self._busy[body.technician]}"
+        self.repairs[body.repair] = "begun"
+        self._busy[body.technician] = body.repair

@@ -1,0 +1,139 @@
+"""Slices and cubes: every request ends in one state; what a slice holds it holds alone, and was healthy when
+given.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import ClassVar
+
+from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
+from schemas.envelope import Envelope
+from schemas.scheduler import (
+    CubeSwapped,
+    SliceAdmitted,
+    SliceCompleted,
+    SliceDegraded,
+    SliceEvicted,
+    SliceRefused,
+    SliceRestored,
+    SliceStalled,
+    SliceStarted,
+)
+from schemas.sequencer import FabricCommissioned
+from schemas.workload import SliceRequested
+from shared.geometry import CHIPS_PER_CUBE
+
+Held = dict[int, frozenset[int]]
+"""Cube → chips of it (0 … 63)."""
+
+
+def chips_of_mesh(corner: tuple[int, int, int], shape: tuple[int, int, int]) -> frozenset[int]:
+    """The chips of a cube that a mesh of this shape covers from its corner, numbered 16·x + 4·y + z."""
+    ranges = [range(c, c + s) for c, s in zip(corner, shape, strict=True)]
+    return frozenset(16 * x + 4 * y + z for x in ranges[0] for y in ranges[1] for z in ranges[2])
+
+
+class SliceChecker:
+    """Every requested slice is in exactly one state, and moves between states only as it may."""
+
+    NEXT: ClassVar[dict[type, tuple[set[str], str]]] = {
+        SliceAdmitted: ({"waiting"}, "admitted"),
+        SliceStarted: ({"admitted", "stalled"}, "running"),
+        SliceDegraded: ({"running", "degraded"}, "degraded"),
+        SliceRestored: ({"degraded", "running"}, "running"),
+        SliceRefused: ({"waiting"}, "refused"),
+        SliceCompleted: ({"admitted", "running", "degraded", "stalled"}, "completed"),
+        SliceEvicted: ({"admitted", "running", "degraded", "stalled"}, "evicted"),
+    }
+
+    def __init__(self) -> None:
+        self.states: dict[str, str] = {}
+        self._before_stall: dict[str, str] = {}
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if isinstance(body, SliceRequested):
+            if body.slice in self.states:
+                yield f"{body.slice} is requested twice"
+            self.states[body.slice] = "waiting"
+        elif isinstance(body, SliceStalled):
+            state = self.states.get(body.slice, "unknown")
+            if state not in ("admitted", "running", "degraded"):
+                yield f"{body.slice} was {state}"
+            self._before_stall[body.slice] = state
+            self.states[body.slice] = "stalled"
+        elif isinstance(body, CubeSwapped):
+            if self.states.get(body.slice) == "stalled":
+                self.states[body.slice] = self._before_stall.pop(body.slice)
+        elif type(body) in self.NEXT:
+            allowed, state = self.NEXT[type(body)]
+            name = str(getattr(body, "slice", ""))
+            if self.states.get(name, "unknown") not in allowed:
+                yield f"{name} was {self.states.get(name, 'unknown')}"
+            self.states[name] = state
+
+    def counts(self) -> Counter[str]:
+        """Slices by state; running, admitted, degraded and stalled ones all count as running."""
+        running = {"admitted", "degraded", "stalled"}
+        return Counter("running" if state in running else state for state in self.states.values())
+
+
+class CubeChecker:
+    """No chip is held twice; a cube that is given was healthy and undrained when what led to it began."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Held] = {}
+        self._shape: dict[str, tuple[int, int, int]] = {}
+        self._holder: dict[tuple[int, int], str] = {}
+        self._unfit: dict[int, set[str]] = {}
+        self._unfit_at_root: dict[int, set[str]] = {}
+        self._cubes = 0
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if message.cause is None:
+            self._unfit_at_root = {cube: set(why) for cube, why in self._unfit.items() if why}
+        if isinstance(body, FabricCommissioned):
+            self._cubes = body.config.pod.cubes
+        elif isinstance(body, CubeUnhealthy | CubeDrained):
+            why = "unhealthy" if isinstance(body, CubeUnhealthy) else "drained"
+            self._unfit.setdefault(body.cube, set()).add(why)
+        elif isinstance(body, CubeHealthy | CubeUndrained):
+            why = "unhealthy" if isinstance(body, CubeHealthy) else "drained"
+            self._unfit.setdefault(body.cube, set()).discard(why)
+            self._unfit_at_root.get(body.cube, set()).discard(why)
+        elif isinstance(body, SliceAdmitted):
+            self._shape[body.slice] = body.shape
+            for cube in body.cubes:
+                yield from self._give(body.slice, cube, body.corner)
+        elif isinstance(body, CubeSwapped):
+            self._take(body.slice, body.left)
+            yield from self._give(body.slice, body.spare, body.corner)
+        elif isinstance(body, SliceCompleted | SliceEvicted):
+            for cube in list(self._held.pop(body.slice, {})):
+                self._free(body.slice, cube)
+            self._held.pop(body.slice, None)
+
+    def _give(self, name: str, cube: int, corner: tuple[int, int, int] | None) -> Iterator[str]:
+        if not 0 <= cube < self._cubes:
+            yield f"cube {cube} is not in the pod"
+        for why in sorted(self._unfit_at_root.get(cube, set()) & self._unfit.get(cube, set())):
+            yield f"cube {cube} was {why} when {name} was given it"
+        whole = frozenset(range(CHIPS_PER_CUBE))
+        chips = whole if corner is None else chips_of_mesh(corner, self._shape[name])
+        for chip in sorted(chips):
+            other = self._holder.get((cube, chip))
+            if other is not None:
+                yield f"chip {chip} of cube {cube} is held by {other} and given to {name}"
+                return
+            self._holder[cube, chip] = name
+        self._held.setdefault(name, {})[cube] = chips
+
+    def _take(self, name: str, cube: int) -> None:
+        self._free(name, cube)
+        self._held.get(name, {}).pop(cube, None)
+
+    def _free(self, name: str, cube: int) -> None:
+        for chip in range(CHIPS_PER_CUBE):
+            if self._holder.get((cube, chip)) == name:
+                del self._holder[cube, chip]

@@ -1,0 +1,206 @@
+"""One contract for every runtime: given the same seed, configuration and requests, the same log and the same
+states.
+
+Each runtime is driven through the same script; the lab needs no wall clock, the embedded runtime gets one
+that the test moves.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from shared.state.memory import MemoryStore
+from shared.state.redis_store import RedisStore
+
+from ops.invariants import check_all
+from ops.lab import fabric_digest
+from ops.settings import settings
+from schemas.body import Body
+from schemas.config import FabricConfig
+from schemas.envelope import Envelope
+from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.registry import decode
+from services.fleet import SUPERPOD
+from shared.embedded.clock import EmbeddedClock
+from shared.embedded.dead_letters import DeadLetters
+from shared.embedded.pod import PodRunner
+from shared.embedded.twin import EmbeddedTwin
+from shared.lab import Lab, Request, commissioning
+from shared.log.indexed import IndexedLogs
+from shared.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+
+CONFIG = settings(
+    [
+        "pod.cubes=16",
+        "failures.host_per_day=0.02",
+        "failures.link_per_day=0.001",
+        "failures.ocs_per_day=0.02",
+    ],
+    seed=11,
+)
+SCRIPT: list[tuple[int, Body]] = [
+    (2 * US_PER_HOUR, RequestSlice(shape=(4, 4, 8), twisted=True, duration_us=6 * US_PER_HOUR)),
+    (3 * US_PER_HOUR, InjectFault(kind="ocs", target="pod-0/ocs-17", duration_us=2 * US_PER_HOUR)),
+    (4 * US_PER_HOUR, DrainCube(cube="pod-0/cube-3")),
+    (4 * US_PER_HOUR + 1, InjectFault(kind="host", target="pod-0/cube-5/host-1")),
+    (9 * US_PER_HOUR, ClearFault(fault="pod-0/fault-0")),
+    (10 * US_PER_HOUR, UndrainCube(cube="pod-0/cube-3")),
+    (11 * US_PER_HOUR, ReleaseSlice(slice="pod-0/slice-0")),
+    (12 * US_PER_HOUR, InjectFault(kind="link", target="pod-0/cube-99/+y/7")),
+]
+END_US = 2 * US_PER_DAY
+
+
+@dataclass
+class Driven:
+    """What one run of the script left behind."""
+
+    log: list[bytes]
+    digest: str
+    messages: list[Envelope] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.messages = [decode(line) for line in self.log]
+
+
+Drive = Callable[[FabricConfig, list[tuple[int, Body]], int], Driven]
+
+
+def drive_lab(config: FabricConfig, script: list[Request], end_us: int) -> Driven:
+    lines: list[bytes] = []
+    lab = Lab("pod-0", config, SUPERPOD, lambda data: lines.extend(data.splitlines()))
+    lab.run(end_us, script)
+    return Driven(lines, fabric_digest(lab.fabric))
+
+
+class Embedded:
+    """The embedded runtime on a wall clock that stands still until it is moved; a simulated second is a wall
+    second.
+    """
+
+    def __init__(self, folder: Path, store: MemoryStore | RedisStore) -> None:
+        self.wall_s = 0.0
+        self.store = store
+        store.place("pod-0", 0)
+        self.logs = IndexedLogs(folder / "log")
+        self.pod = PodRunner(
+            "pod-0",
+            0,
+            SUPERPOD,
+            store=store,
+            log=self.logs.open("pod-0"),
+            dead_letters=DeadLetters(folder / "dead-letters.jsonl"),
+        )
+        self.clock = EmbeddedClock(speed=1.0, wall_s=lambda: self.wall_s)
+        self.twin = EmbeddedTwin([self.pod], store, self.clock, lambda: None)
+
+    def commission(self, config: FabricConfig) -> None:
+        self.pod.recover()
+        self.pod.take(commissioning("pod-0", config))
+
+    def advance(self, to_us: int) -> None:
+        self.wall_s = to_us / US_PER_S
+        while self.twin.step():
+            pass
+
+    def ask(self, at_us: int, body: Body) -> int:
+        """Put a request into the inbox at this simulated time, before the Ticks of that time."""
+        self.advance(at_us - 1)
+        self.wall_s = at_us / US_PER_S
+        number = self.store.put(0, "pod-0", body, None).number
+        self.twin.wake(0)
+        self.advance(at_us)
+        return number
+
+    def driven(self) -> Driven:
+        return Driven([line for _, line in self.logs.open("pod-0").lines(0)], self.pod.digest())
+
+
+def drive_embedded(
+    folder: Path,
+    store: MemoryStore | RedisStore,
+    config: FabricConfig,
+    script: list[tuple[int, Body]],
+    end_us: int,
+) -> Driven:
+    embedded = Embedded(folder, store)
+    embedded.commission(config)
+    embedded.twin.start()
+    for at_us, body in script:
+        embedded.ask(at_us, body)
+    embedded.advance(end_us)
+    driven = embedded.driven()
+    embedded.logs.close()
+    return driven
+
+
+def as_requests(messages: list[Envelope]) -> list[Request]:
+    return [Request(m.at_us, m.body, m.source, m.seq) for m in messages if m.body.writer == "operator"]
+
+
+class RuntimeContract:
+    """What every runtime owes; a runtime plugs in with the fixture `drive`."""
+
+    @pytest.fixture
+    def driven(self, drive: Drive) -> Driven:
+        return drive(CONFIG, SCRIPT, END_US)
+
+    def test_writes_message_for_message_what_the_lab_writes(self, driven: Driven) -> None:
+        lab = drive_lab(CONFIG, as_requests(driven.messages), END_US)
+        assert driven.log == lab.log
+        assert driven.digest == lab.digest
+
+    def test_keeps_every_invariant(self, driven: Driven) -> None:
+        assert check_all(driven.messages) == []
+
+    def test_takes_every_request_once_at_its_time_in_order(self, driven: Driven) -> None:
+        asked = as_requests(driven.messages)
+        assert [r.body for r in asked] == [body for _, body in SCRIPT]
+        # A request is moved only where its moment has already passed in the log.
+        assert [r.at_us for r in asked] == [at_us for at_us, _ in SCRIPT]
+
+    def test_answers_every_request_with_an_event_or_a_refusal(self, driven: Driven) -> None:
+        caused = {m.cause: m.type for m in driven.messages}
+        kinds = [caused.get(f"{r.source}/{r.seq}") for r in as_requests(driven.messages)]
+        assert kinds[-1] == "FaultRefused"
+        assert None not in kinds
+
+    def test_another_seed_gives_another_log(self, drive: Drive, driven: Driven) -> None:
+        other = drive(CONFIG.model_copy(update={"seed": 12}), SCRIPT, END_US)
+        assert other.log != driven.log
+        assert other.digest != driven.digest
+
+
+class TestLab(RuntimeContract):
+    @pytest.fixture
+    def drive(self) -> Drive:
+        def drive(config: FabricConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
+            requests = [Request(at, body, "operator/0", n) for n, (at, body) in enumerate(script, start=1)]
+            return drive_lab(config, requests, end_us)
+
+        return drive
+
+
+class TestEmbeddedOnMemory(RuntimeContract):
+    @pytest.fixture
+    def drive(self, tmp_path_factory: pytest.TempPathFactory) -> Drive:
+        return lambda config, script, end_us: drive_embedded(
+            tmp_path_factory.mktemp("twin"), MemoryStore(), config, script, end_us
+        )
+
+
+class TestEmbeddedOnRedis(RuntimeContract):
+    @pytest.fixture
+    def drive(self, tmp_path_factory: pytest.TempPathFactory, redis_url: str) -> Iterator[Drive]:
+        stores: list[RedisStore] = []
+
+        def drive(config: FabricConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
+            store = RedisStore(redis_url)
+            store.flush()
+            stores.append(store)
+            return drive_embedded(tmp_path_factory.mktemp("twin"), store, config, script, end_us)
+
+        yield drive
+        for store in stores:
+            store.close()
