@@ -72,8 +72,7 @@ def command() -> str:
 
 
 def measure_lab(quick: bool) -> list[Figure]:
-    """A superpod's year: wall time, peak memory, and the ratio to only reading and hashing the same messages.
-    """
+    """A superpod's year: wall time, peak memory, and the ratio to only reading and hashing the same messages."""
     days = 36.5 if quick else 365.0
     with tempfile.TemporaryDirectory() as scratch:
         run = [command(), "lab", "run", "--pods", "1", "--days", str(days), "--seed", "7", "-o", "json"]
@@ -93,17 +92,23 @@ def measure_lab(quick: bool) -> list[Figure]:
             round(result["wall_s"] / floor_s, 2),
             "ratio",
             "-",
-            f"wall time over that of decoding, encoding and hashing the same {count} messages and nothing else",
+            f"wall time over that of only decoding, encoding and hashing the same {count} messages",
         ),
     ]
 
 
 def _finished(run: list[str]) -> tuple[dict[str, Any], float]:
     """(printed object, peak resident memory in MB) of one whole process."""
-    process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603 -- own
-    command assert process.stdout is not None  # noqa: S101 -- given as PIPE above text =
-    process.stdout.read() process.stdout.close() _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status) if process.returncode != 0:
+    process = subprocess.Popen(  # noqa: S603 -- own command
+        run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    if process.stdout is None:
+        raise OperationFailed(f"{run[0]}: no output to read")
+    text = process.stdout.read()
+    process.stdout.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
         raise OperationFailed(f"{' '.join(run)} ended with {process.returncode}")
     return json.loads(text), usage.ru_maxrss / 1024
 
@@ -157,8 +162,7 @@ def wait_ready(data: Path, process: subprocess.Popen[bytes]) -> str:
 
 
 def fetch(url: str, path: str) -> Any:
-    with urllib.request.urlopen(url + path, timeout=10) as answer:  # noqa: S310 -- the loopback URL of our
-    own twin
+    with urllib.request.urlopen(url + path, timeout=10) as answer:  # noqa: S310 -- our own twin's URL
         return json.load(answer)
 
 
@@ -227,8 +231,9 @@ def measure_queries(quick: bool) -> list[Figure]:
             figures.append(Figure(f"query {name}", round(statistics.median(spans), 3), "s", "under 0.5", how))
         bare = [_bare() for _ in range(REPEATS)]
         figures.append(
-            Figure("python -c pass", round(statistics.median(bare), 3), "s", "-", "the peer: an empty Python
-            process")
+            Figure(
+                "python -c pass", round(statistics.median(bare), 3), "s", "-", "the peer: an empty process"
+            )
         )
     return figures
 
@@ -252,7 +257,7 @@ def _timed(words: list[str], url: str) -> float:
 
 def _bare() -> float:
     started = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "pass"], check=True)  # noqa: S603 -- own interpreter
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
     return time.perf_counter() - started
 
 
