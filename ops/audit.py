@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shared.state.codec import encode_held
+from shared.state.codec import encode_held, state_digest
 from shared.state.redis_store import RedisStore
 from shared.state.server import EmbeddedServer
 
@@ -62,6 +62,9 @@ def _audit_fabric(folder: DataFolder, store: RedisStore, name: str, partition: i
         "fabric": name,
         "messages": messages,
         "position": position,
+        "state_sha256": state_digest(
+            (f"{service}@{name}", snapshot.states.get((service, name), {})) for service in sorted(services)
+        ),
         "requests": requests,
         "dead_letters": dead_letters,
         "log_clean": difference is None,

@@ -72,7 +72,7 @@ def command() -> str:
 
 
 def measure_lab(quick: bool) -> list[Figure]:
-    """A superpod's year: wall time, peak memory, and the ratio to only reading and hashing the same messages."""
+    """A superpod's year: wall time, peak memory, and the ratio to only reading and hashing its log."""
     days = 36.5 if quick else 365.0
     with tempfile.TemporaryDirectory() as scratch:
         run = [command(), "lab", "run", "--pods", "1", "--days", str(days), "--seed", "7", "-o", "json"]

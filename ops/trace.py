@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from shared.shapes import check, chips_of, parse_shape, shape_for_chips
-
 from schemas.config import TraceRow
 from shared.errors import InvalidInput, NotFound, OperationFailed
+from shared.shapes import check, chips_of, parse_shape, shape_for_chips
 from shared.units import US_PER_S, us
 
 REQUIRED = ("submit_s", "duration_s", "chips")

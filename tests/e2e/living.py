@@ -1,0 +1,124 @@
+"""A living twin as its users start it: a process of its own, on a free port, in a folder of its own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+LIGHTWAVE = str(Path(sys.executable).with_name("lightwave"))
+READY_S_MAX = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def cli(*words: str, url: str | None = None, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")}
+    if url is not None:
+        env["LIGHTWAVE_URL"] = url
+    return subprocess.run(
+        [LIGHTWAVE, *words],
+        env=env,
+        text=True,
+        capture_output=True,
+        timeout=timeout_s,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@dataclass
+class LivingTwin:
+    """Start, look, kill, start again."""
+
+    data: Path
+    options: tuple[str, ...] = ()
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+    log: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log = self.data.with_suffix(".stderr")
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self, *more: str) -> None:
+        with self.log.open("ab") as stderr:
+            self.process = subprocess.Popen(
+                [LIGHTWAVE, "up", "--port", str(self.port), "--data", str(self.data), *self.options, *more],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+            )
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        until = time.monotonic() + READY_S_MAX
+        while time.monotonic() < until:
+            if self.process is None or self.process.poll() is not None:
+                raise AssertionError(f"the twin ended: {self.log.read_text()[-2000:]}")
+            try:
+                self.get("/healthz")
+            except (OSError, ValueError):
+                time.sleep(0.02)
+            else:
+                return
+        raise AssertionError(f"the twin is not ready: {self.log.read_text()[-2000:]}")
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return json.load(answer)
+
+    def post(self, path: str, body: dict[str, Any] | None = None, key: str | None = None) -> Any:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key or str(uuid.uuid4())}
+        data = json.dumps(body or {}).encode()
+        request = urllib.request.Request(self.url + path, data=data, headers=headers, method="POST")
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
+    def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return cli(*words, url=self.url)
+
+    def json(self, *words: str) -> Any:
+        done = self.cli(*words, "-o", "json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def server_pid(self) -> int:
+        return int((self.data / "redis" / "server.pid").read_text())
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(timeout=60)
+
+
+def living(data: Path, *options: str) -> Iterator[LivingTwin]:
+    """A started twin; whatever happens, its process is gone afterwards."""
+    twin = LivingTwin(data, options)
+    twin.start()
+    try:
+        yield twin
+    finally:
+        if twin.process is not None and twin.process.poll() is None:
+            twin.stop()

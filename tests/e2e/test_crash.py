@@ -1,0 +1,136 @@
+"""The twin survives SIGKILL at random moments, its server too, while operators' requests keep coming."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import threading
+import time
+import urllib.error
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.living import LivingTwin, cli
+
+TWIN_KILLS = 30
+SERVER_KILLS = 10
+SEED = 20
+
+
+@dataclass
+class Operator(threading.Thread):
+    """Asks for one thing after the other under a key each, again and again until an answer comes."""
+
+    twin: LivingTwin
+    seed: int
+    received: dict[str, str] = field(default_factory=dict)
+    """Idempotency key → the id of the message that the request became, as it was answered."""
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        super().__init__(daemon=True)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def run(self) -> None:
+        draw = random.Random(self.seed)
+        while not self.done.is_set():
+            key = str(uuid.UUID(int=draw.getrandbits(128)))
+            path, body = self.choose(draw)
+            while not self.done.is_set():
+                try:
+                    answer = self.twin.post(path, body, key)
+                except urllib.error.HTTPError as error:
+                    if error.code != 503:
+                        raise
+                    time.sleep(0.02)
+                except (OSError, ValueError):
+                    time.sleep(0.02)
+                else:
+                    self.received[key] = answer["id"]
+                    break
+            time.sleep(draw.uniform(0.0, 0.05))
+
+    def choose(self, draw: random.Random) -> tuple[str, dict[str, object]]:
+        cube, ocs = f"pod-0/cube-{draw.randrange(16)}", f"pod-0/ocs-{draw.randrange(48)}"
+        return draw.choice(
+            [
+                ("/v1/slices", {"fabric": "pod-0", "shape": "4x4x8", "twisted": True, "duration_s": 3600}),
+                (
+                    "/v1/faults",
+                    {"kind": "ocs", "target": ocs, "duration_s": 600},
+                ),
+                ("/v1/faults", {"kind": "host", "target": f"{cube}/host-2", "duration_s": 900}),
+                (f"/v1/cubes/{cube}/drain", {}),
+                (f"/v1/cubes/{cube}/undrain", {}),
+            ]
+        )
+
+
+def messages(data: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (data / "log" / "pod-0.jsonl").read_text().splitlines()]
+
+
+def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
+    draw = random.Random(SEED)
+    twin = LivingTwin(tmp_path / "data", ("--set", "pod.cubes=16", "--set", "failures.host_per_day=0.05"))
+    twin.start("--speed", "5000", "--seed", "3")
+    operator = Operator(twin, SEED)
+    operator.start()
+    faults = ["twin"] * TWIN_KILLS + ["server"] * SERVER_KILLS
+    draw.shuffle(faults)
+    try:
+        for fault in faults:
+            time.sleep(draw.uniform(0.0, 0.4))
+            if fault == "twin":
+                twin.kill()
+                twin.start()
+            else:
+                os.kill(twin.server_pid(), signal.SIGKILL)
+                time.sleep(0.1)
+                twin.wait_ready()
+        time.sleep(1.0)
+        assert operator.is_alive()
+    finally:
+        operator.done.set()
+        operator.join(timeout=20)
+        code = twin.stop()
+    assert code == 0
+    report = audit(twin.data)
+    assert report["clean"] is True, report
+    log = messages(twin.data)
+    ids = [message["id"] for message in log]
+    assert len(ids) == len(set(ids))
+    asked = [str(m["id"]) for m in log if str(m["source"]).startswith("operator/")]
+    assert len(operator.received) > 100
+    assert len(set(operator.received.values())) == len(operator.received)
+    # Every answered request stands in the log once; one more may stand there whose answer never came.
+    assert set(operator.received.values()) <= set(asked)
+    assert len(asked) <= len(operator.received) + 1
+
+
+def test_rebuild_restores_the_identical_states_from_the_log_alone(tmp_path: Path) -> None:
+    twin = LivingTwin(tmp_path / "data", ("--set", "pod.cubes=8", "--set", "failures.host_per_day=0.2"))
+    twin.start("--speed", "50000", "--seed", "5")
+    time.sleep(2.0)
+    twin.post("/v1/clock/pause")
+    assert twin.stop() == 0
+    before = audit(twin.data)
+    shutil.rmtree(twin.data / "redis")
+    twin.options = ()
+    twin.start("--rebuild")
+    assert twin.get("/v1/clock")["paused"] is True
+    assert twin.stop() == 0
+    after = audit(twin.data)
+    assert before["clean"] is True
+    assert before["fabrics"][0]["position"] > 100
+    assert after == before
+
+
+def audit(data: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(cli("audit", "--data", str(data), "-o", "json").stdout)
+    return report
