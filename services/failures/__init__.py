@@ -1,0 +1,1 @@
+"""What is broken in truth: hazards, injected faults, repair and undo."""

@@ -1,0 +1,35 @@
+"""The status documents of ground truth: every fault that is active or has lately ended, and a summary."""
+
+from collections.abc import Iterator
+
+from schemas.documents import FailuresSummary, FaultDocument
+from services.failures.state import FailuresState
+from shared.service import DocumentKey
+
+
+def document_keys(state: FailuresState) -> Iterator[DocumentKey]:
+    for number in sorted([*state.active, *state.ended]):
+        yield "faults", state.fault_name(number)
+    yield "summaries", f"{state.fabric}/failures"
+
+
+def document(state: FailuresState, key: DocumentKey) -> FaultDocument | FailuresSummary | None:
+    kind, name = key
+    if kind == "summaries":
+        return FailuresSummary(name=name, active=len(state.active), **state.begun)
+    number = int(name.rpartition("-")[2])
+    ended = state.ended.get(number)
+    fault = ended or state.active.get(number)
+    if fault is None:
+        return None
+    return FaultDocument(
+        name=name,
+        kind=fault.kind,
+        target=fault.target,
+        state="ended" if ended else "active",
+        injected=fault.injected,
+        began_us=fault.began_us,
+        expires_us=fault.expires_us,
+        ended_us=ended.ended_us if ended else None,
+        how=ended.how if ended else None,
+    )

@@ -1,0 +1,189 @@
+"""The rules of ground truth: faults begin by hazard or injection and end by repair, clearing or expiry.
+
+Faults may overlap on one part, which works again when the last of them has ended.
+"""
+
+from typing import cast, get_args
+
+from schemas.config import FailuresConfig
+from schemas.envelope import Envelope
+from schemas.failures import FaultBegan, FaultEnded, FaultRefused
+from schemas.names import FaultKind
+from schemas.operator import ClearFault, InjectFault
+from schemas.repairs import RepairCompleted
+from schemas.sequencer import FabricCommissioned
+from services.failures.hazards import CLASSES, next_hazard, struck_target
+from services.failures.state import ACTIVE_MAX, ENDED_MAX, EndedFault, EndedHow, FailuresState, Fault
+from shared.draws import draw_uniform
+from shared.errors import InvalidInput
+from shared.geometry import parse_part
+from shared.service import Because, Saying
+
+CONNECTOR_LOSS_MIN_DB = 1.5
+CONNECTOR_LOSS_MAX_DB = 5.0
+"""Excess loss of a dirty connector, uniform between the two (assumption): with the default budget some links
+stay up, some are degraded, some go down."""
+
+TARGETS: dict[FaultKind, tuple[str, str]] = {
+    "host": ("host", "cube-12/host-3"),
+    "chip": ("chip", "cube-12/host-3/chip-1"),
+    "link": ("end", "cube-12/+y/7"),
+    "connector": ("end", "cube-12/+y/7"),
+    "ocs": ("ocs", "ocs-17"),
+    "port": ("port", "ocs-17/N24"),
+}
+"""Fault kind → the kind of part it can strike, and an example of one."""
+
+
+def commission(fabric: str, message: FabricCommissioned) -> FailuresState:
+    config: FailuresConfig = message.config.failures
+    state = FailuresState(
+        fabric=fabric,
+        seed=message.config.seed,
+        now_us=0,
+        config=config,
+        cubes=message.config.pod.cubes,
+        hazards={},
+        begun=dict.fromkeys(get_args(FaultKind), 0),
+        active={},
+        ended={},
+    )
+    for kind in CLASSES:
+        state.hazards[kind] = next_hazard(state, kind, drawn=0, since_us=0)
+    return state
+
+
+def due(state: FailuresState) -> int | None:
+    """The next fault that begins by itself, or the next that expires."""
+    begin = [hazard.next_us for hazard in state.hazards.values() if hazard.next_us is not None]
+    expire = [fault.expires_us for fault in state.active.values() if fault.expires_us is not None]
+    return min(begin + expire, default=None)
+
+
+def on_tick(state: FailuresState, message: Envelope) -> list[Saying]:
+    """What expires at a time is over before what breaks at that time."""
+    expired = sorted(
+        (fault.expires_us, number)
+        for number, fault in state.active.items()
+        if fault.expires_us is not None and fault.expires_us <= state.now_us
+    )
+    said: list[Saying] = [
+        Because(state.active[number].cause, _end(state, number, "expired")) for _, number in expired
+    ]
+    for kind in CLASSES:
+        said += _strike(state, kind, message)
+    return said
+
+
+def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Saying]:
+    """The faults of one class that have come due. A part that is already broken so cannot break again."""
+    said: list[Saying] = []
+    hazard = state.hazards[kind]
+    while hazard.next_us is not None and hazard.next_us <= state.now_us:
+        target = struck_target(state, kind, hazard.drawn)
+        if not any(f.target == target and f.kind == kind for f in state.active.values()):
+            said.append(_begin(state, Fault(kind, target, message.id, False, state.now_us, None)))
+        hazard = next_hazard(state, kind, hazard.drawn + 1, hazard.next_us)
+    state.hazards[kind] = hazard
+    return said
+
+
+def on_inject(state: FailuresState, message: Envelope) -> list[Saying]:
+    body = cast(InjectFault, message.body)
+    refusal = _injection_refusal(state, body)
+    if refusal is not None:
+        return [FaultRefused(subject=body.target, reason=refusal)]
+    expires_us = None if body.duration_us is None else state.now_us + body.duration_us
+    return [_begin(state, Fault(body.kind, body.target, message.id, True, state.now_us, expires_us))]
+
+
+def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
+    """Why this fault cannot be injected, in a sentence that names field, value and what is allowed."""
+    fabric = body.target.split("/", 1)[0]
+    if fabric != state.fabric:
+        return f"target {body.target!r}: is in {fabric}, allowed are parts of {state.fabric}"
+    try:
+        part = parse_part(body.target, state.cubes)
+    except InvalidInput as error:
+        return f"target: {error}"
+    needed, example = TARGETS[body.kind]
+    if part.kind != needed:
+        return (
+            f"target {body.target!r}: not what a fault of kind {body.kind!r} can strike; "
+            f"allowed are names like {state.fabric}/{example}"
+        )
+    if len(state.active) >= ACTIVE_MAX:
+        return f"target {body.target!r}: {len(state.active)} faults are active, allowed are {ACTIVE_MAX}"
+    return None
+
+
+def on_clear(state: FailuresState, message: Envelope) -> list[Saying]:
+    """Undo is safe: clearing what is not there changes nothing."""
+    name = cast(ClearFault, message.body).fault
+    fabric, _, number = name.partition("/fault-")
+    if fabric == state.fabric and int(number) in state.active:
+        return [_end(state, int(number), "cleared")]
+    return [FaultRefused(subject=name, reason=_clear_refusal(state, name, fabric, int(number)))]
+
+
+def _clear_refusal(state: FailuresState, name: str, fabric: str, number: int) -> str:
+    if fabric != state.fabric:
+        return f"fault {name!r}: is in {fabric}, allowed are active faults of {state.fabric}"
+    if number >= state.next_number:
+        return f"fault {name!r}: has never begun; allowed are active faults"
+    ended = state.ended.get(number)
+    how = f" ({ended.how} at {ended.ended_us} us)" if ended is not None else ""
+    return f"fault {name!r}: has already ended{how}; allowed are active faults"
+
+
+def on_repair_completed(state: FailuresState, message: Envelope) -> list[Saying]:
+    """A repair ends whatever is wrong with its part."""
+    target = cast(RepairCompleted, message.body).target
+    numbers = sorted(number for number, fault in state.active.items() if fault.target == target)
+    return [_end(state, number, "repaired") for number in numbers]
+
+
+def _begin(state: FailuresState, fault: Fault) -> FaultBegan:
+    number = state.next_number
+    name = state.fault_name(number)
+    state.active[number] = fault
+    state.begun[fault.kind] += 1
+    _touch(state, number)
+    return FaultBegan(
+        fault=name,
+        kind=fault.kind,
+        target=fault.target,
+        injected=fault.injected,
+        excess_loss_db=_excess_loss_db(state, number) if fault.kind == "connector" else None,
+        expires_us=fault.expires_us,
+    )
+
+
+def _excess_loss_db(state: FailuresState, number: int) -> float:
+    share = draw_uniform(state.seed, state.fabric, "connector excess loss", number)
+    return CONNECTOR_LOSS_MIN_DB + share * (CONNECTOR_LOSS_MAX_DB - CONNECTOR_LOSS_MIN_DB)
+
+
+def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
+    fault = state.active.pop(number)
+    state.ended[number] = EndedFault(
+        kind=fault.kind,
+        target=fault.target,
+        cause=fault.cause,
+        injected=fault.injected,
+        began_us=fault.began_us,
+        expires_us=fault.expires_us,
+        ended_us=state.now_us,
+        how=how,
+    )
+    _touch(state, number)
+    if len(state.ended) > ENDED_MAX:
+        oldest = min(state.ended, key=lambda n: (state.ended[n].ended_us, n))
+        del state.ended[oldest]
+        _touch(state, oldest)
+    return FaultEnded(fault=state.fault_name(number), kind=fault.kind, target=fault.target, how=how)
+
+
+def _touch(state: FailuresState, number: int) -> None:
+    state.touched.add(("faults", state.fault_name(number)))
+    state.touched.add(("summaries", f"{state.fabric}/failures"))
