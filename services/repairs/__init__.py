@@ -1,0 +1,1 @@
+"""The repair shop: a queue, technicians, and the ledger of repairs."""

@@ -1,0 +1,42 @@
+"""The status documents of the repair shop: open repairs, the ledger's last ones, and a summary."""
+
+from collections.abc import Iterator
+
+from schemas.documents import RepairDocument, RepairsSummary
+from services.repairs.state import RepairsState
+from shared.service import DocumentKey
+
+
+def document_keys(state: RepairsState) -> Iterator[DocumentKey]:
+    for number in sorted([*state.queued, *state.begun, *state.ended]):
+        yield "repairs", state.repair_name(number)
+    yield "summaries", f"{state.fabric}/repairs"
+
+
+def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsSummary | None:
+    kind, name = key
+    if kind == "summaries":
+        return RepairsSummary(
+            name=name,
+            queued=len(state.queued),
+            begun=len(state.begun),
+            completed=state.completed,
+            cancelled=state.cancelled,
+        )
+    number = int(name.rpartition("-")[2])
+    begun = state.begun.get(number)
+    ended = state.ended.get(number)
+    repair = ended or begun or state.queued.get(number)
+    if repair is None:
+        return None
+    worked = ended or begun
+    return RepairDocument(
+        name=name,
+        kind=repair.kind,
+        target=repair.target,
+        state=ended.outcome if ended else "begun" if begun else "queued",
+        technician=worked.technician if worked else None,
+        requested_us=repair.requested_us,
+        began_us=worked.began_us if worked else None,
+        ended_us=ended.ended_us if ended else None,
+    )

@@ -1,0 +1,188 @@
+"""The rules of the repair shop: one open repair a part, OCSes and their ports first, then oldest first."""
+
+from typing import cast
+
+from schemas.config import RepairsConfig
+from schemas.cubes import RepairRequested, RepairWithdrawn
+from schemas.envelope import Envelope
+from schemas.names import FaultKind
+from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
+from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
+from schemas.sequencer import FabricCommissioned
+from services.repairs.state import ENDED_MAX, BegunRepair, EndedRepair, Outcome, Repair, RepairsState
+from shared.draws import draw_lognormal
+from shared.service import Because, Saying
+from shared.units import US_PER_HOUR, us
+
+URGENT: tuple[FaultKind, ...] = ("ocs", "port")
+"""Repaired before all others: one OCS degrades every slice of several cubes (Lightwave Fabrics 4.2.2)."""
+
+
+def commission(fabric: str, message: FabricCommissioned) -> RepairsState:
+    return RepairsState(
+        fabric=fabric,
+        seed=message.config.seed,
+        now_us=0,
+        config=message.config.repairs,
+        opened=0,
+        completed=0,
+        cancelled=0,
+        dropped=0,
+        queued={},
+        begun={},
+        ended={},
+        open_targets={},
+    )
+
+
+def due(state: RepairsState) -> int | None:
+    """When the next technician is done."""
+    return min([repair.ends_us for repair in state.begun.values()], default=None)
+
+
+def on_tick(state: RepairsState, message: Envelope) -> list[Saying]:  # noqa: ARG001 -- a rule's signature
+    done = sorted(
+        (repair.ends_us, number) for number, repair in state.begun.items() if repair.ends_us <= state.now_us
+    )
+    said: list[Saying] = [_complete(state, number) for _, number in done]
+    return said + _begin_waiting(state)
+
+
+def on_requested(state: RepairsState, message: Envelope) -> list[Saying]:
+    body = cast(RepairRequested, message.body)
+    return _open(state, body.kind, body.target, message.id)
+
+
+def on_ocs_down(state: RepairsState, message: Envelope) -> list[Saying]:
+    body = cast(OcsDown, message.body)
+    return _open(state, "ocs", f"{state.fabric}/ocs-{body.ocs}", message.id)
+
+
+def on_port_down(state: RepairsState, message: Envelope) -> list[Saying]:
+    body = cast(PortDown, message.body)
+    return _open(state, "port", f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}", message.id)
+
+
+def on_withdrawn(state: RepairsState, message: Envelope) -> list[Saying]:
+    return _cancel(state, cast(RepairWithdrawn, message.body).target)
+
+
+def on_ocs_up(state: RepairsState, message: Envelope) -> list[Saying]:
+    body = cast(OcsUp, message.body)
+    return _cancel(state, f"{state.fabric}/ocs-{body.ocs}")
+
+
+def on_port_up(state: RepairsState, message: Envelope) -> list[Saying]:
+    body = cast(PortUp, message.body)
+    return _cancel(state, f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}")
+
+
+def _open(state: RepairsState, kind: FaultKind, target: str, cause: str) -> list[Saying]:
+    if target in state.open_targets:
+        return []
+    if len(state.queued) >= state.config.queue_max:
+        state.dropped += 1
+        return []
+    number = state.opened
+    state.opened += 1
+    state.queued[number] = Repair(kind, target, cause, requested_us=state.now_us)
+    state.open_targets[target] = number
+    _touch(state, number)
+    opened = RepairOpened(repair=state.repair_name(number), kind=kind, target=target)
+    return [opened, *_begin_waiting(state)]
+
+
+def _begin_waiting(state: RepairsState) -> list[Saying]:
+    """Give every free technician the next repair, the lowest number first.
+
+    A repair begins because it was asked for, however long it had to wait: that is what `why` should tell.
+    """
+    said: list[Saying] = []
+    while state.queued and len(state.begun) < state.config.technicians:
+        number = min(state.queued, key=lambda n: (state.queued[n].kind not in URGENT, n))
+        busy = [repair.technician for repair in state.begun.values()]
+        technician = next(t for t in range(state.config.technicians) if t not in busy)
+        repair = state.queued.pop(number)
+        state.begun[number] = BegunRepair(
+            kind=repair.kind,
+            target=repair.target,
+            cause=repair.cause,
+            requested_us=repair.requested_us,
+            technician=technician,
+            began_us=state.now_us,
+            ends_us=state.now_us + _work_us(state, number, repair.kind),
+        )
+        _touch(state, number)
+        begun = RepairBegun(repair=state.repair_name(number), target=repair.target, technician=technician)
+        said.append(Because(repair.cause, begun))
+    return said
+
+
+def _work_us(state: RepairsState, number: int, kind: FaultKind) -> int:
+    """How long the work takes: log-normal, drawn once a repair."""
+    hours = draw_lognormal(
+        state.seed,
+        state.fabric,
+        "repair time",
+        number,
+        _mean_h(state.config, kind),
+        state.config.repair_sigma,
+    )
+    return us(hours, US_PER_HOUR)
+
+
+def _mean_h(config: RepairsConfig, kind: FaultKind) -> float:
+    if kind in URGENT:
+        return config.ocs_repair_h
+    return config.host_repair_h if kind in ("host", "chip") else config.link_repair_h
+
+
+def _complete(state: RepairsState, number: int) -> Because:
+    repair = state.begun.pop(number)
+    state.completed += 1
+    _keep_ended(state, number, repair, "completed")
+    body = RepairCompleted(
+        repair=state.repair_name(number),
+        target=repair.target,
+        technician=repair.technician,
+        waited_us=repair.began_us - repair.requested_us,
+        took_us=state.now_us - repair.began_us,
+    )
+    return Because(repair.cause, body)
+
+
+def _cancel(state: RepairsState, target: str) -> list[Saying]:
+    """The part works again. No news if no repair of it is open: then it works because it was repaired."""
+    number = state.open_targets.get(target)
+    if number is None:
+        return []
+    repair = state.queued.pop(number, None) or state.begun.pop(number)
+    state.cancelled += 1
+    _keep_ended(state, number, repair, "cancelled")
+    cancelled = RepairCancelled(repair=state.repair_name(number), target=target)
+    return [cancelled, *_begin_waiting(state)]
+
+
+def _keep_ended(state: RepairsState, number: int, repair: Repair, outcome: Outcome) -> None:
+    begun = repair if isinstance(repair, BegunRepair) else None
+    state.ended[number] = EndedRepair(
+        kind=repair.kind,
+        target=repair.target,
+        cause=repair.cause,
+        requested_us=repair.requested_us,
+        technician=begun.technician if begun else None,
+        began_us=begun.began_us if begun else None,
+        ended_us=state.now_us,
+        outcome=outcome,
+    )
+    del state.open_targets[repair.target]
+    _touch(state, number)
+    if len(state.ended) > ENDED_MAX:
+        oldest = min(state.ended, key=lambda n: (state.ended[n].ended_us, n))
+        del state.ended[oldest]
+        _touch(state, oldest)
+
+
+def _touch(state: RepairsState, number: int) -> None:
+    state.touched.add(("repairs", state.repair_name(number)))
+    state.touched.add(("summaries", f"{state.fabric}/repairs"))

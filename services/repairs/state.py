@@ -1,0 +1,66 @@
+"""What the repair shop of one fabric remembers: who waits, who is worked on by whom, what was done lately."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from schemas.config import RepairsConfig
+from schemas.names import FaultKind
+from shared.state.model import State
+
+Outcome = Literal["completed", "cancelled"]
+
+ENDED_MAX = 200
+"""Ended repairs kept in the ledger, the last to end; older ones are only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A repair that was asked for and waits. `cause` is the id of the message that asked for it."""
+
+    kind: FaultKind
+    target: str
+    cause: str
+    requested_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class BegunRepair(Repair):
+    """A repair in work; `ends_us` is when it will be done."""
+
+    technician: int
+    began_us: int
+    ends_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRepair(Repair):
+    """A repair that was completed, or cancelled, perhaps before it had begun."""
+
+    technician: int | None
+    began_us: int | None
+    ended_us: int
+    outcome: Outcome
+
+
+@dataclass
+class RepairsState(State):
+    """Repairs by number in the table of their state: `queued`, `begun` or `ended`. `open_targets` maps every
+    part with an open (queued or begun) repair to that repair's number.
+
+    `queued` is bounded by `config.queue_max`; what is asked for beyond it is only counted, in `dropped`. By
+    default the bound lies above the number of parts of the largest pod, and a part has one open repair at
+    most, so it cannot be reached. With a lower one, a part that was dropped stays broken.
+    """
+
+    config: RepairsConfig
+    opened: int
+    completed: int
+    cancelled: int
+    dropped: int
+    queued: dict[int, Repair]
+    begun: dict[int, BegunRepair]
+    ended: dict[int, EndedRepair]
+    open_targets: dict[str, int]
+
+    def repair_name(self, number: int) -> str:
+        return f"{self.fabric}/repair-{number}"
