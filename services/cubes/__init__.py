@@ -1,0 +1,1 @@
+"""Hosts, chips and modules as the cubes' own monitoring sees them: verdicts, drains, repair requests."""

@@ -1,0 +1,43 @@
+"""The status documents of the cubes, one each, and a summary."""
+
+from collections.abc import Iterator
+
+from schemas.documents import CubeDocument, CubesSummary, HostStatus
+from services.cubes.state import WORKING, CubesState
+from services.cubes.verdict import reasons
+from shared.geometry import HOSTS_PER_CUBE
+from shared.service import DocumentKey
+
+
+def document_keys(state: CubesState) -> Iterator[DocumentKey]:
+    for cube in range(state.cubes):
+        yield "cubes", state.cube_name(cube)
+    yield "summaries", f"{state.fabric}/cubes"
+
+
+def document(state: CubesState, key: DocumentKey) -> CubeDocument | CubesSummary:
+    kind, name = key
+    if kind == "summaries":
+        return CubesSummary(
+            name=name,
+            at_us=state.at_us,
+            cubes=state.cubes,
+            healthy=state.healthy,
+            drained=int(state.drained.sum()),
+            hosts_down=state.hosts_down,
+            healthy_cube_us=state.healthy_cube_us,
+        )
+    cube = int(name.rpartition("-")[2])
+    return CubeDocument(
+        name=name,
+        health="unhealthy" if state.bad_parts[cube] else "healthy",
+        reasons=reasons(state, cube),
+        drained=bool(state.drained[cube]),
+        hosts=tuple(_host_status(state, cube, host) for host in range(HOSTS_PER_CUBE)),
+        changed_us=int(state.changed_us[cube]),
+    )
+
+
+def _host_status(state: CubesState, cube: int, host: int) -> HostStatus:
+    trouble = state.hosts.get(cube * HOSTS_PER_CUBE + host, WORKING).trouble_seen
+    return HostStatus(host=host, state="down" if trouble else "up", reason=trouble)

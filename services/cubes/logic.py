@@ -1,0 +1,217 @@
+"""The rules of the cubes' monitoring: what is wrong with a host shows at its heartbeat, what is wrong with a
+module at once. What is seen becomes events, the cube's verdict, and requests for repair.
+"""
+
+from dataclasses import replace
+from typing import Literal, cast
+
+import numpy as np
+
+from schemas.body import Body
+from schemas.cubes import (
+    CubeDrained,
+    CubeUndrained,
+    DrainRefused,
+    HostDown,
+    HostUp,
+    RepairRequested,
+    RepairWithdrawn,
+)
+from schemas.envelope import Envelope
+from schemas.failures import FaultBegan, FaultEnded
+from schemas.operator import DrainCube, UndrainCube
+from schemas.sequencer import FabricCommissioned
+from schemas.transceivers import ModuleReported
+from services.cubes.state import WORKING, CubesState, Heartbeat, Host
+from services.cubes.verdict import change_bad_parts, touch
+from shared.draws import draw_index
+from shared.errors import InvalidInput
+from shared.geometry import HOSTS_PER_CUBE, link_end, parse_part
+from shared.service import Because, Saying
+from shared.units import US_PER_S
+
+
+def commission(fabric: str, message: FabricCommissioned) -> CubesState:
+    cubes = message.config.pod.cubes
+    return CubesState(
+        fabric=fabric,
+        seed=message.config.seed,
+        now_us=0,
+        config=message.config.cubes,
+        hosts={},
+        heartbeats={},
+        modules={},
+        asked={},
+        bad_parts=np.zeros(cubes, dtype=np.int32),
+        drained=np.zeros(cubes, dtype=np.bool_),
+        changed_us=np.zeros(cubes, dtype=np.int64),
+        hosts_down=0,
+        healthy=cubes,
+        healthy_cube_us=0,
+        at_us=0,
+    )
+
+
+def due(state: CubesState) -> int | None:
+    """The next heartbeat (or its absence) that may show something new."""
+    return min([heartbeat.at_us for heartbeat in state.heartbeats.values()], default=None)
+
+
+def next_heartbeat_us(state: CubesState, number: int) -> int:
+    """The host's first heartbeat after now. Every host has a phase of its own."""
+    interval_us = state.config.heartbeat_s * US_PER_S
+    phase_us = draw_index(state.seed, state.host_name(number), "heartbeat phase", 0, interval_us)
+    return state.now_us + interval_us - (state.now_us - phase_us) % interval_us
+
+
+def on_fault_began(state: CubesState, message: Envelope) -> list[Saying]:
+    body = cast(FaultBegan, message.body)
+    return _count(state, body.kind, body.target, +1, message.id)
+
+
+def on_fault_ended(state: CubesState, message: Envelope) -> list[Saying]:
+    body = cast(FaultEnded, message.body)
+    return _count(state, body.kind, body.target, -1, message.id)
+
+
+def _count(state: CubesState, kind: str, target: str, change: int, cause: str) -> list[Saying]:
+    """A host or chip is in another condition than before; nobody has seen it yet."""
+    if kind not in ("host", "chip"):
+        return []
+    part = parse_part(target, state.cubes)
+    number = part.cube * HOSTS_PER_CUBE + part.host
+    before = state.hosts.get(number, WORKING)
+    if part.kind == "host":
+        after = replace(before, faults=before.faults + change)
+        works = after.faults == 0
+    else:
+        chip_faults = list(before.chip_faults)
+        chip_faults[part.chip] += change
+        after = replace(before, chip_faults=tuple(chip_faults))
+        works = chip_faults[part.chip] == 0
+    _put_host(state, number, after)
+    if works and target in state.asked:
+        state.asked[target] = "mended"
+    heartbeat = state.heartbeats.get(number)
+    if heartbeat is None:
+        state.heartbeats[number] = Heartbeat(next_heartbeat_us(state, number), cause)
+    elif after.shows != before.shows:
+        state.heartbeats[number] = replace(heartbeat, cause=cause)
+    return []
+
+
+def _put_host(state: CubesState, number: int, host: Host) -> None:
+    if host == WORKING:
+        state.hosts.pop(number, None)
+    else:
+        state.hosts[number] = host
+
+
+def on_tick(state: CubesState, message: Envelope) -> list[Saying]:  # noqa: ARG001 -- a rule's signature
+    """The heartbeats that have come due, in order of time and host."""
+    come = sorted((h.at_us, number) for number, h in state.heartbeats.items() if h.at_us <= state.now_us)
+    said: list[Saying] = []
+    for _, number in come:
+        cause = state.heartbeats.pop(number).cause
+        said += [Because(cause, body) for body in _see_host(state, number)]
+    return said
+
+
+def _see_host(state: CubesState, number: int) -> list[Body]:
+    """Take over what the host's heartbeat shows."""
+    cube, index = divmod(number, HOSTS_PER_CUBE)
+    host = state.hosts.get(number, WORKING)
+    silent, dead = host.shows
+    seen = replace(host, silent_seen=silent, dead_seen=dead)
+    was, now = host.trouble_seen, seen.trouble_seen
+    said: list[Body] = []
+    if seen != host:
+        _put_host(state, number, seen)
+        touch(state, cube)
+    if now != was:
+        said.append(
+            HostUp(cube=cube, host=index) if now is None else HostDown(cube=cube, host=index, reason=now)
+        )
+        change = (now is not None) - (was is not None)
+        state.hosts_down += change
+        said += change_bad_parts(state, cube, change)
+    return said + _ask_for_repairs(state, number, seen)
+
+
+def _ask_for_repairs(state: CubesState, number: int, host: Host) -> list[Body]:
+    """Ask once for every part while its trouble lasts, and take back what works again.
+
+    A part that worked and broke anew between two heartbeats is asked for again: its repair may have been
+    what made it work. Of the chips of a silent host nothing is known.
+    """
+    name = state.host_name(number)
+    parts: list[tuple[Literal["host", "chip"], str, bool]] = [("host", name, host.silent_seen)]
+    if not host.silent_seen:
+        chips = enumerate(host.chip_faults)
+        parts += [("chip", f"{name}/chip-{chip}", faults > 0) for chip, faults in chips]
+    said: list[Body] = []
+    for kind, target, broken in parts:
+        if broken and state.asked.get(target) != "open":
+            state.asked[target] = "open"
+            said.append(RepairRequested(kind=kind, target=target))
+        elif not broken and state.asked.pop(target, None) is not None:
+            said.append(RepairWithdrawn(target=target))
+    return said
+
+
+def on_module_reported(state: CubesState, message: Envelope) -> list[Saying]:
+    body = cast(ModuleReported, message.body)
+    end = link_end(body.end)
+    target = end.name(state.fabric)
+    was, now = state.modules.get(body.end, "ok"), body.condition
+    if now == was:
+        return []
+    if now == "ok":
+        del state.modules[body.end]
+    else:
+        state.modules[body.end] = now
+    said: list[Saying] = []
+    change = (now == "failed") - (was == "failed")
+    if change:
+        said += change_bad_parts(state, end.cube, change)
+        touch(state, end.cube)
+    if was == "ok":
+        said.append(RepairRequested(kind="link" if now == "failed" else "connector", target=target))
+    elif now == "ok":
+        said.append(RepairWithdrawn(target=target))
+    return said
+
+
+def on_drain(state: CubesState, message: Envelope) -> list[Saying]:
+    name = cast(DrainCube, message.body).cube
+    cube = _find_cube(state, name)
+    if isinstance(cube, str):
+        return [DrainRefused(target=name, reason=cube)]
+    if state.drained[cube]:
+        return [DrainRefused(target=name, reason=f"cube {name!r}: is drained already")]
+    state.drained[cube] = True
+    touch(state, cube)
+    return [CubeDrained(cube=cube)]
+
+
+def on_undrain(state: CubesState, message: Envelope) -> list[Saying]:
+    name = cast(UndrainCube, message.body).cube
+    cube = _find_cube(state, name)
+    if isinstance(cube, str):
+        return [DrainRefused(target=name, reason=cube)]
+    if not state.drained[cube]:
+        return [DrainRefused(target=name, reason=f"cube {name!r}: is not drained")]
+    state.drained[cube] = False
+    touch(state, cube)
+    return [CubeUndrained(cube=cube)]
+
+
+def _find_cube(state: CubesState, name: str) -> int | str:
+    """The cube's index, or why there is no such cube here."""
+    fabric = name.split("/", 1)[0]
+    if fabric != state.fabric:
+        return f"cube {name!r}: is in {fabric}, allowed are cubes of {state.fabric}"
+    try:
+        return parse_part(name, state.cubes).cube
+    except InvalidInput as error:
+        return f"cube: {error}"
