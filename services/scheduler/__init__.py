@@ -1,0 +1,1 @@
+"""Which slice runs where: queue, placement, circuits wanted, recovery."""

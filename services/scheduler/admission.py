@@ -1,0 +1,73 @@
+"""Requests and releases, and which waiting slice is next.
+
+The queue goes by (priority, highest first; number). Until the first in it has waited `backfill_patience_h`,
+whatever fits may pass it; from then on cubes are kept for it, and only meshes that find room in cubes that
+are partly used anyway still pass.
+"""
+
+from typing import cast
+
+from schemas.envelope import Envelope
+from schemas.scheduler import SliceCompleted
+from schemas.workload import SliceReleased, SliceRequested
+from services.scheduler.cycle import cycle
+from services.scheduler.lifecycle import end, leave, put, refuse, slice_name, slice_number
+from services.scheduler.state import SchedulerState, Slice, queue_of
+from shared.errors import InvalidInput
+from shared.service import Saying
+from shared.shapes import check, chips_of
+
+
+def on_slice_requested(state: SchedulerState, message: Envelope) -> list[Saying]:
+    """Place the slice if it fits, let it wait if not; refuse it if it never can, or the queue is full."""
+    body = cast(SliceRequested, message.body)
+    row = Slice(
+        number=slice_number(body.slice),
+        shape=body.shape,
+        twisted=body.twisted,
+        chips=chips_of(body.shape),
+        priority=body.priority,
+        request=message.id,
+        requested_us=state.now_us,
+        state="waiting",
+        changed_us=state.now_us,
+    )
+    try:
+        check(body.shape, body.twisted, state.cubes)
+    except InvalidInput as refusal:
+        return refuse(state, row, str(refusal))
+    _wait(state, row)
+    said = cycle(state)
+    if state.waiting > state.queue_max and state.slices[row.number].state == "waiting":
+        _withdraw(state, row)
+        waiting, most = state.waiting, state.queue_max
+        said += refuse(state, row, f"queue full: {waiting} of {most} slices wait (scheduler.queue_max)")
+    return said
+
+
+def on_slice_released(state: SchedulerState, message: Envelope) -> list[Saying]:
+    """Its owner is done with the slice: take its circuits away, and see who can use its cubes."""
+    body = cast(SliceReleased, message.body)
+    row = state.slices.get(slice_number(body.slice))
+    if row is None:
+        return []
+    if row.state == "waiting":
+        _withdraw(state, row)
+        said = refuse(state, row, f"withdrawn while it waited ({body.reason})")
+    else:
+        said = [*leave(state, row)]
+        end(state, row, "completed", body.reason)
+        said.append(SliceCompleted(slice=slice_name(state, row.number), reason=body.reason))
+    return said + cycle(state)
+
+
+def _wait(state: SchedulerState, row: Slice) -> None:
+    queue_of(state).add(row.chips, row.priority, row.number)
+    state.waiting += 1
+    put(state, row)
+    state.touched.add(("summaries", f"{state.fabric}/scheduler"))
+
+
+def _withdraw(state: SchedulerState, row: Slice) -> None:
+    queue_of(state).remove(row.chips, row.priority, row.number)
+    state.waiting -= 1

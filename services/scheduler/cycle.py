@@ -1,0 +1,50 @@
+"""One scheduling cycle: what to do with the cubes that are idle now, in three numbered steps.
+
+It runs whenever something changed that could make room or need it, and decides on the state as it is at that
+moment; running it twice changes nothing more.
+"""
+
+from services.scheduler.lifecycle import admit
+from services.scheduler.recovery import leave_drained, recover_stalled
+from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
+from shared.geometry import CHIPS_PER_CUBE
+from shared.service import Saying
+from shared.units import US_PER_HOUR
+
+Placement = tuple[Slice, tuple[int, ...], tuple[int, int, int] | None]
+
+
+def cycle(state: SchedulerState) -> list[Saying]:
+    """Give idle cubes to those who need them most; returns what is said."""
+    # 1. Slices that lost a cube, longest stalled first: they have work to lose.
+    said = recover_stalled(state)
+    # 2. Slices on drained cubes: somebody waits to work on those.
+    said += leave_drained(state)
+    # 3. The queue, in its order, as far as it fits.
+    while True:
+        placement = next_placement(state)
+        if placement is None:
+            return said
+        row, cubes, corner = placement
+        queue_of(state).take_first(row.chips)
+        said += admit(state, row, cubes, corner)
+
+
+def next_placement(state: SchedulerState) -> Placement | None:
+    """The first waiting slice that fits and may be placed, with its (cubes, corner)."""
+    queue, occupancy = queue_of(state), occupancy_of(state)
+    candidates = queue.firsts(len(occupancy.idle) * CHIPS_PER_CUBE)
+    if not candidates:
+        return None
+    head = queue.head()
+    kept = state.now_us - state.slices[head[1]].requested_us >= patience_us(state)
+    for place, chips in candidates:
+        room = occupancy.room_for(chips, whole_cubes=not kept or place == head)
+        if room is not None:
+            return state.slices[place[1]], *room
+    return None
+
+
+def patience_us(state: SchedulerState) -> int:
+    """How long the first in the queue lets others pass."""
+    return round(state.config.backfill_patience_h * US_PER_HOUR)

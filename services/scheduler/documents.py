@@ -1,0 +1,90 @@
+"""The scheduler's status documents: one per slice, the use of each cube, and a summary."""
+
+from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument
+from services.scheduler.lifecycle import slice_name, slice_number
+from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from shared.service import DocumentKey
+from shared.shapes import cubes_of, is_mesh
+
+
+def document_keys(state: SchedulerState) -> list[DocumentKey]:
+    """Live slices, the last ended ones, cubes, summary."""
+    numbers = [*state.slices, *(row.number for row in state.ended.values())]
+    return [
+        *(("slices", slice_name(state, number)) for number in sorted(numbers)),
+        *(("cube-uses", f"{state.fabric}/cube-{cube}") for cube in range(state.cubes)),
+        ("summaries", f"{state.fabric}/scheduler"),
+    ]
+
+
+def document(
+    state: SchedulerState, key: DocumentKey
+) -> SliceDocument | CubeUseDocument | SchedulerSummary | None:
+    kind, name = key
+    if kind == "slices":
+        return _slice(state, name)
+    if kind == "cube-uses":
+        return _cube_use(state, name)
+    return _summary(state) if key == ("summaries", f"{state.fabric}/scheduler") else None
+
+
+def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
+    number = slice_number(name)
+    row = state.slices.get(number)
+    if row is None:
+        row = next((row for row in state.ended.values() if row.number == number), None)
+    if row is None:
+        return None
+    return SliceDocument(
+        name=name,
+        state=row.state,
+        shape=row.shape,
+        twisted=row.twisted,
+        chips=row.chips,
+        priority=row.priority,
+        cubes=tuple([f"{state.fabric}/cube-{cube}" for cube in row.cubes]),
+        corner=row.corner,
+        links_down=row.links_down,
+        links_degraded=row.links_degraded,
+        swaps=row.swaps,
+        reason=_waiting_reason(row) if row.state == "waiting" else row.reason,
+        requested_us=row.requested_us,
+        started_us=row.started_us,
+        ended_us=row.ended_us,
+        changed_us=row.changed_us,
+    )
+
+
+def _waiting_reason(row: Slice) -> str:
+    if is_mesh(row.shape):
+        return f"waits for room for {row.chips} chips in one healthy cube"
+    return f"waits for {cubes_of(row.shape)} healthy idle cubes"
+
+
+def _cube_use(state: SchedulerState, name: str) -> CubeUseDocument | None:
+    cube = slice_number(name)
+    if cube >= state.cubes:
+        return None
+    occupancy = occupancy_of(state)
+    return CubeUseDocument(
+        name=name,
+        slices=tuple([slice_name(state, number) for number in occupancy.holders[cube]]),
+        chips_used=occupancy.used[cube].bit_count(),
+    )
+
+
+def _summary(state: SchedulerState) -> SchedulerSummary:
+    return SchedulerSummary(
+        name=f"{state.fabric}/scheduler",
+        at_us=state.at_us,
+        admitted=state.admitted,
+        completed=state.completed,
+        evicted=state.evicted,
+        refused=state.refused,
+        running=state.running,
+        waiting=state.waiting,
+        swapped=state.swapped,
+        chips=state.chips,
+        chips_allocated=state.chips_allocated,
+        allocated_chip_us=state.allocated_chip_us,
+    )

@@ -1,0 +1,186 @@
+"""The steps of a slice's life, each with what it says: admitted, settled, left, ended.
+
+Whoever decides (admission, recovery, links) calls these; only here do slices take and leave cubes.
+"""
+
+from dataclasses import replace
+from typing import Literal
+
+from schemas.documents import SliceState
+from schemas.scheduler import (
+    ConnectCircuits,
+    DisconnectCircuits,
+    SchedulerBody,
+    SliceAdmitted,
+    SliceDegraded,
+    SliceEvicted,
+    SliceRefused,
+    SliceRestored,
+    SliceStarted,
+)
+from services.scheduler.occupancy import Corner
+from services.scheduler.state import ENDED_MAX, SchedulerState, Slice, occupancy_of
+from shared.geometry import ENDS_PER_CUBE
+from shared.service import Because, Saying
+from shared.shapes import slice_joins
+
+
+def slice_name(state: SchedulerState, number: int) -> str:
+    return f"{state.fabric}/slice-{number}"
+
+
+def slice_number(name: str) -> int:
+    return int(name.rpartition("-")[2])
+
+
+def put(state: SchedulerState, row: Slice) -> None:
+    """Keep a slice as it is now."""
+    state.slices[row.number] = row
+    state.touched.add(("slices", slice_name(state, row.number)))
+
+
+def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Corner | None) -> list[Saying]:
+    """Give a waiting slice its cubes. A torus then waits for its circuits; a mesh has none and starts."""
+    occupancy_of(state).hold(row.number, cubes, row.shape, corner)
+    touch_uses(state, cubes)
+    _account(state, row.chips)
+    state.admitted += 1
+    state.waiting -= 1
+    joins = slice_joins(row.shape, row.twisted, cubes)
+    if joins:
+        state.awaited[row.number] = joins
+    put(
+        state,
+        replace(
+            row,
+            state="connecting" if joins else "running",
+            changed_us=state.now_us,
+            cubes=cubes,
+            corner=corner,
+            started_us=None if joins else state.now_us,
+            reason=None,
+        ),
+    )
+    name = slice_name(state, row.number)
+    admitted = SliceAdmitted(
+        slice=name,
+        shape=row.shape,
+        twisted=row.twisted,
+        cubes=cubes,
+        corner=corner,
+        waited_us=state.now_us - row.requested_us,
+    )
+    then = ConnectCircuits(slice=name, joins=joins) if joins else SliceStarted(slice=name)
+    return [Because(row.request, admitted), Because(row.request, then)]
+
+
+def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Saying]:
+    """Say how a slice on cubes stands after its circuits or cubes changed; nothing while it is stalled or
+    connecting. The first time, it starts."""
+    now_us = state.now_us
+    condition = condition_of(state, row)
+    if condition in ("stalled", "connecting"):
+        reason = row.reason if condition == "stalled" else None
+        put(state, replace(row, state=condition, changed_us=now_us, reason=reason))
+        return []
+    name = slice_name(state, row.number)
+    bodies: list[SchedulerBody] = []
+    if row.started_us is None:
+        bodies.append(SliceStarted(slice=name))
+    if condition == "degraded":
+        bodies.append(degraded(state, row))
+    elif row.started_us is not None:
+        bodies.append(SliceRestored(slice=name))
+    started_us = now_us if row.started_us is None else row.started_us
+    put(state, replace(row, state=condition, changed_us=now_us, started_us=started_us, reason=None))
+    return [body if cause is None else Because(cause, body) for body in bodies]
+
+
+def condition_of(
+    state: SchedulerState, row: Slice
+) -> Literal["stalled", "connecting", "degraded", "running"]:
+    """How a slice on cubes stands."""
+    if row.number in state.stalls:
+        return "stalled"
+    if row.number in state.awaited:
+        return "connecting"
+    return "degraded" if row.links_down or row.links_degraded else "running"
+
+
+def degraded(state: SchedulerState, row: Slice) -> SliceDegraded:
+    return SliceDegraded(
+        slice=slice_name(state, row.number), links_down=row.links_down, links_degraded=row.links_degraded
+    )
+
+
+def leave(state: SchedulerState, row: Slice) -> list[DisconnectCircuits]:
+    """Take a slice off its cubes; all its circuits go, and they are free at once."""
+    release_cubes(state, row)
+    joins = slice_joins(row.shape, row.twisted, row.cubes)
+    return [DisconnectCircuits(slice=slice_name(state, row.number), joins=joins)] if joins else []
+
+
+def release_cubes(state: SchedulerState, row: Slice) -> None:
+    """Free the cubes and forget what was heard of their link ends."""
+    occupancy_of(state).free(row.number, row.cubes, row.shape, row.corner)
+    touch_uses(state, row.cubes)
+    _account(state, -row.chips)
+    state.stalls.pop(row.number, None)
+    state.awaited.pop(row.number, None)
+    if state.bad_ends and row.corner is None:
+        left = frozenset(row.cubes)
+        for end in [end for end in state.bad_ends if end // ENDS_PER_CUBE in left]:
+            del state.bad_ends[end]
+
+
+def end(state: SchedulerState, row: Slice, how: SliceState, reason: str) -> None:
+    """Keep an ended slice among the last ones, for people to look at."""
+    state.slices.pop(row.number, None)
+    ordinal = state.completed + state.evicted + state.refused
+    state.ended[ordinal] = replace(
+        row,
+        state=how,
+        changed_us=state.now_us,
+        ended_us=state.now_us,
+        links_down=0,
+        links_degraded=0,
+        reason=reason,
+    )
+    oldest = state.ended.pop(ordinal - ENDED_MAX, None)
+    if oldest is not None:
+        state.touched.add(("slices", slice_name(state, oldest.number)))
+    state.touched.add(("slices", slice_name(state, row.number)))
+    state.touched.add(("summaries", f"{state.fabric}/scheduler"))
+    if how == "completed":
+        state.completed += 1
+    elif how == "evicted":
+        state.evicted += 1
+    else:
+        state.refused += 1
+
+
+def refuse(state: SchedulerState, row: Slice, reason: str) -> list[Saying]:
+    """A slice that will never run."""
+    end(state, row, "refused", reason)
+    return [SliceRefused(slice=slice_name(state, row.number), reason=reason)]
+
+
+def evict(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Saying]:
+    """A slice loses its cubes before it is done."""
+    bodies: list[SchedulerBody] = [*leave(state, row)]
+    end(state, row, "evicted", reason)
+    bodies.append(SliceEvicted(slice=slice_name(state, row.number), reason=reason))
+    return [Because(cause, body) for body in bodies]
+
+
+def touch_uses(state: SchedulerState, cubes: tuple[int, ...]) -> None:
+    """The use of these cubes has changed, and with it the summary."""
+    state.touched.add(("summaries", f"{state.fabric}/scheduler"))
+    state.touched.update([("cube-uses", f"{state.fabric}/cube-{cube}") for cube in cubes])
+
+
+def _account(state: SchedulerState, chips: int) -> None:
+    """Bring the integral of allocated chips up to now, then change their number."""
+    state.allocated_chip_us += state.chips_allocated * (state.now_us - state.at_us)
+    state.at_us = state.now_us
+    state.chips_allocated += chips

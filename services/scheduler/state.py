@@ -1,0 +1,134 @@
+"""What the scheduler remembers of one fabric: its slices, the cubes it may not use, and the links it was told
+are not well.
+
+Who holds which cube, and the queue by size, follow from the slices; they are kept beside them for speed only
+(`occupancy`, `queue`) and made anew when missing.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from schemas.config import SchedulerConfig
+from schemas.documents import SliceState
+from schemas.names import Join, Shape
+from schemas.sequencer import FabricCommissioned
+from services.scheduler.occupancy import Occupancy
+from services.scheduler.queue import Queue
+from shared.geometry import CHIPS_PER_CUBE
+from shared.state.model import TRANSIENT, State
+
+ENDED_MAX = 200
+"""Ended slices that are kept for people to look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """One slice, waiting, on its cubes or ended.
+
+    `request` is the id of its SliceRequested. Link counts are in link ends.
+    """
+
+    number: int
+    shape: Shape
+    twisted: bool
+    chips: int
+    priority: int
+    request: str
+    requested_us: int
+    state: SliceState
+    changed_us: int
+    cubes: tuple[int, ...] = ()
+    corner: tuple[int, int, int] | None = None
+    started_us: int | None = None
+    ended_us: int | None = None
+    links_down: int = 0
+    links_degraded: int = 0
+    swaps: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A slice on a failed cube that has first claim on the next healthy idle one. `cause` is the id of the
+    CubeUnhealthy that began it."""
+
+    since_us: int
+    cause: str
+
+
+@dataclass
+class SchedulerState(State):
+    """`slices` wait or hold cubes; `ended` are the last ones that do neither, by the count of the end.
+
+    `awaited` has every slice that is connecting, with the joins commanded whose circuits are not made yet:
+    none, when only the training of the last links is missing.
+    `unhealthy` and `drained` map a cube to the id of the message that said so. `bad_ends` are the link ends
+    of cubes in use that are not up. `allocated_chip_us` is the integral of `chips_allocated` up to `at_us`.
+    """
+
+    config: SchedulerConfig
+    cubes: int
+    queue_max: int
+    slices: dict[int, Slice] = field(default_factory=dict)
+    awaited: dict[int, tuple[Join, ...]] = field(default_factory=dict)
+    stalls: dict[int, Stall] = field(default_factory=dict)
+    ended: dict[int, Slice] = field(default_factory=dict)
+    unhealthy: dict[int, str] = field(default_factory=dict)
+    drained: dict[int, str] = field(default_factory=dict)
+    bad_ends: dict[int, Literal["down", "degraded"]] = field(default_factory=dict)
+    admitted: int = 0
+    completed: int = 0
+    evicted: int = 0
+    refused: int = 0
+    swapped: int = 0
+    waiting: int = 0
+    at_us: int = 0
+    chips_allocated: int = 0
+    allocated_chip_us: int = 0
+    occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    queue: Queue | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+
+    @property
+    def chips(self) -> int:
+        return self.cubes * CHIPS_PER_CUBE
+
+    @property
+    def running(self) -> int:
+        """Slices on cubes: connecting, running, degraded or stalled."""
+        return len(self.slices) - self.waiting
+
+
+def commission(fabric: str, message: FabricCommissioned) -> SchedulerState:
+    """The scheduler of a new fabric. A recorded trace may always wait as a whole."""
+    config = message.config
+    return SchedulerState(
+        fabric=fabric,
+        seed=config.seed,
+        now_us=0,
+        config=config.scheduler,
+        cubes=config.pod.cubes,
+        queue_max=max(config.scheduler.queue_max, len(config.trace or ())),
+    )
+
+
+def occupancy_of(state: SchedulerState) -> Occupancy:
+    """Who holds which cube, made from the slices if missing."""
+    if state.occupancy is None:
+        occupancy = Occupancy(state.cubes)
+        for cube in (*state.unhealthy, *state.drained):
+            occupancy.allow(cube, False)
+        for number, held in sorted(state.slices.items()):
+            if held.cubes:
+                occupancy.hold(number, held.cubes, held.shape, held.corner)
+        state.occupancy = occupancy
+    return state.occupancy
+
+
+def queue_of(state: SchedulerState) -> Queue:
+    """The waiting slices by size, made from the slices if missing."""
+    if state.queue is None:
+        state.queue = Queue()
+        for row in state.slices.values():
+            if row.state == "waiting":
+                state.queue.add(row.chips, row.priority, row.number)
+    return state.queue

@@ -1,0 +1,15 @@
+"""The workload's status document: how many slices were requested."""
+
+from schemas.documents import WorkloadSummary
+from services.workload.state import WorkloadState
+from shared.service import DocumentKey
+
+
+def document_keys(state: WorkloadState) -> list[DocumentKey]:
+    return [("summaries", f"{state.fabric}/workload")]
+
+
+def document(state: WorkloadState, key: DocumentKey) -> WorkloadSummary | None:
+    if key != ("summaries", f"{state.fabric}/workload"):
+        return None
+    return WorkloadSummary(name=key[1], requested=state.requested)

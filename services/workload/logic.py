@@ -1,0 +1,164 @@
+"""The workload's rules: slices arrive, run for their time, and are released.
+
+A run time counts from the start of the slice, whatever happens to it later.
+"""
+
+from heapq import heapify, heappop, heappush
+from typing import Literal, cast
+
+from schemas.config import TraceRow
+from schemas.envelope import Envelope
+from schemas.names import Shape
+from schemas.operator import ReleaseSlice, RequestSlice
+from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
+from schemas.sequencer import FabricCommissioned
+from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
+from services.workload.mix import draw_duration_us, draw_gap_us, draw_kind
+from services.workload.state import WantedSlice, WorkloadState
+from shared.service import Because, Saying
+
+
+def commission(fabric: str, message: FabricCommissioned) -> WorkloadState:
+    """The workload of a new fabric. A recorded trace takes the place of arrivals."""
+    config = message.config
+    trace = tuple(sorted(config.trace or (), key=_submit_us))
+    state = WorkloadState(
+        fabric=fabric, seed=config.seed, now_us=0, config=config.workload, cubes=config.pod.cubes, trace=trace
+    )
+    if config.workload.enabled and config.trace is None:
+        state.next_arrival_us = _gap_us(state)
+    return state
+
+
+def _submit_us(row: TraceRow) -> int:
+    return row.submit_us
+
+
+def due(state: WorkloadState) -> int | None:
+    """The next end, arrival or row of the trace."""
+    ends = _ends(state)
+    times = [ends[0][0]] if ends else []
+    if state.next_arrival_us is not None:
+        times.append(state.next_arrival_us)
+    if state.trace_played < len(state.trace):
+        times.append(state.trace[state.trace_played].submit_us)
+    return min(times, default=None)
+
+
+def on_tick(state: WorkloadState, _: Envelope) -> list[Saying]:
+    """Release what has ended, so that there is room; then request what is due by trace or arrival."""
+    return [*_release_ended(state), *_play_trace(state), *_arrive(state)]
+
+
+def on_request_slice(state: WorkloadState, message: Envelope) -> list[Saying]:
+    """An operator wants a slice; whether it is legal is the scheduler's to say."""
+    body = cast(RequestSlice, message.body)
+    return [_request(state, body.shape, body.twisted, body.priority, body.duration_us, "operator")]
+
+
+def on_release_slice(state: WorkloadState, message: Envelope) -> list[Saying]:
+    """An operator is done with a slice; refused with the reason if there is no such slice any more."""
+    name = cast(ReleaseSlice, message.body).slice
+    fabric, _, digits = name.rpartition("/slice-")
+    number = int(digits)
+    if fabric != state.fabric:
+        return [ReleaseRefused(slice=name, reason=f"{name} is no slice of {state.fabric}")]
+    if number >= state.requested:
+        return [ReleaseRefused(slice=name, reason=f"{name} has never been requested")]
+    if number not in state.wanted:
+        return [ReleaseRefused(slice=name, reason=f"{name} has already ended")]
+    del state.wanted[number]
+    return [SliceReleased(slice=name, reason="operator")]
+
+
+def on_slice_started(state: WorkloadState, message: Envelope) -> list[Saying]:
+    """The run time of the slice begins."""
+    number = _number(cast(SliceStarted, message.body).slice)
+    wanted = state.wanted.get(number)
+    if wanted is None or wanted.duration_us is None:
+        return []
+    ends_us = state.now_us + wanted.duration_us
+    heappush(_ends(state), (ends_us, number))
+    state.wanted[number] = WantedSlice(wanted.duration_us, ends_us, message.id)
+    return []
+
+
+def on_slice_ended(state: WorkloadState, message: Envelope) -> list[Saying]:
+    """Refused, evicted or completed: nobody waits for it any more."""
+    body = cast(SliceRefused | SliceEvicted | SliceCompleted, message.body)
+    state.wanted.pop(_number(body.slice), None)
+    return []
+
+
+def _release_ended(state: WorkloadState) -> list[Saying]:
+    ends = _ends(state)
+    said: list[Saying] = []
+    while ends and ends[0][0] <= state.now_us:
+        _, number = heappop(ends)
+        wanted = state.wanted.pop(number)
+        body = SliceReleased(slice=f"{state.fabric}/slice-{number}", reason="finished")
+        said.append(Because(wanted.started, body))
+        _ends(state)
+    return said
+
+
+def _play_trace(state: WorkloadState) -> list[Saying]:
+    said: list[Saying] = []
+    while state.trace_played < len(state.trace):
+        row = state.trace[state.trace_played]
+        if row.submit_us > state.now_us:
+            break
+        state.trace_played += 1
+        said.append(_request(state, row.shape, row.twisted, row.priority, row.duration_us, "trace"))
+    return said
+
+
+def _arrive(state: WorkloadState) -> list[Saying]:
+    said: list[Saying] = []
+    while state.next_arrival_us is not None and state.next_arrival_us <= state.now_us:
+        shape, twisted = draw_kind(state.seed, state.fabric, state.arrivals, state.cubes)
+        duration_us = draw_duration_us(state.seed, state.fabric, state.arrivals, state.config)
+        state.arrivals += 1
+        state.next_arrival_us += _gap_us(state)
+        said.append(_request(state, shape, twisted, 0, duration_us, "arrival"))
+    return said
+
+
+def _gap_us(state: WorkloadState) -> int:
+    return draw_gap_us(state.seed, state.fabric, state.arrivals, state.config, state.cubes)
+
+
+def _request(
+    state: WorkloadState,
+    shape: Shape,
+    twisted: bool,
+    priority: int,
+    duration_us: int | None,
+    requested_by: Literal["arrival", "trace", "operator"],
+) -> SliceRequested:
+    number = state.requested
+    state.requested += 1
+    state.wanted[number] = WantedSlice(duration_us, None, "")
+    state.touched.add(("summaries", f"{state.fabric}/workload"))
+    return SliceRequested(
+        slice=f"{state.fabric}/slice-{number}",
+        shape=shape,
+        twisted=twisted,
+        priority=priority,
+        duration_us=duration_us,
+        requested_by=requested_by,
+    )
+
+
+def _ends(state: WorkloadState) -> list[tuple[int, int]]:
+    """The heap of ends, its first entry that of a slice still wanted."""
+    if state.ends is None:
+        state.ends = [(row.ends_us, n) for n, row in state.wanted.items() if row.ends_us is not None]
+        heapify(state.ends)
+    while state.ends and state.ends[0][1] not in state.wanted:
+        heappop(state.ends)
+    return state.ends
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("-")[2])

@@ -1,0 +1,27 @@
+"""The workload service: message type → rule."""
+
+from schemas.operator import ReleaseSlice, RequestSlice
+from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
+from schemas.sequencer import Tick
+from services.workload import logic
+from services.workload.documents import document, document_keys
+from services.workload.state import WorkloadState
+from shared.service import Service
+
+SERVICE: Service[WorkloadState] = Service(
+    name="workload",
+    state=WorkloadState,
+    commission=logic.commission,
+    rules={
+        Tick: logic.on_tick,
+        RequestSlice: logic.on_request_slice,
+        ReleaseSlice: logic.on_release_slice,
+        SliceStarted: logic.on_slice_started,
+        SliceRefused: logic.on_slice_ended,
+        SliceEvicted: logic.on_slice_ended,
+        SliceCompleted: logic.on_slice_ended,
+    },
+    due=logic.due,
+    document_keys=document_keys,
+    document=document,
+)
