@@ -7,10 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shared.state.codec import encode_held, state_digest
-from shared.state.redis_store import RedisStore
-from shared.state.server import EmbeddedServer
-
 from ops.data import DataFolder
 from schemas.registry import Unreadable, decode
 from services.fleet import SUPERPOD
@@ -18,6 +14,9 @@ from shared.errors import NotFound, OperationFailed
 from shared.fabric import Fabric
 from shared.log.lines import read_lines
 from shared.refold import Difference, Refold
+from shared.state.codec import encode_held, state_digest
+from shared.state.redis_store import RedisStore
+from shared.state.server import EmbeddedServer
 
 
 def run_audit(*, data: Path, redis: str | None = None) -> dict[str, Any]:

@@ -122,6 +122,6 @@ class DataFolder:
         part = path.with_suffix(".part")
         try:
             part.write_text(json.dumps(content))
-            os.replace(part, path)
+            part.replace(path)
         except OSError as error:
             raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed
-from shared.state.codec import encode_held, state_digest
 
 from ops.version import VERSION
 from schemas.config import FabricConfig
@@ -30,6 +29,7 @@ from shared.fabric import Fabric
 from shared.geometry import CHIPS_PER_CUBE
 from shared.lab import Lab
 from shared.log.lines import LineWriter
+from shared.state.codec import encode_held, state_digest
 from shared.units import US_PER_DAY
 
 Progress = Callable[[float], None]

@@ -10,17 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from services.gateway.bind import check_bind
-from services.gateway.ports import TwinPorts
-from shared.state.redis_store import RedisStore
-from shared.state.server import EmbeddedServer
-
 from ops.data import DataFolder, TwinIdentity
 from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
 from services.fleet import SUPERPOD
+from services.gateway.bind import check_bind
+from services.gateway.ports import TwinPorts
 from shared.embedded.clock import EmbeddedClock
 from shared.embedded.dead_letters import DeadLetters
 from shared.embedded.pod import PodRunner
@@ -29,6 +26,8 @@ from shared.embedded.twin import EmbeddedTwin
 from shared.errors import InvalidInput, LightwaveError, OperationFailed
 from shared.lab import commissioning
 from shared.log.indexed import IndexedLogs
+from shared.state.redis_store import RedisStore
+from shared.state.server import EmbeddedServer
 from shared.state.store import Received, Waiting
 
 if TYPE_CHECKING:
@@ -106,6 +105,7 @@ class LivingTwin:
     def serve(self, listener: socket.socket, url: str, token: str | None) -> None:
         """Start the loop beside the gateway and stay until somebody ends it."""
         import uvicorn
+
         from services.gateway.app import create_app
 
         app = create_app(self._ports(), token=token)
@@ -136,7 +136,7 @@ class LivingTwin:
     def _loop(self) -> None:
         try:
             self.twin.run()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 -- raised again by the thread that waits for this one
             self._failure = error
             if self._server is not None:
                 self._server.should_exit = True

@@ -18,6 +18,8 @@ def parameter(default: Any, text: str, *, unit: str, source: str, **bounds: Any)
 
 
 class PodConfig(Model):
+    """How large the pod is."""
+
     cubes: int = parameter(
         64,
         "cubes of 4×4×4 chips in the pod; OCS radix grows with it",
@@ -29,6 +31,8 @@ class PodConfig(Model):
 
 
 class WorkloadConfig(Model):
+    """Who wants slices: how many arrive, and how long they last."""
+
     enabled: bool = parameter(True, "whether slices arrive by themselves", unit="-", source="choice")
     offered_load: float = parameter(
         1.1,
@@ -70,6 +74,8 @@ class WorkloadConfig(Model):
 
 
 class SchedulerConfig(Model):
+    """The queue, and how long the scheduler waits before it gives up."""
+
     queue_max: int = parameter(
         500,
         "slices that may wait; the next request is refused",
@@ -98,6 +104,8 @@ class SchedulerConfig(Model):
 
 
 class OcsConfig(Model):
+    """How optical circuit switches switch."""
+
     switching_time_ms: float = parameter(
         10.0,
         "from command to settled mirrors",
@@ -110,6 +118,8 @@ class OcsConfig(Model):
 
 
 class TransceiversConfig(Model):
+    """The loss budget of a link, and how often it is measured."""
+
     telemetry_interval_s: int = parameter(
         900, "cadence of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
     )
@@ -143,6 +153,8 @@ class TransceiversConfig(Model):
 
 
 class CubesConfig(Model):
+    """How faults of hosts are noticed."""
+
     heartbeat_s: int = parameter(
         30,
         "interval of host heartbeats; a host fault is seen at the next one",
@@ -154,6 +166,8 @@ class CubesConfig(Model):
 
 
 class RepairsConfig(Model):
+    """Technicians, and how long their work takes."""
+
     technicians: int = parameter(
         4, "repairs in work at a time", unit="people", source="assumption", ge=1, le=1_000
     )
@@ -204,6 +218,8 @@ class RepairsConfig(Model):
 
 
 class FailuresConfig(Model):
+    """How often parts break by themselves."""
+
     enabled: bool = parameter(True, "whether things break by themselves", unit="-", source="choice")
     host_per_day: float = parameter(
         0.0008,

@@ -17,6 +17,8 @@ class ClockState:
 
 
 class Clock(Protocol):
+    """What people may ask of a living twin's clock, and set."""
+
     def show(self) -> ClockState: ...
 
     def pause(self) -> None: ...

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import threading
 import time
 from collections import deque
@@ -66,6 +65,7 @@ class EmbeddedClock:
             return max(0.0, (sim_us - self.clock_us()) / (self._speed * US_PER_S))
 
     def show(self) -> ClockState:
+        """One consistent reading. `now_us` is the time that has been processed, not the time asked for."""
         with self._lock:
             asked_us = self.clock_us()
             now_us = self._processed() if self._processed else asked_us
@@ -111,7 +111,7 @@ class EmbeddedClock:
         part = self._keep.with_suffix(".part")
         try:
             part.write_text(text)
-            os.replace(part, self._keep)
+            part.replace(self._keep)
         except OSError as error:
             raise OperationFailed(f"clock file {self._keep}: {error.strerror or error}") from None
 

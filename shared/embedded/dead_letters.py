@@ -18,6 +18,7 @@ class DeadLetters:
         self._origins = {row["origin"] for row in self.rows()}
 
     def put(self, origin: str, error: str, line: bytes) -> None:
+        """Keep a line that cannot be read; OperationFailed if the file cannot be written."""
         with self._lock:
             if origin in self._origins:
                 return

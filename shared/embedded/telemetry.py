@@ -15,6 +15,7 @@ class TelemetryFolder:
         self.folder = folder
 
     def put(self, fabric: str, at_us: int, frame: bytes) -> None:
+        """Write one frame and remove the oldest beyond FRAMES_MAX; OperationFailed if that is impossible."""
         place = self.folder / fabric
         try:
             place.mkdir(parents=True, exist_ok=True)

@@ -43,6 +43,7 @@ class LineWriter:
             raise failure(self.path, error) from None
 
     def close(self) -> None:
+        """Write what is buffered, and end; OperationFailed if that is impossible (disk full)."""
         if self._raw is None:
             return
         try:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from shared.state.memory import MemoryStore
-from shared.state.redis_store import RedisStore
 
 from ops.invariants import check_all
 from ops.lab import fabric_digest
@@ -28,6 +26,8 @@ from shared.embedded.pod import PodRunner
 from shared.embedded.twin import EmbeddedTwin
 from shared.lab import Lab, Request, commissioning
 from shared.log.indexed import IndexedLogs
+from shared.state.memory import MemoryStore
+from shared.state.redis_store import RedisStore
 from shared.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 
 CONFIG = settings(

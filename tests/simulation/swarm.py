@@ -1,5 +1,4 @@
-"""A whole scenario drawn from one seed: size, load, rates, patience, and what operators do in the meantime.
-"""
+"""A whole scenario drawn from one seed: size, load, rates, patience, and what operators do meanwhile."""
 
 import random
 from dataclasses import dataclass
