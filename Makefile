@@ -1,0 +1,136 @@
+# Lightwave Twin. `make` alone says what there is to do.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+SPEED = 60
+PORT = 8080
+ARGS =
+PYTHON = python3.11 python3.12 python3.13 python3
+
+BIN := .venv/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+STAGES := lint types imports unit contract simulation compare e2e
+# Tests that start servers or measure time run one after another, the others on both cores.
+TOGETHER := --numprocesses 2
+
+.PHONY: help install install-test run test $(STAGES) golden format coverage bench clean
+
+help: ## say what there is to do
+	@echo "make TARGET, where TARGET is one of"
+	sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) \
+	    | while IFS=$$'\t' read -r target meaning; do printf '  %-13s %s\n' "$$target" "$$meaning"; done
+
+install: .venv/installed ## make .venv and install the project with its pinned dependencies
+	@echo "installed: $(BIN)/lightwave --help"
+
+install-test: .venv/installed-test ## the same, with all that the tests need
+	@echo "installed: $(BIN)/pytest"
+
+run: .venv/installed ## start a living superpod: make run SPEED=60 PORT=8080 ARGS="--fresh"
+	@exec $(BIN)/lightwave up --speed $(SPEED) --port $(PORT) $(ARGS)
+
+# --- tests: one stage after another, the first failure ends it ---------------------------------------------
+
+test: .venv/installed-test ## all tests: lint types imports unit contract simulation compare e2e
+	@TIMEFORMAT='== all tests: %0R s'
+	time $(MAKE) $(STAGES)
+
+$(STAGES): .venv/installed-test
+
+# $(stage) before a command prints the stage's name, and after it the time it took.
+stage = @export PATH="$(CURDIR)/$(BIN):$$PATH" TIMEFORMAT='== $@: %1R s'; echo "== $@"; time
+
+lint: ## style: ruff's rules and formatting
+	$(stage) { ruff check .; ruff format --check .; }
+
+types: ## mypy, strict
+	$(stage) mypy
+
+imports: ## the one-way imports between layers, and what pure modules may not import
+	$(stage) lint-imports
+
+unit: ## rules with plain values, and the tidiness of the tree
+	$(stage) pytest $(TOGETHER) tests/unit
+
+contract: ## one test class per port, run against every implementation
+	$(stage) pytest tests/contract
+
+simulation: ## the lab: determinism, invariants, swarms of seeds
+	$(stage) pytest $(TOGETHER) tests/simulation
+
+compare: ## compare messages and output with the golden files
+	$(stage) pytest tests/golden
+
+e2e: ## the whole twin as people run it: commands, crashes, bad input
+	$(stage) pytest tests/e2e
+
+# --- by hand -----------------------------------------------------------------------------------------------
+
+golden: .venv/installed-test ## write the golden files again; read the difference before committing it
+	@GOLDEN=write $(BIN)/pytest tests/golden
+
+format: .venv/installed-test ## put every module into shape
+	@$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+coverage: .venv/installed-test ## which lines and branches the fast tests reach
+	@$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest tests/unit tests/contract tests/golden
+	$(BIN)/coverage report
+
+bench: .venv/installed ## measure the speed of lab and twin
+	@exec $(BIN)/lightwave bench $(ARGS)
+
+clean: ## remove .venv, caches and everything else that can be made again
+	@rm -rf .venv build *.egg-info .coverage
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- the virtual environment; what it took is made again only when these files change ----------------------
+
+.venv/installed-test: .venv/installed
+	@echo "installing what the tests need"
+	$(PIP) --no-build-isolation --editable '.[test]'
+	touch $@
+
+# setuptools comes first: it builds the project, at its pinned version, without a second environment.
+.venv/installed: .venv/made constraints.txt pyproject.toml
+	@echo "installing Lightwave Twin into .venv"
+	$(PIP) setuptools
+	$(PIP) --no-build-isolation --editable .
+	touch $@
+
+.venv/made:
+	@python=""
+	for candidate in $(PYTHON); do
+	    if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
+	        python="$$candidate"
+	        break
+	    fi
+	done
+	if [ -z "$$python" ]; then
+	    echo "Lightwave Twin needs Python 3.11 or later, which none of these is: $(PYTHON)." >&2
+	    echo "Install it (on Debian: apt-get install python3) or name it: make PYTHON=/its/path" >&2
+	    exit 1
+	fi
+	if ! "$$python" -c 'import ensurepip, venv' 2> /dev/null; then
+	    package="python$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
+	    log="$$(mktemp)"
+	    trap 'rm -f "$$log"' EXIT
+	    as_root() { if [ "$$(id -u)" = 0 ]; then "$$@"; else sudo -n "$$@"; fi; }
+	    get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get "$$@" > "$$log" 2>&1; }
+	    echo "$$python cannot make virtual environments: installing Debian's package $$package"
+	    if ! { get install -y -qq "$$package" || { get update -qq && get install -y -qq "$$package"; }; }; then
+	        tail -n 1 "$$log" >&2
+	        echo "Please install the package $$package (as root: apt-get install $$package), then try again." >&2
+	        exit 1
+	    fi
+	fi
+	echo "making .venv with $$("$$python" --version)"
+	"$$python" -m venv --clear .venv
+	touch $@
