@@ -1,0 +1,314 @@
+"""The scheduler driven by hand, with a model of the hardware around it that judges every command.
+
+The model keeps its own books, chip by chip and port by port, from what the scheduler says alone, and shares
+no code with the scheduler but the joins of a shape.
+"""
+
+from dataclasses import replace
+from itertools import product
+
+from schemas.config import FabricConfig, PodConfig, SchedulerConfig
+from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
+from schemas.envelope import enclose
+from schemas.ocs import CircuitsConnected
+from schemas.sequencer import FabricCommissioned, Tick
+from schemas.transceivers import LinksChanged, LinksTrained
+from schemas.workload import SliceReleased, SliceRequested
+from services.scheduler.service import SERVICE
+from services.scheduler.state import occupancy_of, queue_of
+from shared.dispatch import Held, read
+from shared.shapes import slice_joins
+
+FABRIC = "pod-0"
+SWITCHING_US = 10_000
+
+
+def ends_of(joins):
+    """Link ends of joins, from the numbering: 96 × cube + 16 × face + index, faces +x −x +y −y +z −z."""
+    for dimension, a, b in joins:
+        for index in range(16):
+            yield 96 * a + 32 * dimension + index
+            yield 96 * b + 32 * dimension + 16 + index
+
+
+class World:
+    """One scheduler and the world it commands. `ended` maps a slice to the message that ended it."""
+
+    def __init__(self, cubes=8, trace=None, forget=False, **policy):
+        self.forget = forget
+        self.held = Held(SERVICE, FABRIC)
+        self.now_us = 0
+        self.seq = 0
+        self.requested = 0
+        self.shapes = {}
+        self.unhealthy, self.drained = set(), set()
+        self.held_cubes, self.corners = {}, {}
+        self.north, self.south = {}, {}
+        self.commands = []
+        self.made, self.bad = set(), {}
+        self.started, self.ended = set(), {}
+        self.documents = {}
+        self.books = {
+            "SliceAdmitted": self._on_admitted,
+            "CubeSwapped": self._on_swapped,
+            "ConnectCircuits": self._on_connect,
+            "DisconnectCircuits": self._on_disconnect,
+            "SliceStarted": self._on_started,
+            "SliceRefused": self._on_ended,
+            "SliceEvicted": self._on_ended,
+            "SliceCompleted": self._on_ended,
+        }
+        config = FabricConfig(pod=PodConfig(cubes=cubes), scheduler=SchedulerConfig(**policy), trace=trace)
+        self.feed(FabricCommissioned(config=config))
+
+    @property
+    def state(self):
+        return self.held.state
+
+    def feed(self, body, after_us=0):
+        """Hand over one message `after_us` later; returns the bodies said."""
+        return [message.body for message in self.envelopes(body, after_us)]
+
+    def envelopes(self, body, after_us=0):
+        self.now_us += after_us
+        self.seq += 1
+        source = f"{body.writer}@{FABRIC}"
+        said = read(
+            self.held,
+            enclose(body, fabric=FABRIC, at_us=self.now_us, cause=None, source=source, seq=self.seq),
+        )
+        for message in said:
+            if message.type in self.books:
+                self.books[message.type](message.body)
+        self._render()
+        if self.forget:
+            self.state.occupancy = self.state.queue = None
+        return said
+
+    def _on_admitted(self, body):
+        assert body.slice not in self.held_cubes
+        self._give(body.slice, body.cubes, body.corner)
+        self.held_cubes[body.slice] = body.cubes
+        self.corners[body.slice] = body.corner
+
+    def _on_swapped(self, body):
+        blocked = self.unhealthy if body.reason == "failed" else self.drained
+        assert body.left in blocked
+        cubes = self.held_cubes[body.slice]
+        assert body.left in cubes
+        self.held_cubes[body.slice] = ()
+        self._give(body.slice, (body.spare,), body.corner)
+        self.held_cubes[body.slice] = tuple(body.spare if c == body.left else c for c in cubes)
+        self.corners[body.slice] = body.corner
+
+    def _give(self, name, cubes, corner):
+        """Whatever is given must be healthy, undrained and free."""
+        for cube in cubes:
+            assert cube not in self.unhealthy
+            assert cube not in self.drained
+        wanted = set(self.chips(self.shapes[name][0], cubes, corner))
+        assert not wanted & self.chips_in_use()
+
+    def _on_connect(self, body):
+        for dimension, a, b in body.joins:
+            assert (dimension, a) not in self.north
+            assert (dimension, b) not in self.south
+            self.north[dimension, a] = self.south[dimension, b] = (body.slice, a, b)
+        self.commands.append((body.slice, body.joins))
+
+    def _on_disconnect(self, body):
+        for dimension, a, b in body.joins:
+            assert self.north.pop((dimension, a)) == (body.slice, a, b)
+            assert self.south.pop((dimension, b)) == (body.slice, a, b)
+        gone = set(body.joins)
+        self.made -= gone
+        for end in ends_of(body.joins):
+            self.bad.pop(end, None)
+        self.commands = [
+            (name, tuple(j for j in joins if name != body.slice or j not in gone))
+            for name, joins in self.commands
+        ]
+
+    def _on_started(self, body):
+        assert body.slice in self.held_cubes
+        assert body.slice not in self.started
+        assert not any(name == body.slice and joins for name, joins in self.commands)
+        self.started.add(body.slice)
+
+    def _on_ended(self, body):
+        assert body.slice not in self.ended
+        self.ended[body.slice] = body
+        self.held_cubes.pop(body.slice, None)
+
+    def _render(self):
+        """Keep the documents that the scheduler says it touched, as a runtime does."""
+        for key in sorted(self.state.touched):
+            document = SERVICE.document(self.state, key)
+            if document is None:
+                self.documents.pop(key, None)
+            else:
+                self.documents[key] = document
+        self.state.touched.clear()
+
+    @staticmethod
+    def chips(shape, cubes, corner):
+        sides = shape if corner is not None else (4, 4, 4)
+        start = corner or (0, 0, 0)
+        for cube in cubes:
+            for offset in product(*(range(side) for side in sides)):
+                yield cube, *(a + b for a, b in zip(start, offset, strict=True))
+
+    def chips_in_use(self):
+        in_use = [
+            chip
+            for name, cubes in self.held_cubes.items()
+            for chip in self.chips(self.shapes[name][0], cubes, self.corners[name])
+        ]
+        assert len(in_use) == len(set(in_use))
+        return set(in_use)
+
+    # What the other services would say.
+
+    def request(self, shape, twisted=False, priority=0, after_us=0):
+        """Ask for a slice; returns (name, bodies said)."""
+        name = f"{FABRIC}/slice-{self.requested}"
+        self.requested += 1
+        self.shapes[name] = (shape, twisted)
+        body = SliceRequested(
+            slice=name,
+            shape=shape,
+            twisted=twisted,
+            priority=priority,
+            duration_us=None,
+            requested_by="operator",
+        )
+        return name, self.feed(body, after_us)
+
+    def release(self, name, after_us=0):
+        return self.feed(SliceReleased(slice=name, reason="operator"), after_us)
+
+    def fail(self, cube, after_us=0):
+        self.unhealthy.add(cube)
+        return self.feed(CubeUnhealthy(cube=cube, reasons=("host-3",)), after_us)
+
+    def heal(self, cube, after_us=0):
+        self.unhealthy.discard(cube)
+        return self.feed(CubeHealthy(cube=cube), after_us)
+
+    def drain(self, cube, after_us=0):
+        self.drained.add(cube)
+        return self.feed(CubeDrained(cube=cube), after_us)
+
+    def undrain(self, cube, after_us=0):
+        self.drained.discard(cube)
+        return self.feed(CubeUndrained(cube=cube), after_us)
+
+    def train(self, down=(), degraded=(), most=None):
+        """The mirrors settle for the oldest commands: circuits made, links trained."""
+        said = []
+        commands, self.commands = self.commands[:most], self.commands[len(self.commands[:most]) :]
+        for name, joins in commands:
+            if joins:
+                connected = CircuitsConnected(slice=name, joins=joins, missing_ocs=(), missing_ports=())
+                said += self.feed(connected, SWITCHING_US)
+                self.made.update(joins)
+                up = 32 * len(joins) - len(down) - len(degraded)
+                said += self.feed(LinksTrained(slice=name, up=up, degraded=degraded, down=down))
+                self.bad.update({**dict.fromkeys(down, "down"), **dict.fromkeys(degraded, "degraded")})
+        return said
+
+    def change_links(self, up=(), degraded=(), down=()):
+        for end in up:
+            self.bad.pop(end, None)
+        self.bad.update({**dict.fromkeys(down, "down"), **dict.fromkeys(degraded, "degraded")})
+        return self.feed(LinksChanged(up=tuple(up), degraded=tuple(degraded), down=tuple(down)))
+
+    def change_some_links(self, number):
+        """A few of the connected link ends, chosen by a number, take another state."""
+        ends = sorted(ends_of(self.made))
+        chosen = {ends[(number * 7919 + 31 * k) % len(ends)]: k for k in range(1 + number % 4) if ends}
+        new = {end: (None, "degraded", "down")[(number + k) % 3] for end, k in chosen.items()}
+        changed = {end: state for end, state in new.items() if state != self.bad.get(end)}
+        by_state = [[end for end in changed if changed[end] == state] for state in (None, "degraded", "down")]
+        return self.change_links(*by_state) if changed else []
+
+    def start(self, shape, twisted=False, priority=0):
+        """Ask for a slice that fits, and let it start; returns its name."""
+        name, _ = self.request(shape, twisted, priority)
+        self.train()
+        assert name in self.started
+        return name
+
+    def tick(self):
+        """Let the scheduler's own time come."""
+        due_us = self.held.due_us
+        self.now_us = max(self.now_us, due_us)
+        return self.feed(Tick(service="scheduler", due_us=due_us, count=self.held.ticks + 1))
+
+    def document(self, kind, name):
+        return self.documents[kind, name]
+
+    # What must hold after every message.
+
+    def check(self):
+        state = self.state
+        rows = {f"{FABRIC}/slice-{number}": row for number, row in state.slices.items()}
+        placed = {name: row.cubes for name, row in rows.items() if row.cubes}
+        assert placed == self.held_cubes
+        waiting = {name for name, row in rows.items() if row.state == "waiting"}
+        assert waiting == rows.keys() - placed.keys()
+        assert not rows.keys() & self.ended.keys()
+        assert len(rows) + len(self.ended) == self.requested
+        assert (state.waiting, state.running) == (len(waiting), len(placed))
+        assert state.running + state.waiting + state.completed + state.evicted + state.refused == (
+            self.requested
+        )
+        assert state.waiting <= state.queue_max
+        assert state.chips_allocated == len(self.chips_in_use())
+        self._check_circuits(rows)
+        self._check_standing(rows)
+        self._check_derived()
+        self._check_documents()
+
+    def _check_circuits(self, rows):
+        expected = {
+            (d, a): (name, a, b)
+            for name, row in rows.items()
+            if row.cubes
+            for d, a, b in slice_joins(*self.shapes[name], self.held_cubes[name])
+        }
+        assert self.north == expected
+        assert self.south == {(key[0], b): (name, a, b) for key, (name, a, b) in expected.items()}
+
+    def _check_standing(self, rows):
+        connecting = {name for name, joins in self.commands if joins}
+        for name, row in rows.items():
+            on_failed = any(cube in self.unhealthy for cube in row.cubes)
+            assert (row.state == "stalled") == on_failed
+            if row.cubes and not on_failed:
+                assert (row.state == "connecting") == (name in connecting)
+                assert row.state in ("connecting", "running", "degraded")
+                if row.state != "connecting":
+                    assert (row.state == "degraded") == bool(row.links_down or row.links_degraded)
+            assert (row.started_us is not None) == (name in self.started)
+            bad = [state for end, state in self.bad.items() if row.corner is None and end // 96 in row.cubes]
+            assert (row.links_down, row.links_degraded) == (bad.count("down"), bad.count("degraded"))
+        assert self.state.bad_ends == self.bad
+
+    def _check_derived(self):
+        """What is kept beside the slices for speed is what follows from them."""
+        fresh = replace(self.state, occupancy=None, queue=None)
+        kept = self.state
+        for name in ("holders", "used", "allowed", "idle", "partly"):
+            if kept.occupancy is not None:
+                assert getattr(kept.occupancy, name) == getattr(occupancy_of(fresh), name)
+        if kept.queue is not None:
+            by_chips = {chips: sorted(heap) for chips, heap in kept.queue.by_chips.items()}
+            assert by_chips == {chips: sorted(heap) for chips, heap in queue_of(fresh).by_chips.items()}
+
+    def _check_documents(self):
+        scratch = {key: SERVICE.document(self.state, key) for key in SERVICE.document_keys(self.state)}
+        for key, document in scratch.items():
+            assert self.documents.get(key, document) == document
+        assert self.documents.keys() <= scratch.keys()
+        self.documents.update(scratch)

@@ -1,0 +1,34 @@
+"""The queue by size, against a plain sorted list."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.scheduler.queue import Queue
+
+SIZES = [1, 16, 64, 128, 512]
+
+
+@given(st.lists(st.tuples(st.sampled_from(SIZES), st.integers(-2, 2)), max_size=40), st.randoms())
+def test_it_is_one_queue_in_order_whatever_is_taken(entries, random):
+    queue = Queue()
+    plain = []
+    for number, (chips, priority) in enumerate(entries):
+        queue.add(chips, priority, number)
+        plain.append((-priority, number, chips))
+        if random.random() < 0.3:
+            taken = plain.pop(random.randrange(len(plain)))
+            queue.remove(taken[2], -taken[0], taken[1])
+    plain.sort()
+    while plain:
+        assert queue.head() == plain[0][:2]
+        idle = random.choice([0, 64, 128, 4096])
+        fitting = [entry for entry in plain if entry[2] <= idle or entry[2] < 64]
+        expected = {}
+        for minus_priority, number, chips in fitting:
+            expected.setdefault(chips, ((minus_priority, number), chips))
+        assert queue.firsts(idle) == sorted(expected.values())
+        chips = plain[0][2]
+        queue.take_first(chips)
+        plain.remove(min(entry for entry in plain if entry[2] == chips))
+    assert queue.firsts(4096) == []
+    assert queue.by_chips == {}

@@ -1,0 +1,149 @@
+"""Random requests, releases, failures, drains and delays: what must hold of every scheduler, held at every
+message by the books of the model around it."""
+
+from collections import Counter
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.scheduler.cycle import cycle
+from tests.unit.scheduler_model import World
+
+SHAPES = [
+    ((1, 1, 1), False),
+    ((1, 2, 2), False),
+    ((2, 2, 4), False),
+    ((2, 4, 4), False),
+    ((4, 4, 4), False),
+    ((4, 4, 8), True),
+    ((4, 4, 8), False),
+    ((4, 8, 8), True),
+    ((4, 4, 12), False),
+    ((8, 8, 8), False),
+    ((4, 4, 6), False),
+    ((8, 8, 16), True),
+]
+AFTER_US = st.sampled_from([0, 0, 1_000, 60_000_000, 1_900_000_000])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("request"), st.integers(0, len(SHAPES) - 1), st.sampled_from([0, 0, 0, -1, 5]), AFTER_US
+        ),
+        st.tuples(st.just("release"), st.integers(0, 30), st.just(0), AFTER_US),
+        st.tuples(
+            st.sampled_from(["fail", "heal", "drain", "undrain"]), st.integers(0, 7), st.just(0), AFTER_US
+        ),
+        st.tuples(st.just("change_some_links"), st.integers(0, 1000), st.just(0), AFTER_US),
+        st.tuples(st.just("train"), st.integers(1, 3), st.just(0), st.just(0)),
+    ),
+    max_size=60,
+)
+POLICIES = st.fixed_dictionaries(
+    {
+        "queue_max": st.sampled_from([0, 3, 500]),
+        "backfill_patience_h": st.sampled_from([0.0, 0.5, 6.0]),
+        "recovery_patience_s": st.sampled_from([0, 100, 3600]),
+    }
+)
+
+
+def play(world, steps):
+    """Every step in turn, and the scheduler's own Ticks when their time comes first; yields what is said."""
+    for action, number, priority, after_us in steps:
+        until_us = world.now_us + after_us
+        while world.held.due_us is not None and world.held.due_us <= until_us:
+            yield world.tick()
+        world.now_us = until_us
+        if action == "request":
+            yield world.request(*SHAPES[number], priority=priority)[1]
+        elif action == "release" and world.state.slices:
+            alive = sorted(world.state.slices)
+            yield world.release(f"pod-0/slice-{alive[number % len(alive)]}")
+        elif action == "train":
+            yield world.train(most=number)
+        elif action in ("fail", "heal", "drain", "undrain", "change_some_links"):
+            yield getattr(world, action)(number)
+
+
+@settings(max_examples=150, deadline=None)
+@given(STEPS, POLICIES)
+def test_invariants_hold_after_every_message(steps, policy):
+    world = World(cubes=8, **policy)
+    for _ in play(world, steps):
+        world.check()
+        assert cycle(world.state) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS, POLICIES)
+def test_a_decoded_state_behaves_as_the_original(steps, policy):
+    kept, decoded = World(cubes=8, **policy), World(cubes=8, forget=True, **policy)
+    for said, again in zip(play(kept, steps), play(decoded, steps), strict=True):
+        assert said == again
+
+
+def long_life(seed, count):
+    """A long random life of one pod, with its policy; busier than what hypothesis tends to draw."""
+    random = Random(seed)
+    policy = {
+        "queue_max": random.choice([0, 3, 500]),
+        "backfill_patience_h": random.choice([0.0, 0.5, 6.0]),
+        "recovery_patience_s": random.choice([0, 100, 3600]),
+    }
+    actions = ["request"] * 9 + ["release"] * 4 + ["train"] * 5 + ["fail"] * 2 + ["heal"] * 3
+    actions += ["drain", "undrain", "undrain"] + ["change_some_links"] * 3
+    steps = []
+    for _ in range(count):
+        action = random.choice(actions)
+        most = {"request": len(SHAPES) - 1, "release": 30, "train": 3, "change_some_links": 999}.get(
+            action, 7
+        )
+        after_us = random.choice([0, 0, 1_000, 60_000_000, 1_900_000_000])
+        steps.append((action, random.randint(0, most), random.choice([0, 0, 0, -1, 5]), after_us))
+    return steps, policy
+
+
+def test_invariants_hold_over_long_lives_in_which_everything_happens():
+    happened = Counter()
+    for seed in range(25):
+        steps, policy = long_life(seed, 250)
+        world = World(cubes=8, **policy)
+        for said in play(world, steps):
+            world.check()
+            assert cycle(world.state) == []
+            happened.update(type(body).__name__ for body in said)
+            happened.update(
+                f"{b.reason} corner" for b in said if type(b).__name__ == "CubeSwapped" and b.corner
+            )
+            happened.update(f"{b.reason}" for b in said if type(b).__name__ == "CubeSwapped" and not b.corner)
+    for event in ("failed", "drained", "failed corner", "drained corner"):
+        assert happened[event] > 10, event
+    for event in (
+        "SliceStalled",
+        "SliceEvicted",
+        "SliceCompleted",
+        "SliceRefused",
+        "SliceRestored",
+        "SliceDegraded",
+    ):
+        assert happened[event] > 10, event
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS)
+def test_when_all_is_healthy_and_released_the_pod_is_empty_again(steps):
+    world = World(cubes=8)
+    for _ in play(world, steps):
+        pass
+    for cube in range(8):
+        world.heal(cube)
+        world.undrain(cube)
+    while world.state.slices:
+        world.train()
+        world.release(f"pod-0/slice-{min(world.state.slices)}")
+    world.check()
+    assert world.north == world.south == {}
+    assert world.state.occupancy.idle == list(range(8))
+    assert world.state.stalls == world.state.awaited == world.state.bad_ends == {}
+    assert world.held.due_us is None
