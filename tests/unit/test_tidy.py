@@ -157,6 +157,24 @@ def test_every_service_reads_only_messages_that_exist_and_is_named_after_its_fol
         assert service.state.__module__ == f"services.{service.name}.state"
 
 
+# --- decisions ----------------------------------------------------------------------------------------------
+
+
+def test_every_decision_is_short_numbered_listed_and_has_alternatives() -> None:
+    folder = ROOT / "docs/decisions"
+    files = sorted(folder.glob("[0-9]*.md"))
+    index = (folder / "README.md").read_text()
+    for number, file in enumerate(files, start=1):
+        text = file.read_text()
+        assert file.name.startswith(f"{number:04d}-")
+        assert text.startswith(f"# {number}. ")
+        assert f"]({file.name})" in index
+        assert text.count("\n") <= 40
+        for part in ("Context", "Decision", "Alternatives", "Consequences"):
+            assert f"**{part}.**" in text, f"{file.name} has no {part}"
+    assert len(files) == index.count(".md)")
+
+
 # --- versions: pinned, all of them --------------------------------------------------------------------------
 
 PIN = re.compile(r"([A-Za-z0-9_.-]+)==([0-9][0-9A-Za-z.]*)(  # \w.*)?")
