@@ -11,7 +11,7 @@ import subprocess
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -190,9 +190,24 @@ def missing_docstrings(source: Source) -> Iterator[Problem]:
         yield 1, "module without a docstring"
     if source.path.startswith(LIBRARY):
         for node in _public(source.tree):
-            plain = _length(node) <= PLAIN_LINES_MAX or ROLES.fullmatch(node.name)
+            explained = ROLES.fullmatch(node.name) or node.name in _port_methods()
+            plain = _length(node) <= PLAIN_LINES_MAX or explained
             if ast.get_docstring(node) is None and not plain:
                 yield node.lineno, f"{node.name} has {_length(node)} lines and no docstring"
+
+
+@lru_cache(maxsize=1)
+def _port_methods() -> frozenset[str]:
+    """Methods that a port (a Protocol of `shared/`) explains once, for all that implement it."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "shared").rglob("*.py")]
+    ports = [
+        node
+        for tree in trees
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Protocol" for base in node.bases)
+    ]
+    methods = [node for port in ports for node in port.body if isinstance(node, Function)]
+    return frozenset(method.name for method in methods if ast.get_docstring(method))
 
 
 def _public(tree: ast.Module) -> Iterator[ast.ClassDef | Function]:
