@@ -36,11 +36,9 @@ def _longest_stalled(item: tuple[int, Stall]) -> tuple[int, int]:
 
 
 def leave_drained(state: SchedulerState) -> list[Saying]:
-    """Step 2 of the cycle: move slices off drained cubes, as far as there are spares."""
+    """Step 2 of the cycle: move slices off drained cubes, as far as step 1 left spares."""
     said: list[Saying] = []
     for cube in sorted(state.drained):
-        if cube in state.unhealthy:
-            continue
         for number in occupancy_of(state).holders[cube]:
             cause = state.drained[cube]
             moved = _swap(state, state.slices[number], cube, "drained", cause)

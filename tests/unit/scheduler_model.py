@@ -18,6 +18,7 @@ from services.scheduler.service import SERVICE
 from services.scheduler.state import occupancy_of, queue_of
 from shared.dispatch import Held, read
 from shared.shapes import slice_joins
+from shared.state.codec import decode_state, encode_state
 
 FABRIC = "pod-0"
 SWITCHING_US = 10_000
@@ -32,10 +33,13 @@ def ends_of(joins):
 
 
 class World:
-    """One scheduler and the world it commands. `ended` maps a slice to the message that ended it."""
+    """One scheduler and the world it commands. `ended` maps a slice to the message that ended it.
 
-    def __init__(self, cubes=8, trace=None, forget=False, **policy):
-        self.forget = forget
+    With `stored`, the state goes through the codec after every message, as if it were stored and loaded.
+    """
+
+    def __init__(self, cubes=8, trace=None, stored=False, **policy):
+        self.stored = stored
         self.held = Held(SERVICE, FABRIC)
         self.now_us = 0
         self.seq = 0
@@ -81,8 +85,8 @@ class World:
             if message.type in self.books:
                 self.books[message.type](message.body)
         self._render()
-        if self.forget:
-            self.state.occupancy = self.state.queue = None
+        if self.stored:
+            self.held.state = decode_state(SERVICE.state, encode_state(self.state))
         return said
 
     def _on_admitted(self, body):

@@ -32,3 +32,15 @@ def test_it_is_one_queue_in_order_whatever_is_taken(entries, random):
         plain.remove(min(entry for entry in plain if entry[2] == chips))
     assert queue.firsts(4096) == []
     assert queue.by_chips == {}
+
+
+def test_what_remains_after_a_removal_is_still_in_order():
+    queue = Queue()
+    for number, priority in enumerate((9, 4, 8, 3, 2, 7, 6)):
+        queue.add(64, priority, number)
+    queue.remove(64, 9, 0)
+    order = []
+    while queue.by_chips:
+        order.append(queue.head())
+        queue.take_first(64)
+    assert order == [(-8, 2), (-7, 5), (-6, 6), (-4, 1), (-3, 3), (-2, 4)]

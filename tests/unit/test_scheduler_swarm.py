@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.scheduler.cycle import cycle
+from shared.state.codec import encode_state
 from tests.unit.scheduler_model import World
 
 SHAPES = [
@@ -78,9 +79,10 @@ def test_invariants_hold_after_every_message(steps, policy):
 @settings(max_examples=60, deadline=None)
 @given(STEPS, POLICIES)
 def test_a_decoded_state_behaves_as_the_original(steps, policy):
-    kept, decoded = World(cubes=8, **policy), World(cubes=8, forget=True, **policy)
+    kept, decoded = World(cubes=8, **policy), World(cubes=8, stored=True, **policy)
     for said, again in zip(play(kept, steps), play(decoded, steps), strict=True):
         assert said == again
+    assert encode_state(kept.state) == encode_state(decoded.state)
 
 
 def long_life(seed, count):
