@@ -33,15 +33,19 @@ def cycle(state: SchedulerState) -> list[Saying]:
 def next_placement(state: SchedulerState) -> Placement | None:
     """The first waiting slice that fits and may be placed, with its (cubes, corner)."""
     queue, occupancy = queue_of(state), occupancy_of(state)
-    candidates = queue.firsts(len(occupancy.idle) * CHIPS_PER_CUBE)
-    if not candidates:
+    if not queue.by_chips or not (occupancy.idle or occupancy.partly):
         return None
-    head = queue.head()
-    kept = state.now_us - state.slices[head[1]].requested_us >= patience_us(state)
-    for place, chips in candidates:
-        room = occupancy.room_for(chips, whole_cubes=not kept or place == head)
+    head = state.slices[queue.head()[1]]
+    kept = state.now_us - head.requested_us >= patience_us(state)
+    if kept:
+        room = occupancy.room_for(head.chips, whole_cubes=True)
         if room is not None:
-            return state.slices[place[1]], *room
+            return head, *room
+    if occupancy.partly or not kept:
+        for place, chips in queue.firsts(0 if kept else len(occupancy.idle) * CHIPS_PER_CUBE):
+            room = occupancy.room_for(chips, whole_cubes=not kept)
+            if room is not None:
+                return state.slices[place[1]], *room
     return None
 
 
