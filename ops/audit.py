@@ -3,7 +3,7 @@ states.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def _audit_fabric(folder: DataFolder, store: RedisStore, name: str, partition: i
     }
 
 
-def _compare(fabric: Fabric, stored: dict[tuple[str, str], dict[str, bytes]]) -> list[str]:
+def _compare(fabric: Fabric, stored: Mapping[tuple[str, str], Mapping[str, bytes]]) -> list[str]:
     """In words, every field of a stored state that is not what the lab has."""
     found = []
     for held in fabric.held:

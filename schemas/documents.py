@@ -16,17 +16,12 @@ SliceState = Literal[
 ]
 
 
-class OcsCircuit(Model):
-    """One cross-connect, North to South. `made` is what the mirrors do, `wanted` what was commanded."""
-
-    north: int
-    south: int
-    slice: str
-    made: bool
-
-
 class OcsDocument(Model):
-    """Written by `ocs`; name `pod-0/ocs-17`."""
+    """Written by `ocs`; name `pod-0/ocs-17`.
+
+    By North port: `wanted` is the South port commanded (−1 none), `made` whether the mirrors do it, `slices`
+    the number of the slice that wants it (−1 none).
+    """
 
     name: str
     state: Literal["up", "down"]
@@ -34,7 +29,9 @@ class OcsDocument(Model):
     circuits_wanted: int
     circuits_made: int
     ports_down: tuple[str, ...]
-    circuits: tuple[OcsCircuit, ...]
+    wanted: tuple[int, ...]
+    made: tuple[bool, ...]
+    slices: tuple[int, ...]
     changed_us: int
 
 

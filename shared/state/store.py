@@ -5,7 +5,7 @@ handled. A *state* belongs to a service and a fabric. A commit names the positio
 them has moved, nothing is changed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -63,6 +63,15 @@ class Commit:
     """Further values of the partition that must belong to the same moment, such as `now_us:pod-0`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One moment of a partition: positions, fields, and some states by (service, fabric)."""
+
+    positions: Mapping[str, int]
+    values: Mapping[str, str]
+    states: Mapping[tuple[str, str], Mapping[str, bytes]]
+
+
 class StateStore(Protocol):
     """Kept by memory or by Redis; one contract test class for both. Raises OperationFailed if it cannot be
     reached; a commit that raised may or may not have happened, which the next commit's fence tells."""
@@ -78,6 +87,9 @@ class StateStore(Protocol):
 
     def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
         """Every stored field of one state; empty if there is none."""
+
+    def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
+        """Positions, fields and these states, all of one moment."""
 
     def progress(self, partition: int) -> dict[tuple[str, str], tuple[int | None, int]]:
         """(service, fabric) → (due, Tick count)."""

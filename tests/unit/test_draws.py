@@ -58,7 +58,11 @@ def test_draws_do_not_depend_on_the_hash_seed() -> None:
     code = "from shared.draws import draw_bits; print(draw_bits(7, 'pod-0', 'arrival', 3))"
     printed = {
         subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for seed in ("0", "1", "12345")
     }

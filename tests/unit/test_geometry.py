@@ -75,10 +75,10 @@ JOINS = st.lists(
 
 
 @given(JOINS)
-def test_joins_as_circuits_and_as_ends_agree_with_brute_force(joins: tuple[tuple[int, int, int], ...]) -> None:
-    circuits = [
-        (16 * d + i, 2 * a + s, 2 * b + s) for d, a, b in joins for i in range(16) for s in range(2)
-    ]
+def test_joins_as_circuits_and_as_ends_agree_with_brute_force(
+    joins: tuple[tuple[int, int, int], ...],
+) -> None:
+    circuits = [(16 * d + i, 2 * a + s, 2 * b + s) for d, a, b in joins for i in range(16) for s in range(2)]
     ocs, north, south = join_ports(joins)
     assert list(zip(ocs.tolist(), north.tolist(), south.tolist(), strict=True)) == circuits
     ends = [

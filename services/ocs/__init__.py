@@ -1,0 +1,1 @@
+"""The OCS hardware twins: circuits wanted and made, chassis and ports that fail and return."""

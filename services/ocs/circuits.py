@@ -1,0 +1,155 @@
+"""Commands: which circuits are wanted, and the moment the mirrors have settled on them.
+
+The OCS is non-blocking: a command touches the ports of its own joins and no other (Lightwave Fabrics 2.3, TPU
+v4 2.6).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from schemas.envelope import Envelope
+from schemas.names import Join
+from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRefused
+from schemas.scheduler import ConnectCircuits, DisconnectCircuits
+from services.ocs.state import NO_PORT, OcsState, PendingConnect
+from shared.geometry import FACE_LINKS, STRANDS, IntArray, join_ports
+from shared.service import Because, Saying
+from shared.units import US_PER_MS, us
+
+
+def on_connect(state: OcsState, message: Envelope) -> list[Saying]:
+    """Take the joins as wanted and let the mirrors turn, or refuse all of them."""
+    body = message.body
+    assert isinstance(body, ConnectCircuits)  # noqa: S101 -- the rule table gives no other
+    refused = _why_not(state, body)
+    if refused is not None:
+        return [refused]
+    ocs, north, south = join_ports(body.joins)
+    state.wanted[ocs, north] = south
+    state.wanted_from[ocs, south] = north
+    state.owner[ocs, north] = slice_number(body.slice)
+    state.orders += 1
+    due_us = state.now_us + us(state.config.switching_time_ms, US_PER_MS)
+    state.connects[state.orders] = PendingConnect(body.slice, body.joins, due_us, message.id)
+    touch(state, body.joins)
+    return []
+
+
+def on_disconnect(state: OcsState, message: Envelope) -> list[Saying]:
+    """Park the mirrors of the slice's joins at once; what was still turning towards them is dropped."""
+    body = message.body
+    assert isinstance(body, DisconnectCircuits)  # noqa: S101 -- the rule table gives no other
+    ocs, north, south = join_ports(body.joins)
+    foreign = state.wanted[ocs, north] != south
+    foreign |= state.owner[ocs, north] != slice_number(body.slice)
+    if foreign.any():
+        first = int(np.argmax(foreign))
+        reason = f"no circuit N{north[first]} to S{south[first]} of {body.slice}"
+        return [
+            CircuitsRefused(slice=body.slice, ocs=int(ocs[first]), port=f"N{north[first]}", reason=reason)
+        ]
+    state.wanted[ocs, north] = NO_PORT
+    state.wanted_from[ocs, south] = NO_PORT
+    state.owner[ocs, north] = -1
+    state.made[ocs, north] = False
+    _drop_pending(state, body)
+    touch(state, body.joins)
+    return [CircuitsDisconnected(slice=body.slice, joins=body.joins)]
+
+
+def settle_connects(state: OcsState) -> list[Saying]:
+    """Make the circuits whose switching time is over."""
+    due = [order for order, pending in state.connects.items() if pending.due_us <= state.now_us]
+    return [_settle(state, state.connects.pop(order)) for order in due]
+
+
+def _settle(state: OcsState, pending: PendingConnect) -> Because:
+    ocs, north, south = join_ports(pending.joins)
+    up = state.chassis_faults[ocs] == 0
+    sound = (state.port_faults[0, ocs, north] == 0) & (state.port_faults[1, ocs, south] == 0)
+    good = up & sound
+    state.made[ocs, north] = good
+    state.cross_connects += int(np.count_nonzero(good))
+    bad_ports = np.flatnonzero(up & ~sound)
+    touch(state, pending.joins)
+    body = CircuitsConnected(
+        slice=pending.slice,
+        joins=pending.joins,
+        missing_ocs=() if up.all() else tuple(np.unique(ocs[~up]).tolist()),
+        missing_ports=tuple((int(ocs[n]), int(north[n])) for n in bad_ports),
+    )
+    return Because(pending.cause, body)
+
+
+def _why_not(state: OcsState, body: ConnectCircuits) -> CircuitsRefused | None:
+    """The first port that stands in the way of a command, with the reason; None if it may be done."""
+
+    def refuse(ocs: int, port: str, reason: str) -> CircuitsRefused:
+        return CircuitsRefused(slice=body.slice, ocs=ocs, port=port, reason=reason)
+
+    norths = [(dimension, north) for dimension, north, _ in body.joins]
+    souths = [(dimension, south) for dimension, _, south in body.joins]
+    for side, places in (("N", norths), ("S", souths)):
+        for dimension, cube in places:
+            if cube >= state.cubes:
+                port = STRANDS * cube
+                rule = f"no working port; allowed are 0 to {STRANDS * state.cubes - 1}"
+                return refuse(dimension * FACE_LINKS, f"{side}{port}", rule)
+        if len(set(places)) < len(places):
+            dimension, cube = next(place for place in places if places.count(place) > 1)
+            return refuse(dimension * FACE_LINKS, f"{side}{STRANDS * cube}", "named twice in one command")
+    ocs, north, south = join_ports(body.joins)
+    for side, taken, ports in (("N", state.wanted, north), ("S", state.wanted_from, south)):
+        busy = taken[ocs, ports] != NO_PORT
+        if busy.any():
+            return refuse(*_busy(state, side, ocs, ports, int(np.argmax(busy))))
+    return None
+
+
+def _busy(state: OcsState, side: str, ocs: IntArray, ports: IntArray, first: int) -> tuple[int, str, str]:
+    where, number = int(ocs[first]), int(ports[first])
+    north = number if side == "N" else int(state.wanted_from[where, number])
+    holder = int(state.owner[where, north])
+    return where, f"{side}{number}", f"busy with a circuit of {state.fabric}/slice-{holder}"
+
+
+def _drop_pending(state: OcsState, body: DisconnectCircuits) -> None:
+    gone = set(body.joins)
+    for order, pending in list(state.connects.items()):
+        if pending.slice != body.slice or gone.isdisjoint(pending.joins):
+            continue
+        left = tuple(join for join in pending.joins if join not in gone)
+        if left:
+            state.connects[order] = replace(pending, joins=left)
+        else:
+            del state.connects[order]
+
+
+def slice_number(name: str) -> int:
+    return int(name.rpartition("-")[2])
+
+
+def touch(state: OcsState, joins: tuple[Join, ...]) -> None:
+    """Note which OCSes changed: the 16 of every dimension that a join lies in."""
+    for dimension in sorted({dimension for dimension, _, _ in joins}):
+        first = dimension * FACE_LINKS
+        state.changed_us[first : first + FACE_LINKS] = state.now_us
+        state.touched.update(_keys(state.fabric)[first : first + FACE_LINKS])
+    state.touched.add(("summaries", f"{state.fabric}/ocs"))
+
+
+def touch_one(state: OcsState, ocs: int) -> None:
+    state.changed_us[ocs] = state.now_us
+    state.touched.add(_keys(state.fabric)[ocs])
+    state.touched.add(("summaries", f"{state.fabric}/ocs"))
+
+
+_KEYS: dict[str, tuple[tuple[str, str], ...]] = {}
+
+
+def _keys(fabric: str) -> tuple[tuple[str, str], ...]:
+    """The document keys of a fabric's OCSes, in order; the same objects every time."""
+    if fabric not in _KEYS:
+        _KEYS[fabric] = tuple(("ocs", f"{fabric}/ocs-{ocs}") for ocs in range(3 * FACE_LINKS))
+    return _KEYS[fabric]

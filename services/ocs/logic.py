@@ -1,0 +1,21 @@
+"""What happens when an OCS is due, and when that is."""
+
+from schemas.envelope import Envelope
+from services.ocs.circuits import settle_connects
+from services.ocs.faults import settle_restores
+from services.ocs.state import OcsState
+from shared.service import Saying
+
+
+def on_tick(state: OcsState, _message: Envelope) -> list[Saying]:
+    """Mirrors have settled: commands first, then what comes back."""
+    return settle_connects(state) + settle_restores(state)
+
+
+def due(state: OcsState) -> int | None:
+    """When the next mirrors have settled."""
+    if not state.connects and not state.restores:
+        return None
+    dues = [pending.due_us for pending in state.connects.values()]
+    dues += [pending.due_us for pending in state.restores.values()]
+    return min(dues)

@@ -1,0 +1,45 @@
+"""Status documents of the link ends: one for each cube's 96, and a summary."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from pydantic import BaseModel
+
+from schemas.documents import LinkGroupDocument, LinksSummary
+from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
+from shared.geometry import ENDS_PER_CUBE
+from shared.service import DocumentKey
+
+
+def document_keys(state: TransceiversState) -> Iterable[DocumentKey]:
+    yield from (("links", f"{state.fabric}/cube-{cube}") for cube in range(state.cubes))
+    yield "summaries", f"{state.fabric}/transceivers"
+
+
+def document(state: TransceiversState, key: DocumentKey) -> BaseModel | None:
+    kind, name = key
+    if kind == "links":
+        return _group(state, name, int(name.rpartition("-")[2]))
+    counts = np.bincount(state.code, minlength=len(STATES)).tolist()
+    return LinksSummary.model_validate({"name": name} | dict(zip(STATES, counts, strict=True)))
+
+
+def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
+    ends = slice(cube * ENDS_PER_CUBE, (cube + 1) * ENDS_PER_CUBE)
+    peers = state.peer[ends]
+    far = np.where(state.lit[ends] == BOTH_STRANDS, peers, NO_END)
+    conditions = np.where(state.failed[ends] > 0, 2, state.excess_db[ends] > 0)
+    losses_db = np.round(state.loss_db[ends] + state.excess_db[ends] + state.excess_db[peers], 3)
+    return LinkGroupDocument.model_validate(
+        {
+            "name": name,
+            "states": tuple(STATES[code] for code in state.code[ends].tolist()),
+            "conditions": tuple(("ok", "degraded", "failed")[c] for c in conditions.tolist()),
+            "far_ends": tuple(far.tolist()),
+            "losses_db": tuple(
+                None if peer == NO_END else loss
+                for peer, loss in zip(peers.tolist(), losses_db.tolist(), strict=True)
+            ),
+            "changed_us": int(state.changed_us[cube]),
+        }
+    )

@@ -1,0 +1,54 @@
+"""Faults of a link end itself: a dead module or cable, a dirty connector. The module reports on itself at
+once."""
+
+import numpy as np
+
+from schemas.envelope import Envelope
+from schemas.failures import FaultBegan, FaultEnded
+from schemas.transceivers import ModuleReported
+from services.transceivers.links import changed, touch
+from services.transceivers.state import NO_END, EndFault, TransceiversState
+from shared.geometry import parse_part
+from shared.service import Saying
+
+
+def on_fault_began(state: TransceiversState, message: Envelope) -> list[Saying]:
+    body = message.body
+    if not isinstance(body, FaultBegan) or body.kind not in ("link", "connector"):
+        return []
+    end = parse_part(body.target, state.cubes).end
+    before = condition(state, end)
+    state.faults[body.fault] = EndFault(end, body.excess_loss_db if body.kind == "connector" else None)
+    return _judged(state, end, before)
+
+
+def on_fault_ended(state: TransceiversState, message: Envelope) -> list[Saying]:
+    body = message.body
+    if not isinstance(body, FaultEnded) or body.fault not in state.faults:
+        return []
+    end = state.faults[body.fault].end
+    before = condition(state, end)
+    del state.faults[body.fault]
+    return _judged(state, end, before)
+
+
+def condition(state: TransceiversState, end: int) -> str:
+    """What the module says of itself and its cable."""
+    if state.failed[end] > 0:
+        return "failed"
+    return "degraded" if state.excess_db[end] > 0 else "ok"
+
+
+def _judged(state: TransceiversState, end: int, before: str) -> list[Saying]:
+    """Add up the end's faults, then judge the link and the module."""
+    faults = [fault.excess_db for fault in state.faults.values() if fault.end == end]
+    state.failed[end] = sum(excess is None for excess in faults)
+    state.excess_db[end] = sum(excess for excess in faults if excess is not None)
+    said: list[Saying] = []
+    after = condition(state, end)
+    if after != before:
+        said.append(ModuleReported.model_validate({"end": end, "condition": after}))
+        touch(state, np.array([end]))
+    peer = int(state.peer[end])
+    ends = [end] if peer == NO_END else sorted({end, peer})
+    return said + changed(state, np.array(ends, dtype=np.int64))

