@@ -180,6 +180,7 @@ class LivingTwin:
             log=self.logs,
             clock=self.clock,
             config=self.configs.__getitem__,
+            telemetry=self.telemetry.latest,
             health=lambda: [self.twin.problem] if self.twin.problem else [],
             runtime_metrics=self._metrics,
         )

@@ -16,23 +16,13 @@ from services.failures.hazards import CLASSES, next_hazard, struck_target
 from services.failures.state import ACTIVE_MAX, ENDED_MAX, EndedFault, EndedHow, FailuresState, Fault
 from shared.draws import draw_uniform
 from shared.errors import InvalidInput
-from shared.geometry import parse_part
 from shared.service import Because, Saying
+from shared.targets import struck_part
 
 CONNECTOR_LOSS_MIN_DB = 1.5
 CONNECTOR_LOSS_MAX_DB = 5.0
 """Excess loss of a dirty connector, uniform between the two (assumption): with the default budget some links
 stay up, some are degraded, some go down."""
-
-TARGETS: dict[FaultKind, tuple[str, str]] = {
-    "host": ("host", "cube-12/host-3"),
-    "chip": ("chip", "cube-12/host-3/chip-1"),
-    "link": ("end", "cube-12/+y/7"),
-    "connector": ("end", "cube-12/+y/7"),
-    "ocs": ("ocs", "ocs-17"),
-    "port": ("port", "ocs-17/N24"),
-}
-"""Fault kind → the kind of part it can strike, and an example of one."""
 
 
 def commission(fabric: str, message: FabricCommissioned) -> FailuresState:
@@ -99,19 +89,10 @@ def on_inject(state: FailuresState, message: Envelope) -> list[Saying]:
 
 def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
     """Why this fault cannot be injected, in a sentence that names field, value and what is allowed."""
-    fabric = body.target.split("/", 1)[0]
-    if fabric != state.fabric:
-        return f"target {body.target!r}: is in {fabric}, allowed are parts of {state.fabric}"
     try:
-        part = parse_part(body.target, state.cubes)
+        struck_part(body.kind, body.target, state.fabric, state.cubes)
     except InvalidInput as error:
-        return f"target: {error}"
-    needed, example = TARGETS[body.kind]
-    if part.kind != needed:
-        return (
-            f"target {body.target!r}: not what a fault of kind {body.kind!r} can strike; "
-            f"allowed are names like {state.fabric}/{example}"
-        )
+        return str(error)
     if len(state.active) >= ACTIVE_MAX:
         return f"target {body.target!r}: {len(state.active)} faults are active, allowed are {ACTIVE_MAX}"
     return None

@@ -1,0 +1,209 @@
+"""The HTTP API: which path meets which view or request."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
+from sse_starlette import EventSourceResponse
+
+from schemas.body import Body, Model
+from services.gateway import answers, history, metrics, requests, views
+from services.gateway.answers import answer, refused
+from services.gateway.bind import is_allowed
+from services.gateway.describe import describe
+from services.gateway.ports import TwinPorts
+from services.gateway.requests import FaultRequest, SliceRequest, submit
+
+Kind = Literal["fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "repairs"]
+Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key is the same request")]
+Wait = Annotated[float, Query(description="seconds to wait until the request is on the log, at most 30")]
+Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX)]
+
+
+class Speed(Model):
+    """Simulated over wall time."""
+
+    speed: float
+
+
+def create_app(twin: TwinPorts, *, token: str | None) -> FastAPI:
+    """The gateway over a living twin; with a token, /v1 and /metrics demand it."""
+    app = FastAPI(
+        title="Lightwave Twin", version="1", description="A living twin of optically switched superpods."
+    )
+    answers.install(app)
+    metrics.install(app, twin)
+    app.include_router(_things(twin))
+    app.include_router(_history(twin))
+    app.include_router(_requests(twin))
+    app.include_router(_clock(twin))
+
+    @app.middleware("http")
+    async def guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        open_path = not request.url.path.startswith(("/v1", "/metrics"))
+        if open_path or is_allowed(request.headers.get("authorization"), token):
+            return await call_next(request)
+        return refused("a bearer token is needed; clients take it from LIGHTWAVE_TOKEN", 401)
+
+    @app.get("/healthz", summary="200 while all is well, otherwise 503 with the reasons", tags=["twin"])
+    def healthz() -> Response:
+        problems = twin.health()
+        return answer({"healthy": not problems, "problems": problems}, 503 if problems else 200)
+
+    return app
+
+
+def _things(twin: TwinPorts) -> APIRouter:
+    router = APIRouter(prefix="/v1", tags=["things"])
+
+    @router.get("/trace/{end:path}", summary="The whole light path from a link end")
+    def trace(end: str) -> Response:
+        return answer(views.trace(twin, end))
+
+    @router.get("/describe/{kind}/{name:path}", summary="One thing with what stands around it")
+    def described(kind: Kind, name: str) -> Response:
+        return answer(describe(twin, kind, name))
+
+    @router.get("/telemetry/{fabric}", summary="The newest telemetry frame, an Arrow IPC stream")
+    def telemetry(fabric: str) -> Response:
+        requests.cubes_of(twin, fabric)
+        frame = twin.telemetry(fabric)
+        if frame is None:
+            return refused(f"{fabric}: no telemetry frame yet", 404)
+        return Response(frame, media_type="application/vnd.apache.arrow.stream")
+
+    @router.get("/config/{fabric}", summary="The configuration that a fabric was commissioned with")
+    def config(fabric: str) -> Response:
+        requests.cubes_of(twin, fabric)
+        return answer(twin.config(fabric).model_dump(mode="json", exclude={"trace"}))
+
+    kinds: tuple[Kind, ...] = ("fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "repairs")
+    for kind in kinds:
+        _add_kind(router, twin, kind)
+    return router
+
+
+def _add_kind(router: APIRouter, twin: TwinPorts, kind: Kind) -> None:
+    @router.get(f"/{kind}", summary=f"All {kind}", name=f"list_{kind}")
+    def listing(fabric: str | None = None) -> Response:
+        if fabric is not None:
+            requests.cubes_of(twin, fabric)
+        fabrics = [fabric] if fabric else twin.documents.fabrics()
+        return answer([row for name in fabrics for row in views.listing(twin, kind, name)])
+
+    @router.get(f"/{kind}/{{name:path}}", summary=f"One of the {kind}", name=f"get_{kind}")
+    def one(name: str) -> Response:
+        return answer(views.one(twin, kind, name))
+
+
+def _history(twin: TwinPorts) -> APIRouter:
+    router = APIRouter(prefix="/v1", tags=["log"])
+
+    def start_of(fabric: str, since: str | None, since_us: int | None) -> int | None:
+        at_us = history.since_us(twin, since) if since is not None else since_us
+        return None if at_us is None else twin.log.position_at(fabric, at_us)
+
+    def dumped(messages: list[Any]) -> Response:
+        return answer([message.model_dump(mode="json") for message in messages])
+
+    @router.get("/events", summary="Messages of the log, oldest first")
+    def events(
+        fabric: str = "pod-0",
+        since: str | None = None,
+        since_us: Annotated[int | None, Query(ge=0)] = None,
+        type: str | None = None,  # noqa: A002 -- the word that people type
+        cause: str | None = None,
+        limit: Limit = None,
+    ) -> Response:
+        requests.cubes_of(twin, fabric)
+        if cause is not None:
+            most = limit or history.CAUSE_DEFAULT
+            return dumped(history.consequences(twin, cause, kind=type, limit=most))
+        start = start_of(fabric, since, since_us)
+        most = limit or (history.EVENTS_DEFAULT if start is None else history.EVENTS_MAX)
+        return dumped(history.events(twin, fabric, start=start, kind=type, limit=most))
+
+    @router.get("/events/stream", summary="Messages as they come, as server-sent events")
+    def stream(
+        fabric: str = "pod-0",
+        since: str | None = None,
+        type: str | None = None,  # noqa: A002 -- the word that people type
+        last_event_id: Annotated[str | None, Header()] = None,
+    ) -> Response:
+        requests.cubes_of(twin, fabric)
+        history.check_type(type)
+        start = history.resume_at(last_event_id, fabric)
+        if start is None:
+            start = start_of(fabric, since, None)
+        place = twin.log.end(fabric) if start is None else start
+        return EventSourceResponse(history.follow(twin, fabric, place, type))
+
+    @router.get("/why/{message_id:path}", summary="The chain of causes back to the root")
+    def why(message_id: str) -> Response:
+        return dumped(history.why(twin, message_id))
+
+    return router
+
+
+def _requests(twin: TwinPorts) -> APIRouter:
+    router = APIRouter(prefix="/v1", tags=["requests"])
+
+    async def ask(request: tuple[str, Body], key: str | None, wait: float) -> Response:
+        said = await submit(twin, *request, key, wait)
+        return answer(said, 200 if said["status"] == "accepted" else 202)
+
+    @router.post("/slices", summary="Ask for a slice")
+    async def request_slice(asked: SliceRequest, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.slice_request(twin, asked), key, wait)
+
+    @router.post("/slices/{name:path}/release", summary="Release a slice")
+    async def release(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.release_request(twin, name), key, wait)
+
+    @router.post("/faults", summary="Inject a fault")
+    async def inject(asked: FaultRequest, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.fault_request(twin, asked), key, wait)
+
+    @router.post("/faults/{name:path}/clear", summary="Clear a fault")
+    async def clear(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.clear_request(twin, name), key, wait)
+
+    @router.post("/cubes/{name:path}/drain", summary="Drain a cube")
+    async def drain(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.drain_request(twin, name, drain=True), key, wait)
+
+    @router.post("/cubes/{name:path}/undrain", summary="Take a drained cube into use again")
+    async def undrain(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.drain_request(twin, name, drain=False), key, wait)
+
+    return router
+
+
+def _clock(twin: TwinPorts) -> APIRouter:
+    router = APIRouter(prefix="/v1/clock", tags=["clock"])
+
+    def shown() -> Response:
+        state = twin.clock.show()
+        fields = ("now_us", "speed", "paused", "held_speed", "lag_us")
+        return answer({field: getattr(state, field) for field in fields})
+
+    @router.get("", summary="The simulated clock")
+    def show() -> Response:
+        return shown()
+
+    @router.post("/pause", summary="Let simulated time stand still")
+    def pause() -> Response:
+        twin.clock.pause()
+        return shown()
+
+    @router.post("/resume", summary="Let it go on")
+    def resume() -> Response:
+        twin.clock.resume()
+        return shown()
+
+    @router.put("/speed", summary="Simulated over wall time")
+    def speed(asked: Speed) -> Response:
+        twin.clock.set_speed(asked.speed)
+        return shown()
+
+    return router

@@ -1,0 +1,28 @@
+"""What the gateway stands on; each runtime brings its own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from schemas.config import FabricConfig
+from shared.clock import Clock
+from shared.log_reader import LogReader
+from shared.state.store import DocumentReader, Inbox
+
+
+@dataclass(frozen=True, slots=True)
+class TwinPorts:
+    """A living twin as the gateway sees it.
+
+    `config` raises KeyError for an unknown fabric. `health` lists problems in one sentence each, none when
+    all is well. `runtime_metrics` are counts and gauges of the runtime itself. `telemetry` is a fabric's
+    newest frame (Arrow IPC stream), or None.
+    """
+
+    documents: DocumentReader
+    inbox: Inbox
+    log: LogReader
+    clock: Clock
+    config: Callable[[str], FabricConfig]
+    health: Callable[[], list[str]]
+    runtime_metrics: Callable[[], dict[str, float]]
+    telemetry: Callable[[str], bytes | None]

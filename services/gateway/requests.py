@@ -1,0 +1,154 @@
+"""Operators' requests: checked against the fabric, put into the inbox, awaited on the log."""
+
+import asyncio
+import time
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from schemas.body import Body, Model
+from schemas.names import FaultKind
+from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from services.gateway.answers import invalid_sentence
+from services.gateway.ports import TwinPorts
+from shared.errors import InvalidInput, NotFound
+from shared.geometry import parse_part
+from shared.shapes import check, parse_shape
+from shared.targets import struck_part
+from shared.units import US_PER_S, us
+
+WAIT_S_MAX = 30.0
+LOOK_S = 0.01
+INBOX_MAX = 10_000
+"""Requests of one partition that may wait; the next is turned away."""
+KEY_MAX = 200
+
+
+class SliceRequest(Model):
+    """Ask for a slice; without a duration it runs until it is released."""
+
+    fabric: str = "pod-0"
+    shape: str = Field(examples=["4x4x8"])
+    twisted: bool = False
+    priority: int = 0
+    duration_s: float | None = None
+
+
+class FaultRequest(Model):
+    """Break something; without a duration it stays broken until it is repaired or cleared."""
+
+    kind: FaultKind
+    target: str = Field(examples=["pod-0/ocs-17"])
+    duration_s: float | None = None
+
+
+def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, Body]:
+    cubes = cubes_of(twin, asked.fabric)
+    shape = parse_shape(asked.shape)
+    check(shape, asked.twisted, cubes)
+    body = {"shape": shape, "twisted": asked.twisted, "priority": asked.priority}
+    return asked.fabric, _valid(RequestSlice, body | {"duration_us": _duration_us(asked.duration_s)})
+
+
+def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, Body]:
+    fabric = asked.target.split("/", 1)[0]
+    struck_part(asked.kind, asked.target, fabric, cubes_of(twin, fabric))
+    body = {"kind": asked.kind, "target": asked.target}
+    return fabric, _valid(InjectFault, body | {"duration_us": _duration_us(asked.duration_s)})
+
+
+def release_request(twin: TwinPorts, name: str) -> tuple[str, Body]:
+    return _fabric(twin, name), _valid(ReleaseSlice, {"slice": name})
+
+
+def clear_request(twin: TwinPorts, name: str) -> tuple[str, Body]:
+    return _fabric(twin, name), _valid(ClearFault, {"fault": name})
+
+
+def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Body]:
+    fabric = _fabric(twin, name)
+    if parse_part(name, cubes_of(twin, fabric)).kind != "cube":
+        raise InvalidInput(f"cube {name!r}: only whole cubes are drained; names are like {fabric}/cube-12")
+    return fabric, _valid(DrainCube if drain else UndrainCube, {"cube": name})
+
+
+def cubes_of(twin: TwinPorts, fabric: str) -> int:
+    try:
+        return twin.config(fabric).pod.cubes
+    except KeyError:
+        known = ", ".join(twin.documents.fabrics())
+        raise NotFound(f"fabric {fabric!r}: no such fabric; there is {known}") from None
+
+
+async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait_s: float) -> dict[str, Any]:
+    """Put a request into the inbox and wait up to `wait_s` for its place on the log.
+
+    Returns {id, status, repeated, at_us, outcome}: `received`, or `accepted` with what followed from it at
+    once.
+    """
+    if key is not None and not 0 < len(key) <= KEY_MAX:
+        raise InvalidInput(f"Idempotency-Key of {len(key)} characters: allowed are 1 to {KEY_MAX}")
+    if not 0 <= wait_s <= WAIT_S_MAX:
+        raise InvalidInput(f"wait {wait_s:g}: not allowed; allowed are 0 to {WAIT_S_MAX:g} seconds")
+    partition = twin.documents.fabrics()[fabric]
+    if await asyncio.to_thread(twin.inbox.size, partition) >= INBOX_MAX:
+        raise InvalidInput(f"inbox of {fabric}: {INBOX_MAX} requests wait already; try again later")
+    start = twin.log.end(fabric)
+    received = await asyncio.to_thread(twin.inbox.put, partition, fabric, body, key)
+    message_id = f"operator/{partition}/{received.number}"
+    said: dict[str, Any] = {"id": message_id, "repeated": received.repeated}
+    place = twin.log.position_of(fabric, message_id) if received.repeated else None
+    until_s = time.monotonic() + wait_s
+    while place is None and time.monotonic() < until_s:
+        await asyncio.sleep(LOOK_S)
+        place, start = await asyncio.to_thread(_look, twin, fabric, message_id, start)
+    if place is None:
+        return said | {"status": "received", "at_us": None, "outcome": []}
+    at_us, outcome = await asyncio.to_thread(_outcome, twin, fabric, place)
+    return said | {"status": "accepted", "at_us": at_us, "outcome": outcome}
+
+
+def _look(twin: TwinPorts, fabric: str, message_id: str, start: int) -> tuple[int | None, int]:
+    """(position of the message if it stands in the new part of the log, where to look on)."""
+    position = start - 1
+    for position, message in twin.log.read(fabric, start):
+        if message.id == message_id:
+            return position, position
+    return None, position + 1
+
+
+def _outcome(twin: TwinPorts, fabric: str, place: int) -> tuple[int, list[Any]]:
+    """The request's time, and the messages that followed from it before the log was quiet again."""
+    messages = twin.log.read(fabric, place)
+    _, request = next(messages)
+    known, outcome = {request.id}, []
+    for _, message in messages:
+        if message.cause is None:
+            break
+        if message.cause in known:
+            known.add(message.id)
+            outcome.append(message.model_dump(mode="json"))
+    return request.at_us, outcome
+
+
+def _fabric(twin: TwinPorts, name: str) -> str:
+    fabric = name.split("/", 1)[0]
+    cubes_of(twin, fabric)
+    return fabric
+
+
+def _duration_us(duration_s: float | None) -> int | None:
+    if duration_s is None:
+        return None
+    if not 0 < duration_s < 1e12:
+        raise InvalidInput(
+            f"duration_s {duration_s!r}: not allowed; allowed are seconds above 0 up to 100 years"
+        )
+    return us(duration_s, US_PER_S)
+
+
+def _valid(model: type[Body], values: dict[str, Any]) -> Body:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise InvalidInput(invalid_sentence(error.errors())) from None

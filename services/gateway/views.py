@@ -1,0 +1,247 @@
+"""What people read, joined from the services' status documents: one plain dict for every thing."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import orjson
+
+from services.gateway.ports import TwinPorts
+from shared.errors import NotFound
+from shared.geometry import ENDS_PER_CUBE, LinkEnd, link_end, parse_part
+from shared.shapes import shape_text
+
+Row = dict[str, Any]
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sort key under which `ocs-2` comes before `ocs-10`."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def documents(twin: TwinPorts, fabric: str, kind: str) -> dict[str, Row]:
+    """Name → document, in natural order."""
+    rows = twin.documents.all(fabric, kind)
+    return {name: orjson.loads(rows[name]) for name in sorted(rows, key=natural)}
+
+
+def summary(twin: TwinPorts, fabric: str, service: str) -> Row:
+    text = twin.documents.one(fabric, "summaries", f"{fabric}/{service}")
+    if text is None:
+        raise NotFound(f"{fabric}: nothing is known of it yet")
+    found: Row = orjson.loads(text)
+    return found
+
+
+def fabric_row(twin: TwinPorts, fabric: str) -> Row:
+    """One fabric at a glance. Utilisation and availability are integrals over all time so far."""
+    scheduler, cubes = summary(twin, fabric, "scheduler"), summary(twin, fabric, "cubes")
+    links, ocs = summary(twin, fabric, "transceivers"), summary(twin, fabric, "ocs")
+    failures, repairs = summary(twin, fabric, "failures"), summary(twin, fabric, "repairs")
+    now_us = twin.clock.show().now_us
+    chip_us = scheduler["allocated_chip_us"] + scheduler["chips_allocated"] * (now_us - scheduler["at_us"])
+    cube_us = cubes["healthy_cube_us"] + cubes["healthy"] * (now_us - cubes["at_us"])
+    slices = ("admitted", "completed", "evicted", "refused", "running", "waiting", "swapped")
+    return {
+        "name": fabric,
+        "now_us": now_us,
+        "position": twin.log.end(fabric),
+        "cubes": cubes["cubes"],
+        "healthy": cubes["healthy"],
+        "drained": cubes["drained"],
+        "hosts_down": cubes["hosts_down"],
+        "links": {state: links[state] for state in ("up", "degraded", "down", "dark")},
+        "ocs": 48,
+        "ocs_down": ocs["ocs_down"],
+        "cross_connects": ocs["cross_connects"],
+        "slices": {"requested": summary(twin, fabric, "workload")["requested"]}
+        | {name: scheduler[name] for name in slices},
+        "utilisation": chip_us / (scheduler["chips"] * now_us) if now_us else 0.0,
+        "cube_availability": cube_us / (cubes["cubes"] * now_us) if now_us else 1.0,
+        "faults_active": failures["active"],
+        "repairs": {"queued": repairs["queued"], "begun": repairs["begun"]},
+    }
+
+
+def ocs_row(fabric: str, document: Row) -> Row:
+    """An OCS with its circuits as a list in place of three arrays by North port."""
+    columns = zip(document["wanted"], document["slices"], document["made"], strict=True)
+    circuits = [
+        {"north": north, "south": south, "slice": f"{fabric}/slice-{number}", "made": made}
+        for north, (south, number, made) in enumerate(columns)
+        if south >= 0
+    ]
+    kept = {k: v for k, v in document.items() if k not in ("wanted", "slices", "made")}
+    return kept | {"circuits": circuits}
+
+
+def cube_row(document: Row, use: Row | None) -> Row:
+    """A cube with who uses it; its hosts have rows of their own."""
+    row = {k: v for k, v in document.items() if k != "hosts"}
+    row["hosts_down"] = sum(host["state"] == "down" for host in document["hosts"])
+    return row | {"slices": use["slices"] if use else [], "chips_used": use["chips_used"] if use else 0}
+
+
+def host_rows(document: Row) -> list[Row]:
+    cube = document["name"]
+    return [
+        {"name": f"{cube}/host-{host['host']}", "state": host["state"], "reason": host["reason"]}
+        for host in document["hosts"]
+    ]
+
+
+def link_rows(fabric: str, cube: int, group: Row, use: Row | None) -> list[Row]:
+    """The 96 link ends of one cube."""
+    first = cube * ENDS_PER_CUBE
+    holders = use["slices"] if use else []
+    rows = []
+    columns = zip(group["states"], group["conditions"], group["far_ends"], group["losses_db"], strict=True)
+    for index, (state, condition, far, loss_db) in enumerate(columns):
+        end = link_end(first + index)
+        rows.append(
+            {
+                "name": end.name(fabric),
+                "state": state,
+                "condition": condition,
+                "far_end": link_end(far).name(fabric) if far >= 0 else None,
+                "loss_db": loss_db,
+                "ocs": f"{fabric}/ocs-{end.ocs}",
+                "slice": holders[0] if state != "dark" and holders else None,
+            }
+        )
+    return rows
+
+
+def slice_row(document: Row) -> Row:
+    return document | {"shape": shape_text(tuple(document["shape"]))}
+
+
+def listing(twin: TwinPorts, kind: str, fabric: str) -> list[Row]:
+    """Every thing of a kind in one fabric."""
+    if kind == "fabrics":
+        return [fabric_row(twin, fabric)]
+    if kind == "ocs":
+        return [ocs_row(fabric, document) for document in documents(twin, fabric, "ocs").values()]
+    if kind == "hosts":
+        return [row for cube in documents(twin, fabric, "cubes").values() for row in host_rows(cube)]
+    if kind in ("cubes", "links"):
+        uses = documents(twin, fabric, "cube-uses")
+        found = documents(twin, fabric, kind)
+        if kind == "cubes":
+            return [cube_row(document, uses.get(name)) for name, document in found.items()]
+        groups = enumerate(found.items())
+        return [row for n, (name, group) in groups for row in link_rows(fabric, n, group, uses.get(name))]
+    rows = documents(twin, fabric, kind).values()
+    return [slice_row(row) for row in rows] if kind == "slices" else list(rows)
+
+
+def one(twin: TwinPorts, kind: str, name: str) -> Row:
+    """One thing by its name; NotFound if there is none."""
+    fabric = name.split("/", 1)[0]
+    partitions = twin.documents.fabrics()
+    if fabric not in partitions:
+        raise NotFound(f"{kind} {name!r}: there is no fabric {fabric!r}; there is {', '.join(partitions)}")
+    if kind == "fabrics":
+        if name != fabric:
+            raise NotFound(f"fabric {name!r}: no such fabric; there is {', '.join(partitions)}")
+        return fabric_row(twin, fabric)
+    row = _find(twin, kind, fabric, name)
+    if row is None:
+        raise NotFound(f"{kind} {name!r}: no such thing in {fabric}{_hint(kind)}")
+    return row
+
+
+def _find(twin: TwinPorts, kind: str, fabric: str, name: str) -> Row | None:
+    """Read no more documents than the one thing needs."""
+    finders: dict[str, Callable[[], Row | None]] = {
+        "ocs": lambda: _of(twin, fabric, "ocs", name, lambda d: ocs_row(fabric, d)),
+        "cubes": lambda: _of(twin, fabric, "cubes", name, lambda d: cube_row(d, _use(twin, fabric, name))),
+        "hosts": lambda: _among(host_rows(_document(twin, fabric, "cubes", _cube_of(name))), name),
+        "links": lambda: _link(twin, fabric, name),
+        "slices": lambda: _of(twin, fabric, "slices", name, slice_row),
+    }
+    return finders.get(kind, lambda: _of(twin, fabric, kind, name, lambda d: d))()
+
+
+def _of(twin: TwinPorts, fabric: str, kind: str, name: str, render: Callable[[Row], Row]) -> Row | None:
+    text = twin.documents.one(fabric, kind, name)
+    return None if text is None else render(orjson.loads(text))
+
+
+def _document(twin: TwinPorts, fabric: str, kind: str, name: str) -> Row:
+    text = twin.documents.one(fabric, kind, name)
+    return {"hosts": [], "name": name} if text is None else orjson.loads(text)
+
+
+def _use(twin: TwinPorts, fabric: str, name: str) -> Row | None:
+    return _of(twin, fabric, "cube-uses", name, lambda d: d)
+
+
+def _link(twin: TwinPorts, fabric: str, name: str) -> Row | None:
+    cube = _cube_of(name)
+    text = twin.documents.one(fabric, "links", cube)
+    if text is None:
+        return None
+    number = int(cube.rpartition("-")[2])
+    return _among(link_rows(fabric, number, orjson.loads(text), _use(twin, fabric, cube)), name)
+
+
+def _among(rows: Iterable[Row], name: str) -> Row | None:
+    return next((row for row in rows if row["name"] == name), None)
+
+
+def _cube_of(name: str) -> str:
+    return "/".join(name.split("/")[:2])
+
+
+def _hint(kind: str) -> str:
+    examples = {
+        "ocs": "pod-0/ocs-17",
+        "cubes": "pod-0/cube-12",
+        "hosts": "pod-0/cube-12/host-3",
+        "links": "pod-0/cube-12/+y/7",
+    }
+    if kind in examples:
+        return f"; names are like {examples[kind]}"
+    return " (ended ones are kept for a while only; `lightwave events` has all)"
+
+
+def trace(twin: TwinPorts, name: str) -> Row:
+    """The whole light path from one link end: chip, face, fibre, both strands through the OCS, far chip."""
+    fabric = name.split("/", 1)[0]
+    row = one(twin, "links", name)
+    end = link_end(parse_part(name, twin.config(fabric).pod.cubes).end)
+    document = _document(twin, fabric, "ocs", row["ocs"])
+    far = row["far_end"]
+    far_end = link_end(parse_part(far, twin.config(fabric).pod.cubes).end) if far else None
+    return {
+        "end": name,
+        "chip": _chip(fabric, end),
+        "far_end": far,
+        "far_chip": _chip(fabric, far_end) if far_end else None,
+        "state": row["state"],
+        "condition": row["condition"],
+        "loss_db": row["loss_db"],
+        "slice": row["slice"],
+        "strands": [_strand(document, end, strand) for strand in (0, 1)],
+    }
+
+
+def _chip(fabric: str, end: LinkEnd) -> Row:
+    return {"cube": f"{fabric}/cube-{end.cube}", "x": end.chip[0], "y": end.chip[1], "z": end.chip[2]}
+
+
+def _strand(document: Row, end: LinkEnd, strand: int) -> Row:
+    """One strand's circuit on the end's OCS: an end on a + face enters at the North, on a − face at the
+    South."""
+    port = end.port(strand)
+    wanted = document["wanted"]
+    south_at = {south: north for north, south in enumerate(wanted)}
+    north = port if end.is_north else south_at.get(port, -1)
+    made = north >= 0 and document["made"][north]
+    return {
+        "strand": strand,
+        "ocs": document["name"],
+        "north": north if made else None,
+        "south": wanted[north] if made else None,
+    }
