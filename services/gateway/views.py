@@ -8,7 +8,7 @@ import orjson
 
 from services.gateway.ports import TwinPorts
 from shared.errors import NotFound
-from shared.geometry import ENDS_PER_CUBE, LinkEnd, link_end, parse_part
+from shared.geometry import ENDS_PER_CUBE, OCS_COUNT, LinkEnd, link_end, parse_part
 from shared.shapes import shape_text
 
 Row = dict[str, Any]
@@ -51,7 +51,7 @@ def fabric_row(twin: TwinPorts, fabric: str) -> Row:
         "drained": cubes["drained"],
         "hosts_down": cubes["hosts_down"],
         "links": {state: links[state] for state in ("up", "degraded", "down", "dark")},
-        "ocs": 48,
+        "ocs": OCS_COUNT,
         "ocs_down": ocs["ocs_down"],
         "cross_connects": ocs["cross_connects"],
         "slices": {"requested": summary(twin, fabric, "workload")["requested"]}
