@@ -5,6 +5,7 @@ it. So a moment and an id are both found by a binary search and a short scan. Th
 made again from the log where it is missing or does not fit.
 """
 
+import contextlib
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -63,7 +64,8 @@ class IndexedLog:
             if written != len(data):
                 self._file.write(data[written:])
         except OSError as error:
-            os.ftruncate(self._file.fileno(), self._size)
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file.fileno(), self._size)
             raise failure(self.path, error) from None
         for message, line in zip(messages, lines, strict=True):
             self._count(len(line) + 1, message.source, message.seq, message.at_us)

@@ -227,6 +227,9 @@ class RedisStore:
             yield
         except redis.exceptions.AuthenticationError as error:
             raise OperationFailed(f"Redis at {self.url}: {error}") from None
+        except redis.exceptions.ResponseError as error:
+            # It answers, and refuses: out of memory, its disk is full, read only. Waiting would not help.
+            raise OperationFailed(f"Redis at {self.url} refuses: {error}") from None
         except redis.exceptions.RedisError as error:
             raise StoreUnreachable(f"Redis at {self.url} does not answer: {error}") from None
 
