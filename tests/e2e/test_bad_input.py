@@ -232,7 +232,7 @@ def test_a_full_disk_stops_the_twin_with_a_sentence_and_loses_nothing(tmp_path: 
     """/dev/full in place of the log stands for a disk without room."""
     data = tmp_path / "data"
     log = data / "log" / "pod-0.jsonl"
-    for twin in living(data, "--speed", "10000", "--set", "pod.cubes=4"):
+    for _twin in living(data, "--speed", "10000", "--set", "pod.cubes=4"):
         time.sleep(1.0)
     kept = log.with_name("kept")
     log.rename(kept)
