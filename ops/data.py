@@ -4,10 +4,14 @@ import fcntl
 import json
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from pydantic import ValidationError
+
+from ops.settings import settings
+from schemas.body import Model
+from schemas.config import FabricConfig
 from shared.errors import InvalidInput, OperationFailed
 
 MARK = "lightwave-twin.json"
@@ -19,12 +23,11 @@ def default_data() -> Path:
     return (Path(state) if state else Path.home() / ".local" / "state") / "lightwave"
 
 
-@dataclass(frozen=True, slots=True)
-class TwinIdentity:
-    """What was decided when the twin was made."""
+class TwinIdentity(Model):
+    """What was decided when the twin was made: how many superpods, each with this configuration."""
 
     pods: int
-    seed: int
+    config: FabricConfig
 
 
 class DataFolder:
@@ -79,18 +82,26 @@ class DataFolder:
                 )
             return None
         try:
-            return TwinIdentity(**json.loads(self._mark.read_text()))
-        except (ValueError, TypeError):
+            return TwinIdentity.model_validate_json(self._mark.read_bytes())
+        except ValidationError:
             raise OperationFailed(f"data folder {self.path}: {MARK} is damaged; use --fresh") from None
 
-    def settle(self, pods: int | None, seed: int | None) -> TwinIdentity:
-        """The folder's twin, a new one where there is none. InvalidInput if it has other numbers."""
+    def settle(self, pods: int | None, seed: int | None, pairs: list[str]) -> TwinIdentity:
+        """The folder's twin, a new one where there is none; InvalidInput if it was made otherwise.
+
+        `pairs` are `KEY=VALUE` parameters, which only a new twin takes.
+        """
         kept = self.identity()
         if kept is None:
-            kept = TwinIdentity(pods=pods or 1, seed=seed or 0)
-            self._write(self._mark, {"pods": kept.pods, "seed": kept.seed})
+            kept = TwinIdentity(pods=1 if pods is None else pods, config=settings(pairs, seed=seed))
+            self._write(self._mark, kept.model_dump_json())
             return kept
-        for name, asked, has in (("--pods", pods, kept.pods), ("--seed", seed, kept.seed)):
+        if pairs:
+            raise InvalidInput(
+                f"--set {pairs[0]}: data folder {self.path} holds a twin, which keeps its parameters; "
+                "leave it out, or use --fresh"
+            )
+        for name, asked, has in (("--pods", pods, kept.pods), ("--seed", seed, kept.config.seed)):
             if asked is not None and asked != has:
                 raise InvalidInput(
                     f"{name} {asked}: data folder {self.path} holds a twin with {has}; "
@@ -100,7 +111,7 @@ class DataFolder:
 
     def announce(self, url: str, redis: str) -> None:
         """Say where the running twin is to be reached."""
-        self._write(self._running, {"pid": os.getpid(), "url": url, "redis": redis})
+        self._write(self._running, json.dumps({"pid": os.getpid(), "url": url, "redis": redis}))
 
     def running(self) -> dict[str, Any]:
         """What the running twin announced; empty if none did."""
@@ -118,10 +129,10 @@ class DataFolder:
         except (OSError, ValueError, KeyError, TypeError):
             return None, False
 
-    def _write(self, path: Path, content: dict[str, Any]) -> None:
+    def _write(self, path: Path, text: str) -> None:
         part = path.with_suffix(".part")
         try:
-            part.write_text(json.dumps(content))
+            part.write_text(text)
             part.replace(path)
         except OSError as error:
             raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None

@@ -58,8 +58,8 @@ class UpOptions:
     port: int = 8080
     redis: str | None = None
     token: str | None = None
-    config: Callable[[int], FabricConfig] | None = None
-    """The configuration of a new twin, given its seed."""
+    settings: tuple[str, ...] = ()
+    """`KEY=VALUE` parameters of a new twin; one that exists keeps its own."""
 
 
 def run_up(options: UpOptions) -> None:
@@ -72,9 +72,8 @@ def run_up(options: UpOptions) -> None:
         stack.callback(folder.release)
         if options.fresh:
             _erase(folder, options.redis)
-        identity = folder.settle(options.pods, options.seed)
-        living = LivingTwin(folder, identity, options)
-        stack.callback(living.close)
+        identity = folder.settle(options.pods, options.seed, list(options.settings))
+        living = LivingTwin(folder, identity, options, stack)
         url = f"http://{options.host}:{listener.getsockname()[1]}"
         living.serve(listener, url, options.token)
 
@@ -82,23 +81,34 @@ def run_up(options: UpOptions) -> None:
 class LivingTwin:
     """The parts of a running twin: store, logs, fabrics, loop, gateway."""
 
-    def __init__(self, folder: DataFolder, identity: TwinIdentity, options: UpOptions) -> None:
+    def __init__(
+        self,
+        folder: DataFolder,
+        identity: TwinIdentity,
+        options: UpOptions,
+        stack: contextlib.ExitStack,
+    ) -> None:
         self._folder = folder
         self._failure: BaseException | None = None
         self._server: uvicorn.Server | None = None
         self._embedded = None if options.redis else EmbeddedServer(folder.redis)
         if self._embedded is not None:
+            stack.callback(self._embedded.stop)
             self._embedded.ensure()
         self.store_url = options.redis or (self._embedded.url if self._embedded else "")
         self.store = RedisStore(self.store_url)
+        stack.callback(self.store.close)
         self.store.check()
         self.logs = IndexedLogs(folder.logs)
+        stack.callback(self.logs.close)
         self.dead_letters = DeadLetters(folder.dead_letters)
         self.telemetry = TelemetryFolder(folder.telemetry)
         kept_speed, paused = folder.speed()
         self.clock = EmbeddedClock(speed=options.speed or kept_speed or 1.0, paused=paused, keep=folder.clock)
         self.clock.save()
-        self.pods = [self._pod(number, identity, options) for number in range(identity.pods)]
+        self.pods = [
+            self._pod(number, identity.config, rebuild=options.rebuild) for number in range(identity.pods)
+        ]
         self.twin = EmbeddedTwin(self.pods, self.store, self.clock, self._ensure_store)
         self.configs = {pod.name: self._config(pod.name) for pod in self.pods}
 
@@ -127,12 +137,6 @@ class LivingTwin:
         if self._failure is not None:
             raise self._failure
 
-    def close(self) -> None:
-        self.logs.close()
-        self.store.close()
-        if self._embedded is not None:
-            self._embedded.stop()
-
     def _loop(self) -> None:
         try:
             self.twin.run()
@@ -141,7 +145,7 @@ class LivingTwin:
             if self._server is not None:
                 self._server.should_exit = True
 
-    def _pod(self, number: int, identity: TwinIdentity, options: UpOptions) -> PodRunner:
+    def _pod(self, number: int, new: FabricConfig, *, rebuild: bool) -> PodRunner:
         name = f"pod-{number}"
         self.store.place(name, number)
         runner = PodRunner(
@@ -154,13 +158,12 @@ class LivingTwin:
             telemetry=self.telemetry,
             heard=_tell,
         )
-        if options.rebuild:
+        if rebuild:
             folded = runner.rebuild()
             log.info("%s: states made again from %d messages, digest %s", name, folded, runner.digest())
         if self.logs.end(name) == 0:
-            config = options.config(identity.seed) if options.config else FabricConfig(seed=identity.seed)
             runner.recover()
-            runner.take(commissioning(name, config))
+            runner.take(commissioning(name, new))
         return runner
 
     def _config(self, fabric: str) -> FabricConfig:
