@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from ops.invariants.circuits import CircuitChecker
+from ops.invariants.hardware import HardwareChecker
 from ops.invariants.order import CauseChecker, WriterChecker
 from ops.invariants.repairs import RepairChecker
 from ops.invariants.slices import CubeChecker, SliceChecker
@@ -29,6 +30,7 @@ class AllCheckers:
             CubeChecker(),
             CircuitChecker(),
             RepairChecker(),
+            HardwareChecker(),
         )
 
     def see(self, message: Envelope) -> Iterator[str]:

@@ -26,6 +26,9 @@ from shared.geometry import CHIPS_PER_CUBE
 Held = dict[int, frozenset[int]]
 """Cube → chips of it (0 … 63)."""
 
+RUNNING = frozenset({"admitted", "running", "degraded", "stalled", "moved"})
+"""States of a slice that holds cubes; `moved` is one whose cube was swapped before it said how it goes on."""
+
 
 def chips_of_mesh(corner: tuple[int, int, int], shape: tuple[int, int, int]) -> frozenset[int]:
     """The chips of a cube that a mesh of this shape covers from its corner, numbered 16·x + 4·y + z."""
@@ -34,21 +37,26 @@ def chips_of_mesh(corner: tuple[int, int, int], shape: tuple[int, int, int]) -> 
 
 
 class SliceChecker:
-    """Every requested slice is in exactly one state, and moves between states only as it may."""
+    """Every requested slice is in exactly one state, and moves between states only as it may.
+
+    A stall outlasts a swap: the slice may have lost a second cube, and it says itself when it goes on. It
+    starts once; after a stall or a swap it is restored or degraded.
+    """
 
     NEXT: ClassVar[dict[type, tuple[set[str], str]]] = {
         SliceAdmitted: ({"waiting"}, "admitted"),
-        SliceStarted: ({"admitted", "stalled"}, "running"),
-        SliceDegraded: ({"running", "degraded"}, "degraded"),
-        SliceRestored: ({"degraded", "running"}, "running"),
+        SliceStarted: ({"admitted", "stalled", "moved"}, "running"),
+        SliceDegraded: ({"running", "degraded", "stalled", "moved"}, "degraded"),
+        SliceRestored: ({"degraded", "stalled", "moved"}, "running"),
+        SliceStalled: ({"admitted", "running", "degraded", "stalled", "moved"}, "stalled"),
         SliceRefused: ({"waiting"}, "refused"),
-        SliceCompleted: ({"admitted", "running", "degraded", "stalled"}, "completed"),
-        SliceEvicted: ({"admitted", "running", "degraded", "stalled"}, "evicted"),
+        SliceCompleted: ({"admitted", "running", "degraded", "stalled", "moved"}, "completed"),
+        SliceEvicted: ({"admitted", "running", "degraded", "stalled", "moved"}, "evicted"),
     }
 
     def __init__(self) -> None:
         self.states: dict[str, str] = {}
-        self._before_stall: dict[str, str] = {}
+        self._started: set[str] = set()
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
@@ -56,26 +64,29 @@ class SliceChecker:
             if body.slice in self.states:
                 yield f"{body.slice} is requested twice"
             self.states[body.slice] = "waiting"
-        elif isinstance(body, SliceStalled):
-            state = self.states.get(body.slice, "unknown")
-            if state not in ("admitted", "running", "degraded"):
-                yield f"{body.slice} was {state}"
-            self._before_stall[body.slice] = state
-            self.states[body.slice] = "stalled"
         elif isinstance(body, CubeSwapped):
-            if self.states.get(body.slice) == "stalled":
-                self.states[body.slice] = self._before_stall.pop(body.slice)
+            state = self.states.get(body.slice, "unknown")
+            if state not in RUNNING:
+                yield f"{body.slice} was {state}"
+            if state != "stalled":
+                self.states[body.slice] = "moved"
         elif type(body) in self.NEXT:
             allowed, state = self.NEXT[type(body)]
             name = str(getattr(body, "slice", ""))
             if self.states.get(name, "unknown") not in allowed:
                 yield f"{name} was {self.states.get(name, 'unknown')}"
+            if isinstance(body, SliceStarted | SliceDegraded | SliceRestored):
+                yield from self._goes_on(name, isinstance(body, SliceStarted))
             self.states[name] = state
 
+    def _goes_on(self, name: str, starts: bool) -> Iterator[str]:
+        if starts == (name in self._started):
+            yield f"{name} starts twice" if starts else f"{name} never started"
+        self._started.add(name)
+
     def counts(self) -> Counter[str]:
-        """Slices by state; running, admitted, degraded and stalled ones all count as running."""
-        running = {"admitted", "degraded", "stalled"}
-        return Counter("running" if state in running else state for state in self.states.values())
+        """Slices by state; all that hold cubes count as running."""
+        return Counter("running" if state in RUNNING else state for state in self.states.values())
 
 
 class CubeChecker:
@@ -106,7 +117,12 @@ class CubeChecker:
             self._shape[body.slice] = body.shape
             for cube in body.cubes:
                 yield from self._give(body.slice, cube, body.corner)
+        elif isinstance(body, SliceStalled):
+            if body.cube not in self._held.get(body.slice, {}):
+                yield f"{body.slice} stalls on cube {body.cube}, which it does not hold"
         elif isinstance(body, CubeSwapped):
+            if body.left not in self._held.get(body.slice, {}):
+                yield f"{body.slice} leaves cube {body.left}, which it does not hold"
             self._take(body.slice, body.left)
             yield from self._give(body.slice, body.spare, body.corner)
         elif isinstance(body, SliceCompleted | SliceEvicted):

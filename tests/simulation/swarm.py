@@ -20,7 +20,8 @@ class Scenario:
     requests: list[Request]
     quiet_us: int
     """From here on nothing breaks by itself and no operator acts."""
-    end_us: int
+    patience_us: int
+    """Every repair is done this long after `quiet_us`, even by one technician in a pod full of faults."""
 
 
 def draw_scenario(seed: int) -> Scenario:
@@ -57,7 +58,7 @@ def draw_scenario(seed: int) -> Scenario:
         Request(quiet_us, UndrainCube(cube=f"pod-0/cube-{cube}"), "operator/0", len(times) + 1 + cube)
         for cube in range(cubes)
     ]
-    return Scenario(config, requests + undrain, quiet_us, quiet_us + 20 * US_PER_DAY)
+    return Scenario(config, requests + undrain, quiet_us, 20 * US_PER_DAY)
 
 
 def _act(draw: random.Random, cubes: int) -> Body:

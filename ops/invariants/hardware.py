@@ -1,0 +1,48 @@
+"""Hardware: news of a part is news. What is down goes up next, what is healthy fails next."""
+
+from collections.abc import Iterator
+
+from schemas.body import Body
+from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown, HostUp
+from schemas.envelope import Envelope
+from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
+from schemas.transceivers import ModuleReported
+
+CONDITIONS: dict[type[Body], tuple[str, str]] = {
+    CubeHealthy: ("health", "well"),
+    CubeUnhealthy: ("health", "unhealthy"),
+    CubeUndrained: ("drain", "well"),
+    CubeDrained: ("drain", "drained"),
+    HostUp: ("host", "well"),
+    OcsUp: ("OCS", "well"),
+    OcsDown: ("OCS", "down"),
+    PortUp: ("port", "well"),
+    PortDown: ("port", "down"),
+}
+"""Message type → what it is about, and the condition it reports. At first everything is well."""
+
+
+class HardwareChecker:
+    """Follows the reported condition of every part."""
+
+    def __init__(self) -> None:
+        self._not_well: dict[tuple[object, ...], str] = {}
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if isinstance(body, HostDown):
+            yield from self._report(("host", body.cube, body.host), f"without its {body.reason}")
+        elif isinstance(body, ModuleReported):
+            condition = "well" if body.condition == "ok" else body.condition
+            yield from self._report(("module", body.end), condition)
+        elif type(body) in CONDITIONS:
+            kind, condition = CONDITIONS[type(body)]
+            names = [name for name in ("ocs", "side", "port", "cube", "host") if hasattr(body, name)]
+            yield from self._report((kind, *(getattr(body, name) for name in names)), condition)
+
+    def _report(self, part: tuple[object, ...], condition: str) -> Iterator[str]:
+        if self._not_well.get(part, "well") == condition:
+            yield f"{' '.join(map(str, part))} was {condition} already"
+        self._not_well[part] = condition
+        if condition == "well":
+            del self._not_well[part]

@@ -1,0 +1,147 @@
+"""The checkers of slices and hardware find what they are there for, and nothing in what may happen."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from ops.invariants.checker import Checker
+from ops.invariants.hardware import HardwareChecker
+from ops.invariants.slices import CubeChecker, SliceChecker
+from schemas.body import Body
+from schemas.config import FabricConfig
+from schemas.cubes import CubeHealthy, CubeUnhealthy, HostDown, HostUp
+from schemas.envelope import enclose
+from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
+from schemas.scheduler import (
+    CubeSwapped,
+    SliceAdmitted,
+    SliceCompleted,
+    SliceDegraded,
+    SliceEvicted,
+    SliceRefused,
+    SliceRestored,
+    SliceStalled,
+    SliceStarted,
+)
+from schemas.sequencer import FabricCommissioned
+from schemas.transceivers import ModuleReported
+from schemas.workload import SliceRequested
+
+NAME = "pod-0/slice-0"
+
+
+def requested(name: str = NAME) -> SliceRequested:
+    return SliceRequested(
+        slice=name, shape=(4, 4, 8), twisted=False, priority=0, duration_us=None, requested_by="arrival"
+    )
+
+
+def admitted(name: str = NAME, cubes: tuple[int, ...] = (0, 1)) -> SliceAdmitted:
+    return SliceAdmitted(slice=name, shape=(4, 4, 8), twisted=False, cubes=cubes, corner=None, waited_us=0)
+
+
+def swapped(left: int, spare: int) -> CubeSwapped:
+    return CubeSwapped(slice=NAME, left=left, spare=spare, corner=None, reason="failed")
+
+
+STARTED = SliceStarted(slice=NAME)
+RESTORED = SliceRestored(slice=NAME)
+DEGRADED = SliceDegraded(slice=NAME, links_down=2, links_degraded=0)
+COMPLETED = SliceCompleted(slice=NAME, reason="finished")
+EVICTED = SliceEvicted(slice=NAME, reason="no spare")
+REFUSED = SliceRefused(slice=NAME, reason="queue full")
+
+
+def stalled(cube: int) -> SliceStalled:
+    return SliceStalled(slice=NAME, cube=cube)
+
+
+def judged(checker: Checker, said: Sequence[Body]) -> list[str]:
+    """What the checker finds in a log of these bodies alone."""
+    log = [
+        enclose(body, fabric="pod-0", at_us=seq, cause="ocs@pod-0/1", source=f"{body.writer}@pod-0", seq=seq)
+        for seq, body in enumerate(said, start=1)
+    ]
+    return [problem for message in log for problem in checker.see(message)]
+
+
+@pytest.mark.parametrize(
+    "life",
+    [
+        [STARTED, COMPLETED],
+        [STARTED, DEGRADED, DEGRADED, RESTORED, COMPLETED],
+        [STARTED, stalled(0), RESTORED, EVICTED],
+        [STARTED, stalled(0), DEGRADED, RESTORED],
+        [STARTED, stalled(0), stalled(1), swapped(0, 2), swapped(1, 3), RESTORED],
+        [STARTED, swapped(0, 2), DEGRADED],
+        [stalled(0), swapped(0, 2), STARTED, DEGRADED],
+        [swapped(0, 2), STARTED],
+        [swapped(0, 2), swapped(1, 0), stalled(2), EVICTED],
+    ],
+)
+def test_lives_that_a_slice_may_have(life: list[Body]) -> None:
+    assert judged(SliceChecker(), [requested(), admitted(), *life]) == []
+    assert judged(CubeChecker(), [FabricCommissioned(config=FabricConfig()), admitted(), *life]) == []
+
+
+@pytest.mark.parametrize(
+    ("life", "problem"),
+    [
+        ([REFUSED], f"{NAME} was admitted"),
+        ([RESTORED], f"{NAME} was admitted"),
+        ([STARTED, RESTORED], f"{NAME} was running"),
+        ([STARTED, STARTED], f"{NAME} was running"),
+        ([stalled(0), RESTORED], f"{NAME} never started"),
+        ([STARTED, swapped(0, 2), STARTED], f"{NAME} starts twice"),
+        ([COMPLETED, swapped(0, 2)], f"{NAME} was completed"),
+        ([STARTED, COMPLETED, EVICTED], f"{NAME} was completed"),
+        ([requested()], f"{NAME} is requested twice"),
+    ],
+)
+def test_lives_that_no_slice_has(life: list[Body], problem: str) -> None:
+    assert problem in judged(SliceChecker(), [requested(), admitted(), *life])
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ([admitted(), admitted("pod-0/slice-1", (1, 2))], "held by"),
+        ([admitted(cubes=(63, 64))], "cube 64 is not in the pod"),
+        ([admitted(), swapped(5, 6)], f"{NAME} leaves cube 5, which it does not hold"),
+        ([admitted(), stalled(5)], f"{NAME} stalls on cube 5, which it does not hold"),
+    ],
+)
+def test_cubes_that_no_slice_holds_like_that(said: list[Body], problem: str) -> None:
+    problems = judged(CubeChecker(), [FabricCommissioned(config=FabricConfig()), *said])
+    assert len(problems) == 1
+    assert problem in problems[0]
+
+
+def test_slices_are_counted_by_state() -> None:
+    checker = SliceChecker()
+    names = [f"pod-0/slice-{n}" for n in range(3)]
+    said = [*(requested(name) for name in names), admitted(names[0]), admitted(names[1]), STARTED]
+    assert judged(checker, [*said, stalled(0)]) == []
+    assert checker.counts() == {"running": 2, "waiting": 1}
+
+
+NEWS: list[list[Body]] = [
+    [CubeUnhealthy(cube=3, reasons=("host 0",)), CubeHealthy(cube=3)],
+    [
+        HostDown(cube=3, host=2, reason="chip"),
+        HostDown(cube=3, host=2, reason="host"),
+        HostUp(cube=3, host=2),
+    ],
+    [OcsDown(ocs=7), OcsUp(ocs=7)],
+    [PortDown(ocs=7, side="N", port=3), PortUp(ocs=7, side="N", port=3)],
+    [ModuleReported(end=9, condition="degraded"), ModuleReported(end=9, condition="ok")],
+]
+
+
+@pytest.mark.parametrize("news", NEWS, ids=[type(news[0]).__name__ for news in NEWS])
+def test_news_of_hardware_is_news(news: list[Body]) -> None:
+    assert judged(HardwareChecker(), news * 2) == []
+    last = news[-1]
+    assert len(judged(HardwareChecker(), [last])) == 1, "at first everything is well"
+    assert len(judged(HardwareChecker(), [news[0], news[0]])) == 1
+    assert len(judged(HardwareChecker(), [*news, last])) == 1
