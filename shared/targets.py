@@ -21,7 +21,10 @@ def struck_part(kind: FaultKind, target: str, fabric: str, cubes: int) -> Part:
     owner = target.split("/", 1)[0]
     if owner != fabric:
         raise InvalidInput(f"target {target!r}: is in {owner}, allowed are parts of {fabric}")
-    part = parse_part(target, cubes)
+    try:
+        part = parse_part(target, cubes)
+    except InvalidInput as error:
+        raise InvalidInput(f"target: {error}") from None
     needed, example = TARGETS[kind]
     if part.kind != needed:
         raise InvalidInput(

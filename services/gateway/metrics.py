@@ -45,6 +45,7 @@ class TwinCollector(Collector):
         return []
 
     def collect(self) -> Iterable[Metric]:
+        """Gauges of every fabric, of the clock and of the runtime."""
         try:
             rows = [views.fabric_row(self._twin, fabric) for fabric in self._twin.documents.fabrics()]
         except LightwaveError:
@@ -71,6 +72,7 @@ class TwinCollector(Collector):
 
 
 def install(app: FastAPI, twin: TwinPorts) -> None:
+    """Count and time every answer, and serve /metrics."""
     registry = CollectorRegistry()
     registry.register(TwinCollector(twin))
     count = Counter("lightwave_http_requests", "answers", ["method", "status"], registry=registry)

@@ -5,6 +5,7 @@ v4 2.6).
 """
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from schemas.names import Join
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRefused
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.state import NO_PORT, OcsState, PendingConnect
-from shared.geometry import FACE_LINKS, STRANDS, IntArray, join_ports
+from shared.geometry import FACE_LINKS, OCS_COUNT, STRANDS, IntArray, join_ports
 from shared.service import Because, Saying
 from shared.units import US_PER_MS, us
 
@@ -145,11 +146,7 @@ def touch_one(state: OcsState, ocs: int) -> None:
     state.touched.add(("summaries", f"{state.fabric}/ocs"))
 
 
-_KEYS: dict[str, tuple[tuple[str, str], ...]] = {}
-
-
+@cache
 def _keys(fabric: str) -> tuple[tuple[str, str], ...]:
     """The document keys of a fabric's OCSes, in order; the same objects every time."""
-    if fabric not in _KEYS:
-        _KEYS[fabric] = tuple(("ocs", f"{fabric}/ocs-{ocs}") for ocs in range(3 * FACE_LINKS))
-    return _KEYS[fabric]
+    return tuple(("ocs", f"{fabric}/ocs-{ocs}") for ocs in range(OCS_COUNT))

@@ -1,4 +1,4 @@
-"""Keyed draws: the same key gives the same number, other keys independent ones, with the stated distributions."""
+"""Keyed draws: the same key gives the same number, others independent ones, distributed as stated."""
 
 import math
 import subprocess
