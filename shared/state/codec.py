@@ -59,10 +59,11 @@ def _codec(hint: Any) -> FieldCodec:
 
 
 def _json(hint: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
-    # Pydantic takes a configuration for plain types only; records and models bring their own.
-    record = isinstance(hint, type) and (issubclass(hint, BaseModel) or is_dataclass(hint))
-    config = None if record else ConfigDict(ser_json_inf_nan="constants")
-    adapter: TypeAdapter[Any] = TypeAdapter(hint, config=config)
+    # Pydantic takes a configuration for plain types only, and hands it on to the records inside. So a record
+    # is wrapped into "or None"; models bring their own configuration.
+    model = isinstance(hint, type) and issubclass(hint, BaseModel)
+    config = None if model else ConfigDict(ser_json_inf_nan="constants")
+    adapter: TypeAdapter[Any] = TypeAdapter(hint | None if is_dataclass(hint) else hint, config=config)
     return adapter.serializer.to_json, adapter.validator.validate_json
 
 
@@ -112,13 +113,17 @@ def decode_state(state_type: type[State], stored: Mapping[str, bytes]) -> State:
                 values[name] = {key: codec.decode(stored[row_field(name, key)]) for key in keys}
             else:
                 values[name] = codec.decode(stored[name])
-    except (KeyError, ValueError) as error:
-        raise LogDamaged(
-            f"stored state {state_type.__name__}: field {name} is missing or unreadable ({error}); "
-            "`lightwave up --rebuild` makes it again from the log"
-        ) from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise _unreadable(state_type, name, error) from None
     positional = {f.name: values[f.name] for f in fields(state_type) if f.init and f.name in values}
     return state_type(**positional)
+
+
+def _unreadable(state_type: type[State], name: str, error: Exception) -> LogDamaged:
+    return LogDamaged(
+        f"stored state {state_type.__name__}: field {name} is missing or unreadable ({error!r}); "
+        "`lightwave up --rebuild` makes it again from the log"
+    )
 
 
 def encode_held(held: Held) -> dict[str, bytes]:
@@ -138,16 +143,10 @@ def restore_held(service: AnyService, fabric: str, stored: Mapping[str, bytes]) 
     if not stored:
         return Held(service, fabric)
     state = decode_state(service.state, stored)
-    book = orjson.loads(stored[BOOK])
-    return Held(
-        service,
-        fabric,
-        state=state,
-        seen=book["seen"],
-        said=book["said"],
-        ticks=book["ticks"],
-        due_us=book["due_us"],
-    )
+    try:
+        return Held(service, fabric, state=state, **orjson.loads(stored[BOOK]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _unreadable(service.state, BOOK, error) from None
 
 
 def state_digest(states: Iterable[tuple[str, Mapping[str, bytes]]]) -> str:
