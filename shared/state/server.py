@@ -99,6 +99,8 @@ class EmbeddedServer:
             "appendfsync": "everysec",
             "aof-load-truncated": "yes",
             "daemonize": "no",
+            # Its command line then stays what it was started with, by which a leftover is known.
+            "set-proc-title": "no",
         }
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
         return [str(_binary.get_binary_path()), *words]
