@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from schemas.body import Body
-from shared.errors import InvalidInput
+from shared.errors import InvalidInput, OperationFailed
 from shared.state.store import Commit, Received, Snapshot, Waiting
 
 
@@ -21,20 +21,24 @@ class _Partition:
     states: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
     documents: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
     progress: dict[tuple[str, str], tuple[int | None, int]] = field(default_factory=dict)
-    sayings: list[tuple[int, int, bytes]] = field(default_factory=list)
+    sayings: dict[tuple[int, int], bytes] = field(default_factory=dict)
     inbox: list[Waiting] = field(default_factory=list)
     last_number: int = 0
     keys: dict[str, tuple[int, str]] = field(default_factory=dict)
 
 
-def fingerprint(body: Body) -> str:
+def fingerprint(fabric: str, body: Body) -> str:
     """What tells whether a request under a used key is the same request."""
-    text = f"{type(body).__name__} {body.model_dump_json()}"
+    text = f"{fabric} {type(body).__name__} {body.model_dump_json()}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def reused(key: str) -> InvalidInput:
     return InvalidInput(f"Idempotency-Key {key!r}: used before for another request; use a new one")
+
+
+def absent(fabric: str) -> OperationFailed:
+    return OperationFailed(f"fabric {fabric}: not in this store")
 
 
 class MemoryStore:
@@ -69,7 +73,7 @@ class MemoryStore:
             )
         for progress in commit.progress:
             partition.progress[progress.service, progress.fabric] = (progress.due_us, progress.ticks)
-        partition.sayings.extend(commit.sayings)
+        partition.sayings.update({(at, index): saying for at, index, saying in commit.sayings})
         if commit.inbox_taken is not None:
             taken = commit.inbox_taken
             partition.inbox = [waiting for waiting in partition.inbox if waiting.number > taken]
@@ -88,11 +92,12 @@ class MemoryStore:
         return dict(self._partitions[partition].progress)
 
     def sayings(self, partition: int) -> list[tuple[int, int, bytes]]:
-        return sorted(self._partitions[partition].sayings, key=lambda saying: saying[:2])
+        sayings = self._partitions[partition].sayings
+        return [(*place, sayings[place]) for place in sorted(sayings)]
 
     def trim_sayings(self, partition: int, below: int) -> None:
         kept = self._partitions[partition]
-        kept.sayings = [saying for saying in kept.sayings if saying[0] >= below]
+        kept.sayings = {place: saying for place, saying in kept.sayings.items() if place[0] >= below}
 
     def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
         loaded = {key: self.load(partition, *key) for key in states}
@@ -108,6 +113,8 @@ class MemoryStore:
         return dict(sorted(self._fabrics.items(), key=lambda pair: int(pair[0].rpartition("-")[2])))
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
+        if fabric not in self._fabrics:
+            raise absent(fabric)
         partition = self._partitions[self._fabrics[fabric]]
         return dict(partition.documents.get((fabric, kind), {}))
 
@@ -118,7 +125,7 @@ class MemoryStore:
 
     def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
         kept = self._partitions[partition]
-        mark = fingerprint(body)
+        mark = fingerprint(fabric, body)
         if key is not None and key in kept.keys:
             number, before = kept.keys[key]
             if before != mark:

@@ -18,7 +18,7 @@ from redis.retry import Retry
 from schemas.body import Body
 from schemas.registry import TYPES
 from shared.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.state.memory import fingerprint, reused
+from shared.state.memory import absent, fingerprint, reused
 from shared.state.store import Commit, Received, Snapshot, Waiting
 
 FABRICS = "lightwave:fabrics"
@@ -166,9 +166,11 @@ class RedisStore:
     def erase(self, partition: int) -> None:
         kept = (_key(partition, "inbox").encode(), _key(partition, "key:").encode())
         with self._reached():
-            for key in self._redis.scan_iter(match=_key(partition, "*"), count=1_000):
-                if not key.startswith(kept):
-                    self._redis.delete(key)
+            found = self._redis.scan_iter(match=_key(partition, "*"), count=1_000)
+            gone = [key for key in found if not key.startswith(kept)]
+            if gone:
+                # At once: positions without their states, or states without positions, would be taken up.
+                self._redis.delete(*gone)
 
     # --- DocumentReader -------------------------------------------------------------------------------------
 
@@ -193,7 +195,7 @@ class RedisStore:
     # --- Inbox ----------------------------------------------------------------------------------------------
 
     def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
-        mark = fingerprint(body)
+        mark = fingerprint(fabric, body)
         keys = [_key(partition, part) for part in ("inbox", "inbox:last", f"key:{key or ''}")]
         text = body.model_dump_json()
         arguments = [key or "", mark, fabric, type(body).__name__, text, str(KEY_KEPT_S)]
@@ -236,7 +238,7 @@ class RedisStore:
     def _partition_of(self, fabric: str) -> int:
         partition: bytes | None = self._redis.hget(FABRICS, fabric)  # type: ignore[assignment]  # synchronous client
         if partition is None:
-            raise OperationFailed(f"fabric {fabric}: not in this store")
+            raise absent(fabric)
         return int(partition)
 
     def _progress(self, partition: int, prefix: str) -> Iterable[tuple[str, str]]:

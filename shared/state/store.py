@@ -47,7 +47,8 @@ class Commit:
     """All that one step of a runtime changes in one partition.
 
     `expected` and `positions` map a reader to its position before and after; a reader that is not stored yet
-    stands at 0. `sayings` are appended to the outbox, each under its own (position of the cause, index).
+    stands at 0. `sayings` are put into the outbox, each under its own (position of the cause, index): one put
+    there again replaces the first.
     `inbox_taken` is the highest number of the inbox that the log now holds; entries up to it are removed.
     """
 
@@ -95,7 +96,7 @@ class StateStore(Protocol):
         """(service, fabric) → (due, Tick count)."""
 
     def sayings(self, partition: int) -> list[tuple[int, int, bytes]]:
-        """The outbox, in order of (position of the cause, index) per service of saying."""
+        """The outbox, in order of (position of the cause, index)."""
 
     def trim_sayings(self, partition: int, below: int) -> None:
         """Remove sayings whose cause lies below this position."""
