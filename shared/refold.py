@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from schemas.envelope import Envelope
+from schemas.envelope import Envelope, enclose
 from schemas.registry import encode
 from schemas.sequencer import FabricCommissioned, Tick
 from shared.dispatch import Held
@@ -38,10 +38,12 @@ class Refold:
         self.pending: deque[Envelope] = deque()
         """What must follow next; empty when the log is quiet."""
         self.repeats = 0
-        self._seen: dict[str, int] = {}
+        self._seen = _seen(fabric)
 
     def feed(self, position: int, message: Envelope) -> Difference | None:
         """One recorded message; None if it is what had to come (or a repeat, which readers drop)."""
+        if message.fabric != self.fabric.name:
+            return Difference(position, f"a message of {self.fabric.name}", _text(message))
         if message.seq <= self._seen.get(message.source, -1):
             self.repeats += 1
             return None
@@ -61,7 +63,7 @@ class Refold:
         body = message.body
         commissioned = any(held.state is not None for held in self.fabric.held)
         if isinstance(body, FabricCommissioned):
-            return "no second FabricCommissioned" if commissioned else message
+            return "no second FabricCommissioned" if commissioned else self._as_root(message, at_us=0)
         if not commissioned:
             return "FabricCommissioned"
         due = self.fabric.next_due()
@@ -74,7 +76,22 @@ class Refold:
             return f"a request later than {self.fabric.now_us} us"
         if latest_us is not None and message.at_us > max(latest_us, self.fabric.now_us + 1):
             return _text(self.fabric.tick(due)) if due else "a root message"
-        return message
+        return self._as_root(message, at_us=message.at_us)
+
+    def _as_root(self, message: Envelope, at_us: int) -> Envelope:
+        """The root message with this body, as the sequencer would have written it."""
+        name, body = self.fabric.name, message.body
+        return enclose(body, fabric=name, at_us=at_us, cause=None, source=message.source, seq=message.seq)
+
+
+def _seen(fabric: Fabric) -> dict[str, int]:
+    """Source → last seq of what a fabric has read and said so far; what will be fed comes after it."""
+    seen: dict[str, int] = {}
+    for held in fabric.held:
+        own = {held.source: held.said, f"tick.{held.source}": held.ticks} if held.state else {}
+        for source, seq in (*held.seen.items(), *own.items()):
+            seen[source] = max(seq, seen.get(source, -1))
+    return seen
 
 
 def _text(message: Envelope) -> str:
