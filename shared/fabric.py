@@ -11,6 +11,7 @@ from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.sequencer import Tick
 from shared.dispatch import Held, read
+from shared.errors import ServiceFailed
 from shared.service import AnyService
 
 CASCADE_MAX = 100_000
@@ -45,7 +46,10 @@ class Fabric:
                 if heard is not None:
                     heard(held, message)
             if len(log) > CASCADE_MAX:
-                raise RuntimeError(f"more than {CASCADE_MAX} messages follow from {root.id}")
+                raise ServiceFailed(
+                    f"services of {self.name} answer each other for ever: more than {CASCADE_MAX} messages "
+                    f"follow from {root.id}, the last of them {message.type} by {message.source}"
+                )
         return log
 
     def _readers_of(self, message: Envelope) -> list[Held]:

@@ -16,6 +16,8 @@ class DeadLetters:
         self.path = path
         self._lock = threading.Lock()
         self._origins = {row["origin"] for row in self.rows()}
+        # What a crash cut off gets a line of its own, so that the next letter is not lost with it.
+        self._lead = b"\n" if path.exists() and path.read_bytes()[-1:] not in (b"", b"\n") else b""
 
     def put(self, origin: str, error: str, line: bytes) -> None:
         """Keep a line that cannot be read; OperationFailed if the file cannot be written."""
@@ -31,7 +33,8 @@ class DeadLetters:
             }
             try:
                 with self.path.open("ab") as file:
-                    file.write(orjson.dumps(row) + b"\n")
+                    file.write(self._lead + orjson.dumps(row) + b"\n")
+                    self._lead = b""
             except OSError as problem:
                 raise failure(self.path, problem) from None
 
