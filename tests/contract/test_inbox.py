@@ -1,0 +1,188 @@
+"""One contract for every inbox: requests are numbered as they arrive, and none is lost or kept twice."""
+
+import contextlib
+import itertools
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from schemas.body import Body
+from schemas.operator import DrainCube, ReleaseSlice, RequestSlice, UndrainCube
+from shared.errors import InvalidInput, StoreUnreachable
+from shared.state.memory import MemoryStore
+from shared.state.redis_store import RedisStore
+from shared.state.server import EmbeddedServer
+from shared.state.store import Commit, Inbox, Waiting
+
+Store = MemoryStore | RedisStore
+BODIES: list[Body] = [
+    RequestSlice(shape=(4, 4, 8), twisted=True, priority=-3, duration_us=10**12),
+    DrainCube(cube="pod-0/cube-1"),
+    ReleaseSlice(slice="pod-0/slice-0"),
+    UndrainCube(cube="pod-0/cube-1"),
+]
+
+
+def take(store: Store, number: int) -> bool:
+    return store.commit(Commit(partition=0, expected={}, positions={}, inbox_taken=number))
+
+
+class InboxContract:
+    """What every inbox owes; a store plugs in with the fixture `store`."""
+
+    def test_is_empty_at_first(self, store: Store) -> None:
+        inbox: Inbox = store
+        assert inbox.waiting(0, 10) == []
+        assert inbox.size(0) == 0
+
+    def test_keeps_requests_as_they_were_in_order_of_rising_numbers(self, store: Store) -> None:
+        received = [store.put(0, f"pod-{n}", body, None) for n, body in enumerate(BODIES)]
+        numbers = [r.number for r in received]
+        assert numbers == sorted(set(numbers))
+        assert min(numbers) > 0
+        assert not any(r.repeated for r in received)
+        assert store.waiting(0, 10) == [
+            Waiting(number, f"pod-{n}", body)
+            for n, (number, body) in enumerate(zip(numbers, BODIES, strict=True))
+        ]
+        assert store.size(0) == len(BODIES)
+
+    def test_gives_no_more_than_was_asked_for_the_oldest_first(self, store: Store) -> None:
+        numbers = [store.put(0, "pod-0", BODIES[1], None).number for _ in range(5)]
+        assert [w.number for w in store.waiting(0, 2)] == numbers[:2]
+        assert [w.number for w in store.waiting(0, 5)] == numbers
+
+    def test_the_same_request_without_a_key_is_another_request(self, store: Store) -> None:
+        first, second = (store.put(0, "pod-0", BODIES[0], None) for _ in range(2))
+        assert first.number < second.number
+        assert store.size(0) == 2
+
+    def test_the_same_key_again_answers_the_first_number_and_keeps_nothing(self, store: Store) -> None:
+        first = store.put(0, "pod-0", BODIES[0], "a key")
+        store.put(0, "pod-0", BODIES[1], "another key")
+        again = store.put(0, "pod-0", BODIES[0].model_copy(), "a key")
+        assert (again.number, again.repeated) == (first.number, True)
+        assert store.size(0) == 2
+        assert take(store, first.number)
+        assert store.put(0, "pod-0", BODIES[0], "a key") == again
+        assert store.size(0) == 1
+
+    @pytest.mark.parametrize(
+        ("fabric", "body"),
+        [
+            ("pod-0", RequestSlice(shape=(4, 4, 4))),
+            ("pod-0", BODIES[1]),
+            ("pod-1", BODIES[0]),
+        ],
+    )
+    def test_the_same_key_for_another_request_is_refused(self, store: Store, fabric: str, body: Body) -> None:
+        store.put(0, "pod-0", BODIES[0], "a key")
+        with pytest.raises(InvalidInput, match="Idempotency-Key 'a key': used before for another request"):
+            store.put(0, fabric, body, "a key")
+        assert store.size(0) == 1
+
+    def test_a_key_belongs_to_its_partition(self, store: Store) -> None:
+        store.put(0, "pod-0", BODIES[0], "a key")
+        assert not store.put(1, "pod-1", BODIES[1], "a key").repeated
+        assert (store.size(0), store.size(1)) == (1, 1)
+
+    def test_what_the_log_holds_is_removed_and_numbers_go_on_rising(self, store: Store) -> None:
+        numbers = [store.put(0, "pod-0", body, None).number for body in BODIES]
+        store.put(1, "pod-1", BODIES[0], None)
+        assert take(store, numbers[1])
+        assert [w.number for w in store.waiting(0, 10)] == numbers[2:]
+        assert take(store, numbers[-1])
+        assert store.size(0) == 0
+        assert store.size(1) == 1
+        assert store.put(0, "pod-0", BODIES[0], None).number > numbers[-1]
+
+    def test_many_at_once_get_each_their_own_number(self, store: Store) -> None:
+        numbers: list[int] = []
+        lock = threading.Lock()
+
+        def ask() -> None:
+            for _ in range(25):
+                # Memory is for one thread.
+                with lock if isinstance(store, MemoryStore) else contextlib.nullcontext():
+                    numbers.append(store.put(0, "pod-0", BODIES[1], None).number)
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(set(numbers)) == 100
+        assert [w.number for w in store.waiting(0, 200)] == sorted(numbers)
+
+
+class TestMemoryInbox(InboxContract):
+    @pytest.fixture
+    def store(self) -> MemoryStore:
+        return MemoryStore(itertools.count(1).__next__)
+
+    def test_numbers_rise_even_where_their_source_stands_still_or_goes_back(self) -> None:
+        given = iter([5, 5, 3, 9])
+        store = MemoryStore(given.__next__)
+        assert [store.put(0, "pod-0", BODIES[0], None).number for _ in range(4)] == [5, 6, 7, 9]
+
+
+class TestRedisInbox(InboxContract):
+    @pytest.fixture
+    def store(self, redis_url: str) -> Iterator[RedisStore]:
+        store = RedisStore(redis_url)
+        yield store
+        store.close()
+
+    def test_a_key_is_forgotten_after_a_day(self, store: RedisStore, redis_url: str) -> None:
+        import redis
+
+        store.put(0, "pod-0", BODIES[0], "a key")
+        store.put(0, "pod-0", BODIES[0], "a key")
+        with redis.Redis.from_url(redis_url) as client:
+            assert 86_390 < client.ttl("lightwave:{0}:key:a key") <= 86_400  # type: ignore[operator]  # synchronous client
+
+    def test_nothing_that_was_answered_is_lost_when_the_server_is_killed(
+        self, store: RedisStore, embedded_server: EmbeddedServer
+    ) -> None:
+        """The server is killed three times; what got no answer is put again under its key."""
+        answered: dict[str, int] = {}
+        kill_at = {40, 80, 120}
+
+        def put(key: str) -> int:
+            return store.put(0, "pod-0", BODIES[0], key).number
+
+        for n in range(160):
+            if n in kill_at:
+                killer = threading.Timer(0.0, lambda: kill(embedded_server))
+                killer.start()
+            answered[f"key-{n}"] = until_answered(lambda key=f"key-{n}": put(key), embedded_server)  # type: ignore[misc]  # bound now
+        assert sorted(answered.values()) == list(answered.values())
+        assert [w.number for w in store.waiting(0, 1_000)] == list(answered.values())
+        assert [put(key) for key in answered] == list(answered.values())
+
+    def test_numbers_rise_across_a_restart_and_an_empty_inbox(
+        self, store: RedisStore, embedded_server: EmbeddedServer
+    ) -> None:
+        first = store.put(0, "pod-0", BODIES[0], None).number
+        assert take(store, first)
+        kill(embedded_server)
+        second = until_answered(lambda: store.put(0, "pod-0", BODIES[0], None).number, embedded_server)
+        assert second > first
+        assert [w.number for w in store.waiting(0, 10)] == [second]
+
+
+def kill(server: EmbeddedServer) -> None:
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGKILL)
+
+
+def until_answered(ask: Callable[[], int], server: EmbeddedServer) -> int:
+    for _ in range(100):
+        try:
+            return ask()
+        except StoreUnreachable:
+            server.ensure()
+    raise AssertionError("the server never answered")

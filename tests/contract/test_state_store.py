@@ -1,0 +1,311 @@
+"""One contract for every state store: all of a commit or nothing, behind a fence."""
+
+import itertools
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schemas.operator import DrainCube
+from shared.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.state.memory import MemoryStore
+from shared.state.redis_store import PAIRS_MAX, RedisStore
+from shared.state.store import Commit, DocumentChange, Progress, StateChange, StateStore
+
+Store = MemoryStore | RedisStore
+DRAIN = DrainCube(cube="pod-0/cube-1")
+
+
+def commit(expected: int, position: int, **parts: object) -> Commit:
+    """A commit of one reader, `ocs`, in partition 0."""
+    fields = {"partition": 0, "expected": {"ocs": expected}, "positions": {"ocs": position}} | parts
+    return Commit(**fields)  # type: ignore[arg-type]  # the parts a test names
+
+
+def written(**fields: bytes) -> StateChange:
+    return StateChange("ocs", "pod-0", fields)
+
+
+def document(name: str, text: bytes | None, kind: str = "ocs", fabric: str = "pod-0") -> DocumentChange:
+    return DocumentChange(fabric, kind, name, text)
+
+
+FULL = commit(
+    0,
+    3,
+    states=(written(wanted=b"\x00\xff\n", made=b""), StateChange("cubes", "pod-0", {"health": b"[]"})),
+    documents=(document("pod-0/ocs-1", b'{"a":1}'), document("pod-0/cube-1", b"{}", "cubes")),
+    progress=(Progress("ocs", "pod-0", 17, 4), Progress("cubes", "pod-0", None, 0)),
+    sayings=((2, 0, b"two"), (1, 1, b"one b"), (1, 0, b"one a")),
+    fields={"now_us:pod-0": "123"},
+)
+
+
+def everything(store: Store, partition: int = 0) -> dict[str, object]:
+    """All that can be read of a partition with the fabrics pod-0 and pod-1."""
+    names = [("ocs", "pod-0"), ("cubes", "pod-0"), ("ocs", "pod-1"), ("cubes", "pod-1")]
+    return {
+        "positions": store.positions(partition),
+        "values": store.values(partition),
+        "states": {name: store.load(partition, *name) for name in names},
+        "progress": store.progress(partition),
+        "sayings": store.sayings(partition),
+        "documents": {
+            (fabric, kind): store.all(fabric, kind)
+            for fabric in ("pod-0", "pod-1")
+            for kind in ("ocs", "cubes")
+        },
+        "inbox": store.waiting(partition, 100),
+    }
+
+
+class StateStoreContract:
+    """What every store owes; a store plugs in with the fixture `store`, where both fabrics are in
+    partition 0."""
+
+    def test_holds_nothing_at_first(self, store: Store) -> None:
+        found = everything(store)
+        assert found["positions"] == found["values"] == found["progress"] == {}
+        assert found["sayings"] == found["inbox"] == []
+        assert not any(store.load(0, "ocs", fabric) for fabric in ("pod-0", "pod-1"))
+
+    def test_keeps_all_that_a_commit_says(self, store: Store) -> None:
+        assert store.commit(FULL)
+        assert store.positions(0) == {"ocs": 3}
+        assert store.values(0) == {"now_us:pod-0": "123"}
+        assert store.load(0, "ocs", "pod-0") == {"wanted": b"\x00\xff\n", "made": b""}
+        assert store.load(0, "cubes", "pod-0") == {"health": b"[]"}
+        assert store.progress(0) == {("ocs", "pod-0"): (17, 4), ("cubes", "pod-0"): (None, 0)}
+        assert store.sayings(0) == [(1, 0, b"one a"), (1, 1, b"one b"), (2, 0, b"two")]
+        assert store.all("pod-0", "ocs") == {"pod-0/ocs-1": b'{"a":1}'}
+        assert store.one("pod-0", "cubes", "pod-0/cube-1") == b"{}"
+
+    def test_partitions_and_fabrics_do_not_mix(self, store: Store) -> None:
+        assert store.commit(FULL)
+        assert store.load(0, "ocs", "pod-1") == {}
+        assert store.all("pod-1", "ocs") == {}
+        for other in (1, 10):
+            assert store.positions(other) == {}
+            assert store.load(other, "ocs", "pod-0") == {}
+            assert store.sayings(other) == []
+
+    def test_a_second_commit_changes_only_what_it_names(self, store: Store) -> None:
+        assert store.commit(FULL)
+        change = StateChange("ocs", "pod-0", {"made": b"new", "row/1": b"1"}, ("wanted", "never there"))
+        assert store.commit(
+            commit(3, 5, states=(change,), progress=(Progress("ocs", "pod-0", None, 5),), fields={"x": "y"})
+        )
+        assert store.positions(0) == {"ocs": 5}
+        assert store.values(0) == {"now_us:pod-0": "123", "x": "y"}
+        assert store.load(0, "ocs", "pod-0") == {"made": b"new", "row/1": b"1"}
+        assert store.load(0, "cubes", "pod-0") == {"health": b"[]"}
+        assert store.progress(0) == {("ocs", "pod-0"): (None, 5), ("cubes", "pod-0"): (None, 0)}
+        assert len(store.sayings(0)) == 3
+
+    @pytest.mark.parametrize(
+        "fence", [{"ocs": 2}, {"ocs": 4}, {"ocs": 3, "cubes": 1}, {"cubes": 1, "ocs": 3}, {"ocs": 0}]
+    )
+    def test_a_refused_commit_changes_nothing_at_all(self, store: Store, fence: dict[str, int]) -> None:
+        assert store.commit(FULL)
+        store.put(0, "pod-0", DRAIN, "key")
+        before = everything(store)
+        refused = Commit(
+            partition=0,
+            expected=fence,
+            positions={"ocs": 9, "cubes": 9},
+            states=(StateChange("ocs", "pod-0", {"wanted": b"changed", "new": b"1"}, ("made",)),),
+            documents=(document("pod-0/ocs-1", None), document("pod-0/ocs-2", b"{}")),
+            progress=(Progress("ocs", "pod-0", 1, 1),),
+            sayings=((9, 0, b"never"),),
+            inbox_taken=2**50,
+            fields={"now_us:pod-0": "0"},
+        )
+        assert not store.commit(refused)
+        assert everything(store) == before
+
+    def test_a_reader_that_never_committed_stands_at_zero(self, store: Store) -> None:
+        assert not store.commit(Commit(partition=0, expected={"new": 1}, positions={"new": 2}))
+        assert store.commit(Commit(partition=0, expected={"new": 0, "other": 0}, positions={"new": 2}))
+        assert store.positions(0) == {"new": 2}
+        assert store.commit(Commit(partition=0, expected={"other": 0, "new": 2}, positions={"other": 1}))
+        assert store.positions(0) == {"new": 2, "other": 1}
+
+    def test_of_two_that_started_from_the_same_position_one_wins(self, store: Store) -> None:
+        barrier, won = threading.Barrier(4), []
+
+        def race(n: int) -> None:
+            barrier.wait()
+            if store.commit(commit(0, 1, states=(written(winner=str(n).encode()),))):
+                won.append(n)
+
+        threads = [threading.Thread(target=race, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(won) == 1
+        assert store.load(0, "ocs", "pod-0") == {"winner": str(won[0]).encode()}
+
+    def test_documents_are_set_replaced_and_removed(self, store: Store) -> None:
+        first = [document(f"pod-0/ocs-{n}", b"%d" % n) for n in range(3)]
+        assert store.commit(commit(0, 1, documents=tuple(first)))
+        changes = (document("pod-0/ocs-0", None), document("pod-0/ocs-1", b"new"), document("none", None))
+        assert store.commit(commit(1, 2, documents=changes))
+        assert store.all("pod-0", "ocs") == {"pod-0/ocs-1": b"new", "pod-0/ocs-2": b"2"}
+        assert store.one("pod-0", "ocs", "pod-0/ocs-0") is None
+        assert store.one("pod-0", "links", "pod-0/ocs-1") is None
+
+    def test_documents_of_an_unknown_fabric_are_refused(self, store: Store) -> None:
+        with pytest.raises(OperationFailed, match="fabric pod-7: not in this store"):
+            store.all("pod-7", "ocs")
+        with pytest.raises(OperationFailed, match="fabric pod-7: not in this store"):
+            store.one("pod-7", "ocs", "pod-7/ocs-1")
+
+    def test_fabrics_come_in_order_of_number_with_their_partition(self, store: Store) -> None:
+        for number, partition in ((10, 2), (2, 1)):
+            store.place(f"pod-{number}", partition)
+        assert list(store.fabrics().items()) == [("pod-0", 0), ("pod-1", 0), ("pod-2", 1), ("pod-10", 2)]
+
+    def test_sayings_come_in_order_and_are_trimmed_from_below(self, store: Store) -> None:
+        places = [(100, 0), (9, 2), (9, 10), (10, 0), (9, 1)]
+        assert store.commit(commit(0, 1, sayings=tuple((*place, repr(place).encode()) for place in places)))
+        assert [saying[:2] for saying in store.sayings(0)] == sorted(places)
+        store.trim_sayings(0, 10)
+        assert store.sayings(0) == [(10, 0, b"(10, 0)"), (100, 0, b"(100, 0)")]
+        store.trim_sayings(0, 10)
+        assert len(store.sayings(0)) == 2
+        store.trim_sayings(0, 1_000)
+        assert store.sayings(0) == []
+
+    def test_a_saying_put_again_in_its_place_is_there_once(self, store: Store) -> None:
+        assert store.commit(commit(0, 1, sayings=((5, 0, b"first"),)))
+        assert store.commit(commit(1, 2, sayings=((5, 0, b"second"),)))
+        assert store.sayings(0) == [(5, 0, b"second")]
+
+    def test_a_snapshot_is_of_one_moment(self, store: Store) -> None:
+        names = [("ocs", "pod-0"), ("cubes", "pod-0"), ("ocs", "pod-1")]
+        done = threading.Event()
+
+        def step() -> None:
+            for n in range(150):
+                value = str(n + 1).encode()
+                states = tuple(StateChange(*name, {"n": value}) for name in names)
+                assert store.commit(commit(n, n + 1, states=states, fields={"n": value.decode()}))
+            done.set()
+
+        thread = threading.Thread(target=step)
+        thread.start()
+        looks = 0
+        while not done.is_set() or not looks:
+            if isinstance(store, MemoryStore):
+                thread.join()  # memory is for one thread: nothing to interleave with
+            snapshot = store.snapshot(0, names)
+            position = snapshot.positions.get("ocs", 0)
+            if position:
+                looks += 1
+                assert snapshot.values == {"n": str(position)}
+                assert dict(snapshot.states) == {name: {"n": b"%d" % position} for name in names}
+        thread.join()
+        assert store.snapshot(0, []).positions == {"ocs": 150}
+        assert store.snapshot(0, [("none", "pod-0")]).states == {("none", "pod-0"): {}}
+
+    def test_erase_forgets_everything_but_the_inbox(self, store: Store) -> None:
+        assert store.commit(FULL)
+        other = Commit(partition=10, expected={}, positions={"ocs": 1}, sayings=((0, 0, b"kept"),))
+        assert store.commit(other)
+        first = store.put(0, "pod-0", DRAIN, "key")
+        waiting = store.waiting(0, 10)
+        store.erase(0)
+        found = everything(store)
+        assert found["positions"] == found["values"] == found["progress"] == {}
+        assert found["sayings"] == []
+        assert not any(found["states"].values())  # type: ignore[attr-defined]  # a dict of dicts
+        assert not any(found["documents"].values())  # type: ignore[attr-defined]  # a dict of dicts
+        assert found["inbox"] == waiting
+        assert store.put(0, "pod-0", DRAIN, "key").number == first.number
+        assert store.put(0, "pod-0", DRAIN, None).number > first.number
+        assert store.fabrics() == {"pod-0": 0, "pod-1": 0}
+        assert store.sayings(10) == [(0, 0, b"kept")]
+        assert store.commit(FULL)
+        store.erase(5)
+
+    def test_a_large_commit_is_one_commit(self, store: Store) -> None:
+        """More fields, documents and sayings than one command may carry, all set and then all removed."""
+        count = 2 * PAIRS_MAX + 7
+        fields = {f"row/{n}": b"%d" % n for n in range(count)}
+        documents = tuple(document(f"pod-0/ocs-{n}", b"%d" % n) for n in range(count))
+        sayings = tuple((n, 0, b"x") for n in range(count))
+        assert store.commit(commit(0, 1, states=(written(**fields),), documents=documents, sayings=sayings))
+        assert store.load(0, "ocs", "pod-0") == fields
+        assert len(store.all("pod-0", "ocs")) == len(store.sayings(0)) == count
+        gone = StateChange("ocs", "pod-0", {"rest": b"1"}, tuple(fields))
+        removed = tuple(document(row.name, None) for row in documents)
+        assert store.commit(commit(1, 2, states=(gone,), documents=removed))
+        assert store.load(0, "ocs", "pod-0") == {"rest": b"1"}
+        assert store.all("pod-0", "ocs") == {}
+
+    def test_bytes_and_names_of_every_kind_come_back_as_they_were(self, store: Store) -> None:
+        every = bytes(range(256)) * 300
+        fields = {"a b": every, "größe/Ω": b"", "x:y{z}*": b"\r\n", "_book": b"{}"}
+        assert store.commit(commit(0, 1, states=(written(**fields),), fields={"größe": "Ω"}))
+        assert store.load(0, "ocs", "pod-0") == fields
+        assert store.values(0) == {"größe": "Ω"}
+
+
+class TestMemoryStore(StateStoreContract):
+    @pytest.fixture
+    def store(self) -> MemoryStore:
+        return placed(MemoryStore(itertools.count(1).__next__))
+
+
+class TestRedisStore(StateStoreContract):
+    @pytest.fixture
+    def store(self, redis_url: str) -> Iterator[RedisStore]:
+        store = RedisStore(redis_url)
+        yield placed(store)
+        store.close()
+
+    def test_the_server_is_new_enough(self, store: RedisStore) -> None:
+        store.check()
+        assert store.positions(0) == {}
+
+    def test_every_key_of_a_partition_lies_on_one_node_of_a_cluster(
+        self, store: RedisStore, redis_url: str
+    ) -> None:
+        import redis
+
+        assert store.commit(FULL)
+        store.put(0, "pod-0", DRAIN, "key")
+        with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+            keys = sorted(client.keys())  # type: ignore[type-var,arg-type]  # synchronous client
+        assert [key for key in keys if not key.startswith("lightwave:{0}:")] == ["lightwave:fabrics"]
+        assert len(keys) > 5
+
+    def test_a_server_that_is_not_there_is_one_sentence(self, tmp_path: Path) -> None:
+        store: StateStore = RedisStore(f"unix://{tmp_path}/none.sock")
+        with pytest.raises(StoreUnreachable, match=r"Redis at unix://.*none\.sock does not answer: "):
+            store.positions(0)
+        with pytest.raises(StoreUnreachable, match="does not answer"):
+            store.commit(FULL)
+
+    def test_a_url_that_is_none_is_one_sentence(self) -> None:
+        with pytest.raises(InvalidInput, match=r"Redis URL 'nonsense': .*allowed: redis://HOST"):
+            RedisStore("nonsense")
+
+    def test_a_server_that_refuses_is_told_from_one_that_is_gone(
+        self, store: RedisStore, redis_url: str
+    ) -> None:
+        import redis
+
+        with redis.Redis.from_url(redis_url) as client:
+            client.set("lightwave:{0}:progress", "no hash")
+        with pytest.raises(OperationFailed, match="refuses: WRONGTYPE") as caught:
+            store.positions(0)
+        assert not isinstance(caught.value, StoreUnreachable)
+
+
+def placed(store: Store) -> Store:
+    for fabric in ("pod-0", "pod-1"):
+        store.place(fabric, 0)
+    return store
