@@ -68,10 +68,12 @@ class EmbeddedServer:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
-            self._pid_file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._pid_file.unlink()
             shutil.rmtree(self._private, ignore_errors=True)
 
     def _start(self) -> None:
+        _private_folder(self.folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._socket.unlink(missing_ok=True)
@@ -121,16 +123,23 @@ class EmbeddedServer:
         """End a server that a killed twin left behind in this folder."""
         try:
             pid = int(self._pid_file.read_text())
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except (OSError, ValueError):
             return
-        if str(self.folder).encode() not in words:
+        if not self._is_ours(pid):
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         until = time.monotonic() + STOP_S_MAX
-        while Path(f"/proc/{pid}").exists() and time.monotonic() < until:
+        while self._is_ours(pid) and time.monotonic() < until:
             time.sleep(0.01)
+
+    def _is_ours(self, pid: int) -> bool:
+        """Whether a server of this folder runs under this number; one that has ended has no command line."""
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        return str(self.folder).encode() in words
 
 
 def _private_folder(folder: Path) -> Path:
