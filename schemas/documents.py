@@ -40,7 +40,7 @@ class LinkGroupDocument(Model):
     index.
 
     `far_ends` are link-end numbers, −1 where no circuit is made on both strands; `losses_db` are those of the
-    worse strand, null where there is none.
+    worse strand, null there too.
     """
 
     name: str

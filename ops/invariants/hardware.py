@@ -33,8 +33,7 @@ class HardwareChecker:
         if isinstance(body, HostDown):
             yield from self._report(("host", body.cube, body.host), f"without its {body.reason}")
         elif isinstance(body, ModuleReported):
-            condition = "well" if body.condition == "ok" else body.condition
-            yield from self._report(("module", body.end), condition)
+            yield from self._report(("module", body.end), body.condition.replace("ok", "well"))
         elif type(body) in CONDITIONS:
             kind, condition = CONDITIONS[type(body)]
             names = [name for name in ("ocs", "side", "port", "cube", "host") if hasattr(body, name)]

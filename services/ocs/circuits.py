@@ -6,6 +6,7 @@ v4 2.6).
 
 from dataclasses import replace
 from functools import cache
+from typing import cast
 
 import numpy as np
 
@@ -21,9 +22,8 @@ from shared.units import US_PER_MS, us
 
 def on_connect(state: OcsState, message: Envelope) -> list[Saying]:
     """Take the joins as wanted and let the mirrors turn, or refuse all of them."""
-    body = message.body
-    assert isinstance(body, ConnectCircuits)  # noqa: S101 -- the rule table gives no other
-    refused = _why_not(state, body)
+    body = cast(ConnectCircuits, message.body)
+    refused = _why_not_connect(state, body)
     if refused is not None:
         return [refused]
     ocs, north, south = join_ports(body.joins)
@@ -39,17 +39,11 @@ def on_connect(state: OcsState, message: Envelope) -> list[Saying]:
 
 def on_disconnect(state: OcsState, message: Envelope) -> list[Saying]:
     """Park the mirrors of the slice's joins at once; what was still turning towards them is dropped."""
-    body = message.body
-    assert isinstance(body, DisconnectCircuits)  # noqa: S101 -- the rule table gives no other
+    body = cast(DisconnectCircuits, message.body)
+    refused = _why_not_disconnect(state, body)
+    if refused is not None:
+        return [refused]
     ocs, north, south = join_ports(body.joins)
-    foreign = state.wanted[ocs, north] != south
-    foreign |= state.owner[ocs, north] != slice_number(body.slice)
-    if foreign.any():
-        first = int(np.argmax(foreign))
-        reason = f"no circuit N{north[first]} to S{south[first]} of {body.slice}"
-        return [
-            CircuitsRefused(slice=body.slice, ocs=int(ocs[first]), port=f"N{north[first]}", reason=reason)
-        ]
     state.wanted[ocs, north] = NO_PORT
     state.wanted_from[ocs, south] = NO_PORT
     state.owner[ocs, north] = -1
@@ -60,8 +54,8 @@ def on_disconnect(state: OcsState, message: Envelope) -> list[Saying]:
 
 
 def settle_connects(state: OcsState) -> list[Saying]:
-    """Make the circuits whose switching time is over."""
-    due = [order for order, pending in state.connects.items() if pending.due_us <= state.now_us]
+    """Make the circuits whose switching time is over, in order of the commands."""
+    due = sorted(order for order, pending in state.connects.items() if pending.due_us <= state.now_us)
     return [_settle(state, state.connects.pop(order)) for order in due]
 
 
@@ -69,6 +63,12 @@ def _settle(state: OcsState, pending: PendingConnect) -> Because:
     ocs, north, south = join_ports(pending.joins)
     up = state.chassis_faults[ocs] == 0
     sound = (state.port_faults[0, ocs, north] == 0) & (state.port_faults[1, ocs, south] == 0)
+    for restore in state.restores.values():
+        # What was lost meanwhile and came back turns a switching time of its own, and is restored after it.
+        if restore.due_us > state.now_us and restore.north == NO_PORT:
+            up &= ocs != restore.ocs
+        elif restore.due_us > state.now_us:
+            sound &= (ocs != restore.ocs) | (north != restore.north)
     good = up & sound
     state.made[ocs, north] = good
     state.cross_connects += int(np.count_nonzero(good))
@@ -83,28 +83,50 @@ def _settle(state: OcsState, pending: PendingConnect) -> Because:
     return Because(pending.cause, body)
 
 
-def _why_not(state: OcsState, body: ConnectCircuits) -> CircuitsRefused | None:
+def _why_not_connect(state: OcsState, body: ConnectCircuits) -> CircuitsRefused | None:
     """The first port that stands in the way of a command, with the reason; None if it may be done."""
-
-    def refuse(ocs: int, port: str, reason: str) -> CircuitsRefused:
-        return CircuitsRefused(slice=body.slice, ocs=ocs, port=port, reason=reason)
-
-    norths = [(dimension, north) for dimension, north, _ in body.joins]
-    souths = [(dimension, south) for dimension, _, south in body.joins]
-    for side, places in (("N", norths), ("S", souths)):
-        for dimension, cube in places:
-            if cube >= state.cubes:
-                port = STRANDS * cube
-                rule = f"no working port; allowed are 0 to {STRANDS * state.cubes - 1}"
-                return refuse(dimension * FACE_LINKS, f"{side}{port}", rule)
-        if len(set(places)) < len(places):
-            dimension, cube = next(place for place in places if places.count(place) > 1)
-            return refuse(dimension * FACE_LINKS, f"{side}{STRANDS * cube}", "named twice in one command")
+    refused = _misnamed(state, body)
+    if refused is not None:
+        return refused
     ocs, north, south = join_ports(body.joins)
     for side, taken, ports in (("N", state.wanted, north), ("S", state.wanted_from, south)):
         busy = taken[ocs, ports] != NO_PORT
         if busy.any():
-            return refuse(*_busy(state, side, ocs, ports, int(np.argmax(busy))))
+            where, port, reason = _busy(state, side, ocs, ports, int(np.argmax(busy)))
+            return CircuitsRefused(slice=body.slice, ocs=where, port=port, reason=reason)
+    return None
+
+
+def _why_not_disconnect(state: OcsState, body: DisconnectCircuits) -> CircuitsRefused | None:
+    """The first circuit that is not the slice's own; None if all are."""
+    refused = _misnamed(state, body)
+    if refused is not None:
+        return refused
+    ocs, north, south = join_ports(body.joins)
+    foreign = state.wanted[ocs, north] != south
+    foreign |= state.owner[ocs, north] != slice_number(body.slice)
+    if not foreign.any():
+        return None
+    first = int(np.argmax(foreign))
+    reason = f"no circuit N{north[first]} to S{south[first]} of {body.slice}"
+    return CircuitsRefused(slice=body.slice, ocs=int(ocs[first]), port=f"N{north[first]}", reason=reason)
+
+
+def _misnamed(state: OcsState, body: ConnectCircuits | DisconnectCircuits) -> CircuitsRefused | None:
+    """The first port of a command that no cube is wired to, or that it names twice."""
+    for side, at in (("N", 1), ("S", 2)):
+        seen: set[tuple[int, int]] = set()
+        for join in body.joins:
+            place = join[0], join[at]
+            if join[at] >= state.cubes:
+                reason = f"no working port; allowed are 0 to {STRANDS * state.cubes - 1}"
+            elif place in seen:
+                reason = "named twice in one command"
+            else:
+                seen.add(place)
+                continue
+            port = f"{side}{STRANDS * join[at]}"
+            return CircuitsRefused(slice=body.slice, ocs=join[0] * FACE_LINKS, port=port, reason=reason)
     return None
 
 

@@ -35,9 +35,9 @@ def on_fault_ended(state: OcsState, message: Envelope) -> list[Saying]:
 
 
 def settle_restores(state: OcsState) -> list[Saying]:
-    """Make again the wanted circuits whose switching time is over."""
+    """Make again the wanted circuits whose switching time is over, in order of what came back."""
     said: list[Saying] = []
-    due = [order for order, pending in state.restores.items() if pending.due_us <= state.now_us]
+    due = sorted(order for order, pending in state.restores.items() if pending.due_us <= state.now_us)
     for order in due:
         pending = state.restores.pop(order)
         circuits = _restorable(state, pending)
@@ -54,6 +54,8 @@ def _lose_chassis(state: OcsState, ocs: int) -> list[Saying]:
     if state.chassis_faults[ocs] > 1:
         return []
     state.made[ocs] = False
+    for order in [order for order, pending in state.restores.items() if pending.ocs == ocs]:
+        del state.restores[order]
     touch_one(state, ocs)
     return [OcsDown(ocs=ocs)]
 
@@ -75,6 +77,9 @@ def _lose_port(state: OcsState, part: Part) -> list[Saying]:
     north = _north_of(state, part)
     if north != NO_PORT:
         state.made[ocs, north] = False
+        turning = [n for n, pending in state.restores.items() if (pending.ocs, pending.north) == (ocs, north)]
+        for order in turning:
+            del state.restores[order]
     touch_one(state, ocs)
     return [PortDown(ocs=ocs, side=SIDES[side], port=part.port)]
 
@@ -105,18 +110,22 @@ def _restore_later(state: OcsState, ocs: int, north: int, cause: str) -> None:
 
 
 def _restorable(state: OcsState, pending: PendingRestore) -> tuple[tuple[int, int], ...]:
-    """The circuits of a restore that can be made now, as (North, South). Those of a command whose mirrors
-    still turn are left to that command."""
+    """The circuits of a restore that can be made now, as (North, South). Those whose mirrors still turn for
+    a command, or for what came back later, are left to that."""
     ocs = pending.ocs
     if state.chassis_faults[ocs] > 0:
         return ()
     good = (state.wanted[ocs] != NO_PORT) & ~state.made[ocs] & (state.port_faults[0, ocs] == 0)
+    ports = np.arange(state.radix)
     if pending.north != NO_PORT:
-        good &= np.arange(state.radix) == pending.north
+        good &= ports == pending.north
     for connect in state.connects.values():
         for dimension, cube, _ in connect.joins:
             if dimension == ocs // FACE_LINKS:
                 good[STRANDS * cube : STRANDS * cube + STRANDS] = False
+    for later in state.restores.values():
+        if later.ocs == ocs and later.due_us > state.now_us:
+            good &= (ports != later.north) & (later.north != NO_PORT)
     north = np.flatnonzero(good)
     south = state.wanted[ocs, north]
     sound = state.port_faults[1, ocs, south] == 0

@@ -27,7 +27,8 @@ def document(state: TransceiversState, key: DocumentKey) -> BaseModel | None:
 def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
     ends = slice(cube * ENDS_PER_CUBE, (cube + 1) * ENDS_PER_CUBE)
     peers = state.peer[ends]
-    far = np.where(state.lit[ends] == BOTH_STRANDS, peers, NO_END)
+    lit = state.lit[ends] == BOTH_STRANDS
+    far = np.where(lit, peers, NO_END)
     conditions = np.where(state.failed[ends] > 0, 2, state.excess_db[ends] > 0)
     losses_db = np.round(state.loss_db[ends] + state.excess_db[ends] + state.excess_db[peers], 3)
     return LinkGroupDocument.model_validate(
@@ -37,8 +38,7 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
             "conditions": tuple(("ok", "degraded", "failed")[c] for c in conditions.tolist()),
             "far_ends": tuple(far.tolist()),
             "losses_db": tuple(
-                None if peer == NO_END else loss
-                for peer, loss in zip(peers.tolist(), losses_db.tolist(), strict=True)
+                loss if light else None for light, loss in zip(lit.tolist(), losses_db.tolist(), strict=True)
             ),
             "changed_us": int(state.changed_us[cube]),
         }

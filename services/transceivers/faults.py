@@ -1,6 +1,8 @@
 """Faults of a link end itself: a dead module or cable, a dirty connector. The module reports on itself at
 once."""
 
+import math
+
 import numpy as np
 
 from schemas.envelope import Envelope
@@ -40,10 +42,10 @@ def condition(state: TransceiversState, end: int) -> str:
 
 
 def _judged(state: TransceiversState, end: int, before: str) -> list[Saying]:
-    """Add up the end's faults, then judge the link and the module."""
+    """Add up the end's faults, exactly and so in any order, then judge the link and the module."""
     faults = [fault.excess_db for fault in state.faults.values() if fault.end == end]
     state.failed[end] = sum(excess is None for excess in faults)
-    state.excess_db[end] = sum(excess for excess in faults if excess is not None)
+    state.excess_db[end] = math.fsum(excess for excess in faults if excess is not None)
     said: list[Saying] = []
     after = condition(state, end)
     if after != before:

@@ -4,7 +4,7 @@ import numpy as np
 
 from schemas.envelope import Envelope
 from services.transceivers.loss import LAUNCH_POWER_DBM
-from services.transceivers.state import NO_END, STATES, TransceiversState
+from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
 from shared.service import Saying
 from shared.units import US_PER_S
 
@@ -21,18 +21,20 @@ def due(state: TransceiversState) -> int | None:
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes:
-    """An Arrow IPC stream of one record batch: `end` (number), `state`, `loss_db`, `rx_power_dbm`."""
+    """An Arrow IPC stream of one record batch: `end` (number), `state`, `loss_db`, `rx_power_dbm`; the
+    last two of the worse strand, null without light on both."""
     # Imported here, for it takes a third of a second, which only those who want telemetry should pay.
     import pyarrow as pa  # noqa: PLC0415 -- see above
 
     ends = np.flatnonzero(state.peer != NO_END)
     loss_db = state.loss_db[ends] + state.excess_db[ends] + state.excess_db[state.peer[ends]]
+    without_light = state.lit[ends] != BOTH_STRANDS
     states = pa.DictionaryArray.from_arrays(pa.array(state.code[ends].astype(np.int8)), list(STATES))
     columns = {
         "end": pa.array(ends.astype(np.int32)),
         "state": states,
-        "loss_db": pa.array(loss_db),
-        "rx_power_dbm": pa.array(LAUNCH_POWER_DBM - loss_db),
+        "loss_db": pa.array(loss_db, mask=without_light),
+        "rx_power_dbm": pa.array(LAUNCH_POWER_DBM - loss_db, mask=without_light),
     }
     batch = pa.RecordBatch.from_pydict(columns).replace_schema_metadata(
         {"fabric": state.fabric, "at_us": str(message.at_us)}
