@@ -1,16 +1,20 @@
-"""`lightwave lab replay FILE`: fold a recorded log again and report the first difference, if any."""
+"""`lightwave lab replay FILE`: fold a recorded log again: the first difference, broken invariants."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ops.invariants import AllCheckers
 from ops.lab import combined, fabric_digest
 from schemas.registry import Unreadable, decode
 from services.fleet import SUPERPOD
 from shared.fabric import Fabric
 from shared.log.lines import read_lines
 from shared.refold import Difference, Refold
+
+VIOLATIONS_MAX = 20
+"""Broken invariants that a report lists."""
 
 
 @dataclass
@@ -21,6 +25,7 @@ class _Record:
     position: int = 0
     difference: Difference | None = None
     messages: int = 0
+    checkers: AllCheckers = field(default_factory=AllCheckers)
 
 
 @dataclass
@@ -29,6 +34,7 @@ class Replay:
 
     records: dict[str, _Record] = field(default_factory=dict)
     dead_letters: list[dict[str, Any]] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
 
     def report(self) -> dict[str, Any]:
         """The one object that `lab replay` prints. `clean` when every message is what the fold gives."""
@@ -45,13 +51,14 @@ class Replay:
         ]
         states = [fabric_digest(self.records[name].refold.fabric) for name in names]
         return {
-            "clean": not differences and bool(names),
+            "clean": not differences and not self.violations and bool(names),
             "messages": sum(record.messages for record in self.records.values()),
             "fabrics": names,
             "state_sha256": combined(names, states) if names else None,
             "first_difference": differences[0] if differences else None,
             "unfinished": {n: len(r.refold.pending) for n, r in self.records.items() if r.refold.pending},
             "repeats": sum(record.refold.repeats for record in self.records.values()),
+            "violations": self.violations,
             "dead_letters": self.dead_letters,
         }
 
@@ -77,5 +84,6 @@ def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> Repl
         if record.difference is None:
             record.difference = record.refold.feed(record.position, message)
             record.messages += 1
+            result.violations += list(record.checkers.see(message))[: VIOLATIONS_MAX - len(result.violations)]
         record.position += 1
     return result

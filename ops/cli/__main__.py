@@ -1,0 +1,5 @@
+"""`python -m ops.cli`."""
+
+from ops.cli.main import main
+
+main()
