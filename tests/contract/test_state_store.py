@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from schemas.operator import DrainCube
 from shared.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.state.codec import encode_held, restore_held
 from shared.state.memory import MemoryStore
 from shared.state.redis_store import PAIRS_MAX, RedisStore
 from shared.state.store import Commit, DocumentChange, Progress, StateChange, StateStore
+from tests.unit.toy_state import SERVICE, ToyState, content, hold, toy_states
 
 Store = MemoryStore | RedisStore
 DRAIN = DrainCube(cube="pod-0/cube-1")
@@ -251,6 +254,18 @@ class StateStoreContract:
         assert store.commit(commit(0, 1, states=(written(**fields),), fields={"größe": "Ω"}))
         assert store.load(0, "ocs", "pod-0") == fields
         assert store.values(0) == {"größe": "Ω"}
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(state=toy_states())
+    def test_every_state_comes_back_exactly(self, store: Store, state: ToyState) -> None:
+        stored = encode_held(hold(state))
+        store.erase(0)
+        assert store.commit(commit(0, 1, states=(StateChange("toy", "pod-0", stored),)))
+        loaded = store.load(0, "toy", "pod-0")
+        assert loaded == stored
+        found = restore_held(SERVICE, "pod-0", loaded)
+        assert isinstance(found.state, ToyState)
+        assert content(found.state) == content(state)
 
 
 class TestMemoryStore(StateStoreContract):
