@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 import numpy.typing as npt
 import orjson
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from shared.dispatch import Held
 from shared.errors import LogDamaged
@@ -120,8 +120,9 @@ def decode_state(state_type: type[State], stored: Mapping[str, bytes]) -> State:
 
 
 def _unreadable(state_type: type[State], name: str, error: Exception) -> LogDamaged:
+    problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else repr(error)
     return LogDamaged(
-        f"stored state {state_type.__name__}: field {name} is missing or unreadable ({error!r}); "
+        f"stored state {state_type.__name__}: field {name} is missing or unreadable ({problem}); "
         "`lightwave up --rebuild` makes it again from the log"
     )
 
