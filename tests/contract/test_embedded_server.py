@@ -33,7 +33,7 @@ def put(server: EmbeddedServer, **values: str) -> None:
 
 def content(server: EmbeddedServer) -> dict[str, str]:
     with redis.Redis.from_url(server.url, decode_responses=True) as client:
-        return {key: client.get(key) for key in client.scan_iter()}  # type: ignore[misc]  # synchronous client
+        return {key: client.get(key) for key in client.scan_iter()}
 
 
 def kill(server: EmbeddedServer) -> None:

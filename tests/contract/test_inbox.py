@@ -142,7 +142,7 @@ class TestRedisInbox(InboxContract):
         store.put(0, "pod-0", BODIES[0], "a key")
         store.put(0, "pod-0", BODIES[0], "a key")
         with redis.Redis.from_url(redis_url) as client:
-            assert 86_390 < client.ttl("lightwave:{0}:key:a key") <= 86_400  # type: ignore[operator]  # synchronous client
+            assert 86_390 < client.ttl("lightwave:{0}:key:a key") <= 86_400
 
     def test_nothing_that_was_answered_is_lost_when_the_server_is_killed(
         self, store: RedisStore, embedded_server: EmbeddedServer
@@ -158,7 +158,7 @@ class TestRedisInbox(InboxContract):
             if n in kill_at:
                 killer = threading.Timer(0.0, lambda: kill(embedded_server))
                 killer.start()
-            answered[f"key-{n}"] = until_answered(lambda key=f"key-{n}": put(key), embedded_server)  # type: ignore[misc]  # bound now
+            answered[f"key-{n}"] = until_answered(lambda key=f"key-{n}": put(key), embedded_server)
         assert sorted(answered.values()) == list(answered.values())
         assert [w.number for w in store.waiting(0, 1_000)] == list(answered.values())
         assert [put(key) for key in answered] == list(answered.values())

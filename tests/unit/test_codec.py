@@ -53,7 +53,7 @@ def test_every_state_comes_back_exactly_and_is_stored_alike_again(state: ToyStat
 def test_the_order_in_which_a_store_gives_the_fields_does_not_matter(state: ToyState, mix: object) -> None:
     stored = encode_state(state)
     items = list(stored.items())
-    mix.shuffle(items)  # type: ignore[attr-defined]  # a random.Random by hypothesis
+    mix.shuffle(items)
     assert encode_state(decode_state(ToyState, dict(items))) == stored
     assert state_digest([("toy", dict(items))]) == state_digest([("toy", stored)])
 
@@ -109,7 +109,7 @@ def test_what_is_transient_is_not_stored() -> None:
         np.array([np.nan, -0.0, 0.0, np.inf, -np.inf, 5e-324]),
     ],
 )
-def test_an_array_comes_back_writable_in_c_order(array: np.ndarray) -> None:  # type: ignore[type-arg]  # of any dtype
+def test_an_array_comes_back_writable_in_c_order(array: np.ndarray) -> None:
     found = decode_array(encode_array(array))
     assert (found.dtype, found.shape, found.tobytes()) == (array.dtype, array.shape, array.tobytes())
     assert found.flags.writeable

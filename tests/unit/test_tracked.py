@@ -1,4 +1,4 @@
-"""The tracker's law: what it says has changed, applied to what was stored, is the whole state at every step."""
+"""The tracker's law: what it says has changed, applied to what was stored, is always the whole state."""
 
 from typing import Any
 
@@ -150,7 +150,7 @@ class TrackerLaw(RuleBasedStateMachine):
 TrackerLaw.TestCase.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
 
 
-class TestTrackerLaw(TrackerLaw.TestCase):  # type: ignore[misc,name-defined]  # made by hypothesis
+class TestTrackerLaw(TrackerLaw.TestCase):
     """Collected and run by pytest."""
 
 
