@@ -50,7 +50,7 @@ def _judged(state: TransceiversState, end: int, before: str) -> list[Saying]:
     after = condition(state, end)
     if after != before:
         said.append(ModuleReported.model_validate({"end": end, "condition": after}))
-        touch(state, np.array([end]))
     peer = int(state.peer[end])
-    ends = [end] if peer == NO_END else sorted({end, peer})
-    return said + changed(state, np.array(ends, dtype=np.int64))
+    ends = np.array([end] if peer == NO_END else sorted({end, peer}))
+    touch(state, ends)  # whatever is said: the loss of the link is shown at both ends
+    return said + changed(state, ends)

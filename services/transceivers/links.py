@@ -3,6 +3,7 @@
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from schemas.envelope import Envelope
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored, OcsDown, PortDown
@@ -77,12 +78,13 @@ def on_disconnected(state: TransceiversState, message: Envelope) -> list[Saying]
 
 def on_restored(state: TransceiversState, message: Envelope) -> list[Saying]:
     body = cast(CircuitsRestored, message.body)
-    ends = []
-    for north, south in body.circuits:
-        for end in (end_at(body.ocs, "N", north).number, end_at(body.ocs, "S", south).number):
-            state.lit[end] |= 1 << north % STRANDS
-            ends.append(end)
-    return changed(state, np.unique(np.array(ends, dtype=np.int64)))
+    lit: dict[int, int] = {}
+    for circuit in body.circuits:
+        for side, port in zip("NS", circuit, strict=True):
+            end = end_at(body.ocs, side, port).number
+            lit[end] = lit.get(end, int(state.lit[end])) | 1 << port % STRANDS
+    ends = sorted(lit)
+    return _light(state, np.array(ends), np.array([lit[end] for end in ends], dtype=np.uint8))
 
 
 def on_ocs_down(state: TransceiversState, message: Envelope) -> list[Saying]:
@@ -91,8 +93,7 @@ def on_ocs_down(state: TransceiversState, message: Envelope) -> list[Saying]:
     dimension, index = divmod(body.ocs, FACE_LINKS)
     first = np.arange(state.cubes) * ENDS_PER_CUBE + index
     ends = np.concatenate([first + face * FACE_LINKS for face in (2 * dimension, 2 * dimension + 1)])
-    state.lit[ends] = 0
-    return changed(state, np.sort(ends))
+    return _light(state, np.sort(ends), np.zeros(len(ends), dtype=np.uint8))
 
 
 def on_port_down(state: TransceiversState, message: Envelope) -> list[Saying]:
@@ -104,7 +105,16 @@ def on_port_down(state: TransceiversState, message: Envelope) -> list[Saying]:
     if peer == NO_END:
         return []
     ends = np.array(sorted({end, peer}), dtype=np.int64)
-    state.lit[ends] &= BOTH_STRANDS ^ (1 << body.port % STRANDS)
+    return _light(state, ends, state.lit[ends] & np.uint8(BOTH_STRANDS ^ (1 << body.port % STRANDS)))
+
+
+def _light(state: TransceiversState, ends: IntArray, lit: npt.NDArray[np.uint8]) -> list[Saying]:
+    """Take over which strands of these ends are made, and judge the links. An end that is down for another
+    reason stays so, but what people read of it may change."""
+    seen = (state.lit[ends] == BOTH_STRANDS) != (lit == BOTH_STRANDS)
+    state.lit[ends] = lit
+    if seen.any():
+        touch(state, ends[seen])
     return changed(state, ends)
 
 

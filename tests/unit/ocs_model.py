@@ -114,9 +114,9 @@ JOINS = st.lists(
 ).map(tuple)
 OCS_NUMBERS = st.sampled_from((0, 1, 15, 16, 31))
 OCS_FAULTS = st.one_of(
-    st.tuples(st.just("ocs"), OCS_NUMBERS.map(lambda ocs: f"pod-0/ocs-{ocs}")),
+    st.tuples(st.just("ocs"), OCS_NUMBERS.map(lambda ocs: f"pod-0/ocs-{ocs}"), st.none()),
     st.builds(
-        lambda ocs, side, port: ("port", f"pod-0/ocs-{ocs}/{side}{port}"),
+        lambda ocs, side, port: ("port", f"pod-0/ocs-{ocs}/{side}{port}", None),
         OCS_NUMBERS,
         st.sampled_from("NS"),
         st.integers(0, 2 * CUBES),

@@ -1,11 +1,14 @@
 """The OCSes against a notebook of their ports, whatever is commanded and whatever breaks."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
+from schemas.config import FabricConfig
+from schemas.failures import FaultBegan
 from schemas.names import Join
 from schemas.ocs import (
     CircuitsConnected,
@@ -18,6 +21,7 @@ from schemas.ocs import (
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.service import SERVICE
 from shared.geometry import parse_part
+from shared.service import AnyService
 from tests.unit.bench import Bench, bodies
 from tests.unit.ocs_model import (
     COMMANDS,
@@ -25,6 +29,7 @@ from tests.unit.ocs_model import (
     CUBES,
     ENDS_OF_FAULTS,
     OCS_FAULTS,
+    SWITCHING_US,
     WAITS,
     Port,
     PortModel,
@@ -66,8 +71,8 @@ class Follower:
 class Run:
     """The service, the model and a reader side by side."""
 
-    def __init__(self) -> None:
-        self.bench = Bench([SERVICE], CONFIG)
+    def __init__(self, services: Sequence[AnyService] = (SERVICE,), config: FabricConfig = CONFIG) -> None:
+        self.bench = Bench(services, config)
         self.model = PortModel()
         self.follower = Follower()
         self.joins: dict[str, list[Join]] = {}
@@ -92,15 +97,22 @@ class Run:
         elif kind == "mend":
             if self.active:
                 began = self.active.pop(subject % len(self.active))
-                self.model.end_fault(began.fault)
+                self.mend(began)
                 self.say(fault_ended(began))
         else:
-            part = parse_part(subject, CUBES)
             self.begun += 1
-            began = fault_began(f"pod-0/fault-{self.begun}", kind, subject)
+            began = fault_began(f"pod-0/fault-{self.begun}", kind, subject, detail)
             self.active.append(began)
-            self.model.faults[began.fault] = part.ocs if kind == "ocs" else (part.ocs, part.side, part.port)
+            self.strike(began)
             self.say(began)
+
+    def strike(self, began: FaultBegan) -> None:
+        part = parse_part(began.target, CUBES)
+        port = part.ocs, part.side, part.port
+        self.model.faults[began.fault] = part.ocs if began.kind == "ocs" else port
+
+    def mend(self, began: FaultBegan) -> None:
+        self.model.end_fault(began.fault)
 
     def command(self, kind: str, slice_: str, joins: tuple[Join, ...]) -> None:
         model = self.model
@@ -158,14 +170,13 @@ def bodies_of(said: list[Body], kind: type[Any]) -> list[Any]:
     return [body for body in said if type(body) is kind]
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    st.lists(
-        st.tuples(WAITS, st.one_of(COMMANDS, OCS_FAULTS.map(lambda f: (*f, None)), ENDS_OF_FAULTS)),
-        max_size=14,
-    )
-)
-def test_every_port_is_as_in_the_notebook(acts: list[tuple[int, tuple[str, Any, Any]]]) -> None:
+ACTS = st.one_of(COMMANDS, OCS_FAULTS, ENDS_OF_FAULTS)
+SETTLED_US = 10 * SWITCHING_US
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(WAITS, ACTS), max_size=14))
+def test_every_port_is_as_in_the_notebook(acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
     run = Run()
     for number, (wait_us, act) in enumerate(acts):
         run.wait(wait_us)
@@ -174,9 +185,6 @@ def test_every_port_is_as_in_the_notebook(acts: list[tuple[int, tuple[str, Any, 
             run.bench.reload()
         run.check()
     run.bench.assert_documents_hold()
-    run.wait(10 * SETTLED_US)
+    run.wait(SETTLED_US)
     run.check()
     assert run.bench.due_us() is None
-
-
-SETTLED_US = 10_000_000

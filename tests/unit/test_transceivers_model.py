@@ -1,0 +1,152 @@
+"""The link ends against a notebook of strands and faults, whatever is commanded and whatever breaks."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.body import Body
+from schemas.config import TransceiversConfig
+from schemas.envelope import Envelope
+from schemas.failures import FaultBegan
+from schemas.names import Join
+from schemas.ocs import CircuitsConnected, CircuitsDisconnected
+from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
+from services.ocs.service import SERVICE as OCS
+from services.transceivers.loss import ocs_loss_db
+from services.transceivers.service import SERVICE as TRANSCEIVERS
+from services.transceivers.state import STATES
+from shared.geometry import FACES, parse_part
+from tests.unit.ocs_model import COMMANDS, CONFIG, CUBES, ENDS_OF_FAULTS, OCS_FAULTS, WAITS, Port, PortModel
+from tests.unit.test_ocs_model import Run
+
+LINKS = CONFIG.model_copy(
+    update={
+        "transceivers": TransceiversConfig(fibre_loss_db=1.0, degraded_above_db=3.0, down_above_db=6.0),
+    }
+)
+"""With a budget so tight that one healthy pair of ports in a hundred is degraded."""
+
+
+def end_number(port: Port) -> int:
+    """The link end whose fibre enters here: the + faces on the North side."""
+    ocs, side, number = port
+    dimension, index = divmod(ocs, 16)
+    return 96 * (number // 2) + 16 * (2 * dimension + (side == "S")) + index
+
+
+def ends_of(joins: tuple[Join, ...]) -> set[int]:
+    return {end_number(port) for circuit in PortModel.circuits(joins) for port in circuit}
+
+
+class LinksRun(Run):
+    """With the ends' own faults, and what a reader of the log knows of every end."""
+
+    def __init__(self) -> None:
+        super().__init__((OCS, TRANSCEIVERS), LINKS)
+        self.end_faults: dict[str, tuple[int, float | None]] = {}
+        self.reported = dict.fromkeys(range(96 * CUBES), "dark")
+        self.conditions = dict.fromkeys(range(96 * CUBES), "ok")
+
+    def strike(self, began: FaultBegan) -> None:
+        if began.kind in ("link", "connector"):
+            self.end_faults[began.fault] = (parse_part(began.target, CUBES).end, began.excess_loss_db)
+        else:
+            super().strike(began)
+
+    def mend(self, began: FaultBegan) -> None:
+        if self.end_faults.pop(began.fault, None) is None:
+            super().mend(began)
+
+    def check(self) -> None:
+        self.bench.run(self.model.now_us)
+        by_id: dict[str, Body] = {}
+        for message in self.bench.log:
+            by_id[message.id] = message.body
+            self.read(message, by_id)
+        self.bench.log.clear()
+        expected = self.expected()
+        assert self.reported == expected
+        assert [STATES[code] for code in self.bench.state("transceivers").code] == list(expected.values())
+        assert self.conditions == {end: self.condition(end) for end in expected}
+
+    def read(self, message: Envelope, by_id: dict[str, Body]) -> None:
+        body = message.body
+        if isinstance(body, LinksTrained):
+            connected = by_id[message.cause or ""]
+            assert isinstance(connected, CircuitsConnected)
+            assert connected.slice == body.slice
+            ends = ends_of(connected.joins)
+            assert body.up == len(ends) - len(body.degraded) - len(body.down)
+            self.reported |= dict.fromkeys(ends, "up")
+            self.reported |= dict.fromkeys(body.degraded, "degraded") | dict.fromkeys(body.down, "down")
+            assert ends.issuperset(body.degraded + body.down)
+        elif isinstance(body, CircuitsDisconnected):
+            self.reported |= dict.fromkeys(ends_of(body.joins), "dark")
+        elif isinstance(body, LinksChanged):
+            new = {end: name for name in ("up", "degraded", "down") for end in getattr(body, name)}
+            assert new, "nothing to say"
+            assert not any(self.reported[end] in ("dark", name) for end, name in new.items())
+            self.reported |= new
+        elif isinstance(body, ModuleReported):
+            assert self.conditions[body.end] != body.condition
+            self.conditions[body.end] = body.condition
+
+    def condition(self, end: int) -> str:
+        mine = [excess for place, excess in self.end_faults.values() if place == end]
+        return "failed" if None in mine else "degraded" if mine else "ok"
+
+    def expected(self) -> dict[int, str]:
+        states = dict.fromkeys(range(96 * CUBES), "dark")
+        for north, (south, _, _) in self.model.wanted.items():
+            if north[1] == "N" and north[2] % 2 == 0 and self.model.settled(north):
+                state = self.link_state(north, south)
+                states |= {end_number(north): state, end_number(south): state}
+        return states
+
+    def link_state(self, north: Port, south: Port) -> str:
+        strands = [((*north[:2], north[2] + strand), south[2] + strand) for strand in (0, 1)]
+        ends = (end_number(north), end_number(south))
+        if not all(self.model.made(port) for port, _ in strands):
+            return "down"
+        if any(self.condition(end) == "failed" for end in ends):
+            return "down"
+        loss_db = max(strand_loss_db(port[0], port[2], far) for port, far in strands)
+        loss_db += sum(excess or 0 for end, excess in self.end_faults.values() if end in ends)
+        budget = LINKS.transceivers
+        loss_db += budget.fibre_loss_db
+        if loss_db > budget.down_above_db:
+            return "down"
+        return "degraded" if loss_db > budget.degraded_above_db else "up"
+
+
+def strand_loss_db(ocs: int, north: int, south: int) -> float:
+    numbers = (np.array([number]) for number in (ocs, north, south))
+    return float(ocs_loss_db(LINKS.seed, "pod-0", *numbers)[0])
+
+
+ENDS = st.builds(
+    lambda cube, face, index: f"pod-0/cube-{cube}/{FACES[face]}/{index}",
+    st.integers(0, CUBES - 1),
+    st.integers(0, 3),
+    st.sampled_from((0, 1, 15)),
+)
+END_FAULTS = st.one_of(
+    st.tuples(st.just("link"), ENDS, st.none()),
+    st.tuples(st.just("connector"), ENDS, st.sampled_from((0.1, 0.7, 2.3, 4.9))),
+)
+ACTS = st.one_of(COMMANDS, OCS_FAULTS, END_FAULTS, ENDS_OF_FAULTS)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(WAITS, ACTS), max_size=14))
+def test_every_link_end_is_as_in_the_notebook(acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
+    run = LinksRun()
+    for number, (wait_us, act) in enumerate(acts):
+        run.wait(wait_us)
+        run.do(act)
+        if number % 3 == 0:
+            run.bench.reload()
+        run.check()
+    run.bench.assert_documents_hold()
