@@ -104,7 +104,8 @@ class LivingTwin:
         self.dead_letters = DeadLetters(folder.dead_letters)
         self.telemetry = TelemetryFolder(folder.telemetry)
         kept_speed, paused = folder.speed()
-        self.clock = EmbeddedClock(speed=options.speed or kept_speed or 1.0, paused=paused, keep=folder.clock)
+        speed = options.speed if options.speed is not None else kept_speed or 1.0
+        self.clock = EmbeddedClock(speed=speed, paused=paused, keep=folder.clock)
         self.clock.save()
         self.pods = [
             self._pod(number, identity.config, rebuild=options.rebuild) for number in range(identity.pods)

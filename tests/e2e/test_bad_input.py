@@ -4,14 +4,14 @@ import json
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.living import LivingTwin, cli, free_port, living
+from shared.state.server import EmbeddedServer
+from tests.e2e.living import LIGHTWAVE, LivingTwin, cli, free_port, living
 
 REFUSED, USAGE, NOT_FOUND, UNREACHABLE = 1, 2, 3, 4
 
@@ -229,23 +229,31 @@ def test_other_pods_or_seed_than_the_folder_has(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_stops_the_twin_with_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
-    """/dev/full in place of the log stands for a disk without room."""
+    """A limit on the size of the twin's files stands for a disk without room; Redis has its own."""
     data = tmp_path / "data"
-    log = data / "log" / "pod-0.jsonl"
-    for _twin in living(data, "--speed", "10000", "--set", "pod.cubes=4"):
-        time.sleep(1.0)
-    kept = log.with_name("kept")
-    log.rename(kept)
-    log.symlink_to("/dev/full")
-    full = cli("up", "--port", str(free_port()), "--data", str(data), "--rebuild")
-    assert full.returncode == REFUSED, full.stderr
-    assert "Traceback" not in full.stderr
-    last = full.stderr.strip().splitlines()[-1]
-    assert last.startswith("lightwave: log file")
-    assert "No space left on device" in last
-    log.unlink()
-    kept.rename(log)
-    for twin in living(data, "--rebuild"):
-        assert twin.get("/healthz")["healthy"] is True
-    report = json.loads(cli("audit", "--data", str(data), "-o", "json").stdout)
-    assert report["clean"] is True
+    server = EmbeddedServer(tmp_path / "redis")
+    server.ensure()
+    try:
+        quiet = ("--set", "pod.cubes=8", "--set", "transceivers.telemetry_interval_s=0")
+        up = ("up", "--port", str(free_port()), "--data", str(data), "--redis", server.url, "--speed", "1e6")
+        full = subprocess.run(
+            ["/bin/bash", "-c", 'ulimit -f 400; exec "$@"', "-", LIGHTWAVE, *up, *quiet],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            stdin=subprocess.DEVNULL,
+        )
+        assert full.returncode == REFUSED, full.stderr
+        assert "Traceback" not in full.stderr
+        last = full.stderr.strip().splitlines()[-1]
+        assert last.startswith("lightwave: log file")
+        assert "File too large" in last
+        audit = cli("audit", "--data", str(data), "--redis", server.url, "-o", "json")
+        assert json.loads(audit.stdout)["clean"] is True
+        resumed = LivingTwin(data, ("--redis", server.url, "--speed", "1000"))
+        resumed.start()
+        assert resumed.stop() == 0
+        audit = cli("audit", "--data", str(data), "--redis", server.url, "-o", "json")
+        assert json.loads(audit.stdout)["clean"] is True
+    finally:
+        server.stop()
