@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-FABRIC_PATTERN = r"pod-(?:0|[1-9]\d{0,5})"
-NUMBER = r"(?:0|[1-9]\d{0,11})"
+FABRIC_PATTERN = r"pod-(?:0|[1-9][0-9]{0,5})"
+NUMBER = r"(?:0|[1-9][0-9]{0,11})"
 
 FabricName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}$", examples=["pod-0"])]
 SliceName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}/slice-{NUMBER}$", examples=["pod-0/slice-42"])]

@@ -7,6 +7,7 @@ dimension d and face index i is number 16·d + i. There, cube c's "+d" link i en
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,8 @@ SPARE_PORTS = 8
 PALOMAR_RADIX = 136
 
 IntArray = npt.NDArray[np.int64]
+JOINS_KEPT_MAX = 256
+"""Joins of which the ports and ends are kept at hand: a slice's are asked for six times over its life."""
 
 
 def ocs_radix(cubes: int) -> int:
@@ -93,35 +96,38 @@ def host_of_chip(chip: tuple[int, int, int]) -> int:
     return (x // 2) * 8 + (y // 2) * 4 + z
 
 
+@lru_cache(maxsize=JOINS_KEPT_MAX)
 def join_ports(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray, IntArray]:
-    """The circuits of some joins as (OCS, North port, South port), each of shape (32 × joins,).
+    """The circuits of some joins as (OCS, North port, South port), read-only, each of shape (32 × joins,).
 
     A join (d, a, b) is N[2a+s] → S[2b+s] on the 16 OCSes of dimension d, for both strands s. Ordered by join,
     face index, strand.
     """
-    if not joins:
-        none = np.zeros(0, dtype=np.int64)
-        return none, none, none
-    table = np.array(joins, dtype=np.int64)
+    table = np.array(joins, dtype=np.int64).reshape(-1, 3)
     ocs = (table[:, 0, None] * FACE_LINKS + np.arange(FACE_LINKS))[:, :, None]
     strand = np.arange(STRANDS)
     shape = (len(joins), FACE_LINKS, STRANDS)
     north = np.broadcast_to((table[:, 1, None] * STRANDS + strand)[:, None, :], shape)
     south = np.broadcast_to((table[:, 2, None] * STRANDS + strand)[:, None, :], shape)
-    return np.broadcast_to(ocs, shape).ravel(), north.ravel(), south.ravel()
+    return _fixed(np.broadcast_to(ocs, shape)), _fixed(north), _fixed(south)
 
 
+@lru_cache(maxsize=JOINS_KEPT_MAX)
 def join_ends(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray]:
-    """The link ends of some joins as numbers (North end, South end), each of shape (16 × joins,)."""
-    if not joins:
-        none = np.zeros(0, dtype=np.int64)
-        return none, none
-    table = np.array(joins, dtype=np.int64)
+    """The link ends of some joins as numbers (North end, South end), read-only, each of shape (16 × joins,)."""
+    table = np.array(joins, dtype=np.int64).reshape(-1, 3)
     dimension, north, south = table[:, 0], table[:, 1], table[:, 2]
     index = np.arange(FACE_LINKS)
     north_ends = (north * ENDS_PER_CUBE + 2 * dimension * FACE_LINKS)[:, None] + index
     south_ends = (south * ENDS_PER_CUBE + (2 * dimension + 1) * FACE_LINKS)[:, None] + index
-    return north_ends.ravel(), south_ends.ravel()
+    return _fixed(north_ends), _fixed(south_ends)
+
+
+def _fixed(array: IntArray) -> IntArray:
+    """In one dimension, and never to be changed: everybody who asks for the same joins gets the same array."""
+    flat = array.ravel()
+    flat.flags.writeable = False
+    return flat
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,7 @@ class Part:
     port: int = -1
 
 
-_NUMBER = r"(0|[1-9]\d*)"
+_NUMBER = r"(0|[1-9][0-9]*)"
 _FORMS = (
     ("ocs", re.compile(rf"(pod-{_NUMBER})/ocs-{_NUMBER}")),
     ("port", re.compile(rf"(pod-{_NUMBER})/ocs-{_NUMBER}/([NS]){_NUMBER}")),

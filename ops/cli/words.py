@@ -44,7 +44,7 @@ class Duration(click.ParamType):
         if isinstance(value, int):
             return value
         text = str(value)
-        parts = re.findall(r"(\d{1,9})([smhd])", text)
+        parts = re.findall(r"([0-9]{1,9})([smhd])", text)
         seconds = sum(int(number) * UNITS_S[unit] for number, unit in parts)
         if "".join(number + unit for number, unit in parts) != text or not 0 < seconds <= DURATION_S_MAX:
             self.fail(
@@ -59,7 +59,7 @@ class ShapeText(click.ParamType):
     name = "shape"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not re.fullmatch(r"\d{1,4}[x×]\d{1,4}[x×]\d{1,4}", value):
+        if not re.fullmatch(r"[0-9]{1,4}[x×][0-9]{1,4}[x×][0-9]{1,4}", value):
             self.fail(f"{value!r} is no shape; shapes are like 4x4x8", param, ctx)
         return value.replace("×", "x")
 

@@ -24,7 +24,7 @@ UNITS_US = {"s": US_PER_S, "m": 60 * US_PER_S, "h": US_PER_HOUR, "d": US_PER_DAY
 
 def since_us(twin: TwinPorts, text: str) -> int:
     """`2h`, `1d12h`, `30s` before the twin's now, as simulated time."""
-    parts = re.findall(r"(\d{1,9})([smhd])", text)
+    parts = re.findall(r"([0-9]{1,9})([smhd])", text)
     if not parts or "".join(n + u for n, u in parts) != text:
         raise InvalidInput(f"since {text!r}: not a duration; allowed are 30s, 15m, 2h, 1d12h")
     span_us = sum(int(number) * UNITS_US[unit] for number, unit in parts)

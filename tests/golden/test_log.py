@@ -1,0 +1,19 @@
+"""One short log, by its digest: a change of what a seed gives must be seen and wanted."""
+
+import os
+from pathlib import Path
+
+from ops.lab import run_pod
+from ops.settings import settings
+from shared.units import US_PER_DAY
+
+KEPT = Path(__file__).parent / "log.txt"
+
+
+def test_a_seed_still_gives_what_it_gave() -> None:
+    config = settings(["pod.cubes=16", "failures.host_per_day=0.02", "failures.ocs_per_day=0.01"], seed=7)
+    result = run_pod("pod-0", config, 3 * US_PER_DAY, None, None)
+    made = f"messages {result.messages}\nlog {result.log_sha256}\nstate {result.state_sha256}\n"
+    if os.environ.get("GOLDEN") == "write":
+        KEPT.write_text(made)
+    assert made == KEPT.read_text(), "recorded logs no longer fold; if that is wanted, run `make golden`"

@@ -1,0 +1,89 @@
+"""How people write and read: durations, shapes, kinds, times, tables, summaries."""
+
+import re
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.cli.output import columns
+from ops.cli.tables import TABLES, brief
+from ops.cli.words import KINDS, Duration, Kind, ShapeText, moment, span, unknown
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30s", 30), ("15m", 900), ("2h", 7200), ("1d12h", 129_600), ("1h1m1s", 3661)]
+)
+def test_durations(text: str, seconds: int) -> None:
+    assert Duration().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "2", "2x", "-2h", "0s", "h", "1.5h", "2h ", "99999d", "２h"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="no duration"):
+        Duration().convert(text, None, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_in_every_spelling(kind: str) -> None:
+    for word in (kind, kind.upper(), kind.removesuffix("s") if kind != "ocs" else "ocs", kind.title()):
+        assert Kind().convert(word, None, None) == kind
+
+
+def test_unknown_words_name_the_nearest_and_all_allowed() -> None:
+    assert unknown("kind", "cubse", KINDS).startswith(
+        "no kind 'cubse'; did you mean cubes? allowed are fabrics, "
+    )
+    with pytest.raises(click.BadParameter, match="did you mean slices"):
+        Kind().convert("slcies", None, None)
+
+
+@pytest.mark.parametrize("text", ["4x4x8", "4×4×8", "16x16x16"])
+def test_shapes(text: str) -> None:
+    assert ShapeText().convert(text, None, None) == text.replace("×", "x")
+
+
+@pytest.mark.parametrize("text", ["4x4", "4x4x", "axbxc", "4x4x4x4", "-4x4x4", "44444x4x4"])
+def test_what_is_no_shape(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="no shape"):
+        ShapeText().convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [(0, "0s"), (59_999_999, "59s"), (61_000_000, "1m1s"), (7_200_000_000, "2h"), (90_061_000_000, "1d1h")],
+)
+def test_spans(us: int, text: str) -> None:
+    assert span(us) == text
+
+
+@given(st.integers(0, 10**15))
+def test_a_moment_says_the_time_to_the_millisecond(us: int) -> None:
+    days, hours, minutes, seconds, ms = map(
+        int,
+        re.fullmatch(r"(\d+)d(\d\d):(\d\d):(\d\d)\.(\d{3})", moment(us)).groups(),  # type: ignore[union-attr]  # it matches
+    )
+    assert (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + ms == us // 1000
+
+
+def test_columns_line_up() -> None:
+    table = columns(("NAME", "N", "SET"), [["a", 1, True], ["long-name", None, False], ["b", 0.12345, ""]])
+    assert table.splitlines() == [
+        "NAME        N       SET",
+        "a           1       yes",
+        "long-name   -       no",
+        "b           0.123   -",
+    ]
+
+
+def test_every_kind_has_a_table() -> None:
+    assert set(TABLES) == set(KINDS)
+
+
+def test_a_summary_is_short_and_says_shapes_and_spans() -> None:
+    assert brief({"slice": "pod-0/slice-1", "shape": [4, 4, 8], "waited_us": 61_000_000}) == (
+        "slice=pod-0/slice-1 shape=4x4x8 waited=1m1s"
+    )
+    assert brief({"down": list(range(9)), "up": [], "cause": None}) == "down=[9]"
+    assert len(brief({"text": "x" * 500})) == 100
