@@ -75,10 +75,9 @@ def test_what_cannot_be_read_or_written_is_one_sentence(tmp_path: Path) -> None:
         list(read_lines(broken))
     with pytest.raises(OperationFailed, match="No such file or directory"):
         LineWriter(tmp_path / "no" / "folder.jsonl")
+    full = LineWriter(Path("/dev/full"))
     with pytest.raises(OperationFailed, match="No space left on device"):
-        full = LineWriter(Path("/dev/full"))
         full.write(b"x" * 100_000)
-        full.close()
 
 
 TIMES = st.lists(st.integers(0, 50), min_size=1, max_size=60).map(sorted)

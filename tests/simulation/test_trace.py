@@ -1,0 +1,61 @@
+"""A recorded trace, played in the lab: every row becomes one slice, at its time, of the next shape."""
+
+import random
+from pathlib import Path
+
+from ops.lab import run_pod
+from ops.settings import settings
+from ops.trace import read_trace
+from schemas.envelope import Envelope
+from schemas.registry import decode
+from schemas.workload import SliceRequested
+from services.fleet import SUPERPOD
+from shared.lab import Lab
+from shared.shapes import chips_of, legal_shapes
+from shared.units import US_PER_DAY, US_PER_S
+
+ROWS = 3_000
+
+
+def write_trace(path: Path) -> list[tuple[int, int, int]]:
+    draw = random.Random(5)
+    rows = [
+        (draw.randrange(86_400), draw.randrange(60, 7_200), draw.choice([1, 3, 8, 20, 64, 100, 256]))
+        for _ in range(ROWS)
+    ]
+    lines = ["submit_s,duration_s,chips", *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return rows
+
+
+def test_thousands_of_rows_all_end_in_one_state(tmp_path: Path) -> None:
+    rows = write_trace(tmp_path / "trace.csv")
+    trace = read_trace(tmp_path / "trace.csv")
+    config = settings(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=trace)
+    lines: list[bytes] = []
+    lab = Lab("pod-0", config, SUPERPOD, lambda data: lines.extend(data.splitlines()))
+    lab.run(30 * US_PER_DAY)
+    log: list[Envelope] = [decode(line) for line in lines]
+    asked = [(m.at_us, m.body) for m in log if isinstance(m.body, SliceRequested)]
+    assert {body.requested_by for _, body in asked} == {"trace"}
+    sizes = sorted({chips_of(shape) for shape in legal_shapes(16)})
+    for (at_us, body), (submit_s, _, chips) in zip(asked, sorted(rows, key=lambda row: row[0]), strict=True):
+        assert at_us == submit_s * US_PER_S
+        assert chips_of(body.shape) == next(size for size in sizes if size >= chips)
+    slices = run_pod("pod-0", config, 30 * US_PER_DAY, None, None).report["slices"]
+    # Without failures, and with a queue that holds the whole trace, all of it runs.
+    assert slices["requested"] == slices["completed"] == ROWS
+
+
+def test_columns_that_may_be_given(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(
+        "\ufeffchips,submit_s,duration_s,shape,twisted,priority\r\n"
+        "100,10.5,60,,,\r\n"
+        "128,5,30,4x4x8,true,7\r\n"
+        "\r\n"
+    )
+    first, second = read_trace(path)
+    assert (first.submit_us, first.shape, first.twisted, first.priority) == (5 * US_PER_S, (4, 4, 8), True, 7)
+    assert (second.submit_us, second.duration_us) == (10_500_000, 60 * US_PER_S)
+    assert (second.shape, second.twisted, second.priority) == ((4, 4, 8), False, 0)
