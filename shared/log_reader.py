@@ -1,9 +1,12 @@
 """The port through which people read a log: by time, by id, or as it grows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from schemas.envelope import Envelope
+
+Sieve = Callable[[bytes], bool]
+"""A quick look at an encoded message: False leaves it out before it is decoded."""
 
 
 class LogReader(Protocol):
@@ -20,5 +23,12 @@ class LogReader(Protocol):
     def position_of(self, fabric: str, message_id: str) -> int | None:
         """The position of the message with this id, or None."""
 
-    def read(self, fabric: str, start: int, most: int | None = None) -> Iterator[tuple[int, Envelope]]:
-        """(position, message) from `start` up to the present end; unreadable lines are left out."""
+    def read(
+        self, fabric: str, start: int, most: int | None = None, sieve: Sieve | None = None
+    ) -> Iterator[tuple[int, Envelope]]:
+        """(position, message) of `most` positions from `start`, up to the present end; what the sieve holds
+        back and what cannot be read is left out."""
+
+    def lines(self, fabric: str, start: int, most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """(position, line as it stands in the log) from `start` up to the present end, readable or not: so
+        that a search need not make messages of all that it passes over."""

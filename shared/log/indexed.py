@@ -19,6 +19,7 @@ from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from shared.errors import OperationFailed
 from shared.log.lines import failure
+from shared.log_reader import Sieve
 
 STRIDE = 512
 """Messages between two entries of the index."""
@@ -42,8 +43,9 @@ class IndexedLog:
         self._index_path = path.with_suffix(".index")
         self._entries: list[Entry] = []
         self._seqs: dict[str, int] = {}
-        self._size = 0
+        self._size = self._counted = 0
         self.end = 0
+        """Messages that readers may see; moves on by a whole `append` at once."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab", buffering=0)
@@ -69,6 +71,7 @@ class IndexedLog:
             raise failure(self.path, error) from None
         for message, line in zip(messages, lines, strict=True):
             self._count(len(line) + 1, message.source, message.seq, message.at_us)
+        self.end = self._counted
 
     def last_seq(self, source: str) -> int:
         """The last seq of this source in the log, or −1."""
@@ -93,9 +96,14 @@ class IndexedLog:
                 return position
         return None
 
-    def read(self, start: int, most: int | None = None) -> Iterator[tuple[int, Envelope]]:
-        """(position, message) from `start` to the present end; lines that cannot be read are left out."""
+    def read(
+        self, start: int, most: int | None = None, sieve: Sieve | None = None
+    ) -> Iterator[tuple[int, Envelope]]:
+        """(position, message) from `start` to the present end; what the sieve holds back and lines that
+        cannot be read are left out."""
         for position, line in self.lines(start, most):
+            if sieve is not None and not sieve(line):
+                continue
             try:
                 yield position, decode(line)
             except Unreadable:
@@ -121,12 +129,12 @@ class IndexedLog:
             yield position, _head(line)
 
     def _count(self, length: int, source: str | None, seq: int, at_us: int) -> None:
-        if self.end % STRIDE == 0:
-            entry = Entry(self.end, self._size, at_us, dict(self._seqs))
+        if self._counted % STRIDE == 0:
+            entry = Entry(self._counted, self._size, at_us, dict(self._seqs))
             self._entries.append(entry)
             self._save(entry)
         self._size += length
-        self.end += 1
+        self._counted += 1
         if source is not None and seq > self._seqs.get(source, -1):
             self._seqs[source] = seq
 
@@ -146,7 +154,7 @@ class IndexedLog:
         start = entries[-1] if entries else Entry(0, 0, 0, {})
         self._entries = entries[:-1]
         self._seqs = dict(start.seqs)
-        self._size, self.end = start.offset, start.position
+        self._size, self._counted = start.offset, start.position
         os.ftruncate(self._index.fileno(), 0)
         for entry in self._entries:
             self._save(entry)
@@ -160,6 +168,7 @@ class IndexedLog:
                 fields = _head(line) or {"source": None, "seq": 0, "at_us": at_us}
                 at_us = fields["at_us"]
                 self._count(len(line), fields["source"], fields["seq"], at_us)
+        self.end = self._counted
 
     def _fits(self, entries: list[Entry]) -> bool:
         """Whether index and log belong together: entries in order, and the last one at the start of its
@@ -233,5 +242,10 @@ class IndexedLogs:
     def position_of(self, fabric: str, message_id: str) -> int | None:
         return self._of(fabric).position_of(message_id)
 
-    def read(self, fabric: str, start: int, most: int | None = None) -> Iterator[tuple[int, Envelope]]:
-        return self._of(fabric).read(start, most)
+    def read(
+        self, fabric: str, start: int, most: int | None = None, sieve: Sieve | None = None
+    ) -> Iterator[tuple[int, Envelope]]:
+        return self._of(fabric).read(start, most, sieve)
+
+    def lines(self, fabric: str, start: int, most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        return self._of(fabric).lines(start, most)

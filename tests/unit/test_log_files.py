@@ -3,6 +3,7 @@
 import gzip
 import json
 from bisect import bisect_left
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,37 @@ def fill(log: IndexedLog, times: list[int], start: int = 0) -> list[Envelope]:
     messages = [message(start + n, at_us) for n, at_us in enumerate(times)]
     log.append(messages, [encode(m) for m in messages])
     return messages
+
+
+def test_a_sieve_sees_the_line_and_spares_decoding(tmp_path: Path) -> None:
+    log = IndexedLog(tmp_path / "pod-0.jsonl")
+    messages = fill(log, list(range(0, 6_000, 5)))
+    seen: list[bytes] = []
+
+    def sieve(line: bytes) -> bool:
+        seen.append(line)
+        return b'"SliceReleased"' in line
+
+    found = list(log.read(600, 100, sieve))
+    assert seen == [encode(m) for m in messages[600:700]]
+    assert found == [(n, messages[n]) for n in range(600, 700) if messages[n].type == "SliceReleased"]
+    log.close()
+
+
+def test_readers_see_all_of_an_append_or_nothing(tmp_path: Path) -> None:
+    log = IndexedLog(tmp_path / "pod-0.jsonl")
+    seen: list[int] = []
+
+    class Lines(list[bytes]):
+        def __iter__(self) -> Iterator[bytes]:
+            for line in super().__iter__():
+                seen.append(log.end)
+                yield line
+
+    messages = [message(n, n) for n in range(3)]
+    log.append(messages, Lines(encode(m) for m in messages))
+    assert (set(seen), log.end) == ({0}, 3)
+    log.close()
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".gz", ".zst"])
