@@ -58,7 +58,7 @@ class LineWriter:
         """Close without another try to flush, which would fail again."""
         raw, self._raw = self._raw, None
         if raw is not None:
-            io.FileIO.close(cast(io.BufferedWriter, raw).raw)  # type: ignore[arg-type]  # binary files are FileIO
+            cast(io.BufferedWriter, raw).raw.close()
 
 
 def _compressed(path: Path, raw: IO[bytes]) -> IO[bytes]:

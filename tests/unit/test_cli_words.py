@@ -60,10 +60,9 @@ def test_spans(us: int, text: str) -> None:
 
 @given(st.integers(0, 10**15))
 def test_a_moment_says_the_time_to_the_millisecond(us: int) -> None:
-    days, hours, minutes, seconds, ms = map(
-        int,
-        re.fullmatch(r"(\d+)d(\d\d):(\d\d):(\d\d)\.(\d{3})", moment(us)).groups(),  # type: ignore[union-attr]  # it matches
-    )
+    form = re.fullmatch(r"(\d+)d(\d\d):(\d\d):(\d\d)\.(\d{3})", moment(us))
+    assert form is not None
+    days, hours, minutes, seconds, ms = map(int, form.groups())
     assert (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + ms == us // 1000
 
 
