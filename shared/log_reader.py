@@ -28,7 +28,3 @@ class LogReader(Protocol):
     ) -> Iterator[tuple[int, Envelope]]:
         """(position, message) of `most` positions from `start`, up to the present end; what the sieve holds
         back and what cannot be read is left out."""
-
-    def lines(self, fabric: str, start: int, most: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """(position, line as it stands in the log) from `start` up to the present end, readable or not: so
-        that a search need not make messages of all that it passes over."""

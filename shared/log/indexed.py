@@ -246,6 +246,3 @@ class IndexedLogs:
         self, fabric: str, start: int, most: int | None = None, sieve: Sieve | None = None
     ) -> Iterator[tuple[int, Envelope]]:
         return self._of(fabric).read(start, most, sieve)
-
-    def lines(self, fabric: str, start: int, most: int | None = None) -> Iterator[tuple[int, bytes]]:
-        return self._of(fabric).lines(start, most)
