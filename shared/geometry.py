@@ -103,28 +103,23 @@ def join_ports(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntAr
     A join (d, a, b) is N[2a+s] → S[2b+s] on the 16 OCSes of dimension d, for both strands s. Ordered by join,
     face index, strand.
     """
-    table = np.array(joins, dtype=np.int64).reshape(-1, 3)
-    ocs = (table[:, 0, None] * FACE_LINKS + np.arange(FACE_LINKS))[:, :, None]
-    strand = np.arange(STRANDS)
-    shape = (len(joins), FACE_LINKS, STRANDS)
-    north = np.broadcast_to((table[:, 1, None] * STRANDS + strand)[:, None, :], shape)
-    south = np.broadcast_to((table[:, 2, None] * STRANDS + strand)[:, None, :], shape)
-    return _fixed(np.broadcast_to(ocs, shape)), _fixed(north), _fixed(south)
+    dimension, north, south = np.array(joins, dtype=np.int64).reshape(-1, 3, 1).swapaxes(0, 1)
+    index, strand = np.divmod(np.arange(FACE_LINKS * STRANDS), STRANDS)
+    ports = (dimension * FACE_LINKS + index, north * STRANDS + strand, south * STRANDS + strand)
+    return _fixed(ports[0]), _fixed(ports[1]), _fixed(ports[2])
 
 
 @lru_cache(maxsize=JOINS_KEPT_MAX)
 def join_ends(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray]:
-    """The link ends of some joins as numbers (North end, South end), read-only, each of shape (16 × joins,)."""
-    table = np.array(joins, dtype=np.int64).reshape(-1, 3)
-    dimension, north, south = table[:, 0], table[:, 1], table[:, 2]
-    index = np.arange(FACE_LINKS)
-    north_ends = (north * ENDS_PER_CUBE + 2 * dimension * FACE_LINKS)[:, None] + index
-    south_ends = (south * ENDS_PER_CUBE + (2 * dimension + 1) * FACE_LINKS)[:, None] + index
+    """The link ends of some joins as numbers (North, South), read-only, each of shape (16 × joins,)."""
+    dimension, north, south = np.array(joins, dtype=np.int64).reshape(-1, 3, 1).swapaxes(0, 1)
+    north_ends = north * ENDS_PER_CUBE + 2 * dimension * FACE_LINKS + np.arange(FACE_LINKS)
+    south_ends = south * ENDS_PER_CUBE + (2 * dimension + 1) * FACE_LINKS + np.arange(FACE_LINKS)
     return _fixed(north_ends), _fixed(south_ends)
 
 
 def _fixed(array: IntArray) -> IntArray:
-    """In one dimension, and never to be changed: everybody who asks for the same joins gets the same array."""
+    """In one dimension, and never to be changed: all who ask for the same joins get the same array."""
     flat = array.ravel()
     flat.flags.writeable = False
     return flat

@@ -5,7 +5,7 @@ v4 2.6).
 """
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from schemas.names import Join
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRefused
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.state import NO_PORT, OcsState, PendingConnect
-from shared.geometry import FACE_LINKS, OCS_COUNT, STRANDS, IntArray, join_ports
+from shared.geometry import FACE_LINKS, JOINS_KEPT_MAX, OCS_COUNT, STRANDS, IntArray, join_ports
 from shared.service import Because, Saying
 from shared.units import US_PER_MS, us
 
@@ -85,23 +85,22 @@ def _settle(state: OcsState, pending: PendingConnect) -> Because:
 
 def _why_not_connect(state: OcsState, body: ConnectCircuits) -> CircuitsRefused | None:
     """The first port that stands in the way of a command, with the reason; None if it may be done."""
-    refused = _misnamed(state, body)
-    if refused is not None:
-        return refused
+    misnamed = _misnamed(body.joins, state.cubes)
+    if misnamed is not None:
+        return _refusal(body.slice, misnamed)
     ocs, north, south = join_ports(body.joins)
     for side, taken, ports in (("N", state.wanted, north), ("S", state.wanted_from, south)):
         busy = taken[ocs, ports] != NO_PORT
         if busy.any():
-            where, port, reason = _busy(state, side, ocs, ports, int(np.argmax(busy)))
-            return CircuitsRefused(slice=body.slice, ocs=where, port=port, reason=reason)
+            return _refusal(body.slice, _busy(state, side, ocs, ports, int(np.argmax(busy))))
     return None
 
 
 def _why_not_disconnect(state: OcsState, body: DisconnectCircuits) -> CircuitsRefused | None:
     """The first circuit that is not the slice's own; None if all are."""
-    refused = _misnamed(state, body)
-    if refused is not None:
-        return refused
+    misnamed = _misnamed(body.joins, state.cubes)
+    if misnamed is not None:
+        return _refusal(body.slice, misnamed)
     ocs, north, south = join_ports(body.joins)
     foreign = state.wanted[ocs, north] != south
     foreign |= state.owner[ocs, north] != slice_number(body.slice)
@@ -109,24 +108,27 @@ def _why_not_disconnect(state: OcsState, body: DisconnectCircuits) -> CircuitsRe
         return None
     first = int(np.argmax(foreign))
     reason = f"no circuit N{north[first]} to S{south[first]} of {body.slice}"
-    return CircuitsRefused(slice=body.slice, ocs=int(ocs[first]), port=f"N{north[first]}", reason=reason)
+    return _refusal(body.slice, (int(ocs[first]), f"N{north[first]}", reason))
 
 
-def _misnamed(state: OcsState, body: ConnectCircuits | DisconnectCircuits) -> CircuitsRefused | None:
-    """The first port of a command that no cube is wired to, or that it names twice."""
+def _refusal(name: str, why: tuple[int, str, str]) -> CircuitsRefused:
+    ocs, port, reason = why
+    return CircuitsRefused(slice=name, ocs=ocs, port=port, reason=reason)
+
+
+@lru_cache(maxsize=JOINS_KEPT_MAX)
+def _misnamed(joins: tuple[Join, ...], cubes: int) -> tuple[int, str, str] | None:
+    """The first port that no cube is wired to, or that is named twice, as (OCS, port, reason)."""
     for side, at in (("N", 1), ("S", 2)):
         seen: set[tuple[int, int]] = set()
-        for join in body.joins:
-            place = join[0], join[at]
-            if join[at] >= state.cubes:
-                reason = f"no working port; allowed are 0 to {STRANDS * state.cubes - 1}"
-            elif place in seen:
-                reason = "named twice in one command"
-            else:
-                seen.add(place)
-                continue
-            port = f"{side}{STRANDS * join[at]}"
-            return CircuitsRefused(slice=body.slice, ocs=join[0] * FACE_LINKS, port=port, reason=reason)
+        for join in joins:
+            dimension, cube = place = join[0], join[at]
+            if cube >= cubes:
+                allowed = f"allowed are 0 to {STRANDS * cubes - 1}"
+                return dimension * FACE_LINKS, f"{side}{STRANDS * cube}", f"no working port; {allowed}"
+            if place in seen:
+                return dimension * FACE_LINKS, f"{side}{STRANDS * cube}", "named twice in one command"
+            seen.add(place)
     return None
 
 
@@ -138,6 +140,8 @@ def _busy(state: OcsState, side: str, ocs: IntArray, ports: IntArray, first: int
 
 
 def _drop_pending(state: OcsState, body: DisconnectCircuits) -> None:
+    if not state.connects:
+        return
     gone = set(body.joins)
     for order, pending in list(state.connects.items()):
         if pending.slice != body.slice or gone.isdisjoint(pending.joins):

@@ -1,14 +1,16 @@
 """Links that come, change and go as the OCSes make and lose circuits."""
 
+from functools import cache
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from schemas.envelope import Envelope
+from schemas.names import Join
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored, OcsDown, PortDown
 from schemas.transceivers import LinksChanged, LinksTrained
-from services.transceivers.loss import ocs_loss_db
+from services.transceivers.loss import links_loss_db
 from services.transceivers.state import (
     BOTH_STRANDS,
     DARK,
@@ -34,15 +36,8 @@ def on_connected(state: TransceiversState, message: Envelope) -> list[Saying]:
     """Train the links of a slice's new circuits."""
     body = cast(CircuitsConnected, message.body)
     norths, souths = join_ends(body.joins)
-    ocs, north_ports, south_ports = join_ports(body.joins)
-    loss_db = ocs_loss_db(state.seed, state.fabric, ocs, north_ports, south_ports)
-    worse_db = loss_db.reshape(-1, STRANDS).max(axis=1) + state.config.fibre_loss_db
-    lit = np.full(len(norths), BOTH_STRANDS, dtype=np.uint8)
-    if body.missing_ocs:
-        lit[np.isin(ocs[::STRANDS], body.missing_ocs)] = 0
-    for number, port in body.missing_ports:
-        strand = (ocs == number) & (north_ports == port)
-        lit[np.flatnonzero(strand) // STRANDS] &= BOTH_STRANDS ^ (1 << port % STRANDS)
+    worse_db = links_loss_db(state.seed, state.fabric, body.joins) + state.config.fibre_loss_db
+    lit = _lit(body)
     for near, far in ((norths, souths), (souths, norths)):
         state.peer[near] = far
         state.lit[near] = lit
@@ -51,7 +46,7 @@ def on_connected(state: TransceiversState, message: Envelope) -> list[Saying]:
     state.code[norths] = code
     state.code[souths] = code
     ends = np.concatenate((norths, souths))
-    touch(state, ends)
+    _touch_joined(state, body.joins)
     counts = np.bincount(code, minlength=DOWN + 1)
     trained = LinksTrained(
         slice=body.slice,
@@ -60,6 +55,18 @@ def on_connected(state: TransceiversState, message: Envelope) -> list[Saying]:
         down=_with_code(state, ends, DOWN) if counts[DOWN] else (),
     )
     return [trained]
+
+
+def _lit(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
+    """Which strands of each new link are made, of shape (16 × joins,)."""
+    ocs, norths, _ = join_ports(body.joins)
+    lit = np.full(len(ocs) // STRANDS, BOTH_STRANDS, dtype=np.uint8)
+    if body.missing_ocs:
+        lit[np.isin(ocs[::STRANDS], body.missing_ocs)] = 0
+    for number, port in body.missing_ports:
+        strand = (ocs == number) & (norths == port)
+        lit[np.flatnonzero(strand) // STRANDS] &= BOTH_STRANDS ^ (1 << port % STRANDS)
+    return lit
 
 
 def on_disconnected(state: TransceiversState, message: Envelope) -> list[Saying]:
@@ -72,7 +79,7 @@ def on_disconnected(state: TransceiversState, message: Envelope) -> list[Saying]
     state.lit[ends] = 0
     state.loss_db[ends] = np.nan
     state.code[ends] = DARK
-    touch(state, ends)
+    _touch_joined(state, body.joins)
     return []
 
 
@@ -134,9 +141,12 @@ def changed(state: TransceiversState, ends: IntArray) -> list[Saying]:
 
 def codes(state: TransceiversState, ends: IntArray) -> IntArray:
     """State codes of connected ends: down without both strands or with a dead end, else by the loss."""
-    peers = state.peer[ends]
-    total_db = state.loss_db[ends] + state.excess_db[ends] + state.excess_db[peers]
-    dead = (state.lit[ends] != BOTH_STRANDS) | (state.failed[ends] > 0) | (state.failed[peers] > 0)
+    total_db = state.loss_db[ends]
+    dead = state.lit[ends] != BOTH_STRANDS
+    if state.faults:
+        peers = state.peer[ends]
+        total_db += state.excess_db[ends] + state.excess_db[peers]
+        dead |= (state.failed[ends] > 0) | (state.failed[peers] > 0)
     dead |= total_db > state.config.down_above_db
     return np.where(dead, DOWN, np.where(total_db > state.config.degraded_above_db, DEGRADED, UP))
 
@@ -147,7 +157,23 @@ def _with_code(state: TransceiversState, ends: IntArray, code: int) -> tuple[int
 
 def touch(state: TransceiversState, ends: IntArray) -> None:
     """Note the cubes whose link ends changed."""
-    for cube in sorted(set((ends // ENDS_PER_CUBE).tolist())):
+    _touch_cubes(state, set((ends // ENDS_PER_CUBE).tolist()))
+
+
+def _touch_joined(state: TransceiversState, joins: tuple[Join, ...]) -> None:
+    _touch_cubes(state, {join[1] for join in joins} | {join[2] for join in joins})
+
+
+def _touch_cubes(state: TransceiversState, cubes: set[int]) -> None:
+    keys = _keys(state.fabric, state.cubes)
+    for cube in sorted(cubes):
         state.changed_us[cube] = state.now_us
-        state.touched.add(("links", f"{state.fabric}/cube-{cube}"))
-    state.touched.add(("summaries", f"{state.fabric}/transceivers"))
+        state.touched.add(keys[cube])
+    state.touched.add(keys[-1])
+
+
+@cache
+def _keys(fabric: str, cubes: int) -> tuple[tuple[str, str], ...]:
+    """The document keys of a fabric's cubes, in order, and of its summary; the same objects every time."""
+    links = tuple(("links", f"{fabric}/cube-{cube}") for cube in range(cubes))
+    return (*links, ("summaries", f"{fabric}/transceivers"))

@@ -106,3 +106,12 @@ def test_joins_as_circuits_and_as_ends_agree_with_brute_force(
 def test_a_name_of_nothing_is_refused_with_what_is_allowed(name: str, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence.replace("+", r"\+")):
         parse_part(name, 64)
+
+
+def test_ports_and_ends_of_joins_are_shared_and_so_cannot_be_changed() -> None:
+    joins = ((0, 1, 2), (2, 0, 0))
+    for array in (*join_ports(joins), *join_ends(joins)):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+    assert join_ports(joins)[0] is join_ports(tuple(joins))[0]
+    assert [len(array) for array in (*join_ports(()), *join_ends(()))] == [0] * 5
