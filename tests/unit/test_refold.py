@@ -241,9 +241,12 @@ def test_any_other_changed_field_is_found_at_its_place(fields: dict[str, object]
         tampered = changed(record, place, **fields)
         if tampered == record or (message.type == "DrainCube" and "source" in fields):
             continue  # nothing changed; and which inbox a request came through is an input
-        # A message that takes the place of an earlier one of its new source is a repeat of that one.
-        difference, _ = fold(tampered)
-        assert difference is not None, message
+        # A message with an earlier number of its new source is a repeat of that one, and is missed then.
+        difference, refold = fold(tampered)
+        if difference is None:
+            assert "source" in fields
+            assert [*refold.pending] == [record[place]]
+            continue
         assert difference.position in ((place,) if "source" not in fields else (place, place + 1))
 
 

@@ -38,6 +38,7 @@ class Owed:
 class ToyState(State):
     """`handled` counts by message type; `readings` are per cube; `owed` is keyed by cube."""
 
+    service: str = ""
     next_us: int | None = None
     readings: npt.NDArray[np.float64] = field(default_factory=lambda: np.full(CUBES, np.nan))
     handled: dict[str, int] = field(default_factory=dict)
@@ -54,7 +55,7 @@ def count(state: ToyState, message: Envelope) -> int:
     """Counts a message by its type, as the last row of the table."""
     number = state.handled.pop(message.type, 0) + 1
     state.handled[message.type] = number
-    state.touched.add(("toys", message.type))
+    state.touched.add(("toys", f"{state.service}/{message.type}"))
     return number
 
 
@@ -68,22 +69,22 @@ def toy(
     return Service(
         name=name,
         state=ToyState,
-        commission=lambda fabric, message: commission(fabric, message, first_us=PERIOD_US),
+        commission=lambda fabric, message: commission(fabric, message, name),
         rules=rules,
         due=due or (lambda state: state.next_us),
-        document_keys=lambda state: [("toys", kind) for kind in state.handled],
+        document_keys=lambda state: [("toys", f"{name}/{kind}") for kind in state.handled],
         document=document,
         telemetry=lambda state, tick: f"{name} {tick.at_us} {len(state.handled)}".encode(),
     )
 
 
-def commission(fabric: str, message: FabricCommissioned, first_us: int | None) -> ToyState:
-    return ToyState(fabric=fabric, seed=message.config.seed, now_us=0, next_us=first_us)
+def commission(fabric: str, message: FabricCommissioned, service: str) -> ToyState:
+    return ToyState(fabric=fabric, seed=message.config.seed, now_us=0, service=service, next_us=PERIOD_US)
 
 
 def document(state: ToyState, key: DocumentKey) -> ToyDocument | None:
     kind, name = key
-    found = state.handled.get(name) if kind == "toys" else None
+    found = state.handled.get(name.rpartition("/")[2]) if kind == "toys" else None
     return None if found is None else ToyDocument(name=name, count=found)
 
 
