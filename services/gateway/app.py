@@ -1,23 +1,25 @@
 """The HTTP API: which path meets which view or request."""
 
-from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
 from sse_starlette import EventSourceResponse
 
 from schemas.body import Body, Model
 from services.gateway import answers, history, metrics, requests, views
 from services.gateway.answers import answer, refused
-from services.gateway.bind import is_allowed
+from services.gateway.bind import Guard, Heads
 from services.gateway.describe import describe
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import FaultRequest, SliceRequest, submit
+from shared.errors import InvalidInput
 
 Kind = Literal["fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "repairs"]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key is the same request")]
 Wait = Annotated[float, Query(description="seconds to wait until the request is on the log, at most 30")]
-Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX)]
+Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX, description="messages at most")]
+Since = Annotated[str | None, Query(description="simulated time back from now: 30s, 15m, 2h, 1d12h")]
+Type = Annotated[str | None, Query(description="only this message type")]
 
 
 class Speed(Model):
@@ -32,18 +34,12 @@ def create_app(twin: TwinPorts, *, token: str | None) -> FastAPI:
         title="Lightwave Twin", version="1", description="A living twin of optically switched superpods."
     )
     answers.install(app)
+    # The last one added stands outermost: what the guard turns away is counted, too.
+    app.add_middleware(Heads)
+    app.add_middleware(Guard, token=token)
     metrics.install(app, twin)
-    app.include_router(_things(twin))
-    app.include_router(_history(twin))
-    app.include_router(_requests(twin))
-    app.include_router(_clock(twin))
-
-    @app.middleware("http")
-    async def guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        open_path = not request.url.path.startswith(("/v1", "/metrics"))
-        if open_path or is_allowed(request.headers.get("authorization"), token):
-            return await call_next(request)
-        return refused("a bearer token is needed; clients take it from LIGHTWAVE_TOKEN", 401)
+    for router in (_things(twin), _history(twin), _requests(twin), _clock(twin)):
+        app.include_router(router, dependencies=[Depends(check_query)])
 
     @app.get("/healthz", summary="200 while all is well, otherwise 503 with the reasons", tags=["twin"])
     def healthz() -> Response:
@@ -51,6 +47,16 @@ def create_app(twin: TwinPorts, *, token: str | None) -> FastAPI:
         return answer({"healthy": not problems, "problems": problems}, 503 if problems else 200)
 
     return app
+
+
+def check_query(request: Request) -> None:
+    """InvalidInput for a query parameter that the route does not know: a slip would else change nothing and
+    say nothing."""
+    known = [field.alias for field in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            allowed = f"allowed are {', '.join(known)}" if known else "none is allowed here"
+            raise InvalidInput(f"query {name[:80]!r}: no such parameter; {allowed}")
 
 
 def _things(twin: TwinPorts) -> APIRouter:
@@ -66,7 +72,7 @@ def _things(twin: TwinPorts) -> APIRouter:
 
     @router.get("/telemetry/{fabric}", summary="The newest telemetry frame, an Arrow IPC stream")
     def telemetry(fabric: str) -> Response:
-        requests.cubes_of(twin, fabric)
+        views.cubes_of(twin, fabric)
         frame = twin.telemetry(fabric)
         if frame is None:
             return refused(f"{fabric}: no telemetry frame yet", 404)
@@ -74,7 +80,7 @@ def _things(twin: TwinPorts) -> APIRouter:
 
     @router.get("/config/{fabric}", summary="The configuration that a fabric was commissioned with")
     def config(fabric: str) -> Response:
-        requests.cubes_of(twin, fabric)
+        views.cubes_of(twin, fabric)
         return answer(twin.config(fabric).model_dump(mode="json", exclude={"trace"}))
 
     kinds: tuple[Kind, ...] = ("fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "repairs")
@@ -84,10 +90,11 @@ def _things(twin: TwinPorts) -> APIRouter:
 
 
 def _add_kind(router: APIRouter, twin: TwinPorts, kind: Kind) -> None:
+    @router.get(f"/{kind}/", include_in_schema=False)
     @router.get(f"/{kind}", summary=f"All {kind}", name=f"list_{kind}")
     def listing(fabric: str | None = None) -> Response:
         if fabric is not None:
-            requests.cubes_of(twin, fabric)
+            views.cubes_of(twin, fabric)
         fabrics = [fabric] if fabric else twin.documents.fabrics()
         return answer([row for name in fabrics for row in views.listing(twin, kind, name)])
 
@@ -99,9 +106,12 @@ def _add_kind(router: APIRouter, twin: TwinPorts, kind: Kind) -> None:
 def _history(twin: TwinPorts) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["log"])
 
-    def start_of(fabric: str, since: str | None, since_us: int | None) -> int | None:
-        at_us = history.since_us(twin, since) if since is not None else since_us
-        return None if at_us is None else twin.log.position_at(fabric, at_us)
+    def start_us_of(since: str | None, since_us: int | None) -> int | None:
+        if since is None:
+            return since_us
+        if since_us is not None:
+            raise InvalidInput(f"since {since!r}, since_us {since_us}: only one of them is allowed")
+        return history.since_us(twin, since)
 
     def dumped(messages: list[Any]) -> Response:
         return answer([message.model_dump(mode="json") for message in messages])
@@ -109,33 +119,37 @@ def _history(twin: TwinPorts) -> APIRouter:
     @router.get("/events", summary="Messages of the log, oldest first")
     def events(
         fabric: str = "pod-0",
-        since: str | None = None,
-        since_us: Annotated[int | None, Query(ge=0)] = None,
-        type: str | None = None,  # noqa: A002 -- the word that people type
-        cause: str | None = None,
+        since: Since = None,
+        since_us: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None,
+        type: Type = None,  # noqa: A002 -- the word that people type
+        cause: Annotated[str | None, Query(description="only what followed from this message")] = None,
         limit: Limit = None,
     ) -> Response:
-        requests.cubes_of(twin, fabric)
+        """With a moment, the first messages from there on; without one, the last before now. With a cause,
+        the first that followed from it, whatever its fabric."""
+        views.cubes_of(twin, fabric)
+        start_us = start_us_of(since, since_us)
         if cause is not None:
             most = limit or history.CAUSE_DEFAULT
-            return dumped(history.consequences(twin, cause, kind=type, limit=most))
-        start = start_of(fabric, since, since_us)
+            found = history.consequences(twin, cause, start_us=start_us or 0, kind=type, limit=most)
+            return dumped(found)
+        start = None if start_us is None else twin.log.position_at(fabric, start_us)
         most = limit or (history.EVENTS_DEFAULT if start is None else history.EVENTS_MAX)
         return dumped(history.events(twin, fabric, start=start, kind=type, limit=most))
 
     @router.get("/events/stream", summary="Messages as they come, as server-sent events")
     def stream(
         fabric: str = "pod-0",
-        since: str | None = None,
-        type: str | None = None,  # noqa: A002 -- the word that people type
+        since: Since = None,
+        type: Type = None,  # noqa: A002 -- the word that people type
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Response:
-        requests.cubes_of(twin, fabric)
+        views.cubes_of(twin, fabric)
         history.check_type(type)
-        start = history.resume_at(last_event_id, fabric)
-        if start is None:
-            start = start_of(fabric, since, None)
-        place = twin.log.end(fabric) if start is None else start
+        end = twin.log.end(fabric)
+        place = history.resume_at(last_event_id, fabric, end)
+        if place is None:
+            place = end if since is None else twin.log.position_at(fabric, history.since_us(twin, since))
         return EventSourceResponse(history.follow(twin, fabric, place, type))
 
     @router.get("/why/{message_id:path}", summary="The chain of causes back to the root")

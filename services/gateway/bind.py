@@ -3,7 +3,14 @@
 import hmac
 import ipaddress
 
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from services.gateway.answers import refused
 from shared.errors import InvalidInput
+
+OPEN_PATHS = frozenset({"/healthz", "/openapi.json", "/docs", "/redoc"})
+"""What needs no token: whether the twin is well, and what its API is."""
 
 
 def check_bind(host: str, token: str | None) -> None:
@@ -28,4 +35,50 @@ def is_allowed(authorization: str | None, token: str | None) -> bool:
     """Whether a request with this Authorization header may pass."""
     if not token:
         return True
-    return hmac.compare_digest((authorization or "").encode(), f"Bearer {token}".encode())
+    scheme, _, given = (authorization or "").partition(" ")
+    # Headers are read as Latin-1, whatever the client meant by its bytes.
+    same = hmac.compare_digest(given.strip().encode("latin-1", "replace"), token.encode())
+    return same and scheme.lower() == "bearer"
+
+
+class Guard:
+    """ASGI middleware: lets pass what is open and who brings the token.
+
+    It goes by the path that is routed. `request.url` would not do: it is made up from the Host header, which
+    is the caller's to choose.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app = app
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_open = scope["type"] != "http" or scope["path"] in OPEN_PATHS
+        if is_open or is_allowed(Headers(scope=scope).get("authorization"), self._token):
+            await self._app(scope, receive, send)
+            return
+        sentence = "a bearer token is needed; clients take it from LIGHTWAVE_TOKEN"
+        await refused(sentence, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+
+
+class Heads:
+    """ASGI middleware: answers HEAD as GET, without the body. A stream ends before it begins."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        gone = {"type": "http.disconnect"}
+
+        async def nothing() -> dict[str, str]:
+            return gone
+
+        async def head(message: dict[str, object]) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+
+        await self._app({**scope, "method": "GET"}, nothing, head)  # type: ignore[arg-type]  # narrower than ASGI's
+        await send({"type": "http.response.body", "body": b""})

@@ -1,22 +1,28 @@
 """One thing with what stands around it: what an operator would look up next."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from services.gateway import views
+import orjson
+
+from services.gateway import history, views
 from services.gateway.ports import TwinPorts
 from services.gateway.views import Row
+from shared.errors import InvalidInput, NotFound
+from shared.geometry import ENDS_PER_CUBE, Part, parse_part
 
 LOOK_BACK = 20_000
 """Messages at the end of the log that are searched for events of the thing described."""
 EVENTS_MAX = 20
+Related = dict[str, list[Any]]
 
 
 def describe(twin: TwinPorts, kind: str, name: str) -> Row:
     """{object, related: {section: rows}, events: the last messages that name it}."""
     row = views.one(twin, kind, name)
-    fabric = name.split("/", 1)[0]
-    around: dict[str, Callable[[TwinPorts, str, Row], dict[str, list[Any]]]] = {
+    fabric = views.fabric_of(twin, name)
+    around: dict[str, Callable[[TwinPorts, str, Row], Related]] = {
+        "fabrics": _around_fabric,
         "ocs": _around_part,
         "cubes": _around_cube,
         "hosts": _around_part,
@@ -25,11 +31,29 @@ def describe(twin: TwinPorts, kind: str, name: str) -> Row:
         "faults": _around_target,
         "repairs": _around_target,
     }
-    related = around[kind](twin, fabric, row) if kind in around else {}
-    return {"object": row, "related": related, "events": _events(twin, fabric, kind, name)}
+    return {"object": row, "related": around[kind](twin, fabric, row), "events": _events(twin, fabric, name)}
 
 
-def _around_part(twin: TwinPorts, fabric: str, row: Row) -> dict[str, list[Any]]:
+def _around_fabric(twin: TwinPorts, fabric: str, _row: Row) -> Related:
+    """What is not as it should be."""
+    return {
+        "ocs": _short_ocs([r for r in views.listing(twin, "ocs", fabric) if r["state"] != "up"]),
+        "cubes": [
+            r for r in views.listing(twin, "cubes", fabric) if r["health"] != "healthy" or r["drained"]
+        ],
+        "slices": [
+            r
+            for r in views.listing(twin, "slices", fabric)
+            if r["state"] in ("waiting", "degraded", "stalled")
+        ],
+    } | _around_part(twin, fabric, {"name": fabric})
+
+
+def _short_ocs(rows: list[Row]) -> list[Row]:
+    return [{k: v for k, v in row.items() if k != "circuits"} for row in rows]
+
+
+def _around_part(twin: TwinPorts, fabric: str, row: Row) -> Related:
     """Active faults and open repairs of a part or anything in it."""
     name = row["name"]
 
@@ -46,35 +70,30 @@ def _around_part(twin: TwinPorts, fabric: str, row: Row) -> dict[str, list[Any]]
     }
 
 
-def _around_cube(twin: TwinPorts, fabric: str, row: Row) -> dict[str, list[Any]]:
-    cube = views.documents(twin, fabric, "cubes")[row["name"]]
-    group = views.documents(twin, fabric, "links").get(row["name"])
-    number = int(row["name"].rpartition("-")[2])
-    links = views.link_rows(fabric, number, group, row) if group else []
+def _around_cube(twin: TwinPorts, fabric: str, row: Row) -> Related:
+    hosts, links = views.hosts_of(twin, fabric, row["name"]), views.links_of(twin, fabric, row["name"])
     return {
-        "hosts": [host for host in views.host_rows(cube) if host["state"] != "up"],
+        "hosts": [host for host in hosts if host["state"] != "up"],
         "links": [
             link for link in links if link["state"] in ("degraded", "down") or link["condition"] != "ok"
         ],
-        "slices": [views.one(twin, "slices", name) for name in row["slices"]],
+        "slices": _present(twin, "slices", row["slices"]),
     } | _around_part(twin, fabric, row)
 
 
-def _around_link(twin: TwinPorts, fabric: str, row: Row) -> dict[str, list[Any]]:
+def _around_link(twin: TwinPorts, fabric: str, row: Row) -> Related:
     return {"strands": views.trace(twin, row["name"])["strands"]} | _around_part(twin, fabric, row)
 
 
-def _around_slice(twin: TwinPorts, fabric: str, row: Row) -> dict[str, list[Any]]:
-    groups, uses = views.documents(twin, fabric, "links"), views.documents(twin, fabric, "cube-uses")
+def _around_slice(twin: TwinPorts, fabric: str, row: Row) -> Related:
     links = [
         link
-        for name in row["cubes"]
-        if name in groups
-        for link in views.link_rows(fabric, int(name.rpartition("-")[2]), groups[name], uses.get(name))
+        for cube in row["cubes"]
+        for link in views.links_of(twin, fabric, cube)
         if link["state"] in ("degraded", "down") and link["slice"] == row["name"]
     ]
     return {
-        "cubes": [views.one(twin, "cubes", name) for name in row["cubes"]],
+        "cubes": _present(twin, "cubes", row["cubes"]),
         "links": links,
         "ocs": [
             {"name": name, "links": sum(link["ocs"] == name for link in links)}
@@ -83,19 +102,53 @@ def _around_slice(twin: TwinPorts, fabric: str, row: Row) -> dict[str, list[Any]
     }
 
 
-def _around_target(twin: TwinPorts, fabric: str, row: Row) -> dict[str, list[Any]]:
+def _around_target(twin: TwinPorts, fabric: str, row: Row) -> Related:
     return _around_part(twin, fabric, {"name": row["target"]})
 
 
-def _events(twin: TwinPorts, fabric: str, kind: str, name: str) -> list[Row]:
-    """The last messages, of a bounded stretch of the log, that name the thing."""
-    fields = {"ocs": "ocs", "cubes": "cube"}
-    field, number = fields.get(kind), name.rpartition("-")[2]
-    start = max(0, twin.log.end(fabric) - LOOK_BACK)
-    found: list[Row] = []
-    for _, message in twin.log.read(fabric, start):
-        body = message.body.model_dump()
-        named = name in body.values() or (field is not None and str(body.get(field)) == number)
-        if named or (field == "cube" and int(number) in (body.get("cubes") or ())):
-            found.append(message.model_dump(mode="json"))
-    return found[-EVENTS_MAX:]
+def _present(twin: TwinPorts, kind: str, names: Iterable[str]) -> list[Row]:
+    """The things of these names, but for those that have gone since their names were read."""
+    rows = []
+    for name in names:
+        try:
+            rows.append(views.one(twin, kind, name))
+        except NotFound:
+            continue
+    return rows
+
+
+def _events(twin: TwinPorts, fabric: str, name: str) -> list[Row]:
+    """The last messages, of a bounded stretch of the log, that name the thing; of a fabric, the last but
+    Ticks."""
+    try:
+        part = parse_part(name, views.cubes_of(twin, fabric))
+    except InvalidInput:  # a fabric, a slice, a fault, a repair
+        part = None
+
+    def wanted(line: bytes) -> bool:
+        try:
+            fields = orjson.loads(line)
+            return fields["type"] != "Tick" if name == fabric else names(fields["body"], name, part)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return False  # no message at all
+
+    found = history.last(twin, fabric, lambda _: True, EVENTS_MAX, look_back=LOOK_BACK, sieve=wanted)
+    return [message.model_dump(mode="json") for message in found]
+
+
+def names(body: Row, name: str, part: Part | None) -> bool:
+    """Whether a message's body names a thing or something in it, in words or by the numbers of hardware."""
+    inside = f"{name}/"
+    if any(isinstance(value, str) and (value == name or value.startswith(inside)) for value in body.values()):
+        return True
+    if part is None:
+        return False
+    if part.kind == "ocs":
+        return body.get("ocs") == part.ocs or part.ocs in body.get("missing_ocs", ())
+    if part.kind == "host":
+        return (body.get("cube"), body.get("host")) == (part.cube, part.host)
+    if part.kind == "end":
+        ends = [value for key in ("up", "degraded", "down") if isinstance(value := body.get(key), list)]
+        return body.get("end") == part.end or any(part.end in numbers for numbers in ends)
+    cubes = (*(body.get(key) for key in ("cube", "left", "spare")), *body.get("cubes", ()))
+    return part.cube in cubes or body.get("end", -1) // ENDS_PER_CUBE == part.cube

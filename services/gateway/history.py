@@ -2,24 +2,33 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable
+from itertools import islice
 from typing import Any
 
 from schemas.envelope import Envelope
 from schemas.registry import TYPES, encode
 from services.gateway.ports import TwinPorts
 from shared.errors import InvalidInput, NotFound
+from shared.log_reader import Sieve
 from shared.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 
 EVENTS_MAX = 10_000
 EVENTS_DEFAULT = 100
 CAUSE_DEFAULT = 1_000
 CHAIN_MAX = 1_000
-CASCADE_LOOK_MAX = 200_000
-"""Messages read on from a cause in search of what followed from it."""
+LOOK_BACK = 500_000
+"""Messages before the end of the log that are looked through for the last ones of a type; about ten months of
+a pod, and a third of a second."""
+LOOK_ON = 200_000
+"""Messages after a cause that are looked through for what followed from it."""
+STRIDE = 512
+"""Messages of the first look back from the end of the log; every further one is twice as long."""
 FOLLOW_S = 0.2
 """Wall time between two looks at the end of the log."""
 UNITS_US = {"s": US_PER_S, "m": 60 * US_PER_S, "h": US_PER_HOUR, "d": US_PER_DAY}
+
+_cause_of = re.compile(rb'"cause": ?"([^"]+)"').search
 
 
 def since_us(twin: TwinPorts, text: str) -> int:
@@ -32,6 +41,7 @@ def since_us(twin: TwinPorts, text: str) -> int:
 
 
 def check_type(kind: str | None) -> None:
+    """InvalidInput unless this is a message type, or none is asked for."""
     if kind is not None and kind not in TYPES:
         raise InvalidInput(f"type {kind!r}: no message type; allowed are {', '.join(TYPES)}")
 
@@ -50,30 +60,53 @@ def events(
 ) -> list[Envelope]:
     """The first `limit` messages from a position on; the last ones before the end where none is given."""
     check_type(kind)
-    if start is not None:
-        return _first(_of_type(twin.log.read(fabric, start), kind), limit)
-    stride, end = max(limit, 512), twin.log.end(fabric)
+    sieve = _of_type(kind)
+    if start is None:
+        return last(twin, fabric, lambda m: kind in (None, m.type), limit, look_back=LOOK_BACK, sieve=sieve)
+    found = (m for _, m in twin.log.read(fabric, start, None, sieve) if kind in (None, m.type))
+    return list(islice(found, limit))
+
+
+def last(
+    twin: TwinPorts,
+    fabric: str,
+    wanted: Callable[[Envelope], bool],
+    most: int,
+    *,
+    look_back: int,
+    sieve: Sieve | None = None,
+) -> list[Envelope]:
+    """The last wanted messages among `look_back` before the end, `most` of them, oldest first."""
+    end = twin.log.end(fabric)
+    first_of_all, stride = max(0, end - look_back), max(most, STRIDE)
     found: list[Envelope] = []
-    while end > 0 and len(found) < limit:
-        first = max(0, end - stride)
-        found = list(_of_type(twin.log.read(fabric, first, end - first), kind)) + found
-        end = first
-    return found[-limit:]
+    while end > first_of_all and len(found) < most:
+        first = max(first_of_all, end - stride)
+        batch = twin.log.read(fabric, first, end - first, sieve)
+        found = [message for _, message in batch if wanted(message)] + found
+        end, stride = first, 2 * stride
+    return found[-most:]
 
 
-def consequences(twin: TwinPorts, message_id: str, *, kind: str | None, limit: int) -> list[Envelope]:
-    """Everything that followed from a message, directly or through others, oldest first."""
+def consequences(
+    twin: TwinPorts, message_id: str, *, start_us: int = 0, kind: str | None, limit: int
+) -> list[Envelope]:
+    """Everything that followed from a message since a moment, directly or through others, oldest first."""
     check_type(kind)
     fabric, position = find(twin, message_id)
-    known = {message_id}
+    known = {message_id.encode()}
+
+    def follows(line: bytes) -> bool:
+        cause = _cause_of(line)
+        return cause is not None and cause[1] in known
+
     found: list[Envelope] = []
-    for _, message in twin.log.read(fabric, position + 1, CASCADE_LOOK_MAX):
-        if message.cause in known:
-            known.add(message.id)
-            if kind is None or message.type == kind:
-                found.append(message)
-            if len(found) >= limit:
-                break
+    for _, message in twin.log.read(fabric, position + 1, LOOK_ON, follows):
+        known.add(message.id.encode())
+        if message.at_us >= start_us and kind in (None, message.type):
+            found.append(message)
+        if len(found) >= limit:
+            break
     return found
 
 
@@ -83,35 +116,49 @@ def why(twin: TwinPorts, message_id: str) -> list[Envelope]:
     cause: str | None = message_id
     while cause is not None and len(chain) < CHAIN_MAX:
         fabric, position = find(twin, cause)
-        _, message = next(twin.log.read(fabric, position, 1))
+        message = next((m for _, m in twin.log.read(fabric, position, 1)), None)
+        if message is None:
+            raise NotFound(f"message {cause!r}: cannot be read; it is among the dead letters")
         chain.append(message)
         cause = message.cause
     return chain
 
 
 async def follow(twin: TwinPorts, fabric: str, start: int, kind: str | None) -> AsyncIterator[dict[str, Any]]:
-    """Server-sent events from a position on, for ever."""
-    position = start
+    """Server-sent events from a position on, for ever. The first has only an id: whoever loses the stream
+    before anything happened knows where to go on."""
+    yield {"id": f"{fabric}:{start - 1}"}
+    position, sieve = start, _of_type(kind)
     while True:
-        batch = await asyncio.to_thread(lambda at: list(twin.log.read(fabric, at, 500)), position)
+        end = twin.log.end(fabric)
+        batch = await asyncio.to_thread(_batch, twin, fabric, position, end, sieve)
         for at, message in batch:
-            if kind is None or message.type == kind:
+            if kind in (None, message.type):
                 yield {"id": f"{fabric}:{at}", "data": encode(message).decode()}
-        if batch:
-            position = batch[-1][0] + 1
+        if position < end:
+            position = min(end, position + STRIDE)
         else:
             await asyncio.sleep(FOLLOW_S)
 
 
-def resume_at(last_event_id: str | None, fabric: str) -> int | None:
-    """The position after the last one that a client saw, from its Last-Event-ID."""
+def resume_at(last_event_id: str | None, fabric: str, end: int) -> int | None:
+    """The position after the last one that a client saw, from its Last-Event-ID; None if that tells nothing.
+    A log that has begun anew since then is taken up at its end."""
     name, _, position = (last_event_id or "").rpartition(":")
-    return int(position) + 1 if name == fabric and position.isdecimal() else None
+    if name != fabric or not re.fullmatch(r"-1|[0-9]{1,15}", position):
+        return None
+    return min(int(position) + 1, end)
 
 
-def _of_type(messages: Iterator[tuple[int, Envelope]], kind: str | None) -> Iterator[Envelope]:
-    return (message for _, message in messages if kind is None or message.type == kind)
+def _batch(
+    twin: TwinPorts, fabric: str, start: int, end: int, sieve: Sieve | None
+) -> list[tuple[int, Envelope]]:
+    return list(twin.log.read(fabric, start, min(STRIDE, end - start), sieve))
 
 
-def _first(messages: Iterator[Envelope], limit: int) -> list[Envelope]:
-    return [message for _, message in zip(range(limit), messages, strict=False)]
+def _of_type(kind: str | None) -> Sieve | None:
+    """Holds back what is surely of another type; what passes has to be looked at."""
+    if kind is None:
+        return None
+    word = f'"{kind}"'.encode()
+    return lambda line: word in line

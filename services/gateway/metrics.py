@@ -1,12 +1,13 @@
 """Metrics for Prometheus: the state of every fabric, of the runtime and of the gateway itself."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Response
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway import views
 from services.gateway.ports import TwinPorts
@@ -35,6 +36,10 @@ CLOCK: tuple[tuple[str, str, Callable[[ClockState], float]], ...] = (
 )
 
 
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+"""Any other method counts as `other`: labels are not the caller's to invent."""
+
+
 class TwinCollector(Collector):
     """Reads status documents when Prometheus asks, and not before."""
 
@@ -45,7 +50,8 @@ class TwinCollector(Collector):
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """Gauges of every fabric, of the clock and of the runtime."""
+        """Gauges of every fabric, of the clock and of the runtime; without a store those of the fabrics are
+        left out."""
         try:
             rows = [views.fabric_row(self._twin, fabric) for fabric in self._twin.documents.fabrics()]
         except LightwaveError:
@@ -64,11 +70,45 @@ class TwinCollector(Collector):
                 for state, count in row[field].items():
                     family.add_metric([row["name"], state], count)
             yield family
+        healthy = not self._twin.health()
+        yield GaugeMetricFamily("lightwave_healthy", "1 while all is well, else 0", value=healthy)
         clock = self._twin.clock.show()
         for name, text, read in CLOCK:
             yield GaugeMetricFamily(f"lightwave_{name}", text, value=read(clock))
         for name, value in self._twin.runtime_metrics().items():
-            yield GaugeMetricFamily(f"lightwave_runtime_{name}", "of the runtime itself", value=value)
+            kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            yield kind(f"lightwave_runtime_{name}", "of the runtime itself", value=value)
+
+
+class Measure:
+    """ASGI middleware: counts every answer and times it up to its first byte."""
+
+    def __init__(self, app: ASGIApp, count: Counter, span: Histogram) -> None:
+        self._app = app
+        self._count = count
+        self._span = span
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started_s = time.perf_counter()
+        method = scope["method"] if scope["method"] in METHODS else "other"
+
+        def note(status: int) -> None:
+            self._count.labels(method, str(status)).inc()
+            self._span.labels(method).observe(time.perf_counter() - started_s)
+
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                note(message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except Exception:
+            note(500)
+            raise
 
 
 def install(app: FastAPI, twin: TwinPorts) -> None:
@@ -78,13 +118,7 @@ def install(app: FastAPI, twin: TwinPorts) -> None:
     count = Counter("lightwave_http_requests", "answers", ["method", "status"], registry=registry)
     span = Histogram("lightwave_http_seconds", "time to answer", ["method"], registry=registry)
 
-    @app.middleware("http")
-    async def measure(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        started = time.perf_counter()
-        response = await call_next(request)
-        count.labels(request.method, str(response.status_code)).inc()
-        span.labels(request.method).observe(time.perf_counter() - started)
-        return response
+    app.add_middleware(Measure, count=count, span=span)
 
     @app.get("/metrics", summary="Metrics for Prometheus", tags=["twin"])
     def metrics() -> Response:

@@ -11,7 +11,8 @@ from schemas.names import FaultKind
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from services.gateway.answers import invalid_sentence
 from services.gateway.ports import TwinPorts
-from shared.errors import InvalidInput, NotFound
+from services.gateway.views import cubes_of, fabric_of
+from shared.errors import InvalidInput, OperationFailed
 from shared.geometry import parse_part
 from shared.shapes import check, parse_shape
 from shared.targets import struck_part
@@ -22,6 +23,7 @@ LOOK_S = 0.01
 INBOX_MAX = 10_000
 """Requests of one partition that may wait; the next is turned away."""
 KEY_MAX = 200
+DURATION_S_MAX = 100 * 365 * 86_400
 
 
 class SliceRequest(Model):
@@ -58,26 +60,18 @@ def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, Body]:
 
 
 def release_request(twin: TwinPorts, name: str) -> tuple[str, Body]:
-    return _fabric(twin, name), _valid(ReleaseSlice, {"slice": name})
+    return fabric_of(twin, name), _valid(ReleaseSlice, {"slice": name})
 
 
 def clear_request(twin: TwinPorts, name: str) -> tuple[str, Body]:
-    return _fabric(twin, name), _valid(ClearFault, {"fault": name})
+    return fabric_of(twin, name), _valid(ClearFault, {"fault": name})
 
 
 def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Body]:
-    fabric = _fabric(twin, name)
+    fabric = fabric_of(twin, name)
     if parse_part(name, cubes_of(twin, fabric)).kind != "cube":
         raise InvalidInput(f"cube {name!r}: only whole cubes are drained; names are like {fabric}/cube-12")
     return fabric, _valid(DrainCube if drain else UndrainCube, {"cube": name})
-
-
-def cubes_of(twin: TwinPorts, fabric: str) -> int:
-    try:
-        return twin.config(fabric).pod.cubes
-    except KeyError:
-        known = ", ".join(twin.documents.fabrics())
-        raise NotFound(f"fabric {fabric!r}: no such fabric; there is {known}") from None
 
 
 async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait_s: float) -> dict[str, Any]:
@@ -90,14 +84,10 @@ async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait
         raise InvalidInput(f"Idempotency-Key of {len(key)} characters: allowed are 1 to {KEY_MAX}")
     if not 0 <= wait_s <= WAIT_S_MAX:
         raise InvalidInput(f"wait {wait_s:g}: not allowed; allowed are 0 to {WAIT_S_MAX:g} seconds")
-    partition = twin.documents.fabrics()[fabric]
-    if await asyncio.to_thread(twin.inbox.size, partition) >= INBOX_MAX:
-        raise InvalidInput(f"inbox of {fabric}: {INBOX_MAX} requests wait already; try again later")
     start = twin.log.end(fabric)
-    received = await asyncio.to_thread(twin.inbox.put, partition, fabric, body, key)
-    message_id = f"operator/{partition}/{received.number}"
-    said: dict[str, Any] = {"id": message_id, "repeated": received.repeated}
-    place = twin.log.position_of(fabric, message_id) if received.repeated else None
+    message_id, repeated = await asyncio.to_thread(_put, twin, fabric, body, key)
+    said: dict[str, Any] = {"id": message_id, "repeated": repeated}
+    place = await asyncio.to_thread(twin.log.position_of, fabric, message_id) if repeated else None
     until_s = time.monotonic() + wait_s
     while place is None and time.monotonic() < until_s:
         await asyncio.sleep(LOOK_S)
@@ -106,6 +96,17 @@ async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait
         return said | {"status": "received", "at_us": None, "outcome": []}
     at_us, outcome = await asyncio.to_thread(_outcome, twin, fabric, place)
     return said | {"status": "accepted", "at_us": at_us, "outcome": outcome}
+
+
+def _put(twin: TwinPorts, fabric: str, body: Body, key: str | None) -> tuple[str, bool]:
+    """(id of the message that the request becomes, whether it was asked before under this key)."""
+    partition = twin.documents.fabrics().get(fabric)
+    if partition is None:
+        raise OperationFailed(f"fabric {fabric}: not in the store")
+    if twin.inbox.size(partition) >= INBOX_MAX:
+        raise OperationFailed(f"inbox of {fabric}: {INBOX_MAX} requests wait already; try again later")
+    received = twin.inbox.put(partition, fabric, body, key)
+    return f"operator/{partition}/{received.number}", received.repeated
 
 
 def _look(twin: TwinPorts, fabric: str, message_id: str, start: int) -> tuple[int | None, int]:
@@ -131,24 +132,27 @@ def _outcome(twin: TwinPorts, fabric: str, place: int) -> tuple[int, list[Any]]:
     return request.at_us, outcome
 
 
-def _fabric(twin: TwinPorts, name: str) -> str:
-    fabric = name.split("/", 1)[0]
-    cubes_of(twin, fabric)
-    return fabric
-
-
 def _duration_us(duration_s: float | None) -> int | None:
     if duration_s is None:
         return None
-    if not 0 < duration_s < 1e12:
+    if not US_PER_S * duration_s >= 1 or duration_s > DURATION_S_MAX:
         raise InvalidInput(
-            f"duration_s {duration_s!r}: not allowed; allowed are seconds above 0 up to 100 years"
+            f"duration_s {duration_s!r}: not allowed; allowed are seconds from 0.000001 to {DURATION_S_MAX} "
+            "(100 years)"
         )
     return us(duration_s, US_PER_S)
 
 
 def _valid(model: type[Body], values: dict[str, Any]) -> Body:
+    """The body of the message; InvalidInput names the first field that may not have its value."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise InvalidInput(invalid_sentence(error.errors())) from None
+        first = error.errors()[0]
+        if first["type"] != "string_pattern_mismatch":
+            raise InvalidInput(invalid_sentence([first])) from None
+        field = str(first["loc"][0])
+        example = (model.model_fields[field].examples or ["pod-0"])[0]
+        raise InvalidInput(
+            f"{field} {first['input'][:80]!r}: no such name; names are like {example}"
+        ) from None

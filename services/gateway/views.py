@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
 from services.gateway.ports import TwinPorts
-from shared.errors import NotFound
-from shared.geometry import ENDS_PER_CUBE, OCS_COUNT, LinkEnd, link_end, parse_part
+from shared.errors import NotFound, OperationFailed
+from shared.geometry import ENDS_PER_CUBE, OCS_COUNT, STRANDS, LinkEnd, end_at, link_end, parse_part
 from shared.shapes import shape_text
 
 Row = dict[str, Any]
+Shown = TypeVar("Shown")
 
 
 def natural(name: str) -> list[tuple[int, str]]:
@@ -25,20 +26,29 @@ def documents(twin: TwinPorts, fabric: str, kind: str) -> dict[str, Row]:
     return {name: orjson.loads(rows[name]) for name in sorted(rows, key=natural)}
 
 
-def summary(twin: TwinPorts, fabric: str, service: str) -> Row:
-    text = twin.documents.one(fabric, "summaries", f"{fabric}/{service}")
-    if text is None:
-        raise NotFound(f"{fabric}: nothing is known of it yet")
-    found: Row = orjson.loads(text)
-    return found
+def cubes_of(twin: TwinPorts, fabric: str) -> int:
+    """Cubes of a fabric; NotFound if there is no such fabric."""
+    try:
+        return twin.config(fabric).pod.cubes
+    except KeyError:
+        known = ", ".join(twin.documents.fabrics())
+        raise NotFound(f"fabric {fabric[:80]!r}: no such fabric; there is {known}") from None
 
 
 def fabric_row(twin: TwinPorts, fabric: str) -> Row:
     """One fabric at a glance. Utilisation and availability are integrals over all time so far."""
-    scheduler, cubes = summary(twin, fabric, "scheduler"), summary(twin, fabric, "cubes")
-    links, ocs = summary(twin, fabric, "transceivers"), summary(twin, fabric, "ocs")
-    failures, repairs = summary(twin, fabric, "failures"), summary(twin, fabric, "repairs")
-    now_us = twin.clock.show().now_us
+    found = documents(twin, fabric, "summaries")
+    try:
+        return _fabric_row(twin, fabric, {name.rpartition("/")[2]: row for name, row in found.items()})
+    except KeyError as error:
+        raise OperationFailed(f"{fabric}: the store has no summary of its {error.args[0]}") from None
+
+
+def _fabric_row(twin: TwinPorts, fabric: str, summaries: dict[str, Row]) -> Row:
+    scheduler, cubes, links = summaries["scheduler"], summaries["cubes"], summaries["transceivers"]
+    ocs, failures, repairs = summaries["ocs"], summaries["failures"], summaries["repairs"]
+    # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
+    now_us = max(twin.clock.show().now_us, scheduler["at_us"], cubes["at_us"])
     chip_us = scheduler["allocated_chip_us"] + scheduler["chips_allocated"] * (now_us - scheduler["at_us"])
     cube_us = cubes["healthy_cube_us"] + cubes["healthy"] * (now_us - cubes["at_us"])
     slices = ("admitted", "completed", "evicted", "refused", "running", "waiting", "swapped")
@@ -54,7 +64,7 @@ def fabric_row(twin: TwinPorts, fabric: str) -> Row:
         "ocs": OCS_COUNT,
         "ocs_down": ocs["ocs_down"],
         "cross_connects": ocs["cross_connects"],
-        "slices": {"requested": summary(twin, fabric, "workload")["requested"]}
+        "slices": {"requested": summaries["workload"]["requested"]}
         | {name: scheduler[name] for name in slices},
         "utilisation": chip_us / (scheduler["chips"] * now_us) if now_us else 0.0,
         "cube_availability": cube_us / (cubes["cubes"] * now_us) if now_us else 1.0,
@@ -137,53 +147,57 @@ def listing(twin: TwinPorts, kind: str, fabric: str) -> list[Row]:
 
 def one(twin: TwinPorts, kind: str, name: str) -> Row:
     """One thing by its name; NotFound if there is none."""
-    fabric = name.split("/", 1)[0]
-    partitions = twin.documents.fabrics()
-    if fabric not in partitions:
-        raise NotFound(f"{kind} {name!r}: there is no fabric {fabric!r}; there is {', '.join(partitions)}")
+    fabric = fabric_of(twin, name)
     if kind == "fabrics":
         if name != fabric:
-            raise NotFound(f"fabric {name!r}: no such fabric; there is {', '.join(partitions)}")
+            raise NotFound(f"fabric {name[:80]!r}: no such fabric; names are like {fabric}")
         return fabric_row(twin, fabric)
     row = _find(twin, kind, fabric, name)
     if row is None:
-        raise NotFound(f"{kind} {name!r}: no such thing in {fabric}{_hint(kind)}")
+        raise NotFound(f"{kind} {name[:80]!r}: no such thing in {fabric}{_hint(kind)}")
     return row
+
+
+def fabric_of(twin: TwinPorts, name: str) -> str:
+    """The fabric that a name begins with; NotFound if there is none."""
+    fabric = name.split("/", 1)[0]
+    cubes_of(twin, fabric)
+    return fabric
 
 
 def _find(twin: TwinPorts, kind: str, fabric: str, name: str) -> Row | None:
     """Read no more documents than the one thing needs."""
     finders: dict[str, Callable[[], Row | None]] = {
         "ocs": lambda: _of(twin, fabric, "ocs", name, lambda d: ocs_row(fabric, d)),
-        "cubes": lambda: _of(twin, fabric, "cubes", name, lambda d: cube_row(d, _use(twin, fabric, name))),
-        "hosts": lambda: _among(host_rows(_document(twin, fabric, "cubes", _cube_of(name))), name),
-        "links": lambda: _link(twin, fabric, name),
+        "cubes": lambda: _of(
+            twin,
+            fabric,
+            "cubes",
+            name,
+            lambda d: cube_row(d, _of(twin, fabric, "cube-uses", name, lambda use: use)),
+        ),
+        "hosts": lambda: _among(hosts_of(twin, fabric, _cube_of(name)), name),
+        "links": lambda: _among(links_of(twin, fabric, _cube_of(name)), name),
         "slices": lambda: _of(twin, fabric, "slices", name, slice_row),
     }
     return finders.get(kind, lambda: _of(twin, fabric, kind, name, lambda d: d))()
 
 
-def _of(twin: TwinPorts, fabric: str, kind: str, name: str, render: Callable[[Row], Row]) -> Row | None:
+def _of(twin: TwinPorts, fabric: str, kind: str, name: str, render: Callable[[Row], Shown]) -> Shown | None:
     text = twin.documents.one(fabric, kind, name)
     return None if text is None else render(orjson.loads(text))
 
 
-def _document(twin: TwinPorts, fabric: str, kind: str, name: str) -> Row:
-    text = twin.documents.one(fabric, kind, name)
-    return {"hosts": [], "name": name} if text is None else orjson.loads(text)
+def hosts_of(twin: TwinPorts, fabric: str, cube: str) -> list[Row]:
+    """The hosts of one cube; none if there is no such cube."""
+    return _of(twin, fabric, "cubes", cube, host_rows) or []
 
 
-def _use(twin: TwinPorts, fabric: str, name: str) -> Row | None:
-    return _of(twin, fabric, "cube-uses", name, lambda d: d)
-
-
-def _link(twin: TwinPorts, fabric: str, name: str) -> Row | None:
-    cube = _cube_of(name)
-    text = twin.documents.one(fabric, "links", cube)
-    if text is None:
-        return None
-    number = int(cube.rpartition("-")[2])
-    return _among(link_rows(fabric, number, orjson.loads(text), _use(twin, fabric, cube)), name)
+def links_of(twin: TwinPorts, fabric: str, cube: str) -> list[Row]:
+    """The link ends of one cube; none if there is no such cube."""
+    number = cube.rpartition("-")[2]
+    use = _of(twin, fabric, "cube-uses", cube, lambda d: d)
+    return _of(twin, fabric, "links", cube, lambda group: link_rows(fabric, int(number), group, use)) or []
 
 
 def _among(rows: Iterable[Row], name: str) -> Row | None:
@@ -207,23 +221,28 @@ def _hint(kind: str) -> str:
 
 
 def trace(twin: TwinPorts, name: str) -> Row:
-    """The whole light path from one link end: chip, face, fibre, both strands through the OCS, far chip."""
-    fabric = name.split("/", 1)[0]
+    """The whole light path from one link end: chip, face, fibre, both strands through the OCS, far chip.
+
+    The path is the one that the light takes, by the circuits that the OCS has made.
+    """
     row = one(twin, "links", name)
-    end = link_end(parse_part(name, twin.config(fabric).pod.cubes).end)
-    document = _document(twin, fabric, "ocs", row["ocs"])
-    far = row["far_end"]
-    far_end = link_end(parse_part(far, twin.config(fabric).pod.cubes).end) if far else None
+    fabric = fabric_of(twin, name)
+    end = link_end(parse_part(name, cubes_of(twin, fabric)).end)
+    document = _of(twin, fabric, "ocs", row["ocs"], lambda d: d)
+    if document is None:
+        raise OperationFailed(f"{row['ocs']}: the store has no document of it")
+    strands = [_strand(document, end, strand) for strand in range(STRANDS)]
+    far_end = _far_end(end, strands)
     return {
         "end": name,
         "chip": _chip(fabric, end),
-        "far_end": far,
+        "far_end": far_end.name(fabric) if far_end else None,
         "far_chip": _chip(fabric, far_end) if far_end else None,
         "state": row["state"],
         "condition": row["condition"],
         "loss_db": row["loss_db"],
         "slice": row["slice"],
-        "strands": [_strand(document, end, strand) for strand in (0, 1)],
+        "strands": strands,
     }
 
 
@@ -234,10 +253,8 @@ def _chip(fabric: str, end: LinkEnd) -> Row:
 def _strand(document: Row, end: LinkEnd, strand: int) -> Row:
     """One strand's circuit on the end's OCS: an end on a + face enters at the North, on a − face at the
     South."""
-    port = end.port(strand)
-    wanted = document["wanted"]
-    south_at = {south: north for north, south in enumerate(wanted)}
-    north = port if end.is_north else south_at.get(port, -1)
+    port, wanted = end.port(strand), document["wanted"]
+    north = port if end.is_north else next((n for n, south in enumerate(wanted) if south == port), -1)
     made = north >= 0 and document["made"][north]
     return {
         "strand": strand,
@@ -245,3 +262,11 @@ def _strand(document: Row, end: LinkEnd, strand: int) -> Row:
         "north": north if made else None,
         "south": wanted[north] if made else None,
     }
+
+
+def _far_end(end: LinkEnd, strands: list[Row]) -> LinkEnd | None:
+    """Where both strands lead; None unless both are made."""
+    far_side, other = ("S", "south") if end.is_north else ("N", "north")
+    if any(strand[other] is None for strand in strands):
+        return None
+    return end_at(end.ocs, far_side, strands[0][other])
