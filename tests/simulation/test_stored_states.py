@@ -1,0 +1,151 @@
+"""What the stores hold of a real fleet under many faults: states, their changes and their documents."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from ops.lab import fabric_digest
+from ops.settings import settings
+from schemas.envelope import Envelope
+from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from services.fleet import SUPERPOD
+from shared.dispatch import Held
+from shared.fabric import Fabric
+from shared.lab import Lab, Request, commissioning
+from shared.service import DocumentKey
+from shared.state.codec import encode_held, restore_held
+from shared.state.tracked import Tracker
+from shared.units import US_PER_DAY, US_PER_HOUR
+
+CONFIG = settings(
+    [
+        "pod.cubes=8",
+        "workload.duration_mean_h=0.7",
+        "failures.host_per_day=0.1",
+        "failures.link_per_day=0.02",
+        "failures.ocs_per_day=0.3",
+        "repairs.ocs_repair_h=4",
+        "repairs.host_repair_h=2",
+        "repairs.link_repair_h=2",
+    ],
+    seed=21,
+)
+END_US = 2 * US_PER_DAY
+BODIES = [
+    InjectFault(kind="connector", target="pod-0/cube-1/+x/3", duration_us=3 * US_PER_HOUR),
+    InjectFault(kind="port", target="pod-0/ocs-9/N2", duration_us=US_PER_HOUR),
+    InjectFault(kind="chip", target="pod-0/cube-2/host-5/chip-1"),
+    InjectFault(kind="link", target="pod-0/cube-7/-z/15"),
+    RequestSlice(shape=(4, 4, 8), twisted=True, priority=3, duration_us=5 * US_PER_HOUR),
+    RequestSlice(shape=(2, 2, 1)),
+    DrainCube(cube="pod-0/cube-4"),
+    ReleaseSlice(slice="pod-0/slice-3"),
+    ClearFault(fault="pod-0/fault-0"),
+    UndrainCube(cube="pod-0/cube-4"),
+    InjectFault(kind="ocs", target="pod-0/ocs-99"),
+]
+REQUESTS = [
+    Request((n + 1) * 3 * US_PER_HOUR + 17, body, "operator/0", n + 1) for n, body in enumerate(BODIES)
+]
+
+
+@dataclass
+class Kept:
+    """What a runtime keeps along the way, root by root."""
+
+    fabric: Fabric
+    stored: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    documents: dict[DocumentKey, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.trackers = {held.service.name: Tracker(held) for held in self.fabric.held}
+        self.stored = {held.service.name: {} for held in self.fabric.held}
+
+    def commit(self, read_by: dict[str, Held]) -> None:
+        """As the embedded runtime does it: only of those services that read something."""
+        for name, held in read_by.items():
+            change = self.trackers[name].changes(held)
+            if change is not None:
+                for gone in change.removed:
+                    self.stored[name].pop(gone, None)
+                self.stored[name].update(change.written)
+            if held.state is not None:
+                for key in held.state.touched:
+                    self.documents[key] = held.service.document(held.state, key)
+                held.state.touched.clear()
+
+
+def fresh_documents(fabric: Fabric) -> dict[DocumentKey, Any]:
+    return {
+        key: held.service.document(held.state, key)
+        for held in fabric.held
+        for key in held.service.document_keys(held.state)
+    }
+
+
+def roots(fabric: Fabric) -> Iterator[Envelope]:
+    """Every root up to the end, in the lab's order."""
+    yield commissioning("pod-0", CONFIG)
+    waiting = [*REQUESTS]
+    while (due := fabric.next_due()) is not None and due.due_us is not None:
+        if waiting and waiting[0].at_us <= due.due_us:
+            ask = waiting.pop(0)
+            yield fabric.request(ask.body, source=ask.source, seq=ask.seq, clock_us=ask.at_us)
+        elif due.due_us > END_US:
+            return
+        else:
+            yield fabric.tick(due)
+
+
+def test_what_is_kept_along_the_way_is_always_the_whole() -> None:
+    """After every root: the changes applied are the states, and documents touched are all that changed."""
+    fabric = Fabric("pod-0", SUPERPOD)
+    kept = Kept(fabric)
+    read_by: dict[str, Held] = {}
+    count = 0
+    kinds: set[str] = set()
+    for root in roots(fabric):
+        read_by.clear()
+        log = fabric.cascade(root, lambda held, message: read_by.__setitem__(held.service.name, held))
+        kinds.update(message.type for message in log)
+        if not count:
+            kept.documents.update(fresh_documents(fabric))
+        kept.commit(read_by)
+        for held in fabric.held:
+            assert kept.stored[held.service.name] == encode_held(held), (root.id, held.service.name)
+        if count % 10 == 0:
+            check_documents(kept, root)
+        count += 1
+    check_documents(kept, root)
+    assert count > 500
+    assert {"CubeSwapped", "SliceStalled", "SliceDegraded", "PortDown", "OcsDown", "RepairCompleted"} <= kinds
+    assert {"FaultRefused", "CubeDrained", "CubeUndrained", "FaultEnded", "HostDown", "SliceRefused"} <= kinds
+
+
+def check_documents(kept: Kept, root: Envelope) -> None:
+    there = {key: document for key, document in kept.documents.items() if document is not None}
+    fresh = fresh_documents(kept.fabric)
+    assert there.keys() == fresh.keys(), root.id
+    differing = [key for key, document in fresh.items() if there[key] != document]
+    assert differing == [], root.id
+
+
+@pytest.mark.parametrize("hours", [1, 7])
+def test_a_lab_whose_states_are_stored_and_loaded_again_writes_the_same_log(hours: int) -> None:
+    lines: dict[str, list[bytes]] = {"whole": [], "again": []}
+    whole = Lab("pod-0", CONFIG, SUPERPOD, lines["whole"].append)
+    whole.run(END_US, REQUESTS)
+    again = Lab("pod-0", CONFIG, SUPERPOD, lines["again"].append)
+    step_us = hours * US_PER_HOUR
+    for from_us in range(0, END_US, step_us):
+        until_us = min(from_us + step_us, END_US)
+        again.run(until_us, [ask for ask in REQUESTS if from_us < ask.at_us <= until_us])
+        held = [restore_held(h.service, "pod-0", encode_held(h)) for h in again.fabric.held]
+        again.fabric = Fabric("pod-0", SUPERPOD, held)
+    first = next((n for n, pair in enumerate(zip(*lines.values(), strict=False)) if pair[0] != pair[1]), None)
+    assert first is None, (lines["whole"][first], lines["again"][first])
+    assert again.log_sha256 == whole.log_sha256
+    assert fabric_digest(again.fabric) == fabric_digest(whole.fabric)
+    assert again.messages > 1_000
