@@ -1,30 +1,32 @@
 """The root of the command line: which word leads to which command, and how every failure ends in one
 sentence."""
 
+import contextlib
 import importlib
 import os
 import sys
+from typing import NoReturn, TextIO
 
 import click
 
-from ops.cli.words import unknown
+from ops.cli.groups import Group
 from shared.errors import LightwaveError
 
 COMMANDS = {
     "up": "run:up",
-    "clock": "act:clock",
+    "clock": "clock:clock",
     "get": "look:get",
     "describe": "look:describe",
     "trace": "look:trace",
-    "events": "look:events",
-    "why": "look:why",
+    "events": "events:events",
+    "why": "events:why",
     "inject": "act:inject",
     "clear": "act:clear",
     "request": "act:request",
     "release": "act:release",
     "drain": "act:drain",
     "undrain": "act:undrain",
-    "lab": "run:lab",
+    "lab": "lab:lab",
     "audit": "run:audit",
     "schema": "run:schema",
     "bench": "run:bench",
@@ -32,11 +34,13 @@ COMMANDS = {
 }
 """Command → `module:name` below ops.cli; imported only when it is called."""
 
+COMPLETE = "_LIGHTWAVE_COMPLETE"
+"""The variable by which a shell's completion script asks for completions."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """Imports a command's module only when somebody names it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -49,13 +53,6 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(f"ops.cli.{module}"), name)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            raise click.UsageError(unknown("command", args[0], list(COMMANDS)))
-        return super().resolve_command(ctx, args)
-
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
@@ -66,7 +63,9 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="and exit"
+)
 def root() -> None:
     """A living digital twin of optically reconfigured ML datacenters.
 
@@ -74,13 +73,14 @@ def root() -> None:
     """
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run one command; the exit code: 0 done, 1 refused or failed, 2 wrong usage, 3 not found, 4 no twin."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # missing only in tests
     try:
-        code = root.main(prog_name="lightwave", standalone_mode=False)
+        code = root.main(prog_name="lightwave", complete_var=COMPLETE, standalone_mode=False)
         sys.stdout.flush()
-    except click.exceptions.NoArgsIsHelpError as error:
-        _fail(_usage(error), 2)
     except click.UsageError as error:
         _fail(_usage(error), 2)
     except click.ClickException as error:
@@ -90,10 +90,19 @@ def main() -> None:
     except LightwaveError as error:
         _fail(str(error), error.exit_code)
     except BrokenPipeError:
-        # The reader has gone; what Python would flush at its end must not raise once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close(sys.stdout)
         sys.exit(BROKEN_PIPE)
+    except OSError as error:
+        _close(sys.stdout)
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}", 1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _close(stream: TextIO) -> None:
+    """Give up a stream that takes no more: what Python would flush at its end must not raise once more."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _usage(error: click.UsageError) -> str:
@@ -105,6 +114,8 @@ def _usage(error: click.UsageError) -> str:
     return f"{sentence}; see `{path} --help`"
 
 
-def _fail(sentence: str, code: int) -> None:
-    click.echo(f"lightwave: {sentence}", err=True)
+def _fail(sentence: str, code: int) -> NoReturn:
+    """Say on stderr what is wrong, in one line, and end."""
+    with contextlib.suppress(OSError):
+        click.echo(f"lightwave: {' '.join(sentence.split())}", err=True)
     sys.exit(code)

@@ -11,6 +11,10 @@ import click
 Table = tuple[Sequence[str], list[Sequence[object]]]
 """(headers, rows)."""
 
+WATCH_S = 1.0
+CLEAR = "\x1b[H\x1b[2J"
+"""Cursor home, and nothing left on the screen."""
+
 output_option = click.option(
     "-o",
     "--output",
@@ -22,26 +26,41 @@ output_option = click.option(
 watch_option = click.option("--watch", "-w", is_flag=True, help="look again every second, until Ctrl-C")
 
 
-def show(content: Any, form: str, table: Callable[[], str]) -> None:
-    """Print the content as JSON or YAML, or the table made of it."""
+def rendered(content: Any, form: str, table: Callable[[], str]) -> str:
+    """The content as JSON or YAML, or the table made of it; without the last newline."""
     if form == "json":
-        click.echo(json.dumps(content, indent=2, ensure_ascii=False))
-    elif form == "yaml":
-        import yaml
+        return _json(content)
+    if form == "yaml":
+        from ops.cli.yaml_text import dump
 
-        click.echo(yaml.safe_dump(content, sort_keys=False, allow_unicode=True).rstrip("\n"))
-    else:
-        click.echo(table())
+        return dump(content)
+    return table()
+
+
+def show(content: Any, form: str, table: Callable[[], str]) -> None:
+    """Print the content in one of the three forms."""
+    click.echo(rendered(content, form, table))
+
+
+def _json(content: Any) -> str:
+    """Indented; of a list one row a line, for lists may be long."""
+    if not isinstance(content, list) or not content:
+        return json.dumps(content, indent=2, ensure_ascii=False)
+    rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in content)
+    return f"[\n{rows}\n]"
 
 
 def columns(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Aligned columns as kubectl prints them: upper-case headers, three spaces between, no boxes."""
     cells = [[*headers], *[[_cell(value) for value in row] for row in rows]]
     widths = [max(len(row[n]) for row in cells) for n in range(len(headers))]
-    lines = [
-        "   ".join(f"{text:<{w}}" for text, w in zip(row, widths, strict=True)).rstrip() for row in cells
-    ]
-    return "\n".join(lines)
+    return "\n".join(line(row, widths) for row in cells)
+
+
+def line(cells: Sequence[object], widths: Sequence[int]) -> str:
+    """One row of a table whose widths are known."""
+    padded = (f"{_cell(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
+    return "   ".join(padded).rstrip()
 
 
 def _cell(value: object) -> str:
@@ -52,17 +71,15 @@ def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def watched(look: Callable[[], None], watch: bool) -> None:
-    """Look once, or every second until Ctrl-C; on a terminal each look replaces the last."""
+def watched(look: Callable[[], str], watch: bool) -> None:
+    """Print what a look gives once, or every second until Ctrl-C; on a terminal each replaces the last."""
     if not watch:
-        look()
+        click.echo(look())
         return
     try:
         while True:
-            if sys.stdout.isatty():
-                click.clear()
-            look()
-            sys.stdout.flush()
-            time.sleep(1.0)
+            text = look()
+            click.echo(CLEAR + text if sys.stdout.isatty() else text)
+            time.sleep(WATCH_S)
     except KeyboardInterrupt:
         return

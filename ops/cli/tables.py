@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ops.cli.output import Table
-from ops.cli.words import moment, span
+from ops.cli.output import Table, columns
+from ops.cli.words import moment, moment_ms, span
 
 Row = dict[str, Any]
 
@@ -112,6 +112,21 @@ TABLES: dict[str, Any] = {
 }
 
 
+EVENT_HEADERS = ("TIME", "ID", "TYPE", "CAUSE", "WHAT")
+
+
+def event_rows(messages: list[Row]) -> str:
+    """Messages of the log as a table."""
+    if not messages:
+        return "no events"
+    return columns(EVENT_HEADERS, [event_row(message) for message in messages])
+
+
+def event_row(message: Row) -> list[object]:
+    at, body = moment_ms(message["at_us"]), brief(message["body"])
+    return [at, message["id"], message["type"], message["cause"], body]
+
+
 def brief(body: Row) -> str:
     """A message's body in one short line."""
     parts = []
@@ -120,6 +135,8 @@ def brief(body: Row) -> str:
             continue
         if isinstance(value, list) and len(value) > 4:
             parts.append(f"{name}=[{len(value)}]")
+        elif isinstance(value, bool):
+            parts.append(f"{name}={'yes' if value else 'no'}")
         elif isinstance(value, list):
             parts.append(f"{name}={'x'.join(map(str, value)) if name == 'shape' else value}")
         elif name.endswith("_us"):

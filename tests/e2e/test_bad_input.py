@@ -91,7 +91,7 @@ TWIN_CASES = [
     Case("drain pod-0/ocs-1", REFUSED, "pod-0/ocs-1"),
     Case("undrain pod-0/cube-9", REFUSED, "cube-9"),
     Case("clock speed fast", USAGE, "fast"),
-    Case("clock speed 0", REFUSED, "0"),
+    Case("clock speed 0", USAGE, "0"),
     Case("clock speed -5", USAGE, "-5"),
     Case("clock", USAGE, "lightwave clock"),
     Case("frobnicate", USAGE, "frobnicate"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ops.cli.output import columns
 from ops.cli.tables import TABLES, brief
-from ops.cli.words import KINDS, Duration, Kind, ShapeText, moment, span, unknown
+from ops.cli.words import KINDS, Duration, Kind, ShapeText, moment, moment_ms, span, unknown
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,9 @@ def test_spans(us: int, text: str) -> None:
 
 @given(st.integers(0, 10**15))
 def test_a_moment_says_the_time_to_the_millisecond(us: int) -> None:
-    form = re.fullmatch(r"(\d+)d(\d\d):(\d\d):(\d\d)\.(\d{3})", moment(us))
+    form = re.fullmatch(r"(\d+)d(\d\d):(\d\d):(\d\d)\.(\d{3})", moment_ms(us))
     assert form is not None
+    assert moment_ms(us).startswith(f"{moment(us)}.")
     days, hours, minutes, seconds, ms = map(int, form.groups())
     assert (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + ms == us // 1000
 

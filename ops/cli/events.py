@@ -1,0 +1,121 @@
+"""Commands that read the log: events, as they were or as they come, and why."""
+
+import time
+from typing import Any
+
+import click
+
+from ops.cli.client import Client, ConnectionLost, escape
+from ops.cli.names import Name
+from ops.cli.output import line, output_option, rendered, show
+from ops.cli.tables import EVENT_HEADERS, brief, event_row, event_rows
+from ops.cli.words import Duration, moment_ms
+
+MESSAGE = ("id", "type", "at_us", "cause", "body")
+EVENTS_MAX = 10_000
+"""Messages in one answer of the twin."""
+RETURN_S_MAX = 10.0
+"""How long `events --follow` waits for a twin that went away."""
+RETRY_S = 0.3
+WIDTHS = (16, 28, 20, 28, 0)
+"""Of the columns of `--follow`, whose rows are not known beforehand."""
+
+
+@click.command()
+@click.option("--follow", "-f", is_flag=True, help="go on as they come, until Ctrl-C")
+@click.option("--type", "kind", metavar="TYPE", help="only this message type")
+@click.option("--cause", metavar="ID", help="only what followed from this message")
+@click.option("--since", type=Duration(), metavar="2h", help="simulated time back from now")
+@click.option("--limit", type=click.IntRange(1, EVENTS_MAX), help="at most so many")
+@click.option("--fabric", type=Name("fabrics"), default="pod-0", show_default=True)
+@output_option
+def events(
+    follow: bool,
+    kind: str | None,
+    cause: str | None,
+    since: int | None,
+    limit: int | None,
+    fabric: str,
+    output: str,
+) -> None:
+    """Show messages of the log, oldest first; without --since the last hundred."""
+    client = Client()
+    back = f"{since}s" if since else None
+    if not follow:
+        found = client.rows(
+            "/v1/events", *MESSAGE, fabric=fabric, type=kind, cause=cause, since=back, limit=limit
+        )
+        with client.reading():
+            show(found, output, lambda: event_rows(found))
+        if len(found) == EVENTS_MAX and limit is None:
+            click.echo(
+                f"lightwave: these are the oldest {EVENTS_MAX:,}; a shorter --since shows later ones",
+                err=True,
+            )
+        return
+    if cause or limit:
+        raise click.UsageError("--follow goes with --type, --since and --fabric only")
+    try:
+        if output == "table":
+            click.echo(line(EVENT_HEADERS, WIDTHS))
+        _follow(client, fabric, kind, back, output)
+    except KeyboardInterrupt:
+        return
+
+
+def _follow(client: Client, fabric: str, kind: str | None, since: str | None, output: str) -> None:
+    """Print as they come; where the stream breaks off, take it up again behind the last message seen."""
+    last: str | None = None
+    if since is None:
+        # From the log's end on, said by position: a twin that restarts before the first message loses none.
+        position = client.thing(f"/v1/fabrics/{escape(fabric)}", "position")["position"]
+        last = f"{fabric}:{position - 1}" if position else None
+    lost_s: float | None = None
+    while True:
+        error: ConnectionLost | None = None
+        try:
+            ask = {"fabric": fabric, "type": kind, "since": since if last is None else None}
+            for event_id, message in client.stream("/v1/events/stream", last, **ask):
+                lost_s = None
+                if message is not None:
+                    last = event_id
+                    with client.reading():
+                        _print(message, output)
+        except ConnectionLost as found:
+            error = found
+        lost_s = time.monotonic() if lost_s is None else lost_s
+        if error is not None and time.monotonic() - lost_s > RETURN_S_MAX:
+            raise error
+        time.sleep(RETRY_S)
+
+
+def _print(message: dict[str, Any], output: str) -> None:
+    """One message: a row, a line of JSON, or a YAML document."""
+    if output == "table":
+        click.echo(line(event_row(message), WIDTHS))
+    elif output == "json":
+        import json
+
+        click.echo(json.dumps(message, ensure_ascii=False))
+    else:
+        click.echo("---\n" + rendered(message, output, str))
+
+
+@click.command()
+@click.argument("message_id", metavar="ID")
+@output_option
+def why(message_id: str, output: str) -> None:
+    """Show the chain of causes from a message back to its root."""
+    client = Client()
+    chain = client.rows(f"/v1/why/{escape(message_id)}", *MESSAGE)
+    with client.reading():
+        show(chain, output, lambda: _chain(chain))
+
+
+def _chain(chain: list[dict[str, Any]]) -> str:
+    lines = []
+    for depth, message in enumerate(chain):
+        arrow = "" if depth == 0 else "  " * (depth - 1) + "└ because of "
+        told = f"{message['type']} {brief(message['body'])}".rstrip()
+        lines.append(f"{arrow}{told}  [{message['id']}, {moment_ms(message['at_us'])}]")
+    return "\n".join(lines)

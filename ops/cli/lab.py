@@ -1,0 +1,176 @@
+"""`lightwave lab`: the same services in virtual time."""
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ops.cli.groups import Group
+from ops.cli.output import columns, output_option, show
+from ops.cli.run import FILE, SEED, configure_logs, log_json_option
+
+DAYS_MAX = 36_500
+SLICES = ("requested", "completed", "evicted", "refused", "running", "waiting", "swapped")
+
+
+@click.group(cls=Group)
+def lab() -> None:
+    """Run the same services in virtual time."""
+
+
+def _days(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
+    if not math.isfinite(value) or not 0 < value <= DAYS_MAX:
+        raise click.BadParameter(f"{value:g} is not allowed; allowed are days above 0 up to {DAYS_MAX:,}")
+    return value
+
+
+@lab.command(name="run")
+@click.option("--pods", type=click.IntRange(1, 1_000), default=1, show_default=True)
+@click.option("--days", type=float, default=1.0, show_default=True, callback=_days)
+@click.option("--seed", type=SEED, default=0, show_default=True)
+@click.option(
+    "--trace", type=FILE, metavar="FILE", help="CSV of recorded requests, played in place of arrivals"
+)
+@click.option("--log", type=FILE, metavar="FILE", help="write the log; .zst and .gz compress it")
+@click.option(
+    "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="a parameter; `lab config` lists them"
+)
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="worker processes")
+@output_option
+@log_json_option
+def lab_run(
+    pods: int,
+    days: float,
+    seed: int,
+    trace: Path | None,
+    log: Path | None,
+    pairs: tuple[str, ...],
+    jobs: int,
+    output: str,
+    log_json: bool,
+) -> None:
+    """Run superpods for simulated days and print what came of them."""
+    from ops.lab import run_lab
+    from ops.settings import settings
+    from ops.trace import read_trace
+
+    configure_logs(log_json)
+    rows = read_trace(trace) if trace is not None else None
+    config = settings(list(pairs), seed=seed, trace=rows)
+    with _bar() as progress:
+        result = run_lab(
+            config=config,
+            pods=pods,
+            days=days,
+            jobs=jobs,
+            log=log,
+            repeat=_repeat(pods, days, seed, pairs, trace),
+            progress=progress,
+        )
+    show(result, output, lambda: _summary(result))
+
+
+def _repeat(pods: int, days: float, seed: int, pairs: tuple[str, ...], trace: Path | None) -> list[str]:
+    """The command that repeats a run, from any folder."""
+    words = ["lightwave", "lab", "run", "--pods", str(pods)]
+    words += ["--days", repr(days).removesuffix(".0"), "--seed", str(seed)]
+    words += [word for pair in pairs for word in ("--set", pair)]
+    if trace is not None:
+        words += ["--trace", str(trace.absolute())]
+    return [*words, "-o", "json"]
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[float], None] | None]:
+    """A progress bar on stderr where that is a terminal; None elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("lab", total=1.0)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _summary(result: dict[str, Any]) -> str:
+    headers = ("FABRIC", *(word.upper() for word in SLICES), "USED", "CUBES-UP", "FAULTS", "REPAIRS")
+    rows = [
+        [
+            pod["fabric"],
+            *(pod["slices"][word] for word in SLICES),
+            f"{100 * pod['utilisation']:.1f}%",
+            f"{100 * pod['cube_availability']:.2f}%",
+            sum(pod["faults"].values()),
+            pod["repairs"],
+        ]
+        for pod in result["fabrics"]
+    ]
+    rate = f"{result['messages_per_s']:,} a second"
+    return "\n".join(
+        [
+            columns(headers, rows),
+            "",
+            f"{result['messages']:,} messages in {result['wall_s']:.1f} s, {rate}",
+            f"log {result['log_sha256']}",
+            f"state {result['state_sha256']}",
+            f"repeat: {result['repeat']}",
+        ]
+    )
+
+
+@lab.command(name="replay")
+@click.argument("file", type=FILE, metavar="FILE")
+@output_option
+def lab_replay(file: Path, output: str) -> None:
+    """Fold a recorded log again and report the first difference, if any."""
+    from ops.replay import replay
+
+    report = replay(file).report()
+    show(report, output, lambda: _replayed(report))
+    if not report["clean"]:
+        sys.exit(1)
+
+
+def _replayed(report: dict[str, Any]) -> str:
+    lines = [f"{report['messages']:,} messages of {', '.join(report['fabrics']) or 'no fabric'}"]
+    if report["clean"]:
+        lines.append(f"clean: every message is what the services say; state {report['state_sha256']}")
+    elif found := report["first_difference"]:
+        lines += [
+            f"differs in {found['fabric']} at position {found['position']}",
+            f"  expected {found['expected']}",
+            f"  found    {found['found']}",
+        ]
+    elif not report["violations"]:
+        lines.append("not a log of this twin: no message of it could be read")
+    lines += [f"violation: {problem}" for problem in report["violations"]]
+    letters = report["dead_letters"]
+    lines += [f"dead letter, line {letter['line']}: {letter['error']}" for letter in letters[:10]]
+    if len(letters) > 10:
+        lines.append(f"and {len(letters) - 10:,} more dead letters")
+    return "\n".join(lines)
+
+
+@lab.command(name="config")
+@output_option
+def lab_config(output: str) -> None:
+    """List every parameter that --set takes, with unit, default and source."""
+    from dataclasses import asdict
+
+    from ops.settings import parameters
+
+    rows = [asdict(parameter) for parameter in parameters()]
+    fields = ("name", "default", "unit", "source", "meaning")
+    table = [[_as_typed(row[field]) for field in fields] for row in rows]
+    show(rows, output, lambda: columns([field.upper() for field in fields], table))
+
+
+def _as_typed(value: Any) -> str:
+    """A value as one would give it to --set."""
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -1,0 +1,72 @@
+"""Names of things as arguments, completed from the running twin."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+ANSWER_S_MAX = 0.3
+"""How long a person who pressed Tab waits for the twin."""
+COMPLETIONS_MAX = 200
+STRUCK = {
+    "host": "hosts",
+    "chip": "hosts",
+    "link": "links",
+    "connector": "links",
+    "ocs": "ocs",
+    "port": "ocs",
+}
+"""Kind of fault → the kind of thing whose names its target begins with."""
+CHIPS_PER_HOST = 4
+
+
+class Name(click.ParamType):
+    """A thing's name; of the given kind, or of the one that the command's KIND says."""
+
+    name = "name"
+
+    def __init__(self, kind: str | None = None) -> None:
+        self.kind = kind
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        kind = self.kind or ctx.params.get("kind")
+        return _items(names_of(kind), incomplete) if kind else []
+
+
+class Target(click.ParamType):
+    """What a fault of the command's KIND can strike."""
+
+    name = "target"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        fault = str(ctx.params.get("kind"))
+        names = names_of(STRUCK[fault]) if fault in STRUCK else []
+        if fault == "chip":
+            names = [f"{name}/chip-{chip}" for name in names for chip in range(CHIPS_PER_HOST)]
+        elif fault == "port":
+            names = [f"{name}/{side}" for name in names for side in "NS"]
+        return _items(names, incomplete)
+
+
+def names_of(kind: str) -> list[str]:
+    """The names of all things of a kind; none where no twin answers at once."""
+    from ops.cli.client import Client
+    from shared.errors import LightwaveError
+
+    try:
+        return [str(row["name"]) for row in Client(timeout_s=ANSWER_S_MAX).rows(f"/v1/{kind}", "name")]
+    except LightwaveError:
+        return []
+
+
+def _items(names: Iterable[str], incomplete: str) -> "list[CompletionItem]":
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)][:COMPLETIONS_MAX]

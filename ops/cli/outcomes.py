@@ -1,0 +1,105 @@
+"""What became of a request, in one sentence, from the messages that followed from it at once."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ops.cli.words import moment
+
+Message = Mapping[str, Any]
+Body = Mapping[str, Any]
+
+REFUSALS = {
+    "inject": "FaultRefused",
+    "clear": "FaultRefused",
+    "request": "SliceRefused",
+    "release": "ReleaseRefused",
+    "drain": "DrainRefused",
+    "undrain": "DrainRefused",
+}
+"""Verb → the message that says no to it. Another refusal may follow from a request that was granted: a
+slice that is released while it waits ends as refused."""
+
+
+def _admitted(body: Body) -> str:
+    if body["corner"] is not None:
+        return f"{body['slice']} admitted as a mesh in cube {body['cubes'][0]}"
+    cubes = len(body["cubes"])
+    return f"{body['slice']} admitted on {cubes} cube{'s' if cubes > 1 else ''}"
+
+
+def _began(body: Body) -> str:
+    until = f", until {moment(body['expires_us'])}" if body["expires_us"] is not None else ""
+    return f"{body['fault']} began: {body['kind']} {body['target']}{until}"
+
+
+SENTENCES: dict[str, list[tuple[str, Callable[[Body], str]]]] = {
+    "inject": [("FaultBegan", _began)],
+    "clear": [("FaultEnded", lambda body: f"{body['fault']} {body['how']}: {body['kind']} {body['target']}")],
+    "request": [
+        ("SliceAdmitted", _admitted),
+        ("SliceRequested", lambda body: f"{body['slice']} waits for room"),
+    ],
+    "release": [
+        ("SliceCompleted", lambda body: f"{body['slice']} released"),
+        ("SliceRefused", lambda body: f"{body['slice']} withdrawn before it ran"),
+        ("SliceReleased", lambda body: f"{body['slice']} will be released"),
+    ],
+    "drain": [("CubeDrained", lambda body: f"cube {body['cube']} drained")],
+    "undrain": [("CubeUndrained", lambda body: f"cube {body['cube']} in use again")],
+}
+"""Verb → what its outcome means, the most telling message first."""
+
+EFFECTS: dict[str, Callable[[Body], str]] = {
+    "SliceDegraded": lambda body: f"{body['slice']} degraded",
+    "SliceStalled": lambda body: f"{body['slice']} stalled",
+    "CubeSwapped": lambda body: f"{body['slice']} moved from cube {body['left']} to cube {body['spare']}",
+}
+"""What else a person would want to know at once."""
+EFFECTS_MAX = 3
+
+
+def refusal_of(verb: str, answer: Mapping[str, Any]) -> str | None:
+    """The sentence that says why the request was refused, None if it was not."""
+    own = _own(answer["outcome"])
+    for message in own:
+        if message["type"] == REFUSALS[verb]:
+            body = message["body"]
+            subject = next(
+                (str(body[field]) for field in ("slice", "subject", "target") if field in body), ""
+            )
+            reason = str(body["reason"])
+            told = reason if subject in reason else f"{subject}: {reason}"
+            return f"{told} ({answer['id']})"
+    return None
+
+
+def sentence_of(verb: str, answer: Mapping[str, Any]) -> str:
+    """What happened, with the id of the message that the request became."""
+    again = ", as asked before" if answer["repeated"] else ""
+    return f"{_happened(verb, answer)}{again} ({answer['id']})"
+
+
+def _happened(verb: str, answer: Mapping[str, Any]) -> str:
+    if answer["status"] == "received":
+        return "received; it will be taken when simulated time goes on"
+    own = _own(answer["outcome"])
+    for kind, say in SENTENCES[verb]:
+        for message in own:
+            if message["type"] == kind:
+                return f"{say(message['body'])}{_effects(answer['outcome'])}"
+    return "done; nothing changed"
+
+
+def _own(outcome: list[Message]) -> list[Message]:
+    """The messages about what was asked for: not those about other slices that gained or lost by it."""
+    asked = next(
+        (m["body"]["slice"] for m in outcome if m["type"] in ("SliceRequested", "SliceReleased")), None
+    )
+    return [message for message in outcome if asked is None or message["body"].get("slice", asked) == asked]
+
+
+def _effects(outcome: list[Message]) -> str:
+    told = list(dict.fromkeys(EFFECTS[m["type"]](m["body"]) for m in outcome if m["type"] in EFFECTS))
+    if len(told) > EFFECTS_MAX:
+        told = [*told[:EFFECTS_MAX], f"{len(told) - EFFECTS_MAX} more"]
+    return "".join(f"; {effect}" for effect in told)
