@@ -99,7 +99,9 @@ class EmbeddedServer:
             "dir": str(self.folder),
             "save": "",
             "appendonly": "yes",
-            "appendfsync": "everysec",
+            # Every write reaches the system before its answer, and so outlives the server. With `everysec` the
+            # server holds writes back, up to 2 s, while a flush to the disk is under way, and answers them.
+            "appendfsync": "no",
             "aof-load-truncated": "yes",
             "daemonize": "no",
             # Its command line then stays what it was started with, by which a leftover is known.

@@ -89,6 +89,14 @@ def test_keeps_everything_over_a_kill(server: EmbeddedServer) -> None:
     assert len(before) == 200
 
 
+def test_no_answered_write_is_held_back(server: EmbeddedServer) -> None:
+    """With `everysec` what was answered during a slow flush to the disk would be lost in a kill."""
+    server.ensure()
+    with redis.Redis.from_url(server.url, decode_responses=True) as client:
+        found = client.config_get("appendonly", "appendfsync")
+    assert found == {"appendonly": "yes", "appendfsync": "no"}
+
+
 def test_keeps_everything_over_an_orderly_end(server: EmbeddedServer) -> None:
     server.ensure()
     put(server, a="1")
