@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from ops.cli.client import Client, RequestFailed, escape
+from ops.cli.client import WAIT_S, Client, RequestFailed, escape
 from ops.cli.names import Name, Target
 from ops.cli.outcomes import refusal_of, sentence_of
 from ops.cli.output import output_option, show
@@ -103,7 +103,7 @@ def undrain(target: str, key: str | None, output: str) -> None:
 def _ask(verb: str, path: str, key: str | None, output: str, body: dict[str, Any] | None = None) -> None:
     """Send a request and say what became of it; a refusal is the command's failure."""
     client = Client()
-    answer = client.post(path, *ANSWER, body=body, key=key)
+    answer = client.post(f"{path}?wait={WAIT_S}", *ANSWER, body=body, key=key)
     with client.reading():
         refusal = refusal_of(verb, answer)
         if refusal is None or output != "table":

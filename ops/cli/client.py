@@ -66,12 +66,11 @@ class Client:
     ) -> dict[str, Any]:
         """A request under an idempotency key, so that asking once more for a lost answer is safe."""
         key = key or str(uuid.uuid4())
-        target = _target(path, {"wait": WAIT_S})
         try:
-            content = self._ask("POST", target, body, key)
+            content = self._ask("POST", path, body, key)
         except ConnectionLost:
             time.sleep(RETRY_S)
-            content = self._ask("POST", target, body, key)
+            content = self._ask("POST", path, body, key)
         return self._check(content, fields)
 
     def stream(self, path: str, last_event_id: str | None, **query: object) -> Iterator[tuple[str, Any]]:

@@ -127,6 +127,10 @@ def event_row(message: Row) -> list[object]:
     return [at, message["id"], message["type"], message["cause"], body]
 
 
+MOMENTS = ("due_us", "expires_us")
+"""Fields of messages that are points in time; the other times in messages are spans."""
+
+
 def brief(body: Row) -> str:
     """A message's body in one short line."""
     parts = []
@@ -139,6 +143,8 @@ def brief(body: Row) -> str:
             parts.append(f"{name}={'yes' if value else 'no'}")
         elif isinstance(value, list):
             parts.append(f"{name}={'x'.join(map(str, value)) if name == 'shape' else value}")
+        elif name in MOMENTS:
+            parts.append(f"{name[:-3]}={moment(value)}")
         elif name.endswith("_us"):
             parts.append(f"{name[:-3]}={span(value)}")
         else:

@@ -80,7 +80,7 @@ def test_a_slice_from_request_to_release(twin: LivingTwin) -> None:
     assert chain[-1]["id"] == asked["id"]
     done = twin.cli("release", name)
     assert done.returncode == 0
-    assert done.stdout.startswith(f"{name} completed (operator/1/")
+    assert done.stdout.startswith(f"{name} released (operator/1/")
     settle(twin, "slices", name, "completed")
     again = twin.cli("release", name)
     assert again.returncode == 1
