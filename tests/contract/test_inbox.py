@@ -5,6 +5,7 @@ import itertools
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -180,9 +181,11 @@ def kill(server: EmbeddedServer) -> None:
 
 
 def until_answered(ask: Callable[[], int], server: EmbeddedServer) -> int:
-    for _ in range(100):
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
         try:
             return ask()
         except StoreUnreachable:
             server.ensure()
+            time.sleep(0.001)  # a killed process may take its time to end
     raise AssertionError("the server never answered")
