@@ -54,8 +54,6 @@ def _lose_chassis(state: OcsState, ocs: int) -> list[Saying]:
     if state.chassis_faults[ocs] > 1:
         return []
     state.made[ocs] = False
-    for order in [order for order, pending in state.restores.items() if pending.ocs == ocs]:
-        del state.restores[order]
     touch_one(state, ocs)
     return [OcsDown(ocs=ocs)]
 
@@ -77,9 +75,6 @@ def _lose_port(state: OcsState, part: Part) -> list[Saying]:
     north = _north_of(state, part)
     if north != NO_PORT:
         state.made[ocs, north] = False
-        turning = [n for n, pending in state.restores.items() if (pending.ocs, pending.north) == (ocs, north)]
-        for order in turning:
-            del state.restores[order]
     touch_one(state, ocs)
     return [PortDown(ocs=ocs, side=SIDES[side], port=part.port)]
 

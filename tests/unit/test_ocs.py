@@ -178,6 +178,22 @@ def test_what_came_back_while_the_mirrors_turned_takes_its_own_time(bench: Bench
     assert bench.now_us == 300 + SWITCHING_US
 
 
+@pytest.mark.parametrize("second", [CHASSIS, NORTH_PORT, SOUTH_PORT])
+@pytest.mark.parametrize("first", [CHASSIS, NORTH_PORT, SOUTH_PORT])
+def test_what_fails_again_before_it_is_restored_starts_anew(
+    made: Bench, first: FaultBegan, second: FaultBegan
+) -> None:
+    start_us = made.now_us
+    made.say(first)
+    made.say(fault_ended(first), start_us + 100)
+    made.say(second.model_copy(update={"fault": "pod-0/fault-9"}), start_us + 200)
+    made.say(fault_ended(second).model_copy(update={"fault": "pod-0/fault-9"}), start_us + 300)
+    made.run(start_us + SWITCHING_US + 299)
+    assert not made.state("ocs").made[17, 5]
+    made.run(start_us + SWITCHING_US + 300)
+    assert made.state("ocs").made.sum() == 32
+
+
 @pytest.mark.parametrize("side_and_port", ["N5", "S7"])
 def test_a_port_takes_one_circuit_with_it(made: Bench, side_and_port: str) -> None:
     fault = fault_began("pod-0/fault-1", "port", f"pod-0/ocs-17/{side_and_port}")
@@ -220,3 +236,19 @@ def test_documents_show_what_is_wanted_and_what_is_made(made: Bench) -> None:
     summary = made.documents["summaries", "pod-0/ocs"]
     assert (summary.ocs_down, summary.circuits_made, summary.cross_connects) == (1, 30, 32)
     assert len(made.documents) == OCS_COUNT + 1
+
+
+def test_what_settles_together_is_said_in_order_of_the_commands(bench: Bench) -> None:
+    joins: list[Join] = [(0, 0, 1), (0, 1, 0), (1, 1, 1)]
+    for join in joins:
+        bench.say(connect(join), 100)
+    bench.reload()
+    assert after(bench, SWITCHING_US) == [connected(join) for join in joins]
+    faults = [fault_began(f"pod-0/fault-{ocs}", "ocs", f"pod-0/ocs-{ocs}") for ocs in (5, 3, 16)]
+    for fault in faults:
+        bench.say(fault)
+    for fault in faults:
+        bench.say(fault_ended(fault))
+    bench.reload()
+    restored = [body for body in after(bench, SWITCHING_US) if isinstance(body, CircuitsRestored)]
+    assert [body.ocs for body in restored] == [5, 3, 16]

@@ -170,14 +170,15 @@ def bodies_of(said: list[Body], kind: type[Any]) -> list[Any]:
     return [body for body in said if type(body) is kind]
 
 
-ACTS = st.one_of(COMMANDS, OCS_FAULTS, ENDS_OF_FAULTS)
+ACTS = st.one_of(COMMANDS, OCS_FAULTS, ENDS_OF_FAULTS, ENDS_OF_FAULTS)
 SETTLED_US = 10 * SWITCHING_US
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.tuples(WAITS, ACTS), max_size=14))
+@given(st.lists(st.tuples(WAITS, ACTS), min_size=6, max_size=24))
 def test_every_port_is_as_in_the_notebook(acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
     run = Run()
+    run.do(("connect", "pod-0/slice-0", ((0, 0, 1), (0, 1, 0))))
     for number, (wait_us, act) in enumerate(acts):
         run.wait(wait_us)
         run.do(act)
