@@ -189,8 +189,7 @@ class RedisStore:
     def one(self, fabric: str, kind: str, name: str) -> bytes | None:
         with self._reached():
             key = _documents_key(self._partition_of(fabric), fabric, kind)
-            text = self._one(key, name)
-        return text
+            return self._one(key, name)
 
     # --- Inbox ----------------------------------------------------------------------------------------------
 
