@@ -80,7 +80,8 @@ def main() -> NoReturn:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # missing only in tests
     try:
         code = root.main(prog_name="lightwave", complete_var=COMPLETE, standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by the caller: `>&-`
+            sys.stdout.flush()
     except click.UsageError as error:
         _fail(_usage(error), 2)
     except click.ClickException as error:

@@ -1,11 +1,13 @@
 """The HTTP API: which path meets which view or request."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
 from sse_starlette import EventSourceResponse
 
 from schemas.body import Body, Model
+from schemas.envelope import Envelope
+from schemas.registry import encode
 from services.gateway import answers, history, metrics, requests, views
 from services.gateway.answers import answer, refused
 from services.gateway.bind import Guard, Heads
@@ -113,8 +115,10 @@ def _history(twin: TwinPorts) -> APIRouter:
             raise InvalidInput(f"since {since!r}, since_us {since_us}: only one of them is allowed")
         return history.since_us(twin, since)
 
-    def dumped(messages: list[Any]) -> Response:
-        return answer([message.model_dump(mode="json") for message in messages])
+    def dumped(messages: list[Envelope]) -> Response:
+        # As they stand on the log: making dicts of ten thousand first takes longer than reading them.
+        rows = b",".join([encode(message) for message in messages])
+        return Response(b"[%b]" % rows, media_type="application/json")
 
     @router.get("/events", summary="Messages of the log, oldest first")
     def events(
