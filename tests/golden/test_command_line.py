@@ -1,0 +1,106 @@
+"""What the commands print, word for word, over a small twin whose clock stands still: a change of what people
+read must be seen and wanted.
+
+`make golden` writes it anew.
+"""
+
+import itertools
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from services.gateway.app import create_app
+from tests.unit.gateway_twin import DrivenTwin
+
+KEPT = Path(__file__).parent / "command_line.txt"
+PAIRS = [
+    "pod.cubes=8",
+    "workload.offered_load=0.8",
+    "failures.host_per_day=0.02",
+    "failures.ocs_per_day=0.02",
+    "failures.link_per_day=0.002",
+]
+LINES = """
+get fabrics
+get cubes
+get cube pod-0/cube-3 -o yaml
+get ocs pod-0/ocs-17
+get hosts pod-0/cube-4/host-0
+get links pod-0/cube-3/+z/7
+get slices
+get faults
+get repairs
+get repair pod-0/repair-0 -o json
+trace pod-0/cube-3/+z/7
+trace pod-0/cube-3/+z/7 -o json
+trace pod-0/cube-3/+z/14
+trace pod-0/cube-6/-x/0
+describe slice pod-0/slice-13
+describe cube pod-0/cube-4
+describe fault pod-0/fault-0
+events --type HostDown
+events --limit 6
+request 1x2x2 --for 6h --priority 5
+request 4x4x4
+inject ocs pod-0/ocs-17 --for 2h
+get ocs pod-0/ocs-17
+clear pod-0/fault-99
+drain pod-0/cube-3
+drain pod-0/cube-3
+undrain pod-0/cube-3
+events --cause operator/0/1
+events --cause operator/0/3 --type SliceDegraded
+why repairs@pod-0/1
+release pod-0/slice-77
+clock pause
+get dragons
+get slices pod-0/slice-77
+events --since yesterday
+""".strip().splitlines()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """The address of a twin that has lived for 15 hours, and whose clock stands still now."""
+    twin = DrivenTwin(tmp_path, PAIRS)
+    twin.store._number = itertools.count(1).__next__
+    twin.advance(15.2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        app = create_app(twin.ports, token=None)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()
+    twin.close()
+
+
+def test_the_commands_still_print_what_they_printed(url: str) -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")}
+    made = ""
+    for line in LINES:
+        done = subprocess.run(
+            [sys.executable, "-m", "ops.cli", *shlex.split(line)],
+            env=env | {"LIGHTWAVE_URL": url},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+        )
+        code = f"[exit code {done.returncode}]\n" if done.returncode else ""
+        made += f"$ lightwave {line}\n{done.stdout}{code}\n"
+    if os.environ.get("GOLDEN") == "write":
+        KEPT.write_text(made)
+    assert made == KEPT.read_text(), "people read something else now; if that is wanted, run `make golden`"
