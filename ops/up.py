@@ -185,7 +185,7 @@ class LivingTwin:
             clock=self.clock,
             config=self.configs.__getitem__,
             telemetry=self.telemetry.latest,
-            health=lambda: [self.twin.problem] if self.twin.problem else [],
+            health=lambda: [problem] if (problem := self.twin.problem) else [],
             runtime_metrics=self._metrics,
         )
 

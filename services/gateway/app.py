@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+import anyio
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
 from sse_starlette import EventSourceResponse
 
@@ -16,6 +17,8 @@ from services.gateway.ports import TwinPorts
 from services.gateway.requests import FaultRequest, SliceRequest, submit
 from shared.errors import InvalidInput
 
+STREAM_END_S = 5 * history.FOLLOW_S
+"""Wall time that a stream has to end in good order when the server ends."""
 Kind = Literal["fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "repairs"]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key is the same request")]
 Wait = Annotated[float, Query(description="seconds to wait until the request is on the log, at most 30")]
@@ -154,7 +157,12 @@ def _history(twin: TwinPorts) -> APIRouter:
         place = history.resume_at(last_event_id, fabric, end)
         if place is None:
             place = end if since is None else twin.log.position_at(fabric, history.since_us(twin, since))
-        return EventSourceResponse(history.follow(twin, fabric, place, type))
+        ended = anyio.Event()
+        return EventSourceResponse(
+            history.follow(twin, fabric, place, type, ended),
+            shutdown_event=ended,
+            shutdown_grace_period=STREAM_END_S,
+        )
 
     @router.get("/why/{message_id:path}", summary="The chain of causes back to the root")
     def why(message_id: str) -> Response:

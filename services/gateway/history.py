@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from itertools import islice
 from typing import Any
 
+import anyio
+
 from schemas.envelope import Envelope
 from schemas.registry import TYPES, encode
 from services.gateway.ports import TwinPorts
@@ -124,12 +126,14 @@ def why(twin: TwinPorts, message_id: str) -> list[Envelope]:
     return chain
 
 
-async def follow(twin: TwinPorts, fabric: str, start: int, kind: str | None) -> AsyncIterator[dict[str, Any]]:
-    """Server-sent events from a position on, for ever. The first has only an id: whoever loses the stream
-    before anything happened knows where to go on."""
+async def follow(
+    twin: TwinPorts, fabric: str, start: int, kind: str | None, ended: anyio.Event | None = None
+) -> AsyncIterator[dict[str, Any]]:
+    """Server-sent events from a position on, until `ended` is set. The first has only an id: whoever loses
+    the stream before anything happened knows where to go on."""
     yield {"id": f"{fabric}:{start - 1}"}
     position, sieve = start, _of_type(kind)
-    while True:
+    while ended is None or not ended.is_set():
         end = twin.log.end(fabric)
         batch = await asyncio.to_thread(_batch, twin, fabric, position, end, sieve)
         for at, message in batch:
