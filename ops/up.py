@@ -176,6 +176,8 @@ class LivingTwin:
     def _ensure_store(self) -> None:
         if self._embedded is not None:
             self._embedded.ensure()
+        for pod in self.pods:
+            self.store.place(pod.name, pod.partition)  # it may have been emptied
 
     def _ports(self) -> TwinPorts:
         return TwinPorts(

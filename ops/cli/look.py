@@ -152,8 +152,8 @@ def _end(name: str, chip: Mapping[str, Any]) -> list[str]:
 def _strand(end: str, strand: Mapping[str, Any]) -> str:
     """One fibre into the OCS and out again: + faces enter at the North, − faces at the South."""
     fibre = f"fibre {strand['strand']}"
-    if strand["north"] is None:
-        return f"{fibre} ── {strand['ocs']}, no circuit made"
-    north, south = f"N{strand['north']}", f"S{strand['south']}"
-    first, last = (north, south) if end.split("/")[2].startswith("+") else (south, north)
+    sides = ("north", "south") if end.split("/")[2].startswith("+") else ("south", "north")
+    first, last = (None if strand[s] is None else f"{s[0].upper()}{strand[s]}" for s in sides)
+    if last is None:
+        return f"{fibre} ── {first} {strand['ocs']}, no circuit made"
     return f"{fibre} ── {first} {strand['ocs']} {last} ──"

@@ -251,17 +251,14 @@ def _chip(fabric: str, end: LinkEnd) -> Row:
 
 
 def _strand(document: Row, end: LinkEnd, strand: int) -> Row:
-    """One strand's circuit on the end's OCS: an end on a + face enters at the North, on a − face at the
-    South."""
+    """One strand on the end's OCS: an end on a + face enters at the North, on a − face at the South. The
+    port of the other side is null when no circuit is made."""
     port, wanted = end.port(strand), document["wanted"]
     north = port if end.is_north else next((n for n, south in enumerate(wanted) if south == port), -1)
     made = north >= 0 and document["made"][north]
-    return {
-        "strand": strand,
-        "ocs": document["name"],
-        "north": north if made else None,
-        "south": wanted[north] if made else None,
-    }
+    far = (wanted[north] if end.is_north else north) if made else None
+    ports = (port, far) if end.is_north else (far, port)
+    return {"strand": strand, "ocs": document["name"], "north": ports[0], "south": ports[1]}
 
 
 def _far_end(end: LinkEnd, strands: list[Row]) -> LinkEnd | None:

@@ -38,9 +38,9 @@ def light_path(made: Circuits, end: str) -> Message:
     for strand in (0, 1):
         port = 2 * number + strand
         found = [(n, s) for (at, n), s in made.items() if at == ocs and port == (n if is_north else s)]
-        north, south = found[0] if found else (None, None)
+        north, south = found[0] if found else (port, None) if is_north else (None, port)
         strands.append({"strand": strand, "ocs": f"{fabric}/ocs-{ocs}", "north": north, "south": south})
     other = strands[0]["south" if is_north else "north"]
-    dark = any(strand["north"] is None for strand in strands)
+    dark = any(None in (strand["north"], strand["south"]) for strand in strands)
     far = None if dark else f"{fabric}/cube-{other // 2}/{'-' if is_north else '+'}{face[1]}/{index}"
     return {"end": end, "far_end": far, "strands": strands}

@@ -203,7 +203,9 @@ def test_no_circuit_is_null(client: Client, face: str) -> None:
         shown = get(client, f"trace/{end}")
         assert shown["far_end"] is shown["far_chip"] is None
         assert shown["state"] == state
-        assert [(s["north"], s["south"]) for s in shown["strands"]] == [(None, None)] * 2
+        near, far = ("north", "south") if face[0] == "+" else ("south", "north")
+        first = 2 * int(end.split("/")[1].rpartition("-")[2])
+        assert [(s[near], s[far]) for s in shown["strands"]] == [(first, None), (first + 1, None)]
 
 
 # --- descriptions -------------------------------------------------------------------------------------------
