@@ -11,6 +11,9 @@ from schemas.body import Body
 from shared.errors import InvalidInput, OperationFailed
 from shared.state.store import Commit, Received, Snapshot, Waiting
 
+KEY_KEPT_S = 86_400
+"""How long an idempotency key is remembered."""
+
 
 @dataclass
 class _Partition:
@@ -24,7 +27,8 @@ class _Partition:
     sayings: dict[tuple[int, int], bytes] = field(default_factory=dict)
     inbox: list[Waiting] = field(default_factory=list)
     last_number: int = 0
-    keys: dict[str, tuple[int, str]] = field(default_factory=dict)
+    keys: dict[str, tuple[int, str, float]] = field(default_factory=dict)
+    """Idempotency key → number, fingerprint, and when it was used: in order of use."""
 
 
 def fingerprint(fabric: str, body: Body) -> str:
@@ -44,7 +48,10 @@ def absent(fabric: str) -> OperationFailed:
 class MemoryStore:
     """A `StateStore`, a `DocumentReader` and an `Inbox`. `number` gives the next number that may be used."""
 
-    def __init__(self, number: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self, number: Callable[[], int] | None = None, wall_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wall_s = wall_s
         self._partitions: dict[int, _Partition] = defaultdict(_Partition)
         self._fabrics: dict[str, int] = {}
         self._number = number or itertools.count(time.time_ns() // 1_000).__next__
@@ -101,7 +108,7 @@ class MemoryStore:
 
     def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
         loaded = {key: self.load(partition, *key) for key in states}
-        return Snapshot(self.positions(partition), self.values(partition), loaded)
+        return Snapshot(self.positions(partition), self.values(partition), self.progress(partition), loaded)
 
     def erase(self, partition: int) -> None:
         old = self._partitions[partition]
@@ -126,8 +133,11 @@ class MemoryStore:
     def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
         kept = self._partitions[partition]
         mark = fingerprint(fabric, body)
+        now_s = self._wall_s()
+        while kept.keys and next(iter(kept.keys.values()))[2] + KEY_KEPT_S <= now_s:
+            del kept.keys[next(iter(kept.keys))]
         if key is not None and key in kept.keys:
-            number, before = kept.keys[key]
+            number, before, _ = kept.keys[key]
             if before != mark:
                 raise reused(key)
             return Received(number, repeated=True)
@@ -135,7 +145,7 @@ class MemoryStore:
         kept.last_number = number
         kept.inbox.append(Waiting(number, fabric, body))
         if key is not None:
-            kept.keys[key] = (number, mark)
+            kept.keys[key] = (number, mark, now_s)
         return Received(number, repeated=False)
 
     def waiting(self, partition: int, most: int) -> list[Waiting]:

@@ -6,24 +6,23 @@ nothing.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any, cast
 
 import redis
+from pydantic import ValidationError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from schemas.body import Body
 from schemas.registry import TYPES
 from shared.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.state.memory import absent, fingerprint, reused
+from shared.state.memory import KEY_KEPT_S, absent, fingerprint, reused
 from shared.state.store import Commit, Received, Snapshot, Waiting
 
 FABRICS = "lightwave:fabrics"
-KEY_KEPT_S = 86_400
-"""How long an idempotency key is remembered."""
 PAIRS_MAX = 1_000
 """Fields of one HSET: Lua passes a bounded number of arguments to a command."""
 
@@ -67,12 +66,13 @@ class RedisStore:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self._name = _without_password(url)
         try:
             # No retries: a commit sent twice could run twice.
             self._redis = redis.Redis.from_url(url, socket_timeout=5, retry=Retry(NoBackoff(), 0))
         except ValueError as error:
             raise InvalidInput(
-                f"Redis URL {url!r}: {error}; allowed: redis://HOST:PORT/DB, rediss://…, unix://PATH"
+                f"Redis URL {self._name!r}: {error}; allowed: redis://HOST:PORT/DB, rediss://…, unix://PATH"
             ) from None
         self._commit = self._redis.register_script(COMMIT)
         self._put = self._redis.register_script(PUT)
@@ -89,9 +89,9 @@ class RedisStore:
                 found = str(about[name])
                 if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < least:
                     wanted = ".".join(map(str, least))
-                    raise OperationFailed(f"{name} {found} at {self.url}: needed is {wanted} or newer")
+                    raise OperationFailed(f"{name} {found} at {self._name}: needed is {wanted} or newer")
                 return
-        raise OperationFailed(f"{self.url}: the server says no version of Redis or Valkey")
+        raise OperationFailed(f"{self._name}: the server says no version of Redis or Valkey")
 
     def place(self, fabric: str, partition: int) -> None:
         """Say in which partition a fabric lives."""
@@ -116,19 +116,13 @@ class RedisStore:
             return bool(self._commit(keys=keys, args=[*arguments, *flat]))
 
     def positions(self, partition: int) -> dict[str, int]:
-        return {name: int(at) for name, at in self._progress(partition, "at:")}
+        return dict(self.snapshot(partition, []).positions)
 
     def values(self, partition: int) -> dict[str, str]:
-        return dict(self._progress(partition, "value:"))
+        return dict(self.snapshot(partition, []).values)
 
     def progress(self, partition: int) -> dict[tuple[str, str], tuple[int | None, int]]:
-        ticks = dict(self._progress(partition, "ticks:"))
-        dues = dict(self._progress(partition, "due:"))
-        found = {}
-        for source, count in ticks.items():
-            service, _, fabric = source.partition("@")
-            found[service, fabric] = (int(dues[source]) if dues[source] else None, int(count))
-        return found
+        return dict(self.snapshot(partition, []).progress)
 
     def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
         return dict(self.snapshot(partition, [(service, fabric)]).states[service, fabric])
@@ -142,6 +136,7 @@ class RedisStore:
         return Snapshot(
             {name: int(at) for name, at in _under(head, "at:")},
             dict(_under(head, "value:")),
+            _progress(head),
             {
                 key: {name.decode(): value for name, value in fields.items()}
                 for key, fields in zip(states, rest, strict=True)
@@ -197,7 +192,7 @@ class RedisStore:
         mark = fingerprint(fabric, body)
         keys = [_key(partition, part) for part in ("inbox", "inbox:last", f"key:{key or ''}")]
         text = body.model_dump_json()
-        arguments = [key or "", mark, fabric, type(body).__name__, text, str(KEY_KEPT_S)]
+        arguments = ["" if key is None else "keyed", mark, fabric, type(body).__name__, text, str(KEY_KEPT_S)]
         with self._reached():
             number, before, repeated = self._put(keys=keys, args=arguments)
         if repeated and before.decode() != mark:
@@ -207,14 +202,18 @@ class RedisStore:
     def waiting(self, partition: int, most: int) -> list[Waiting]:
         with self._reached():
             rows: Any = self._redis.xrange(_key(partition, "inbox"), count=most)
-        return [
-            Waiting(
-                int(entry.split(b"-")[0]),
-                row[b"fabric"].decode(),
-                TYPES[row[b"type"].decode()].model_validate_json(row[b"body"]),
-            )
-            for entry, row in rows
-        ]
+        return [self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in rows]
+
+    def _request(self, partition: int, number: int, row: dict[bytes, bytes]) -> Waiting:
+        try:
+            body = TYPES[row[b"type"].decode()].model_validate_json(row[b"body"])
+            return Waiting(number, row[b"fabric"].decode(), body)
+        except (KeyError, ValidationError):
+            what = row.get(b"type", b"no type").decode("utf-8", "replace")
+            raise OperationFailed(
+                f"inbox {_key(partition, 'inbox')}: this version cannot read request {number} ({what}); "
+                f"remove it with XDEL {number}-0, or run the version that took it"
+            ) from None
 
     def size(self, partition: int) -> int:
         with self._reached():
@@ -235,23 +234,20 @@ class RedisStore:
         try:
             yield
         except redis.exceptions.AuthenticationError as error:
-            raise OperationFailed(f"Redis at {self.url}: {error}") from None
+            raise OperationFailed(f"Redis at {self._name}: {error}") from None
         except redis.exceptions.ResponseError as error:
             # It answers, and refuses: out of memory, its disk is full, read only. Waiting would not help.
-            raise OperationFailed(f"Redis at {self.url} refuses: {error}") from None
+            raise OperationFailed(f"Redis at {self._name} refuses: {error}") from None
         except redis.exceptions.RedisError as error:
-            raise StoreUnreachable(f"Redis at {self.url} does not answer: {error}") from None
+            raise StoreUnreachable(
+                f"Redis at {self._name} does not answer: {error}; see that it runs at this URL"
+            ) from None
 
     def _partition_of(self, fabric: str) -> int:
         partition = self._one(FABRICS, fabric)
         if partition is None:
             raise absent(fabric)
         return int(partition)
-
-    def _progress(self, partition: int, prefix: str) -> Iterable[tuple[str, str]]:
-        with self._reached():
-            head = self._all(_key(partition, "progress"))
-        return _under(head, prefix)
 
 
 def _key(partition: int, rest: str) -> str:
@@ -269,6 +265,20 @@ def _documents_key(partition: int, fabric: str, kind: str) -> str:
 def _under(head: dict[bytes, bytes], prefix: str) -> list[tuple[str, str]]:
     start = prefix.encode()
     return [(k[len(start) :].decode(), v.decode()) for k, v in head.items() if k.startswith(start)]
+
+
+def _progress(head: dict[bytes, bytes]) -> dict[tuple[str, str], tuple[int | None, int]]:
+    dues = dict(_under(head, "due:"))
+    found = {}
+    for source, count in _under(head, "ticks:"):
+        service, _, fabric = source.partition("@")
+        found[service, fabric] = (int(dues[source]) if dues[source] else None, int(count))
+    return found
+
+
+def _without_password(url: str) -> str:
+    """The URL as people may see it."""
+    return re.sub(r"(?<=password=)[^&]*", "***", re.sub(r"(?<=//)[^/]*@", "***@", url))
 
 
 def _commands(commit: Commit, head: str) -> Iterator[Command]:

@@ -66,10 +66,11 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One moment of a partition: positions, fields, and some states by (service, fabric)."""
+    """One moment of a partition: positions, fields, progress, and some states by (service, fabric)."""
 
     positions: Mapping[str, int]
     values: Mapping[str, str]
+    progress: Mapping[tuple[str, str], tuple[int | None, int]]
     states: Mapping[tuple[str, str], Mapping[str, bytes]]
 
 
@@ -90,7 +91,7 @@ class StateStore(Protocol):
         """Every stored field of one state; empty if there is none."""
 
     def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
-        """Positions, fields and these states, all of one moment."""
+        """Positions, fields, progress and these states, all of one moment."""
 
     def progress(self, partition: int) -> dict[tuple[str, str], tuple[int | None, int]]:
         """(service, fabric) → (due, Tick count)."""

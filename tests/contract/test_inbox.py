@@ -12,11 +12,11 @@ import pytest
 
 from schemas.body import Body
 from schemas.operator import DrainCube, ReleaseSlice, RequestSlice, UndrainCube
-from shared.errors import InvalidInput, StoreUnreachable
+from shared.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.state.memory import MemoryStore
 from shared.state.redis_store import RedisStore
 from shared.state.server import EmbeddedServer
-from shared.state.store import Commit, Inbox, Waiting
+from shared.state.store import Commit, Inbox, Received, Waiting
 
 Store = MemoryStore | RedisStore
 BODIES: list[Body] = [
@@ -85,6 +85,11 @@ class InboxContract:
             store.put(0, fabric, body, "a key")
         assert store.size(0) == 1
 
+    def test_an_empty_key_is_a_key(self, store: Store) -> None:
+        first = store.put(0, "pod-0", BODIES[0], "")
+        assert store.put(0, "pod-0", BODIES[0], "") == Received(first.number, repeated=True)
+        assert store.size(0) == 1
+
     def test_a_key_belongs_to_its_partition(self, store: Store) -> None:
         store.put(0, "pod-0", BODIES[0], "a key")
         assert not store.put(1, "pod-1", BODIES[1], "a key").repeated
@@ -129,6 +134,18 @@ class TestMemoryInbox(InboxContract):
         store = MemoryStore(given.__next__)
         assert [store.put(0, "pod-0", BODIES[0], None).number for _ in range(4)] == [5, 6, 7, 9]
 
+    def test_a_key_is_forgotten_after_a_day(self) -> None:
+        now_s = [0.0]
+        store = MemoryStore(itertools.count(1).__next__, wall_s=lambda: now_s[0])
+        first = store.put(0, "pod-0", BODIES[0], "a key")
+        now_s[0] = 10.0
+        other = store.put(0, "pod-0", BODIES[1], "another key")
+        now_s[0] = 86_399.0
+        assert store.put(0, "pod-0", BODIES[0], "a key") == Received(first.number, repeated=True)
+        now_s[0] = 86_400.0
+        assert not store.put(0, "pod-0", BODIES[2], "a key").repeated
+        assert store.put(0, "pod-0", BODIES[1], "another key") == Received(other.number, repeated=True)
+
 
 class TestRedisInbox(InboxContract):
     @pytest.fixture
@@ -144,6 +161,21 @@ class TestRedisInbox(InboxContract):
         store.put(0, "pod-0", BODIES[0], "a key")
         with redis.Redis.from_url(redis_url) as client:
             assert 86_390 < client.ttl("lightwave:{0}:key:a key") <= 86_400
+
+    @pytest.mark.parametrize(
+        ("kind", "body"), [("NoSuchBody", "{}"), ("DrainCube", "{"), ("DrainCube", '{"cube":7}')]
+    )
+    def test_a_request_of_another_version_is_one_sentence(
+        self, store: RedisStore, redis_url: str, kind: str, body: str
+    ) -> None:
+        import redis
+
+        with redis.Redis.from_url(redis_url) as client:
+            client.xadd("lightwave:{0}:inbox", {"fabric": "pod-0", "type": kind, "body": body}, "7-0")
+            with pytest.raises(OperationFailed, match=rf"cannot read request 7 \({kind}\); .*XDEL 7-0"):
+                store.waiting(0, 10)
+            assert client.xdel("lightwave:{0}:inbox", "7-0") == 1
+        assert store.waiting(0, 10) == []
 
     def test_nothing_that_was_answered_is_lost_when_the_server_is_killed(
         self, store: RedisStore, embedded_server: EmbeddedServer

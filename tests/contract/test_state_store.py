@@ -194,7 +194,10 @@ class StateStoreContract:
             for n in range(150):
                 value = str(n + 1).encode()
                 states = tuple(StateChange(*name, {"n": value}) for name in names)
-                assert store.commit(commit(n, n + 1, states=states, fields={"n": value.decode()}))
+                due = (Progress("ocs", "pod-0", n + 1, n + 1),)
+                assert store.commit(
+                    commit(n, n + 1, states=states, progress=due, fields={"n": value.decode()})
+                )
             done.set()
 
         thread = threading.Thread(target=step)
@@ -208,6 +211,7 @@ class StateStoreContract:
             if position:
                 looks += 1
                 assert snapshot.values == {"n": str(position)}
+                assert snapshot.progress == {("ocs", "pod-0"): (position, position)}
                 assert dict(snapshot.states) == {name: {"n": b"%d" % position} for name in names}
         thread.join()
         assert store.snapshot(0, []).positions == {"ocs": 150}
@@ -290,6 +294,47 @@ class TestRedisStore(StateStoreContract):
         store.check()
         assert store.positions(0) == {}
 
+    @pytest.mark.parametrize(
+        ("about", "sentence"),
+        [
+            ({"redis_version": "6.2.14"}, "redis_version 6.2.14 at unix://.*: needed is 7.0 or newer"),
+            (
+                {"redis_version": "7.2.4", "valkey_version": "7.1.9"},
+                "valkey_version 7.1.9 at unix://.*: needed is 7.2 or newer",
+            ),
+            ({"dragonfly_version": "1"}, "says no version of Redis or Valkey"),
+        ],
+    )
+    def test_a_server_that_is_too_old_is_refused_by_name(
+        self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, about: dict[str, str], sentence: str
+    ) -> None:
+        monkeypatch.setattr(store._redis, "info", lambda _section: about)
+        with pytest.raises(OperationFailed, match=sentence):
+            store.check()
+
+    @pytest.mark.parametrize(
+        "about", [{"redis_version": "7.0.0"}, {"redis_version": "7.2.4", "valkey_version": "10.0.1-rc2"}]
+    )
+    def test_a_newer_server_will_do(
+        self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, about: dict[str, str]
+    ) -> None:
+        asked: list[str] = []
+        monkeypatch.setattr(store._redis, "info", lambda section: asked.append(section) or about)
+        store.check()
+        assert asked == ["server"]
+
+    def test_a_server_that_forgot_the_scripts_is_given_them_again(
+        self, store: RedisStore, redis_url: str
+    ) -> None:
+        import redis
+
+        assert store.commit(commit(0, 1))
+        with redis.Redis.from_url(redis_url) as client:
+            client.script_flush()
+        assert store.commit(commit(1, 2))
+        assert store.put(0, "pod-0", DRAIN, None).number > 0
+        assert store.positions(0) == {"ocs": 2}
+
     def test_every_key_of_a_partition_lies_on_one_node_of_a_cluster(
         self, store: RedisStore, redis_url: str
     ) -> None:
@@ -309,6 +354,22 @@ class TestRedisStore(StateStoreContract):
         with pytest.raises(StoreUnreachable, match="does not answer"):
             store.commit(FULL)
 
+    @pytest.mark.parametrize(
+        ("url", "shown"),
+        [
+            ("redis://:s3cret@127.0.0.1:1/0", r"redis://\*\*\*@127\.0\.0\.1:1/0"),
+            ("redis://twin:s3cret@127.0.0.1:1/0", r"redis://\*\*\*@127\.0\.0\.1:1/0"),
+            ("redis://127.0.0.1:1/0?password=s3cret&db=2", r"redis://127\.0\.0\.1:1/0\?password=\*\*\*&db=2"),
+        ],
+    )
+    def test_a_password_is_never_shown(self, url: str, shown: str) -> None:
+        with pytest.raises(StoreUnreachable, match=f"^Redis at {shown} does not answer: ") as caught:
+            RedisStore(url).positions(0)
+        assert "s3cret" not in str(caught.value)
+        with pytest.raises(InvalidInput) as refused:
+            RedisStore("redis://:s3cret@127.0.0.1:no-port/0")
+        assert "s3cret" not in str(refused.value)
+
     def test_a_url_that_is_none_is_one_sentence(self) -> None:
         with pytest.raises(InvalidInput, match=r"Redis URL 'nonsense': .*allowed: redis://HOST"):
             RedisStore("nonsense")
@@ -320,7 +381,7 @@ class TestRedisStore(StateStoreContract):
 
         with redis.Redis.from_url(redis_url) as client:
             client.set("lightwave:{0}:progress", "no hash")
-        with pytest.raises(OperationFailed, match="refuses: WRONGTYPE") as caught:
+        with pytest.raises(OperationFailed, match="refuses: .*WRONGTYPE") as caught:
             store.positions(0)
         assert not isinstance(caught.value, StoreUnreachable)
 
