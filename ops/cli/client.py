@@ -34,7 +34,7 @@ class Client:
     """Talks to the twin that LIGHTWAVE_URL names, with the token of LIGHTWAVE_TOKEN."""
 
     def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
-        self.url = (os.environ.get("LIGHTWAVE_URL") or DEFAULT_URL).rstrip("/")
+        self.url = os.environ.get("LIGHTWAVE_URL") or DEFAULT_URL
         self._host, self._port, self._path, self._secure = _parts(self.url)
         self._timeout_s = timeout_s
         self._headers = {"Accept": "application/json"}
@@ -191,7 +191,7 @@ def _parts(url: str) -> tuple[str, int | None, str, bool]:
         raise InvalidInput(
             f"LIGHTWAVE_URL {url!r}: not a twin's address; allowed are URLs like {DEFAULT_URL}"
         )
-    return host, port, parts.path, parts.scheme == "https"
+    return host, port, parts.path.rstrip("/"), parts.scheme == "https"
 
 
 def _target(path: str, query: dict[str, object]) -> str:

@@ -6,63 +6,52 @@ plain words where no reader can take them for anything else, and JSON otherwise,
 
 import json
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
-_PLAIN = re.compile(r"[A-Za-z][\w./@×-]*(?: [\w./@×()-]+)*", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z][\w./@-]*(?: [\w./@()-]+)*", re.ASCII)
 _RESERVED = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"}
+_UNPRINTABLE = re.compile("[^\x20-\x7e\xa1-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
+"""What may not stand in YAML's text, or would end a line there."""
 
 
 def dump(content: Any) -> str:
     """The content as one YAML document, without the last newline."""
-    return "\n".join(_lines(content, ""))
+    lines: list[str] = []
+    _write(lines, content, "", "")
+    return "\n".join(lines)
 
 
-def _lines(content: Any, indent: str) -> Iterator[str]:
+def _write(lines: list[str], content: Any, first: str, indent: str) -> None:
+    """Append the content's lines: the first behind `first`, the others behind `indent`."""
     if isinstance(content, dict) and content:
         for key, value in content.items():
-            yield from _entry(f"{indent}{_scalar(str(key))}:", value, indent, "  ")
-    elif isinstance(content, list | tuple) and content:
+            if not isinstance(value, dict | list) or not value:
+                lines.append(f"{first}{_text(key)}: {_scalar(value)}")
+            else:
+                lines.append(f"{first}{_text(key)}:")
+                # The dashes of a list stand below its key, as people write it.
+                deeper = indent if isinstance(value, list) else indent + "  "
+                _write(lines, value, deeper, deeper)
+            first = indent
+    elif isinstance(content, list) and content:
         for value in content:
-            yield from _item(value, indent)
+            _write(lines, value, f"{first}- ", indent + "  ")
+            first = indent
     else:
-        yield indent + _scalar(content)
-
-
-def _entry(head: str, value: Any, indent: str, deeper: str) -> Iterator[str]:
-    if isinstance(value, dict | list | tuple) and value:
-        yield head
-        # The dashes of a list stand below its key, as people write it.
-        yield from _lines(value, indent if isinstance(value, list | tuple) else indent + deeper)
-    else:
-        yield f"{head} {_scalar(value)}"
-
-
-def _item(value: Any, indent: str) -> Iterator[str]:
-    lines = _lines(value, indent + "  ")
-    yield f"{indent}- {next(lines).lstrip(' ')}"
-    yield from lines
+        lines.append(first + _scalar(content))
 
 
 def _scalar(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
-    if isinstance(value, float):
-        # YAML 1.1 reads 1e+16 as a number only with a point before the e.
-        text = json.dumps(value)
-        return text if "e" not in text or "." in text else text.replace("e", ".0e")
-    return json.dumps(value)
+    text = json.dumps(value)
+    # YAML 1.1 takes 1e+16 for a word: its numbers have a point before the e.
+    return text.replace("e", ".0e") if isinstance(value, float) and "e" in text and "." not in text else text
 
 
+@lru_cache(maxsize=4096)
 def _text(value: str) -> str:
     if _PLAIN.fullmatch(value) and value.lower() not in _RESERVED:
         return value
-    # Escapes keep out what YAML forbids in its text; JSON's surrogate pairs are not YAML's.
-    return _beyond_ascii(json.dumps(value, ensure_ascii=False))
-
-
-def _beyond_ascii(text: str) -> str:
-    def escaped(match: re.Match[str]) -> str:
-        return f"\\U{ord(match[0]):08x}"
-
-    return re.sub(r"[^\x20-\x7e\xa1-\ud7ff\ue000-\ufefe\uff00-\ufffd]", escaped, text)
+    return _UNPRINTABLE.sub(lambda match: f"\\U{ord(match[0]):08x}", json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,114 @@
+"""Something that answers on a port of its own as the test wants it to: a twin in good and bad moments."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+Answer = tuple[int, str, bytes]
+"""(HTTP status, content type, body)."""
+DROP: Answer = (0, "", b"")
+"""Close the connection without a word."""
+
+
+def as_json(content: object, status: int = 200) -> Answer:
+    return status, "application/json", json.dumps(content).encode()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request as it arrived."""
+
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class FakeTwin:
+    """Answers each path from its list: the first answer first, the last one ever after."""
+
+    answers: dict[str, list[Answer]] = field(default_factory=dict)
+    otherwise: Answer = field(default_factory=lambda: as_json({"error": "no such thing"}, 404))
+    asked: list[Asked] = field(default_factory=list)
+    url: str = ""
+
+    def answer(self, request: Asked) -> Answer:
+        self.asked.append(request)
+        waiting = self.answers.get(request.path)
+        if waiting is None:
+            return self.otherwise
+        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
+
+
+def _handler(twin: FakeTwin) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _any(self) -> None:
+            parts = urlsplit(self.path)
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            status, kind, text = twin.answer(
+                Asked(self.command, unquote(parts.path), parts.query, headers, body)
+            )
+            self.close_connection = True
+            if status == 0:
+                return
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            # A stream has no length: it ends where the connection ends.
+            self.send_header("Connection", "close")
+            if kind != "text/event-stream":
+                self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        do_GET = do_POST = do_PUT = _any  # noqa: N815 -- names that http.server looks for
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing on stderr."""
+
+    return Handler
+
+
+@contextmanager
+def answering(answers: dict[str, list[Answer]] | None = None, **options: Any) -> Iterator[FakeTwin]:
+    """A fake twin that answers for as long as the block lasts."""
+    twin = FakeTwin(answers or {}, **options)
+    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(twin)) as server:
+        twin.url = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield twin
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def environment(url: str, **more: str) -> dict[str, str]:
+    """That of a command which shall talk to this URL."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")}
+    return kept | {"LIGHTWAVE_URL": url} | more
+
+
+def lightwave(*words: str, url: str = "http://127.0.0.1:9", **more: str) -> subprocess.CompletedProcess[str]:
+    """One command as a process of its own; without a URL no twin is to be had."""
+    return subprocess.run(
+        [sys.executable, "-m", "ops.cli", *words],
+        env=environment(url, **more),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
