@@ -79,6 +79,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     draw = random.Random(SEED)
     twin = LivingTwin(tmp_path / "data", ("--set", "pod.cubes=16", "--set", "failures.host_per_day=0.05"))
     twin.start("--speed", "5000", "--seed", "3")
+    twin.options = ()  # it keeps its parameters
     operator = Operator(twin, SEED)
     operator.start()
     faults = ["twin"] * TWIN_KILLS + ["server"] * SERVER_KILLS
