@@ -94,8 +94,9 @@ def _bar() -> Iterator[Callable[[float], None] | None]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("lab", total=1.0)
-        yield lambda done: bar.update(task, completed=done)
+        # Without a total it only shows that something goes on: worker processes do not say how far they are.
+        task = bar.add_task("lab", total=None)
+        yield lambda done: bar.update(task, total=1.0, completed=done)
 
 
 def _summary(result: dict[str, Any]) -> str:

@@ -37,7 +37,6 @@ COMMANDS = {
 COMPLETE = "_LIGHTWAVE_COMPLETE"
 """The variable by which a shell's completion script asks for completions."""
 INTERRUPTED = 130
-BROKEN_PIPE = 141
 
 
 class LazyGroup(Group):
@@ -92,7 +91,7 @@ def main() -> NoReturn:
         _fail(str(error), error.exit_code)
     except BrokenPipeError:
         _close(sys.stdout)
-        sys.exit(BROKEN_PIPE)
+        sys.exit(1)
     except OSError as error:
         _close(sys.stdout)
         where = f"{error.filename}: " if error.filename else ""

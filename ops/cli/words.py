@@ -121,7 +121,7 @@ class Key(click.ParamType):
 
 def unknown(what: str, word: str, allowed: Sequence[str]) -> str:
     """A sentence for a word that is not one of the allowed."""
-    near = get_close_matches(word.lower(), allowed, n=1, cutoff=0.5)
+    near = get_close_matches(word.lower(), allowed, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]}? " if near else ""
     return f"no {what} {word!r}; {hint}allowed are {', '.join(allowed)}"
 

@@ -1,0 +1,122 @@
+"""What became of a request, in one sentence; and only its own refusal makes it fail."""
+
+from typing import Any
+
+import pytest
+
+from ops.cli.outcomes import REFUSALS, SENTENCES, refusal_of, sentence_of
+from schemas.registry import TYPES
+
+
+def answer(
+    *outcome: tuple[str, dict[str, Any]], status: str = "accepted", repeated: bool = False
+) -> dict[str, Any]:
+    messages = [{"type": kind, "body": body} for kind, body in outcome]
+    return {"id": "operator/0/17", "status": status, "repeated": repeated, "outcome": messages}
+
+
+MINE, OTHER = {"slice": "pod-0/slice-42"}, {"slice": "pod-0/slice-9"}
+ADMITTED = {"cubes": [1, 2, 3, 4, 5, 6, 7, 8], "corner": None}
+BEGAN = "pod-0/fault-3 began: ocs pod-0/ocs-17"
+FAULT = {"fault": "pod-0/fault-3", "kind": "ocs", "target": "pod-0/ocs-17"}
+
+
+@pytest.mark.parametrize(
+    ("verb", "outcome", "sentence"),
+    [
+        (
+            "request",
+            [
+                ("SliceRequested", MINE),
+                ("SliceAdmitted", OTHER | ADMITTED),
+                ("SliceAdmitted", MINE | ADMITTED),
+            ],
+            "pod-0/slice-42 admitted on 8 cubes",
+        ),
+        (
+            "request",
+            [("SliceRequested", MINE), ("SliceAdmitted", MINE | {"cubes": [5], "corner": [0, 0, 2]})],
+            "pod-0/slice-42 admitted as a mesh in cube 5",
+        ),
+        ("request", [("SliceRequested", MINE)], "pod-0/slice-42 waits for room"),
+        (
+            "release",
+            [("SliceReleased", MINE), ("SliceRefused", MINE | {"reason": "withdrawn"})],
+            "pod-0/slice-42 withdrawn before it ran",
+        ),
+        (
+            "release",
+            [
+                ("SliceReleased", MINE),
+                ("SliceCompleted", MINE),
+                ("SliceRefused", OTHER | {"reason": "queue full"}),
+            ],
+            "pod-0/slice-42 released",
+        ),
+        ("inject", [("FaultBegan", FAULT | {"expires_us": None})], BEGAN),
+        (
+            "inject",
+            [
+                ("FaultBegan", FAULT | {"expires_us": 93_784_000_000}),
+                ("SliceDegraded", MINE),
+                ("SliceDegraded", MINE),
+            ],
+            "pod-0/fault-3 began: ocs pod-0/ocs-17, until 1d02:03:04; pod-0/slice-42 degraded",
+        ),
+        (
+            "inject",
+            [("FaultBegan", FAULT | {"expires_us": None})]
+            + [("SliceDegraded", {"slice": f"pod-0/slice-{n}"}) for n in range(5)],
+            BEGAN + "; pod-0/slice-0 degraded; pod-0/slice-1 degraded; pod-0/slice-2 degraded; 2 more",
+        ),
+        ("clear", [("FaultEnded", FAULT | {"how": "cleared"})], "pod-0/fault-3 cleared: ocs pod-0/ocs-17"),
+        (
+            "drain",
+            [("CubeDrained", {"cube": 3}), ("CubeSwapped", MINE | {"left": 3, "spare": 7})],
+            "cube 3 drained; pod-0/slice-42 moved from cube 3 to cube 7",
+        ),
+        ("undrain", [("CubeUndrained", {"cube": 3})], "cube 3 in use again"),
+        ("undrain", [], "done; nothing changed"),
+    ],
+)
+def test_what_was_granted(verb: str, outcome: list[tuple[str, dict[str, Any]]], sentence: str) -> None:
+    given = answer(*outcome)
+    assert refusal_of(verb, given) is None
+    assert sentence_of(verb, given) == f"{sentence} (operator/0/17)"
+
+
+@pytest.mark.parametrize(
+    ("verb", "outcome", "sentence"),
+    [
+        (
+            "request",
+            [("SliceRequested", MINE), ("SliceRefused", MINE | {"reason": "queue full"})],
+            "pod-0/slice-42: queue full",
+        ),
+        (
+            "release",
+            [("ReleaseRefused", MINE | {"reason": "pod-0/slice-42 has already ended"})],
+            "pod-0/slice-42 has already ended",
+        ),
+        (
+            "clear",
+            [("FaultRefused", {"subject": "pod-0/fault-3", "reason": "ended"})],
+            "pod-0/fault-3: ended",
+        ),
+        ("drain", [("DrainRefused", {"target": "pod-0/cube-3", "reason": "no"})], "pod-0/cube-3: no"),
+    ],
+)
+def test_what_was_refused(verb: str, outcome: list[tuple[str, dict[str, Any]]], sentence: str) -> None:
+    assert refusal_of(verb, answer(*outcome)) == f"{sentence} (operator/0/17)"
+
+
+def test_what_is_only_received_and_what_was_asked_before() -> None:
+    assert sentence_of("drain", answer(status="received")).startswith("received; it will be taken when")
+    again = answer(("CubeDrained", {"cube": 3}), repeated=True)
+    assert sentence_of("drain", again) == "cube 3 drained, as asked before (operator/0/17)"
+
+
+def test_every_verb_can_be_granted_and_refused_by_messages_that_exist() -> None:
+    assert set(SENTENCES) == set(REFUSALS)
+    assert set(REFUSALS.values()) <= set(TYPES)
+    assert {kind for sentences in SENTENCES.values() for kind, _ in sentences} <= set(TYPES)
