@@ -131,23 +131,32 @@ MOMENTS = ("due_us", "expires_us")
 """Fields of messages that are points in time; the other times in messages are spans."""
 
 
+LISTED_MAX = 4
+"""Items of a list that are said one by one."""
+BRIEF_MAX = 100
+
+
 def brief(body: Row) -> str:
-    """A message's body in one short line."""
-    parts = []
-    for name, value in body.items():
-        if value is None or value == [] or name == "config":
-            continue
-        if isinstance(value, list) and len(value) > 4:
-            parts.append(f"{name}=[{len(value)}]")
-        elif isinstance(value, bool):
-            parts.append(f"{name}={'yes' if value else 'no'}")
-        elif isinstance(value, list):
-            parts.append(f"{name}={'x'.join(map(str, value)) if name == 'shape' else value}")
-        elif name in MOMENTS:
-            parts.append(f"{name[:-3]}={moment(value)}")
-        elif name.endswith("_us"):
-            parts.append(f"{name[:-3]}={span(value)}")
-        else:
-            parts.append(f"{name}={value}")
-    text = " ".join(parts)
-    return text if len(text) <= 100 else text[:99] + "…"
+    """A message's body in one short line: what is there, in its order."""
+    said = [
+        _said(name, value) for name, value in body.items() if value not in (None, []) and name != "config"
+    ]
+    text = " ".join(said)
+    return text if len(text) <= BRIEF_MAX else text[: BRIEF_MAX - 1] + "…"
+
+
+def _said(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return f"{name}={'yes' if value else 'no'}"
+    if isinstance(value, list):
+        return f"{name}={_listed(value, 'x' if name == 'shape' else ',')}"
+    if isinstance(value, int) and name.endswith("_us"):
+        return f"{name[:-3]}={moment(value) if name in MOMENTS else span(value)}"
+    return f"{name}={value}"
+
+
+def _listed(items: list[object], between: str) -> str:
+    """A short list as it is; of a long one, or one of lists, how many."""
+    if len(items) > LISTED_MAX or isinstance(items[0], list):
+        return f"({len(items)} of them)"
+    return between.join(map(str, items))
