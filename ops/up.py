@@ -28,12 +28,15 @@ from shared.lab import commissioning
 from shared.log.indexed import IndexedLogs
 from shared.state.redis_store import RedisStore
 from shared.state.server import EmbeddedServer
-from shared.state.store import Received, Waiting
+from shared.state.store import Commit, Received, Waiting
 
 if TYPE_CHECKING:
     import uvicorn
 
 log = logging.getLogger("lightwave.up")
+
+NUMBER_MAX = 2**53
+"""Beyond every number that an inbox gives: microseconds since 1970."""
 
 NOTABLE = frozenset(
     {
@@ -236,6 +239,7 @@ def _erase(folder: DataFolder, redis: str | None) -> None:
         store.check()
         for partition in range(kept.pods if kept else 1):
             store.erase(partition)
+            store.commit(Commit(partition, {}, {}, inbox_taken=NUMBER_MAX))
         store.close()
 
 

@@ -1,5 +1,6 @@
 """A living twin as its users start it: a process of its own, on a free port, in a folder of its own."""
 
+import http.client
 import json
 import os
 import signal
@@ -73,7 +74,7 @@ class LivingTwin:
                 raise AssertionError(f"the twin ended: {self.log.read_text()[-2000:]}")
             try:
                 self.get("/healthz")
-            except (OSError, ValueError):
+            except (OSError, ValueError, http.client.HTTPException):
                 time.sleep(0.02)
             else:
                 return
