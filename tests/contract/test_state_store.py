@@ -381,7 +381,7 @@ class TestRedisStore(StateStoreContract):
 
         with redis.Redis.from_url(redis_url) as client:
             client.set("lightwave:{0}:progress", "no hash")
-        with pytest.raises(OperationFailed, match="refuses: .*WRONGTYPE") as caught:
+        with pytest.raises(OperationFailed, match=r"refuses: .*WRONGTYPE") as caught:
             store.positions(0)
         assert not isinstance(caught.value, StoreUnreachable)
 
