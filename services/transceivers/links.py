@@ -73,8 +73,8 @@ def on_disconnected(state: TransceiversState, message: Envelope) -> list[Saying]
     """Links go dark, as commanded: no news to anybody."""
     body = cast(CircuitsDisconnected, message.body)
     norths, souths = join_ends(body.joins)
-    # A circuit that was still being made has no link yet, and a new owner's link must not be taken away.
-    ends = np.concatenate((norths[state.peer[norths] == souths], souths[state.peer[souths] == norths]))
+    # A circuit that was still being made has no link yet: its ends are dark already, for the ports were free.
+    ends = np.concatenate((norths, souths))
     state.peer[ends] = NO_END
     state.lit[ends] = 0
     state.loss_db[ends] = np.nan
