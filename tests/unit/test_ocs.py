@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.body import Body
+from schemas.config import PodConfig
 from schemas.failures import FaultBegan
 from schemas.names import Join
 from schemas.ocs import (
@@ -80,6 +81,7 @@ def test_circuits_are_taken_away_at_once(made: Bench) -> None:
     assert bodies(made.say(disconnect(JOIN))) == [CircuitsDisconnected(slice=NAME, joins=(JOIN,))]
     assert made.state("ocs").made.sum() == 0
     assert (made.state("ocs").wanted == -1).all()
+    assert (made.state("ocs").owner == -1).all()
     assert bodies(made.say(connect((1, 2, 2)))) == [], "the ports are free for others"
 
 
@@ -146,6 +148,39 @@ def test_a_chassis_with_two_faults_returns_with_the_end_of_the_last(made: Bench)
     assert [bodies(made.say(body)) for body in (CHASSIS, other)] == [[OcsDown(ocs=17)], []]
     assert bodies(made.say(fault_ended(CHASSIS))) == []
     assert bodies(made.say(fault_ended(other))) == [OcsUp(ocs=17)]
+
+
+def test_a_port_with_two_faults_returns_with_the_end_of_the_last(made: Bench) -> None:
+    other = SOUTH_PORT.model_copy(update={"fault": "pod-0/fault-9"})
+    down, up = (kind(ocs=17, side="S", port=7) for kind in (PortDown, PortUp))
+    assert [bodies(made.say(body)) for body in (SOUTH_PORT, other)] == [[down], []]
+    assert bodies(made.say(fault_ended(SOUTH_PORT))) == []
+    assert bodies(made.say(fault_ended(other))) == [up]
+
+
+@pytest.mark.parametrize("port", [NORTH_PORT, SOUTH_PORT])
+def test_a_broken_port_stays_dark_when_its_chassis_is_back(made: Bench, port: FaultBegan) -> None:
+    made.say(CHASSIS)
+    made.say(port)
+    made.say(fault_ended(CHASSIS))
+    assert after(made, LONG_US) == [CircuitsRestored(ocs=17, circuits=((4, 6),))]
+
+
+def test_what_comes_back_together_is_restored_once(made: Bench) -> None:
+    for fault in (CHASSIS, NORTH_PORT):
+        made.say(fault)
+    for fault in (CHASSIS, NORTH_PORT):
+        made.say(fault_ended(fault))
+    assert after(made, LONG_US) == [CircuitsRestored(ocs=17, circuits=((4, 6), (5, 7)))]
+    assert made.state("ocs").cross_connects == 34
+
+
+@pytest.mark.parametrize("fault", [CHASSIS, NORTH_PORT, SOUTH_PORT])
+def test_what_is_back_at_the_moment_of_the_command_is_not_missing(bench: Bench, fault: FaultBegan) -> None:
+    bench.say(fault, 100)
+    bench.say(connect(JOIN), 200)
+    bench.say(fault_ended(fault), 200)
+    assert after(bench, LONG_US) == [connected(JOIN)]
 
 
 @pytest.mark.parametrize(
@@ -236,6 +271,32 @@ def test_documents_show_what_is_wanted_and_what_is_made(made: Bench) -> None:
     summary = made.documents["summaries", "pod-0/ocs"]
     assert (summary.ocs_down, summary.circuits_made, summary.cross_connects) == (1, 30, 32)
     assert len(made.documents) == OCS_COUNT + 1
+
+
+def test_documents_say_when_their_ocs_changed(bench: Bench) -> None:
+    def changed_us() -> list[int]:
+        return [bench.documents["ocs", f"pod-0/ocs-{ocs}"].changed_us for ocs in (15, 16, 31, 32)]
+
+    bench.say(connect(JOIN), 100)
+    assert changed_us() == [0, 100, 100, 0], "the 16 of the join's dimension, and no other"
+    bench.run(100 + SWITCHING_US)
+    assert changed_us() == [0, 100 + SWITCHING_US, 100 + SWITCHING_US, 0]
+    bench.say(disconnect(JOIN), LONG_US)
+    assert changed_us() == [0, LONG_US, LONG_US, 0]
+
+
+@pytest.mark.parametrize("cubes", [4, 64, 144])
+def test_the_last_cube_of_a_pod_of_any_size_has_working_ports(cubes: int) -> None:
+    bench = Bench([SERVICE], CONFIG.model_copy(update={"pod": PodConfig(cubes=cubes)}))
+    last, spare = 2 * cubes - 1, 2 * cubes
+    bench.say(connect((2, cubes - 1, cubes - 1)), 100)
+    assert after(bench, LONG_US) == [connected((2, cubes - 1, cubes - 1))]
+    assert (bench.state("ocs").wanted[32:, last] == last).all()
+    assert bench.documents["ocs", "pod-0/ocs-47"].radix == max(136, 2 * cubes + 8)
+    if cubes < 144:  # more cubes than this have no name
+        (refused,) = bodies(bench.say(connect((2, cubes, 0))))
+        assert isinstance(refused, CircuitsRefused)
+        assert (refused.ocs, refused.port) == (32, f"N{spare}")
 
 
 def test_what_settles_together_is_said_in_order_of_the_commands(bench: Bench) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -163,6 +164,8 @@ class Run:
             row = {n: s for (o, _, n), (_, _, s) in wanted.items() if o == ocs}
             assert {n: s for n, s in enumerate(state.wanted[ocs].tolist()) if s >= 0} == row
             assert {n: s for s, n in enumerate(state.wanted_from[ocs].tolist()) if n >= 0} == row
+        owners = {(int(o), "N", int(n)): int(state.owner[o, n]) for o, n in np.argwhere(state.owner >= 0)}
+        assert owners == {port: int(self.model.wanted[port][1].rpartition("-")[2]) for port in wanted}
         assert {(int(o), "N", int(n)) for o, n in zip(*state.made.nonzero(), strict=True)} == set(made)
 
 

@@ -56,6 +56,49 @@ def test_taking_links_away_is_no_news(trained: Bench) -> None:
     assert np.isnan(trained.state("transceivers").loss_db).all()
 
 
+def test_a_loss_at_a_threshold_is_not_above_it(trained: Bench) -> None:
+    losses_db = trained.state("transceivers").loss_db
+    worst_db = float(np.nanmax(losses_db))
+    worst = tuple(np.flatnonzero(losses_db == worst_db).tolist())
+    below_db = float(np.nextafter(worst_db, 0))
+    for limits, degraded, down in (
+        ({"degraded_above_db": worst_db, "down_above_db": worst_db}, (), ()),
+        ({"degraded_above_db": below_db, "down_above_db": worst_db}, worst, ()),
+        ({"degraded_above_db": below_db, "down_above_db": below_db}, (), worst),
+    ):
+        said = bodies(bench_with(BUDGET.model_copy(update=limits)).say(connected(), 100))
+        up = 32 - len(degraded + down)
+        assert said == [LinksTrained(slice=NAME, up=up, degraded=degraded, down=down)]
+
+
+def test_documents_show_the_far_end_and_the_loss_of_lit_links_only() -> None:
+    bench = bench_with(BUDGET)
+    bench.say(connected(missing_ports=((3, 5),)), 100)
+    near, far = (bench.documents["links", f"pod-0/cube-{cube}"] for cube in (2, 3))
+    lit = [index != 3 for index in range(16)]
+    assert near.far_ends[:16] == tuple(SOUTH + n if light else -1 for n, light in enumerate(lit))
+    assert far.far_ends[16:32] == tuple(NORTH + n if light else -1 for n, light in enumerate(lit))
+    assert near.far_ends[16:] == (-1,) * 80
+    measured_db = bench.state("transceivers").loss_db[NORTH : NORTH + 16].tolist()
+    shown_db = tuple(round(loss, 3) if light else None for loss, light in zip(measured_db, lit, strict=True))
+    assert near.losses_db[:16] == far.losses_db[16:32] == shown_db
+    summary = bench.documents["summaries", "pod-0/transceivers"]
+    assert (summary.up, summary.degraded, summary.down, summary.dark) == (30, 0, 2, 4 * 96 - 32)
+
+
+def test_documents_say_when_their_cube_changed(trained: Bench) -> None:
+    def changed_us() -> list[int]:
+        return [trained.documents["links", f"pod-0/cube-{cube}"].changed_us for cube in range(4)]
+
+    assert changed_us() == [0, 0, 100, 100], "the cubes of the join, and no other"
+    trained.say(fault_began("pod-0/fault-0", "link", "pod-0/cube-3/-x/0"), 200)
+    assert changed_us() == [0, 0, 200, 200]
+    trained.say(fault_began("pod-0/fault-1", "link", "pod-0/cube-1/-x/0"), 300)
+    assert changed_us() == [0, 300, 200, 200]
+    trained.say(CircuitsDisconnected(slice=NAME, joins=((0, 2, 3),)), 400)
+    assert changed_us() == [0, 300, 400, 400]
+
+
 def test_a_dead_module_takes_both_ends_down_and_reports_itself(trained: Bench) -> None:
     fault = fault_began("pod-0/fault-0", "link", "pod-0/cube-3/-x/0")
     assert bodies(trained.say(fault, 200)) == [
