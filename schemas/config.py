@@ -86,7 +86,8 @@ class SchedulerConfig(Model):
     )
     backfill_patience_h: float = parameter(
         6.0,
-        "how long younger slices may pass the first in the queue; after that, cubes are kept for it",
+        "how long younger slices may pass the first in the queue, then cubes are kept for it, in turn; "
+        "0 always keeps them",
         unit="hours",
         source="choice",
         ge=0,

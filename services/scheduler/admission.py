@@ -1,8 +1,8 @@
 """Requests and releases, and which waiting slice is next.
 
 The queue goes by (priority, highest first; number). Until the first in it has waited `backfill_patience_h`,
-whatever fits may pass it; from then on cubes are kept for it, and only meshes that find room in cubes that
-are partly used anyway still pass.
+whatever fits may pass it; for as long again cubes are kept for it, and only meshes that find room in cubes
+that are partly used anyway still pass; and so on in turn.
 """
 
 from typing import cast

@@ -36,7 +36,7 @@ def next_placement(state: SchedulerState) -> Placement | None:
     if not queue.by_chips or not (occupancy.idle or occupancy.partly):
         return None
     head = state.slices[queue.head()[1]]
-    kept = state.now_us - head.requested_us >= patience_us(state)
+    kept = is_kept(state, head)
     if kept:
         room = occupancy.room_for(head.chips, whole_cubes=True)
         if room is not None:
@@ -49,6 +49,24 @@ def next_placement(state: SchedulerState) -> Placement | None:
     return None
 
 
-def patience_us(state: SchedulerState) -> int:
-    """How long the first in the queue lets others pass."""
+def is_kept(state: SchedulerState, head: Slice) -> bool:
+    """Whether whole cubes are kept for the first in the queue: not for its first patience, then for one, then
+    not for the next, and so on. One that may never fit (others run on without an end) thus holds up the
+    queue for half the time at most."""
+    patience_us = _patience_us(state)
+    return patience_us == 0 or (state.now_us - head.requested_us) // patience_us % 2 == 1
+
+
+def kept_until_us(state: SchedulerState) -> int | None:
+    """When others may pass the first in the queue again; None if they may now, or never."""
+    queue, patience_us = queue_of(state), _patience_us(state)
+    if not queue.by_chips or not patience_us:
+        return None
+    head = state.slices[queue.head()[1]]
+    if not is_kept(state, head):
+        return None
+    return head.requested_us + ((state.now_us - head.requested_us) // patience_us + 1) * patience_us
+
+
+def _patience_us(state: SchedulerState) -> int:
     return round(state.config.backfill_patience_h * US_PER_HOUR)

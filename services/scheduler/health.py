@@ -11,7 +11,7 @@ from typing import cast
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.envelope import Envelope
 from schemas.scheduler import SliceStalled
-from services.scheduler.cycle import cycle
+from services.scheduler.cycle import cycle, kept_until_us
 from services.scheduler.lifecycle import evict, put, slice_name
 from services.scheduler.state import SchedulerState, Stall, occupancy_of
 from shared.service import Saying
@@ -67,14 +67,17 @@ def on_cube_undrained(state: SchedulerState, message: Envelope) -> list[Saying]:
 
 
 def due(state: SchedulerState) -> int | None:
-    """When the slice that is stalled longest is given up."""
+    """When the slice that is stalled longest is given up, or others may pass the first in the queue again."""
+    kept_us = kept_until_us(state)
     if not state.stalls:
-        return None
-    return min([stall.since_us for stall in state.stalls.values()]) + _patience_us(state)
+        return kept_us
+    stalled_us = min([stall.since_us for stall in state.stalls.values()]) + _patience_us(state)
+    return stalled_us if kept_us is None else min(stalled_us, kept_us)
 
 
 def on_tick(state: SchedulerState, _: Envelope) -> list[Saying]:
-    """Give up slices that found no spare in time, one by one: the cubes of one may save the next."""
+    """Give up slices that found no spare in time, one by one: the cubes of one may save the next. Then look
+    at the queue, which may go on."""
     said: list[Saying] = []
     while state.stalls:
         since_us, number = min([(stall.since_us, number) for number, stall in state.stalls.items()])
@@ -89,7 +92,7 @@ def on_tick(state: SchedulerState, _: Envelope) -> list[Saying]:
         )
         said += evict(state, row, reason, state.stalls[number].cause)
         said += cycle(state)
-    return said
+    return said + cycle(state)
 
 
 def _patience_us(state: SchedulerState) -> int:
