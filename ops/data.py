@@ -121,13 +121,13 @@ class DataFolder:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def speed(self) -> tuple[float | None, bool]:
-        """(speed, paused) as they were last asked for."""
+    def kept_clock(self) -> tuple[float | None, bool, int]:
+        """(speed, paused) as they were last asked for, and how far simulated time had come."""
         try:
             kept = json.loads(self.clock.read_text())
-            return float(kept["speed"]), bool(kept["paused"])
+            return float(kept["speed"]), bool(kept["paused"]), int(kept["now_us"])
         except (OSError, ValueError, KeyError, TypeError):
-            return None, False
+            return None, False, 0
 
     def _write(self, path: Path, text: str) -> None:
         part = path.with_suffix(".part")

@@ -106,10 +106,9 @@ class LivingTwin:
         stack.callback(self.logs.close)
         self.dead_letters = DeadLetters(folder.dead_letters)
         self.telemetry = TelemetryFolder(folder.telemetry)
-        kept_speed, paused = folder.speed()
+        kept_speed, paused, self._kept_us = folder.kept_clock()
         speed = options.speed if options.speed is not None else kept_speed or 1.0
         self.clock = EmbeddedClock(speed=speed, paused=paused, keep=folder.clock)
-        self.clock.save()
         self.pods = [
             self._pod(number, identity.config, rebuild=options.rebuild) for number in range(identity.pods)
         ]
@@ -127,7 +126,8 @@ class LivingTwin:
             app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
         )
         self._server = _Server(config)
-        self.twin.start()
+        self.twin.start(self._kept_us)
+        self.clock.save()
         self._folder.announce(url, self.store_url)
         loop = threading.Thread(target=self._loop, name="twin", daemon=True)
         loop.start()
@@ -140,6 +140,7 @@ class LivingTwin:
         loop.join(timeout=30)
         if self._failure is not None:
             raise self._failure
+        self.clock.save()
 
     def _loop(self) -> None:
         try:

@@ -107,7 +107,8 @@ class EmbeddedClock:
         """Keep what was asked for, so that a twin that starts again goes on in the same way."""
         if self._keep is None:
             return
-        text = json.dumps({"speed": self._speed, "paused": self._paused})
+        now_us = self._processed() if self._processed else self._anchor_us
+        text = json.dumps({"speed": self._speed, "paused": self._paused, "now_us": now_us})
         part = self._keep.with_suffix(".part")
         try:
             part.write_text(text)

@@ -53,13 +53,14 @@ class EmbeddedTwin:
         self._stop.set()
         self._wake.set()
 
-    def start(self) -> None:
-        """Recover every fabric and let the clock go on from where they stopped."""
+    def start(self, at_us: int = 0) -> None:
+        """Recover every fabric; the clock goes on from where they stopped, or from `at_us` if it had come
+        further than the last message."""
         for pod in self.pods:
             folded = pod.recover()
             if folded:
                 log.info("%s: %d messages of the log folded again", pod.name, folded)
-        self.clock.start(self._processed_us, max((pod.fabric.now_us for pod in self.pods), default=0))
+        self.clock.start(self._processed_us, max([at_us, *(pod.fabric.now_us for pod in self.pods)]))
 
     def run(self) -> None:
         """Until `stop`. Raises what nobody but a person can mend: a damaged log, a full disk, a service's
