@@ -1,7 +1,12 @@
 """The port of the simulated clock of a living twin: asked for by people, kept by the sequencer."""
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
+
+from shared.errors import InvalidInput
+
+SPEED_MAX = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +32,10 @@ class Clock(Protocol):
 
     def set_speed(self, speed: float) -> None:
         """Simulated over wall time, above 0; takes effect from the time that has been processed."""
+
+
+def check_speed(speed: float) -> float:
+    """The speed, if it is one; InvalidInput otherwise."""
+    if not math.isfinite(speed) or not 0 < speed <= SPEED_MAX:
+        raise InvalidInput(f"speed {speed:g}: not allowed; allowed: above 0 up to {SPEED_MAX:,.0f}")
+    return speed

@@ -8,11 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from shared.clock import ClockState
-from shared.errors import InvalidInput, OperationFailed
+from shared.clock import ClockState, check_speed
+from shared.errors import OperationFailed
 from shared.units import US_PER_S
 
-SPEED_MAX = 1e9
 SPEED_WINDOW_S = 5.0
 """Wall time over which the speed held is measured."""
 
@@ -126,10 +125,3 @@ class EmbeddedClock:
         if wall_s - first_s < 0.05:
             return self._speed
         return (now_us - first_us) / US_PER_S / (wall_s - first_s)
-
-
-def check_speed(speed: float) -> float:
-    """The speed, if it is one; InvalidInput otherwise."""
-    if not math.isfinite(speed) or not 0 < speed <= SPEED_MAX:
-        raise InvalidInput(f"speed {speed:g}: not allowed; allowed: above 0 up to {SPEED_MAX:,.0f}")
-    return speed

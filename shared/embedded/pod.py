@@ -19,7 +19,7 @@ from shared.refold import Refold
 from shared.service import AnyService
 from shared.state.codec import encode_held, restore_held, state_digest
 from shared.state.store import Commit, DocumentChange, Progress, StateChange, StateStore, Waiting
-from shared.state.tracked import Tracker
+from shared.state.tracked import Tracker, document_changes, progress_of
 
 REBUILD_STRIDE = 2_000
 """Log messages that a recovery folds between two commits."""
@@ -171,8 +171,8 @@ class PodRunner:
             change = self._trackers[name].changes(held)
             if change is not None:
                 states.append(change)
-            documents.extend(self._documents(held))
-            progress.append(Progress(name, self.name, held.due_us, held.ticks))
+            documents.extend(document_changes(held, everything=not self.position))
+            progress.append(progress_of(held))
         names = [service.name for service in self._services]
         commit = Commit(
             partition=self.partition,
@@ -182,28 +182,12 @@ class PodRunner:
             documents=tuple(documents),
             progress=tuple(progress),
             inbox_taken=inbox_taken,
-            fields={f"now_us:{self.name}": str(self.fabric.now_us)},
         )
         if not self._store.commit(commit):
             raise Fenced(f"{self.name}: the store no longer stands at position {self.position}")
         self.position = position
         self._read_by = {}
         self.commits += 1
-
-    def _documents(self, held: Held) -> list[DocumentChange]:
-        state = held.state
-        if state is None:
-            return []
-        if not self.position:
-            state.touched.update(held.service.document_keys(state))
-        keys = sorted(state.touched)
-        state.touched.clear()
-        changes = []
-        for kind, name in keys:
-            document = held.service.document(state, (kind, name))
-            text = None if document is None else document.__pydantic_serializer__.to_json(document)
-            changes.append(DocumentChange(self.name, kind, name, text))
-        return changes
 
     def _publish_telemetry(self, tick: Envelope, body: Tick) -> None:
         held = self.fabric.holder(body.service)

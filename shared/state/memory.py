@@ -4,12 +4,21 @@ import hashlib
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.body import Body
 from shared.errors import InvalidInput, OperationFailed
-from shared.state.store import Commit, Received, Snapshot, Waiting
+from shared.state.store import (
+    Commit,
+    Moment,
+    Progress,
+    Received,
+    Saying,
+    Settlement,
+    Snapshot,
+    Waiting,
+)
 
 KEY_KEPT_S = 86_400
 """How long an idempotency key is remembered."""
@@ -23,8 +32,9 @@ class _Partition:
     values: dict[str, str] = field(default_factory=dict)
     states: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
     documents: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
-    progress: dict[tuple[str, str], tuple[int | None, int]] = field(default_factory=dict)
-    sayings: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    progress: dict[tuple[str, str], Progress] = field(default_factory=dict)
+    sayings: dict[tuple[int, str, int], Saying] = field(default_factory=dict)
+    dead_letters: dict[int, bytes] = field(default_factory=dict)
     inbox: list[Waiting] = field(default_factory=list)
     last_number: int = 0
     keys: dict[str, tuple[int, str, float]] = field(default_factory=dict)
@@ -43,6 +53,18 @@ def reused(key: str) -> InvalidInput:
 
 def absent(fabric: str) -> OperationFailed:
     return OperationFailed(f"fabric {fabric}: not in this store")
+
+
+def _place(saying: Saying) -> tuple[int, str, int]:
+    return saying.position, saying.service, saying.index
+
+
+def _note(values: dict[str, str], fields: Mapping[str, str | None]) -> None:
+    for name, value in fields.items():
+        if value is None:
+            values.pop(name, None)
+        else:
+            values[name] = value
 
 
 class MemoryStore:
@@ -67,7 +89,7 @@ class MemoryStore:
         if any(partition.positions.get(reader, 0) != at for reader, at in commit.expected.items()):
             return False
         partition.positions.update(commit.positions)
-        partition.values.update(commit.fields)
+        _note(partition.values, commit.fields)
         for state in commit.states:
             stored = partition.states[state.service, state.fabric]
             for name in state.removed:
@@ -79,8 +101,9 @@ class MemoryStore:
                 {document.name: document.text}
             )
         for progress in commit.progress:
-            partition.progress[progress.service, progress.fabric] = (progress.due_us, progress.ticks)
-        partition.sayings.update({(at, index): saying for at, index, saying in commit.sayings})
+            partition.progress[progress.service, progress.fabric] = progress
+        partition.sayings.update({_place(saying): saying for saying in commit.sayings})
+        partition.dead_letters.update(commit.dead_letters)
         if commit.inbox_taken is not None:
             taken = commit.inbox_taken
             partition.inbox = [waiting for waiting in partition.inbox if waiting.number > taken]
@@ -95,20 +118,40 @@ class MemoryStore:
     def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
         return dict(self._partitions[partition].states.get((service, fabric), {}))
 
-    def progress(self, partition: int) -> dict[tuple[str, str], tuple[int | None, int]]:
+    def progress(self, partition: int) -> dict[tuple[str, str], Progress]:
         return dict(self._partitions[partition].progress)
 
-    def sayings(self, partition: int) -> list[tuple[int, int, bytes]]:
-        sayings = self._partitions[partition].sayings
-        return [(*place, sayings[place]) for place in sorted(sayings)]
-
-    def trim_sayings(self, partition: int, below: int) -> None:
+    def moment(self, partition: int, waiting: int) -> Moment:
         kept = self._partitions[partition]
-        kept.sayings = {place: saying for place, saying in kept.sayings.items() if place[0] >= below}
+        return Moment(
+            positions=self.positions(partition),
+            values=self.values(partition),
+            progress=self.progress(partition),
+            sayings=tuple(sorted(kept.sayings.values())),
+            dead_letters=dict(kept.dead_letters),
+            waiting=tuple(self.waiting(partition, waiting)),
+            wall_us=int(self._wall_s() * 1e6),
+        )
+
+    def settle(self, settlement: Settlement) -> None:
+        kept = self._partitions[settlement.partition]
+        for saying in settlement.sayings:
+            kept.sayings.pop(_place(saying), None)
+        for position in settlement.dead_letters:
+            kept.dead_letters.pop(position, None)
+        kept.inbox = [waiting for waiting in kept.inbox if waiting.number not in settlement.requests]
+        _note(kept.values, settlement.fields)
 
     def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
         loaded = {key: self.load(partition, *key) for key in states}
-        return Snapshot(self.positions(partition), self.values(partition), self.progress(partition), loaded)
+        kept = self._partitions[partition]
+        return Snapshot(
+            self.positions(partition),
+            self.values(partition),
+            self.progress(partition),
+            loaded,
+            len(kept.sayings),
+        )
 
     def erase(self, partition: int) -> None:
         old = self._partitions[partition]

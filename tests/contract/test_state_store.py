@@ -3,6 +3,7 @@
 import itertools
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,17 @@ from schemas.operator import DrainCube
 from shared.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.state.codec import encode_held, restore_held
 from shared.state.memory import MemoryStore
-from shared.state.redis_store import PAIRS_MAX, RedisStore
-from shared.state.store import Commit, DocumentChange, Progress, StateChange, StateStore
+from shared.state.redis_form import PAIRS_MAX
+from shared.state.redis_store import RedisStore
+from shared.state.store import (
+    Commit,
+    DocumentChange,
+    Progress,
+    Saying,
+    Settlement,
+    StateChange,
+    StateStore,
+)
 from tests.unit.toy_state import SERVICE, ToyState, content, hold, toy_states
 
 Store = MemoryStore | RedisStore
@@ -30,6 +40,14 @@ def written(**fields: bytes) -> StateChange:
     return StateChange("ocs", "pod-0", fields)
 
 
+def saying(position: int, index: int = 0, service: str = "ocs", line: bytes = b"{}") -> Saying:
+    return Saying(position, service, index, "pod-0", "OcsDown", f"{service}@pod-0", line)
+
+
+def outbox(store: Store, partition: int = 0) -> list[Saying]:
+    return list(store.moment(partition, 1).sayings)
+
+
 def document(name: str, text: bytes | None, kind: str = "ocs", fabric: str = "pod-0") -> DocumentChange:
     return DocumentChange(fabric, kind, name, text)
 
@@ -39,9 +57,10 @@ FULL = commit(
     3,
     states=(written(wanted=b"\x00\xff\n", made=b""), StateChange("cubes", "pod-0", {"health": b"[]"})),
     documents=(document("pod-0/ocs-1", b'{"a":1}'), document("pod-0/cube-1", b"{}", "cubes")),
-    progress=(Progress("ocs", "pod-0", 17, 4), Progress("cubes", "pod-0", None, 0)),
-    sayings=((2, 0, b"two"), (1, 1, b"one b"), (1, 0, b"one a")),
-    fields={"now_us:pod-0": "123"},
+    progress=(Progress("ocs", "pod-0", 17, 4, 99), Progress("cubes", "pod-0", None, 0, 98)),
+    sayings=(saying(2), saying(1, 1, line=b"a\nb"), saying(1, 0), saying(1, 0, "cubes")),
+    dead_letters={2: b"what"},
+    fields={"end": "123"},
 )
 
 
@@ -53,7 +72,7 @@ def everything(store: Store, partition: int = 0) -> dict[str, object]:
         "values": store.values(partition),
         "states": {name: store.load(partition, *name) for name in names},
         "progress": store.progress(partition),
-        "sayings": store.sayings(partition),
+        "moment": (store.moment(partition, 1).sayings, store.moment(partition, 1).dead_letters),
         "documents": {
             (fabric, kind): store.all(fabric, kind)
             for fabric in ("pod-0", "pod-1")
@@ -70,17 +89,23 @@ class StateStoreContract:
     def test_holds_nothing_at_first(self, store: Store) -> None:
         found = everything(store)
         assert found["positions"] == found["values"] == found["progress"] == {}
-        assert found["sayings"] == found["inbox"] == []
+        assert found["moment"] == ((), {})
+        assert found["inbox"] == []
         assert not any(store.load(0, "ocs", fabric) for fabric in ("pod-0", "pod-1"))
 
     def test_keeps_all_that_a_commit_says(self, store: Store) -> None:
         assert store.commit(FULL)
         assert store.positions(0) == {"ocs": 3}
-        assert store.values(0) == {"now_us:pod-0": "123"}
+        assert store.values(0) == {"end": "123"}
         assert store.load(0, "ocs", "pod-0") == {"wanted": b"\x00\xff\n", "made": b""}
         assert store.load(0, "cubes", "pod-0") == {"health": b"[]"}
-        assert store.progress(0) == {("ocs", "pod-0"): (17, 4), ("cubes", "pod-0"): (None, 0)}
-        assert store.sayings(0) == [(1, 0, b"one a"), (1, 1, b"one b"), (2, 0, b"two")]
+        assert store.progress(0) == {(row.service, row.fabric): row for row in FULL.progress}
+        moment = store.moment(0, 1)
+        assert moment.sayings == (saying(1, 0, "cubes"), saying(1, 0), saying(1, 1, line=b"a\nb"), saying(2))
+        assert moment.dead_letters == {2: b"what"}
+        assert moment.positions == store.positions(0)
+        assert moment.values == store.values(0)
+        assert moment.progress == store.progress(0)
         assert store.all("pod-0", "ocs") == {"pod-0/ocs-1": b'{"a":1}'}
         assert store.one("pod-0", "cubes", "pod-0/cube-1") == b"{}"
 
@@ -91,20 +116,25 @@ class StateStoreContract:
         for other in (1, 10):
             assert store.positions(other) == {}
             assert store.load(other, "ocs", "pod-0") == {}
-            assert store.sayings(other) == []
+            assert outbox(store, other) == []
 
     def test_a_second_commit_changes_only_what_it_names(self, store: Store) -> None:
         assert store.commit(FULL)
         change = StateChange("ocs", "pod-0", {"made": b"new", "row/1": b"1"}, ("wanted", "never there"))
         assert store.commit(
-            commit(3, 5, states=(change,), progress=(Progress("ocs", "pod-0", None, 5),), fields={"x": "y"})
+            commit(
+                3, 5, states=(change,), progress=(Progress("ocs", "pod-0", None, 5, 100),), fields={"x": "y"}
+            )
         )
         assert store.positions(0) == {"ocs": 5}
-        assert store.values(0) == {"now_us:pod-0": "123", "x": "y"}
+        assert store.values(0) == {"end": "123", "x": "y"}
         assert store.load(0, "ocs", "pod-0") == {"made": b"new", "row/1": b"1"}
         assert store.load(0, "cubes", "pod-0") == {"health": b"[]"}
-        assert store.progress(0) == {("ocs", "pod-0"): (None, 5), ("cubes", "pod-0"): (None, 0)}
-        assert len(store.sayings(0)) == 3
+        assert store.progress(0) == {
+            ("ocs", "pod-0"): Progress("ocs", "pod-0", None, 5, 100),
+            ("cubes", "pod-0"): FULL.progress[1],
+        }
+        assert len(outbox(store)) == 4
 
     @pytest.mark.parametrize(
         "fence", [{"ocs": 2}, {"ocs": 4}, {"ocs": 3, "cubes": 1}, {"cubes": 1, "ocs": 3}, {"ocs": 0}]
@@ -119,10 +149,11 @@ class StateStoreContract:
             positions={"ocs": 9, "cubes": 9},
             states=(StateChange("ocs", "pod-0", {"wanted": b"changed", "new": b"1"}, ("made",)),),
             documents=(document("pod-0/ocs-1", None), document("pod-0/ocs-2", b"{}")),
-            progress=(Progress("ocs", "pod-0", 1, 1),),
-            sayings=((9, 0, b"never"),),
+            progress=(Progress("ocs", "pod-0", 1, 1, 1),),
+            sayings=(saying(9),),
+            dead_letters={9: b"never"},
             inbox_taken=2**50,
-            fields={"now_us:pod-0": "0"},
+            fields={"end": "0"},
         )
         assert not store.commit(refused)
         assert everything(store) == before
@@ -170,21 +201,44 @@ class StateStoreContract:
             store.place(f"pod-{number}", partition)
         assert list(store.fabrics().items()) == [("pod-0", 0), ("pod-1", 0), ("pod-2", 1), ("pod-10", 2)]
 
-    def test_sayings_come_in_order_and_are_trimmed_from_below(self, store: Store) -> None:
-        places = [(100, 0), (9, 2), (9, 10), (10, 0), (9, 1)]
-        assert store.commit(commit(0, 1, sayings=tuple((*place, repr(place).encode()) for place in places)))
-        assert [saying[:2] for saying in store.sayings(0)] == sorted(places)
-        store.trim_sayings(0, 10)
-        assert store.sayings(0) == [(10, 0, b"(10, 0)"), (100, 0, b"(100, 0)")]
-        store.trim_sayings(0, 10)
-        assert len(store.sayings(0)) == 2
-        store.trim_sayings(0, 1_000)
-        assert store.sayings(0) == []
+    def test_sayings_come_in_order_of_cause_service_and_index(self, store: Store) -> None:
+        places = [(100, "ocs", 0), (9, "ocs", 2), (9, "ocs", 10), (10, "cubes", 0), (9, "workload", 1)]
+        sayings = [saying(at, index, service) for at, service, index in places]
+        assert store.commit(commit(0, 1, sayings=tuple(sayings)))
+        assert [(s.position, s.service, s.index) for s in outbox(store)] == sorted(places)
+
+    def test_what_two_services_say_to_one_message_lies_side_by_side(self, store: Store) -> None:
+        assert store.commit(commit(0, 1, sayings=(saying(5),)))
+        assert store.commit(commit(1, 1, sayings=(saying(5, service="cubes"),)))
+        assert [s.service for s in outbox(store)] == ["cubes", "ocs"]
 
     def test_a_saying_put_again_in_its_place_is_there_once(self, store: Store) -> None:
-        assert store.commit(commit(0, 1, sayings=((5, 0, b"first"),)))
-        assert store.commit(commit(1, 2, sayings=((5, 0, b"second"),)))
-        assert store.sayings(0) == [(5, 0, b"second")]
+        assert store.commit(commit(0, 1, sayings=(saying(5, line=b"first"),), dead_letters={5: b"first"}))
+        assert store.commit(commit(1, 2, sayings=(saying(5, line=b"second"),), dead_letters={5: b"second"}))
+        assert outbox(store) == [saying(5, line=b"second")]
+        assert store.moment(0, 1).dead_letters == {5: b"second"}
+
+    def test_a_settlement_removes_what_it_names_and_nothing_else(self, store: Store) -> None:
+        numbers = [store.put(0, "pod-0", DRAIN, None).number for _ in range(3)]
+        sayings = (saying(1), saying(1, 1), saying(2))
+        dead = {1: b"a", 2: b"b"}
+        assert store.commit(commit(0, 3, sayings=sayings, dead_letters=dead, fields={"end": "3", "x": "y"}))
+        settlement = Settlement(
+            0, sayings[:2], (1,), (numbers[0], numbers[2]), {"end": "5", "x": None, "new": "1"}
+        )
+        for _ in range(2):  # what is gone already is no error
+            store.settle(settlement)
+            moment = store.moment(0, 10)
+            assert moment.sayings == sayings[2:]
+            assert moment.dead_letters == {2: b"b"}
+            assert [waiting.number for waiting in moment.waiting] == [numbers[1]]
+            assert moment.values == {"end": "5", "new": "1"}
+        store.settle(Settlement(0))
+        assert replace(store.moment(0, 10), wall_us=moment.wall_us) == moment
+
+    def test_a_moment_has_the_oldest_requests(self, store: Store) -> None:
+        numbers = [store.put(0, "pod-0", DRAIN, None).number for _ in range(3)]
+        assert [waiting.number for waiting in store.moment(0, 2).waiting] == numbers[:2]
 
     def test_a_snapshot_is_of_one_moment(self, store: Store) -> None:
         names = [("ocs", "pod-0"), ("cubes", "pod-0"), ("ocs", "pod-1")]
@@ -194,7 +248,7 @@ class StateStoreContract:
             for n in range(150):
                 value = str(n + 1).encode()
                 states = tuple(StateChange(*name, {"n": value}) for name in names)
-                due = (Progress("ocs", "pod-0", n + 1, n + 1),)
+                due = (Progress("ocs", "pod-0", n + 1, n + 1, n + 1),)
                 assert store.commit(
                     commit(n, n + 1, states=states, progress=due, fields={"n": value.decode()})
                 )
@@ -211,7 +265,9 @@ class StateStoreContract:
             if position:
                 looks += 1
                 assert snapshot.values == {"n": str(position)}
-                assert snapshot.progress == {("ocs", "pod-0"): (position, position)}
+                assert snapshot.progress == {
+                    ("ocs", "pod-0"): Progress("ocs", "pod-0", position, position, position)
+                }
                 assert dict(snapshot.states) == {name: {"n": b"%d" % position} for name in names}
         thread.join()
         assert store.snapshot(0, []).positions == {"ocs": 150}
@@ -219,21 +275,21 @@ class StateStoreContract:
 
     def test_erase_forgets_everything_but_the_inbox(self, store: Store) -> None:
         assert store.commit(FULL)
-        other = Commit(partition=10, expected={}, positions={"ocs": 1}, sayings=((0, 0, b"kept"),))
+        other = Commit(partition=10, expected={}, positions={"ocs": 1}, sayings=(saying(0),))
         assert store.commit(other)
         first = store.put(0, "pod-0", DRAIN, "key")
         waiting = store.waiting(0, 10)
         store.erase(0)
         found = everything(store)
         assert found["positions"] == found["values"] == found["progress"] == {}
-        assert found["sayings"] == []
+        assert found["moment"] == ((), {})
         assert not any(found["states"].values())
         assert not any(found["documents"].values())
         assert found["inbox"] == waiting
         assert store.put(0, "pod-0", DRAIN, "key").number == first.number
         assert store.put(0, "pod-0", DRAIN, None).number > first.number
         assert store.fabrics() == {"pod-0": 0, "pod-1": 0}
-        assert store.sayings(10) == [(0, 0, b"kept")]
+        assert outbox(store, 10) == [saying(0)]
         assert store.commit(FULL)
         store.erase(5)
 
@@ -242,10 +298,10 @@ class StateStoreContract:
         count = 2 * PAIRS_MAX + 7
         fields = {f"row/{n}": b"%d" % n for n in range(count)}
         documents = tuple(document(f"pod-0/ocs-{n}", b"%d" % n) for n in range(count))
-        sayings = tuple((n, 0, b"x") for n in range(count))
+        sayings = tuple(saying(n) for n in range(count))
         assert store.commit(commit(0, 1, states=(written(**fields),), documents=documents, sayings=sayings))
         assert store.load(0, "ocs", "pod-0") == fields
-        assert len(store.all("pod-0", "ocs")) == len(store.sayings(0)) == count
+        assert len(store.all("pod-0", "ocs")) == len(outbox(store)) == count
         gone = StateChange("ocs", "pod-0", {"rest": b"1"}, tuple(fields))
         removed = tuple(document(row.name, None) for row in documents)
         assert store.commit(commit(1, 2, states=(gone,), documents=removed))

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.embedded.clock import SPEED_MAX, SPEED_WINDOW_S, EmbeddedClock
+from shared.clock import SPEED_MAX
+from shared.embedded.clock import SPEED_WINDOW_S, EmbeddedClock
 from shared.errors import InvalidInput, OperationFailed
 from shared.units import US_PER_S
 

@@ -59,7 +59,7 @@ REFUSED = [
     (tidy.bare_suppressions, LOGIC, "import a  # no" + "qa: F401"),
     (tidy.bare_suppressions, LOGIC, "# ruff: no" + "qa"),
     (tidy.missing_docstrings, LOGIC, "import a"),
-    (tidy.missing_docstrings, LOGIC, "'''A.'''\ndef settle(x):\n" + "    x = 0\n" * 8),
+    (tidy.missing_docstrings, LOGIC, "'''A.'''\ndef switch(x):\n" + "    x = 0\n" * 8),
     (tidy.missing_docstrings, "schemas/ocs.py", "'''A.'''\nclass Ocs:\n" + "    x = 0\n" * 8),
     (tidy.missing_docstrings, "shared/lab.py", "'''A.'''\nclass A:\n  '''B.'''\n  def b():\n" + LONG_BODY),
     (tidy.skipped_tests, TEST, "@pytest.mark.sk" + "ip\ndef test_a(): assert 1"),
