@@ -37,9 +37,9 @@ def encode(envelope: Envelope) -> bytes:
 
 def writer_of(source: str) -> str:
     """The writing service of a source: `scheduler@pod-0` → scheduler, `operator/0` → operator,
-    `tick.ocs@pod-0` → sequencer."""
+    `tick.ocs@pod-0` and `skip.ocs@pod-0` → sequencer."""
     name = source.split("@", 1)[0].split("/", 1)[0]
-    return "sequencer" if name.startswith("tick.") else name
+    return "sequencer" if name.startswith(("tick.", "skip.")) else name
 
 
 def decode(line: bytes) -> Envelope:

@@ -24,3 +24,12 @@ class Tick(SequencerBody):
     service: str
     due_us: Annotated[int, Field(ge=0)]
     count: Annotated[int, Field(ge=1)]
+
+
+class MessageSkipped(SequencerBody):
+    """A person let one service pass over one message, on which it had raised. To the service it is as if the
+    message had never come; if it was its own Tick, it is due again only after the next message it reads."""
+
+    service: str
+    message: str
+    sentence: str

@@ -81,6 +81,19 @@ def read(held: Held, message: Envelope) -> list[Envelope]:
     return [_say(held, message, saying, state.now_us) for saying in sayings] if sayings else []
 
 
+def skip(held: Held, message: Envelope) -> None:
+    """Let a service pass over a message on which it raises; a repeat of it is dropped. Changes `held`.
+
+    If it is the service's own Tick, the service is due again only after the next message it reads.
+    """
+    held.seen[message.source] = message.seq
+    if held.state is not None:
+        held.state.now_us = max(held.state.now_us, message.at_us)
+    if isinstance(message.body, Tick):
+        held.ticks += 1
+        held.due_us = None
+
+
 def _commission(held: Held, message: Envelope, body: FabricCommissioned) -> list[Envelope]:
     try:
         held.state = held.service.commission(held.fabric, body)

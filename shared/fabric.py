@@ -5,12 +5,12 @@ services say is appended by position of the cause, then service name, then order
 left the log is quiet.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.sequencer import Tick
-from shared.dispatch import Held, read
+from shared.dispatch import Held, read, skip
 from shared.errors import ServiceFailed
 from shared.service import AnyService
 
@@ -21,8 +21,16 @@ CASCADE_MAX = 100_000
 class Fabric:
     """The services of one fabric and what they hold."""
 
-    def __init__(self, name: str, services: Sequence[AnyService], held: Sequence[Held] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        services: Sequence[AnyService],
+        held: Sequence[Held] | None = None,
+        skips: Collection[tuple[str, str]] = (),
+    ) -> None:
         self.name = name
+        self.skips = skips
+        """(service, message id): what a person let a service pass over."""
         self.held = sorted(held or [Held(s, name) for s in services], key=lambda h: h.service.name)
         self._by_service = {h.service.name: h for h in self.held}
         self._readers: dict[str, list[Held]] = {}
@@ -40,8 +48,9 @@ class Fabric:
         log = [root]
         for message in log:
             for held in self._readers_of(message):
-                said = read(held, message)
-                if said:
+                if self.skips and (held.service.name, message.id) in self.skips:
+                    skip(held, message)
+                elif said := read(held, message):
                     log.extend(said)
                 if heard is not None:
                     heard(held, message)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from schemas.envelope import Envelope, enclose
 from schemas.registry import encode
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
 from shared.dispatch import Held
 from shared.fabric import Fabric
 
@@ -48,6 +48,10 @@ class Refold:
             self.repeats += 1
             return None
         self._seen[message.source] = message.seq
+        if isinstance(message.body, MessageSkipped):
+            # Written whenever a person asked for it; what it did began earlier, with the message it names.
+            known = (message.body.service, message.body.message) in self.fabric.skips
+            return None if known else Difference(position, "no skip that the fold knows of", _text(message))
         if not self.pending:
             root = self._root(message)
             if isinstance(root, str):
