@@ -1,0 +1,48 @@
+"""Where things lie on Kafka: topics, the partition of a fabric, the headers of a message."""
+
+from dataclasses import dataclass
+
+TYPE, SOURCE, OFF, QUIET, TWIN = "type", "source", "off", "quiet", "twin"
+"""Headers. `type` and `source` repeat the envelope's, so that a reader skips without parsing; `twin` says
+whose log this is. A root message also carries `off`, the offset where it must land (elsewhere it is void),
+and `quiet`, the position at which every service stood when it was written."""
+
+PARTITIONS = 16
+"""Partitions of a new log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The topics of one twin; consumer groups begin with the same word."""
+
+    prefix: str = "lightwave"
+
+    @property
+    def log(self) -> str:
+        return f"{self.prefix}.log"
+
+    @property
+    def telemetry(self) -> str:
+        return f"{self.prefix}.telemetry"
+
+    @property
+    def dead_letters(self) -> str:
+        return f"{self.prefix}.dead-letters"
+
+    def group(self, service: str) -> str:
+        return f"{self.prefix}.{service}"
+
+
+def partition_of(fabric: str, partitions: int) -> int:
+    """The partition that a fabric lives in: its number, around."""
+    return int(fabric.rpartition("-")[2]) % partitions
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a live twin's Kafka and Redis are."""
+
+    kafka: str
+    redis: str
+    topics: Topics
+    redis_cluster: bool = False

@@ -1,0 +1,144 @@
+"""The pump: a Faust worker that brings batches of records to the folds, and nothing else.
+
+Faust acknowledges before a handler is done, forgets what it was told to keep, and may stall. So it is held
+like this: raw bytes, one event at a time acknowledged after the commit, an end of the process whenever a
+batch raises, and the position to start from taken from the store and not from Kafka. The promise that nothing
+is lost or applied twice is kept by `fold`, which knows nothing of Faust.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import faust
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP, EventT
+from mode import CrashingSupervisor
+from mode.loop import use as use_loop
+
+from shared.live.layout import Places
+from shared.live.records import Record
+
+BATCH = 500
+"""Records of one batch, over all partitions."""
+WITHIN_S = 0.005
+"""How long Faust waits for a batch to fill."""
+REQUEST_S_MAX = 20
+
+log = logging.getLogger("lightwave.live")
+
+
+class Feed(Protocol):
+    """Where the records go."""
+
+    def begin(self, partitions: Iterable[int]) -> dict[int, int]:
+        """These partitions are ours now; partition → the offset to read from."""
+
+    def take(self, partition: int, records: Sequence[Record]) -> None:
+        """Apply and commit. What it raises ends the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class PumpOptions:
+    """`replica` is the name of this process among those of its group: one that comes again under the same
+    name gets its partitions back at once."""
+
+    places: Places
+    group: str
+    replica: str
+    partitions: int
+
+
+def run_pump(options: PumpOptions, feed: Feed) -> None:
+    """Feed until the process is told to end. Ends the process."""
+    use_loop("uvloop")
+    app = _app(options, feed)
+    worker = faust.Worker(app, loglevel="WARN", override_logging=False, redirect_stdouts=False, quiet=True)
+    worker.execute_from_commandline()
+
+
+def _app(options: PumpOptions, feed: Feed) -> faust.App:
+    brokers = ";".join(f"kafka://{broker.strip()}" for broker in options.places.kafka.split(","))
+    app = faust.App(
+        options.group,
+        broker=brokers,
+        store="memory://",
+        web_enabled=False,
+        topic_disable_leader=True,
+        topic_allow_declare=False,
+        topic_partitions=options.partitions,
+        table_standby_replicas=0,
+        stream_wait_empty=False,
+        broker_session_timeout=10,
+        broker_heartbeat_interval=2,
+        broker_rebalance_timeout=20,
+        broker_request_timeout=REQUEST_S_MAX,
+        broker_commit_interval=1,
+        broker_max_poll_records=1000,
+        stream_buffer_maxsize=4096,
+        consumer_auto_offset_reset="earliest",
+        consumer_group_instance_id=options.replica,
+        agent_supervisor=CrashingSupervisor,
+        autodiscover=False,
+        datadir=None,
+    )
+    app.transport = _transport(app, feed, options.places.topics.log)
+    topic = app.topic(
+        options.places.topics.log,
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+    )
+
+    async def fold(stream: Any) -> AsyncIterator[None]:  # Faust's own type lacks noack_take
+        async for batch in stream.noack_take(BATCH, within=WITHIN_S):
+            events: list[EventT[Any]] = list(batch)
+            for partition, records in _by_partition(events).items():
+                feed.take(partition, records)
+            for event in events:
+                await stream.ack(event)
+        yield  # an agent is a generator
+
+    app.agent(topic, name=f"{options.group}.fold", concurrency=1, supervisor_strategy=CrashingSupervisor)(
+        fold
+    )
+    return app
+
+
+def _by_partition(events: Iterable[EventT[Any]]) -> Mapping[int, list[Record]]:
+    found: dict[int, list[Record]] = defaultdict(list)
+    for event in events:
+        message = event.message
+        headers = {name: bytes(value) for name, value in _pairs(message.headers)}
+        found[message.partition].append(
+            Record(message.partition, message.offset, message.value or b"", headers)
+        )
+    return found
+
+
+def _pairs(headers: Any) -> Iterable[tuple[str, bytes]]:
+    return headers.items() if isinstance(headers, Mapping) else headers or ()
+
+
+def _transport(app: faust.App, feed: Feed, topic: str) -> driver.Transport:
+    """Faust's transport, with a consumer that begins where the store stands."""
+
+    class Consumer(driver.Consumer):
+        async def perform_seek(self) -> None:
+            await super().perform_seek()
+            starts = feed.begin(tp.partition for tp in self.assignment() if tp.topic == topic)
+            places = {TP(topic, partition): offset for partition, offset in starts.items()}
+            if places:
+                await self.seek_wait(places)
+            for place, offset in places.items():
+                self._committed_offset[place] = offset or None
+                self._read_offset[place] = offset or None
+
+    class Transport(driver.Transport):
+        pass
+
+    Transport.Consumer = Consumer
+    return Transport(app.conf.broker, app, loop=app.loop)
