@@ -20,6 +20,12 @@ def dies_with_parent() -> Callable[[], None] | None:
     return partial(_tie, ctypes.CDLL(None), os.getpid())
 
 
+def end_with_parent() -> None:
+    """This process itself gets SIGTERM when the one that started it ends; not where the system cannot."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 def _tie(libc: ctypes.CDLL, parent: int) -> None:
     """Runs in the child, between fork and exec."""
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

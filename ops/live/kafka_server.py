@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ops.live.kafka_jars import DEPLOY, java, kafka_libs
 from ops.live.local_server import LocalServer, check_free, free_port
-from shared.errors import OperationFailed
+from shared.errors import InvalidInput, OperationFailed
 
 ANSWER_S_MAX = 1.0
 CONTROLLER_HOST = "127.0.0.1"
@@ -83,7 +83,7 @@ class LocalKafka(LocalServer):
         if self._controller_port is not None:
             check_free("Kafka's controller", CONTROLLER_HOST, self._controller_port)
             return self._controller_port
-        with contextlib.suppress(OperationFailed, OverflowError):
+        with contextlib.suppress(InvalidInput):
             check_free("Kafka's controller", CONTROLLER_HOST, self.port + 1)
             return self.port + 1
         return free_port(CONTROLLER_HOST)

@@ -7,6 +7,7 @@ It dies with the process that started it, and its folder is locked for as long a
 import contextlib
 import errno
 import fcntl
+import random
 import signal
 import socket
 import subprocess
@@ -18,13 +19,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shared.child import dies_with_parent
-from shared.errors import OperationFailed
+from shared.errors import InvalidInput, OperationFailed
 
 START_S_MAX = 60.0
 STOP_S_MAX = 10.0
 LOCK_S_MAX = 5.0
 """How long the folder of a server that was killed a moment ago may stay locked."""
 LINES_SHOWN = 3
+
+PORT_MIN = 10_240
+CLIENT_PORT_MIN = 32_768
+PORTS_TRIED = 100
 
 
 class LocalServer(ABC):
@@ -161,21 +166,36 @@ class LocalServer(ABC):
 
 
 def check_free(name: str, host: str, port: int) -> None:
-    """OperationFailed if a server cannot listen here."""
+    """InvalidInput if a server cannot listen here: trying the same again would not help."""
     try:
         (family, kind, *_, place), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         with socket.socket(family, kind) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(place)
-    except OSError as error:
-        used = error.errno == errno.EADDRINUSE
-        why = "another process listens there" if used else error.strerror
-        raise OperationFailed(f"{name} cannot listen at {host}:{port}: {why}") from None
+    except (OSError, OverflowError) as error:
+        used = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        why = "another process listens there" if used else getattr(error, "strerror", None) or error
+        raise InvalidInput(
+            f"{name} cannot listen at {host}:{port}: {why}; allowed: a free port of this machine"
+        ) from None
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        port: int = probe.getsockname()[1]
-    return port
+    """A port that nobody listens at, and that the system gives to no client.
+
+    A client that tries to reach a server that is down, at a port out of the system's range for clients, is
+    given that very port in the end, and talks to itself: the server could then not come back.
+    """
+    for port in random.sample(range(PORT_MIN, _first_client_port()), PORTS_TRIED):
+        with contextlib.suppress(InvalidInput):
+            check_free("a server", host, port)
+            return port
+    raise OperationFailed(f"no free port at {host}")
+
+
+def _first_client_port() -> int:
+    try:
+        first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    except (OSError, ValueError):
+        return CLIENT_PORT_MIN
+    return first if first >= PORT_MIN + PORTS_TRIED else CLIENT_PORT_MIN
