@@ -202,14 +202,18 @@ def required(name: str, extra: str = "") -> set[str]:
     return found
 
 
+def needed_with_extras() -> set[str]:
+    return set().union(*(required("lightwave-twin", extra) for extra in ("", "live", "test")))
+
+
 def test_every_package_that_is_needed_is_pinned_and_no_other() -> None:
-    needed = required("lightwave-twin") | required("lightwave-twin", "test") | {"setuptools"}
+    needed = needed_with_extras() | {"setuptools"}
     only_below_python_3_11_3 = {"async-timeout"}
     assert needed - pins().keys() == set()
     assert pins().keys() - needed <= only_below_python_3_11_3
 
 
 def test_every_installed_package_is_the_pinned_one() -> None:
-    needed = required("lightwave-twin") | required("lightwave-twin", "test")
+    needed = needed_with_extras()
     installed = {name: importlib.metadata.version(name) for name in needed}
     assert installed == {name: pin for name, pin in pins().items() if name in needed}
