@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 
 SPEED = 60
 PORT = 8080
+PODS = 1
+MINUTES = 30
 ARGS =
 PYTHON = python3.11 python3.12 python3.13 python3
 
@@ -18,7 +20,7 @@ STAGES := lint types imports unit contract simulation compare e2e
 # Tests that start servers or measure time run one after another, the others on both cores.
 TOGETHER := --numprocesses 2
 
-.PHONY: help install install-test run test $(STAGES) golden format coverage bench clean
+.PHONY: help install install-test run live soak servers test $(STAGES) golden format coverage bench clean
 
 help: ## say what there is to do
 	@echo "make TARGET, where TARGET is one of"
@@ -34,13 +36,24 @@ install-test: .venv/installed-test ## the same, with all that the tests need
 run: .venv/installed ## start a living superpod: make run SPEED=60 PORT=8080 ARGS="--fresh"
 	@exec $(BIN)/lightwave up --speed $(SPEED) --port $(PORT) $(ARGS)
 
+live: .venv/servers ## the same on Kafka, Redis and a process a service: make live PODS=1 SPEED=60 PORT=8080
+	@export PATH="$(CURDIR)/$(BIN):$$PATH" LIGHTWAVE_PORT="$(PORT)" PODS="$(PODS)" SPEED="$(SPEED)" ARGS="$(ARGS)"
+	exec honcho start --procfile ops/deploy/Procfile
+
+soak: .venv/servers ## kill and pause parts of a live twin for a while, then audit it: make soak MINUTES=30
+	@exec $(BIN)/lightwave live soak --minutes $(MINUTES) --report soak.json $(ARGS)
+
+servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafka
+	@echo "installed: $(BIN)/lightwave live kafka, $(BIN)/lightwave live redis"
+
 # --- tests: one stage after another, the first failure ends it ---------------------------------------------
 
-test: .venv/installed-test ## all tests: lint types imports unit contract simulation compare e2e
+test: .venv/installed-test .venv/servers ## all tests: lint types imports unit contract simulation compare e2e
 	@TIMEFORMAT='== all tests: %0R s'
 	time $(MAKE) $(STAGES)
 
 $(STAGES): .venv/installed-test
+contract simulation e2e: .venv/servers
 
 # $(stage) before a command prints the stage's name, and after it the time it took.
 stage = @export PATH="$(CURDIR)/$(BIN):$$PATH" TIMEFORMAT='== $@: %1R s'; echo "== $@"; time
@@ -93,9 +106,50 @@ clean: ## remove .venv, caches and everything else that can be made again
 
 # --- the virtual environment; what it took is made again only when these files change ----------------------
 
+# $(apt) defines a shell function that installs Debian packages, or names them where it may not.
+define apt
+install_packages() {
+    local log
+    log="$$(mktemp)"
+    as_root() { if [ "$$(id -u)" = 0 ]; then "$$@"; else sudo -n "$$@"; fi; }
+    get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get "$$@" > "$$log" 2>&1; }
+    one() { get install -y -qq --no-install-recommends "$$@"; }
+    if ! { one "$$@" || { get update -qq && one "$$@"; }; }; then
+        tail -n 1 "$$log" >&2
+        rm -f "$$log"
+        echo "Please install: $$* (as root: apt-get install $$*), then try again." >&2
+        exit 1
+    fi
+    rm -f "$$log"
+}
+endef
+
 .venv/installed-test: .venv/installed
 	@echo "installing what the tests need"
-	$(PIP) --no-build-isolation --editable '.[test]'
+	$(PIP) --no-build-isolation --editable '.[live,test]'
+	touch $@
+
+.venv/installed-live: .venv/installed
+	@echo "installing what a live twin needs"
+	$(PIP) --no-build-isolation --editable '.[live]'
+	touch $@
+
+# Java, Maven and Redis come from Debian, Kafka from Maven into the user's cache.
+.venv/servers: .venv/installed-live ops/deploy/pom.xml
+	@$(apt)
+	packages=()
+	command -v java > /dev/null || packages+=(default-jre-headless)
+	command -v mvn > /dev/null || packages+=(maven)
+	command -v redis-server > /dev/null || packages+=(redis-server)
+	if [ "$${#packages[@]}" != 0 ]; then
+	    echo "a live twin runs on Kafka and Redis: installing Debian's packages $${packages[*]}"
+	    install_packages "$${packages[@]}"
+	    # Debian starts its Redis at once; the twin runs one of its own at the same port.
+	    if [[ " $${packages[*]} " == *" redis-server "* && -d /run/systemd/system ]]; then
+	        as_root systemctl disable --now redis-server > /dev/null 2>&1
+	    fi
+	fi
+	$(BIN)/python -c 'from ops.live.kafka_jars import java, kafka_libs; java(); kafka_libs()'
 	touch $@
 
 # setuptools comes first: it builds the project, at its pinned version, without a second environment.
@@ -106,7 +160,8 @@ clean: ## remove .venv, caches and everything else that can be made again
 	touch $@
 
 .venv/made:
-	@python=""
+	@$(apt)
+	python=""
 	for candidate in $(PYTHON); do
 	    if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
 	        python="$$candidate"
@@ -120,16 +175,8 @@ clean: ## remove .venv, caches and everything else that can be made again
 	fi
 	if ! "$$python" -c 'import ensurepip, venv' 2> /dev/null; then
 	    package="python$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
-	    log="$$(mktemp)"
-	    trap 'rm -f "$$log"' EXIT
-	    as_root() { if [ "$$(id -u)" = 0 ]; then "$$@"; else sudo -n "$$@"; fi; }
-	    get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get "$$@" > "$$log" 2>&1; }
 	    echo "$$python cannot make virtual environments: installing Debian's package $$package"
-	    if ! { get install -y -qq "$$package" || { get update -qq && get install -y -qq "$$package"; }; }; then
-	        tail -n 1 "$$log" >&2
-	        echo "Please install the package $$package (as root: apt-get install $$package), then try again." >&2
-	        exit 1
-	    fi
+	    install_packages "$$package"
 	fi
 	echo "making .venv with $$("$$python" --version)"
 	"$$python" -m venv --clear .venv
