@@ -1,0 +1,92 @@
+"""Whatever dies, repeats or goes back, a live twin's log is the lab's, and each request is applied once."""
+
+import random
+
+import pytest
+
+from ops.settings import settings
+from schemas.body import Body
+from schemas.envelope import Envelope
+from schemas.operator import DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from services.fleet import SUPERPOD
+from shared.fabric import Fabric
+from shared.live.layout import partition_of
+from shared.refold import Refold
+from shared.state.codec import encode_held
+from shared.units import US_PER_HOUR
+from tests.simulation.live_swarm import PARTITIONS, LiveSwarm
+
+CONFIG = settings(
+    ["pod.cubes=8", "failures.host_per_day=0.5", "failures.link_per_day=0.01", "failures.ocs_per_day=0.1"],
+    seed=3,
+)
+
+
+def some_request(chance: random.Random, fabric: str) -> Body:
+    cube = chance.randrange(8)
+    return chance.choice(
+        (
+            DrainCube(cube=f"{fabric}/cube-{cube}"),
+            UndrainCube(cube=f"{fabric}/cube-{cube}"),
+            InjectFault(kind="host", target=f"{fabric}/cube-{cube}/host-{chance.randrange(16)}"),
+            RequestSlice(shape=(4, 4, 4), duration_us=US_PER_HOUR),
+            ReleaseSlice(slice=f"{fabric}/slice-{chance.randrange(4)}"),
+        )
+    )
+
+
+def folded_again(fabric: str, messages: list[Envelope]) -> Fabric:
+    """The lab on the root messages; asserts that it writes the same log."""
+    refold = Refold(Fabric(fabric, SUPERPOD))
+    differences = [refold.feed(place, message) for place, message in enumerate(messages)]
+    assert not any(differences), next(filter(None, differences))
+    assert not refold.pending
+    assert not refold.repeats
+    return refold.fabric
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_log_is_the_labs_whatever_happens(seed: int) -> None:
+    swarm = LiveSwarm(seed, CONFIG)
+    chance = random.Random(seed)
+    asked: dict[str, set[int]] = {f"pod-{n}": set() for n in range(swarm.pods)}
+    for hour in range(1, 7):
+        swarm.now_us = hour * US_PER_HOUR
+        for _ in range(300):
+            swarm.step(faults=True)
+            if chance.random() < 0.05:
+                fabric = f"pod-{chance.randrange(swarm.pods)}"
+                asked[fabric].add(swarm.ask(fabric, some_request(chance, fabric)))
+    swarm.run_out()
+    for fabric, numbers in asked.items():
+        messages = swarm.messages(fabric)
+        lab = folded_again(fabric, messages)
+        due = lab.next_due()
+        assert due is not None
+        assert due.due_us is not None
+        assert due.due_us > swarm.now_us
+        taken = [m.seq for m in messages if m.body.writer == "operator"]
+        assert taken == sorted(set(taken))
+        assert set(taken) <= numbers
+        partition = partition_of(fabric, PARTITIONS)
+        for held in lab.held:
+            assert swarm.store.load(partition, held.service.name, fabric) == encode_held(held)
+    assert swarm.log.buried == []
+    records = sum(len(rows) for rows in swarm.log.records.values())
+    assert records > sum(len(swarm.messages(fabric)) for fabric in asked)  # faults left repeats behind
+
+
+def test_without_rollback_no_request_is_lost() -> None:
+    swarm = LiveSwarm(5, CONFIG)
+    chance = random.Random(5)
+    swarm.pictures.clear()
+    asked = []
+    for hour in range(1, 7):
+        swarm.now_us = hour * US_PER_HOUR
+        for _ in range(60):
+            swarm.step(faults=True)
+            swarm.pictures.clear()
+            asked.append(swarm.ask("pod-1", some_request(chance, "pod-1")))
+    swarm.run_out()
+    taken = [m.seq for m in swarm.messages("pod-1") if m.body.writer == "operator"]
+    assert taken == asked
