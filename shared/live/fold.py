@@ -15,7 +15,7 @@ from schemas.envelope import Envelope
 from schemas.registry import Unreadable, encode
 from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
 from shared.dispatch import Held, read, skip
-from shared.errors import LogDamaged, ServiceFailed
+from shared.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.live.layout import SOURCE, TYPE
 from shared.live.records import SKIPS, LogIdentity, Record, dead_letter, is_known, open_record
 from shared.service import AnyService
@@ -41,6 +41,10 @@ class Stopped:
     fabric: str
     message_id: str
     sentence: str
+
+
+class WentBack(OperationFailed):
+    """The store holds less than was committed to it. A process that starts again goes on from there."""
 
 
 class _Raised(Exception):
@@ -91,6 +95,7 @@ class PartitionFold:
         self.position: int | None = None
         self.stopped: Stopped | None = None
         self.counts = counts or Counts()
+        self._furthest = 0
         self._identity = identity
         self._store = store
         self._together = tuple(together)
@@ -106,7 +111,7 @@ class PartitionFold:
     # --- what the pump calls --------------------------------------------------------------------------------
 
     def load(self) -> int:
-        """Take up what the store holds; returns the position to read from."""
+        """Take up what the store holds; returns the position to read from. WentBack if it was further."""
         self._forget()
         fabrics = self._fabrics()
         while True:
@@ -120,12 +125,19 @@ class PartitionFold:
             self._held[fabric] = held
             self._trackers[fabric] = Tracker(held)
         self._marked = self._mark in snapshot.values
-        self.position = snapshot.positions.get(self.service.name, 0)
-        return self.position
+        position = snapshot.positions.get(self.service.name, 0)
+        if position < self._furthest:
+            raise WentBack(
+                f"partition {self.partition}: {self.service.name} had come to {self._furthest}, but the store "
+                f"stands at {position}: it went back; starting again from there"
+            )
+        self.position = self._furthest = position
+        return position
 
     def take(self, records: Sequence[Record]) -> bool:
         """Apply records that follow on one another, and commit; False if somebody else had committed, and
-        they must be given again. LogDamaged if some are missing. What raises is as if it had not been called.
+        they must be given again. LogDamaged if some are missing, WentBack if the store forgot some. What
+        raises is as if it had not been called.
         """
         try:
             return self._take(records)
@@ -145,10 +157,9 @@ class PartitionFold:
 
     def _continue_at(self, records: Sequence[Record]) -> int:
         """The position, once it is sure that the records reach it without a gap."""
-        position = self.position if self.position is not None else self.load()
-        reached = position + len(self._pending)
+        reached = (self.position if self.position is not None else self.load()) + len(self._pending)
         if records and records[0].offset > reached:
-            reached = position = self.load()
+            reached = self.load()
             if records[0].offset > reached:
                 raise LogDamaged(
                     f"partition {self.partition}: {self.service.name} stands at {reached}, but the log goes "
@@ -253,7 +264,7 @@ class PartitionFold:
             self._forget()
             return False
         self.counts.messages += position - (self.position or 0)
-        self.position = position
+        self.position = self._furthest = position
         self._marked = False
         self.counts.commits += 1
         self.counts.dead_letters += len(batch.dead)
