@@ -66,14 +66,9 @@ class LocalKafka(LocalServer):
     def _properties(self) -> str:
         controller = f"{CONTROLLER_HOST}:{self._find_controller_port()}"
         values = {
-            "process.roles": "broker,controller",
-            "node.id": "1",
             "controller.quorum.voters": f"1@{controller}",
             "listeners": f"PLAINTEXT://{self.address},CONTROLLER://{controller}",
             "advertised.listeners": f"PLAINTEXT://{self.address}",
-            "controller.listener.names": "CONTROLLER",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             "log.dirs": str(FORMATTED.parent),
         } | ONE_NODE
         return "".join(f"{key}={value}\n" for key, value in values.items())
@@ -90,6 +85,11 @@ class LocalKafka(LocalServer):
 
 
 ONE_NODE = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
     "auto.create.topics.enable": "false",
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "5",

@@ -11,11 +11,13 @@ from ops.live.local_server import LocalServer
 from shared.errors import OperationFailed
 
 ANSWER_S_MAX = 1.0
+LASTING = {"save": "", "appendonly": "yes", "appendfsync": "everysec"}
+"""What makes a confirmed write outlive a kill; a power cut may take the last second or two, of states and
+positions together. docker-compose.yml has the same."""
 
 
 class LocalRedis(LocalServer):
-    """What a confirmed write needs to outlive a kill; a power cut may take the last second, of states and
-    positions together."""
+    """One Redis on one folder and port."""
 
     name = "Redis"
 
@@ -40,12 +42,5 @@ class LocalRedis(LocalServer):
         binary = shutil.which("redis-server")
         if binary is None:
             raise OperationFailed("Redis is not installed; on Debian: apt-get install redis-server")
-        options = {
-            "bind": self.host,
-            "port": str(self.port),
-            "save": "",
-            "appendonly": "yes",
-            "appendfsync": "everysec",
-            "dir": str(self.folder),
-        }
+        options = {"bind": self.host, "port": str(self.port), "dir": str(self.folder)} | LASTING
         return [binary, *(word for name, value in options.items() for word in (f"--{name}", value))]

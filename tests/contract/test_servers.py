@@ -1,0 +1,401 @@
+"""The local servers of a live twin: a real Kafka and a real Redis that start, die, and start again with all
+that they confirmed."""
+
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from ops.live import kafka_jars
+from ops.live.kafka_jars import LIBS, cache, java, kafka_libs, kafka_version
+from ops.live.kafka_server import metadata_answers
+from ops.live.local_server import LocalServer, free_port
+from ops.live.servers import LocalKafka, LocalRedis, kafka_place, redis_place
+from ops.live.settings import LiveSettings
+from shared.errors import InvalidInput, OperationFailed
+
+RUN = (
+    "import sys\n"
+    "from ops.live import servers\n"
+    "from ops.live.settings import live_settings\n"
+    "sys.exit(getattr(servers, sys.argv[1])(live_settings()))\n"
+)
+
+
+@pytest.fixture
+def local_redis(tmp_path: Path) -> Iterator[LocalRedis]:
+    """One of this test alone."""
+    server = LocalRedis(tmp_path / "redis", "127.0.0.1", free_port())
+    yield server
+    server.stop()
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def has_ended(pid: int) -> bool:
+    until = time.monotonic() + 10
+    while runs(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    return not runs(pid)
+
+
+def pid_of(server: LocalServer) -> int:
+    assert server.pid is not None
+    return server.pid
+
+
+# --- Kafka --------------------------------------------------------------------------------------------------
+
+
+def written(server: LocalKafka, topic: str) -> list[bytes | None]:
+    """All values of the topic's one partition."""
+    consumer = KafkaConsumer(bootstrap_servers=server.bootstrap, auto_offset_reset="earliest")
+    try:
+        place = TopicPartition(topic, 0)
+        consumer.assign([place])
+        end = consumer.end_offsets([place])[place]
+        found: list[bytes | None] = []
+        while len(found) < end:
+            for records in consumer.poll(timeout_ms=200).values():
+                found.extend(record.value for record in records)
+        return found
+    finally:
+        consumer.close()
+
+
+def write(server: LocalKafka, topic: str, values: list[bytes]) -> None:
+    producer = KafkaProducer(bootstrap_servers=server.bootstrap)
+    try:
+        for sent in [producer.send(topic, value, partition=0) for value in values]:
+            sent.get(20)
+    finally:
+        producer.close()
+
+
+def test_kafka_keeps_all_that_it_confirmed_over_a_kill(kafka: LocalKafka) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+    admin.create_topics([NewTopic("servers-kept", 1, 1)])
+    admin.close()
+    values = [f"value {n}".encode() for n in range(200)]
+    write(kafka, "servers-kept", values[:150])
+    before = pid_of(kafka)
+    kafka.kill()
+    assert not kafka.runs
+    assert not kafka.answers()
+    assert not runs(before)
+    began = time.monotonic()
+    kafka.start()
+    assert time.monotonic() - began < 25
+    assert pid_of(kafka) != before
+    write(kafka, "servers-kept", values[150:])
+    assert written(kafka, "servers-kept") == values
+
+
+def test_kafka_stands_still_in_a_pause_and_goes_on_after_it(kafka: LocalKafka) -> None:
+    kafka.start()
+    pid = pid_of(kafka)
+    kafka.pause()
+    try:
+        assert not kafka.answers()
+    finally:
+        kafka.resume()
+    kafka.wait_ready(20)
+    assert pid_of(kafka) == pid
+
+
+def test_kafka_has_the_settings_of_one_node_and_dies_with_its_parent(kafka: LocalKafka) -> None:
+    kafka.start()
+    lines = (kafka.folder / "server.properties").read_text().splitlines()
+    settings = dict(line.split("=", 1) for line in lines)
+    assert settings["advertised.listeners"] == f"PLAINTEXT://{kafka.bootstrap}"
+    assert settings["broker.session.timeout.ms"] == "3000"
+    assert settings["auto.create.topics.enable"] == "false"
+    assert os.getpgid(pid_of(kafka)) == pid_of(kafka)
+    assert kafka_version() == "4.3.1"
+
+
+def test_kafka_at_a_port_in_use_is_one_sentence_and_a_wrong_use(kafka: LocalKafka, tmp_path: Path) -> None:
+    kafka.start()
+    other = LocalKafka(tmp_path / "other", kafka.host, kafka.port)
+    with pytest.raises(InvalidInput, match=rf"^Kafka cannot listen at {kafka.bootstrap}: another process"):
+        other.start()
+    other = LocalKafka(tmp_path / "other", kafka.host, free_port(), controller_port=kafka.port)
+    with pytest.raises(InvalidInput, match=r"^Kafka's controller cannot listen at "):
+        other.start()
+    assert other.pid is None
+
+
+def test_what_is_no_broker_is_not_taken_for_one(live_redis: LocalRedis) -> None:
+    assert not metadata_answers(live_redis.host, live_redis.port)
+    assert not metadata_answers("127.0.0.1", free_port())
+
+
+# --- Redis --------------------------------------------------------------------------------------------------
+
+
+def test_redis_keeps_all_that_it_confirmed_over_a_kill(local_redis: LocalRedis) -> None:
+    local_redis.start()
+    for n in range(3):
+        with redis.Redis.from_url(local_redis.url, decode_responses=True) as client:
+            client.rpush("list", n)
+            assert client.lrange("list", 0, -1) == [str(k) for k in range(n + 1)]
+            assert client.config_get("appendfsync") == {"appendfsync": "everysec"}
+        pid = pid_of(local_redis)
+        local_redis.kill()
+        assert not runs(pid)
+        assert not local_redis.answers()
+        local_redis.start()
+        local_redis.start()
+
+
+def test_redis_that_stands_still_is_ended_all_the_same(local_redis: LocalRedis) -> None:
+    local_redis.start()
+    local_redis.pause()
+    assert not local_redis.answers()
+    local_redis.stop()
+    assert local_redis.wait_end() == 0
+    assert local_redis.last_words().endswith("Redis is now ready to exit, bye bye...")
+
+
+def test_two_of_one_folder_would_ruin_it(local_redis: LocalRedis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.live.local_server.LOCK_S_MAX", 0.1)
+    local_redis.start()
+    other = LocalRedis(local_redis.folder, "127.0.0.1", free_port())
+    with pytest.raises(OperationFailed, match=r"^Redis in .*/redis: another one runs in this folder; "):
+        other.start()
+
+
+def test_several_run_beside_each_other(local_redis: LocalRedis, live_redis: LocalRedis) -> None:
+    local_redis.start()
+    assert local_redis.url != live_redis.url
+    with redis.Redis.from_url(local_redis.url) as one, redis.Redis.from_url(live_redis.url) as other:
+        other.flushall()
+        one.set("servers", "1")
+        assert other.get("servers") is None
+
+
+def test_data_that_is_ruined_is_one_sentence_with_the_server_s_own_words(local_redis: LocalRedis) -> None:
+    local_redis.start()
+    local_redis.kill()
+    (file,) = (local_redis.folder / "appendonlydir").glob("*.incr.aof")
+    file.write_bytes(b"this was never written by a server\r\n" * 10)
+    with pytest.raises(OperationFailed, match=r"^Redis in .* did not start: .*Bad file format"):
+        local_redis.start()
+
+
+def test_a_folder_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    server = LocalRedis(tmp_path / "file" / "redis", "127.0.0.1", free_port())
+    with pytest.raises(OperationFailed, match=r"^Redis in .*redis: Not a directory$"):
+        server.start()
+
+
+def test_an_address_of_another_machine_is_one_sentence(tmp_path: Path) -> None:
+    server = LocalRedis(tmp_path, "192.0.2.1", free_port())
+    with pytest.raises(InvalidInput, match=r"^Redis cannot listen at 192\.0\.2\.1:\d+: Cannot assign"):
+        server.start()
+
+
+# --- in the foreground --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return os.environ | {
+        "LIGHTWAVE_DATA": str(tmp_path),
+        "LIGHTWAVE_REDIS": f"redis://127.0.0.1:{free_port()}/0",
+        "LIGHTWAVE_KAFKA": f"127.0.0.1:{free_port()}",
+    }
+
+
+def foreground(name: str, environment: dict[str, str]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, name], env=environment, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_redis_in_the_foreground_ends_in_good_order(
+    environment: dict[str, str], sign: signal.Signals
+) -> None:
+    process = foreground("run_redis", environment)
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("Redis answers at 127.0.0.1:")
+        with redis.Redis.from_url(environment["LIGHTWAVE_REDIS"]) as client:
+            pid = int(client.info("server")["process_id"])
+        process.send_signal(sign)
+        assert process.wait(10) == 0
+        assert not runs(pid)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_server_dies_with_the_one_that_runs_it(environment: dict[str, str]) -> None:
+    process = foreground("run_redis", environment)
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("Redis answers")
+        with redis.Redis.from_url(environment["LIGHTWAVE_REDIS"]) as client:
+            pid = int(client.info("server")["process_id"])
+        process.kill()
+        process.wait()
+        assert has_ended(pid)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_server_that_ends_by_itself_is_told_of(environment: dict[str, str]) -> None:
+    process = foreground("run_redis", environment)
+    try:
+        assert process.stderr is not None
+        process.stderr.readline()
+        with redis.Redis.from_url(environment["LIGHTWAVE_REDIS"]) as client:
+            os.kill(int(client.info("server")["process_id"]), signal.SIGKILL)
+        _, said = process.communicate(timeout=10)
+        assert process.returncode == 1
+        assert "OperationFailed: Redis in " in said
+        assert "ended with -9" in said
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_kafka_in_the_foreground_ends_while_it_starts(environment: dict[str, str]) -> None:
+    process = foreground("run_kafka", environment)
+    try:
+        time.sleep(1)
+        process.terminate()
+        assert process.wait(15) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("text", ["kafka", ":9092", "a:9092,b:9092", "a:b"])
+def test_brokers_that_no_local_kafka_can_be_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA: .*; allowed: one HOST:PORT$"):
+        kafka_place(LiveSettings(kafka=text))
+
+
+@pytest.mark.parametrize("url", ["unix:///tmp/a.sock", "rediss://a:1/0", "redis://:secret@a:1/0"])
+def test_a_redis_that_no_local_one_can_be_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_REDIS: .*; allowed: redis://HOST:PORT/") as caught:
+        redis_place(LiveSettings(redis=url))
+    assert "secret" not in str(caught.value)
+
+
+def test_places_are_read_from_the_settings() -> None:
+    assert kafka_place(LiveSettings(kafka="[::1]:9")) == ("::1", 9)
+    assert redis_place(LiveSettings(redis="redis://a:7/3")) == ("a", 7)
+    assert redis_place(LiveSettings(redis="redis://a")) == ("a", 6379)
+
+
+# --- what must be installed ---------------------------------------------------------------------------------
+
+
+def test_what_is_missing_is_named_with_its_debian_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.delenv(LIBS, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(OperationFailed, match=r"apt-get install redis-server$"):
+        LocalRedis(tmp_path / "redis", "127.0.0.1", free_port()).start()
+    with pytest.raises(OperationFailed, match=r"apt-get install default-jre-headless$"):
+        LocalKafka(tmp_path / "kafka", "127.0.0.1", free_port()).start()
+    with pytest.raises(OperationFailed, match=r"apt-get install maven$"):
+        kafka_libs()
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "Java 11 is no Java"),
+        ("echo 'java version \"1.8.0_292\"' >&2", "Java 1 is no Java"),
+        ("echo no runtime >&2; exit 1", "Java no runtime is no Java"),
+    ],
+)
+def test_a_java_that_is_too_old_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    program(tmp_path / "bin", "java", text)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(OperationFailed, match=rf"^{said} .*; allowed: 17 or later, on Debian: "):
+        java()
+
+
+@pytest.fixture
+def fake_maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of programs that are found first; the cache is empty."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv(LIBS, raising=False)
+    return tmp_path / "bin"
+
+
+FETCH = 'for word; do case "$word" in -DoutputDirectory=*) out="${word#*=}";; esac; done; mkdir -p "$out"\n'
+
+
+def test_half_fetched_jars_are_never_used(fake_maven: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program(fake_maven, "mvn", FETCH + 'touch "$out/a.jar"; echo "[ERROR] no way to b.jar"; exit 1')
+    with pytest.raises(OperationFailed, match=r"^Maven could not fetch Kafka: \[ERROR\] no way to b\.jar$"):
+        kafka_libs()
+    assert not (cache() / f"kafka-{kafka_version()}").exists()
+    program(fake_maven, "mvn", FETCH + 'touch "$out/b.jar"')
+    assert [jar.name for jar in kafka_libs().iterdir()] == ["b.jar"]
+    program(fake_maven, "mvn", "exit 1")
+    assert kafka_libs() == cache() / f"kafka-{kafka_version()}"
+    assert capfd.readouterr().err.count("fetching Kafka 4.3.1 with Maven into ") == 2
+
+
+def test_a_fetch_that_does_not_end_is_given_up(fake_maven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_jars, "FETCH_S_MAX", 0.2)
+    program(fake_maven, "mvn", "exec sleep 60")
+    with pytest.raises(OperationFailed, match=r"^Maven did not fetch Kafka within 0 s$"):
+        kafka_libs()
+
+
+def test_other_jars_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LIBS, str(tmp_path))
+    with pytest.raises(InvalidInput, match=rf"^{LIBS}: {tmp_path} holds no Kafka; allowed: "):
+        kafka_libs()
+    (tmp_path / "kafka_2.13-9.9.9.jar").write_text("")
+    assert kafka_libs() == tmp_path
+
+
+def test_a_free_port_is_none_that_the_system_gives_to_a_client() -> None:
+    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    ports = {free_port() for _ in range(20)}
+    assert len(ports) > 1
+    assert all(not first <= port <= last for port in ports)
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", free_port()))
+    assert shutil.which("redis-server") is not None
