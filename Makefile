@@ -37,7 +37,8 @@ run: .venv/installed ## start a living superpod: make run SPEED=60 PORT=8080 ARG
 	@exec $(BIN)/lightwave up --speed $(SPEED) --port $(PORT) $(ARGS)
 
 live: .venv/servers ## the same on Kafka, Redis and a process a service: make live PODS=1 SPEED=60 PORT=8080
-	@export PATH="$(CURDIR)/$(BIN):$$PATH" LIGHTWAVE_PORT="$(PORT)" PODS="$(PODS)" SPEED="$(SPEED)" ARGS="$(ARGS)"
+	@export PATH="$(CURDIR)/$(BIN):$$PATH" LIGHTWAVE_PORT="$(PORT)"
+	export PODS="$(PODS)" SPEED="$(SPEED)" ARGS="$(ARGS)"
 	exec honcho start --procfile ops/deploy/Procfile
 
 soak: .venv/servers ## kill and pause parts of a live twin for a while, then audit it: make soak MINUTES=30
