@@ -1,0 +1,95 @@
+"""What the log says about operators' requests, judged by other means than the twin's own readers.
+
+Nothing here uses the twin's codec or its judgement of records: an oracle must not share the code it judges.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+OPERATOR = re.compile(r"operator/\d+/\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One record of the log."""
+
+    partition: int
+    offset: int
+    headers: dict[str, str]
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it stands on the log; `number` is that of its message."""
+
+    id: str
+    fabric: str
+    type: str
+    number: int
+    at_us: int
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message that names a request as its cause."""
+
+    type: str
+    body: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Facts:
+    """`types` counts messages by (fabric, type); `ends` are the offsets after the last record."""
+
+    messages: int = 0
+    voids: int = 0
+    repeats: int = 0
+    unreadable: int = 0
+    requests: dict[str, list[Asked]] = field(default_factory=lambda: defaultdict(list))
+    answers: dict[str, list[Said]] = field(default_factory=lambda: defaultdict(list))
+    types: Counter[tuple[str, str]] = field(default_factory=Counter)
+    last_us: dict[str, int] = field(default_factory=dict)
+    ends: dict[int, int] = field(default_factory=dict)
+    seen: dict[tuple[str, str], int] = field(default_factory=dict)
+    """(fabric, source) → its highest seq."""
+
+
+def gather(lines: Iterable[Line]) -> Facts:
+    """Read a whole log, each partition in order."""
+    facts = Facts()
+    for line in lines:
+        facts.ends[line.partition] = line.offset + 1
+        if line.headers.get("off", str(line.offset)) != str(line.offset):
+            facts.voids += 1
+            continue
+        try:
+            message = json.loads(line.value)
+            source = (message["fabric"], message["source"])
+            seq = int(message["seq"])
+        except (ValueError, KeyError, TypeError):
+            facts.unreadable += 1
+            continue
+        if seq <= facts.seen.get(source, -1):
+            facts.repeats += 1
+            continue
+        facts.seen[source] = seq
+        _note(facts, message)
+    return facts
+
+
+def _note(facts: Facts, message: dict[str, Any]) -> None:
+    fabric, kind = message["fabric"], message["type"]
+    facts.messages += 1
+    facts.types[fabric, kind] += 1
+    facts.last_us[fabric] = max(message["at_us"], facts.last_us.get(fabric, 0))
+    if OPERATOR.fullmatch(message["id"]):
+        asked = Asked(message["id"], fabric, kind, message["seq"], message["at_us"], message["body"])
+        facts.requests[asked.id].append(asked)
+    if message["cause"] is not None and OPERATOR.fullmatch(message["cause"]):
+        facts.answers[message["cause"]].append(Said(kind, message["body"]))
