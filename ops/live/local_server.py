@@ -26,6 +26,8 @@ STOP_S_MAX = 10.0
 LOCK_S_MAX = 5.0
 """How long the folder of a server that was killed a moment ago may stay locked."""
 LINES_SHOWN = 3
+ESTABLISHED = "01"
+"""How /proc/net/tcp says it."""
 
 PORT_MIN = 10_240
 CLIENT_PORT_MIN = 32_768
@@ -128,6 +130,16 @@ class LocalServer(ABC):
         """The end of a pause."""
         if self._process is not None:
             self._process.send_signal(signal.SIGCONT)
+
+    def clients(self) -> int:
+        """How many connections it has from others; 0 where the system does not tell."""
+        found = 0
+        for table in ("tcp", "tcp6"):
+            with contextlib.suppress(OSError):
+                rows = [line.split() for line in Path("/proc/net", table).read_text().splitlines()[1:]]
+                places = [place for _, place, _, state, *_ in rows if state == ESTABLISHED]
+                found += sum(int(place.rpartition(":")[2], 16) == self.port for place in places)
+        return found
 
     def last_words(self) -> str:
         """The end of its log, on one line."""

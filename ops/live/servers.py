@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import time
 from types import FrameType
 from urllib.parse import urlsplit
 
@@ -14,6 +15,8 @@ from shared.errors import InvalidInput, OperationFailed
 __all__ = ["LocalKafka", "LocalRedis", "run_kafka", "run_redis"]
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
+CLIENTS_S_MAX = 3.0
+"""How long a server that is asked to end waits for its clients to go; honcho kills after 5 s."""
 
 
 def run_kafka(settings: LiveSettings) -> int:
@@ -59,6 +62,13 @@ def _end(_sign: int, _frame: FrameType | None) -> None:
     raise _Ended
 
 
+def _wait_for_clients(server: LocalServer) -> None:
+    """Ctrl-C reaches a whole twin at once: those that work with the server end before it, in good order."""
+    until = time.monotonic() + CLIENTS_S_MAX
+    while server.runs and server.clients() and time.monotonic() < until:
+        time.sleep(0.05)
+
+
 def _run(server: LocalServer) -> int:
     for sign in ENDING:
         signal.signal(sign, _end)
@@ -69,6 +79,7 @@ def _run(server: LocalServer) -> int:
         code = server.wait_end()
         raise OperationFailed(f"{server.name} in {server.folder} ended with {code}: {server.last_words()}")
     except _Ended:
+        _wait_for_clients(server)
         return 0
     finally:
         server.stop()

@@ -248,6 +248,23 @@ def test_redis_in_the_foreground_ends_in_good_order(
         process.communicate()
 
 
+def test_a_server_in_the_foreground_waits_for_its_clients_to_go(environment: dict[str, str]) -> None:
+    process = foreground("run_redis", environment)
+    try:
+        assert process.stderr is not None
+        process.stderr.readline()
+        with redis.Redis.from_url(environment["LIGHTWAVE_REDIS"], socket_timeout=5) as client:
+            client.set("a", "1")
+            process.terminate()
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(1)
+            assert client.get("a") == b"1"
+        assert process.wait(1) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_a_server_dies_with_the_one_that_runs_it(environment: dict[str, str]) -> None:
     process = foreground("run_redis", environment)
     try:
