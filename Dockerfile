@@ -16,7 +16,7 @@ RUN pip install --no-cache-dir --root-user-action ignore --constraint constraint
 # The gateway's copy of the log is kept in /data, a volume.
 RUN useradd --create-home lightwave && install --directory --owner lightwave /data
 USER lightwave
-WORKDIR /home/lightwave
+WORKDIR /data
 ENV LIGHTWAVE_DATA=/data PYTHONUNBUFFERED=1
 
 CMD ["lightwave", "--help"]
