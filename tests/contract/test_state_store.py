@@ -364,7 +364,7 @@ class TestRedisStore(StateStoreContract):
     def test_a_server_that_is_too_old_is_refused_by_name(
         self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, about: dict[str, str], sentence: str
     ) -> None:
-        monkeypatch.setattr(store._redis, "info", lambda _section: about)
+        monkeypatch.setattr("redis.Redis.info", lambda _client, _section: about)
         with pytest.raises(OperationFailed, match=sentence):
             store.check()
 
@@ -375,7 +375,7 @@ class TestRedisStore(StateStoreContract):
         self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, about: dict[str, str]
     ) -> None:
         asked: list[str] = []
-        monkeypatch.setattr(store._redis, "info", lambda section: asked.append(section) or about)
+        monkeypatch.setattr("redis.Redis.info", lambda _client, section: asked.append(section) or about)
         store.check()
         assert asked == ["server"]
 
