@@ -6,6 +6,9 @@ import pytest
 import redis
 
 from shared.state.server import EmbeddedServer
+from tests.redis_cluster import redis_cluster
+
+__all__ = ["embedded_server", "redis_cluster", "redis_url"]
 
 
 @pytest.fixture(scope="session")

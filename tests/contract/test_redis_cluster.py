@@ -1,0 +1,302 @@
+"""The state store and the inbox on a real Redis Cluster: the same contracts, and what only a cluster does."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ops.live.redis_server import LocalRedis
+from schemas.operator import DrainCube
+from shared.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.state.redis_form import FABRICS, key
+from shared.state.redis_store import RedisStore
+from shared.state.store import Commit, StateChange
+from tests.contract.test_inbox import InboxContract
+from tests.contract.test_state_store import FULL, StateStoreContract, everything, placed
+from tests.redis_cluster import RedisCluster, until_true
+
+DRAIN = DrainCube(cube="pod-0/cube-1")
+PARTITIONS = range(16)
+
+
+@pytest.fixture
+def cluster(redis_cluster: RedisCluster) -> RedisCluster:
+    """A cluster that holds nothing, all of whose nodes run."""
+    redis_cluster.ensure()
+    redis_cluster.flush()
+    return redis_cluster
+
+
+@pytest.fixture
+def store(cluster: RedisCluster) -> Iterator[RedisStore]:
+    store = RedisStore(cluster.url, cluster=True)
+    yield placed(store)
+    store.close()
+
+
+class TestRedisClusterStore(StateStoreContract):
+    """Its fixture `store` is this module's."""
+
+
+class TestRedisClusterInbox(InboxContract):
+    """Its fixture `store` is this module's, too."""
+
+
+@pytest.fixture(params=["one server", "cluster"])
+def either(request: pytest.FixtureRequest) -> Iterator[RedisStore]:
+    """Either kind of Redis, emptied."""
+    if request.param == "cluster":
+        store = RedisStore(request.getfixturevalue("cluster").url, cluster=True)
+    else:
+        store = RedisStore(request.getfixturevalue("redis_url"))
+    yield store
+    store.close()
+
+
+def step(partition: int, at: int, **parts: Any) -> Commit:
+    """The reader `ocs` goes on from `at` to the next position, and its state says so."""
+    state = StateChange("ocs", f"pod-{partition}", {"n": b"%d" % (at + 1)})
+    return Commit(
+        partition=partition, expected={"ocs": at}, positions={"ocs": at + 1}, states=(state,), **parts
+    )
+
+
+def until_answered(ask: Callable[[], bool]) -> bool:
+    """What it says, once it says something."""
+    answers: list[bool] = []
+
+    def answered() -> bool:
+        with contextlib.suppress(StoreUnreachable):
+            answers.append(ask())
+        return bool(answers)
+
+    until_true(answered, "the cluster answers")
+    return answers[0]
+
+
+class TestBothKinds:
+    def test_notes_are_set_and_removed_each_under_its_name(self, either: RedisStore) -> None:
+        names = ["clock", "twin", "processes", "größe"]
+        for name in names:
+            assert either.notes(name) == {}
+            either.note(name, {"who": name, "gone": "1", "ä": ""})
+            either.note(name, {"gone": None, "new": "2"})
+            either.note(name, {})
+        assert {name: either.notes(name) for name in names} == {
+            name: {"who": name, "ä": "", "new": "2"} for name in names
+        }
+
+    def test_the_wall_clock_goes_on(self, either: RedisStore) -> None:
+        before_us = either.wall_us()
+        moments = [either.moment(partition, 1).wall_us for partition in PARTITIONS]
+        assert before_us < moments[0]
+        assert sorted(moments) == moments  # on one machine every node has the same clock
+        assert moments[-1] < either.wall_us()
+
+    def test_a_listener_is_woken_by_what_comes_to_any_of_its_partitions(self, either: RedisStore) -> None:
+        with either.woken([0, 1, 2, 15]) as wait:
+            assert wait(0.01) == set()
+            for partition in (1, 2, 15):
+                either.put(partition, "pod-0", DRAIN, None)
+                assert wait(5) == {partition}
+            either.put(3, "pod-0", DRAIN, None)
+            assert either.commit(step(0, 0, together=("ocs", "cubes")))
+            assert wait(0.05) == set()
+            both = Commit(partition=0, expected={}, positions={"cubes": 1}, together=("ocs", "cubes"))
+            assert either.commit(both)
+            assert wait(5) == {0}
+
+    def test_what_is_flushed_is_gone_everywhere(self, either: RedisStore) -> None:
+        for partition in PARTITIONS:
+            either.place(f"pod-{partition}", partition)
+            assert either.commit(step(partition, 0))
+        either.flush()
+        assert either.fabrics() == {}
+        assert not any(either.positions(partition) for partition in PARTITIONS)
+
+
+class TestCluster:
+    def test_partitions_lie_on_all_nodes_and_each_on_one(
+        self, store: RedisStore, cluster: RedisCluster
+    ) -> None:
+        for partition in PARTITIONS:
+            assert store.commit(step(partition, 0))
+            store.put(partition, "pod-0", DRAIN, "a {key}")
+        found = [{name.decode() for name in node.ask("KEYS", "*")} for node in cluster.nodes]
+        assert all(len(keys) > 4 for keys in found)
+        for partition in PARTITIONS:
+            counts = [sum(name.startswith(key(partition, "")) for name in keys) for keys in found]
+            assert sorted(counts) == [0] * (len(counts) - 1) + [5]
+
+    def test_every_node_is_new_enough(self, store: RedisStore, cluster: RedisCluster) -> None:
+        store.check()
+        assert sorted(store._client.nodes()) == sorted(node.address for node in cluster.nodes)
+
+    def test_one_node_that_is_too_old_is_named(
+        self, store: RedisStore, cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        old = cluster.nodes[-1]
+
+        def info(client: Any, _section: str) -> dict[str, str]:
+            port = client.connection_pool.connection_kwargs["port"]
+            return {"redis_version": "6.2.14" if port == old.port else "7.0.15"}
+
+        monkeypatch.setattr("redis.Redis.info", info)
+        sentence = f"^redis_version 6.2.14 at {old.address}: needed is 7.0 or newer$"
+        with pytest.raises(OperationFailed, match=sentence):
+            store.check()
+
+    def test_a_twin_goes_on_while_its_slot_moves(self, store: RedisStore, cluster: RedisCluster) -> None:
+        """A partition moves to another node: nothing is done by half meanwhile, and nothing is lost."""
+        assert store.commit(FULL)
+        first = store.put(0, "pod-0", DRAIN, "key")
+        before = everything(store)
+        with cluster.moving(key(0, "progress")) as bring:
+            bring(key(0, "progress"))
+            refused = [
+                lambda: store.commit(FULL),
+                lambda: store.snapshot(0, [("ocs", "pod-0")]),
+                lambda: store.moment(0, 1),
+                lambda: store.erase(0),
+                lambda: store.put(0, "pod-0", DRAIN, None),
+            ]
+            for ask in refused:
+                with pytest.raises(StoreUnreachable, match="on the move"):
+                    ask()
+            assert store.positions(1) == {}  # the other partitions do not notice
+        assert everything(store) == before
+        assert not store.commit(FULL)
+        assert store.put(0, "pod-0", DRAIN, "key").number == first.number
+        store.erase(0)
+        assert store.commit(FULL)
+
+    def test_what_is_erased_while_its_slot_moves_is_not_left_by_half(
+        self, store: RedisStore, cluster: RedisCluster
+    ) -> None:
+        assert store.commit(FULL)
+        with cluster.moving(key(0, "progress")) as bring:
+            bring(key(0, "state:ocs@pod-0"))
+            with pytest.raises(StoreUnreachable):
+                store.erase(0)
+        assert store.positions(0) == {"ocs": 3}
+        assert store.load(0, "ocs", "pod-0") == {"wanted": b"\x00\xff\n", "made": b""}
+
+    def test_what_got_no_answer_is_not_sent_again(
+        self, cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("shared.state.redis_client.ANSWER_S_MAX", 0.2)
+        store = RedisStore(cluster.url, cluster=True)
+        assert store.commit(step(0, 0))
+        holder = cluster.holder(key(0, "progress"))
+        holder.ask("CONFIG", "RESETSTAT")
+        holder.pause()
+        try:
+            with pytest.raises(StoreUnreachable, match="Timeout"):
+                store.commit(step(0, 1))
+        finally:
+            holder.resume()
+        until_true(lambda: store.positions(0) == {"ocs": 2}, "it was carried out")
+        with holder.client() as client:
+            assert client.info("commandstats")["cmdstat_evalsha"]["calls"] == 1
+        assert not store.commit(step(0, 1))
+        store.close()
+
+    def test_a_node_that_is_killed_comes_back_with_all_that_it_confirmed(
+        self, store: RedisStore, cluster: RedisCluster
+    ) -> None:
+        for partition in PARTITIONS:
+            assert store.commit(step(partition, 0))
+        holder = cluster.holder(key(0, "progress"))
+        away = next(p for p in PARTITIONS if not holder.holds(key(p, "progress")))
+        survivor = cluster.holder(key(away, "progress"))
+        with cluster.hasty():
+            holder.kill()
+            with pytest.raises(StoreUnreachable, match=r"does not answer: .*refused"):
+                store.commit(step(0, 1))
+            until_true(lambda: survivor.cluster_info()["cluster_state"] == "fail", "a part is down")
+            with pytest.raises(
+                StoreUnreachable, match=r"part of the cluster is down .*: The cluster is down"
+            ):
+                store.commit(step(away, 1))
+        for partition in PARTITIONS:
+            assert until_answered(lambda p=partition: store.commit(step(p, 1)))
+            assert store.load(partition, "ocs", f"pod-{partition}") == {"n": b"2"}
+
+    def test_a_replica_takes_over_under_a_living_twin(self, store: RedisStore, cluster: RedisCluster) -> None:
+        holder = cluster.holder(FABRICS)
+        partition = next(p for p in PARTITIONS if holder.holds(key(p, "progress")))
+        replica = cluster.add_replica(holder)
+        assert store.commit(step(partition, 0))
+        until_true(lambda: replica.ask("ROLE")[4] >= holder.ask("ROLE")[1], "the replica has the commit")
+        with cluster.hasty():
+            with store.woken([partition]) as wait:
+                holder.kill()
+                with pytest.raises(StoreUnreachable):
+                    wait(5)
+            assert until_answered(lambda: store.commit(step(partition, 1)))
+            assert replica.holds(key(partition, "progress"))
+            assert store.load(partition, "ocs", f"pod-{partition}") == {"n": b"2"}
+            with store.woken([partition]) as wait:
+                store.put(partition, "pod-0", DRAIN, None)
+                assert wait(5) == {partition}
+        assert store.positions(partition) == {"ocs": 2}
+
+
+class TestEntry:
+    """The URL and what answers there."""
+
+    def test_any_node_will_do(self, cluster: RedisCluster) -> None:
+        for node in cluster.nodes:
+            store = RedisStore(node.url, cluster=True)
+            store.place("pod-0", 0)
+            assert store.fabrics() == {"pod-0": 0}
+            store.close()
+
+    def test_a_cluster_that_is_not_there_is_one_sentence_each_time(self) -> None:
+        store = RedisStore("redis://:s3cret@127.0.0.1:1", cluster=True)
+        for _ in range(2):
+            with pytest.raises(
+                StoreUnreachable, match=r"^Redis at redis://\*\*\*@127\.0\.0\.1:1 does not answer: "
+            ) as e:
+                store.positions(0)
+            assert "s3cret" not in str(e.value)
+        store.close()
+
+    def test_a_server_of_its_own_is_no_cluster(self, live_redis: LocalRedis) -> None:
+        live_redis.start()
+        store = RedisStore(live_redis.url, cluster=True)
+        with pytest.raises(OperationFailed, match=r"refuses: .*cluster support disabled") as caught:
+            store.check()
+        assert not isinstance(caught.value, StoreUnreachable)
+
+    def test_a_node_is_no_server_of_its_own(self, cluster: RedisCluster) -> None:
+        store = RedisStore(cluster.other(cluster.holder(key(0, "progress"))).url)
+        with pytest.raises(
+            OperationFailed, match=r"is a node of a Redis Cluster.*LIGHTWAVE_REDIS_CLUSTER=true"
+        ):
+            store.positions(0)
+        store.close()
+
+    def test_a_wrong_password_is_told_from_a_node_that_is_gone(self, cluster: RedisCluster) -> None:
+        entry = cluster.nodes[0]
+        store = RedisStore(f"redis://:s3cret@{entry.address}", cluster=True)
+        with entry.client() as client:
+            client.config_set("requirepass", "another")
+            try:
+                with pytest.raises(OperationFailed, match="invalid username-password pair") as caught:
+                    store.positions(0)
+            finally:
+                client.config_set("requirepass", "")
+        assert not isinstance(caught.value, StoreUnreachable)
+        assert "s3cret" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        "url",
+        ["nonsense", "unix:///run/redis.sock", "redis://127.0.0.1:7000/3", "redis://", "redis://h:port"],
+    )
+    def test_a_url_that_names_no_cluster_is_one_sentence(self, url: str) -> None:
+        with pytest.raises(
+            InvalidInput, match=rf"^Redis URL '{url}': .*; allowed: redis://HOST:PORT, rediss://…$"
+        ):
+            RedisStore(url, cluster=True)
