@@ -93,6 +93,16 @@ def test_dropping_ends_it_in_good_order_and_nobody_starts_it_again(
     assert supervisor.signal("c", signal.SIGTERM) is None
 
 
+def test_what_is_lost_is_killed_and_nobody_starts_it_again(supervisor: Supervisor) -> None:
+    supervisor.keep("a", SLEEP)
+    wait_for(lambda: supervisor.pids()["a"])
+    pid = supervisor.pids()["a"]
+    assert pid is not None
+    supervisor.lose("a")
+    assert is_gone(pid)
+    assert supervisor.names == []
+
+
 def test_stop_ends_even_what_stands_still(tmp_path: Path) -> None:
     supervisor = Supervisor({}, tmp_path)
     supervisor.keep("a", SLEEP)

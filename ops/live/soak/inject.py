@@ -15,6 +15,7 @@ from ops.live.soak.meter import Meter, Struck
 from ops.live.soak.plan import Fault
 from ops.live.soak.twin import SECOND, WholeTwin
 from shared.errors import OperationFailed
+from shared.live.topics import MESSAGE_BYTES_MAX
 
 APPEND_ONLY = "appendonlydir/*.incr.aof"
 CUT_SHARE_MAX = 0.5
@@ -103,9 +104,9 @@ def cut_short(folder: Path, cut_bytes: int) -> int:
 
 
 def refuse_writes(bootstrap: str, topic: str, *, refuse: bool) -> None:
-    """Let a topic want two replicas in step for every append, of which it has but one; or one again."""
-    replicas = "2" if refuse else "1"
-    change = ConfigResource(ConfigResourceType.TOPIC, topic, configs={"min.insync.replicas": replicas})
+    """Let every record be too large for a topic; or let it take what it took before."""
+    most = "1" if refuse else str(MESSAGE_BYTES_MAX)
+    change = ConfigResource(ConfigResourceType.TOPIC, topic, configs={"max.message.bytes": most})
     until_s = time.monotonic() + ADMIN_S_MAX
     while True:
         try:

@@ -69,6 +69,14 @@ class Supervisor:
             kept = self._kept.pop(name)
         _end([kept])
 
+    def lose(self, name: str) -> None:
+        """Kill a process, and keep it no longer."""
+        with self._lock:
+            process = self._kept.pop(name).process
+        if process is not None:
+            process.kill()
+            process.wait()
+
     def signal(self, name: str, sign: signal.Signals) -> int | None:
         """Send a signal to the process itself; its pid, or None if it is just not running."""
         with self._lock:
