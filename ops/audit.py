@@ -3,11 +3,12 @@ states.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ops.data import DataFolder
+from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from services.fleet import SUPERPOD
 from shared.errors import NotFound, OperationFailed
@@ -34,55 +35,81 @@ def _audit_fabric(folder: DataFolder, store: RedisStore, name: str, partition: i
     snapshot = store.snapshot(partition, [(service, name) for service in services])
     positions = {service: snapshot.positions.get(service, 0) for service in services}
     position = min(positions.values())
-    refold = Refold(Fabric(name, SUPERPOD))
-    differing = [] if position else [f"{service}: nothing committed" for service in services]
+    audit = FabricAudit(name, snapshot.states)
+    if not position:
+        audit.differing += [f"{service}: nothing committed" for service in services]
     if len(set(positions.values())) > 1:
-        differing.append(f"services stand at different positions {positions}")
-    difference: Difference | None = None
-    dead_letters = requests = messages = torn = 0
+        audit.differing.append(f"services stand at different positions {positions}")
+    messages = torn = 0
     for number, line in enumerate(read_lines(folder.logs / f"{name}.jsonl")):
-        dead_letters += torn
+        audit.dead_letters += torn
         torn = 0
         try:
             message = decode(line)
         except Unreadable:
             torn = 1  # a dead letter, unless it is the end of a log that is being written
         else:
-            difference = refold.feed(number, message)
-            if difference is not None:
+            if not audit.feed(number, message):
                 break
-            requests += message.body.writer == "operator"
         messages = number + 1
         if messages == position:
-            differing += _compare(refold.fabric, snapshot.states)
-    if difference is None and messages < position:
-        differing.append(f"states have read {position} messages, the log holds {messages}")
-    return {
-        "fabric": name,
-        "messages": messages,
-        "position": position,
-        "state_sha256": state_digest(
-            (f"{service}@{name}", snapshot.states.get((service, name), {})) for service in sorted(services)
-        ),
-        "requests": requests,
-        "dead_letters": dead_letters,
-        "log_clean": difference is None,
-        "states_clean": not differing,
-        "first_difference": str(difference) if difference else None,
-        "differing_states": differing,
-    }
+            audit.compare()
+    if audit.difference is None and messages < position:
+        audit.differing.append(f"states have read {position} messages, the log holds {messages}")
+    return audit.report(messages, position)
 
 
-def _compare(fabric: Fabric, stored: Mapping[tuple[str, str], Mapping[str, bytes]]) -> list[str]:
-    """In words, every field of a stored state that is not what the lab has."""
-    found = []
-    for held in fabric.held:
-        lab = encode_held(held)
-        twin = stored.get((held.service.name, fabric.name), {})
-        for field in sorted(lab.keys() | twin.keys()):
-            if lab.get(field) != twin.get(field):
-                found.append(f"{held.source}: {field}")
-    return found
+class FabricAudit:
+    """The lab on one fabric's recorded log, and the states that a store holds of it."""
+
+    def __init__(
+        self,
+        name: str,
+        states: Mapping[tuple[str, str], Mapping[str, bytes]],
+        skips: Collection[tuple[str, str]] = (),
+    ) -> None:
+        self.name = name
+        self.difference: Difference | None = None
+        self.differing: list[str] = []
+        self.requests = self.dead_letters = 0
+        self.refold = Refold(Fabric(name, SUPERPOD, skips=skips))
+        self._states = states
+
+    def feed(self, position: int, message: Envelope) -> bool:
+        """One recorded message; False once the record is not what the lab gives."""
+        if self.difference is None:
+            repeats = self.refold.repeats
+            self.difference = self.refold.feed(position, message)
+            is_request = message.body.writer == "operator" and self.refold.repeats == repeats
+            self.requests += self.difference is None and is_request
+        return self.difference is None
+
+    def compare(self) -> None:
+        """Note every field of a stored state that is not what the lab has now."""
+        for held in self.refold.fabric.held:
+            lab = encode_held(held)
+            twin = self._states.get((held.service.name, self.name), {})
+            for field in sorted(lab.keys() | twin.keys()):
+                if lab.get(field) != twin.get(field):
+                    self.differing.append(f"{held.source}: {field}")
+
+    def report(self, messages: int, position: int) -> dict[str, Any]:
+        """The fabric's part of the audit's report."""
+        name = self.name
+        return {
+            "fabric": name,
+            "messages": messages,
+            "position": position,
+            "state_sha256": state_digest(
+                (f"{service.name}@{name}", self._states.get((service.name, name), {})) for service in SUPERPOD
+            ),
+            "requests": self.requests,
+            "dead_letters": self.dead_letters,
+            "log_clean": self.difference is None,
+            "states_clean": not self.differing,
+            "first_difference": str(self.difference) if self.difference else None,
+            "differing_states": self.differing,
+        }
 
 
 @contextlib.contextmanager

@@ -6,8 +6,15 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable
 
-FIELDS = ("message_id", "cause", "fabric", "at_us")
+FIELDS = ("message_id", "cause", "fabric", "at_us", "partition", "offset", "replica")
+QUIETER = {
+    **dict.fromkeys(("asyncio", "faust", "mode"), logging.WARNING),
+    "aiokafka": logging.ERROR,
+    "kafka": logging.CRITICAL,
+}
+"""Libraries that tell of every connection, and of each again that fails; what comes of it the twin says."""
 
 
 class PeopleFormatter(logging.Formatter):
@@ -37,10 +44,23 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(row)
 
 
-def configure(*, as_json: bool, level: int = logging.INFO) -> None:
-    """Send the twin's logs to stderr in one of the two forms."""
+def configure(*, as_json: bool, level: int = logging.INFO, replica: str | None = None) -> None:
+    """Send the twin's logs to stderr in one of the two forms. Every line carries the name of the process,
+    where there are several."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else PeopleFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    if replica is not None:
+        handler.addFilter(_named(replica))
+    for name, least in QUIETER.items():
+        logging.getLogger(name).setLevel(least)
+
+
+def _named(replica: str) -> Callable[[logging.LogRecord], bool]:
+    def name(record: logging.LogRecord) -> bool:
+        record.replica = replica
+        return True
+
+    return name

@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ops.data import DataFolder, TwinIdentity
+from ops.serving import listen, server_of
 from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
@@ -21,10 +21,10 @@ from services.gateway.ports import TwinPorts
 from shared.embedded.clock import EmbeddedClock
 from shared.embedded.dead_letters import DeadLetters
 from shared.embedded.pod import PodRunner
-from shared.embedded.telemetry import TelemetryFolder
 from shared.embedded.twin import EmbeddedTwin
-from shared.errors import InvalidInput, LightwaveError, OperationFailed
+from shared.errors import LightwaveError, OperationFailed
 from shared.lab import commissioning
+from shared.log.frames import TelemetryFolder
 from shared.log.indexed import IndexedLogs
 from shared.state.redis_store import RedisStore
 from shared.state.server import EmbeddedServer
@@ -70,7 +70,7 @@ def run_up(options: UpOptions) -> None:
     check_bind(options.host, options.token)
     folder = DataFolder(options.data)
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(_listen(options.host, options.port))
+        listener = stack.enter_context(listen(options.host, options.port))
         folder.hold()
         stack.callback(folder.release)
         if options.fresh:
@@ -117,15 +117,9 @@ class LivingTwin:
 
     def serve(self, listener: socket.socket, url: str, token: str | None) -> None:
         """Start the loop beside the gateway and stay until somebody ends it."""
-        import uvicorn
-
         from services.gateway.app import create_app
 
-        app = create_app(self._ports(), token=token)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
-        )
-        self._server = _Server(config)
+        self._server = server_of(create_app(self._ports(), token=token))
         self.twin.start(self._kept_us)
         self.clock.save()
         self._folder.announce(url, self.store_url)
@@ -242,43 +236,3 @@ def _erase(folder: DataFolder, redis: str | None) -> None:
             store.erase(partition)
             store.commit(Commit(partition, {}, {}, inbox_taken=NUMBER_MAX))
         store.close()
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """A listening socket, before anything else is started; OperationFailed names a port in use."""
-    if not 0 <= port <= 65_535:
-        raise InvalidInput(f"--port {port}: not allowed; allowed: 0 to 65535 (0 takes any free one)")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        raise OperationFailed(
-            f"port {port} on {host}: {error.strerror}; choose another with --port"
-        ) from None
-    return listener
-
-
-def _server_class() -> type["uvicorn.Server"]:
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        """Ends without a word on SIGINT and SIGTERM, and does not raise the signal again afterwards."""
-
-        @contextlib.contextmanager
-        def capture_signals(self):  # type: ignore[no-untyped-def]  # overrides an untyped generator
-            previous = {s: signal.signal(s, self.handle_exit) for s in (signal.SIGINT, signal.SIGTERM)}
-            try:
-                yield
-            finally:
-                for number, handler in previous.items():
-                    signal.signal(number, handler)
-
-    return Server
-
-
-def _Server(config: "uvicorn.Config") -> "uvicorn.Server":  # noqa: N802 -- stands for a class made lazily
-    return _server_class()(config)

@@ -27,6 +27,7 @@ COMMANDS = {
     "drain": "act:drain",
     "undrain": "act:undrain",
     "lab": "lab:lab",
+    "live": "live:live",
     "audit": "run:audit",
     "schema": "run:schema",
     "bench": "run:bench",

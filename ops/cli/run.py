@@ -30,10 +30,10 @@ FILE = _File(path_type=Path)
 log_json_option = click.option("--log-json", is_flag=True, help="logs on stderr as JSON lines")
 
 
-def configure_logs(as_json: bool) -> None:
+def configure_logs(as_json: bool, replica: str | None = None) -> None:
     from ops.logs import configure
 
-    configure(as_json=as_json)
+    configure(as_json=as_json, replica=replica)
 
 
 @click.command()
@@ -67,16 +67,33 @@ def up(data: Path | None, log_json: bool, **options: Any) -> None:
 @click.command()
 @click.option("--data", type=FILE, metavar="DIR", help="the twin's folder [default: the user's state folder]")
 @click.option("--redis", metavar="URL", help="the Redis that the twin uses, if not its own")
+@click.option("--live", is_flag=True, help="the twin on Kafka and Redis, instead of a folder's")
+@click.option("--config", type=FILE, metavar="FILE", help="settings of the live twin as TOML")
 @output_option
-def audit(data: Path | None, redis: str | None, output: str) -> None:
+def audit(data: Path | None, redis: str | None, live: bool, config: Path | None, output: str) -> None:
     """Compare a twin's log and states with the lab on its root messages."""
-    from ops.audit import run_audit
-    from ops.data import default_data
-
-    report = run_audit(data=data or default_data(), redis=redis)
+    if live and (data is not None or redis is not None):
+        raise click.UsageError("--live: goes by the live twin's settings, without --data and --redis")
+    if config is not None and not live:
+        raise click.UsageError("--config: belongs to --live")
+    report = _audit_live(config) if live else _audit_folder(data, redis)
     show(report, output, lambda: _audited(report))
     if not report["clean"]:
         sys.exit(1)
+
+
+def _audit_folder(data: Path | None, redis: str | None) -> dict[str, Any]:
+    from ops.audit import run_audit
+    from ops.data import default_data
+
+    return run_audit(data=data or default_data(), redis=redis)
+
+
+def _audit_live(config: Path | None) -> dict[str, Any]:
+    from ops.live.audit import audit_live
+    from ops.live.settings import live_settings
+
+    return audit_live(live_settings(config))
 
 
 def _audited(report: dict[str, Any]) -> str:

@@ -11,9 +11,9 @@ from schemas.registry import Unreadable, decode, encode
 from schemas.sequencer import Tick
 from shared.dispatch import Held
 from shared.embedded.dead_letters import DeadLetters
-from shared.embedded.telemetry import TelemetryFolder
 from shared.errors import LogDamaged
 from shared.fabric import Fabric
+from shared.log.frames import TelemetryFolder
 from shared.log.indexed import IndexedLog
 from shared.refold import Refold
 from shared.service import AnyService

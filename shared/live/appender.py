@@ -10,19 +10,15 @@ from typing import Protocol
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from shared.errors import OperationFailed
 from shared.live.layout import Topics
 from shared.live.records import Record
+from shared.live.unreachable import unreachable
 
 REQUEST_S_MAX = 15
 """How long Kafka may take to answer an append before its outcome counts as unknown."""
 LOOK_S_MAX = 20.0
 
 log = logging.getLogger("lightwave.live")
-
-
-class LogUnreachable(OperationFailed):
-    """Kafka does not answer, or refuses. What was being appended may or may not stand on the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +31,7 @@ class Entry:
 
 
 class Appender(Protocol):
-    """Raises LogUnreachable."""
+    """Raises `LogUnreachable`."""
 
     async def append(self, partition: int, entries: Sequence[Entry]) -> list[int]:
         """Append in order; the offsets on which they landed, once the log holds them all."""
@@ -105,7 +101,7 @@ class KafkaAppender:
             landed = await asyncio.gather(*waiting)
         except (KafkaError, TimeoutError, OSError) as error:
             await self.close()
-            raise self._unreachable(error) from None
+            raise unreachable(self._bootstrap, error) from None
         return [int(place.offset) for place in landed]
 
     async def _started(self) -> AIOKafkaProducer:
@@ -135,11 +131,7 @@ class KafkaAppender:
             await consumer.start()
             yield consumer
         except (KafkaError, TimeoutError, OSError) as error:
-            raise self._unreachable(error) from None
+            raise unreachable(self._bootstrap, error) from None
         finally:
             with contextlib.suppress(KafkaError, TimeoutError):
                 await asyncio.wait_for(consumer.stop(), 5)
-
-    def _unreachable(self, error: Exception) -> LogUnreachable:
-        what = str(error) or type(error).__name__
-        return LogUnreachable(f"Kafka at {self._bootstrap}: {what}; see that it runs and takes writes")

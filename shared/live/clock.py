@@ -55,6 +55,7 @@ def read_epoch(store: RedisStore) -> Epoch | None:
 
 
 def write_epoch(store: RedisStore, epoch: Epoch) -> None:
+    """Set the clock for every process."""
     fields = {
         "anchor_us": str(epoch.anchor_us),
         "wall_us": str(epoch.wall_us),
@@ -104,6 +105,7 @@ class LiveClock:
         self._held = held
 
     def show(self) -> ClockState:
+        """One reading; without a clock in the store time stands still where the fabrics have come to."""
         epoch = read_epoch(self._store) or STOPPED
         asked_us = epoch.clock_us(self._store.wall_us())
         now_us = self._processed_us(asked_us) if epoch is not STOPPED else self._come_to_us()
@@ -129,8 +131,10 @@ class LiveClock:
         self._change()
 
     def start(self, speed: float, *, paused: bool) -> None:
-        """Set a clock where the store holds none, at the time that the fabrics have come to."""
-        now_us = self._come_to_us()
+        """Set a clock where the store holds none, at the time that all fabrics have come to: none of them
+        advances while it is paused."""
+        rows = [fabric_times(self._store.progress(partition)) for partition in self._partitions()]
+        now_us = min((now_us for times in rows for now_us, _ in times.values()), default=0)
         write_epoch(self._store, Epoch(now_us, self._store.wall_us(), check_speed(speed), paused))
 
     def _change(self, *, speed: float | None = None, paused: bool | None = None) -> None:

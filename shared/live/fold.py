@@ -128,16 +128,16 @@ class PartitionFold:
         position = snapshot.positions.get(self.service.name, 0)
         if position < self._furthest:
             raise WentBack(
-                f"partition {self.partition}: {self.service.name} had come to {self._furthest}, but the store "
-                f"stands at {position}: it went back; starting again from there"
+                f"partition {self.partition}: {self.service.name} had come to {self._furthest}, but the "
+                f"store stands at {position}: it went back; starting again from there"
             )
         self.position = self._furthest = position
         return position
 
     def take(self, records: Sequence[Record]) -> bool:
         """Apply records that follow on one another, and commit; False if somebody else had committed, and
-        they must be given again. LogDamaged if some are missing, WentBack if the store forgot some. What
-        raises is as if it had not been called.
+        they must be given again. LogDamaged if some are missing, WentBack if the store forgot some.
+        What raises is as if it had not been called.
         """
         try:
             return self._take(records)

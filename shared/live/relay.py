@@ -19,6 +19,8 @@ POLL_S = 0.05
 LOOK_AGAIN_S = 1.0
 """How often the sequencer looks for new fabrics, and notes that it keeps the clock."""
 BACKOFF_S_MAX = 2.0
+ASK_AGAIN_S = 10.0
+"""How long services may leave something unread before Kafka is asked where its log ends."""
 SPEED_WINDOW_S = 5.0
 
 log = logging.getLogger("lightwave.live")
@@ -78,6 +80,7 @@ class Relay:
         """Step through one partition; what goes wrong is shown, and tried again."""
         partition, woken = sequencer.partition, self._woken[sequencer.partition]
         backoff_s = POLL_S
+        moved_s = time.monotonic()
         while not self._stopping.is_set():
             woken.clear()
             try:
@@ -90,6 +93,11 @@ class Relay:
                 continue
             backoff_s = POLL_S
             self._show(partition, None)
+            if busy or sequencer.is_quiet:
+                moved_s = time.monotonic()
+            elif time.monotonic() - moved_s > ASK_AGAIN_S:
+                sequencer.end = None  # services may wait for what Kafka has lost: ask it
+                moved_s = time.monotonic()
             if not busy:
                 await self._pause(woken, min(POLL_S, max(sequencer.wait_s, 0.0005)))
 

@@ -60,6 +60,7 @@ class PartitionSequencer:
         self.partition = partition
         self.end: int | None = None
         """The log's end, from own appends; None until Kafka was asked."""
+        self.is_quiet = False
         self.processed_us = 0
         self.wait_s = math.inf
         """Wall time until the next Tick is due, as of the last step."""
@@ -74,15 +75,18 @@ class PartitionSequencer:
     async def step(self, epoch: Epoch | None) -> bool:
         """Append what can be appended now; False if there was nothing. LogDamaged if log and states do not
         belong together: only a person can mend that."""
-        if self.end is None:
+        asked = self.end is None
+        if asked:
             await self._find_end()
         moment = self._store.moment(self.partition, WAITING)
         positions = [moment.positions.get(service, 0) for service in self._services]
-        end = await self._check_end(max(positions))
+        # What no service has read yet may be lost as well; between two sequencers, own acks may be behind.
+        known = int(moment.values.get("end", 0)) if asked else 0
+        end = await self._check_end(max(*positions, known))
         if moment.dead_letters:
             await self._bury(moment)
         least = min(positions)
-        quiet = least == end == max(positions) and not moment.sayings
+        quiet = self.is_quiet = least == end == max(positions) and not moment.sayings
         clock = epoch or STOPPED
         clock_us = clock.clock_us(moment.wall_us)
         self.processed_us = processed_us(moment.progress, clock_us, quiet=quiet)
@@ -132,7 +136,7 @@ class PartitionSequencer:
             await self._find_end()  # another sequencer appended, or somebody else did
         if furthest > self.end:
             raise LogDamaged(
-                f"partition {self.partition}: its services have read {furthest} messages, but the log holds "
+                f"partition {self.partition}: {furthest} messages were written, but the log holds "
                 f"only {self.end}: Kafka lost the end of it; `lightwave live rebuild` takes the log as it is"
             )
         return self.end

@@ -224,6 +224,10 @@ class IndexedLogs:
             self._logs[fabric] = IndexedLog(self.folder / f"{fabric}.jsonl")
         return self._logs[fabric]
 
+    def fabrics(self) -> list[str]:
+        """The fabrics whose logs are open."""
+        return list(self._logs)
+
     def close(self) -> None:
         for log in self._logs.values():
             log.close()

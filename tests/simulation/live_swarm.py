@@ -15,12 +15,13 @@ from schemas.envelope import Envelope
 from services.fleet import SUPERPOD
 from shared.errors import StoreUnreachable
 from shared.lab import commissioning
-from shared.live.appender import Entry, LogUnreachable
+from shared.live.appender import Entry
 from shared.live.clock import Epoch
 from shared.live.fold import PartitionFold, WentBack
 from shared.live.layout import partition_of
 from shared.live.records import LogIdentity, Record, open_record
 from shared.live.sequencer import PartitionSequencer, root_entry
+from shared.live.unreachable import LogUnreachable
 from shared.service import AnyService
 from shared.state.memory import MemoryStore
 from shared.state.store import Commit

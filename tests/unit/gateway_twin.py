@@ -20,9 +20,9 @@ from services.gateway.ports import TwinPorts
 from shared.embedded.clock import EmbeddedClock
 from shared.embedded.dead_letters import DeadLetters
 from shared.embedded.pod import PodRunner
-from shared.embedded.telemetry import TelemetryFolder
 from shared.embedded.twin import EmbeddedTwin
 from shared.lab import commissioning
+from shared.log.frames import TelemetryFolder
 from shared.log.indexed import IndexedLogs
 from shared.state.memory import MemoryStore
 from shared.state.store import Received

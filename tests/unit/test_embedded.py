@@ -16,9 +16,9 @@ from services.fleet import SUPERPOD
 from shared.embedded import pod as pod_module
 from shared.embedded.dead_letters import DeadLetters
 from shared.embedded.pod import Fenced, PodRunner
-from shared.embedded.telemetry import FRAMES_MAX, TelemetryFolder
 from shared.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.lab import commissioning
+from shared.log.frames import FRAMES_MAX, TelemetryFolder
 from shared.log.indexed import IndexedLog
 from shared.service import AnyService
 from shared.state.codec import encode_held

@@ -1,0 +1,1 @@
+"""`lightwave live`: the processes of a twin on Kafka and Redis, and what people ask of them."""

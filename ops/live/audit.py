@@ -1,0 +1,135 @@
+"""`lightwave audit --live`: the lab on the root messages of the log that is on Kafka, compared with that log
+and with every state in Redis."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ops.audit import FabricAudit
+from ops.live.settings import LiveSettings
+from schemas.envelope import Envelope
+from schemas.registry import Unreadable
+from schemas.sequencer import MessageSkipped
+from services.fleet import SUPERPOD
+from shared.errors import OperationFailed
+from shared.live.identity import TwinNote, read_twin
+from shared.live.reading import read_partition
+from shared.live.records import SKIPS, Record, open_record
+from shared.state.redis_store import RedisStore
+from shared.state.store import Snapshot
+
+QUIET_S_MAX = 30.0
+"""How long the audit waits for a moment at which every service has read all there is."""
+
+
+@dataclass(slots=True)
+class _Traces:
+    """What faults and strangers left in a partition of the log; readers pass over it."""
+
+    voids: int = 0
+    repeats: int = 0
+    unreadable: int = 0
+
+
+def audit_live(settings: LiveSettings) -> dict[str, Any]:
+    """Audit the live twin, running or not; the report's `clean` says whether all agreed."""
+    store = settings.store()
+    store.check()
+    twin = read_twin(store)
+    inside: dict[int, list[str]] = {}
+    for fabric, partition in store.fabrics().items():
+        inside.setdefault(partition, []).append(fabric)
+    fabrics = [
+        row
+        for partition, names in sorted(inside.items())
+        for row in _audit_partition(settings, store, twin, partition, names)
+    ]
+    clean = bool(fabrics) and all(row["log_clean"] and row["states_clean"] for row in fabrics)
+    return {"clean": clean, "fabrics": fabrics}
+
+
+def _audit_partition(
+    settings: LiveSettings, store: RedisStore, twin: TwinNote, partition: int, names: list[str]
+) -> list[dict[str, Any]]:
+    snapshot, position = _quiet_moment(store, twin, partition, names)
+    skips = _skips(settings, twin, partition)
+    audits = {name: FabricAudit(name, snapshot.states, skips) for name in names}
+    counts = dict.fromkeys(names, 0)
+    traces = _Traces()
+    end = 0
+    for record in _records(settings, partition):
+        end = record.offset + 1
+        message = _opened(record, twin, traces)
+        if message is not None and message.fabric in audits:
+            counts[message.fabric] += 1
+            audits[message.fabric].feed(record.offset, message)
+        if end == position:
+            for audit in audits.values():
+                audit.compare()
+    for name, audit in audits.items():
+        if end < position:
+            audit.differing.append(f"services have read {position} messages, Kafka holds {end}")
+        elif not position:
+            audit.differing.append(f"{name}: nothing committed")
+        traces.repeats += audit.refold.repeats
+    return [
+        audit.report(counts[name] - audit.refold.repeats, position)
+        | {
+            "partition": partition,
+            "dead_letters": traces.unreadable,
+            "voids": traces.voids,
+            "repeats": audit.refold.repeats,
+            "skipped": len(skips),
+        }
+        for name, audit in audits.items()
+    ]
+
+
+def _quiet_moment(
+    store: RedisStore, twin: TwinNote, partition: int, names: list[str]
+) -> tuple[Snapshot, int]:
+    """The states of one moment at which all services stood at one position and nothing was left to say."""
+    wanted = [(service.name, name) for name in names for service in SUPERPOD]
+    until_s = time.monotonic() + QUIET_S_MAX
+    while True:
+        snapshot = store.snapshot(partition, wanted)
+        positions = {service: snapshot.positions.get(service, 0) for service in twin.services}
+        read_all = min(positions.values()) >= int(snapshot.values.get("end", 0))
+        if len(set(positions.values())) == 1 and read_all and not snapshot.unsaid:
+            return snapshot, min(positions.values())
+        if time.monotonic() > until_s:
+            behind = min(positions, key=lambda service: positions[service])
+            raise OperationFailed(
+                f"partition {partition}: not quiet for {QUIET_S_MAX:.0f} s, {behind} stands at "
+                f"{positions[behind]} of {max(positions.values())}; `lightwave clock pause` helps, "
+                "`lightwave live status` says who holds it up"
+            )
+        time.sleep(0.002)
+
+
+def _records(settings: LiveSettings, partition: int) -> Iterator[Record]:
+    places = settings.places
+    for batch in read_partition(places.kafka, places.topics.log, partition):
+        yield from batch
+
+
+def _opened(record: Record, twin: TwinNote, traces: _Traces) -> Envelope | None:
+    try:
+        message = open_record(record, twin.log)
+    except Unreadable:
+        traces.unreadable += 1
+        return None
+    traces.voids += message is None
+    return message
+
+
+def _skips(settings: LiveSettings, twin: TwinNote, partition: int) -> frozenset[tuple[str, str]]:
+    """(service, message) that people let services pass over: the log says so only after the message."""
+    found = set()
+    for record in _records(settings, partition):
+        if record.header("type") == SKIPS:
+            message = _opened(record, twin, _Traces())
+            if message is not None and isinstance(message.body, MessageSkipped):
+                found.add((message.body.service, message.body.message))
+    return frozenset(found)

@@ -1,0 +1,96 @@
+"""`lightwave live gateway`: the same HTTP API over Redis, and a copy of the log that is on Kafka."""
+
+import contextlib
+import logging
+import os
+import time
+
+from ops.live.settings import LiveSettings
+from ops.serving import listen, server_of
+from services.gateway.app import create_app
+from services.gateway.bind import check_bind
+from services.gateway.ports import TwinPorts
+from shared.errors import LightwaveError
+from shared.live.clock import LiveClock
+from shared.live.identity import TwinNote, read_twin
+from shared.live.mirror import LogMirror
+from shared.live.presence import About, held_speed, processes
+from shared.live.process import AGAIN, Beat, Report, Sample
+from shared.live.serve import check_log
+from shared.live.standing import problems_of
+from shared.state.redis_store import RedisStore
+
+FIRST_READ_S_MAX = 20.0
+"""How long the gateway waits for the beginning of every fabric's log before it serves."""
+
+log = logging.getLogger("lightwave.live")
+
+
+def run_gateway(settings: LiveSettings, replica: str) -> None:
+    """Serve on the address of the settings until SIGTERM or SIGINT."""
+    host, token = settings.host, settings.token
+    check_bind(host, token)
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listen(host, settings.port))
+        store = settings.store()
+        stack.callback(store.close)
+        store.check()
+        twin = read_twin(store)
+        check_log(settings.places, twin)
+        mirror = LogMirror(settings.data / "mirror", settings.places, twin)
+        mirror.start()
+        stack.callback(mirror.stop)
+        url = f"http://{host}:{listener.getsockname()[1]}"
+        beat = Beat(
+            About(replica, "gateway"), store, lambda: _report(mirror), lambda: _guard(mirror), address=url
+        )
+        _await_fabrics(store, mirror)
+        beat.start()
+        stack.callback(beat.stop)
+        log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
+        app = create_app(_ports(store, twin, mirror), token=token)
+        server_of(app).run(sockets=[listener])
+
+
+def _ports(store: RedisStore, twin: TwinNote, mirror: LogMirror) -> TwinPorts:
+    return TwinPorts(
+        documents=store,
+        inbox=store,
+        log=mirror.logs,
+        clock=LiveClock(store, twin.services, lambda: held_speed(store)),
+        config=mirror.config,
+        telemetry=mirror.telemetry.latest,
+        health=lambda: _health(store, twin, mirror),
+        runtime_metrics=lambda: {
+            "mirror_messages_total": float(mirror.messages),
+            "mirror_behind_messages": float(mirror.behind()),
+        },
+    )
+
+
+def _health(store: RedisStore, twin: TwinNote, mirror: LogMirror) -> list[str]:
+    """Every reason why this twin is not well, in one sentence each."""
+    found = [mirror.problem] if mirror.problem else []
+    try:
+        return found + problems_of(store, twin, processes(store))
+    except LightwaveError as error:
+        return [*found, str(error)]
+
+
+def _report(mirror: LogMirror) -> Report:
+    behind = Sample("mirror_behind_messages", mirror.behind(), "records of the log not copied yet")
+    return Report((), (mirror.problem,) if mirror.problem else (), (behind,), {})
+
+
+def _guard(mirror: LogMirror) -> str | None:
+    return mirror.problem if mirror.lost else None
+
+
+def _await_fabrics(store: RedisStore, mirror: LogMirror) -> None:
+    until_s = time.monotonic() + FIRST_READ_S_MAX
+    wanted = set(store.fabrics())
+    while not wanted <= set(mirror.logs.fabrics()) and time.monotonic() < until_s:
+        if mirror.lost:
+            log.error("%s", mirror.problem)
+            os._exit(AGAIN)
+        time.sleep(0.02)

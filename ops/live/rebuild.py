@@ -1,0 +1,113 @@
+"""`lightwave live rebuild`: every state in Redis made again from the log on Kafka, by the same folds that the
+workers run. The log is the record; Redis may be lost."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ops.live.settings import LiveSettings
+from services.fleet import SUPERPOD
+from shared.errors import OperationFailed
+from shared.live.clock import LiveClock, read_epoch
+from shared.live.fold import PartitionFold
+from shared.live.identity import TwinNote, find_twin, read_twin, write_twin
+from shared.live.layout import QUIET, TWIN
+from shared.live.reading import read_partition
+from shared.live.topics import partition_count, topic_id
+from shared.state.codec import state_digest
+from shared.state.redis_store import RedisStore
+from shared.state.store import Settlement
+
+Say = Callable[[str], None]
+
+
+def rebuild_twin(settings: LiveSettings, say: Say) -> dict[str, Any]:
+    """Read the whole log again: {twin, messages, fabrics, state_sha256}. Workers may run meanwhile; what they
+    do first is not done again."""
+    store = settings.store()
+    store.check()
+    twin = _adopt(settings, store)
+    messages = 0
+    fabrics: dict[str, int] = {}
+    for partition in range(twin.partitions):
+        store.erase(partition)
+    for partition in range(twin.partitions):
+        end = _fold(settings, store, twin, partition, say)
+        messages += end
+        if not end:
+            continue
+        inside = sorted({fabric for _, fabric in store.progress(partition)}, key=_number)
+        for fabric in inside:
+            store.place(fabric, partition)
+            fabrics[fabric] = partition
+        say(f"partition {partition}: {end:,} messages read again, {', '.join(inside)}")
+    found = digest(store, twin, fabrics)
+    if read_epoch(store) is None:
+        LiveClock(store, twin.services, lambda: 0.0).start(1.0, paused=True)
+        say("the clock was lost: simulated time stands still until `lightwave clock resume`")
+    return {
+        "twin": twin.twin,
+        "messages": messages,
+        "fabrics": sorted(fabrics, key=_number),
+        "state_sha256": found,
+    }
+
+
+def digest(store: RedisStore, twin: TwinNote, fabrics: dict[str, int]) -> str:
+    """SHA-256 over every stored field of every service's state."""
+    return state_digest(
+        (f"{service}@{fabric}", store.load(partition, service, fabric))
+        for fabric, partition in fabrics.items()
+        for service in twin.services
+    )
+
+
+def _number(fabric: str) -> int:
+    return int(fabric.rpartition("-")[2])
+
+
+def _adopt(settings: LiveSettings, store: RedisStore) -> TwinNote:
+    """The twin that the log belongs to, noted in this Redis."""
+    places = settings.places
+    partitions = partition_count(places.kafka, places.topics.log)
+    name = next(
+        (
+            record.header(TWIN)
+            for partition in range(partitions)
+            for record in next(read_partition(places.kafka, places.topics.log, partition), [])[:1]
+        ),
+        None,
+    )
+    if name is None:
+        raise OperationFailed(f"topic {places.topics.log}: holds no twin; `lightwave live init` makes one")
+    kept = find_twin(store)
+    if kept is not None and kept.twin != name:
+        raise OperationFailed(
+            f"topic {places.topics.log}: holds twin {name}, Redis at {store.name} holds {kept.twin}; "
+            "give the Redis or the prefix that belongs to it"
+        )
+    services = [service.name for service in SUPERPOD]
+    write_twin(store, name, partitions, services, topic_id(places.kafka, places.topics.log))
+    return read_twin(store)
+
+
+def _fold(settings: LiveSettings, store: RedisStore, twin: TwinNote, partition: int, say: Say) -> int:
+    """Fold one partition up to its present end, which it returns."""
+    folds = [
+        PartitionFold(service, partition, twin.log, store, together=twin.services) for service in SUPERPOD
+    ]
+    end = quiet = 0
+    places = settings.places
+    for batch in read_partition(places.kafka, places.topics.log, partition):
+        end = batch[-1].offset + 1
+        for fold in folds:
+            while not fold.take(batch):
+                pass  # a worker was faster; what it committed is taken up
+        marks = [int(r.headers[QUIET]) for r in batch if QUIET in r.headers and not r.is_void]
+        quiet = max([quiet, *marks])
+        # What the last quiet position covers stands on the log; the rest is the sequencer's to append.
+        said = tuple(saying for saying in store.moment(partition, 1).sayings if saying.position < quiet)
+        store.settle(Settlement(partition, said, fields={"end": str(end)}))
+    for fold in folds:
+        if fold.stopped is not None:
+            say(f"{fold.stopped.sentence}; it stays there until `lightwave live skip`")
+    return end

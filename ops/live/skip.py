@@ -1,0 +1,33 @@
+"""`lightwave live skip`: let a service pass over the message on which it raises. The sequencer writes it down
+in the log, so that every replay does the same."""
+
+import json
+
+from ops.live.settings import LiveSettings
+from shared.errors import NotFound, OperationFailed
+from shared.live.identity import read_twin
+from shared.state.store import Settlement
+
+
+def skip_message(settings: LiveSettings, fabric: str) -> str:
+    """Ask for it; returns what was asked, as a sentence. NotFound if no service stopped this fabric."""
+    store = settings.store()
+    store.check()
+    twin = read_twin(store)
+    fabrics = store.fabrics()
+    if fabric not in fabrics:
+        raise NotFound(f"fabric {fabric!r}: no such fabric; there are {', '.join(fabrics)}")
+    partition = fabrics[fabric]
+    values = store.values(partition)
+    for service in twin.services:
+        stopped = json.loads(values.get(f"stopped:{service}", "{}"))
+        if stopped.get("fabric") != fabric:
+            continue
+        message_id = str(stopped["message_id"])
+        if message_id.startswith("sequencer@"):
+            raise OperationFailed(
+                f"{message_id}: {fabric} cannot do without its first message: {stopped['sentence']}"
+            )
+        store.settle(Settlement(partition, fields={f"skip:{service}": message_id}))
+        return f"{service} of {fabric} passes over {message_id}; it raised: {stopped['sentence']}"
+    raise NotFound(f"fabric {fabric}: no service has stopped on a message of it")

@@ -1,0 +1,99 @@
+"""`lightwave live status`: every process, and how far each service has come in each partition."""
+
+from typing import Any
+
+from ops.cli.output import columns
+from ops.cli.words import moment, span
+from ops.live.settings import LiveSettings
+from shared.live.clock import LiveClock
+from shared.live.identity import read_twin
+from shared.live.presence import held_speed, processes
+from shared.live.standing import problems_of, standing
+
+
+def live_status(settings: LiveSettings) -> dict[str, Any]:
+    """{twin, clock, processes, partitions, problems}; asks Redis alone, so that it answers without Kafka."""
+    store = settings.store()
+    store.check()
+    twin = read_twin(store)
+    rows = processes(store)
+    clock = LiveClock(store, twin.services, lambda: held_speed(store)).show()
+    places = standing(store, twin, rows)
+    return {
+        "twin": twin.twin,
+        "clock": {
+            "now_us": clock.now_us,
+            "speed": clock.speed,
+            "paused": clock.paused,
+            "held_speed": clock.held_speed,
+            "lag_us": clock.lag_us,
+        },
+        "processes": rows,
+        "partitions": [
+            {
+                "partition": place.partition,
+                "fabrics": list(place.fabrics),
+                "end": place.end,
+                "waiting": place.waiting,
+                "services": [
+                    {
+                        "service": service.service,
+                        "position": service.position,
+                        "lag": service.lag,
+                        "holder": service.holder,
+                        "stopped": service.stopped,
+                    }
+                    for service in place.services
+                ],
+            }
+            for place in places
+        ],
+        "problems": problems_of(store, twin, rows),
+    }
+
+
+def status_table(status: dict[str, Any]) -> str:
+    """The same for people."""
+    clock = status["clock"]
+    asked = "paused" if clock["paused"] else f"× {clock['speed']:g} asked, × {clock['held_speed']:.0f} held"
+    lines = [f"simulated time {moment(clock['now_us'])}, {asked}, lag {span(clock['lag_us'])}", ""]
+    lines += [
+        columns(
+            ("PROCESS", "KIND", "SERVICE", "HOST", "PID", "HOLDS", "RESTARTS", "SEEN", "ADDRESS"),
+            [_process(row) for row in status["processes"]],
+        ),
+        "",
+        columns(
+            ("PARTITION", "FABRICS", "SERVICE", "POSITION", "LAG", "HELD BY"),
+            [
+                [
+                    place["partition"],
+                    ", ".join(place["fabrics"]),
+                    s["service"],
+                    s["position"],
+                    s["lag"],
+                    _who(s),
+                ]
+                for place in status["partitions"]
+                for s in place["services"]
+            ],
+        ),
+    ]
+    if status["problems"]:
+        lines += ["", *(f"! {problem}" for problem in status["problems"])]
+    return "\n".join(lines)
+
+
+def _process(row: dict[str, Any]) -> list[object]:
+    seen = f"{row['beat_age_s']:.0f} s ago" if row["alive"] else f"gone, {row['beat_age_s']:.0f} s ago"
+    held = len(row["partitions"])
+    return [
+        *(row["name"], row["kind"], row["service"] or "-", row["host"], row["pid"]),
+        *(f"{held} partitions" if held != 1 else "1 partition", row["restarts"], seen, row["address"] or "-"),
+    ]
+
+
+def _who(service: dict[str, Any]) -> str:
+    if service["stopped"]:
+        return f"{service['holder'] or 'nobody'}, STOPPED"
+    return service["holder"] or "nobody"

@@ -1,0 +1,120 @@
+"""The process around a live worker: its store, its twin, its frame, and the pump that feeds it."""
+
+import logging
+from dataclasses import dataclass
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from shared.errors import OperationFailed
+from shared.live.fold import Publish
+from shared.live.identity import TwinNote, read_twin
+from shared.live.layout import Places
+from shared.live.presence import About
+from shared.live.process import ProcessFrame, Report, Sample
+from shared.live.pump import PumpOptions, run_pump
+from shared.live.topics import partition_count, topic_id
+from shared.live.watchdog import WorkerWatch
+from shared.live.worker import WorkerFolds
+from shared.service import AnyService
+from shared.state.redis_store import RedisStore
+
+FRAME_S_MAX = 10
+
+log = logging.getLogger("lightwave.live")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOptions:
+    """`replica` names this process among all of its twin; one that comes again under the same name resumes
+    at once."""
+
+    places: Places
+    replica: str
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = 0
+
+
+def serve_worker(service: AnyService, options: ProcessOptions) -> None:
+    """Run a worker of this service until the process is told to end; ends the process."""
+    places = options.places
+    store = RedisStore(places.redis, cluster=places.redis_cluster)
+    store.check()
+    twin = read_twin(store)
+    check_log(places, twin)
+    publish = _publisher(places) if service.telemetry is not None else None
+    folds = WorkerFolds(service, twin, store, publish)
+    watch = WorkerWatch(
+        service.name,
+        store,
+        folds.standing,
+        lambda: topic_id(places.kafka, places.topics.log),
+        twin.topic_id,
+    )
+    frame = ProcessFrame(
+        About(options.replica, "worker", service.name),
+        store,
+        lambda: _report(folds),
+        watch.look,
+        host=options.metrics_host,
+        port=options.metrics_port,
+    )
+    frame.start()
+    try:
+        group = places.topics.group(service.name)
+        run_pump(PumpOptions(places, group, options.replica, twin.partitions), folds)
+    finally:
+        frame.stop()
+
+
+def check_log(places: Places, twin: TwinNote) -> None:
+    """OperationFailed unless Kafka has the log that this twin was made with."""
+    found = topic_id(places.kafka, places.topics.log)
+    if found != twin.topic_id:
+        raise OperationFailed(
+            f"topic {places.topics.log}: is not the one that this twin was made with; somebody deleted that "
+            "and made another (is LIGHTWAVE_PREFIX right?)"
+        )
+    has = partition_count(places.kafka, places.topics.log)
+    if has != twin.partitions:
+        raise OperationFailed(
+            f"topic {places.topics.log}: has {has} partitions, this twin was made with {twin.partitions}; "
+            "fabrics would live elsewhere than their log"
+        )
+
+
+def _publisher(places: Places) -> Publish:
+    """Frames go out before the commit; one that Kafka does not take ends the process."""
+    producer = KafkaProducer(
+        bootstrap_servers=places.kafka.split(","), acks="all", linger_ms=0, max_request_size=8_000_000
+    )
+
+    def publish(fabric: str, at_us: int, frame: bytes) -> None:
+        headers = [("at_us", str(at_us).encode())]
+        try:
+            sent = producer.send(places.topics.telemetry, value=frame, key=fabric.encode(), headers=headers)
+            sent.get(timeout=FRAME_S_MAX)
+        except KafkaError as error:
+            raise OperationFailed(
+                f"topic {places.topics.telemetry}: a frame was not taken: {error}"
+            ) from None
+
+    return publish
+
+
+def _report(folds: WorkerFolds) -> Report:
+    standing = folds.standing()
+    counts = folds.counts
+    samples = [
+        Sample("messages_total", counts.messages, "messages read"),
+        Sample("commits_total", counts.commits, "transactions"),
+        Sample("repeats_total", counts.repeats, "messages dropped because they had been read before"),
+        Sample("refusals_total", counts.refusals, "commits that the fence refused"),
+        Sample("dead_letters_total", counts.dead_letters, "messages that could not be read"),
+        *(
+            Sample("position", place.position, "offset of the next message", (("partition", str(p)),))
+            for p, place in standing.items()
+        ),
+    ]
+    problems = tuple(place.stopped.sentence for place in standing.values() if place.stopped is not None)
+    return Report(tuple(standing), problems, tuple(samples), {})
