@@ -7,8 +7,10 @@ is lost or applied twice is kept by `fold`, which knows nothing of Faust.
 """
 
 import logging
+import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,6 +20,7 @@ from faust.types import TP, EventT
 from mode import CrashingSupervisor
 from mode.loop import use as use_loop
 
+from shared.errors import LightwaveError
 from shared.live.layout import Places
 from shared.live.records import Record
 
@@ -51,12 +54,61 @@ class PumpOptions:
     partitions: int
 
 
-def run_pump(options: PumpOptions, feed: Feed) -> None:
-    """Feed until the process is told to end. Ends the process."""
+def run_pump(options: PumpOptions, feed: Feed, end: Callable[[], None]) -> None:
+    """Feed until the process is told to end, by SIGTERM or SIGINT, or a batch raises. Ends the process; calls
+    `end` before it does so in good order."""
     use_loop("uvloop")
-    app = _app(options, feed)
-    worker = faust.Worker(app, loglevel="WARN", override_logging=False, redirect_stdouts=False, quiet=True)
+    logging.getLogger(__name__).setLevel(logging.WARNING)  # what Faust says through the classes below
+    app = _app(options, _Deadly(feed))
+    worker = _worker(app, end)
     worker.execute_from_commandline()
+
+
+class _Deadly:
+    """A feed whose failure ends the process at once: Faust's own way to its end may stall half-way, and has
+    nothing to save."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    def begin(self, partitions: Iterable[int]) -> dict[int, int]:
+        with _ends_process():
+            return self._feed.begin(partitions)
+        raise AssertionError  # never reached: it ends the process
+
+    def take(self, partition: int, records: Sequence[Record]) -> None:
+        with _ends_process():
+            self._feed.take(partition, records)
+
+
+@contextmanager
+def _ends_process() -> Iterator[None]:
+    try:
+        yield
+    except LightwaveError as error:
+        log.error("%s", error)  # noqa: TRY400 -- its sentence says it all
+        _exit(error.exit_code)
+    except Exception:
+        log.exception("a batch")
+        _exit(1)
+
+
+def _exit(code: int) -> None:
+    logging.shutdown()
+    os._exit(code)
+
+
+def _worker(app: faust.App, end: Callable[[], None]) -> faust.Worker:
+    class Worker(faust.Worker):
+        """Ends at once: whatever is committed is in the store, and the rest is read again."""
+
+        def _on_sigterm(self) -> None:
+            end()
+            _exit(0)
+
+        _on_sigint = _on_sigterm
+
+    return Worker(app, loglevel="WARN", override_logging=False, redirect_stdouts=False, quiet=True)
 
 
 def _app(options: PumpOptions, feed: Feed) -> faust.App:

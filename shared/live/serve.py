@@ -62,7 +62,7 @@ def serve_worker(service: AnyService, options: ProcessOptions) -> None:
     frame.start()
     try:
         group = places.topics.group(service.name)
-        run_pump(PumpOptions(places, group, options.replica, twin.partitions), folds)
+        run_pump(PumpOptions(places, group, options.replica, twin.partitions), folds, frame.stop)
     finally:
         frame.stop()
 
