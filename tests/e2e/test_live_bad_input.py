@@ -1,0 +1,165 @@
+"""Every mistake with a live twin gets one clear sentence and the right exit code, and changes nothing."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from kafka.admin import KafkaAdminClient
+
+from ops.live.local_server import free_port
+from ops.live.servers import LocalKafka, LocalRedis
+from ops.live.soak.twin import LIGHTWAVE
+from shared.live.layout import Topics
+
+REFUSED, USAGE, NOT_FOUND = 1, 2, 3
+SENTENCE_S_MAX = 30.0
+PREFIX = "mistakes"
+
+
+def run(words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")}
+    return subprocess.run(
+        [*LIGHTWAVE, *words.split()],
+        env=clean | {f"LIGHTWAVE_{name}": value for name, value in environment.items()},
+        text=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+
+
+def check(done: subprocess.CompletedProcess[str], code: int, *parts: str) -> None:
+    told = done.stderr.strip()
+    assert done.returncode == code, (done.stdout, told)
+    assert "Traceback" not in told
+    assert told.startswith("lightwave: "), told
+    assert len(told.splitlines()) == 1, told
+    for part in parts:
+        assert part in told, told
+    assert done.stdout == ""
+
+
+@pytest.fixture(scope="module")
+def places(
+    kafka: LocalKafka, live_redis: LocalRedis, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """Settings of a twin that was made, of which no process runs."""
+    found = {
+        "KAFKA": kafka.bootstrap,
+        "REDIS": live_redis.url.replace("/0", "/7"),
+        "PREFIX": PREFIX,
+        "DATA": str(tmp_path_factory.mktemp("data")),
+    }
+    made = run("live init --pods 2 --partitions 2", **found)
+    assert made.returncode == 0, made.stderr
+    return found
+
+
+PROCESSES = ("live worker ocs", "live sequencer", "live gateway --port 0")
+
+
+def check_all(commands: Iterable[str], code: int, *parts: str, **environment: str) -> None:
+    """All at once: most of them only wait for somebody to answer."""
+    with ThreadPoolExecutor(8) as pool:
+        for done in pool.map(lambda words: run(words, **environment), commands):
+            check(done, code, *parts)
+
+
+def test_no_redis(places: dict[str, str]) -> None:
+    began_s = time.monotonic()
+    url = f"redis://127.0.0.1:{free_port()}/0"
+    commands = (*PROCESSES, "live status", "live rebuild", "live skip pod-0", "live init", "audit --live")
+    check_all(commands, REFUSED, "Redis at", url, "does not answer", **places | {"REDIS": url})
+    assert time.monotonic() - began_s < SENTENCE_S_MAX
+
+
+def test_no_kafka(places: dict[str, str]) -> None:
+    began_s = time.monotonic()
+    server = f"127.0.0.1:{free_port()}"
+    commands = (*PROCESSES, "live rebuild", "audit --live")
+    check_all(commands, REFUSED, "Kafka at", server, **places | {"KAFKA": server})
+    empty = {"REDIS": places["REDIS"].replace("/7", "/8")}
+    check_all(["live init"], REFUSED, "Kafka at", server, **places | {"KAFKA": server} | empty)
+    assert time.monotonic() - began_s < SENTENCE_S_MAX
+
+
+def test_missing_topics(places: dict[str, str]) -> None:
+    nowhere = places | {"PREFIX": "nowhere"}
+    check_all(PROCESSES, REFUSED, "topic nowhere.log", "LIGHTWAVE_PREFIX", **nowhere)
+
+
+def test_a_redis_without_a_twin(places: dict[str, str]) -> None:
+    empty = places | {"REDIS": places["REDIS"].replace("/7", "/9")}
+    commands = (*PROCESSES, "live status", "live skip pod-0", "audit --live")
+    check_all(commands, REFUSED, "holds no live twin", "`lightwave live init`", **empty)
+
+
+def test_a_second_twin_on_the_same_topics(places: dict[str, str]) -> None:
+    check(run("live init", **places), REFUSED, "holds a live twin already")
+    other = places["REDIS"].replace("/7", "/9")
+    check(
+        run("live init --partitions 2", **places | {"REDIS": other}),
+        REFUSED,
+        f"topic {PREFIX}.log: holds a twin already",
+        "LIGHTWAVE_PREFIX",
+    )
+
+
+def test_wrong_partition_count(places: dict[str, str]) -> None:
+    other = places["REDIS"].replace("/7", "/9")
+    check(
+        run("live init --partitions 3", **places | {"REDIS": other}),
+        USAGE,
+        "--partitions 3",
+        f"topic {PREFIX}.log has 2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        ("live worker dcn", ("dcn", "ocs")),
+        ("live worker", ("SERVICE",)),
+        ("live init --pods 0", ("--pods",)),
+        ("live init --partitions 0", ("--partitions",)),
+        ("live init --set pod.cubes=3", ("pod.cubes",)),
+        ("live init --speed -1", ("-1",)),
+        ("live worker ocs --metrics-port 70000", ("70000",)),
+        ("live soak --minutes 0", ("--minutes",)),
+        ("live soak --faults 0", ("--faults",)),
+        ("live frobnicate", ("frobnicate",)),
+    ],
+)
+def test_wrong_use(words: str, parts: tuple[str, ...]) -> None:
+    check(run(words), USAGE, *parts)
+
+
+def test_settings_that_are_not_allowed(places: dict[str, str], tmp_path: Path) -> None:
+    check(run("live status", **places | {"REDIS": "http://x"}), USAGE, "http://x", "redis://")
+    check(run("live status", **places | {"PORT": "99999"}), USAGE, "LIGHTWAVE_PORT", "99999")
+    check(run("live status", **places | {"PREFIX": "a b"}), USAGE, "LIGHTWAVE_PREFIX", "a b")
+    missing = tmp_path / "none.toml"
+    check(run(f"live status --config {missing}", **places), USAGE, str(missing))
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("kafkas = 1\n")
+    check(run(f"live status --config {wrong}", **places), USAGE, "kafkas", "allowed")
+
+
+def test_nothing_to_skip(places: dict[str, str]) -> None:
+    check(run("live skip pod-0", **places), NOT_FOUND, "no service has stopped")
+    check(run("live skip pod-9", **places), NOT_FOUND, "pod-9", "pod-0, pod-1")
+
+
+def test_partitions_added_to_the_topic_are_refused(places: dict[str, str], kafka: LocalKafka) -> None:
+    """The last test: a fabric would live elsewhere than its log says."""
+    admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+    try:
+        admin.create_partitions({Topics(PREFIX).log: 3})
+    finally:
+        admin.close()
+    parts = (f"topic {PREFIX}.log", "has 3 partitions", "made with 2")
+    check_all(PROCESSES, REFUSED, *parts, **places)

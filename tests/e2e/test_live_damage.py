@@ -1,0 +1,249 @@
+"""What may happen to Kafka and Redis beneath a living twin, at a finite speed and at full speed; after each
+the log equals the lab's and so do the states. What `test_live_faults` does at a finite speed is done at full
+speed only.
+"""
+
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+from kafka.admin import KafkaAdminClient
+
+from ops.live.servers import LocalKafka
+from ops.live.soak.inject import cut_short, refuse_writes
+from ops.live.soak.log import read_log
+from ops.live.soak.run import quiet
+from ops.live.soak.twin import TwinOptions
+from shared.live.topics import create_topics, topic_id
+from tests.e2e.kafka_damage import lose_tail
+from tests.e2e.live_twin import BUSY, LiveTwin, live_twin
+from tests.e2e.raising_worker import CUBE
+
+PREFIX = "damage"
+FINITE, FULL = 2_000.0, 1e9
+OPTIONS = TwinOptions(
+    pods=2, seed=7, speed=FINITE, settings=BUSY, partitions=2, prefix=PREFIX, doubled=("scheduler",)
+)
+
+
+@pytest.fixture(scope="module")
+def module_twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> Iterator[LiveTwin]:
+    with live_twin(tmp_path_factory.mktemp("live"), kafka, OPTIONS) as twin:
+        yield twin
+
+
+@pytest.fixture(params=[FINITE, FULL], ids=["finite", "full"])
+def twin(module_twin: LiveTwin, request: pytest.FixtureRequest) -> LiveTwin:
+    """The one twin of all tests, at this speed."""
+    return at_speed(module_twin, request.param)
+
+
+@pytest.fixture
+def fast_twin(module_twin: LiveTwin) -> LiveTwin:
+    return at_speed(module_twin, FULL)
+
+
+def at_speed(twin: LiveTwin, speed: float) -> LiveTwin:
+    twin.set_speed(speed)
+    twin.wait_advance()
+    return twin
+
+
+def test_redis_is_rolled_back(fast_twin: LiveTwin) -> None:
+    twin = fast_twin
+    drained = twin.ask("/v1/cubes/pod-1/cube-3/drain")
+    twin.redis.kill()
+    assert cut_short(twin.redis.folder, 60_000) > 0
+    twin.redis.start()
+    twin.wait_advance()
+    assert twin.ask("/v1/cubes/pod-1/cube-3/undrain")["id"] != drained["id"]
+    assert twin.audited()["clean"] is True
+
+
+def test_redis_is_emptied_and_rebuilt_to_the_identical_states(twin: LiveTwin) -> None:
+    with twin.paused():
+        before = twin.digest()
+        twin.store.flush()
+        report = twin.json("live", "rebuild")
+        assert report["fabrics"] == twin.fabrics
+        assert report["state_sha256"] == before
+        twin.wait_for("everything is read again", lambda: quiet(twin))
+        assert twin.digest() == before
+        assert twin.json("audit", "--live")["clean"] is True
+    assert twin.clock.show().speed == 1.0, "how fast it was is not on the log"
+    twin.set_speed(FINITE)
+    twin.wait_advance()
+
+
+def test_kafka_refuses_writes_for_a_while(fast_twin: LiveTwin) -> None:
+    twin = fast_twin
+    refuse_writes(twin.kafka.bootstrap, twin.topics.log, refuse=True)
+    try:
+        assert twin.stands_still(5.0)
+    finally:
+        refuse_writes(twin.kafka.bootstrap, twin.topics.log, refuse=False)
+    twin.wait_advance()
+    assert twin.audited()["clean"] is True
+
+
+def test_kafka_is_killed_in_the_middle_of_commits(fast_twin: LiveTwin) -> None:
+    twin = fast_twin
+    twin.kafka.kill()
+    twin.kafka.start()
+    twin.wait_advance()
+    assert twin.audited()["clean"] is True
+
+
+def test_what_does_not_belong_on_the_log_stops_nothing(twin: LiveTwin) -> None:
+    known = next(line for line in read_log(twin.kafka.bootstrap, twin.topics.log) if line.partition == 0)
+    headers = {name: value.encode() for name, value in known.headers.items()}
+    unmarked = {name: value for name, value in headers.items() if name not in ("off", "quiet")}
+    unknown = known.value.replace(b"FabricCommissioned", b"MoonCommissioned")
+    rows = [
+        (b"no JSON at all", {}),
+        (b"\xff\xfe", {"type": b"Tick", "source": b"tick.ocs@pod-0"}),
+        (unknown, unmarked | {"type": b"MoonCommissioned"}),
+        (known.value, headers),
+        (known.value, unmarked),
+        (known.value, unmarked | {"twin": b"another"}),
+        (known.value.replace(b"pod-0", b"pod-9"), unmarked | {"source": b"sequencer@pod-9"}),
+    ]
+    ends = twin.supervisor.exits()
+    offsets = twin.write(0, rows)
+    twin.wait_advance()
+    expected = {f"0:{offset}" for offset in offsets} - {f"0:{offsets[3]}"}
+    twin.wait_for("dead letters", lambda: expected <= {row["origin"] for row in twin.dead_letters()})
+    errors = {row["origin"]: row["error"] for row in twin.dead_letters()}
+    assert "not JSON" in errors[f"0:{offsets[0]}"]
+    assert "not JSON" in errors[f"0:{offsets[1]}"]
+    assert "unknown message type 'MoonCommissioned'" in errors[f"0:{offsets[2]}"]
+    assert f"0:{offsets[3]}" not in errors, "a copy of a root message has missed its offset: it is void"
+    assert "without the marks" in errors[f"0:{offsets[4]}"]
+    assert "not written by this twin" in errors[f"0:{offsets[5]}"]
+    assert "pod-9 does not live in partition 0" in errors[f"0:{offsets[6]}"]
+    assert twin.supervisor.exits() == ends, "no process ended"
+    assert twin.audited()["clean"] is True
+
+
+def test_kafka_lost_the_end_of_its_log(twin: LiveTwin) -> None:
+    """Nobody can mend that without a loss: it stops and says so, until a person takes the log as it is."""
+    end = twin.positions()["pod-0"]
+    twin.kafka.kill()
+    assert lose_tail(twin.kafka.folder, twin.topics.log, 0, 5) < end
+    twin.kafka.start()
+    sentence = twin.wait_for(
+        "the sequencer says what is wrong",
+        lambda: next((p for p in problems(twin) if "Kafka lost the end of it" in p), None),
+    )
+    assert sentence.startswith("partition 0: ")
+    assert "`lightwave live rebuild` takes the log as it is" in sentence
+    stood = twin.ticks()["pod-0"]
+    time.sleep(2.0)
+    assert twin.ticks()["pod-0"] == stood
+    twin.json("live", "rebuild")
+    twin.wait_advance()
+    assert twin.audited()["clean"] is True
+
+
+def problems(twin: LiveTwin) -> list[str]:
+    """What `live status` says is wrong."""
+    found: list[str] = twin.status()["problems"]
+    return found
+
+
+def test_a_service_that_raises_stops_its_fabric_until_a_person_skips_the_message(
+    module_twin: LiveTwin, request: pytest.FixtureRequest
+) -> None:
+    twin = module_twin
+    twin.set_speed(FINITE)
+    twin.supervisor.drop("cubes-a")
+    twin.keep_script("cubes-a", request.path.with_name("raising_worker.py"))
+    twin.wait_advance()
+    asked = twin.ask(f"/v1/cubes/{CUBE}/drain")
+    sentence = twin.wait_for(
+        "the message is shown", lambda: next((p for p in problems(twin) if "bolts" in p), None)
+    )
+    assert asked["id"] in sentence
+    assert "cubes of pod-0 raised RuntimeError: the bolts are rusty" in sentence
+    stood = twin.ticks()
+    time.sleep(1.0)
+    now = twin.ticks()
+    assert now["pod-0"] == stood["pod-0"]
+    assert now["pod-1"] > stood["pod-1"], "the other fabric goes on"
+    skipped = twin.run("live", "skip", "pod-0")
+    assert skipped.returncode == 0, skipped.stderr
+    assert asked["id"] in skipped.stdout
+    twin.wait_advance()
+    twin.supervisor.drop("cubes-a")
+    twin.start_worker("cubes-a")
+    twin.wait_advance()
+    (letter,) = [row for row in twin.dead_letters() if row["error"] == "skipped by an operator"]
+    assert asked["id"] in letter["line"]
+    assert letter["service"] == "cubes"
+    types = [line.headers.get("type") for line in read_log(twin.kafka.bootstrap, twin.topics.log)]
+    assert types.count("MessageSkipped") == 1
+    assert twin.get(f"/v1/cubes/{CUBE}")["drained"] is False
+    assert twin.audited()["clean"] is True
+
+
+def test_two_workers_share_the_fabrics_and_one_that_dies_hands_over(module_twin: LiveTwin) -> None:
+    twin = module_twin
+    twin.set_speed(FINITE)
+
+    def held() -> dict[str, list[int]]:
+        rows = twin.status()["processes"]
+        return {row["name"]: row["partitions"] for row in rows if row["service"] == "scheduler"}
+
+    twin.wait_for("each holds one", lambda: sorted(map(len, held().values())) == [1, 1])
+    twin.supervisor.signal("scheduler-a", signal.SIGKILL)
+    assert twin.wait_advance() < 10.0, "the same replica has its partitions back at once"
+    twin.supervisor.lose("scheduler-a")
+    assert twin.wait_advance() < 30.0, "the other one takes over when its session has ended"
+    assert sorted(held()["scheduler-b"]) == [0, 1]
+    twin.start_worker("scheduler-a")
+    twin.wait_for("each holds one", lambda: sorted(map(len, held().values())) == [1, 1])
+    twin.wait_advance()
+    assert twin.audited()["clean"] is True
+
+
+@pytest.mark.parametrize("speed", [FINITE, FULL], ids=["finite", "full"])
+def test_topics_made_again_under_running_workers_are_refused(module_twin: LiveTwin, speed: float) -> None:
+    """The last test, for it ends the twin; it leaves a new one for the second speed."""
+    twin = at_speed(module_twin, speed)
+    make_topics_again(twin)
+    sentence = "made again"
+    for name in twin.workers:
+        twin.wait_for(f"{name} refuses", lambda name=name: sentence in twin.said(name))
+    stood = twin.ticks()
+    assert stood == twin.ticks()
+    refused = twin.run("live", "worker", "ocs", "--replica", "another")
+    assert refused.returncode == 1
+    assert f"topic {twin.topics.log}: is not the one that this twin was made with" in refused.stderr
+    if speed == FULL:
+        return
+    twin.supervisor.drop("sequencer")
+    make_topics_again(twin)
+    twin.store.flush()
+    twin.init()
+    twin.start_sequencer("sequencer")
+    twin.wait_ready()
+    twin.wait_advance()
+    assert twin.audited()["clean"] is True
+
+
+def make_topics_again(twin: LiveTwin) -> None:
+    """Delete the topics, and make others of the same names."""
+    admin = KafkaAdminClient(bootstrap_servers=twin.kafka.bootstrap)
+    try:
+        admin.delete_topics([twin.topics.log, twin.topics.telemetry, twin.topics.dead_letters])
+    finally:
+        admin.close()
+    twin.wait_for("topics can be made", lambda: made(twin))
+
+
+def made(twin: LiveTwin) -> bool:
+    """Kafka deletes a topic a moment after it says so."""
+    before = twin.store.notes("twin")["topic_id"]
+    create_topics(twin.kafka.bootstrap, twin.topics, twin.options.partitions, 1)
+    return topic_id(twin.kafka.bootstrap, twin.topics.log) != before
