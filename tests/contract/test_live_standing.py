@@ -1,0 +1,221 @@
+"""What people are shown of a live twin, and its clock, over a real Redis with hand-made content."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from ops.live.settings import LiveSettings
+from ops.live.skip import skip_message
+from ops.live.status import live_status, status_table
+from shared.errors import InvalidInput, NotFound, OperationFailed
+from shared.live.clock import BEAT_US_MAX, Epoch, LiveClock, read_epoch, stood_still, write_epoch
+from shared.live.identity import read_twin, write_twin
+from shared.live.presence import About, Presence, held_speed, processes
+from shared.live.process import ProcessFrame, Report, Sample
+from shared.state.redis_store import RedisStore
+from shared.state.store import Commit, Progress
+from shared.units import US_PER_HOUR, US_PER_S
+
+SERVICES = ("cubes", "ocs")
+
+
+@pytest.fixture
+def store(redis_url: str) -> Iterator[RedisStore]:
+    """A twin of one pod in partition 1: `cubes` has read all 7 messages, `ocs` 5 of them."""
+    store = RedisStore(redis_url)
+    store.place("pod-1", 1)
+    write_twin(store, "twin-a", 4, SERVICES, "topic")
+    rows = (
+        Progress("cubes", "pod-1", 5_000_000, 2, 4_000_000),
+        Progress("ocs", "pod-1", None, 0, 3_000_000),
+    )
+    store.commit(Commit(1, {}, {"cubes": 7, "ocs": 5}, progress=rows, fields={"end": "7"}))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def settings(redis_url: str, store: RedisStore) -> LiveSettings:
+    return LiveSettings(redis=redis_url)
+
+
+def beat(store: RedisStore, about: About, partitions: list[int], **extra: object) -> None:
+    Presence(about, store).beat(partitions=partitions, problems=[], address="http://x", extra=extra)
+
+
+def all_read(store: RedisStore) -> None:
+    assert store.commit(Commit(1, {"ocs": 5}, {"ocs": 7}))
+
+
+class TestStatus:
+    def test_a_service_that_nobody_holds_is_named(self, store: RedisStore, settings: LiveSettings) -> None:
+        beat(store, About("ocs-a", "worker", "ocs"), [0, 1])
+        beat(store, About("seq", "sequencer"), [1], held_speed=12.5)
+        found = live_status(settings)
+        (place,) = found["partitions"]
+        assert (place["fabrics"], place["end"]) == (["pod-1"], 7)
+        assert [(s["service"], s["position"], s["lag"], s["holder"]) for s in place["services"]] == [
+            ("cubes", 7, 0, None),
+            ("ocs", 5, 2, "ocs-a"),
+        ]
+        assert found["problems"] == ["no worker of cubes holds pod-1: its time stands still"]
+        table = status_table(found)
+        assert "nobody" in table
+        assert "ocs-a" in table
+        assert held_speed(store) == 12.5
+
+    def test_without_processes_it_says_so(self, settings: LiveSettings) -> None:
+        found = live_status(settings)
+        assert found["processes"] == []
+        assert found["problems"][0] == "no sequencer runs: simulated time stands still"
+
+    def test_a_stopped_service_is_shown_and_can_be_let_go_on(
+        self, store: RedisStore, settings: LiveSettings
+    ) -> None:
+        note = {"offset": 5, "fabric": "pod-1", "message_id": "operator/1/9", "sentence": "ocs raised"}
+        store.commit(Commit(1, {}, {}, fields={"stopped:ocs": json.dumps(note)}))
+        assert "ocs raised; `lightwave live skip pod-1` passes over it" in live_status(settings)["problems"]
+        assert (
+            skip_message(settings, "pod-1") == "ocs of pod-1 passes over operator/1/9; it raised: ocs raised"
+        )
+        assert store.values(1)["skip:ocs"] == "operator/1/9"
+
+    def test_there_is_nothing_to_skip(self, settings: LiveSettings) -> None:
+        with pytest.raises(NotFound, match="no service has stopped"):
+            skip_message(settings, "pod-1")
+        with pytest.raises(NotFound, match="'pod-7': no such fabric; there are pod-1"):
+            skip_message(settings, "pod-7")
+
+    def test_an_empty_redis_is_one_sentence(self, redis_url: str) -> None:
+        with pytest.raises(OperationFailed, match="holds no live twin; `lightwave live init` makes one"):
+            live_status(LiveSettings(redis=redis_url))
+
+    def test_who_left_is_gone_and_who_died_is_shown_as_gone(self, store: RedisStore) -> None:
+        beat(store, About("a", "gateway"), [])
+        Presence(About("a", "gateway"), store).leave()
+        assert processes(store) == []
+        beat(store, About("b", "gateway"), [])
+        row = json.loads(store.notes("processes")["b"])
+        row["beat_us"] -= 60 * US_PER_S
+        store.note("processes", {"b": json.dumps(row)})
+        assert [(r["name"], r["alive"]) for r in processes(store)] == [("b", False)]
+        row["beat_us"] -= 2 * US_PER_HOUR
+        store.note("processes", {"b": json.dumps(row)})
+        assert processes(store) == []
+        assert store.notes("processes") == {}
+
+    def test_the_note_of_a_twin_comes_back(self, store: RedisStore) -> None:
+        twin = read_twin(store)
+        assert (twin.twin, twin.partitions, twin.services, twin.topic_id) == ("twin-a", 4, SERVICES, "topic")
+
+
+class TestClock:
+    def clock(self, store: RedisStore) -> LiveClock:
+        return LiveClock(store, SERVICES, lambda: 3.0)
+
+    def test_while_something_is_unread_time_is_where_the_fabric_has_come_to(self, store: RedisStore) -> None:
+        write_epoch(store, Epoch(60_000_000, store.wall_us(), 1.0, paused=True))
+        shown = self.clock(store).show()
+        assert (shown.now_us, shown.lag_us, shown.paused, shown.held_speed) == (
+            4_000_000,
+            56_000_000,
+            True,
+            0.0,
+        )
+
+    def test_when_all_is_read_time_has_come_to_what_is_due(self, store: RedisStore) -> None:
+        all_read(store)
+        write_epoch(store, Epoch(60_000_000, store.wall_us(), 1.0, paused=True))
+        assert self.clock(store).show().now_us == 5_000_000
+        write_epoch(store, Epoch(4_500_000, store.wall_us(), 1.0, paused=True))
+        assert self.clock(store).show().now_us == 4_500_000
+
+    def test_a_change_anchors_at_what_was_processed(self, store: RedisStore) -> None:
+        all_read(store)
+        write_epoch(store, Epoch(60_000_000, store.wall_us(), 1.0, paused=True))
+        self.clock(store).set_speed(50.0)
+        found = read_epoch(store)
+        assert found is not None
+        assert (found.anchor_us, found.speed, found.paused) == (5_000_000, 50.0, True)
+        self.clock(store).resume()
+        found = read_epoch(store)
+        assert found is not None
+        assert (found.anchor_us, found.paused) == (5_000_000, False)
+        with pytest.raises(InvalidInput, match="speed 0"):
+            self.clock(store).set_speed(0)
+
+    def test_without_a_clock_nothing_can_be_changed(self, store: RedisStore) -> None:
+        assert read_epoch(store) is None
+        assert self.clock(store).show().paused
+        with pytest.raises(NotFound, match="live rebuild"):
+            self.clock(store).pause()
+
+    def test_a_clock_that_nobody_kept_stood_still(self, store: RedisStore) -> None:
+        write_epoch(store, Epoch(0, store.wall_us(), 1.0, paused=False))
+        assert not stood_still(store)
+        store.note("clock", {"beat_us": str(store.wall_us() - BEAT_US_MAX - 1)})
+        assert stood_still(store)
+
+    def test_simulated_time_is_wall_time_times_speed(self) -> None:
+        epoch = Epoch(1_000, 500, 60.0, paused=False)
+        assert epoch.clock_us(500 + 10) == 1_000 + 600
+        assert epoch.clock_us(0) == 1_000
+        assert epoch.wall_s_until(1_000 + 60 * US_PER_S, 500) == pytest.approx(1.0)
+
+
+class TestProcessFrame:
+    @pytest.fixture
+    def frame(self, store: RedisStore) -> Iterator[ProcessFrame]:
+        self.problems: tuple[str, ...] = ()
+        samples = (
+            Sample("commits_total", 7, "transactions"),
+            Sample("position", 5, "offset", (("partition", "1"),)),
+        )
+        frame = ProcessFrame(
+            About("ocs-a", "worker", "ocs"),
+            store,
+            lambda: Report((1,), self.problems, samples, {"held_speed": 2}),
+            lambda: None,
+            host="127.0.0.1",
+            port=0,
+        )
+        frame.start()
+        yield frame
+        frame.stop()
+
+    def test_metrics_are_prometheus_text(self, frame: ProcessFrame) -> None:
+        with urllib.request.urlopen(f"{frame.address}/metrics") as answer:
+            text = answer.read().decode()
+        assert 'lightwave_worker_commits_total{service="ocs"} 7.0' in text
+        assert 'lightwave_worker_position{partition="1",service="ocs"} 5.0' in text
+        assert 'lightwave_worker_restarts_total{service="ocs"}' in text
+        assert "lightwave_process_resident_memory_bytes" in text
+
+    def test_health_follows_the_problems(self, frame: ProcessFrame) -> None:
+        with urllib.request.urlopen(f"{frame.address}/healthz") as answer:
+            assert json.load(answer) == {"healthy": True, "problems": []}
+        self.problems = ("it stands",)
+        with pytest.raises(urllib.error.HTTPError) as raised:
+            urllib.request.urlopen(f"{frame.address}/healthz")
+        assert raised.value.code == 503
+        assert json.load(raised.value)["problems"] == ["it stands"]
+
+    def test_anything_else_is_not_found(self, frame: ProcessFrame) -> None:
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{frame.address}/other")
+
+    def test_it_is_seen_in_redis_and_leaves(self, frame: ProcessFrame, store: RedisStore) -> None:
+        for _ in range(100):
+            if found := processes(store):
+                break
+        assert [(r["name"], r["service"], r["partitions"], r["alive"]) for r in found] == [
+            ("ocs-a", "ocs", [1], True)
+        ]
+
+    def test_a_port_in_use_is_one_sentence(self, frame: ProcessFrame, store: RedisStore) -> None:
+        port = int(frame.address.rpartition(":")[2])
+        with pytest.raises(OperationFailed, match=rf"--metrics-port {port} on 127.0.0.1: Address already"):
+            ProcessFrame(About("x", "worker"), store, Report, lambda: None, host="127.0.0.1", port=port)
