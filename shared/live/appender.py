@@ -115,7 +115,11 @@ class KafkaAppender:
                     request_timeout_ms=REQUEST_S_MAX * 1_000,
                     max_request_size=8_000_000,
                 )
-                await producer.start()
+                try:
+                    await producer.start()
+                except BaseException:
+                    await producer.stop()
+                    raise
                 self._producer = producer
             return self._producer
 

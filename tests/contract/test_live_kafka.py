@@ -1,0 +1,216 @@
+"""What the live twin asks of a real Kafka: topics, appending, reading, and the gateway's copy of the log."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from kafka.admin import KafkaAdminClient
+
+from ops.live.servers import LocalKafka
+from ops.settings import settings
+from schemas.cubes import CubeDrained
+from schemas.envelope import Envelope, enclose
+from schemas.operator import DrainCube
+from schemas.registry import encode
+from shared.errors import OperationFailed
+from shared.lab import commissioning
+from shared.live.appender import Entry, KafkaAppender
+from shared.live.identity import TwinNote
+from shared.live.layout import Places, Topics
+from shared.live.mirror import LogMirror
+from shared.live.reading import read_partition
+from shared.live.records import LogIdentity, saying_headers
+from shared.live.sequencer import root_entry
+from shared.live.topics import create_topics, partition_count, topic_id
+from shared.live.unreachable import LogUnreachable
+
+LOG = LogIdentity("twin-a", 2)
+NOWHERE = "127.0.0.1:9"
+
+
+@pytest.fixture
+def places(kafka: LocalKafka) -> Places:
+    """Topics of the test's own."""
+    places = Places(kafka.bootstrap, "redis://unused", Topics(f"t{uuid.uuid4().hex[:8]}"))
+    create_topics(places.kafka, places.topics, 2, 1)
+    return places
+
+
+def append(places: Places, partition: int, entries: list[Entry]) -> list[int]:
+    async def run() -> list[int]:
+        appender = KafkaAppender(places.kafka, places.topics)
+        try:
+            return await appender.append(partition, entries)
+        finally:
+            await appender.close()
+
+    return asyncio.run(run())
+
+
+def first(fabric: str = "pod-0") -> Envelope:
+    return commissioning(fabric, settings(["pod.cubes=8"]))
+
+
+def ask(number: int) -> Envelope:
+    body = DrainCube(cube="pod-0/cube-1")
+    return enclose(body, fabric="pod-0", at_us=number, cause=None, source="operator/0", seq=number)
+
+
+def say(number: int) -> Envelope:
+    body = CubeDrained(cube=1)
+    cause = f"operator/0/{number}"
+    return enclose(body, fabric="pod-0", at_us=number, cause=cause, source="cubes@pod-0", seq=number)
+
+
+def as_saying(message: Envelope, twin: str = "twin-a") -> Entry:
+    return Entry(message.fabric, encode(message), saying_headers(message.type, message.source, twin))
+
+
+def as_root(message: Envelope, offset: int) -> Entry:
+    return root_entry(message, LOG, offset=offset, quiet=offset)
+
+
+class TestTopics:
+    def test_they_are_made_once_and_known_again(self, places: Places) -> None:
+        before = topic_id(places.kafka, places.topics.log)
+        create_topics(places.kafka, places.topics, 2, 1)
+        assert topic_id(places.kafka, places.topics.log) == before
+        assert partition_count(places.kafka, places.topics.log) == 2
+        assert partition_count(places.kafka, places.topics.dead_letters) == 1
+
+    def test_one_that_was_deleted_and_made_again_is_another(self, places: Places) -> None:
+        before = topic_id(places.kafka, places.topics.log)
+        admin = KafkaAdminClient(bootstrap_servers=places.kafka)
+        admin.delete_topics([places.topics.log])
+        admin.close()
+        until_s = time.monotonic() + 20
+        while time.monotonic() < until_s:
+            try:
+                create_topics(places.kafka, places.topics, 2, 1)
+                break
+            except OperationFailed:
+                time.sleep(0.2)  # the deletion is still under way
+        assert topic_id(places.kafka, places.topics.log) != before
+
+    def test_one_that_is_missing_is_one_sentence(self, places: Places) -> None:
+        with pytest.raises(OperationFailed, match=r"topic none\.log: not on Kafka at .*`lightwave live init`"):
+            topic_id(places.kafka, "none.log")
+
+    def test_no_kafka_is_one_sentence(self) -> None:
+        with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}: .*; see that it runs there"):
+            topic_id(NOWHERE, "any.log")
+
+
+class TestAppending:
+    def test_records_land_in_order_and_are_read_back_as_they_were(self, places: Places) -> None:
+        entries = [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1))]
+        assert append(places, 0, entries) == [0, 1, 2]
+        assert append(places, 0, [as_saying(say(2))]) == [3]
+        (batch,) = read_partition(places.kafka, places.topics.log, 0)
+        assert [(r.offset, r.value, dict(r.headers)) for r in batch][:3] == [
+            (n, entry.value, entry.headers) for n, entry in enumerate(entries)
+        ]
+        assert [r.offset for rows in read_partition(places.kafka, places.topics.log, 0, 2) for r in rows] == [
+            2,
+            3,
+        ]
+        assert list(read_partition(places.kafka, places.topics.log, 1)) == []
+
+    def test_the_end_and_what_stands_before_it(self, places: Places) -> None:
+        append(places, 0, [as_saying(say(n)) for n in range(1, 6)])
+
+        async def look() -> tuple[int, list[int]]:
+            appender = KafkaAppender(places.kafka, places.topics)
+            return await appender.end(0), [r.offset for r in await appender.read(0, 2, 4)]
+
+        assert asyncio.run(look()) == (5, [2, 3])
+
+    def test_no_kafka_is_one_sentence(self) -> None:
+        with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}"):
+            append(Places(NOWHERE, "", Topics("t")), 0, [as_saying(say(1))])
+
+
+class TestMirror:
+    @pytest.fixture
+    def mirrored(self, places: Places, tmp_path: Path) -> Callable[[], LogMirror]:
+        def start() -> LogMirror:
+            twin = TwinNote("twin-a", 2, ("cubes",), "topic")
+            mirror = LogMirror(tmp_path / "mirror", places, twin)
+            mirror.start()
+            return mirror
+
+        return start
+
+    @staticmethod
+    def until(mirror: LogMirror, messages: int) -> list[bytes]:
+        """The copy of pod-0's log once it holds so many messages."""
+        until_s = time.monotonic() + 20
+        while "pod-0" not in mirror.logs.fabrics() or mirror.logs.end("pod-0") < messages:
+            assert time.monotonic() < until_s, mirror.problem
+            time.sleep(0.01)
+        time.sleep(0.3)  # what should not come would have come by now
+        return [line for _, line in mirror.logs.open("pod-0").lines(0)]
+
+    def test_it_holds_what_readers_read_and_nothing_else(
+        self, places: Places, mirrored: Callable[[], LogMirror]
+    ) -> None:
+        strange = [
+            Entry("pod-0", b"{", {}),
+            as_saying(say(9), twin="twin-b"),
+            as_root(ask(9), 77),
+            as_saying(say(1)),
+            Entry("pod-0", encode(ask(9)), saying_headers("DrainCube", "operator/0", "twin-a")),
+        ]
+        append(places, 0, [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1)), *strange])
+        append(places, 0, [as_saying(say(2))])
+        mirror = mirrored()
+        try:
+            wanted = [encode(message) for message in (first(), ask(1), say(1), say(2))]
+            assert self.until(mirror, 4) == wanted
+            assert mirror.problem is None
+            assert mirror.config("pod-0").pod.cubes == 8
+            with pytest.raises(KeyError):
+                mirror.config("pod-1")
+            began_s = time.monotonic()
+            append(places, 0, [as_saying(say(3))])
+            assert len(self.until(mirror, 5)) == 5
+            assert time.monotonic() - began_s < 5
+        finally:
+            mirror.stop()
+
+    def test_it_goes_on_where_it_was_even_if_that_was_not_noted(
+        self, places: Places, mirrored: Callable[[], LogMirror], tmp_path: Path
+    ) -> None:
+        append(places, 0, [as_root(first(), 0), *(as_saying(say(n)) for n in range(1, 50))])
+        mirror = mirrored()
+        self.until(mirror, 50)
+        mirror.stop()
+        append(places, 0, [as_saying(say(n)) for n in range(50, 60)])
+        (noted,) = tmp_path.glob("mirror/*/offsets.json")
+        noted.unlink()
+        mirror = mirrored()
+        try:
+            assert self.until(mirror, 60) == [encode(m) for m in (first(), *(say(n) for n in range(1, 60)))]
+        finally:
+            mirror.stop()
+
+    def test_a_log_that_is_shorter_than_the_copy_loses_the_copy(
+        self, places: Places, mirrored: Callable[[], LogMirror], tmp_path: Path
+    ) -> None:
+        append(places, 0, [as_root(first(), 0), as_saying(say(1))])
+        mirror = mirrored()
+        self.until(mirror, 2)
+        mirror.stop()
+        (noted,) = tmp_path.glob("mirror/*/offsets.json")
+        noted.write_text(noted.read_text().replace('"0": 2', '"0": 9'))
+        mirror = mirrored()
+        until_s = time.monotonic() + 20
+        while not mirror.lost and time.monotonic() < until_s:
+            time.sleep(0.05)
+        mirror.stop()
+        assert mirror.lost
+        assert "Kafka holds 2 messages, its copy has seen 9" in (mirror.problem or "")
+        assert not noted.exists()
