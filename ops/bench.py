@@ -17,11 +17,12 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ops.bench_figure import Figure
 from ops.data import DataFolder
 from ops.version import VERSION
 from schemas.registry import decode, encode
@@ -30,17 +31,6 @@ from shared.log.lines import read_lines
 
 READY_S_MAX = 30.0
 REPEATS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One measured figure; `goal` is what it is to be held against, `how` what was done."""
-
-    name: str
-    value: float
-    unit: str
-    goal: str
-    how: str
 
 
 def run_bench(*, only: list[str], quick: bool = False) -> dict[str, Any]:
@@ -261,9 +251,17 @@ def _bare() -> float:
     return time.perf_counter() - started
 
 
+def measure_live_twin(quick: bool) -> list[Figure]:
+    """The live twin; imported only when asked for, since it needs Kafka's clients."""
+    from ops.live.bench import measure_live
+
+    return measure_live(quick)
+
+
 GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "lab": measure_lab,
     "speed": measure_speed,
     "resume": measure_resume,
     "queries": measure_queries,
+    "live": measure_live_twin,
 }

@@ -54,10 +54,11 @@ def _report(relay: Relay) -> Report:
     samples = (
         Sample("sayings_total", written.sayings, "messages of services appended"),
         Sample("roots_total", written.roots, "requests and Ticks appended"),
+        Sample("appends_total", written.appends, "times that Kafka was waited for"),
         Sample("voids_total", written.voids, "root messages that missed their offset"),
         Sample("dead_letters_total", written.dead_letters, "dead letters appended"),
         Sample("speed_held", relay.held_speed(), "simulated over wall time, over the last seconds"),
     )
     problems = tuple(relay.problems[partition] for partition in sorted(relay.problems))
-    extra = {"held_speed": relay.held_speed(), "roots": written.roots}
+    extra = {"held_speed": relay.held_speed(), "roots": written.roots, "appends": written.appends}
     return Report(tuple(sorted(relay.sequencers)), problems, samples, extra)

@@ -43,6 +43,8 @@ class Written:
     roots: int = 0
     voids: int = 0
     dead_letters: int = 0
+    appends: int = 0
+    """Times that Kafka was waited for: the hops of all cascades."""
 
 
 class PartitionSequencer:
@@ -234,6 +236,7 @@ class PartitionSequencer:
             self.end = None  # it may stand there, or not
             raise
         self.end = max(offsets) + 1
+        self.written.appends += 1
         return offsets
 
     async def _bury(self, moment: Moment) -> None:

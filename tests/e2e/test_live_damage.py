@@ -233,17 +233,17 @@ def test_topics_made_again_under_running_workers_are_refused(module_twin: LiveTw
 
 
 def make_topics_again(twin: LiveTwin) -> None:
-    """Delete the topics, and make others of the same names."""
+    """Delete the topics, and make others of the same names; Kafka deletes a moment after it says so."""
+    log, topics = twin.topics.log, twin.topics
+    before = topic_id(twin.kafka.bootstrap, log)
     admin = KafkaAdminClient(bootstrap_servers=twin.kafka.bootstrap)
     try:
-        admin.delete_topics([twin.topics.log, twin.topics.telemetry, twin.topics.dead_letters])
+        admin.delete_topics([log, topics.telemetry, topics.dead_letters])
     finally:
         admin.close()
-    twin.wait_for("topics can be made", lambda: made(twin))
 
+    def made_again() -> bool:
+        create_topics(twin.kafka.bootstrap, topics, twin.options.partitions, 1)
+        return topic_id(twin.kafka.bootstrap, log) != before
 
-def made(twin: LiveTwin) -> bool:
-    """Kafka deletes a topic a moment after it says so."""
-    before = twin.store.notes("twin")["topic_id"]
-    create_topics(twin.kafka.bootstrap, twin.topics, twin.options.partitions, 1)
-    return topic_id(twin.kafka.bootstrap, twin.topics.log) != before
+    twin.wait_for("the topics are made again", made_again)
