@@ -38,6 +38,8 @@ COMMANDS = {
 COMPLETE = "_LIGHTWAVE_COMPLETE"
 """The variable by which a shell's completion script asks for completions."""
 INTERRUPTED = 130
+LIVE_MODULES = frozenset({"aiokafka", "faust", "kafka", "mode", "uvloop"})
+"""What only the extra `live` installs."""
 
 
 class LazyGroup(Group):
@@ -90,6 +92,10 @@ def main() -> NoReturn:
         sys.exit(INTERRUPTED)
     except LightwaveError as error:
         _fail(str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        if error.name not in LIVE_MODULES:
+            raise
+        _fail(f"`lightwave live` needs {error.name}: pip install 'lightwave-twin[live]'", 1)
     except BrokenPipeError:
         _close(sys.stdout)
         sys.exit(1)

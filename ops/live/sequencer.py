@@ -57,6 +57,7 @@ def _report(relay: Relay) -> Report:
         Sample("appends_total", written.appends, "times that Kafka was waited for"),
         Sample("voids_total", written.voids, "root messages that missed their offset"),
         Sample("dead_letters_total", written.dead_letters, "dead letters appended"),
+        Sample("held_still_seconds_total", relay.held_still_s, "time that should have advanced and did not"),
         Sample("speed_held", relay.held_speed(), "simulated over wall time, over the last seconds"),
     )
     problems = tuple(relay.problems[partition] for partition in sorted(relay.problems))

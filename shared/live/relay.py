@@ -38,6 +38,8 @@ class Relay:
         self._appender = appender
         self._woken: dict[int, asyncio.Event] = {}
         self._stopping = asyncio.Event()
+        self.held_still_s = 0.0
+        """Wall time for which simulated time should have advanced and did not."""
         self._held: deque[tuple[float, int]] = deque()
 
     def stop(self) -> None:
@@ -134,7 +136,14 @@ class Relay:
         if not self.sequencers:
             return
         now_s = time.monotonic()
-        self._held.append((now_s, min(s.processed_us for s in self.sequencers.values())))
+        processed_us = min(s.processed_us for s in self.sequencers.values())
+        if (
+            self._held
+            and self._held[-1][1] == processed_us
+            and any(sequencer.lag_us for sequencer in self.sequencers.values())
+        ):
+            self.held_still_s += now_s - self._held[-1][0]
+        self._held.append((now_s, processed_us))
         while len(self._held) > 2 and now_s - self._held[0][0] > SPEED_WINDOW_S:
             self._held.popleft()
 

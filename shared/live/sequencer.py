@@ -63,7 +63,7 @@ class PartitionSequencer:
         self.end: int | None = None
         """The log's end, from own appends; None until Kafka was asked."""
         self.is_quiet = False
-        self.processed_us = 0
+        self.processed_us = self.lag_us = 0
         self.wait_s = math.inf
         """Wall time until the next Tick is due, as of the last step."""
         self.written = written or Written()
@@ -92,6 +92,7 @@ class PartitionSequencer:
         clock = epoch or STOPPED
         clock_us = clock.clock_us(moment.wall_us)
         self.processed_us = processed_us(moment.progress, clock_us, quiet=quiet)
+        self.lag_us = max(0, clock_us - self.processed_us)
         self.wait_s = math.inf
         if await self._relay(moment, least) or await self._skip(moment):
             return True

@@ -54,7 +54,7 @@ def serve_worker(service: AnyService, options: ProcessOptions) -> None:
     frame = ProcessFrame(
         About(options.replica, "worker", service.name),
         store,
-        lambda: _report(folds),
+        lambda: _report(folds, watch),
         watch.look,
         host=options.metrics_host,
         port=options.metrics_port,
@@ -102,7 +102,7 @@ def _publisher(places: Places) -> Publish:
     return publish
 
 
-def _report(folds: WorkerFolds) -> Report:
+def _report(folds: WorkerFolds, watch: WorkerWatch) -> Report:
     standing = folds.standing()
     counts = folds.counts
     samples = [
@@ -114,6 +114,10 @@ def _report(folds: WorkerFolds) -> Report:
         *(
             Sample("position", place.position, "offset of the next message", (("partition", str(p)),))
             for p, place in standing.items()
+        ),
+        *(
+            Sample("lag_messages", lag, "messages not read yet", (("partition", str(p)),))
+            for p, lag in watch.lags.items()
         ),
     ]
     problems = tuple(place.stopped.sentence for place in standing.values() if place.stopped is not None)

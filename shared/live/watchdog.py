@@ -56,6 +56,8 @@ class WorkerWatch:
         self._wanted_id = wanted_id
         self._wall_s = wall_s
         self._looked_s = wall_s()
+        self.lags: dict[int, int] = {}
+        """Partition → messages not read yet, as last looked."""
 
     def look(self) -> str | None:
         """Why the process must end, in one sentence, or None. A store or a Kafka that does not answer is no
@@ -68,13 +70,16 @@ class WorkerWatch:
             return str(error)  # the topic is gone
 
     def _look(self) -> str | None:
+        lags = {}
         for partition, standing in self._standing().items():
             snapshot = self._store.snapshot(partition, [])
             stored = snapshot.positions.get(self._service, 0)
             end = int(snapshot.values.get("end", 0))
+            lags[partition] = max(0, end - stored)
             found = verdict(self._service, partition, standing, stored, end, self._wall_s())
             if found is not None:
                 return found
+        self.lags = lags
         if self._wall_s() - self._looked_s < TOPIC_EVERY_S:
             return None
         self._looked_s = self._wall_s()

@@ -1,0 +1,29 @@
+"""The live commands know the fleet, and what they need."""
+
+import subprocess
+import sys
+
+from ops.cli.live import SERVICES, live
+from services.fleet import SUPERPOD
+
+WITHOUT_FAUST = """
+import sys
+sys.modules["faust"] = None
+from ops.cli.main import main
+sys.argv = ["lightwave", "live", "worker", "ocs"]
+main()
+"""
+
+
+def test_there_is_a_worker_for_every_service() -> None:
+    assert [service.name for service in SUPERPOD] == list(SERVICES)
+
+
+def test_every_command_says_what_it_does() -> None:
+    assert all(command.help for command in live.commands.values())
+
+
+def test_without_its_libraries_it_names_the_extra() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_FAUST], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "lightwave: `lightwave live` needs faust: pip install 'lightwave-twin[live]'\n"
