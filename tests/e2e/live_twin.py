@@ -1,6 +1,7 @@
 """A whole live twin for tests: on the session's Kafka with topics of its own, and on a Redis of its own."""
 
 import contextlib
+import http.client
 import json
 import time
 import urllib.error
@@ -36,7 +37,7 @@ class LiveTwin(WholeTwin):
         """The first true value of the condition; it may raise while nobody answers."""
         until_s = time.monotonic() + seconds
         while time.monotonic() < until_s:
-            with contextlib.suppress(LightwaveError, OSError, ValueError):
+            with contextlib.suppress(LightwaveError, OSError, ValueError, http.client.HTTPException):
                 if found := condition():
                     return found
             time.sleep(0.05)

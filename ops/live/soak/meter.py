@@ -2,6 +2,7 @@
 through the processes that are struck.
 """
 
+import http.client
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -34,8 +35,8 @@ class Struck:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a meter looks at; each raises OSError, ValueError or LightwaveError while it cannot. `gateway` is
-    the process that answers there now."""
+    """What a meter looks at; each raises OSError, ValueError, HTTPException or LightwaveError while it
+    cannot. `gateway` is the process that answers there now."""
 
     ticks: Callable[[], Mapping[str, int]]
     gateway: Callable[[], int | None]
@@ -115,7 +116,7 @@ def _ticks(struck: Struck, ticks: Mapping[str, int] | None) -> bool:
 def _tried(look: Callable[[], Any]) -> Any:
     try:
         return look()
-    except (OSError, ValueError, LightwaveError):
+    except (OSError, ValueError, http.client.HTTPException, LightwaveError):
         return None
 
 

@@ -1,10 +1,10 @@
 """`lightwave live soak`: a whole twin, faults from one seed, requests all the while; then the proof."""
 
+import http.client
 import json
 import shutil
 import tempfile
 import time
-import urllib.error
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ import redis
 from ops.live.local_server import free_port
 from ops.live.servers import LocalKafka, LocalRedis
 from ops.live.soak import report as reports
-from ops.live.soak.checks import Book, Stand, check_all
-from ops.live.soak.facts import Facts, gather
+from ops.live.soak.checks import FAULT_KINDS, Stand, check_all
+from ops.live.soak.facts import gather
 from ops.live.soak.inject import Injector, strike
 from ops.live.soak.log import read_log
 from ops.live.soak.meter import Meter, Probe, Struck, summary
@@ -189,7 +189,7 @@ def _within(until_s: float, run: _Run, problem: str) -> None:
 def _paused(twin: WholeTwin) -> bool:
     try:
         return bool(twin.send("POST", "/v1/clock/pause")["paused"])
-    except (OSError, ValueError, urllib.error.HTTPError):
+    except (OSError, ValueError, http.client.HTTPException):
         return False
 
 
@@ -258,7 +258,7 @@ def stand_of(twin: WholeTwin) -> Stand:
         for service_name, position in twin.store.positions(partition).items():
             positions[service_name, partition] = position
         failures = _summary(twin, fabric, "failures")
-        faults[fabric] = sum(failures[kind] for kind in ("host", "chip", "link", "connector", "ocs", "port"))
+        faults[fabric] = sum(failures[kind] for kind in FAULT_KINDS)
         slices[fabric] = _summary(twin, fabric, "workload")["requested"]
     drained = {cube["name"]: cube["drained"] for cube in twin.get("/v1/cubes")}
     return Stand(drained, books, faults, slices, positions)
@@ -276,6 +276,3 @@ def _redis_version(url: str) -> str:
     with redis.Redis.from_url(url) as client:
         about: Any = client.info("server")  # the client's types speak for its asynchronous form as well
     return str(about["redis_version"])
-
-
-__all__ = ["Book", "Facts", "Soak", "run_soak"]

@@ -1,6 +1,7 @@
 """A whole live twin on this machine: Kafka, Redis, two workers for some services, sequencer, gateway."""
 
 import contextlib
+import http.client
 import json
 import os
 import subprocess
@@ -142,7 +143,7 @@ class WholeTwin:
     def wait_ready(self, seconds: float = READY_S_MAX) -> None:
         until_s = time.monotonic() + seconds
         while time.monotonic() < until_s:
-            with contextlib.suppress(OSError, ValueError, LightwaveError):
+            with contextlib.suppress(OSError, ValueError, http.client.HTTPException, LightwaveError):
                 if self.get("/healthz")["healthy"] and len(self.positions()) >= len(self.fabrics):
                     return
             time.sleep(0.1)
