@@ -65,7 +65,16 @@ def _ports(store: RedisStore, twin: TwinNote, mirror: LogMirror) -> TwinPorts:
             "mirror_messages_total": float(mirror.messages),
             "mirror_behind_messages": float(mirror.behind()),
         },
+        is_quiet=lambda fabric: _is_quiet(store, twin, mirror, fabric),
     )
+
+
+def _is_quiet(store: RedisStore, twin: TwinNote, mirror: LogMirror, fabric: str) -> bool:
+    """All services have read all there is, nothing is left to say, and the copy holds it."""
+    partition = store.fabrics()[fabric]
+    snapshot = store.snapshot(partition, [])
+    stands = {snapshot.positions.get(service, 0) for service in twin.services}
+    return stands == {mirror.seen(partition)} and not snapshot.unsaid
 
 
 def _health(store: RedisStore, twin: TwinNote, mirror: LogMirror) -> list[str]:

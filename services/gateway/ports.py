@@ -9,13 +9,18 @@ from shared.log_reader import LogReader
 from shared.state.store import DocumentReader, Inbox
 
 
+def _always(_fabric: str) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class TwinPorts:
     """A living twin as the gateway sees it.
 
     `config` raises KeyError for an unknown fabric. `health` lists problems in one sentence each, none when
     all is well. `runtime_metrics` are counts and gauges of the runtime itself. `telemetry` is a fabric's
-    newest frame (Arrow IPC stream), or None.
+    newest frame (Arrow IPC stream), or None. `is_quiet` says whether `log` holds all that follows from a
+    fabric's last request or Tick; where a whole cascade is written at once it always does.
     """
 
     documents: DocumentReader
@@ -26,3 +31,4 @@ class TwinPorts:
     health: Callable[[], list[str]]
     runtime_metrics: Callable[[], dict[str, float]]
     telemetry: Callable[[str], bytes | None]
+    is_quiet: Callable[[str], bool] = _always

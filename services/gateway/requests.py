@@ -94,6 +94,10 @@ async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait
         place, start = await asyncio.to_thread(_look, twin, fabric, message_id, start)
     if place is None:
         return said | {"status": "received", "at_us": None, "outcome": []}
+    complete = await asyncio.to_thread(_is_complete, twin, fabric, place)
+    while not complete and time.monotonic() < until_s:
+        await asyncio.sleep(LOOK_S)
+        complete = await asyncio.to_thread(_is_complete, twin, fabric, place)
     at_us, outcome = await asyncio.to_thread(_outcome, twin, fabric, place)
     return said | {"status": "accepted", "at_us": at_us, "outcome": outcome}
 
@@ -116,6 +120,13 @@ def _look(twin: TwinPorts, fabric: str, message_id: str, start: int) -> tuple[in
         if message.id == message_id:
             return position, position
     return None, position + 1
+
+
+def _is_complete(twin: TwinPorts, fabric: str, place: int) -> bool:
+    """Whether all that follows from the request at this place is on the log."""
+    if twin.is_quiet(fabric):
+        return True
+    return any(message.cause is None for _, message in twin.log.read(fabric, place + 1))
 
 
 def _outcome(twin: TwinPorts, fabric: str, place: int) -> tuple[int, list[Any]]:

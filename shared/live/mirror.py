@@ -82,6 +82,10 @@ class LogMirror:
         """Records on Kafka, as last looked, that the copy has not seen."""
         return sum(max(0, end - self._offsets.get(partition, 0)) for partition, end in self._ends.items())
 
+    def seen(self, partition: int) -> int:
+        """The offset up to which the copy holds this partition of the log."""
+        return self._offsets.get(partition, 0)
+
     # --- the thread -----------------------------------------------------------------------------------------
 
     def _run(self) -> None:
