@@ -27,6 +27,12 @@ class About:
     service: str | None = None
 
 
+def restarts() -> int:
+    """How often this process was started after the first time, as whoever keeps it running says."""
+    said = os.environ.get(RESTARTS, "")
+    return int(said) if said.isdecimal() else 0
+
+
 class Presence:
     """One process's row."""
 
@@ -44,7 +50,7 @@ class Presence:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "started_s": self._started_s,
-            "restarts": int(os.environ.get(RESTARTS, "0")),
+            "restarts": restarts(),
             "partitions": partitions,
             "address": address,
             "problems": problems,
@@ -65,7 +71,7 @@ def processes(store: RedisStore) -> list[dict[str, Any]]:
     gone: dict[str, None] = {}
     for name, text in sorted(store.notes(NOTE).items()):
         row = json.loads(text)
-        age_us = now_us - row["beat_us"]
+        age_us = max(0, now_us - row["beat_us"])
         if age_us > FORGOTTEN_US:
             gone[name] = None
             continue
