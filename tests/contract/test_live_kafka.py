@@ -1,15 +1,15 @@
 """What the live twin asks of a real Kafka: topics, appending, reading, and the gateway's copy of the log."""
 
 import asyncio
-import gc
+import socket
+import threading
 import time
 import uuid
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kafka.admin import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from ops.live.servers import LocalKafka
 from ops.settings import settings
@@ -17,8 +17,9 @@ from schemas.cubes import CubeDrained
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube
 from schemas.registry import encode
-from shared.errors import OperationFailed
+from shared.errors import InvalidInput, OperationFailed
 from shared.lab import commissioning
+from shared.live import topics
 from shared.live.appender import Entry, KafkaAppender
 from shared.live.identity import TwinNote
 from shared.live.layout import Places, Topics
@@ -26,7 +27,7 @@ from shared.live.mirror import LogMirror
 from shared.live.reading import read_partition
 from shared.live.records import LogIdentity, saying_headers
 from shared.live.sequencer import root_entry
-from shared.live.topics import create_topics, partition_count, topic_id
+from shared.live.topics import DAY_MS, LEAST, broker_version, create_topics, partition_count, topic_id
 from shared.live.unreachable import LogUnreachable
 
 LOG = LogIdentity("twin-a", 2)
@@ -39,6 +40,20 @@ def places(kafka: LocalKafka) -> Places:
     places = Places(kafka.bootstrap, "redis://unused", Topics(f"t{uuid.uuid4().hex[:8]}"))
     create_topics(places.kafka, places.topics, 2, 1)
     return places
+
+
+def as_list(topics: Topics) -> list[str]:
+    return [topics.log, topics.telemetry, topics.dead_letters]
+
+
+def settings_of(bootstrap: str, topic: str) -> dict[str, str]:
+    """What a topic is set to."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        found = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all")
+    finally:
+        admin.close()
+    return {name: row["value"] for name, row in found["topic"][topic].items()}
 
 
 def append(places: Places, partition: int, entries: list[Entry]) -> list[int]:
@@ -102,11 +117,53 @@ class TestTopics:
             topic_id(places.kafka, "none.log")
 
     def test_no_kafka_is_one_sentence(self) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)  # the client leaves its sockets behind
-            with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}: .*; see that it runs there"):
-                topic_id(NOWHERE, "any.log")
-            gc.collect()
+        with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}: .*; see that it runs there"):
+            topic_id(NOWHERE, "any.log")
+
+    def test_a_kafka_that_is_not_reached_leaves_nothing_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A worker's watch asks every few seconds for as long as Kafka is away."""
+        monkeypatch.setattr(topics, "ANSWER_S_MAX", 0.2)
+        before = set(threading.enumerate())
+        with socket.create_server(("127.0.0.1", 0)) as hanging:
+            places = (NOWHERE, f"127.0.0.1:{hanging.getsockname()[1]}", "nobody.invalid:9", "127.0.0.1:99999")
+            for bootstrap in places:
+                with pytest.raises(LogUnreachable, match=f"Kafka at {bootstrap}: .*; see that it runs there"):
+                    topic_id(bootstrap, "any.log")
+        assert set(threading.enumerate()) <= before
+
+    def test_one_broker_of_several_is_enough(self, places: Places) -> None:
+        several = f"{NOWHERE},{places.kafka}"
+        assert topic_id(several, places.topics.log) == topic_id(places.kafka, places.topics.log)
+
+    def test_a_topic_that_is_asked_for_is_not_made(self, places: Places) -> None:
+        for _ in range(2):
+            with pytest.raises(OperationFailed, match=r"none\.log: not on Kafka"):
+                partition_count(places.kafka, "none.log")
+
+    def test_what_is_kept_and_for_how_long(self, places: Places) -> None:
+        kept = {name: settings_of(places.kafka, name) for name in as_list(places.topics)}
+        assert {row["cleanup.policy"] for row in kept.values()} == {"delete"}
+        assert {row["retention.bytes"] for row in kept.values()} == {"-1"}
+        assert {row["min.insync.replicas"] for row in kept.values()} == {"1"}
+        forever, week = "-1", str(7 * DAY_MS)
+        assert [kept[name]["retention.ms"] for name in as_list(places.topics)] == [forever, week, forever]
+
+    def test_more_copies_than_brokers_is_one_sentence(self, places: Places) -> None:
+        with pytest.raises(InvalidInput, match=r"^--replication 3: Kafka at \S+ has fewer .*: 1 to 1$"):
+            create_topics(places.kafka, Topics("copies"), 2, 3)
+
+    def test_an_old_kafka_is_one_sentence_for_whoever_asks(
+        self, places: Places, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert broker_version(places.kafka) >= LEAST
+        monkeypatch.setattr(topics, "LEAST", (99, 1))
+        for ask_it in (
+            lambda: topic_id(places.kafka, places.topics.log),
+            lambda: create_topics(places.kafka, places.topics, 2, 1),
+        ):
+            with pytest.raises(OperationFailed, match=r"version \d+\.\d+.*; needed is 99\.1") as told:
+                ask_it()
+            assert not isinstance(told.value, LogUnreachable)  # to wait would not help
 
 
 class TestAppending:
