@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 
-FIELDS = ("message_id", "cause", "fabric", "at_us", "partition", "offset", "replica")
+FIELDS = ("message_id", "cause", "fabric", "at_us", "service", "partition", "offset", "replica")
 QUIETER = {
     **dict.fromkeys(("asyncio", "faust", "mode"), logging.WARNING),
     "aiokafka": logging.ERROR,
@@ -18,14 +18,18 @@ QUIETER = {
 
 
 class PeopleFormatter(logging.Formatter):
-    """`12:00:01 lightwave: text`, with the message's id behind it."""
+    """`12:00:01 replica: error: text (message id)`, what there is of it, and below it the traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        stamp = time.strftime("%H:%M:%S", time.localtime(record.created))
-        text = f"{stamp} {'' if record.levelno < logging.WARNING else record.levelname.lower() + ': '}"
+        text = time.strftime("%H:%M:%S ", time.localtime(record.created))
+        if replica := getattr(record, "replica", None):
+            text += f"{replica}: "
+        if record.levelno >= logging.WARNING:
+            text += f"{record.levelname.lower()}: "
         text += record.getMessage()
-        message_id = getattr(record, "message_id", None)
-        return f"{text} ({message_id})" if message_id else text
+        if message_id := getattr(record, "message_id", None):
+            text += f" ({message_id})"
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
 class JsonFormatter(logging.Formatter):
