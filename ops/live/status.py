@@ -1,5 +1,6 @@
 """`lightwave live status`: every process, and how far each service has come in each partition."""
 
+import contextlib
 from typing import Any
 
 from ops.cli.output import columns
@@ -9,12 +10,17 @@ from shared.live.clock import LiveClock
 from shared.live.identity import read_twin
 from shared.live.presence import held_speed, processes
 from shared.live.standing import problems_of, standing
+from shared.state.redis_store import RedisStore
 
 
 def live_status(settings: LiveSettings) -> dict[str, Any]:
     """{twin, clock, processes, partitions, problems}; asks Redis alone, so that it answers without Kafka."""
-    store = settings.store()
-    store.check()
+    with contextlib.closing(settings.store()) as store:
+        store.check()
+        return _status(store)
+
+
+def _status(store: RedisStore) -> dict[str, Any]:
     twin = read_twin(store)
     rows = processes(store)
     clock = LiveClock(store, twin.services, lambda: held_speed(store)).show()
@@ -48,8 +54,14 @@ def live_status(settings: LiveSettings) -> dict[str, Any]:
             }
             for place in places
         ],
-        "problems": problems_of(store, twin, rows),
+        "problems": _problems(problems_of(store, twin, rows), rows),
     }
+
+
+def _problems(found: list[str], rows: list[dict[str, Any]]) -> list[str]:
+    """What is wrong with the twin, and then what else its processes say of themselves."""
+    said = [(row["name"], problem) for row in rows if row["alive"] for problem in row["problems"]]
+    return [*found, *(f"{who}: {what}" for who, what in said if not any(what in known for known in found))]
 
 
 def status_table(status: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import pytest
 from ops.live.settings import LiveSettings
 from ops.live.skip import skip_message
 from ops.live.status import live_status, status_table
-from shared.errors import InvalidInput, NotFound, OperationFailed
+from shared.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.live.clock import BEAT_US_MAX, Epoch, LiveClock, read_epoch, stood_still, write_epoch
 from shared.live.identity import read_twin, write_twin
 from shared.live.presence import About, Presence, held_speed, processes
@@ -88,6 +88,29 @@ class TestStatus:
             skip_message(settings, "pod-1")
         with pytest.raises(NotFound, match="'pod-7': no such fabric; there are pod-1"):
             skip_message(settings, "pod-7")
+
+    def test_what_a_process_says_of_itself_is_shown_once(
+        self, store: RedisStore, settings: LiveSettings
+    ) -> None:
+        note = {"offset": 5, "fabric": "pod-1", "message_id": "operator/1/9", "sentence": "ocs raised"}
+        store.commit(Commit(1, {}, {}, fields={"stopped:ocs": json.dumps(note)}))
+        for name, kind, problem in (
+            ("ocs-a", "worker", "ocs raised"),
+            ("gateway", "gateway", "Kafka at x: away"),
+            ("seq", "sequencer", "Kafka at x: full"),
+        ):
+            about = About(name, kind, "ocs" if kind == "worker" else None)
+            Presence(about, store).beat(partitions=[1], problems=[problem], address=None, extra={})
+        problems = live_status(settings)["problems"]
+        assert problems[0] == "Kafka at x: full"
+        assert problems[-1] == "gateway: Kafka at x: away"
+        assert sum("ocs raised" in problem for problem in problems) == 1
+        assert "! gateway: Kafka at x: away" in status_table(live_status(settings))
+
+    def test_a_redis_that_is_not_there_is_one_sentence(self) -> None:
+        url = "redis://127.0.0.1:9/0"
+        with pytest.raises(StoreUnreachable, match=f"^Redis at {url} does not answer: .*see that it runs"):
+            live_status(LiveSettings(redis=url))
 
     def test_an_empty_redis_is_one_sentence(self, redis_url: str) -> None:
         with pytest.raises(OperationFailed, match="holds no live twin; `lightwave live init` makes one"):
