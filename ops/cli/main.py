@@ -123,6 +123,8 @@ def _usage(error: click.UsageError) -> str:
 
 def _fail(sentence: str, code: int) -> NoReturn:
     """Say on stderr what is wrong, in one line, and end."""
-    with contextlib.suppress(OSError):
+    try:
         click.echo(f"lightwave: {' '.join(sentence.split())}", err=True)
+    except OSError:
+        _close(sys.stderr)
     sys.exit(code)
