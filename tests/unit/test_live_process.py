@@ -146,6 +146,20 @@ def test_a_store_that_is_away_is_a_problem_until_it_is_back() -> None:
     assert store.rows[-1] is None  # it left
 
 
+def test_who_leaves_does_not_wait_for_a_store_that_is_away() -> None:
+    class Slow(Notes):
+        def wall_us(self) -> int:
+            raise StoreUnreachable("Redis at x does not answer")
+
+        def note(self, _name: str, fields: dict[str, str | None]) -> None:
+            self.rows.append({"left": "late"})
+
+    store = Slow()
+    with frame_of(store) as frame:
+        until(lambda: health(frame)[1])
+    assert store.rows == []
+
+
 @pytest.fixture
 def silent_url() -> Iterator[str]:
     """Of a server that takes connections and never answers, like a Redis that was paused."""
