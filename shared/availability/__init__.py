@@ -1,0 +1,1 @@
+"""Closed forms of availability: fabrics, goodput of slices, placement, machine repair."""

@@ -1,0 +1,1 @@
+"""Slice topologies: coordinates, chip graphs, OCS circuits, what they can carry, and how to route on them."""
