@@ -8,6 +8,7 @@ is lost or applied twice is kept by `fold`, which knows nothing of Faust.
 
 import logging
 import os
+import tempfile
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -134,7 +135,7 @@ def _app(options: PumpOptions, feed: Feed) -> faust.App:
         consumer_group_instance_id=options.replica,
         agent_supervisor=CrashingSupervisor,
         autodiscover=False,
-        datadir=None,
+        datadir=tempfile.gettempdir(),  # Faust makes it, though nothing is kept there
     )
     app.transport = _transport(app, feed, options.places.topics.log)
     topic = app.topic(

@@ -19,7 +19,7 @@ from ops.live.servers import LocalKafka, LocalRedis
 from ops.live.soak.log import read_log
 from ops.live.soak.operators import http_post
 from ops.live.soak.run import quiet
-from ops.live.soak.twin import LIGHTWAVE, TwinOptions, WholeTwin
+from ops.live.soak.twin import TwinOptions, WholeTwin
 from services.fleet import SUPERPOD
 from shared.errors import LightwaveError
 from shared.live.clock import LiveClock
@@ -130,16 +130,14 @@ class LiveTwin(WholeTwin):
         finally:
             producer.close()
 
-    def keep_script(self, name: str, script: Path) -> None:
-        """Keep a worker of the test's own making under the name of one of the twin's."""
-        self.supervisor.keep(name, [LIGHTWAVE[0], str(script), name])
-
 
 @contextmanager
-def live_twin(folder: Path, kafka: LocalKafka, options: TwinOptions) -> Iterator[LiveTwin]:
+def live_twin(
+    folder: Path, kafka: LocalKafka, options: TwinOptions, kind: type[LiveTwin] = LiveTwin
+) -> Iterator[LiveTwin]:
     """A started twin; whatever happens, its processes are gone afterwards."""
     redis = LocalRedis(folder / "redis", port=free_port())
-    twin = LiveTwin(folder / "twin", kafka, redis, options)
+    twin = kind(folder / "twin", kafka, redis, options)
     try:
         twin.start()
         yield twin
