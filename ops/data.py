@@ -1,6 +1,5 @@
 """The folder that keeps a living twin: who uses it, what twin it holds, where its parts are."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -13,6 +12,7 @@ from ops.settings import settings
 from schemas.body import Model
 from schemas.config import FabricConfig
 from shared.errors import InvalidInput, OperationFailed
+from shared.log.folder import FolderHeld, hold_folder
 
 MARK = "lightwave-twin.json"
 
@@ -47,18 +47,14 @@ class DataFolder:
     def hold(self) -> None:
         """Make the folder where there is none and keep every other process out of it."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / "lock").open("a+")
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                pid = self.running().get("pid")
-                raise OperationFailed(
-                    f"data folder {self.path}: in use by another lightwave process (pid {pid})"
-                ) from None
+            self._lock = hold_folder(self.path)
+        except FolderHeld:
+            pid = self.running().get("pid")
+            raise OperationFailed(
+                f"data folder {self.path}: in use by another lightwave process (pid {pid})"
+            ) from None
         except OSError as error:
             raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None
-        self._lock = lock
 
     def release(self) -> None:
         self._running.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
@@ -22,10 +22,12 @@ from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable
 from schemas.sequencer import FabricCommissioned
+from shared.errors import OperationFailed
 from shared.live.identity import TwinNote
 from shared.live.layout import Places
 from shared.live.records import Record, open_record
 from shared.live.unreachable import unreachable
+from shared.log.folder import FolderHeld, hold_folder
 from shared.log.frames import TelemetryFolder
 from shared.log.indexed import IndexedLogs
 
@@ -40,9 +42,11 @@ log = logging.getLogger("lightwave.live")
 
 class LogMirror:
     """`logs` is the copy; `problem` says why it may be behind, or None; `lost` is true when Kafka holds less
-    than the copy, so that the process must start again to make it anew."""
+    than the copy, so that the process must start again to make it anew. A folder keeps the copy of one twin,
+    for one process at a time; OperationFailed while another has it."""
 
     def __init__(self, folder: Path, places: Places, twin: TwinNote) -> None:
+        self._held = _hold(folder)
         self._folder = folder / twin.twin
         self._places = places
         self._twin = twin
@@ -67,6 +71,7 @@ class LogMirror:
         self._stop.set()
         self._thread.join(timeout=5)
         self.logs.close()
+        self._held.close()
 
     def config(self, fabric: str) -> FabricConfig:
         """What a fabric was commissioned with; KeyError if the copy does not hold it."""
@@ -217,3 +222,14 @@ class LogMirror:
         part = self._offsets_file.with_suffix(".part")
         part.write_text(json.dumps(kept))
         part.replace(self._offsets_file)
+
+
+def _hold(folder: Path) -> IO[str]:
+    try:
+        return hold_folder(folder)
+    except FolderHeld:
+        raise OperationFailed(
+            f"{folder}: in use by another gateway; LIGHTWAVE_DATA gives each a folder of its own"
+        ) from None
+    except OSError as error:
+        raise OperationFailed(f"{folder}: {error.strerror or error}") from None

@@ -276,3 +276,17 @@ class TestMirror:
         assert mirror.lost
         assert "Kafka holds 2 messages, its copy has seen 9" in (mirror.problem or "")
         assert not noted.exists()
+
+    def test_a_folder_is_one_gateways_at_a_time(
+        self, places: Places, mirrored: Callable[[], LogMirror]
+    ) -> None:
+        append(places, 0, [as_root(first(), 0)])
+        mirror = mirrored()
+        with pytest.raises(OperationFailed, match="mirror: in use by another gateway; LIGHTWAVE_DATA gives"):
+            mirrored()
+        mirror.stop()
+        again = mirrored()
+        try:
+            assert self.until(again, 1) == [encode(first())]
+        finally:
+            again.stop()
