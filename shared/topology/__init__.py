@@ -1,1 +1,22 @@
 """Slice topologies: coordinates, chip graphs, OCS circuits, what they can carry, and how to route on them."""
+
+from shared.topology.circuits import PlacedSlice, slice_circuits, slice_of
+from shared.topology.figures import SliceFigures, all_to_all_bounds, slice_figures
+from shared.topology.graph import SliceTopology, slice_topology, without_links, without_ocs
+from shared.topology.paths import Hops, hops, link_load
+
+__all__ = [
+    "Hops",
+    "PlacedSlice",
+    "SliceFigures",
+    "SliceTopology",
+    "all_to_all_bounds",
+    "hops",
+    "link_load",
+    "slice_circuits",
+    "slice_figures",
+    "slice_of",
+    "slice_topology",
+    "without_links",
+    "without_ocs",
+]

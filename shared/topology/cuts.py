@@ -1,0 +1,98 @@
+"""What must cross between parts of a slice: the bisection, and the bound it sets on all-reduce."""
+
+from itertools import product
+from math import gcd
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.names import Shape
+from shared.geometry import DIMENSIONS, IntArray
+from shared.shapes import CUBE_SIDE, cube_grid, is_mesh
+from shared.topology.graph import NO_LINK, SliceTopology
+from shared.topology.lattice import cosets, periods
+from shared.topology.symmetry import is_whole
+
+Sides = npt.NDArray[np.bool_]
+
+
+def best_plane_cut(topology: SliceTopology) -> int:
+    """The fewest links between two equal halves of a slice that parallel planes divide; 0 for one chip.
+
+    A torus is cut by two planes p·v ≡ a and p·v ≡ a + M/2 (mod M), for every p with entries −1, 0, 1 that
+    fits its wrap-around, and every a where links are missing; a mesh by one plane across an even side.
+    """
+    counts = [links_between(topology, half) for half in _halves(topology)]
+    return min(counts, default=0)
+
+
+def links_between(topology: SliceTopology, half: Sides) -> int:
+    """Links with one end in the half, given as (N,), and the other outside."""
+    tails, ways = np.nonzero(topology.neighbours != NO_LINK)
+    return int((half[tails] & ~half[topology.neighbours[tails, ways]]).sum())
+
+
+def _halves(topology: SliceTopology) -> list[Sides]:
+    shape, points = topology.shape, topology.coordinates
+    if is_mesh(shape):
+        return [points[:, axis] < side // 2 for axis, side in enumerate(shape) if side % 2 == 0]
+    found = []
+    for normal, period in plane_families(shape, topology.twisted):
+        level = points @ np.array(normal) % period
+        starts = range(1 if is_whole(topology) else period // 2)
+        found += [(level - start) % period < period // 2 for start in starts]
+    return found
+
+
+def plane_families(shape: Shape, twisted: bool) -> list[tuple[Shape, int]]:
+    """(p, M) of the planes p·v ≡ a (mod M) that stay planes when the torus wraps around, M even: those whose
+    p·w is a multiple of M for all w that lead back to the same chip. A normal and its opposite count once."""
+    x, y, z = periods(shape, twisted)
+    ways_back = ((x, 0, 0), (0, y, 0), (0, 0, z), *cosets(shape, twisted))
+    found: list[tuple[Shape, int]] = []
+    for p, q, r in product((0, 1, -1), repeat=DIMENSIONS):
+        normal = (p, q, r)
+        if next((entry for entry in (p, q, r) if entry), -1) > 0:
+            period = gcd(*(int(np.dot(normal, way)) for way in ways_back))
+            if period % 2 == 0:
+                found.append((normal, period))
+    return found
+
+
+def tree_packing(topology: SliceTopology) -> float | None:
+    """Spanning trees that fit into a slice at once, in fractions, each using its links whole: the all-reduce
+    bandwidth of a connected slice in units of one direction of a link; None for a single chip.
+
+    It is the least of links between parts ÷ (parts − 1) over all partitions (Tutte 1961, Nash-Williams 1961).
+    A whole torus reaches it with every chip a part by itself, for no set of chips has fewer than six links
+    leading out. Elsewhere the least over that partition, every chip alone against the rest, cubes, and layers
+    of cubes is given: exact where one of these is the tightest, an upper bound otherwise.
+    """
+    if topology.chips == 1:
+        return None
+    return min(_crossing(topology, parts) for parts in _partitions(topology))
+
+
+def _crossing(topology: SliceTopology, parts: IntArray) -> float:
+    tails, ways = np.nonzero(topology.neighbours != NO_LINK)
+    between = parts[tails] != parts[topology.neighbours[tails, ways]]
+    return float(between.sum()) / 2 / int(parts.max())
+
+
+def _partitions(topology: SliceTopology) -> list[IntArray]:
+    """Part of each chip, numbered from 0, in each partition."""
+    found = [np.arange(topology.chips)]
+    if is_whole(topology):
+        return found
+    loosest = int((topology.neighbours != NO_LINK).sum(axis=1).argmin())
+    found.append((np.arange(topology.chips) == loosest).astype(np.int64))
+    if not is_mesh(topology.shape):
+        place = topology.coordinates // CUBE_SIDE
+        grid = np.array(cube_grid(topology.shape))
+        for cut in product((0, 1), repeat=DIMENSIONS):
+            kept = np.where(cut, place, 0)
+            moves = np.where(cut, grid, 1)
+            parts = (kept[:, 0] * moves[1] + kept[:, 1]) * moves[2] + kept[:, 2]
+            if parts.max() > 0:
+                found.append(parts)
+    return found

@@ -1,0 +1,181 @@
+"""What a slice is made of and what it can carry: every figure of `lightwave topology show`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from schemas.names import Shape
+from shared.geometry import CHIPS_PER_HOST, STRANDS
+from shared.shapes import cubes_of, is_mesh, shape_text
+from shared.topology.cuts import best_plane_cut, tree_packing
+from shared.topology.graph import COPPER, CUBES_PER_POD, NO_LINK, SliceTopology, slice_topology, without_ocs
+from shared.topology.lattice import dimension_order_load
+from shared.topology.paths import hops
+from shared.topology.symmetry import is_whole
+
+EXACT_TO = 1e-5
+"""Bounds closer than this, relatively, are given as one value, to so many digits:"""
+DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class SliceFigures:
+    """The figures of one slice. Bandwidths in units of one link's bandwidth in one direction.
+
+    Links are between chips and carry both directions. What has no value is None: hops where the slice has
+    fallen apart, rates of a slice of one chip. `notes` says how each value that is not exact was found.
+    """
+
+    shape: str
+    twisted: bool
+    without_ocs: tuple[int, ...]
+    chips: int
+    hosts: int
+    cubes: int
+    links: int
+    optical_links: int
+    cross_connects: int
+    ocs_used: int
+    diameter: int | None
+    mean_hops: float | None
+    bisection_links: int
+    all_to_all_throughput: float | None
+    all_to_all_gain: float | None
+    dimension_order_throughput: float | None
+    all_reduce_bandwidth: float | None
+    notes: tuple[str, ...]
+
+
+def slice_figures(
+    shape: Shape, twisted: bool = False, lost: Sequence[int] = (), cubes_in_pod: int = CUBES_PER_POD
+) -> SliceFigures:
+    """All figures of a slice of this shape without these OCSes; InvalidInput where there is no such slice or
+    OCS."""
+    whole = slice_topology(shape, twisted, cubes_in_pod)
+    topology = without_ocs(whole, lost)
+    notes = []
+    unused = sorted(set(lost) - set(np.unique(whole.ocs).tolist()))
+    if unused:
+        notes.append(f"OCS {', '.join(map(str, unused))}: not used by this slice")
+    apart = hops(topology)
+    rates, said = _rates(topology)
+    notes += said
+    if apart.unreachable_pairs:
+        notes.append(
+            f"the slice has fallen apart: {apart.unreachable_pairs:,} ordered pairs of chips have no path"
+        )
+    bisection, said = _bisection(topology, rates[0])
+    notes += said
+    reduce, said = _all_reduce(topology)
+    notes += said
+    optical = int((topology.ocs != COPPER).sum()) // 2
+    return SliceFigures(
+        shape=shape_text(shape),
+        twisted=twisted,
+        without_ocs=tuple(sorted(set(lost))),
+        chips=topology.chips,
+        hosts=ceil(topology.chips / CHIPS_PER_HOST),
+        cubes=cubes_of(shape),
+        links=int((topology.neighbours != NO_LINK).sum()) // 2,
+        optical_links=optical,
+        cross_connects=STRANDS * optical,
+        ocs_used=len(set(np.unique(topology.ocs).tolist()) - {COPPER}),
+        diameter=apart.diameter,
+        mean_hops=apart.mean,
+        bisection_links=bisection,
+        all_to_all_throughput=rates[1],
+        all_to_all_gain=None if rates[1] is None else rates[1] / healthy_throughput(shape, False),
+        dimension_order_throughput=dimension_order_throughput(topology),
+        all_reduce_bandwidth=reduce,
+        notes=tuple(notes),
+    )
+
+
+def healthy_throughput(shape: Shape, twisted: bool) -> float:
+    """What each chip of a whole slice of two chips or more can send in an all-to-all, ideally routed.
+
+    Rate r per ordered pair × N: with its own share, as in mean hops. A cut across the longest side and
+    dimension order meet at 8 ÷ side in a torus and 4 ÷ side in a mesh; a twisted torus looks the same along
+    x, y and z, so all links fill evenly at 6 ÷ mean hops, and dimension order reaches that as well.
+    """
+    if is_mesh(shape):
+        return 4 / max(shape)
+    chips = shape[0] * shape[1] * shape[2]
+    return chips / float(dimension_order_load(shape, twisted).max())
+
+
+def dimension_order_throughput(topology: SliceTopology) -> float | None:
+    """The same with every pair on its shortest displacements, along x, then y, then z, ties split evenly.
+
+    0 where a link of the healthy slice is missing: the two chips that it joined have no other such route.
+    None for one chip.
+    """
+    if topology.chips == 1:
+        return None
+    if not (is_whole(topology) or is_mesh(topology.shape)):
+        return 0.0
+    if is_mesh(topology.shape):
+        edges = sum((side - 1) * topology.chips // side for side in topology.shape)
+        if int((topology.neighbours != NO_LINK).sum()) != 2 * edges:
+            return 0.0
+    return healthy_throughput(topology.shape, topology.twisted)
+
+
+def all_to_all_bounds(topology: SliceTopology) -> tuple[float, float] | None:
+    """Proven (lower, upper) bounds of the all-to-all throughput per chip; the same value twice where it is
+    exact, 0 where the slice has fallen apart, None for one chip."""
+    if topology.chips == 1:
+        return None
+    if dimension_order_throughput(topology):
+        exact = healthy_throughput(topology.shape, topology.twisted)
+        return exact, exact
+    if hops(topology).unreachable_pairs:
+        return 0.0, 0.0
+    from shared.topology.concurrent_flow import (  # noqa: PLC0415 -- scipy is slow to import, and rarely needed
+        concurrent_flow,
+    )
+
+    flow = concurrent_flow(topology)
+    return flow.lower * topology.chips, flow.upper * topology.chips
+
+
+Rates = tuple[float, float | None]
+
+
+def _rates(topology: SliceTopology) -> tuple[Rates, list[str]]:
+    """(lower bound, value to give) of the all-to-all throughput, and what to say of it."""
+    bounds = all_to_all_bounds(topology)
+    if bounds is None:
+        return (0.0, None), ["one chip: there is nobody to send to, so rates have no value"]
+    lower, upper = bounds
+    notes = []
+    if dimension_order_throughput(topology) == 0.0:
+        notes.append(
+            "dimension_order_throughput 0: pairs that a missing link joined have no route of that kind"
+        )
+        notes.append("all_to_all_gain: against the healthy untwisted slice")
+    if upper - lower <= EXACT_TO * upper:
+        return (lower, float(f"{lower:.{DIGITS}g}")), notes
+    notes.append(
+        f"all_to_all_throughput: at least {lower:.6g}, at most {upper:.6g}; the lower bound is given"
+    )
+    return (lower, lower), notes
+
+
+def _bisection(topology: SliceTopology, throughput: float) -> tuple[int, list[str]]:
+    """The best plane cut, and whether it is exact: halves exchange N²/4 pairs each way, so that no bisection
+    has fewer than throughput · N/4 links."""
+    found = best_plane_cut(topology)
+    least = ceil(throughput * topology.chips / 4 * (1 - EXACT_TO))
+    if found == least or topology.chips == 1:
+        return found, ["bisection_links: exact"]
+    return found, [f"bisection_links: the best plane cut; no bisection has fewer than {least}"]
+
+
+def _all_reduce(topology: SliceTopology) -> tuple[float | None, list[str]]:
+    value = tree_packing(topology)
+    if value is None or is_whole(topology) or is_mesh(topology.shape):
+        return value, []
+    return value, ["all_reduce_bandwidth: an upper bound, the tightest of cuts into chips, cubes and layers"]
