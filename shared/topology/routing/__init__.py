@@ -1,0 +1,21 @@
+"""Routing on slices: tables for whole and damaged slices, and the proof that a table holds."""
+
+from shared.topology.routing.build import dimension_order_load, routing_table
+from shared.topology.routing.cycles import find_cycle
+from shared.topology.routing.paths import Paths, path_between, paths_of
+from shared.topology.routing.proof import Channel, Proof, prove, throughput_of
+from shared.topology.routing.table import RoutingTable
+
+__all__ = [
+    "Channel",
+    "Paths",
+    "Proof",
+    "RoutingTable",
+    "dimension_order_load",
+    "find_cycle",
+    "path_between",
+    "paths_of",
+    "prove",
+    "routing_table",
+    "throughput_of",
+]

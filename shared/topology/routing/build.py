@@ -1,0 +1,68 @@
+"""From a slice, whole or with links gone, to its routing table."""
+
+import numpy as np
+
+from shared.errors import InvalidInput
+from shared.geometry import IntArray
+from shared.shapes import shape_text
+from shared.topology.graph import SliceTopology
+from shared.topology.routing.escape import ROOT, escape_tree, levels
+from shared.topology.routing.lines import lines_of
+from shared.topology.routing.spread import load_of, spread, ways_of
+from shared.topology.routing.table import DIRECT, ESCAPE, RoutingTable, groups_of, missing_links, order_of
+
+CHIPS_MAX = 4096
+"""Chips of a slice with a table: a whole superpod, 16.8 million ordered pairs."""
+NAMED_MAX = 4
+"""Cut-off chips that an error names."""
+
+
+def routing_table(topology: SliceTopology) -> RoutingTable:
+    """Dimension order for a healthy slice (two virtual channels on a torus, one on a mesh); with links
+    missing, ways around them with the load spread (three at most).
+
+    InvalidInput where a chip cannot be reached at all, naming it, or where the slice is too big.
+    """
+    if topology.chips > CHIPS_MAX:
+        raise InvalidInput(
+            f"shape {shape_text(topology.shape)}: {topology.chips} chips are too many for a routing table; "
+            f"allowed are at most {CHIPS_MAX}"
+        )
+    _check_connected(topology)
+    lines = lines_of(topology)
+    sources, moves = groups_of(topology, lines)
+    order = order_of(topology, lines)
+    first = np.full((len(sources), topology.chips), DIRECT, dtype=np.int8)
+    missing = missing_links(topology, lines)
+    if missing.any():
+        first = spread(ways_of(topology, lines, sources, moves, order), missing)
+    escape = None
+    if (first == ESCAPE).any():
+        targets = np.unique(moves[:, np.unique(np.nonzero(first == ESCAPE)[1])])
+        escape = escape_tree(topology, targets)
+    return RoutingTable(topology, lines, order, sources, moves, first, escape)
+
+
+def dimension_order_load(topology: SliceTopology) -> IntArray:
+    """(N, 6): ways over each link of the whole slice under dimension order, one from every chip to every
+    other; what a table's load is held against."""
+    lines = lines_of(topology)
+    sources, moves = groups_of(lines.healthy, lines)
+    ways = ways_of(lines.healthy, lines, sources, moves, (0, 1, 2))
+    direct = np.full((len(sources), topology.chips), DIRECT, dtype=np.int8)
+    return load_of(ways, direct).astype(np.int64)
+
+
+def _check_connected(topology: SliceTopology) -> None:
+    cut_off = np.flatnonzero(levels(topology) < 0)
+    if cut_off.size:
+        named = [_place(topology, int(chip)) for chip in cut_off[:NAMED_MAX]]
+        more = f" and {cut_off.size - NAMED_MAX} more" if cut_off.size > NAMED_MAX else ""
+        raise InvalidInput(
+            f"shape {shape_text(topology.shape)}: too many links are gone, from chip "
+            f"{_place(topology, ROOT)} no way leads to {', '.join(named)}{more}"
+        )
+
+
+def _place(topology: SliceTopology, chip: int) -> str:
+    return f"({', '.join(str(c) for c in topology.coordinates[chip])})"

@@ -1,0 +1,98 @@
+"""Routing tables of a slice: dimension order with datelines, one free first hop, and an escape tree.
+
+Every packet goes in straight runs, one dimension after the other, on virtual channels 0 and 1: it begins
+each run on channel 0 and changes to 1 behind the ring's dateline (Dally and Seitz, 1987). Where a link of
+that way is gone, it takes one free hop first, in any direction, on virtual channel 2. What no free hop
+can save goes up and down a spanning tree (Autonet, 1991), on channel 2 all the way.
+
+Why nothing waits for itself: a run never crosses its dateline twice, so no ring closes; runs follow one
+order of dimensions; nobody on channels 0 or 1 ever asks for channel 2; and on channel 2 a packet goes on only
+along the tree's order, in which no cycle exists. `shared.topology.routing.proof` does not take this on trust.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.geometry import DIMENSIONS, FACES, IntArray
+from shared.shapes import CUBE_SIDE, cube_grid, is_mesh
+from shared.topology.graph import NO_LINK, SliceTopology
+from shared.topology.routing.escape import EscapeTree
+from shared.topology.routing.lines import Lines
+
+DIRECT = -1
+"""No free hop: dimension order from the start."""
+ESCAPE = len(FACES)
+"""No free hop helps: up and down the tree."""
+FREE_CHANNEL = 2
+"""The virtual channel of free hops and of the escape tree."""
+
+HopArray = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RoutingTable:
+    """The way of every ordered pair of chips of what is left of a slice.
+
+    Only the sources of one group are stored: where the same links are gone from every cube, as behind a
+    failed OCS, the table of one cube serves all, moved along with it.
+    """
+
+    topology: SliceTopology
+    lines: Lines
+    order: tuple[int, int, int]
+    """Dimensions (0, 1, 2 for x, y, z) in the order in which they are run."""
+    sources: IntArray
+    """(S,): the chips whose ways are stored."""
+    moves: IntArray
+    """(groups, N): where each move takes every chip; the sources of all groups are the chips of the slice."""
+    first: HopArray
+    """(S, N): direction (as in FACES) of the free first hop from a source to a target; DIRECT or ESCAPE."""
+    escape: EscapeTree | None
+    """The same tree for all groups; None where nobody escapes."""
+
+    @property
+    def virtual_channels(self) -> int:
+        """Virtual channels that the table needs on a link."""
+        if (self.first != DIRECT).any():
+            return FREE_CHANNEL + 1
+        return 1 if is_mesh(self.topology.shape) else 2
+
+
+def missing_links(topology: SliceTopology, lines: Lines) -> npt.NDArray[np.bool_]:
+    """(N, 6): whether the healthy slice has a link there and this one has not."""
+    return (lines.healthy.neighbours != NO_LINK) & (topology.neighbours == NO_LINK)
+
+
+def groups_of(topology: SliceTopology, lines: Lines) -> tuple[IntArray, IntArray]:
+    """The sources and the moves of a table (see RoutingTable): the chips of the first cube and all shifts by
+    whole cubes where what is gone is gone from every cube alike, otherwise all chips and no shift."""
+    chips = np.arange(topology.chips)
+    if is_mesh(topology.shape):
+        return chips, chips[None]
+    local = topology.coordinates % CUBE_SIDE
+    _, y, z = topology.shape
+    sources = chips[(topology.coordinates < CUBE_SIDE).all(axis=1)]
+    twin = (local[:, 0] * y + local[:, 1]) * z + local[:, 2]
+    missing = missing_links(topology, lines)
+    if (missing != missing[twin]).any():
+        return chips, chips[None]
+    moves = chips[None]
+    for dimension, cubes in enumerate(cube_grid(topology.shape)):
+        step = chips
+        for _ in range(CUBE_SIDE):
+            step = lines.healthy.neighbours[step, 2 * dimension]
+        shifted = [moves]
+        for _ in range(cubes - 1):
+            shifted.append(step[shifted[-1]])
+        moves = np.concatenate(shifted)
+    return sources, moves
+
+
+def order_of(topology: SliceTopology, lines: Lines) -> tuple[int, int, int]:
+    """Dimensions with missing links first: a free hop leaves a broken line only where the run along it comes
+    before the run that would lead back."""
+    missing = missing_links(topology, lines).reshape(-1, DIMENSIONS, 2).any(axis=(0, 2))
+    x, y, z = sorted(range(DIMENSIONS), key=lambda dimension: (not missing[dimension], dimension))
+    return x, y, z
