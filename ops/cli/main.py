@@ -26,6 +26,7 @@ COMMANDS = {
     "release": "act:release",
     "drain": "act:drain",
     "undrain": "act:undrain",
+    "topology": "topology:topology",
     "lab": "lab:lab",
     "live": "live:live",
     "audit": "run:audit",

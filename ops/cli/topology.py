@@ -1,0 +1,112 @@
+"""`lightwave topology`: slice shapes, what they can carry, and what they look like. No twin is asked."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ops.cli.groups import Group
+from ops.cli.output import columns, output_option, show
+from ops.cli.run import FILE
+
+UNITS = {
+    "diameter": "hops",
+    "mean_hops": "hops",
+    "all_to_all_throughput": "links one way, a chip",
+    "dimension_order_throughput": "links one way, a chip",
+    "all_reduce_bandwidth": "links one way, a chip",
+    "all_to_all_gain": "×",
+}
+twisted_option = click.option("--twisted", is_flag=True, help="n×n×2n and n×2n×2n only")
+
+
+@click.group(cls=Group)
+def topology() -> None:
+    """Slice shapes: figures, pictures, routes, and which suits what."""
+
+
+@topology.command(name="show")
+@click.argument("shape", metavar="SHAPE")
+@click.argument("more", nargs=-1, metavar="")
+@twisted_option
+@click.option(
+    "--without", "lost", multiple=True, metavar="OCS...", help="number of a failed OCS; may be repeated"
+)
+@output_option
+def topology_show(
+    shape: str, more: tuple[str, ...], twisted: bool, lost: tuple[str, ...], output: str
+) -> None:
+    """Print what a slice is made of and what it can carry.
+
+    SHAPE is in chips, like 4x4x8. Bandwidths are in units of one link in one direction.
+    """
+    from dataclasses import asdict
+
+    from shared.shapes import parse_shape
+    from shared.topology.figures import slice_figures
+
+    if more and not lost:
+        raise click.UsageError(f"Got unexpected extra argument ({more[0]})")
+    numbers = [_ocs(word) for words in (*lost, *more) for word in words.split(",")]
+    figures = asdict(slice_figures(parse_shape(shape), twisted, numbers))
+    show(figures, output, lambda: _figures(figures))
+
+
+def _ocs(word: str) -> int:
+    """17 of `17`, `ocs-17` or `pod-0/ocs-17`."""
+    digits = word.rpartition("ocs-")[2].strip()
+    if not digits.isdecimal() or len(digits) > 6:
+        raise click.UsageError(f"--without {word!r}: is no OCS; allowed are numbers 0 to 47, like 17")
+    return int(digits)
+
+
+def _figures(figures: dict[str, Any]) -> str:
+    rows = []
+    for name, value in figures.items():
+        if name == "notes" or value == ():
+            continue
+        text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        rows.append((name, text, UNITS.get(name, "")))
+    return "\n".join([columns(("FIGURE", "VALUE", "UNIT"), rows), "", *figures["notes"]]).rstrip()
+
+
+@topology.command(name="suggest")
+@click.option("--chips", type=click.IntRange(1), required=True, help="chips of the slice")
+@click.option(
+    "--traffic",
+    metavar="PATTERN",
+    default="all-to-all",
+    show_default=True,
+    help="all-to-all, ring:x, ring:y, ring:z or nearest",
+)
+@output_option
+def topology_suggest(chips: int, traffic: str, output: str) -> None:
+    """List the shapes of so many chips, the best for a traffic pattern first."""
+    from dataclasses import asdict
+
+    from shared.topology.suggest import measure_of, ranked_shapes
+
+    shapes = [asdict(suggestion) for suggestion in ranked_shapes(chips, traffic)]
+    measure = measure_of(traffic)
+    result = {
+        "chips": chips,
+        "traffic": traffic,
+        "measure": measure.name,
+        "meaning": measure.meaning,
+        "shapes": shapes,
+    }
+    headers = ("RANK", "SHAPE", "TWISTED", "CUBES", measure.name.upper().replace("_", "-"))
+    table = [[row[key] for key in ("rank", "shape", "twisted", "cubes", "figure")] for row in shapes]
+    show(result, output, lambda: f"{columns(headers, table)}\n\n{measure.meaning}")
+
+
+@topology.command(name="draw")
+@click.argument("shape", metavar="SHAPE")
+@twisted_option
+@click.option("--out", type=FILE, required=True, metavar="FILE", help="to write: .html or .png")
+def topology_draw(shape: str, twisted: bool, out: Path) -> None:
+    """Draw a slice: chips, cubes, links around, links twisted; as a page to turn about or as a picture."""
+    from ops.topology.draw import draw
+    from shared.shapes import parse_shape
+
+    click.echo(draw(parse_shape(shape), twisted, out))

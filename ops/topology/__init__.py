@@ -1,0 +1,1 @@
+"""Slices drawn and measured: what stands behind `lightwave topology`."""
