@@ -2,6 +2,7 @@
 
 from shared.topology.routing.build import dimension_order_load, routing_table
 from shared.topology.routing.cycles import find_cycle
+from shared.topology.routing.figures import RoutingFigures, figures_of, routing_figures
 from shared.topology.routing.paths import Paths, path_between, paths_of
 from shared.topology.routing.proof import Channel, Proof, prove, throughput_of
 from shared.topology.routing.table import RoutingTable
@@ -10,12 +11,15 @@ __all__ = [
     "Channel",
     "Paths",
     "Proof",
+    "RoutingFigures",
     "RoutingTable",
     "dimension_order_load",
+    "figures_of",
     "find_cycle",
     "path_between",
     "paths_of",
     "prove",
+    "routing_figures",
     "routing_table",
     "throughput_of",
 ]

@@ -7,9 +7,9 @@ from shared.geometry import IntArray
 from shared.shapes import shape_text
 from shared.topology.graph import SliceTopology
 from shared.topology.routing.escape import ROOT, escape_tree, levels
-from shared.topology.routing.lines import lines_of
+from shared.topology.routing.lines import lines_of, missing_links
 from shared.topology.routing.spread import load_of, spread, ways_of
-from shared.topology.routing.table import DIRECT, ESCAPE, RoutingTable, groups_of, missing_links, order_of
+from shared.topology.routing.table import DIRECT, ESCAPE, RoutingTable, groups_of, order_of
 
 CHIPS_MAX = 4096
 """Chips of a slice with a table: a whole superpod, 16.8 million ordered pairs."""

@@ -14,14 +14,21 @@ import numpy.typing as npt
 
 from shared.geometry import DIMENSIONS, IntArray
 from shared.shapes import is_mesh
-from shared.topology.graph import SliceTopology, slice_topology
+from shared.topology.graph import NO_LINK, SliceTopology, slice_topology
 
 StepArray = npt.NDArray[np.int16]
 WRAPS = 2
 """Lattice vectors up to this many wraps a dimension are tried for the shortest steps: from a difference
 inside the shape none is further away."""
-TIE_WEIGHTS = (1.0, 1.01, 1.02)
-"""Apart, so that of several shortest steps one is always preferred; near 1, so that the signs decide."""
+TIE_WEIGHTS = (1.0, 1.3, 1.7)
+"""Apart, so that of several shortest steps one is always preferred."""
+TIES = np.eye(6, 3, dtype=np.int64)
+TIES_TWISTED = np.array([[1, 1, 1], [1, 0, 0], [1, 0, 1], [0, 0, 1], [1, 1, 1], [1, 0, 0]])
+"""(6, 3): which bits of a source's place in its cube (the low bits of x, y, z, then the high ones) add up
+to the sign that it prefers along x, y, z. Untwisted, each parity decides its own dimension, which fills all
+links alike. Twisted, a shortest way may also trade one dimension for another; this one was found by drawing
+at random, and leaves the busiest link within 4 % of the mean on the twisted shapes of a pod."""
+SIGN_BITS = np.array([4, 2, 1])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -38,16 +45,16 @@ class Lines:
     """(N, 6): whether the link closes its ring. Of the rings that the links of a dimension really form, each
     is cut once, before its lowest chip; a twist makes fewer and longer rings."""
     shortest: StepArray
-    """(8, N, 3): steps to a chip from chip 0, one preference of signs for each parity of the source; of a
-    mesh empty, since there is but one shortest way in each order of dimensions."""
+    """(8, N, 3): steps to a chip from chip 0 for each preference of signs; of a mesh empty, since there is
+    but one shortest way in each order of dimensions."""
     wraps: IntArray
     """(3, 3): what moves besides when the wrap of each dimension is crossed."""
 
     def steps(self, sources: IntArray, targets: IntArray) -> StepArray:
         """Signed steps along x, y, z from sources to targets: (…, 3) for what the two broadcast to.
 
-        Of several shortest ones the parities of the source's coordinates decide, so that neighbouring
-        sources take opposite ways and every link carries its share of the ties.
+        Of several shortest ones the source's place in its cube decides, so that neighbouring sources take
+        opposite ways and every link carries its share of the ties.
         """
         places = self.healthy.coordinates
         difference = places[targets] - places[sources]
@@ -59,8 +66,11 @@ class Lines:
             difference += wraps[..., None] * self.wraps[dimension]
         _, y, z = self.healthy.shape
         chips = (difference[..., 0] * y + difference[..., 1]) * z + difference[..., 2]
-        parity = places[sources] % 2 @ np.array([4, 2, 1])
-        return self.shortest[parity, chips]
+        local = places[sources]
+        bits = np.concatenate([local % 2, local // 2 % 2], axis=-1)
+        signs = bits @ (TIES_TWISTED if self.healthy.twisted else TIES) % 2
+        steps: StepArray = self.shortest[signs @ SIGN_BITS, chips]
+        return steps
 
 
 def lines_of(topology: SliceTopology) -> Lines:
@@ -77,6 +87,12 @@ def lines_of(topology: SliceTopology) -> Lines:
         reach = int(np.abs(shortest).max())
         dateline = _datelines(healthy)
     return Lines(healthy, reach, _after(healthy, reach), dateline, shortest, wraps)
+
+
+def missing_links(topology: SliceTopology, lines: Lines) -> npt.NDArray[np.bool_]:
+    """(N, 6): whether the healthy slice has a link there and this one has not."""
+    missing: npt.NDArray[np.bool_] = (lines.healthy.neighbours != NO_LINK) & (topology.neighbours == NO_LINK)
+    return missing
 
 
 def _wraps(healthy: SliceTopology) -> IntArray:

@@ -53,8 +53,7 @@ def path_between(table: RoutingTable, source: int, target: int) -> Paths:
 
 def _unfold(table: RoutingTable, move: IntArray, rows: IntArray, stored: IntArray) -> Paths:
     """Ways of stored sources (rows of the table) and targets, moved."""
-    lines, first = table.lines, table.first[rows, stored]
-    origin = table.sources[rows]
+    first, origin = table.first[rows, stored], table.sources[rows]
     sources, targets = move[origin], move[stored]
     escaping = np.flatnonzero(first == ESCAPE)
     free = np.flatnonzero((first != DIRECT) & (first != ESCAPE))
@@ -68,8 +67,8 @@ def _unfold(table: RoutingTable, move: IntArray, rows: IntArray, stored: IntArra
     hops = max(int(count.max(initial=0)), len(flights))
     links = np.full((hops, len(rows)), NO_LINK, dtype=np.int32)
     channels = np.zeros((hops, len(rows)), dtype=np.int8)
-    links[0, free] = len(FACES) * sources[free] + first[free]
-    channels[0, free] = FREE_CHANNEL
+    links[:1, free] = len(FACES) * sources[free] + first[free]
+    channels[:1, free] = FREE_CHANNEL
     done = np.zeros(len(rows), dtype=np.int64)
     done[free] = 1
     for dimension in table.order:
@@ -89,21 +88,21 @@ def _run(
     channels: npt.NDArray[np.int8],
 ) -> IntArray:
     """Append the run along one dimension to each way and count its hops as done; where the runs end."""
-    going = np.flatnonzero(steps)
+    going: IntArray = np.flatnonzero(steps)
     at, left, hop = begin[going], np.abs(steps[going]), done[going]
     way = 2 * dimension + (steps[going] < 0)
-    channel = np.zeros(len(going), dtype=np.int8)
+    channel: npt.NDArray[np.int8] = np.zeros(len(going), dtype=np.int8)
     while going.size:
         links[hop, going] = len(FACES) * at + way
         channels[hop, going] = channel
         channel |= table.lines.dateline[at, way]
         at = table.lines.healthy.neighbours[at, way]
         more = left > 1
-        going, at, left, hop, way, channel = (
-            part[more] for part in (going, at, left - 1, hop + 1, way, channel)
-        )
+        going, at, way, channel = going[more], at[more], way[more], channel[more]
+        left, hop = left[more] - 1, hop[more] + 1
     done += np.abs(steps)
-    return table.lines.after[dimension, begin, table.lines.reach + steps]
+    end: IntArray = table.lines.after[dimension, begin, table.lines.reach + steps]
+    return end
 
 
 def _steps(

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shared.geometry import FACES, IntArray
 from shared.topology.graph import NO_LINK, SliceTopology
@@ -49,11 +48,11 @@ class Proof:
     dependencies: int
     """Pairs of channels of which a packet may hold the first and ask for the second."""
     cycle: tuple[Channel, ...]
-    """Channels each waiting for the next, and the last for the first; none if the table is free of deadlock."""
+    """Channels each waiting for the next, the last for the first; none if the table is free of deadlock."""
     load: IntArray
     """(N, 6): ways over each link, one from every chip to every other."""
-    mean_hops: float
-    """Over the ordered pairs reached."""
+    mean_hops: float | None
+    """Over the ordered pairs reached; None where there is none."""
     max_hops: int
 
     @property
@@ -65,8 +64,7 @@ class Proof:
 def prove(topology: SliceTopology, paths: Iterable[Paths], virtual_channels: int) -> Proof:
     """Follow every way of a table that uses virtual channels 0 … virtual_channels − 1.
 
-    A way counts as reached if its links exist, follow on one another from source to target, and no other way
-    of the pair is worse; a pair without a way counts as unreached.
+    A pair counts as reached if the links of its way exist and follow on one another from source to target.
     """
     chips = topology.chips
     ledger = _Ledger(topology, virtual_channels)
@@ -85,13 +83,13 @@ def prove(topology: SliceTopology, paths: Iterable[Paths], virtual_channels: int
         dependencies=len(tails),
         cycle=tuple(ledger.channel(number) for number in find_cycle(tails, heads, ledger.channels)),
         load=ledger.load.reshape(chips, len(FACES)),
-        mean_hops=ledger.hops / max(1, count),
+        mean_hops=ledger.hops / count if count else None,
         max_hops=ledger.max_hops,
     )
 
 
 class _Ledger:
-    """What has been seen on the ways followed so far. Channel numbers are link × virtual channels + virtual."""
+    """What was seen on the ways followed so far. Channel numbers are link × virtual channels + virtual."""
 
     def __init__(self, topology: SliceTopology, virtual_channels: int) -> None:
         links = topology.chips * len(FACES)
@@ -150,7 +148,8 @@ class _Ledger:
         return Channel(*divmod(link, len(FACES)), virtual)
 
 
-def throughput_of(topology: SliceTopology, load: npt.NDArray[np.int64]) -> float:
+def throughput_of(topology: SliceTopology, load: IntArray) -> float | None:
     """All-to-all throughput a chip, in units of one link's bandwidth in one direction: every chip sends
-    alike to all chips, itself among them, until the busiest link is full."""
-    return topology.chips / max(1, int(load.max(initial=0)))
+    alike to all chips, itself among them, until the busiest link is full. None where nothing is sent."""
+    busiest = int(load.max(initial=0))
+    return topology.chips / busiest if busiest else None

@@ -33,7 +33,7 @@ SCATTER = 1009
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Ways:
-    """The dimension-ordered runs from every chip that a stored source may start from, itself or a neighbour."""
+    """The dimension-ordered runs from every chip that a stored source may start from: itself, a neighbour."""
 
     topology: SliceTopology
     lines: Lines
@@ -83,7 +83,7 @@ def load_of(ways: Ways, first: HopArray) -> FloatArray:
     columns = 2 * ways.lines.reach + 1
     for place, dimension in enumerate(ways.order):
         runs = np.bincount(ways.runs[place].ravel(), weights=taken, minlength=chips * columns)
-        _add_runs(ways.lines, dimension, runs.reshape(chips, columns), load)
+        _add_runs(ways.lines, dimension, runs.astype(np.float64).reshape(chips, columns), load)
     total = np.zeros_like(load)
     np.add.at(total, ways.twin, load)
     return total[ways.twin]

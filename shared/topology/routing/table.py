@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from shared.geometry import DIMENSIONS, FACES, IntArray
 from shared.shapes import CUBE_SIDE, cube_grid, is_mesh
-from shared.topology.graph import NO_LINK, SliceTopology
+from shared.topology.graph import SliceTopology
 from shared.topology.routing.escape import EscapeTree
-from shared.topology.routing.lines import Lines
+from shared.topology.routing.lines import Lines, missing_links
 
 DIRECT = -1
 """No free hop: dimension order from the start."""
@@ -60,11 +60,6 @@ class RoutingTable:
         return 1 if is_mesh(self.topology.shape) else 2
 
 
-def missing_links(topology: SliceTopology, lines: Lines) -> npt.NDArray[np.bool_]:
-    """(N, 6): whether the healthy slice has a link there and this one has not."""
-    return (lines.healthy.neighbours != NO_LINK) & (topology.neighbours == NO_LINK)
-
-
 def groups_of(topology: SliceTopology, lines: Lines) -> tuple[IntArray, IntArray]:
     """The sources and the moves of a table (see RoutingTable): the chips of the first cube and all shifts by
     whole cubes where what is gone is gone from every cube alike, otherwise all chips and no shift."""
@@ -93,6 +88,7 @@ def groups_of(topology: SliceTopology, lines: Lines) -> tuple[IntArray, IntArray
 def order_of(topology: SliceTopology, lines: Lines) -> tuple[int, int, int]:
     """Dimensions with missing links first: a free hop leaves a broken line only where the run along it comes
     before the run that would lead back."""
-    missing = missing_links(topology, lines).reshape(-1, DIMENSIONS, 2).any(axis=(0, 2))
-    x, y, z = sorted(range(DIMENSIONS), key=lambda dimension: (not missing[dimension], dimension))
+    missing = missing_links(topology, lines).any(axis=0)
+    damaged = [bool(missing[2 * dimension : 2 * dimension + 2].any()) for dimension in range(DIMENSIONS)]
+    x, y, z = sorted(range(DIMENSIONS), key=lambda dimension: (not damaged[dimension], dimension))
     return x, y, z

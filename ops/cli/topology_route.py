@@ -1,0 +1,89 @@
+"""`lightwave topology route`: the routing table of a slice, whole or damaged, with its proof."""
+
+import click
+
+from ops.cli.output import columns, output_option, show
+from shared.geometry import FACES, OCS_COUNT
+
+UNITS = {
+    "missing_links": "links",
+    "pairs": "ordered pairs of different chips",
+    "reached": "of these",
+    "detours": "of these, with a free first hop",
+    "escapes": "of these, up and down a tree",
+    "mean_hops": "hops",
+    "max_hops": "hops",
+    "mean_load": "ways over a link",
+    "max_load": "ways over a link",
+    "load_by_dimension": "the most along x, y, z",
+    "all_to_all_throughput": "links one way, a chip",
+    "all_to_all_kept": "of the healthy slice's",
+    "dependencies": "between channels",
+}
+
+
+def ocs_number(word: str) -> int:
+    """17 of `17`, `ocs-17` or `pod-0/ocs-17`."""
+    digits = word.rpartition("ocs-")[2].strip()
+    if not digits.isdecimal() or not digits.isascii() or len(digits) > 6:
+        raise click.UsageError(
+            f"--without {word!r}: is no OCS; allowed are numbers 0 to {OCS_COUNT - 1}, like 17"
+        )
+    return int(digits)
+
+
+def ocs_numbers(lost: tuple[str, ...], more: tuple[str, ...]) -> list[int]:
+    """The OCSes of `--without 1 2,3 --without 4`: click hands the words behind the first over as arguments."""
+    if more and not lost:
+        raise click.UsageError(f"Got unexpected extra argument ({more[0]})")
+    return [ocs_number(word) for words in (*lost, *more) for word in words.split(",")]
+
+
+def chip_and_direction(word: str) -> tuple[int, int]:
+    """(5, 2) of `5,+y`: a chip's number and a direction's place in FACES."""
+    chip, _, direction = word.replace(" ", "").partition(",")
+    if not (chip.isdecimal() and chip.isascii() and len(chip) <= 6) or direction not in FACES:
+        raise click.UsageError(
+            f"--without-link {word!r}: is no link; allowed are a chip's number and one of "
+            f"{', '.join(FACES)}, like 5,+y"
+        )
+    return int(chip), FACES.index(direction)
+
+
+@click.command(name="route")
+@click.argument("shape", metavar="SHAPE")
+@click.argument("more", nargs=-1, metavar="")
+@click.option("--twisted", is_flag=True, help="n×n×2n and n×2n×2n only")
+@click.option(
+    "--without", "lost", multiple=True, metavar="OCS...", help="number of a failed OCS; may be repeated"
+)
+@click.option(
+    "--without-link",
+    "cut",
+    multiple=True,
+    metavar="CHIP,DIRECTION",
+    help="a failed link from either end, like 5,+y; may be repeated",
+)
+@output_option
+def topology_route(
+    shape: str, more: tuple[str, ...], twisted: bool, lost: tuple[str, ...], cut: tuple[str, ...], output: str
+) -> None:
+    """Route a slice around what has failed, and prove that every chip is reached without deadlock.
+
+    SHAPE is in chips, like 4x4x8. Chips are numbered with x slowest and z fastest.
+    """
+    from dataclasses import asdict
+
+    from shared.shapes import parse_shape
+    from shared.topology.graph import slice_topology, without_links, without_ocs
+    from shared.topology.routing import routing_figures
+
+    failed = ocs_numbers(lost, more)
+    links = [chip_and_direction(word) for word in cut]
+    left = without_links(without_ocs(slice_topology(parse_shape(shape), twisted), failed), links)
+    figures = asdict(routing_figures(left))
+    rows = [
+        (name, ", ".join(map(str, value)) if isinstance(value, tuple) else value, UNITS.get(name, ""))
+        for name, value in figures.items()
+    ]
+    show(figures, output, lambda: columns(("FIGURE", "VALUE", "UNIT"), rows))
