@@ -8,6 +8,7 @@ import click
 from ops.cli.groups import Group
 from ops.cli.output import columns, output_option, show
 from ops.cli.run import FILE
+from ops.cli.topology_route import ocs_numbers, topology_route
 
 UNITS = {
     "diameter": "hops",
@@ -23,6 +24,9 @@ twisted_option = click.option("--twisted", is_flag=True, help="n×n×2n and n×2
 @click.group(cls=Group)
 def topology() -> None:
     """Slice shapes: figures, pictures, routes, and which suits what."""
+
+
+topology.add_command(topology_route)
 
 
 @topology.command(name="show")
@@ -45,19 +49,8 @@ def topology_show(
     from shared.shapes import parse_shape
     from shared.topology.figures import slice_figures
 
-    if more and not lost:
-        raise click.UsageError(f"Got unexpected extra argument ({more[0]})")
-    numbers = [_ocs(word) for words in (*lost, *more) for word in words.split(",")]
-    figures = asdict(slice_figures(parse_shape(shape), twisted, numbers))
+    figures = asdict(slice_figures(parse_shape(shape), twisted, ocs_numbers(lost, more)))
     show(figures, output, lambda: _figures(figures))
-
-
-def _ocs(word: str) -> int:
-    """17 of `17`, `ocs-17` or `pod-0/ocs-17`."""
-    digits = word.rpartition("ocs-")[2].strip()
-    if not digits.isdecimal() or len(digits) > 6:
-        raise click.UsageError(f"--without {word!r}: is no OCS; allowed are numbers 0 to 47, like 17")
-    return int(digits)
 
 
 def _figures(figures: dict[str, Any]) -> str:

@@ -33,7 +33,7 @@ def ocs_number(word: str) -> int:
 
 
 def ocs_numbers(lost: tuple[str, ...], more: tuple[str, ...]) -> list[int]:
-    """The OCSes of `--without 1 2,3 --without 4`: click hands the words behind the first over as arguments."""
+    """The OCSes of `--without 1 2,3 --without 4`; click takes the words behind the first for arguments."""
     if more and not lost:
         raise click.UsageError(f"Got unexpected extra argument ({more[0]})")
     return [ocs_number(word) for words in (*lost, *more) for word in words.split(",")]

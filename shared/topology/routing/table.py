@@ -88,7 +88,7 @@ def groups_of(topology: SliceTopology, lines: Lines) -> tuple[IntArray, IntArray
 def order_of(topology: SliceTopology, lines: Lines) -> tuple[int, int, int]:
     """Dimensions with missing links first: a free hop leaves a broken line only where the run along it comes
     before the run that would lead back."""
-    missing = missing_links(topology, lines).any(axis=0)
-    damaged = [bool(missing[2 * dimension : 2 * dimension + 2].any()) for dimension in range(DIMENSIONS)]
+    missing = missing_links(topology, lines)
+    damaged = [bool(missing[:, 2 * dimension : 2 * dimension + 2].any()) for dimension in range(DIMENSIONS)]
     x, y, z = sorted(range(DIMENSIONS), key=lambda dimension: (not damaged[dimension], dimension))
     return x, y, z
