@@ -1,0 +1,1 @@
+"""Drawing and telling the closed forms of availability."""

@@ -1,0 +1,43 @@
+"""What the models of availability accept, and the sentence for what they do not."""
+
+import math
+
+from shared.errors import InvalidInput
+
+COUNT_MAX = 100_000
+"""Machines, cubes or OCSes at most: far above any fabric, and still a table of a fraction of a second."""
+
+
+def probability(field: str, value: float) -> float:
+    """The value, if it is one of 0 … 1; InvalidInput names the field and the nearest legal value
+    otherwise."""
+    if not 0.0 <= value <= 1.0:
+        nearest = "" if math.isnan(value) else f"; the nearest is {0 if value < 0 else 1}"
+        raise InvalidInput(f"{field} {value:g}: not a probability; allowed are 0 to 1{nearest}")
+    return float(value)
+
+
+def count(field: str, value: int, least: int, most: int = COUNT_MAX) -> int:
+    """The value, if it is one of least … most; InvalidInput names the nearest otherwise."""
+    if not least <= value <= most:
+        nearest = min(max(value, least), most)
+        raise InvalidInput(
+            f"{field} {value}: not allowed; allowed are {least} to {most:,}; the nearest is {nearest}"
+        )
+    return value
+
+
+def positive(field: str, value: float) -> float:
+    """The value, if it is a finite number above 0; InvalidInput otherwise."""
+    if not (math.isfinite(value) and value > 0.0):
+        raise InvalidInput(f"{field} {value:g}: not allowed; allowed are finite numbers above 0")
+    return float(value)
+
+
+def not_negative(field: str, value: float) -> float:
+    """The value, if it is a finite number of at least 0; InvalidInput otherwise."""
+    if not (math.isfinite(value) and value >= 0.0):
+        raise InvalidInput(
+            f"{field} {value:g}: not allowed; allowed are finite numbers from 0; the nearest is 0"
+        )
+    return float(value)
