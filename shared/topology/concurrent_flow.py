@@ -18,14 +18,15 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from shared.geometry import IntArray
+from shared.geometry import DIMENSIONS, IntArray
 from shared.topology.graph import COPPER, NO_LINK, SliceTopology
 from shared.topology.lattice import FloatArray
 from shared.topology.symmetry import Symmetry, symmetry_of
 
 GAP_MAX = 1e-6
 """Relative distance of the bounds at which they count as one."""
-ROUNDS_MAX = 60
+ROUNDS_MAX = 40
+IDLE_MAX = 6
 INWARD = 0.5
 """How far each trial goes from the program's lengths towards the best known: cutting planes alone swing."""
 LENGTH_MIN = 1e-7
@@ -48,25 +49,28 @@ def concurrent_flow(topology: SliceTopology) -> FlowBounds:
     They meet within GAP_MAX unless ROUNDS_MAX rounds were not enough.
     """
     program = _Program(topology)
-    loads: list[FloatArray] = []
-    lower, upper = 0.0, np.inf
+    routings = _Routings(program)
     best = np.ones(program.kinds)
-    for trial in (best, *program.planes):
-        demand, load = program.route(trial)
-        loads.append(load)
-        if 1.0 / demand < upper:
-            upper, best = 1.0 / demand, trial / float(trial @ program.counts)
+    lower, upper = 0.0, np.inf
+
+    def tried(lengths: FloatArray) -> bool:
+        nonlocal best, upper
+        demand, uses = program.route(lengths)
+        routings.add(uses)
+        if 1.0 / demand >= upper:
+            return False
+        best, upper = lengths / float(lengths @ program.counts), 1.0 / demand
+        return True
+
+    for lengths in (best, *program.planes):
+        tried(lengths)
     for _ in range(ROUNDS_MAX):
-        lengths, most = program.mix(loads)
-        lower = 1.0 / most
+        lengths, fullest = routings.mix()
+        lower = max(lower, 1.0 / fullest)
         if upper - lower <= GAP_MAX * upper:
             break
-        for trial in (INWARD * lengths + (1.0 - INWARD) * best, lengths):
-            demand, load = program.route(trial)
-            loads.append(load)
-            if 1.0 / demand < upper:
-                upper, best = 1.0 / demand, trial
-                break
+        if not tried(INWARD * lengths + (1.0 - INWARD) * best):
+            tried(lengths)
     return FlowBounds(min(lower, upper), upper)
 
 
@@ -85,14 +89,15 @@ class _Program:
         self.counts: IntArray = np.bincount(self.links)
         self.starts: IntArray = np.searchsorted(self.tails, np.arange(self.chips + 1))
         dimensions = np.where(topology.ocs[self.tails, ways] == COPPER, -1, ways // 2)
-        self.planes = [self._only(dimensions == dimension) for dimension in set(dimensions) - {-1}]
+        planes = [self._only(dimensions == dimension) for dimension in range(DIMENSIONS)]
+        self.planes = [lengths for lengths in planes if lengths.any()]
 
     def _only(self, links: npt.NDArray[np.bool_]) -> FloatArray:
         """Lengths of 1 for the kinds of these links, 0 for the others: the bound that cutting them gives."""
         return (np.bincount(self.links[links], minlength=self.kinds) > 0).astype(np.float64)
 
     def route(self, lengths: FloatArray) -> tuple[float, FloatArray]:
-        """(Σ over pairs of the distance, (kinds,) link uses of each kind by all pairs on shortest paths).
+        """(Σ over pairs of the distance, (sources, kinds) uses of links on shortest paths by kind of source).
 
         Lengths of 0 are raised a little, relative to the others, so that no path runs in circles; the sum is
         given for the lengths as raised and scaled back to Σ c·l = 1, which keeps it a bound.
@@ -103,11 +108,12 @@ class _Program:
         graph = csr_array((along, self.heads, self.starts), shape=(self.chips, self.chips))
         distance: FloatArray = dijkstra(graph, indices=self.sources)
         demand = float(self.weights @ distance.sum(axis=1))
-        uses = np.zeros(self.kinds)
         tolerance = TIE * float(distance.max())
-        for away, weight in zip(distance, self.weights, strict=True):
-            uses += weight * self._uses(away, along, tolerance)
-        return demand, uses
+        uses = [
+            weight * self._uses(away, along, tolerance)
+            for away, weight in zip(distance, self.weights, strict=True)
+        ]
+        return demand, np.array(uses)
 
     def _uses(self, away: FloatArray, along: FloatArray, tolerance: float) -> FloatArray:
         """(kinds,) link uses by one source that reaches every chip over shortest paths, each chip splitting
@@ -124,20 +130,42 @@ class _Program:
         uses = np.bincount(self.links[tight], weights=share * carried[heads], minlength=self.kinds)
         return uses.astype(np.float64)
 
-    def mix(self, loads: list[FloatArray]) -> tuple[FloatArray, float]:
-        """(lengths that make the cheapest of the routings dearest, the load of the fullest kind of link in
-        the best mixture of them): a linear program and its dual, so one value."""
-        kinds = self.kinds
-        rows = np.column_stack([-np.array(loads), np.ones(len(loads))])
+
+class _Routings:
+    """The routings of every source seen so far, and the best mixture of them."""
+
+    def __init__(self, program: _Program) -> None:
+        self.counts = program.counts
+        self.all_sources = np.arange(len(program.sources))
+        self.uses: FloatArray = np.empty((0, program.kinds))
+        self.sources: IntArray = np.empty(0, dtype=np.int64)
+        self.idle: IntArray = np.empty(0, dtype=np.int64)
+
+    def add(self, uses: FloatArray) -> None:
+        """One more routing of each source, (sources, kinds)."""
+        self.uses = np.concatenate([self.uses, uses])
+        self.sources = np.concatenate([self.sources, self.all_sources])
+        self.idle = np.concatenate([self.idle, np.zeros_like(self.all_sources)])
+
+    def mix(self) -> tuple[FloatArray, float]:
+        """(lengths under which the cheapest routings of all sources are dearest, the load of the fullest kind
+        of link in the best mixture): a linear program and its dual, so one value.
+
+        Each source mixes its own routings. One that had no part in IDLE_MAX mixtures is forgotten.
+        """
+        kinds, sources = len(self.counts), len(self.all_sources)
         answer = linprog(
-            np.append(np.zeros(kinds), -1.0),
-            A_ub=rows,
-            b_ub=np.zeros(len(loads)),
-            A_eq=np.append(self.counts, 0.0).reshape(1, -1),
-            b_eq=[1.0],
-            method="highs",
+            np.concatenate([np.zeros(kinds), -np.ones(sources)]),
+            A_ub=np.hstack([-self.uses, np.eye(sources)[self.sources]]),
+            b_ub=np.zeros(len(self.uses)),
+            A_eq=np.concatenate([self.counts, np.zeros(sources)])[None],
+            b_eq=np.ones(1),
+            method="highs-ds",
         )
-        share = -np.asarray(answer.ineqlin.marginals)
-        share = np.maximum(share, 0.0) / np.maximum(share, 0.0).sum()
-        fullest = float((share @ np.array(loads) / self.counts).max())
+        share = np.maximum(-np.asarray(answer.ineqlin.marginals, dtype=np.float64), 0.0)
+        share /= np.bincount(self.sources, weights=share)[self.sources]
+        fullest = float((share @ self.uses / self.counts).max())
+        self.idle = np.where(share > 0.0, 0, self.idle + 1)
+        kept = self.idle < IDLE_MAX
+        self.uses, self.sources, self.idle = self.uses[kept], self.sources[kept], self.idle[kept]
         return np.asarray(answer.x, dtype=np.float64)[:kinds], fullest
