@@ -156,6 +156,8 @@ def _rates(topology: SliceTopology) -> tuple[Rates, list[str]]:
             "dimension_order_throughput 0: pairs that a missing link joined have no route of that kind"
         )
         notes.append("all_to_all_gain: against the healthy untwisted slice")
+    if lower == upper:
+        return (lower, lower), notes
     if upper - lower <= EXACT_TO * upper:
         return (lower, float(f"{lower:.{DIGITS}g}")), notes
     notes.append(
