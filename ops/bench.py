@@ -258,10 +258,18 @@ def measure_live_twin(quick: bool) -> list[Figure]:
     return measure_live(quick)
 
 
+def measure_slices(quick: bool) -> list[Figure]:
+    """Slice topologies; imported only when asked for, since it needs scipy."""
+    from ops.topology.bench import measure_topology
+
+    return measure_topology(quick)
+
+
 GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "lab": measure_lab,
     "speed": measure_speed,
     "resume": measure_resume,
     "queries": measure_queries,
     "live": measure_live_twin,
+    "topology": measure_slices,
 }

@@ -109,11 +109,11 @@ def _audited(report: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.option("--only", multiple=True, help="lab, speed, resume, queries or live; may be repeated")
+@click.option("--only", multiple=True, help="lab, speed, resume, queries, live or topology; may be repeated")
 @click.option("--quick", is_flag=True, help="shorter runs, for a first look")
 @output_option
 def bench(only: tuple[str, ...], quick: bool, output: str) -> None:
-    """Measure the lab and a living twin on this machine."""
+    """Measure the lab, a living twin and the models on this machine."""
     from ops.bench import run_bench
 
     result = run_bench(only=list(only), quick=quick)
