@@ -3,7 +3,6 @@
 import click
 
 from ops.cli.output import columns, output_option, show
-from shared.geometry import FACES, OCS_COUNT
 
 UNITS = {
     "missing_links": "links",
@@ -24,6 +23,8 @@ UNITS = {
 
 def ocs_number(word: str) -> int:
     """17 of `17`, `ocs-17` or `pod-0/ocs-17`."""
+    from shared.geometry import OCS_COUNT
+
     digits = word.rpartition("ocs-")[2].strip()
     if not digits.isdecimal() or not digits.isascii() or len(digits) > 6:
         raise click.UsageError(
@@ -41,6 +42,8 @@ def ocs_numbers(lost: tuple[str, ...], more: tuple[str, ...]) -> list[int]:
 
 def chip_and_direction(word: str) -> tuple[int, int]:
     """(5, 2) of `5,+y`: a chip's number and a direction's place in FACES."""
+    from shared.geometry import FACES
+
     chip, _, direction = word.replace(" ", "").partition(",")
     if not (chip.isdecimal() and chip.isascii() and len(chip) <= 6) or direction not in FACES:
         raise click.UsageError(
