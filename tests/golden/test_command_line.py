@@ -65,6 +65,11 @@ clock pause
 get dragons
 get slices pod-0/slice-77
 events --since yesterday
+topology show 4x4x8 --twisted
+topology show 8x8x8 --without 17
+topology show 8x8x8 --twisted
+topology suggest --chips 256 --traffic all-to-all
+topology suggest --chips 100
 """.strip().splitlines()
 
 
