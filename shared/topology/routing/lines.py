@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.geometry import DIMENSIONS, IntArray
-from shared.shapes import is_mesh
+from shared.shapes import POD_CUBES_MAX, is_mesh
 from shared.topology.graph import NO_LINK, SliceTopology, slice_topology
 
 StepArray = npt.NDArray[np.int16]
@@ -75,7 +75,7 @@ class Lines:
 
 def lines_of(topology: SliceTopology) -> Lines:
     """The runs of a slice's shape, whatever of its links are gone."""
-    healthy = slice_topology(topology.shape, topology.twisted, cubes_in_pod=topology.chips)
+    healthy = slice_topology(topology.shape, topology.twisted, POD_CUBES_MAX)
     if is_mesh(healthy.shape):
         wraps = np.zeros((DIMENSIONS, DIMENSIONS), dtype=np.int64)
         shortest = np.empty((8, 0, DIMENSIONS), dtype=np.int16)
