@@ -261,8 +261,9 @@ def measure_live_twin(quick: bool) -> list[Figure]:
 def measure_slices(quick: bool) -> list[Figure]:
     """Slice topologies; imported only when asked for, since it needs scipy."""
     from ops.topology.bench import measure_topology
+    from ops.topology.bench_routing import measure_routing
 
-    return measure_topology(quick)
+    return [*measure_topology(quick), *measure_routing(quick)]
 
 
 GROUPS: dict[str, Callable[[bool], list[Figure]]] = {

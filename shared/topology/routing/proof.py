@@ -88,6 +88,17 @@ def prove(topology: SliceTopology, paths: Iterable[Paths], virtual_channels: int
     )
 
 
+def dependencies_of(
+    topology: SliceTopology, paths: Iterable[Paths], virtual_channels: int
+) -> tuple[IntArray, IntArray, int]:
+    """The channel-dependency graph of a table: (tails, heads, channels); channel c is virtual channel c mod
+    virtual_channels of link c div virtual_channels."""
+    ledger = _Ledger(topology, virtual_channels)
+    for block in paths:
+        ledger.follow(block)
+    return *ledger.dependencies(), ledger.channels
+
+
 class _Ledger:
     """What was seen on the ways followed so far. Channel numbers are link × virtual channels + virtual."""
 
