@@ -1,4 +1,4 @@
-"""What must cross between parts of a slice: the bisection, and the bound it sets on all-reduce."""
+"""The bisection of a slice: the fewest links between two halves of it that planes divide."""
 
 from itertools import product
 from math import gcd
@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.names import Shape
-from shared.geometry import DIMENSIONS, IntArray
-from shared.shapes import CUBE_SIDE, cube_grid, is_mesh
+from shared.geometry import DIMENSIONS
+from shared.shapes import is_mesh
 from shared.topology.graph import NO_LINK, SliceTopology
 from shared.topology.lattice import cosets, periods
 from shared.topology.symmetry import is_whole
@@ -56,43 +56,4 @@ def plane_families(shape: Shape, twisted: bool) -> list[tuple[Shape, int]]:
             period = gcd(*(int(np.dot(normal, way)) for way in ways_back))
             if period % 2 == 0:
                 found.append((normal, period))
-    return found
-
-
-def tree_packing(topology: SliceTopology) -> float | None:
-    """Spanning trees that fit into a slice at once, in fractions, each using its links whole: the all-reduce
-    bandwidth of a connected slice in units of one direction of a link; None for a single chip.
-
-    It is the least of links between parts ÷ (parts − 1) over all partitions (Tutte 1961, Nash-Williams 1961).
-    A whole torus reaches it with every chip a part by itself, for no set of chips has fewer than six links
-    leading out. Elsewhere the least over that partition, every chip alone against the rest, cubes, and layers
-    of cubes is given: exact where one of these is the tightest, an upper bound otherwise.
-    """
-    if topology.chips == 1:
-        return None
-    return min(_crossing(topology, parts) for parts in _partitions(topology))
-
-
-def _crossing(topology: SliceTopology, parts: IntArray) -> float:
-    tails, ways = np.nonzero(topology.neighbours != NO_LINK)
-    between = parts[tails] != parts[topology.neighbours[tails, ways]]
-    return float(between.sum()) / 2 / int(parts.max())
-
-
-def _partitions(topology: SliceTopology) -> list[IntArray]:
-    """Part of each chip, numbered from 0, in each partition."""
-    found = [np.arange(topology.chips)]
-    if is_whole(topology):
-        return found
-    loosest = int((topology.neighbours != NO_LINK).sum(axis=1).argmin())
-    found.append((np.arange(topology.chips) == loosest).astype(np.int64))
-    if not is_mesh(topology.shape):
-        place = topology.coordinates // CUBE_SIDE
-        grid = np.array(cube_grid(topology.shape))
-        for cut in product((0, 1), repeat=DIMENSIONS):
-            kept = np.where(cut, place, 0)
-            moves = np.where(cut, grid, 1)
-            parts = (kept[:, 0] * moves[1] + kept[:, 1]) * moves[2] + kept[:, 2]
-            if parts.max() > 0:
-                found.append(parts)
     return found

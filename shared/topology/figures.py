@@ -9,11 +9,12 @@ import numpy as np
 from schemas.names import Shape
 from shared.geometry import CHIPS_PER_HOST, STRANDS
 from shared.shapes import cubes_of, is_mesh, shape_text
-from shared.topology.cuts import best_plane_cut, tree_packing
+from shared.topology.cuts import best_plane_cut
 from shared.topology.graph import COPPER, CUBES_PER_POD, NO_LINK, SliceTopology, slice_topology, without_ocs
 from shared.topology.lattice import dimension_order_load
 from shared.topology.paths import hops
 from shared.topology.symmetry import is_whole
+from shared.topology.trees import tree_packing
 
 EXACT_TO = 1e-5
 """Bounds closer than this, relatively, are given as one value, to so many digits:"""
@@ -177,7 +178,8 @@ def _bisection(topology: SliceTopology, throughput: float) -> tuple[int, list[st
 
 
 def _all_reduce(topology: SliceTopology) -> tuple[float | None, list[str]]:
-    value = tree_packing(topology)
-    if value is None or is_whole(topology) or is_mesh(topology.shape):
-        return value, []
-    return value, ["all_reduce_bandwidth: an upper bound, the tightest of cuts into chips, cubes and layers"]
+    packing = tree_packing(topology)
+    if packing is None:
+        return None, []
+    bound = "all_reduce_bandwidth: an upper bound, the tightest of cuts into chips, cubes and layers of cubes"
+    return packing.trees, [] if packing.is_exact else [bound]

@@ -15,9 +15,10 @@ from shared.geometry import OCS_COUNT
 from shared.shapes import MESHES, is_mesh, is_twistable, legal_shapes
 from shared.topology import SliceTopology, all_to_all_bounds, slice_figures, slice_topology, without_links
 from shared.topology.concurrent_flow import concurrent_flow
-from shared.topology.cuts import best_plane_cut, links_between, plane_families, tree_packing
+from shared.topology.cuts import best_plane_cut, links_between, plane_families
 from shared.topology.figures import SliceFigures, healthy_throughput
 from shared.topology.symmetry import symmetry_of
+from shared.topology.trees import TreePacking, tree_packing
 from tests.unit.topology_slices import degraded, directed_links, in_networkx, slices
 
 TWISTABLE = [shape for shape in legal_shapes(64) if is_twistable(shape)]
@@ -230,16 +231,38 @@ def packing_by_linear_program(topology: SliceTopology) -> float:
     return float(-answer.fun)
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 4)])
-def test_all_reduce_is_the_packing_of_spanning_trees(shape: Shape) -> None:
-    topology = slice_topology(shape)
-    assert tree_packing(topology) == pytest.approx(packing_by_linear_program(topology), rel=1e-7)
+PACKED = [
+    *(slice_topology(shape) for shape in ((1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 4))),
+    without_links(slice_topology((2, 2, 4)), [(1, 4)]),
+    without_links(slice_topology((2, 2, 4)), [(0, 4), (9, 2), (9, 1)]),
+    without_links(slice_topology((2, 2, 2)), [(0, 4), (2, 4), (4, 4)]),
+]
+
+
+@pytest.mark.parametrize("topology", PACKED, ids=lambda one: f"{one.shape} {(one.neighbours >= 0).sum()}")
+def test_all_reduce_is_the_packing_of_spanning_trees(topology: SliceTopology) -> None:
+    """The last two have parts that are denser than the whole, so that only a bound is given."""
+    packing = tree_packing(topology)
+    assert packing is not None
+    wanted = packing_by_linear_program(topology)
+    if packing.is_exact:
+        assert packing.trees == pytest.approx(wanted, rel=1e-7)
+    else:
+        assert packing.trees >= wanted * (1 - 1e-9)
+    assert packing.is_exact == (topology not in PACKED[-2:])
+
+
+@pytest.mark.parametrize("lost", [(0,), (0, 17, 40)])
+def test_a_torus_without_a_few_ocses_still_packs_trees_into_all_its_links(lost: tuple[int, ...]) -> None:
+    topology = degraded((4, 4, 8), True, lost)
+    links = int((topology.neighbours >= 0).sum()) // 2
+    assert tree_packing(topology) == TreePacking(links / 127, True)
 
 
 def test_a_whole_torus_packs_as_many_trees_as_it_has_links_for() -> None:
     for shape, twisted in (((4, 4, 4), False), ((4, 4, 8), True)):
         topology = slice_topology(shape, twisted)
-        assert tree_packing(topology) == 3 * topology.chips / (topology.chips - 1)
+        assert tree_packing(topology) == TreePacking(3 * topology.chips / (topology.chips - 1), True)
         # The reason: no set of chips has fewer than six links leading out.
         assert nx.edge_connectivity(in_networkx(topology)) == 6
 
