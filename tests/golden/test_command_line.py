@@ -68,6 +68,8 @@ events --since yesterday
 topology show 4x4x8 --twisted
 topology show 8x8x8 --without 17
 topology show 8x8x8 --twisted
+topology route 4x4x8 --twisted
+topology route 4x4x8 --without-link 5,up
 topology suggest --chips 256 --traffic all-to-all
 topology suggest --chips 100
 """.strip().splitlines()

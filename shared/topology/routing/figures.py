@@ -36,8 +36,8 @@ class RoutingFigures:
     dependencies: int
     """Between channels; there is no cycle among them where `deadlock_free`."""
     cycle: tuple[str, ...]
-    mean_hops: float | None
-    """Over the ordered pairs of different chips; None for one chip."""
+    mean_hops: float
+    """Over all ordered pairs, a chip with itself included, as of the shape itself."""
     max_hops: int
     mean_load: float | None
     """Ways over a link, of those that are left; None where there is none."""

@@ -51,8 +51,8 @@ class Proof:
     """Channels each waiting for the next, the last for the first; none if the table is free of deadlock."""
     load: IntArray
     """(N, 6): ways over each link, one from every chip to every other."""
-    mean_hops: float | None
-    """Over the ordered pairs reached; None where there is none."""
+    mean_hops: float
+    """Over the ordered pairs reached, a chip with itself included."""
     max_hops: int
 
     @property
@@ -83,7 +83,7 @@ def prove(topology: SliceTopology, paths: Iterable[Paths], virtual_channels: int
         dependencies=len(tails),
         cycle=tuple(ledger.channel(number) for number in find_cycle(tails, heads, ledger.channels)),
         load=ledger.load.reshape(chips, len(FACES)),
-        mean_hops=ledger.hops / count if count else None,
+        mean_hops=ledger.hops / (count + chips),
         max_hops=ledger.max_hops,
     )
 

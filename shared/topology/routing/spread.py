@@ -20,8 +20,9 @@ FloatArray = npt.NDArray[np.float64]
 ROUNDS_MAX = 120
 PAIRS_PRICED_MAX = 6_000_000
 """Pairs priced over all rounds: a table without symmetry gets fewer rounds, one of millions of pairs none."""
-CROWDING = 40
-"""Power of a link's load in its price: high enough that the busiest links decide."""
+SQUARINGS = 5
+"""A link's price goes with its load to the power 2⁵: high enough that the busiest links decide. By squaring,
+which rounds alike on every machine, so that all make the same table."""
 HOP_PRICE = 0.6
 """What a hop over an idle link costs, so that no hop is taken for nothing."""
 BOLDNESS, CAUTION = 0.3, 3
@@ -145,8 +146,7 @@ def spread(ways: Ways, missing: npt.NDArray[np.bool_]) -> HopArray:
     least = load.max()
     pair = np.arange(first.size).reshape(first.shape)
     for turn in range(min(ROUNDS_MAX, PAIRS_PRICED_MAX // first.size)):
-        price = (load / load.max()) ** CROWDING + HOP_PRICE + gone
-        wanted, lowest, paid = _compare(ways, price, first)
+        wanted, lowest, paid = _compare(ways, _crowding(load) + HOP_PRICE + gone, first)
         drawn = (pair * STRIDES[0] + turn * STRIDES[1]) * STRIDES[2] % SCATTER
         changes = (lowest < paid) & (drawn * (turn + CAUTION) < BOLDNESS * SCATTER)
         first = np.where(changes, wanted, first)
@@ -154,3 +154,11 @@ def spread(ways: Ways, missing: npt.NDArray[np.bool_]) -> HopArray:
         if load.max() < least:
             best, least = first, load.max()
     return best
+
+
+def _crowding(load: FloatArray) -> FloatArray:
+    """How crowded each link is, 1 for the busiest."""
+    crowding: FloatArray = load / load.max()
+    for _ in range(SQUARINGS):
+        crowding = crowding * crowding
+    return crowding
