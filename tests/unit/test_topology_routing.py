@@ -11,7 +11,7 @@ from shared.geometry import FACES
 from shared.topology.graph import SliceTopology, slice_topology, without_links, without_ocs
 from shared.topology.routing import (
     RoutingTable,
-    dimension_order_load,
+    healthy_load,
     path_between,
     paths_of,
     prove,
@@ -71,7 +71,7 @@ def test_each_ring_has_one_dateline_in_each_direction(shape: tuple[int, int, int
 @pytest.mark.parametrize("shape", [(4, 4, 4), (4, 4, 8), (4, 8, 12), (8, 8, 8), (4, 4, 64), (16, 16, 16)])
 def test_healthy_load_is_the_closed_form(shape: tuple[int, int, int]) -> None:
     """Side / 4 hops on average along each dimension, over one link a chip in each direction."""
-    load = dimension_order_load(slice_topology(shape))
+    load = healthy_load(slice_topology(shape))
     chips = shape[0] * shape[1] * shape[2]
     for dimension, side in enumerate(shape):
         assert (load[:, 2 * dimension : 2 * dimension + 2] == chips * side // 8).all()
@@ -79,7 +79,7 @@ def test_healthy_load_is_the_closed_form(shape: tuple[int, int, int]) -> None:
 
 @pytest.mark.parametrize("shape", TWISTED)
 def test_twisted_ties_leave_every_link_near_the_mean(shape: tuple[int, int, int]) -> None:
-    load = dimension_order_load(slice_topology(shape, True))
+    load = healthy_load(slice_topology(shape, True))
     assert load.max() <= 1.04 * load.mean()
 
 

@@ -1,6 +1,6 @@
 """Routing on slices: tables for whole and damaged slices, and the proof that a table holds."""
 
-from shared.topology.routing.build import dimension_order_load, routing_table
+from shared.topology.routing.build import healthy_load, routing_table
 from shared.topology.routing.cycles import find_cycle
 from shared.topology.routing.figures import RoutingFigures, figures_of, routing_figures
 from shared.topology.routing.paths import Paths, path_between, paths_of
@@ -13,7 +13,7 @@ __all__ = [
     "Proof",
     "RoutingFigures",
     "RoutingTable",
-    "dimension_order_load",
+    "healthy_load",
     "figures_of",
     "find_cycle",
     "path_between",

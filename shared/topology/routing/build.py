@@ -43,7 +43,7 @@ def routing_table(topology: SliceTopology) -> RoutingTable:
     return RoutingTable(topology, lines, order, sources, moves, first, escape)
 
 
-def dimension_order_load(topology: SliceTopology) -> IntArray:
+def healthy_load(topology: SliceTopology) -> IntArray:
     """(N, 6): ways over each link of the whole slice under dimension order, one from every chip to every
     other; what a table's load is held against."""
     lines = lines_of(topology)

@@ -7,7 +7,7 @@ import numpy as np
 from shared.geometry import DIMENSIONS
 from shared.shapes import shape_text
 from shared.topology.graph import NO_LINK, SliceTopology
-from shared.topology.routing.build import dimension_order_load, routing_table
+from shared.topology.routing.build import healthy_load, routing_table
 from shared.topology.routing.lines import missing_links
 from shared.topology.routing.paths import paths_of
 from shared.topology.routing.proof import Proof, prove, throughput_of
@@ -62,7 +62,7 @@ def figures_of(table: RoutingTable, proof: Proof) -> RoutingFigures:
     there = topology.neighbours != NO_LINK
     free = (table.first >= 0) & (table.first < ESCAPE)
     throughput = throughput_of(topology, proof.load)
-    healthy = throughput_of(topology, dimension_order_load(topology))
+    healthy = throughput_of(topology, healthy_load(topology))
     x, y, z = (int(load) for load in proof.load.reshape(-1, DIMENSIONS, 2).max(axis=(0, 2)))
     return RoutingFigures(
         shape=shape_text(topology.shape),
