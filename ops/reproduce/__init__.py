@@ -1,0 +1,1 @@
+"""What the papers state, computed anew and put side by side: `lightwave reproduce`."""

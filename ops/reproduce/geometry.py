@@ -1,0 +1,291 @@
+"""Claims on what a superpod is made of: chips, links, switches, ports, slices, power."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from ops.reproduce.claims import Claim, Stated
+from schemas.names import Shape
+from shared.availability.fabric import fabric_ocs
+from shared.geometry import (
+    CHIPS_PER_CUBE,
+    CHIPS_PER_HOST,
+    ENDS_PER_CUBE,
+    HOSTS_PER_CUBE,
+    PALOMAR_RADIX,
+    SPARE_PORTS,
+    end_at,
+    link_end,
+)
+from shared.shapes import CUBE_SIDE, MESHES, chips_of, cubes_of, is_mesh, legal_shapes
+from shared.topology import slice_circuits, slice_topology
+from shared.topology.graph import COPPER
+
+POD: Shape = (16, 16, 16)
+CUBES = 64
+CHIP_TFLOPS = 275
+"""Peak, bf16 ([T4] Table 4)."""
+CHIP_POWER_W = 170
+"""Mean in production, chip and memory only ([T4] Table 4)."""
+OCS_POWER_W = 108
+"""At most, of a whole chassis ([LF] 4.1.1)."""
+V3_CHIPS = 1024
+"""The largest configuration of the generation before ([T4] Table 4)."""
+
+
+def _pod_links() -> int:
+    return int((slice_topology(POD).ocs != COPPER).sum()) // 2
+
+
+def _pod_circuits() -> tuple[set[int], set[tuple[int, int]], set[tuple[int, int]]]:
+    """(OCSes, (OCS, North port), (OCS, South port)) of a slice of the whole pod."""
+    ocs, north, south = (ports.tolist() for ports in slice_circuits(POD, False, range(CUBES)))
+    return set(ocs), set(zip(ocs, north, strict=True)), set(zip(ocs, south, strict=True))
+
+
+def _cube_ends() -> list[int]:
+    """The OCS of every link end of one cube."""
+    return [link_end(number).ocs for number in range(ENDS_PER_CUBE)]
+
+
+def _shared_ocs() -> int:
+    """Pairs of opposite link ends of a cube that enter the same OCS, on its two sides."""
+    return sum(
+        end_at(ocs, "N", 0).ocs == end_at(ocs, "S", 0).ocs
+        and end_at(ocs, "N", 0).face ^ 1 == end_at(ocs, "S", 0).face
+        for ocs in set(_cube_ends())
+    )
+
+
+def _working_ports() -> int:
+    """Ports of each side of each OCS that circuits of the whole pod use, all the same number."""
+    _, north, south = _pod_circuits()
+    counts = [np.bincount([ocs for ocs, _ in side]) for side in (north, south)]
+    return int(counts[0][0]) if len({*counts[0].tolist(), *counts[1].tolist()}) == 1 else -1
+
+
+def _side_increment() -> int:
+    """The least difference between two lengths of the same side of slices of whole cubes."""
+    sides = sorted({side for shape in legal_shapes(CUBES) if not is_mesh(shape) for side in shape})
+    return min(b - a for a, b in pairwise(sides))
+
+
+def _longest_side() -> int:
+    return max(max(shape) for shape in legal_shapes(CUBES) if chips_of(shape) == chips_of(POD))
+
+
+def _power_share() -> float:
+    """Percent: all OCSes at their most, over these and all chips at their mean."""
+    switches_w = fabric_ocs("cwdm4-bidi") * OCS_POWER_W
+    return 100.0 * switches_w / (switches_w + slice_topology(POD).chips * CHIP_POWER_W)
+
+
+def _bidi_saving() -> float:
+    return 100.0 * (1 - fabric_ocs("cwdm4-bidi") / fabric_ocs("cwdm4-duplex"))
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "geometry/chips",
+        "A superpod has 4,096 chips",
+        "[LF] A, [T4] 2.2",
+        Stated(4096, "chips"),
+        "model",
+        lambda: slice_topology(POD).chips,
+    ),
+    Claim(
+        "geometry/chips-per-cube",
+        "A cube has 64 chips in 4×4×4",
+        "[LF] A, [T4] 2.2",
+        Stated(64, "chips"),
+        "closed form",
+        lambda: chips_of((CUBE_SIDE,) * 3),
+    ),
+    Claim(
+        "geometry/cubes",
+        "A superpod has 64 cubes, a rack each",
+        "[LF] A, [T4] 2.2",
+        Stated(64, "cubes"),
+        "closed form",
+        lambda: cubes_of(POD),
+    ),
+    Claim(
+        "geometry/hosts",
+        "1K hosts of 4 chips each make a superpod",
+        "[T4] 2.3",
+        Stated(1024, "hosts"),
+        "model",
+        lambda: slice_topology(POD).chips // CHIPS_PER_HOST,
+    ),
+    Claim(
+        "geometry/hosts-per-cube",
+        "16 hosts fit into a rack",
+        "[LF] A, [T4] 2.2",
+        Stated(16, "hosts"),
+        "closed form",
+        lambda: CHIPS_PER_CUBE // CHIPS_PER_HOST if CHIPS_PER_CUBE == HOSTS_PER_CUBE * CHIPS_PER_HOST else -1,
+    ),
+    Claim(
+        "geometry/times-v3",
+        "Four times the chips of TPU v3",
+        "[T4] abstract",
+        Stated(4, "×"),
+        "closed form",
+        lambda: slice_topology(POD).chips / V3_CHIPS,
+    ),
+    Claim(
+        "geometry/exaflops",
+        "More than one ExaFLOP of computing power",
+        "[LF] abstract",
+        Stated(1, "EFLOP/s", "above"),
+        "closed form",
+        lambda: slice_topology(POD).chips * CHIP_TFLOPS / 1e6,
+        "275 TFLOP/s bf16 a chip ([T4] Table 4)",
+    ),
+    Claim(
+        "geometry/optical-links-per-cube",
+        "96 optical links leave a cube: 16 on each of 6 faces",
+        "[LF] A, [T4] 2.2, Fig. 1",
+        Stated(96, "links"),
+        "model",
+        lambda: len(_cube_ends()),
+    ),
+    Claim(
+        "geometry/ocs-per-cube",
+        "Each cube connects to 6 × 16 ÷ 2 = 48 OCSes",
+        "[T4] 2.2",
+        Stated(48, "OCSes"),
+        "model",
+        lambda: len(set(_cube_ends())),
+    ),
+    Claim(
+        "geometry/opposite-faces",
+        "Opposite links of a cube enter the same OCS, 48 pairs of them",
+        "[T4] 2.2, Fig. 1",
+        Stated(48, "pairs"),
+        "model",
+        _shared_ocs,
+    ),
+    Claim(
+        "geometry/link-ends",
+        "16 × 6 × 64 = 6,144 receiving ports",
+        "[LF] Fig. 13",
+        Stated(6144, "ports"),
+        "model",
+        lambda: 2 * _pod_links(),
+    ),
+    Claim(
+        "geometry/links",
+        "3,072 optical links join the cubes",
+        "[LF] Fig. 13 (derived)",
+        Stated(3072, "links"),
+        "model",
+        _pod_links,
+    ),
+    Claim(
+        "geometry/circuits",
+        "A full pod is 6,144 circuits: two strands a link",
+        "[LF] 3.1 (derived)",
+        Stated(6144, "circuits"),
+        "model",
+        lambda: len(_pod_circuits()[1]),
+    ),
+    Claim(
+        "geometry/ocs",
+        "48 OCSes connect the 64 cubes",
+        "[LF] 4.2.2, [T4] 2.2",
+        Stated(48, "OCSes"),
+        "model",
+        lambda: len(_pod_circuits()[0]),
+    ),
+    Claim(
+        "geometry/ocs-cwdm4-duplex",
+        "96 OCSes with CWDM4 duplex modules",
+        "[LF] 4.2.2",
+        Stated(96, "OCSes"),
+        "closed form",
+        lambda: fabric_ocs("cwdm4-duplex"),
+    ),
+    Claim(
+        "geometry/ocs-cwdm4-bidi",
+        "48 OCSes with CWDM4 bidi modules",
+        "[LF] 4.2.2",
+        Stated(48, "OCSes"),
+        "closed form",
+        lambda: fabric_ocs("cwdm4-bidi"),
+    ),
+    Claim(
+        "geometry/ocs-cwdm8-bidi",
+        "24 OCSes with CWDM8 bidi modules",
+        "[LF] 4.2.2",
+        Stated(24, "OCSes"),
+        "closed form",
+        lambda: fabric_ocs("cwdm8-bidi"),
+    ),
+    Claim(
+        "geometry/bidi-saving",
+        "Bidirectional modules save half of the OCSes",
+        "[LF] 4.2.3",
+        Stated(50, "%"),
+        "closed form",
+        _bidi_saving,
+    ),
+    Claim(
+        "geometry/working-ports",
+        "128 ports a side carry traffic: a full pod uses each of them",
+        "[LF] 4.2.2, [T4] 2.2",
+        Stated(128, "ports"),
+        "model",
+        _working_ports,
+    ),
+    Claim(
+        "geometry/spare-ports",
+        "8 more ports a side are spares for link tests and repairs",
+        "[LF] 4.1.1, [T4] 2.2",
+        Stated(8, "ports"),
+        "model",
+        lambda: PALOMAR_RADIX - _working_ports() if SPARE_PORTS else -1,
+    ),
+    Claim(
+        "geometry/longest-side",
+        "Slices of a whole pod go from 16×16×16 to 4×4×256",
+        "[LF] 4.2",
+        Stated(256, "chips"),
+        "model",
+        _longest_side,
+    ),
+    Claim(
+        "geometry/side-increment",
+        "Sides of slices grow in steps of four",
+        "[LF] 4.2, [T4] 2.5",
+        Stated(4, "chips"),
+        "model",
+        _side_increment,
+    ),
+    Claim(
+        "geometry/odd-size",
+        "A slice need not be a power of two: 4×4×12 has 192 chips",
+        "[T4] 2.5",
+        Stated(192, "chips"),
+        "model",
+        lambda: slice_topology((4, 4, 12)).chips,
+    ),
+    Claim(
+        "geometry/sub-cube-shapes",
+        "Six shapes are smaller than a cube",
+        "[T4] Table 2",
+        Stated(6, "shapes"),
+        "closed form",
+        lambda: len(MESHES),
+    ),
+    Claim(
+        "power/ocs-share",
+        "The optical fabric takes less than 3 % of the system's power",
+        "[T4] 2.10",
+        Stated(3, "%", "below"),
+        "closed form",
+        _power_share,
+        "48 OCSes at 108 W against these and 4,096 chips at a mean of 170 W; the power of modules and hosts, "
+        "which no paper states, is left out",
+    ),
+)

@@ -1,0 +1,146 @@
+"""Claims on the slices of one production day ([T4] Table 2 and 2.9), from the twin's own mix."""
+
+import math
+from collections.abc import Callable
+
+from ops.reproduce.claims import Claim, Measured, Stated
+from ops.reproduce.labs import workload_run
+from schemas.names import Shape
+from schemas.workload import SliceRequested
+from services.workload.mix import PRODUCTION_MIX
+from shared.shapes import chips_of, is_mesh, is_twistable
+
+Kind = Callable[[Shape, bool], bool]
+COLUMNS = ((0, 63, 29), (64, 64, 14), (128, 192, 18), (256, 384, 12), (512, 768, 13), (1024, 1536, 4))
+"""[T4] Table 2: (least chips, most chips, "Total %")."""
+LAST_COLUMN = (2048, 3072, 8)
+SIGMAS = 3.0
+ROUNDED = 0.5
+"""The table's totals are whole percents."""
+
+
+def _percent(kind: Kind) -> float:
+    """Of all slices, as printed: the table leaves out shapes below 0.1 %, so the whole is 100."""
+    return sum(percent for shape, twisted, percent in PRODUCTION_MIX if kind(shape, twisted))
+
+
+def _between(least: int, most: int) -> Callable[[], float]:
+    return lambda: _percent(lambda shape, _: least <= chips_of(shape) <= most)
+
+
+def _share(kind: Kind, among: Kind) -> float:
+    return 100.0 * _percent(kind) / _percent(among)
+
+
+def _twisted(_: Shape, twisted: bool) -> bool:
+    return twisted
+
+
+def _twistable(shape: Shape, _: bool) -> bool:
+    return is_twistable(shape)
+
+
+def _torus(shape: Shape, _: bool) -> bool:
+    return not is_mesh(shape)
+
+
+def _small_sides(shape: Shape, _: bool) -> bool:
+    return set(shape) <= {4, 8}
+
+
+def _requested_twisted() -> Measured:
+    """Percent of twisted slices among those that a lab run asked for, within three deviations of its size."""
+    asked = [m.body.twisted for m in workload_run().messages if isinstance(m.body, SliceRequested)]
+    share = sum(asked) / len(asked)
+    deviation = math.sqrt(share * (1 - share) / len(asked))
+    # What the table leaves out is never asked for, but belongs to the whole.
+    listed = _percent(lambda *_: True)
+    return Measured(
+        listed * share,
+        tolerance=listed * SIGMAS * deviation + ROUNDED,
+        note=f"of {len(asked):,} requests; tolerance: three deviations of such a sample, and rounding",
+    )
+
+
+def _column(least: int, most: int, percent: int) -> Claim:
+    chips = f"{least} chips" if least == most else f"{least} to {most} chips"
+    chips = "fewer than 64 chips" if least == 0 else chips
+    return Claim(
+        f"mix/{'below-64' if least == 0 else least}",
+        f"{percent} % of slices have {chips}",
+        "[T4] Table 2",
+        Stated(percent, "%", ROUNDED),
+        "closed form",
+        _between(least, most),
+    )
+
+
+CLAIMS: tuple[Claim, ...] = (
+    *(_column(*column) for column in (*COLUMNS, LAST_COLUMN)),
+    Claim(
+        "mix/listed",
+        "The table holds all slices used on 0.1 % or more",
+        "[T4] Table 2",
+        Stated(100, "%", "at most"),
+        "closed form",
+        lambda: _percent(lambda *_: True),
+    ),
+    Claim(
+        "mix/twistable",
+        "33 % of slices could be twisted",
+        "[T4] 2.9",
+        Stated(33, "%", ROUNDED),
+        "closed form",
+        lambda: _percent(_twistable),
+    ),
+    Claim(
+        "mix/twisted",
+        "28 % of slices are twisted",
+        "[T4] 2.9",
+        Stated(28, "%", ROUNDED),
+        "closed form",
+        lambda: _percent(_twisted),
+    ),
+    Claim(
+        "mix/twisted-of-twistable",
+        "86 % of those that could be twisted are",
+        "[T4] 2.9",
+        Stated(86, "%", ROUNDED),
+        "closed form",
+        lambda: _share(_twisted, _twistable),
+    ),
+    Claim(
+        "mix/twistable-of-tori",
+        "48 % of slices of a cube or more could be twisted",
+        "[T4] 2.9",
+        Stated(48, "%", 0.7),
+        "closed form",
+        lambda: _share(_twistable, _torus),
+        "of the listed slices; of the 71 % that the text gives it would be 46.6 %",
+    ),
+    Claim(
+        "mix/twisted-of-tori",
+        "40 % of slices of a cube or more are twisted",
+        "[T4] 2.9",
+        Stated(40, "%", ROUNDED),
+        "closed form",
+        lambda: 100.0 * _percent(_twisted) / (100.0 - _percent(lambda shape, _: is_mesh(shape))),
+        "of all but the smaller ones, which is how 40 comes out; of the listed ones it would be 41.7 %",
+    ),
+    Claim(
+        "mix/sides-4-or-8",
+        "Half of slices have sides of 4 or 8 only",
+        "[T4] Table 2",
+        Stated(50, "%", 2.0),
+        "closed form",
+        lambda: _percent(_small_sides),
+    ),
+    Claim(
+        "mix/requested-twisted",
+        "The twin's workload asks for twisted slices as often",
+        "[T4] 2.9",
+        Stated(28, "%", ROUNDED),
+        "lab run",
+        _requested_twisted,
+    ),
+)

@@ -1,0 +1,52 @@
+"""`lightwave reproduce -o html`: the figures of the papers with their points, and every claim; one file that
+needs no network."""
+
+from html import escape
+from typing import Any
+
+from plotly.offline import get_plotlyjs
+
+from ops.reproduce.report import HEADERS, cells, summary
+from ops.version import VERSION
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2em auto; padding: 0 1em; color: #222 }
+table { border-collapse: collapse; font-size: 13px; width: 100% }
+th { text-align: left; border-bottom: 2px solid #222; position: sticky; top: 0; background: #fff }
+th, td { padding: 3px 8px; vertical-align: top }
+td { border-bottom: 1px solid #ddd }
+td.figure { text-align: right; white-space: nowrap }
+tr.no { background: #fff1ee }
+.note { color: #666; font-size: 12px }
+"""
+
+
+def page(rows: list[dict[str, Any]], charts: list[Any]) -> str:
+    """A whole HTML page: charts above, the claims below."""
+    drawn = "\n".join(
+        chart.to_html(include_plotlyjs=False, full_html=False, default_height="520px") for chart in charts
+    )
+    body = "\n".join(_row(row) for row in rows)
+    heads = "".join(f"<th>{escape(head.capitalize())}</th>" for head in HEADERS)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>What the papers state, computed anew</title>
+<style>{STYLE}</style><script>{get_plotlyjs()}</script></head><body>
+<h1>What the papers state, computed anew</h1>
+<p>{escape(summary(rows).partition(";")[0])}. [LF] Lightwave Fabrics, [T4] TPU v4, NSDI 2024 Resiliency at Scale.
+Computed by lightwave {VERSION} when this page was made; circles in the figures are what the papers state.</p>
+{drawn}
+<table><thead><tr>{heads}</tr></thead><tbody>
+{body}
+</tbody></table></body></html>
+"""
+
+
+def _row(row: dict[str, Any]) -> str:
+    name, paper, measured, *others = (escape(cell) for cell in cells(row))
+    note = f'<div class="note">{escape(row["note"])}</div>' if row["note"] else ""
+    rest = "".join(f"<td>{cell}</td>" for cell in others)
+    return (
+        f'<tr id="{name}" class="{"yes" if row["holds"] else "no"}"><td>{escape(row["claim"])}'
+        f'<div class="note">{name}</div>{note}</td>'
+        f'<td class="figure">{paper}</td><td class="figure">{measured}</td>{rest}</tr>'
+    )

@@ -1,0 +1,36 @@
+"""Every claim, in the order of the page, and the choice of some by name."""
+
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+
+from ops.reproduce import availability, geometry, living, mix
+from ops.reproduce.claims import Claim
+from shared.errors import InvalidInput
+
+CLAIMS: tuple[Claim, ...] = (*geometry.CLAIMS, *mix.CLAIMS, *availability.CLAIMS, *living.CLAIMS)
+
+
+def chosen(names: tuple[str, ...]) -> list[Claim]:
+    """The claims with these names, prefixes (`goodput`) or patterns (`goodput/*-static`), each once; all
+    where there are none. InvalidInput gives the nearest names of one that fits nothing."""
+    found: dict[str, Claim] = {}
+    for name in names:
+        fitting = [claim for claim in CLAIMS if _fits(claim.name, name)]
+        if not fitting:
+            raise InvalidInput(_unknown(name))
+        found |= {claim.name: claim for claim in fitting}
+    return [claim for claim in CLAIMS if claim.name in found or not names]
+
+
+def _fits(name: str, word: str) -> bool:
+    if any(sign in word for sign in "*?["):
+        return fnmatchcase(name, word)
+    return bool(word) and name.startswith(word)
+
+
+def _unknown(word: str) -> str:
+    names = [claim.name for claim in CLAIMS]
+    topics = list(dict.fromkeys(name.partition("/")[0] for name in names))
+    near = get_close_matches(word, names + topics, n=3, cutoff=0.4)
+    hint = f"the nearest are {', '.join(near)}; " if near else ""
+    return f"--only {word!r}: no such claim; {hint}topics are {', '.join(topics)}"
