@@ -7,7 +7,10 @@ of a Redis Cluster.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
+from zlib import crc32
 
+from shared.errors import LogDamaged
+from shared.state.codec import BOOK
 from shared.state.store import Commit, Progress, Saying
 
 FABRICS = "lightwave:fabrics"
@@ -125,20 +128,13 @@ def commit_arguments(commit: Commit) -> tuple[list[str], list[Any]]:
 
 
 def _commands(commit: Commit, head: str) -> Iterator[Command]:
-    """The commit as Redis commands, each with its key in second place."""
+    """The commit as Redis commands, each with its key in second place; the head last. A server whose file was
+    cut may carry out the first half of a transaction (`check_whole`): then the position has not moved, and
+    what is made again writes the same, or a state is there whose book the head does not know."""
     partition = commit.partition
-    fields: dict[str, str | bytes] = {f"at:{reader}": str(at) for reader, at in commit.positions.items()}
-    for row in commit.progress:
-        source = f"{row.service}@{row.fabric}"
-        fields[f"due:{source}"] = "" if row.due_us is None else str(row.due_us)
-        fields[f"ticks:{source}"] = str(row.ticks)
-        fields[f"now:{source}"] = str(row.now_us)
-    yield from hset(head, fields)
-    yield from note_values(head, commit.fields)
-    for state in commit.states:
-        place = state_key(partition, state.service, state.fabric)
-        yield from hdel(place, state.removed)
-        yield from hset(place, dict(state.written))
+    said = {saying_field(s): f"{s.fabric} {s.kind} {s.source}\n".encode() + s.line for s in commit.sayings}
+    yield from hset(key(partition, "outbox"), said)
+    yield from hset(key(partition, "dead"), {str(at): row for at, row in commit.dead_letters.items()})
     kinds: dict[str, dict[str, bytes | None]] = {}
     for document in commit.documents:
         place = documents_key(partition, document.fabric, document.kind)
@@ -146,11 +142,47 @@ def _commands(commit: Commit, head: str) -> Iterator[Command]:
     for place, documents in kinds.items():
         yield from hdel(place, [name for name, text in documents.items() if text is None])
         yield from hset(place, {name: text for name, text in documents.items() if text is not None})
-    said = {saying_field(s): f"{s.fabric} {s.kind} {s.source}\n".encode() + s.line for s in commit.sayings}
-    yield from hset(key(partition, "outbox"), said)
-    yield from hset(key(partition, "dead"), {str(at): row for at, row in commit.dead_letters.items()})
+    for state in commit.states:
+        place = state_key(partition, state.service, state.fabric)
+        yield from hset(place, dict(state.written))
+        yield from hdel(place, state.removed)
+    yield from hset(head, _head_fields(commit))
+    yield from note_values(head, commit.fields)
     if commit.inbox_taken is not None:
         yield ["XTRIM", key(partition, "inbox"), "MINID", str(commit.inbox_taken + 1)]
+
+
+def _head_fields(commit: Commit) -> dict[str, str]:
+    fields = {f"at:{reader}": str(at) for reader, at in commit.positions.items()}
+    for row in commit.progress:
+        source = f"{row.service}@{row.fabric}"
+        fields[f"due:{source}"] = "" if row.due_us is None else str(row.due_us)
+        fields[f"ticks:{source}"] = str(row.ticks)
+        fields[f"now:{source}"] = str(row.now_us)
+    for state in commit.states:
+        if BOOK in state.written:
+            fields[f"book:{state.service}@{state.fabric}"] = _book_sum(state.written)
+    return fields
+
+
+def check_whole(head: Mapping[bytes, bytes], service: str, fabric: str, stored: Mapping[str, bytes]) -> None:
+    """LogDamaged unless the state is the one that was committed with this head.
+
+    Redis keeps a script's writes as one transaction in its append-only file. Of a file that ends within one,
+    Redis 7.0 removes the command that was cut but not those before it: at the next start they are carried out
+    with the transaction that follows.
+    """
+    noted = head.get(f"book:{service}@{fabric}".encode(), b"").decode()
+    if noted != (_book_sum(stored) if BOOK in stored else ""):
+        raise LogDamaged(
+            f"stored state of {service} in {fabric}: half of a commit, for the file of Redis was cut within "
+            "it; `lightwave live rebuild` or `lightwave up --rebuild` makes it again from the log"
+        )
+
+
+def _book_sum(stored: Mapping[str, bytes]) -> str:
+    """Of the book alone, which changes with every message that a service reads."""
+    return f"{crc32(stored[BOOK]):08x}"
 
 
 def note_values(head: str, values: Mapping[str, str | None]) -> Iterator[Command]:

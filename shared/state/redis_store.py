@@ -81,16 +81,13 @@ class RedisStore:
             *(["HGETALL", form.state_key(partition, service, fabric)] for service, fabric in states),
         ]
         head, unsaid, *rest = self._client.transaction(head_key, read)
-        return Snapshot(
-            form.positions(head),
-            form.under(head, "value:"),
-            form.progress(head),
-            {
-                key: {name.decode(): value for name, value in fields.items()}
-                for key, fields in zip(states, rest, strict=True)
-            },
-            unsaid,
-        )
+        found = {
+            key: {name.decode(): value for name, value in fields.items()}
+            for key, fields in zip(states, rest, strict=True)
+        }
+        for (service, fabric), stored in found.items():
+            form.check_whole(head, service, fabric, stored)
+        return Snapshot(form.positions(head), form.under(head, "value:"), form.progress(head), found, unsaid)
 
     def moment(self, partition: int, waiting: int) -> Moment:
         head_key = form.key(partition, "progress")

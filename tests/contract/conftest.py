@@ -1,10 +1,14 @@
-"""One real embedded server for all contract tests, emptied before each that asks for it."""
+"""Servers of the contract tests: one embedded one for all, emptied before each that asks for it, and a Redis
+for whoever wants one alone."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import redis
 
+from ops.live.local_server import free_port
+from ops.live.servers import LocalRedis
 from shared.state.server import EmbeddedServer
 from tests.redis_cluster import redis_cluster
 
@@ -26,3 +30,11 @@ def redis_url(embedded_server: EmbeddedServer) -> str:
     with redis.Redis.from_url(embedded_server.url) as client:
         client.flushall()
     return embedded_server.url
+
+
+@pytest.fixture
+def local_redis(tmp_path: Path) -> Iterator[LocalRedis]:
+    """A Redis of one test alone, not started yet."""
+    server = LocalRedis(tmp_path / "redis", "127.0.0.1", free_port())
+    yield server
+    server.stop()

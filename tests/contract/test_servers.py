@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,14 +30,6 @@ RUN = (
     "from ops.live.settings import live_settings\n"
     "sys.exit(getattr(servers, sys.argv[1])(live_settings()))\n"
 )
-
-
-@pytest.fixture
-def local_redis(tmp_path: Path) -> Iterator[LocalRedis]:
-    """One of this test alone."""
-    server = LocalRedis(tmp_path / "redis", "127.0.0.1", free_port())
-    yield server
-    server.stop()
 
 
 def runs(pid: int) -> bool:

@@ -1,0 +1,136 @@
+"""Half a transaction in Redis: taken off by our own server, noticed in any other one, never read on from."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import redis
+
+from ops.live.redis_server import APPEND_ONLY, BEGUN, LocalRedis, take_off_half
+from shared.errors import LogDamaged
+from shared.state import redis_form as form
+from shared.state.redis_store import RedisStore
+from shared.state.store import Commit, DocumentChange, Progress, Saying, StateChange
+
+NAMES = [("ocs", "pod-0"), ("ocs", "pod-1")]
+
+
+def commit_of(expected: int, position: int, book: bytes) -> Commit:
+    """A commit that changes the states of two fabrics, with something of everything else."""
+    return Commit(
+        partition=0,
+        expected={"ocs": expected},
+        positions={"ocs": position},
+        states=tuple(
+            StateChange(name, fabric, {"_book": book, f"at {position}": book, "connects": book}, removed)
+            for removed in [(f"at {expected}",) if expected else ()]
+            for name, fabric in NAMES
+        ),
+        documents=(DocumentChange("pod-0", "ocs", "pod-0/ocs-1", book),),
+        progress=tuple(Progress(name, fabric, 17, position, 99) for name, fabric in NAMES),
+        sayings=(Saying(position - 1, "ocs", 0, "pod-0", "OcsDown", "ocs@pod-0", book),),
+        dead_letters={position - 1: b"what"},
+        fields={"x": str(position)},
+    )
+
+
+FIRST, SECOND = commit_of(0, 3, b'{"said":1}'), commit_of(3, 5, b'{"said":2}')
+COMMANDS = list(form._commands(SECOND, form.key(0, "progress")))
+
+
+HEAD = len(COMMANDS) - 1
+"""The head is whole when so many are made; what is left is a value."""
+
+
+@pytest.fixture
+def store(live_redis: LocalRedis) -> Iterator[RedisStore]:
+    store = RedisStore(live_redis.url.replace("/0", "/11"))
+    store.flush()
+    store.place("pod-0", 0)
+    assert store.commit(FIRST)
+    yield store
+    store.close()
+
+
+def test_the_head_comes_last(store: RedisStore) -> None:
+    assert len(COMMANDS) > 8
+    assert [command[1] for command in COMMANDS][-2:] == ["lightwave:{0}:progress"] * 2
+    assert store.snapshot(0, NAMES).positions == {"ocs": 3}
+
+
+@pytest.mark.parametrize("made", range(len(COMMANDS)))
+def test_what_is_half_made_is_noticed_or_does_no_harm(store: RedisStore, made: int) -> None:
+    before = store.snapshot(0, NAMES)
+    client = redis.Redis.from_url(store.url)
+    for command in COMMANDS[:made]:
+        client.execute_command(*command)
+    client.close()
+    if form.state_key(0, *NAMES[0]) in {str(command[1]) for command in COMMANDS[:made]} and made < HEAD:
+        with pytest.raises(LogDamaged, match="ocs in pod-0: half of a commit, .*`lightwave live rebuild`"):
+            store.snapshot(0, NAMES)
+        return
+    after = store.snapshot(0, NAMES)
+    if after.positions == {"ocs": 5}:
+        return  # nothing is missing but a value
+    assert replace(after, unsaid=0) == replace(before, unsaid=0)
+    assert store.commit(SECOND)
+    whole = (store.snapshot(0, NAMES), store.moment(0, 1).sayings, store.all("pod-0", "ocs"))
+    store.flush()
+    store.place("pod-0", 0)
+    assert store.commit(FIRST)
+    assert store.commit(SECOND)
+    assert whole == (store.snapshot(0, NAMES), store.moment(0, 1).sayings, store.all("pod-0", "ocs"))
+
+
+def test_our_server_takes_half_a_transaction_off_its_file(local_redis: LocalRedis) -> None:
+    """Otherwise the half would be carried out when the server starts for the second time."""
+    local_redis.start()
+    client = redis.Redis.from_url(local_redis.url)
+    client.set("whole", "yes")
+    for pair in (("half", "other"), ("later", "last")):
+        with client.pipeline(transaction=True) as transaction:
+            for name in pair:
+                transaction.set(name, "x" * 100)
+            transaction.execute()
+        if pair[0] == "half":
+            local_redis.kill()
+            (file,) = local_redis.folder.glob("appendonlydir/*.incr.aof")
+            end = file.read_bytes().index(b"other")
+            with file.open("r+b") as opened:
+                opened.truncate(end + 2)
+            local_redis.start()
+    local_redis.kill()
+    local_redis.start()
+    assert {name: client.exists(name) for name in ("whole", "half", "other", "later", "last")} == {
+        "whole": 1,
+        "half": 0,
+        "other": 0,
+        "later": 1,
+        "last": 1,
+    }
+    client.close()
+
+
+def test_a_file_that_is_wrong_in_another_way_is_left_to_the_server(tmp_path: Path) -> None:
+    folder = tmp_path / APPEND_ONLY
+    folder.mkdir()
+    (folder / "a.manifest").write_text("file a.1.incr.aof seq 1 type i\n")
+    file = folder / "a.1.incr.aof"
+    checker = shutil.which("redis-check-aof")
+    assert checker is not None
+    command = b"*2\r\n$4\r\nINCR\r\n$1\r\na\r\n"
+    whole = BEGUN + command + b"*1\r\n$4\r\nEXEC\r\n"
+    for text, half in (
+        (whole, b""),
+        (whole + command, b""),
+        (whole + command[:9], b""),
+        (whole + BEGUN + command + b"*1\r\n$4\r\nEX", BEGUN + command + b"*1\r\n$4\r\nEX"),
+        (whole + BEGUN, BEGUN),
+        (whole + b"what" + BEGUN, b""),
+        (whole + BEGUN + command + whole, b""),
+    ):
+        file.write_bytes(text)
+        assert take_off_half(checker, tmp_path) == len(half)
+        assert file.read_bytes() == text.removesuffix(half)
