@@ -4,15 +4,18 @@ from shared.topology.circuits import PlacedSlice, slice_circuits, slice_of
 from shared.topology.figures import SliceFigures, all_to_all_bounds, slice_figures
 from shared.topology.graph import SliceTopology, slice_topology, without_links, without_ocs
 from shared.topology.paths import Hops, hops, link_load
+from shared.topology.suggest import Suggestion, ranked_shapes
 
 __all__ = [
     "Hops",
     "PlacedSlice",
     "SliceFigures",
     "SliceTopology",
+    "Suggestion",
     "all_to_all_bounds",
     "hops",
     "link_load",
+    "ranked_shapes",
     "slice_circuits",
     "slice_figures",
     "slice_of",

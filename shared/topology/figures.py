@@ -61,13 +61,13 @@ def slice_figures(
     if unused:
         notes.append(f"OCS {', '.join(map(str, unused))}: not used by this slice")
     apart = hops(topology)
-    rates, said = _rates(topology)
+    throughput, said = _all_to_all(topology)
     notes += said
     if apart.unreachable_pairs:
         notes.append(
             f"the slice has fallen apart: {apart.unreachable_pairs:,} ordered pairs of chips have no path"
         )
-    bisection, said = _bisection(topology, rates[0])
+    bisection, said = _bisection(topology, throughput or 0.0)
     notes += said
     reduce, said = _all_reduce(topology)
     notes += said
@@ -86,8 +86,8 @@ def slice_figures(
         diameter=apart.diameter,
         mean_hops=apart.mean,
         bisection_links=bisection,
-        all_to_all_throughput=rates[1],
-        all_to_all_gain=None if rates[1] is None else rates[1] / healthy_throughput(shape, False),
+        all_to_all_throughput=throughput,
+        all_to_all_gain=None if throughput is None else throughput / healthy_throughput(shape, False),
         dimension_order_throughput=dimension_order_throughput(topology),
         all_reduce_bandwidth=reduce,
         notes=tuple(notes),
@@ -115,13 +115,12 @@ def dimension_order_throughput(topology: SliceTopology) -> float | None:
     """
     if topology.chips == 1:
         return None
-    if not (is_whole(topology) or is_mesh(topology.shape)):
-        return 0.0
     if is_mesh(topology.shape):
-        edges = sum((side - 1) * topology.chips // side for side in topology.shape)
-        if int((topology.neighbours != NO_LINK).sum()) != 2 * edges:
-            return 0.0
-    return healthy_throughput(topology.shape, topology.twisted)
+        links = sum((side - 1) * topology.chips // side for side in topology.shape)
+        is_healthy = int((topology.neighbours != NO_LINK).sum()) == 2 * links
+    else:
+        is_healthy = is_whole(topology)
+    return healthy_throughput(topology.shape, topology.twisted) if is_healthy else 0.0
 
 
 def all_to_all_bounds(topology: SliceTopology) -> tuple[float, float] | None:
@@ -142,14 +141,11 @@ def all_to_all_bounds(topology: SliceTopology) -> tuple[float, float] | None:
     return flow.lower * topology.chips, flow.upper * topology.chips
 
 
-Rates = tuple[float, float | None]
-
-
-def _rates(topology: SliceTopology) -> tuple[Rates, list[str]]:
-    """(lower bound, value to give) of the all-to-all throughput, and what to say of it."""
+def _all_to_all(topology: SliceTopology) -> tuple[float | None, list[str]]:
+    """The all-to-all throughput, its lower bound where the two do not meet, and what to say of it."""
     bounds = all_to_all_bounds(topology)
     if bounds is None:
-        return (0.0, None), ["one chip: there is nobody to send to, so rates have no value"]
+        return None, ["one chip: there is nobody to send to, so rates have no value"]
     lower, upper = bounds
     notes = []
     if dimension_order_throughput(topology) == 0.0:
@@ -158,13 +154,13 @@ def _rates(topology: SliceTopology) -> tuple[Rates, list[str]]:
         )
         notes.append("all_to_all_gain: against the healthy untwisted slice")
     if lower == upper:
-        return (lower, lower), notes
+        return lower, notes
     if upper - lower <= EXACT_TO * upper:
-        return (lower, float(f"{lower:.{DIGITS}g}")), notes
+        return float(f"{lower:.{DIGITS}g}"), notes
     notes.append(
         f"all_to_all_throughput: at least {lower:.6g}, at most {upper:.6g}; the lower bound is given"
     )
-    return (lower, lower), notes
+    return lower, notes
 
 
 def _bisection(topology: SliceTopology, throughput: float) -> tuple[int, list[str]]:
