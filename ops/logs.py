@@ -17,6 +17,11 @@ QUIETER = {
 """Libraries that tell of every connection, and of each again that fails; what comes of it the twin says."""
 
 
+AGAIN_S = 30.0
+"""A library that cannot reach its server says so many times a second: once in so long is enough."""
+SAID_MAX = 1_000
+
+
 class PeopleFormatter(logging.Formatter):
     """`12:00:01 replica: error: text (message id)`, what there is of it, and below it the traceback."""
 
@@ -58,6 +63,7 @@ def configure(*, as_json: bool, level: int = logging.INFO, replica: str | None =
     root.setLevel(level)
     if replica is not None:
         handler.addFilter(_named(replica))
+    handler.addFilter(_not_again(tuple(QUIETER)))
     for name, least in QUIETER.items():
         logging.getLogger(name).setLevel(least)
 
@@ -68,3 +74,21 @@ def _named(replica: str) -> Callable[[logging.LogRecord], bool]:
         return True
 
     return name
+
+
+def _not_again(libraries: tuple[str, ...]) -> Callable[[logging.LogRecord], bool]:
+    """Passes over what a library has said a moment ago in the same words."""
+    said_s: dict[str, float] = {}
+
+    def is_new(record: logging.LogRecord) -> bool:
+        if not record.name.startswith(libraries):
+            return True
+        text = record.getMessage()
+        if record.created - said_s.get(text, -AGAIN_S) < AGAIN_S:
+            return False
+        if len(said_s) >= SAID_MAX:
+            said_s.clear()
+        said_s[text] = record.created
+        return True
+
+    return is_new

@@ -85,3 +85,26 @@ def test_libraries_are_heard_only_when_it_matters(
     other.log(least - 1, "connecting")
     other.log(least, "it matters")
     assert [line.endswith("it matters") for line in written(capsys)] == [True]
+
+
+def test_a_library_says_the_same_once_in_a_while_and_the_twin_as_often_as_it_likes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(as_json=False)
+    library = logging.getLogger("aiokafka.cluster")
+    now_s = 1_000.0
+    monkeypatch.setattr("logging.time.time", lambda: now_s)
+    monkeypatch.setattr("logging.time.time_ns", lambda: int(now_s * 1e9), raising=False)
+    for seconds in (0.0, 0.1, 29.0, 31.0, 60.0, 61.5):
+        now_s = 1_000.0 + seconds
+        library.error("cannot connect to %s", "127.0.0.1:9092")
+    library.error("cannot connect to %s", "127.0.0.1:9093")
+    assert [line[9:] for line in written(capsys)] == [
+        "error: cannot connect to 127.0.0.1:9092",
+        "error: cannot connect to 127.0.0.1:9092",
+        "error: cannot connect to 127.0.0.1:9092",
+        "error: cannot connect to 127.0.0.1:9093",
+    ]
+    for _ in range(3):
+        log.error("it stands")
+    assert len(written(capsys)) == 3
