@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from ops.cli.main import root
 from ops.topology.bench_routing import measure_routing
+from shared.errors import InvalidInput
 from tests.unit.fake_twin import lightwave
 
 KEYS = [
@@ -66,11 +67,22 @@ def test_what_failed_may_be_written_as_it_comes(words: list[str]) -> None:
     ],
 )
 def test_mistakes_are_one_sentence(words: list[str], sentence: str) -> None:
-    done = lightwave("topology", "route", *words)
+    done = route(*words)
+    if isinstance(done.exception, InvalidInput):
+        assert sentence in str(done.exception)
+    else:
+        assert done.exit_code == 2
+        assert sentence in done.output
+
+
+def test_a_mistake_leaves_by_the_front_door() -> None:
+    done = lightwave("topology", "route", "4x4x8", "--without", *map(str, range(32, 48)))
     assert done.returncode == 2
     assert done.stdout == ""
-    assert sentence in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert done.stderr == (
+        "lightwave: shape 4x4x8: too many links are gone, from chip (0, 0, 0) no way leads to "
+        "(0, 0, 4), (0, 0, 5), (0, 0, 6), (0, 0, 7) and 60 more\n"
+    )
 
 
 def test_the_benchmark_gives_its_figures_beside_the_peers() -> None:
