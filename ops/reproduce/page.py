@@ -10,7 +10,7 @@ from ops.reproduce.report import HEADERS, cells, summary
 from ops.version import VERSION
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2em auto; padding: 0 1em; color: #222 }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2em auto; color: #222 }
 table { border-collapse: collapse; font-size: 13px; width: 100% }
 th { text-align: left; border-bottom: 2px solid #222; position: sticky; top: 0; background: #fff }
 th, td { padding: 3px 8px; vertical-align: top }
@@ -32,8 +32,9 @@ def page(rows: list[dict[str, Any]], charts: list[Any]) -> str:
 <html lang="en"><head><meta charset="utf-8"><title>What the papers state, computed anew</title>
 <style>{STYLE}</style><script>{get_plotlyjs()}</script></head><body>
 <h1>What the papers state, computed anew</h1>
-<p>{escape(summary(rows).partition(";")[0])}. [LF] Lightwave Fabrics, [T4] TPU v4, NSDI 2024 Resiliency at Scale.
-Computed by lightwave {VERSION} when this page was made; circles in the figures are what the papers state.</p>
+<p>{escape(summary(rows).partition(";")[0])}.
+[LF] is Lightwave Fabrics, [T4] TPU v4, NSDI 2024 Resiliency at Scale. Computed by lightwave {VERSION} when
+this page was made; circles in the figures are what the papers state.</p>
 {drawn}
 <table><thead><tr>{heads}</tr></thead><tbody>
 {body}

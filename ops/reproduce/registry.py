@@ -3,11 +3,18 @@
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
-from ops.reproduce import availability, geometry, living, mix
+from ops.reproduce import availability, geometry, living, mix, optics, topology
 from ops.reproduce.claims import Claim
 from shared.errors import InvalidInput
 
-CLAIMS: tuple[Claim, ...] = (*geometry.CLAIMS, *mix.CLAIMS, *availability.CLAIMS, *living.CLAIMS)
+CLAIMS: tuple[Claim, ...] = (
+    *geometry.CLAIMS,
+    *mix.CLAIMS,
+    *topology.CLAIMS,
+    *optics.CLAIMS,
+    *availability.CLAIMS,
+    *living.CLAIMS,
+)
 
 
 def chosen(names: tuple[str, ...]) -> list[Claim]:
@@ -15,7 +22,8 @@ def chosen(names: tuple[str, ...]) -> list[Claim]:
     where there are none. InvalidInput gives the nearest names of one that fits nothing."""
     found: dict[str, Claim] = {}
     for name in names:
-        fitting = [claim for claim in CLAIMS if _fits(claim.name, name)]
+        exact = [claim for claim in CLAIMS if claim.name == name]
+        fitting = exact or [claim for claim in CLAIMS if _fits(claim.name, name)]
         if not fitting:
             raise InvalidInput(_unknown(name))
         found |= {claim.name: claim for claim in fitting}

@@ -1,0 +1,131 @@
+"""Claims on the light's way: Palomar OCSes as manufactured, and the modules at their ends."""
+
+import numpy as np
+
+from ops.reproduce.claims import Claim, Stated
+from shared.geometry import PALOMAR_RADIX
+from shared.optics.modules import GENERATIONS, LANES_PER_LINK, MODULE_KINDS, SPAN_NM, agree, module
+from shared.optics.palomar import FloatArray, mirror_count, palomars
+
+SEED, POD = 0, "pod-0"
+NEWEST = module("cwdm4-bidi", 800)
+
+
+def _insertion_loss_db() -> FloatArray:
+    """Every pair of ports of the 48 OCSes of a pod."""
+    return palomars(SEED, POD).insertion_loss_db()
+
+
+def _return_loss_db() -> FloatArray:
+    """Every port of both sides of the 48 OCSes of a pod."""
+    made = palomars(SEED, POD)
+    return np.concatenate([made.north_return_loss_db, made.south_return_loss_db])
+
+
+def _older_agree() -> int:
+    """Older generations of the same kind with which the newest module agrees on a rate."""
+    older = [gbps for gbps in GENERATIONS if gbps != NEWEST.generation.gbps]
+    return sum(agree(NEWEST, module("cwdm4-bidi", gbps)).rate is not None for gbps in older)
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "ocs/mirrors",
+        "Each die has 176 mirrors",
+        "[LF] 3.2.2",
+        Stated(176, "mirrors"),
+        "model",
+        lambda: mirror_count(PALOMAR_RADIX),
+    ),
+    Claim(
+        "ocs/ports",
+        "The best 136 mirrors of a die serve: 136 × 136 duplex ports",
+        "[LF] 3.2.2, 4.1.1",
+        Stated(136, "ports"),
+        "model",
+        lambda: palomars(SEED, POD).ports,
+    ),
+    Claim(
+        "ocs/insertion-loss",
+        "Insertion loss is typically below 2 dB over all 136 × 136 pairs",
+        "[LF] 4.1.1, Fig. 10a",
+        Stated(2, "dB", "below"),
+        "model",
+        lambda: float(np.median(_insertion_loss_db())),
+        "the median over the 48 OCSes of a pod as manufactured from a seed",
+    ),
+    Claim(
+        "ocs/insertion-loss-tail",
+        "Splices and connectors make a tail, but no pair reaches 3 dB",
+        "[LF] 3.2.1, Fig. 10a",
+        Stated(3, "dB", "below"),
+        "model",
+        lambda: float(_insertion_loss_db().max()),
+        "the worst of 48 × 136 × 136 pairs",
+    ),
+    Claim(
+        "ocs/return-loss",
+        "Return loss is typically −46 dB",
+        "[LF] 4.1.1, Fig. 10b",
+        Stated(-46, "dB", 0.5),
+        "model",
+        lambda: float(np.median(_return_loss_db())),
+        "the median over all ports of the 48 OCSes of a pod",
+    ),
+    Claim(
+        "ocs/return-loss-specification",
+        "No port reflects more than the specified −38 dB",
+        "[LF] 4.1.1",
+        Stated(-38, "dB", "below"),
+        "model",
+        lambda: float(_return_loss_db().max()),
+    ),
+    Claim(
+        "modules/lanes",
+        "Each connection has 8 optical lanes",
+        "[LF] 4.2.2",
+        Stated(8, "lanes"),
+        "closed form",
+        lambda: LANES_PER_LINK,
+    ),
+    Claim(
+        "modules/spacing-cwdm4",
+        "CWDM4 has a grid of 20 nm",
+        "[LF] 3.3.1",
+        Stated(20, "nm"),
+        "closed form",
+        lambda: MODULE_KINDS["cwdm4-bidi"].spacing_nm,
+    ),
+    Claim(
+        "modules/spacing-cwdm8",
+        "CWDM8 has a grid of 10 nm in the same 80 nm",
+        "[LF] 3.3.1",
+        Stated(10, "nm"),
+        "closed form",
+        lambda: SPAN_NM / MODULE_KINDS["cwdm8-bidi"].lanes_per_strand,
+    ),
+    Claim(
+        "modules/bandwidth-growth",
+        "20 × the bandwidth from 40 Gb/s QSFP+ to 800 Gb/s OSFP",
+        "[LF] 3.3.1, Fig. 8",
+        Stated(20, "×"),
+        "closed form",
+        lambda: max(GENERATIONS) / min(GENERATIONS),
+    ),
+    Claim(
+        "modules/newest-rate",
+        "The newest module runs 100 Gb/s a lane",
+        "[LF] 3.3.1",
+        Stated(100, "Gb/s"),
+        "model",
+        lambda: NEWEST.rates[0].gbps,
+    ),
+    Claim(
+        "modules/interoperation",
+        "The newest module agrees with every older generation",
+        "[LF] 3.3.1",
+        Stated(len(GENERATIONS) - 1, "generations"),
+        "model",
+        _older_agree,
+    ),
+)
