@@ -72,6 +72,14 @@ topology route 4x4x8 --twisted
 topology route 4x4x8 --without-link 5,up
 topology suggest --chips 256 --traffic all-to-all
 topology suggest --chips 100
+fabric-availability --kind cwdm8-bidi
+goodput-model --host-availability 0.99 --slice-chips 1024
+goodput-model --host-availability 0.99 --slice-chips 1024 --ocs-availability 0.999
+goodput-model --slice-chips 1000
+placement-model --cube-availability 0.882 --ocs-availability 0.9988 --slice-cubes 53
+reproduce --only fabric --only twist/gain-4x4x8
+reproduce --only availability/ocs
+reproduce --only godput
 """.strip().splitlines()
 
 
