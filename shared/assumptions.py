@@ -45,6 +45,51 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "dB",
         "logistic scale: nine ports in ten between -50 and -42 dB, one in 500 reworked for the specification",
     ),
+    "laser_launch_dbm": Assumption(
+        -0.8,
+        "dBm",
+        "average of a lane into the mux; calibrated: the median port of a pod has two orders of margin",
+    ),
+    "laser_extinction_db": Assumption(5.0, "dB", "an externally modulated laser, the least for PAM4 optics"),
+    "laser_intensity_noise_db_per_hz": Assumption(
+        -142.0, "dB/Hz", "a few dB better than Ethernet asks of a transmitter"
+    ),
+    "signal_to_distortion_db": Assumption(
+        33.0,
+        "dB",
+        "outer swing over what transmitter and signal processing distort: a floor far below the outer code",
+    ),
+    "mux_loss_db": Assumption(1.0, "dB", "a thin-film multiplexer of four wavelengths; its twin likewise"),
+    "circulator_loss_db": Assumption(0.9, "dB", "one pass of an integrated circulator"),
+    "circulator_crosstalk_db": Assumption(
+        -50.0, "dB", "from transmitter to receiver of the same module, for bidirectional use"
+    ),
+    "circulator_return_db": Assumption(-50.0, "dB", "of the port to the fibre, as its lenses are coated"),
+    "connector_return_db": Assumption(-52.0, "dB", "angled connectors, all of one end taken together"),
+    "fibre_loss_db": Assumption(1.0, "dB", "both ends' fibre and connectors of one strand, without the OCS"),
+    "fibre_length_km": Assumption(0.1, "km", "two runs through one hall; its loss is in the fibre's"),
+    "fibre_zero_dispersion_nm": Assumption(1312.0, "nm", "the middle of what ITU-T G.652 allows"),
+    "fibre_dispersion_slope": Assumption(0.092, "ps/nm²/km", "the most that ITU-T G.652 allows"),
+    "receiver_responsivity_a_per_w": Assumption(0.8, "A/W", "a PIN photodiode behind its lens at 1300 nm"),
+    "receiver_noise_pa_per_rthz": Assumption(
+        40.0,
+        "pA/√Hz",
+        "amplifier, converter and what equalisation adds: -7.7 dBm at 50 Gb/s PAM4 and 2e-4, as in Ethernet",
+    ),
+    "receiver_bandwidth": Assumption(0.7, "", "of the symbol rate"),
+    "interference_overlap": Assumption(
+        0.7,
+        "",
+        "of interfering light in the signal's polarisation; a half on average, but links are made for worse",
+    ),
+    "mitigation_share": Assumption(
+        0.65,
+        "",
+        "of the beat's power that the notch takes off; calibrated to its gain of more than 1 dB ([LF] 3.3.2)",
+    ),
+    "soft_fec_gain_db": Assumption(
+        1.32, "dB", "of Q, in 20 log; calibrated to the gain of 1.6 dB in received power ([LF] Figure 12)"
+    ),
 }
 """By name, in the order of the models: noun first, unit last."""
 
