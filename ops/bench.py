@@ -266,6 +266,13 @@ def measure_slices(quick: bool) -> list[Figure]:
     return [*measure_topology(quick), *measure_routing(quick)]
 
 
+def measure_closed_forms(quick: bool) -> list[Figure]:
+    """Availability beside scipy, and all of `lightwave reproduce`."""
+    from ops.availability.bench import measure_availability
+
+    return measure_availability(quick, command())
+
+
 GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "lab": measure_lab,
     "speed": measure_speed,
@@ -273,4 +280,5 @@ GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "queries": measure_queries,
     "live": measure_live_twin,
     "topology": measure_slices,
+    "availability": measure_closed_forms,
 }

@@ -2,15 +2,20 @@
 
 from typing import Any
 
+from plotly import graph_objects
+
 from ops.availability.draw import (
     LF_15B,
+    PAPER_MARK,
     T4_4,
     fabric_chart,
     goodput_chart,
     placement_chart,
 )
 from ops.reproduce.availability import FITTED_CUBE_AVAILABILITY, OCS_AVAILABILITY, fitted_ocs_availability
+from ops.reproduce.topology import CUBES, MEASURED_GAIN, twisted_gain
 from shared.availability import goodput_figure, placement_curve
+from shared.shapes import is_twistable, legal_shapes, shape_text
 
 
 def charts() -> list[Any]:
@@ -28,7 +33,27 @@ def charts() -> list[Any]:
             "Slices that can be placed (NSDI 2024)",
             paper=True,
         ),
+        twist_chart(),
     ]
     for chart in drawn:
         chart.update_layout(template="plotly_white")
     return drawn
+
+
+def twist_chart() -> Any:
+    """All-to-all gain of twisted tori: the ideal bound, and what [T4] Figure 6 measured."""
+    shapes = [shape for shape in legal_shapes(CUBES) if is_twistable(shape)]
+    labels = [shape_text(shape) for shape in shapes]
+    figure = graph_objects.Figure()
+    figure.add_bar(x=labels, y=[twisted_gain(shape) for shape in shapes], name="ideal routing", width=0.5)
+    figure.add_scatter(
+        x=[shape_text(shape) for shape, _ in MEASURED_GAIN],
+        y=[gain for _, gain in MEASURED_GAIN],
+        name="measured by the paper",
+        mode="markers",
+        marker=PAPER_MARK,
+    )
+    figure.update_layout(title="All-to-all of the twisted over the regular torus ([T4] Figure 6)")
+    figure.update_xaxes(title="slice (chips)", type="category")
+    figure.update_yaxes(title="gain (×)", rangemode="tozero")
+    return figure

@@ -1,7 +1,7 @@
 """Closed forms of availability: fabrics, goodput of slices, placement, machine repair."""
 
 from shared.availability.alternating_renewal import AlternatingRenewal
-from shared.availability.binomial import at_least, binomial, fewer_than
+from shared.availability.binomial import at_least, binomial, fewer_than, tails
 from shared.availability.fabric import fabric_availability, fabric_ocs
 from shared.availability.goodput import Goodput, GoodputPoint, goodput, goodput_figure
 from shared.availability.machine_repair import MachineRepair, machine_repair
@@ -22,4 +22,5 @@ __all__ = [
     "goodput_figure",
     "machine_repair",
     "placement_curve",
+    "tails",
 ]

@@ -30,20 +30,25 @@ def binomial(trials: int, success: float) -> FloatArray:
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
-def at_least(trials: int, success: float) -> FloatArray:
-    """P(at least k of `trials` succeed) for k = 0 … trials, shape (trials + 1,). The first is exactly 1."""
-    return _smaller_side(binomial(trials, success))[0]
+def tails(trials: int, success: float) -> tuple[FloatArray, FloatArray]:
+    """(P(at least k of `trials` succeed), P(fewer)) for k = 0 … trials, each of shape (trials + 1,).
 
-
-def fewer_than(trials: int, success: float) -> FloatArray:
-    """P(fewer than k of `trials` succeed) for k = 0 … trials, shape (trials + 1,): 1 − `at_least`, but exact
-    to the last digits also where that is nearly 1. The first is exactly 0."""
-    return _smaller_side(binomial(trials, success))[1]
-
-
-def _smaller_side(exactly: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(at least k, fewer than k): whichever is smaller is summed, the other is what remains of 1."""
-    fewer = np.concatenate(([0.0], np.cumsum(exactly)[:-1]))
+    Whichever is smaller is summed, the other is what remains of 1: neither loses digits where it is small.
+    """
+    exactly = binomial(trials, success)
+    fewer = np.empty_like(exactly)
+    fewer[0] = 0.0
+    np.cumsum(exactly[:-1], out=fewer[1:])
     tail = np.cumsum(exactly[::-1])[::-1]
     rare = tail < fewer
     return np.where(rare, tail, 1.0 - fewer), np.where(rare, 1.0 - tail, fewer)
+
+
+def at_least(trials: int, success: float) -> FloatArray:
+    """P(at least k of `trials` succeed) for k = 0 … trials, shape (trials + 1,). The first is exactly 1."""
+    return tails(trials, success)[0]
+
+
+def fewer_than(trials: int, success: float) -> FloatArray:
+    """P(fewer than k of `trials` succeed) for k = 0 … trials, shape (trials + 1,). The first is exactly 0."""
+    return tails(trials, success)[1]

@@ -7,12 +7,11 @@ works as a whole or not at all: P(Binomial(cubes // s, a^s) ≥ k). The most k w
 target may be promised; what is left is held back.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from shared.availability.binomial import at_least, fewer_than
+from shared.availability.binomial import tails
 from shared.availability.fabric import fabric_availability, fabric_ocs
 from shared.availability.ranges import count, probability
 from shared.errors import InvalidInput
@@ -78,17 +77,15 @@ def goodput(
     if fabric not in FABRICS:
         raise InvalidInput(f"fabric {fabric!r}: no such fabric; allowed are {', '.join(FABRICS)}")
     ocs = fabric_ocs(kind)
+    all_up = 1.0 if ocs_availability is None else fabric_availability(ocs_availability, ocs)
     cube_availability = host_availability**HOSTS_PER_CUBE
     groups = cubes // size
     up = 1.0
     if fabric == "static":
-        enough, short = _tails(groups, cube_availability**size, 1, groups)
+        enough, short = tails(groups, cube_availability**size)
     else:
-        enough, short = _tails(cubes, cube_availability, size, groups)
-        if ocs_availability is not None:
-            # Checked for every slice; only one of a single cube can do without the fabric.
-            all_up = fabric_availability(ocs_availability, ocs)
-            up = all_up if size > 1 else 1.0
+        enough, short = (side[::size] for side in tails(cubes, cube_availability))
+        up = all_up if size > 1 else 1.0
     # Against the small side of the distribution, which keeps its digits where a target is nearly 1.
     allowed = 1.0 - target / up if up > 0.0 else -1.0
     promised = np.flatnonzero(short <= allowed) if target > 0.0 else np.arange(groups + 1)
@@ -143,13 +140,6 @@ def figure_slices(cubes: int) -> list[int]:
     the pod."""
     sizes = {1 << bit for bit in range(cubes.bit_length()) if 1 << bit <= cubes}
     return sorted(CHIPS_PER_CUBE * size for size in {*sizes, max(1, 3 * cubes // 4), cubes})
-
-
-def _tails(trials: int, success: float, step: int, most: int) -> Iterator[np.ndarray]:
-    """P(at least k·step of trials) and P(fewer), for k = 0 … most."""
-    wanted = np.arange(most + 1) * step
-    yield at_least(trials, success)[wanted]
-    yield fewer_than(trials, success)[wanted]
 
 
 def _slice_cubes(slice_chips: int, cubes: int) -> int:

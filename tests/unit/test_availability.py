@@ -247,6 +247,7 @@ PROBABILITY = "not a probability; allowed are 0 to 1"
         ({"host_availability": math.nan}, f"host-availability nan: {PROBABILITY}"),
         ({"target": -0.1}, f"target -0.1: {PROBABILITY}; the nearest is 0"),
         ({"ocs_availability": 2.0}, f"ocs-availability 2: {PROBABILITY}"),
+        ({"ocs_availability": 2.0, "fabric": "static"}, f"ocs-availability 2: {PROBABILITY}"),
         ({"slice_chips": 0}, "slice-chips 0: not allowed; allowed are multiples of 64 up to 4,096"),
         ({"slice_chips": 1000}, "the nearest is 1024"),
         ({"slice_chips": 95}, "the nearest is 64"),

@@ -11,7 +11,9 @@ import pytest
 SLOW = ("numpy", "pydantic", "fastapi", "orjson", "rich", "pyarrow", "yaml", "redis", "uvicorn", "asyncio")
 
 
-@pytest.mark.parametrize("module", ["look", "events", "act", "clock", "run", "lab", "topology"])
+@pytest.mark.parametrize(
+    "module", ["look", "events", "act", "clock", "run", "lab", "topology", "availability", "reproduce"]
+)
 def test_no_command_imports_what_is_slow_before_it_runs(module: str) -> None:
     code = f"import sys, ops.cli.main, ops.cli.{module}; print([m for m in {SLOW!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
