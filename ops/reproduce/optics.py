@@ -6,6 +6,7 @@ from ops.reproduce.claims import Claim, Stated
 from shared.geometry import PALOMAR_RADIX
 from shared.optics.modules import GENERATIONS, LANES_PER_LINK, MODULE_KINDS, SPAN_NM, agree, module
 from shared.optics.palomar import FloatArray, mirror_count, palomars
+from shared.optics.technologies import ocs_technology, switching_rounds
 
 SEED, POD = 0, "pod-0"
 NEWEST = module("cwdm4-bidi", 800)
@@ -36,6 +37,25 @@ CLAIMS: tuple[Claim, ...] = (
         Stated(176, "mirrors"),
         "model",
         lambda: mirror_count(PALOMAR_RADIX),
+    ),
+    Claim(
+        "ocs/spare-mirrors",
+        "40 mirrors of a die are spares of manufacture",
+        "[LF] 3.2.2 (derived)",
+        Stated(40, "mirrors"),
+        "model",
+        lambda: mirror_count(PALOMAR_RADIX) - palomars(SEED, POD).ports,
+    ),
+    Claim(
+        "ocs/robotic-serial",
+        "A robotic switch makes its connections one after the other, a MEMS switch all at once",
+        "[LF] C, Table C.1",
+        Stated(128, "× as long"),
+        "closed form",
+        lambda: (
+            switching_rounds(ocs_technology("robotic"), 128) / switching_rounds(ocs_technology("mems"), 128)
+        ),
+        "for the 128 working ports of a Palomar",
     ),
     Claim(
         "ocs/ports",
