@@ -2,9 +2,9 @@
 
 [LF] 3.1, 3.3, 4.1.1, 4.1.2, Appendix B. Seen from one end, an element knows only its own part of the path:
 what it loses, and what it sends back of the light that arrives. Both directions share one strand, so the
-end's own light, sent back, comes in beside the far end's in the same band: one reflection is enough. The
-power of a reflection over that of the signal is (own launch + reflection − losses to the element and back) − received,
-and all add up as powers, with what leaks through the end's own circulator.
+end's own light, sent back, comes in beside the far end's in the same band: one reflection is enough. Its
+power over that of the signal is (own launch + reflection − losses to the element and back) − received; all add
+up as powers, with what leaks through the end's own circulator.
 """
 
 from collections.abc import Iterable, Iterator
@@ -136,6 +136,23 @@ def reflections(path: Iterable[Element], launch_dbm: float) -> Iterator[tuple[st
         there_db = there_db + element.loss_db
 
 
+def arriving(
+    design: LinkDesign,
+    ocs: Switched,
+    near_excess_db: FloatArray | float = 0.0,
+    far_excess_db: FloatArray | float = 0.0,
+) -> tuple[FloatArray, FloatArray]:
+    """(average power of a lane in dBm, interference over it in dB) at the near end's receiver."""
+    path = design.path(ocs, near_excess_db, far_excess_db)
+    received_dbm = design.launch_dbm - loss_db(path)
+    back_mw: FloatArray = np.asarray(0.0)
+    for _, power_dbm in reflections(path, design.launch_dbm):
+        back_mw = back_mw + 10.0 ** (power_dbm / 10.0)
+    with np.errstate(divide="ignore"):  # a duplex link has none
+        interference_db: FloatArray = 10.0 * np.log10(back_mw) - received_dbm
+    return received_dbm, interference_db
+
+
 def evaluate(
     design: LinkDesign,
     ocs: Switched,
@@ -144,21 +161,16 @@ def evaluate(
     wavelength_nm: FloatArray | None = None,
 ) -> LaneResult:
     """What the near end receives, over arrays of one broadcast shape, such as (link ends, lanes)."""
-    path = design.path(ocs, near_excess_db, far_excess_db)
-    received_dbm = design.launch_dbm - loss_db(path)
-    back_mw = sum(10.0 ** (power / 10.0) for _, power in reflections(path, design.launch_dbm))
-    with np.errstate(divide="ignore"):
-        interference_db = 10.0 * np.log10(np.asarray(back_mw, dtype=np.float64)) - received_dbm
-    wavelengths = lanes_nm(design.kind) if wavelength_nm is None else wavelength_nm
-    penalty_db = dispersion_penalty_db(design.receiver.symbol_gbd, wavelengths, design.length_km)
+    received_dbm, interference_db = arriving(design, ocs, near_excess_db, far_excess_db)
     receiver = design.receiver
+    wavelengths = lanes_nm(design.kind) if wavelength_nm is None else wavelength_nm
+    penalty_db = dispersion_penalty_db(receiver.symbol_gbd, wavelengths, design.length_km)
     arrives_dbm = received_dbm - penalty_db
     ber = receiver.ber(arrives_dbm, interference_db)
-    shape = ber.shape
     return LaneResult(
-        np.broadcast_to(received_dbm, shape),
-        np.broadcast_to(interference_db, shape),
-        np.broadcast_to(penalty_db, shape),
+        np.broadcast_to(received_dbm, ber.shape),
+        np.broadcast_to(interference_db, ber.shape),
+        np.broadcast_to(penalty_db, ber.shape),
         receiver.uncoded().ber(arrives_dbm, interference_db),
         ber,
         receiver.log10_ber(arrives_dbm, interference_db),

@@ -52,7 +52,8 @@ class Receiver:
         errs: FloatArray = np.asarray(0.0)
         for minus_q in self._minus_q(received_dbm, interference_db):
             errs = errs + ndtr(minus_q)
-        return errs * self._errors_per_bit
+        errs = errs * self._errors_per_bit
+        return errs
 
     def log10_ber(self, received_dbm: FloatArray, interference_db: FloatArray) -> FloatArray:
         """The logarithm of `ber`, also where the rate itself is too small to write."""
