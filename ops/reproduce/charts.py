@@ -13,6 +13,7 @@ from ops.availability.draw import (
     placement_chart,
 )
 from ops.reproduce.availability import FITTED_CUBE_AVAILABILITY, OCS_AVAILABILITY, fitted_ocs_availability
+from ops.reproduce.light_charts import ber_chart, pairings_chart
 from ops.reproduce.topology import CUBES, MEASURED_GAIN, twisted_gain
 from shared.availability import goodput_figure, placement_curve
 from shared.shapes import is_twistable, legal_shapes, shape_text
@@ -34,6 +35,8 @@ def charts() -> list[Any]:
             paper=True,
         ),
         twist_chart(),
+        ber_chart(),
+        pairings_chart(),
     ]
     for chart in drawn:
         chart.update_layout(template="plotly_white")

@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
-from ops.reproduce import availability, geometry, living, mix, optics, topology
+from ops.reproduce import availability, geometry, light, living, mix, optics, topology
 from ops.reproduce.claims import Claim
 from shared.errors import InvalidInput
 
@@ -12,6 +12,7 @@ CLAIMS: tuple[Claim, ...] = (
     *mix.CLAIMS,
     *topology.CLAIMS,
     *optics.CLAIMS,
+    *light.CLAIMS,
     *availability.CLAIMS,
     *living.CLAIMS,
 )

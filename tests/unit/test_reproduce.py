@@ -63,9 +63,9 @@ def test_one_sided_claims_are_complements(measured: float, stated: float) -> Non
         assert holds(measured, stated, "at most") is not holds(measured, stated, "above")
 
 
-@given(NUMBERS, st.floats(0, 1e6), st.floats(-2, 2))
+@given(st.floats(-1e3, 1e3), st.floats(1, 1e3), st.floats(-2, 2))
 def test_a_two_sided_claim_holds_exactly_within(stated: float, allowed: float, off: float) -> None:
-    if abs(abs(off) - 1.0) > 0.01 and allowed > 1.0:
+    if abs(abs(off) - 1.0) > 0.01:
         assert holds(stated + off * allowed, stated, allowed) is (abs(off) < 1.0)
 
 
