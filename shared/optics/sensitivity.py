@@ -53,7 +53,7 @@ def sensitivity_dbm(
 
 def floor_ber(receiver: Receiver, mpi_db: float) -> float:
     """Bit error rate that stays however much light arrives."""
-    return 10.0 ** log10_ber(receiver, PLENTY_DBM, mpi_db)
+    return math.pow(10.0, log10_ber(receiver, PLENTY_DBM, mpi_db))
 
 
 def log10_ber(receiver: Receiver, received_dbm: float, mpi_db: float) -> float:
@@ -67,5 +67,5 @@ def _unreachable(receiver: Receiver, mpi_db: float, ber: float) -> str:
     floor = floor_ber(receiver, mpi_db)
     if floor > ber:
         return f"{what}, where interference and distortion alone leave {floor:.2g}"
-    most = 10.0 ** log10_ber(receiver, RECEIVED_DBM[1], mpi_db)
+    most = math.pow(10.0, log10_ber(receiver, RECEIVED_DBM[1], mpi_db))
     return f"{what}: {RECEIVED_DBM[1]:g} dBm, the most that it takes, leaves {most:.2g}"
