@@ -12,9 +12,10 @@ from ops.cli.run import FILE
 @click.option(
     "--only",
     multiple=True,
-    metavar="NAME",
+    metavar="NAME...",
     help="claims with this name, prefix (goodput) or pattern ('*/lf-*'); may be repeated",
 )
+@click.argument("more", nargs=-1, metavar="")
 @click.option(
     "-o",
     "--output",
@@ -24,7 +25,7 @@ from ops.cli.run import FILE
     help="form; html draws the papers' figures as well",
 )
 @click.option("--out", type=FILE, metavar="FILE", help="write it there")
-def reproduce(only: tuple[str, ...], output: str, out: Path | None) -> None:
+def reproduce(only: tuple[str, ...], more: tuple[str, ...], output: str, out: Path | None) -> None:
     """Compute what the papers state, and say whether it holds.
 
     Every row is computed now: by closed form, model or a run of the lab. One that does not hold says why.
@@ -32,7 +33,10 @@ def reproduce(only: tuple[str, ...], output: str, out: Path | None) -> None:
     from ops.reproduce.registry import chosen
     from ops.reproduce.report import table
 
-    rows = [claim.row() for claim in chosen(only)]
+    if more and not only:
+        raise click.UsageError(f"Got unexpected extra argument ({more[0]})")
+    names = tuple(name for words in (*only, *more) for name in words.split(","))
+    rows = [claim.row() for claim in chosen(names)]
     if output == "html":
         from ops.reproduce.charts import charts
         from ops.reproduce.page import page

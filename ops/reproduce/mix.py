@@ -139,7 +139,7 @@ CLAIMS: tuple[Claim, ...] = (
         "mix/requested-twisted",
         "The twin's workload asks for twisted slices as often",
         "[T4] 2.9",
-        Stated(28, "%", ROUNDED),
+        Stated(28, "%"),
         "lab run",
         _requested_twisted,
     ),

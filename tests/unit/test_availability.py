@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from ops.availability.bench import measure_availability
 from shared.availability import (
     at_least,
     binomial,
@@ -205,6 +206,16 @@ def test_the_figure_has_every_curve_and_size() -> None:
     assert all(goodput(p.host_availability, p.slice_chips, p.fabric).goodput == p.goodput for p in points)
     assert figure_slices(1) == [64]
     assert figure_slices(6) == [64, 128, 256, 384]
+
+
+def test_the_benchmark_holds_the_figure_to_scipy_before_it_measures() -> None:
+    figures = measure_availability(quick=True, lightwave="")
+    assert [figure.name for figure in figures] == [
+        "goodput figure",
+        "scipy goodput figure",
+        "goodput over scipy",
+    ]
+    assert all(figure.value > 0 for figure in figures)
 
 
 # --- placement ----------------------------------------------------------------------------------------------

@@ -214,7 +214,9 @@ def printed(*words: str) -> Any:
 
 
 def test_the_command_prints_rows() -> None:
-    rows = printed("--only", "fabric", "--only", "twist/gain-4x4x8")
+    rows = printed("--only", "fabric", "twist/gain-4x4x8")
+    assert rows == printed("--only", "fabric,twist/gain-4x4x8")
+    assert rows == printed("--only", "fabric", "--only", "twist/gain-4x4x8")
     assert [row["name"] for row in rows] == [
         "twist/gain-4x4x8",
         "fabric/cwdm4-duplex",
@@ -240,3 +242,9 @@ def test_an_unknown_claim_is_one_sentence() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert "no such claim; the nearest are fabric" in done.stderr
+
+
+def test_names_go_with_only() -> None:
+    done = lightwave("reproduce", "fabric")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "unexpected extra argument (fabric)" in done.stderr
