@@ -3,8 +3,8 @@
 [LF] 3.1, 3.3, 4.1.1, 4.1.2, Appendix B. Seen from one end, an element knows only its own part of the path:
 what it loses, and what it sends back of the light that arrives. Both directions share one strand, so the
 end's own light, sent back, comes in beside the far end's in the same band: one reflection is enough. Its
-power over that of the signal is (own launch + reflection − losses to the element and back) − received; all add
-up as powers, with what leaks through the end's own circulator.
+power over that of the signal is (own launch + reflection − losses to the element and back) − received; all
+add up as powers, with what leaks through the end's own circulator.
 """
 
 from collections.abc import Iterable, Iterator
@@ -116,7 +116,8 @@ class LaneResult:
 
     @property
     def margin(self) -> FloatArray:
-        return np.log10(BER_THRESHOLD) - self.log10_ber
+        orders: FloatArray = np.log10(BER_THRESHOLD) - self.log10_ber
+        return orders
 
 
 def loss_db(path: Iterable[Element]) -> FloatArray:

@@ -52,14 +52,14 @@ class Receiver:
         errs: FloatArray = np.asarray(0.0)
         for minus_q in self._minus_q(received_dbm, interference_db):
             errs = errs + ndtr(minus_q)
-        errs = errs * self._errors_per_bit
-        return errs
+        return errs * self._errors_per_bit
 
     def log10_ber(self, received_dbm: FloatArray, interference_db: FloatArray) -> FloatArray:
         """The logarithm of `ber`, also where the rate itself is too small to write."""
         logs = [log_ndtr(q) for q in self._minus_q(received_dbm, interference_db)]
         total: FloatArray = np.logaddexp.reduce(np.stack(np.broadcast_arrays(*logs)), axis=0)
-        return (total + np.log(self._errors_per_bit)) / np.log(10.0)
+        found: FloatArray = (total + np.log(self._errors_per_bit)) / np.log(10.0)
+        return found
 
     def uncoded(self) -> "Receiver":
         """The same without the inner code."""
