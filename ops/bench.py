@@ -273,6 +273,13 @@ def measure_closed_forms(quick: bool) -> list[Figure]:
     return measure_availability(quick, command())
 
 
+def measure_light(quick: bool) -> list[Figure]:
+    """The optics; imported only when asked for, since it needs scipy."""
+    from ops.optics.bench import measure_optics
+
+    return measure_optics(quick)
+
+
 GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "lab": measure_lab,
     "speed": measure_speed,
@@ -281,4 +288,5 @@ GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "live": measure_live_twin,
     "topology": measure_slices,
     "availability": measure_closed_forms,
+    "optics": measure_light,
 }

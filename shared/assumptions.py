@@ -90,6 +90,11 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "soft_fec_gain_db": Assumption(
         1.32, "dB", "of Q, in 20 log; calibrated to the gain of 1.6 dB in received power ([LF] Figure 12)"
     ),
+    "link_degraded_ber": Assumption(
+        1e-4,
+        "",
+        "half of what the outer code takes: no pairing of a pod as shipped is there, so it tells of a fault",
+    ),
 }
 """By name, in the order of the models: noun first, unit last."""
 

@@ -1,0 +1,85 @@
+"""`lightwave pod`: what holds for a whole superpod, computed without a twin."""
+
+import math
+from pathlib import Path
+
+import click
+
+from ops.cli.groups import Group
+from ops.cli.output import rendered
+from ops.cli.run import FILE, SEED
+
+
+class _ReturnLoss(click.ParamType):
+    """Decibels of what arrives that go back: a negative number."""
+
+    name = "dB"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            decibels = float(str(value))
+        except ValueError:
+            decibels = math.nan
+        if not -80 <= decibels <= -10:
+            self.fail(f"{value} dB is no return loss; allowed are -80 to -10", param, ctx)
+        return decibels
+
+
+@click.group(cls=Group)
+def pod() -> None:
+    """What holds for a whole superpod, computed without a twin."""
+
+
+@pod.command()
+@click.option("--seed", type=SEED, default=0, show_default=True, help="the OCSes as manufactured")
+@click.option("--cubes", type=click.IntRange(4, 144), default=64, show_default=True)
+@click.option("--no-mitigation", is_flag=True, help="without the notch against interference")
+@click.option("--no-soft-fec", is_flag=True, help="without the inner code")
+@click.option(
+    "--return-loss-db", type=_ReturnLoss(), help="every port of every OCS reflects so much [default: as made]"
+)
+@click.option(
+    "--worst", type=click.IntRange(0, 1_000), default=10, show_default=True, help="pairings by name"
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json", "yaml", "html"]),
+    default="table",
+    show_default=True,
+    help="form",
+)
+@click.option("--out", type=FILE, metavar="FILE", help="write it there")
+def qualify(
+    seed: int,
+    cubes: int,
+    no_mitigation: bool,
+    no_soft_fec: bool,
+    return_loss_db: float | None,
+    worst: int,
+    output: str,
+    out: Path | None,
+) -> None:
+    """Bit error rates of every link end with every possible partner, as Lightwave Fabrics, Figure 13."""
+    from ops.optics.qualify import report, table
+    from shared.optics.link import LinkDesign
+    from shared.optics.qualification import Conditions, qualify_pod
+
+    conditions = Conditions(
+        seed=seed,
+        cubes=cubes,
+        design=LinkDesign(mitigation=not no_mitigation, soft_fec=not no_soft_fec),
+        return_loss_db=return_loss_db,
+    )
+    result = qualify_pod(conditions)
+    content = report(result, worst)
+    if output == "html":
+        from ops.optics.qualify_page import page
+
+        text = page(result, content)
+    else:
+        text = rendered(content, output, lambda: table(content))
+    if out is None:
+        click.echo(text)
+    else:
+        out.write_text(f"{text}\n", encoding="utf-8")

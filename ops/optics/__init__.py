@@ -1,0 +1,1 @@
+"""Reports, pages and benchmarks of the optics."""
