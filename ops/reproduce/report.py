@@ -37,7 +37,7 @@ def tolerance(allowed: float | str) -> str:
     """`± 0.02`, `exact`, or the side to be on."""
     if isinstance(allowed, str):
         return allowed
-    return "exact" if allowed == 0 else f"± {allowed:.2g}"
+    return "exact" if allowed == 0 else f"± {figure(float(f'{allowed:.2g}'))}"
 
 
 def figure(value: float) -> str:

@@ -187,7 +187,12 @@ def test_figures_are_short(value: float, text: str) -> None:
 
 
 def test_tolerances_are_words() -> None:
-    assert [tolerance(one) for one in (0, 0.02, "at least")] == ["exact", "± 0.02", "at least"]
+    assert [tolerance(one) for one in (0, 0.0213, 2_420, "at least")] == [
+        "exact",
+        "± 0.021",
+        "± 2,400",
+        "at least",
+    ]
 
 
 def test_the_table_ends_with_what_does_not_hold_and_why() -> None:
