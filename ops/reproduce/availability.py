@@ -108,8 +108,8 @@ def _old_placement(chips: int, stated: float) -> Claim:
         Stated(stated, "probability", DIGITISED),
         "closed form",
         lambda: OLD_CUBE ** (chips // 64),
-        "all of one fixed group have to work, each 64 chips with the 0.83 stated for them: the published curve "
-        "falls more slowly at first, and faster at last, than such independent failures",
+        "all of one fixed group have to work, each 64 chips with the 0.83 stated for them: the published "
+        "curve falls more slowly at first, and faster at last, than such independent failures",
     )
 
 

@@ -255,7 +255,7 @@ CLAIMS: tuple[Claim, ...] = (
         Stated(0.30, "of the mean", 0.05),
         "lab run",
         _weekly_variation,
-        "counts of one pod: at 5.7 a week Poisson alone varies by 0.42, which the counts of a fleet would average out",
+        "counts of one pod: at 5.7 a week Poisson alone varies by 0.42; those of a fleet would vary less",
     ),
     Claim(
         "failures/weekly-memory",
