@@ -30,6 +30,7 @@ COMMANDS = {
     "fabric-availability": "availability:fabric_availability",
     "goodput-model": "availability:goodput_model",
     "placement-model": "availability:placement_model",
+    "link": "link:link",
     "pod": "pod:pod",
     "reproduce": "reproduce:reproduce",
     "lab": "lab:lab",

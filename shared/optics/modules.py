@@ -133,11 +133,16 @@ class Agreement:
         return 0 if self.rate is None else self.rate.gbps * self.lanes
 
 
+def module_kind(name: str) -> ModuleKind:
+    """The kind of this name; InvalidInput names the others."""
+    if name not in MODULE_KINDS:
+        raise InvalidInput(f"module {name!r}: no such kind; allowed are {', '.join(MODULE_KINDS)}")
+    return MODULE_KINDS[name]
+
+
 def module(kind: str, gbps: int) -> Module:
     """The module of this kind and generation; InvalidInput names what exists otherwise."""
-    if kind not in MODULE_KINDS:
-        raise InvalidInput(f"module {kind!r}: no such kind; allowed are {', '.join(MODULE_KINDS)}")
-    exists = MODULE_KINDS[kind].generations
+    exists = module_kind(kind).generations
     if gbps not in exists:
         nearest = min(exists, key=lambda other: (abs(other - gbps), other))
         allowed = ", ".join(str(other) for other in exists)
