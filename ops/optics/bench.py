@@ -22,7 +22,7 @@ CHANGED = 10
 
 
 def measure_optics(quick: bool) -> list[Figure]:
-    """Medians of repeated runs in this process; the ratios are of runs taken in turns."""
+    """Medians of repeated runs in this process; each ratio is of runs taken in turns."""
     repeats = 15 if quick else 101
     design = LinkDesign()
     ocs = _ocs_of_a_pod()
@@ -30,12 +30,8 @@ def measure_optics(quick: bool) -> list[Figure]:
     pod = PodBer(LaneKernel(design), everything)
     numbers = np.arange(0, LINK_ENDS * STRANDS, CHANGED)
     part = Strands(*(getattr(everything, name)[numbers] for name in Strands.__dataclass_fields__))
-    plain_s, fast_s, part_s = _medians(
-        repeats,
-        lambda: _plain(design, ocs),
-        lambda: pod.evaluate(everything),
-        lambda: pod.change(numbers, part),
-    )
+    plain_s, fast_s = _medians(repeats, lambda: _plain(design, ocs), lambda: pod.evaluate(everything))
+    whole_s, part_s = _medians(repeats, lambda: pod.evaluate(everything), lambda: pod.change(numbers, part))
     error = float(np.abs(pod.log10_ber - plain_log10_ber(design, ocs)).max())
     lanes = f"{LINK_ENDS:,} link ends × 8 lanes, loss to bit error rate and alarms"
     median = f"median of {repeats}"
@@ -52,7 +48,13 @@ def measure_optics(quick: bool) -> list[Figure]:
         Figure("optics plain over fast", round(plain_s / fast_s, 1), "ratio", "at least 2", "the two above"),
         Figure("optics error", round(error, 5), "log10 BER", "below 0.01", "largest of all these lanes"),
         Figure("optics tenth of a pod", _ms(part_s), "ms", "-", f"every tenth strand changes, {median}"),
-        Figure("optics full over tenth", round(fast_s / part_s, 1), "ratio", "at least 5", "of the fast way"),
+        Figure(
+            "optics full over tenth",
+            round(whole_s / part_s, 1),
+            "ratio",
+            "at least 5",
+            "of the fast way, in turns",
+        ),
         Figure(
             "optics OCSes made", _ms(made_s), "ms", "under 300", "48 OCSes, loss of all 136 × 136 pairs each"
         ),

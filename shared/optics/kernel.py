@@ -93,7 +93,8 @@ def _between(value: SingleArray, limits: tuple[float, float]) -> tuple[npt.NDArr
     position = value - np.float32(limits[0])
     position *= np.float32(1.0 / STEP_DB)
     # The last entry has none after it: what lies there is read just before it.
-    np.clip(position, np.float32(0.0), np.float32(last - 0.001), out=position)
+    np.maximum(position, np.float32(0.0), out=position)
+    np.minimum(position, np.float32(last - 0.001), out=position)
     before = position.astype(np.intp)
     position -= before
     return before, position
@@ -152,24 +153,30 @@ class LaneKernel:
     def arriving(self, of: Strands) -> tuple[SingleArray, SingleArray]:
         """(received power of every lane in dBm, interference over signal of every strand in dB), of shapes
         (strands, lanes) and (strands, 1); before the dispersion's penalty is taken for the second."""
-        changing_db = of.loss_db + of.near_excess_db
-        to_ocs_port = _factor(of.near_return_db)
-        far_port = _factor(of.far_return_db)
         share = self._shares
-        beyond = _factor(changing_db * np.float32(-2.0))
-        beyond *= share["far port"] * far_port + share["far"]
-        to_ocs_port *= share["near port"]
-        to_ocs_port *= _factor(of.near_excess_db * np.float32(-2.0))
-        changing_db += of.far_excess_db
-        total = _factor(changing_db)
-        beyond += to_ocs_port
-        beyond += share["near"]
-        beyond *= total
-        beyond += share["far end"] / total
+        near_excess = of.near_excess_db * _NEPER_PER_DB
+        changing = of.loss_db * _NEPER_PER_DB
+        changing += near_excess
+        far = of.far_return_db * _NEPER_PER_DB
+        np.exp(far, out=far)
+        far *= share["far port"]
+        far += share["far"]
+        far *= np.exp(_THERE_AND_BACK * changing)
+        near_excess *= _THERE_AND_BACK
+        near_excess += of.near_return_db * _NEPER_PER_DB
+        near = np.exp(near_excess, out=near_excess)
+        near *= share["near port"]
+        near += far
+        near += share["near"]
+        changing += of.far_excess_db * _NEPER_PER_DB
+        total = np.exp(changing)
+        near *= total
+        near += share["far end"] / total
         with np.errstate(divide="ignore"):
-            interference_db = np.log(beyond)
+            interference_db = np.log(near, out=near)
         interference_db *= _DB_PER_NEPER
-        return self._lane_dbm - changing_db[:, None], interference_db[:, None]
+        changing *= _DB_PER_NEPER
+        return self._lane_dbm - changing[:, None], interference_db[:, None]
 
     def log10_ber(self, of: Strands) -> SingleArray:
         """log10 of the bit error rate before the outer code, of shape (strands, lanes)."""
@@ -194,12 +201,8 @@ _PLACES = {
 }
 """Where along the path each element that sends light back stands."""
 _NEPER_PER_DB = np.float32(np.log(10.0) / 10.0)
+_THERE_AND_BACK = np.float32(-2.0)
 _DB_PER_NEPER = np.float32(10.0 / np.log(10.0))
-
-
-def _factor(decibels: SingleArray) -> SingleArray:
-    factor: SingleArray = np.exp(decibels * _NEPER_PER_DB)
-    return factor
 
 
 class PodBer:
