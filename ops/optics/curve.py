@@ -1,8 +1,8 @@
 """The page of `lightwave link curve`: bit error rate against received power, with and without interference
 mitigation and soft FEC, as [LF] Figures 11 and 12 have it."""
 
+import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,10 +16,11 @@ from shared.optics.sensitivity import MPI_DB, RECEIVED_DBM, floor_ber, sensitivi
 
 COLOURS = ("#27629b", "#b4453c", "#3d8b53", "#8a5a9e", "#c07f1f", "#4f4f4f")
 PANELS = (
-    ("Interference mitigation ([LF] Figure 11)", "mitigation", "dash"),
-    ("Soft FEC ([LF] Figure 12)", "soft FEC", "dash"),
-    ("Both", "both", "dash"),
+    ("Interference mitigation ([LF] Figure 11)", "mitigation"),
+    ("Soft FEC ([LF] Figure 12)", "soft FEC"),
+    ("Both", "both"),
 )
+"""(title, what the dashed curves have and the solid ones have not)."""
 AIDS = {
     "neither": (False, False),
     "mitigation": (True, False),
@@ -70,7 +71,7 @@ def gains(found: list[Curve]) -> list[str]:
         at = {curve.aid: curve for curve in found if curve.mpi_db == mpi_db}
         plain = at["neither"].sensitivity_dbm
         said = "no light is enough" if plain is None else f"{plain:.2f} dBm"
-        parts = [f"MPI {mpi_db:g} dB, BER {BER_THRESHOLD:g}: {said} without aids"]
+        parts = [f"MPI {mpi_db:g} dB, BER {BER_THRESHOLD:g}: {said} without either"]
         parts += [_gain(at[aid], plain) for aid in AIDS if aid != "neither"]
         sentences.append("; ".join(parts))
     return sentences
@@ -81,7 +82,8 @@ def _gain(curve: Curve, plain_dbm: float | None) -> str:
         return f"{curve.aid}: never, a floor of {curve.floor_ber:.1g} stays"
     if plain_dbm is None:
         return f"{curve.aid}: {curve.sensitivity_dbm:.2f} dBm"
-    return f"{curve.aid} {plain_dbm - curve.sensitivity_dbm:+.2f} dB"
+    verb = "gain" if curve.aid == "both" else "gains"
+    return f"{curve.aid} {verb} {plain_dbm - curve.sensitivity_dbm:.2f} dB"
 
 
 def page(rate: str, found: list[Curve]) -> str:
@@ -91,57 +93,54 @@ def page(rate: str, found: list[Curve]) -> str:
         cols=len(PANELS),
         shared_yaxes=True,
         horizontal_spacing=0.025,
-        subplot_titles=[title for title, _, _ in PANELS],
+        subplot_titles=[title for title, _ in PANELS],
     )
-    colours = dict(zip(dict.fromkeys(curve.mpi_db for curve in found), COLOURS, strict=False))
-    for column, (_, aid, dash) in enumerate(PANELS, start=1):
+    colours = dict(
+        zip(dict.fromkeys(curve.mpi_db for curve in found), itertools.cycle(COLOURS), strict=False)
+    )
+    for column, (_, aid) in enumerate(PANELS, start=1):
         for curve in found:
             if curve.aid in ("neither", aid):
-                colour = colours[curve.mpi_db]
-                _draw(figure, curve, column, {"color": colour, "dash": "solid"} | _dash(curve, dash))
+                _draw(figure, curve, column, colours[curve.mpi_db])
         figure.add_hline(
             y=BER_THRESHOLD, line={"dash": "dot", "color": "#222222", "width": 1}, row=1, col=column
         )
-    met = [curve.sensitivity_dbm for curve in found if curve.sensitivity_dbm is not None]
-    middle = met or [0.0]
-    figure.update_xaxes(
-        range=[
-            max(min(middle) - BEFORE_DB, RECEIVED_DBM[0]),
-            min(max(middle) + AFTER_DB, RECEIVED_DBM[1]),
-        ],
-        title_text="received power of a lane (dBm)",
-    )
-    figure.update_yaxes(type="log", range=LOG10_BER_DRAWN, exponentformat="power", dtick=1)
-    figure.update_yaxes(title_text="bit error rate before KP4", row=1, col=1)
+    _axes(figure, [curve.sensitivity_dbm for curve in found if curve.sensitivity_dbm is not None])
     figure.update_layout(
-        title={"text": f"{rate}<br><sup>{'<br>'.join(gains(found))}</sup>"},
+        title={"text": f"{rate}<br><sup>{'<br>'.join(gains(found))}</sup>", "yref": "container", "y": 0.96},
         template="plotly_white",
         font={"family": "Helvetica, Arial, sans-serif", "size": 13},
         legend={"orientation": "h", "y": -0.16},
-        margin={"t": 110 + 18 * len(colours)},
-        height=660,
+        margin={"t": 88 + 24 * len(colours), "b": 110},
+        height=580 + 24 * len(colours),
     )
     text: str = figure.to_html(include_plotlyjs=True, full_html=True)
     return text
 
 
-def _dash(curve: Curve, dash: str) -> dict[str, str]:
-    return {} if curve.aid == "neither" else {"dash": dash}
+def _axes(figure: go.Figure, met_dbm: list[float]) -> None:
+    """Around where the threshold is met; all that a receiver takes, if it is met nowhere."""
+    least, most = RECEIVED_DBM
+    if met_dbm:
+        least, most = max(min(met_dbm) - BEFORE_DB, least), min(max(met_dbm) + AFTER_DB, most)
+    figure.update_xaxes(range=[least, most], title_text="received power of a lane (dBm)")
+    figure.update_yaxes(type="log", range=LOG10_BER_DRAWN, exponentformat="power", dtick=1)
+    figure.update_yaxes(title_text="bit error rate before KP4", row=1, col=1)
 
 
-def _draw(figure: go.Figure, curve: Curve, column: int, line: dict[str, Any]) -> None:
-    """The curve, and where it meets the threshold."""
-    name = f"MPI {curve.mpi_db:g} dB, {curve.aid}"
-    rates = np.power(10.0, np.maximum(curve.log10_ber, 2.0 * LOG10_BER_DRAWN[0]))
+def _draw(figure: go.Figure, curve: Curve, column: int, colour: str) -> None:
+    """The curve, solid without any aid, and where it meets the threshold."""
+    name = f"MPI {curve.mpi_db:g} dB"
+    plain = curve.aid == "neither"
     trace = go.Scatter(
         x=curve.received_dbm,
-        y=rates,
+        y=np.power(10.0, np.maximum(curve.log10_ber, 2.0 * LOG10_BER_DRAWN[0])),
         mode="lines",
-        name=name,
-        legendgroup=name,
-        showlegend=curve.aid != "neither" or column == 1,
-        line=line,
-        hovertemplate=f"{name}<br>%{{x:.1f}} dBm: %{{y:.2e}}<extra></extra>",
+        name=f"{name}, {'without' if plain else 'with'}",
+        legendgroup=f"{name} {plain}",
+        showlegend=column == 1,
+        line={"color": colour, "dash": "solid" if plain else "dash", "simplify": False},
+        hovertemplate=f"{name}, {curve.aid}<br>%{{x:.1f}} dBm: %{{y:.2e}}<extra></extra>",
     )
     figure.add_trace(trace, row=1, col=column)
     if curve.sensitivity_dbm is not None:
@@ -149,8 +148,9 @@ def _draw(figure: go.Figure, curve: Curve, column: int, line: dict[str, Any]) ->
             x=[curve.sensitivity_dbm],
             y=[BER_THRESHOLD],
             mode="markers",
-            marker={"color": line["color"], "size": 8},
+            marker={"color": colour, "size": 8, "symbol": "circle" if plain else "circle-open"},
+            legendgroup=f"{name} {plain}",
             showlegend=False,
-            hovertemplate=f"{name}<br>%{{x:.2f}} dBm<extra></extra>",
+            hovertemplate=f"{name}, {curve.aid}: %{{x:.2f}} dBm<extra></extra>",
         )
         figure.add_trace(mark, row=1, col=column)
