@@ -4,7 +4,7 @@ source.
 Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab config` prints.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -119,36 +119,43 @@ class OcsConfig(Model):
 
 
 class TransceiversConfig(Model):
-    """The loss budget of a link, and how often it is measured."""
+    """The optics of the links, when one counts as bad, and how often it is measured."""
 
     telemetry_interval_s: int = parameter(
         900, "cadence of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
     )
     fibre_loss_db: float = parameter(
         1.0,
-        "fibre and connectors of one strand, without the OCS",
+        "fibre and connectors of one strand, both ends', without the OCS",
         unit="dB",
         source="assumption",
         ge=0,
         le=20,
         allow_inf_nan=False,
     )
-    degraded_above_db: float = parameter(
-        5.0,
-        "loss of a strand above which its link is degraded",
-        unit="dB",
+    lane_rate: Literal["10G-NRZ", "25G-NRZ", "50G-PAM4", "100G-PAM4"] = parameter(
+        "50G-PAM4", "what each wavelength carries one way", unit="-", source="[LF] 3.3.1"
+    )
+    interference_mitigation: bool = parameter(
+        True, "whether receivers take off most of the beat with reflections", unit="-", source="[LF] 3.3.2"
+    )
+    soft_fec: bool = parameter(True, "whether the inner code is used", unit="-", source="[LF] 3.3.2")
+    degraded_above_ber: float = parameter(
+        1e-4,
+        "bit error rate before the outer code above which a link is degraded",
+        unit="errors/bit",
         source="assumption: above the worst healthy pair",
-        ge=0,
-        le=60,
+        ge=1e-15,
+        le=0.5,
         allow_inf_nan=False,
     )
-    down_above_db: float = parameter(
-        7.0,
-        "loss of a strand above which its link is down",
-        unit="dB",
-        source="assumption",
-        ge=0,
-        le=60,
+    down_above_ber: float = parameter(
+        2e-4,
+        "bit error rate before the outer code above which a link is down",
+        unit="errors/bit",
+        source="[LF] 4.1.2: the threshold of KP4",
+        ge=1e-15,
+        le=0.5,
         allow_inf_nan=False,
     )
 

@@ -20,7 +20,7 @@ class OcsDocument(Model):
     """Written by `ocs`; name `pod-0/ocs-17`.
 
     By North port: `wanted` is the South port commanded (−1 none), `made` whether the mirrors do it, `slices`
-    the number of the slice that wants it (−1 none).
+    the number of the slice that wants it (−1 none), `losses_db` the insertion loss of the pair (null none).
     """
 
     name: str
@@ -32,6 +32,7 @@ class OcsDocument(Model):
     wanted: tuple[int, ...]
     made: tuple[bool, ...]
     slices: tuple[int, ...]
+    losses_db: tuple[float | None, ...]
     changed_us: int
 
 
@@ -39,8 +40,9 @@ class LinkGroupDocument(Model):
     """Written by `transceivers`; name `pod-0/cube-12`: the 96 link ends of one cube, in order of face and
     index.
 
-    `far_ends` are link-end numbers, −1 where no circuit is made on both strands; `losses_db` are those of the
-    worse strand, null there too.
+    `far_ends` are link-end numbers, −1 where no circuit is made on both strands. `losses_db` are those of the
+    worse strand's fibre and OCS, `bers` those of the worst lane received, before the outer code; null there,
+    too.
     """
 
     name: str
@@ -48,6 +50,7 @@ class LinkGroupDocument(Model):
     conditions: tuple[Literal["ok", "degraded", "failed"], ...]
     far_ends: tuple[int, ...]
     losses_db: tuple[float | None, ...]
+    bers: tuple[float | None, ...]
     changed_us: int
 
 

@@ -11,7 +11,18 @@ from ops.cli.output import columns, output_option, rendered, show, watch_option,
 from ops.cli.tables import event_rows, table_of
 from ops.cli.words import Kind, moment
 
-PATH_FIELDS = ("end", "chip", "far_end", "far_chip", "state", "condition", "loss_db", "slice", "strands")
+PATH_FIELDS = (
+    "end",
+    "chip",
+    "far_end",
+    "far_chip",
+    "state",
+    "condition",
+    "loss_db",
+    "ber",
+    "slice",
+    "strands",
+)
 
 
 @click.command()
@@ -128,7 +139,7 @@ def trace(end: str, output: str) -> None:
 
 def _path(path: Mapping[str, Any]) -> str:
     """The path as light takes it, one line a station."""
-    loss = "" if path["loss_db"] is None else f", {path['loss_db']:.2f} dB"
+    loss = "" if path["loss_db"] is None else f", {path['loss_db']:.2f} dB, BER {path['ber']:.1e}"
     used = f", used by {path['slice']}" if path["slice"] else ""
     lines = [
         f"{path['end']} is {path['state']} (module {path['condition']}{loss}){used}",

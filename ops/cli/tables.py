@@ -63,6 +63,7 @@ def _link(row: Row, _now_us: int) -> list[object]:
         row["condition"],
         row["far_end"],
         row["loss_db"],
+        None if row["ber"] is None else f"{row['ber']:.1e}",
         row["ocs"],
         row["slice"],
     ]
@@ -102,7 +103,7 @@ TABLES: dict[str, Any] = {
     "ocs": (("NAME", "STATE", "CIRCUITS", "RADIX", "PORTS-DOWN", "CHANGED"), _ocs),
     "cubes": (("NAME", "HEALTH", "DRAINED", "HOSTS-DOWN", "CHIPS", "SLICES", "REASONS", "CHANGED"), _cube),
     "hosts": (("NAME", "STATE", "REASON"), lambda row, _: [row["name"], row["state"], row["reason"]]),
-    "links": (("NAME", "STATE", "MODULE", "FAR-END", "LOSS-DB", "OCS", "SLICE"), _link),
+    "links": (("NAME", "STATE", "MODULE", "FAR-END", "LOSS-DB", "BER", "OCS", "SLICE"), _link),
     "slices": (
         ("NAME", "STATE", "SHAPE", "CHIPS", "CUBES", "PRIORITY", "DOWN/DEGRADED", "SWAPS", "AGE", "REASON"),
         _slice,

@@ -19,9 +19,9 @@ from shared.errors import InvalidInput
 from shared.service import Because, Saying
 from shared.targets import struck_part
 
-CONNECTOR_LOSS_MIN_DB = 1.5
-CONNECTOR_LOSS_MAX_DB = 5.0
-"""Excess loss of a dirty connector, uniform between the two (assumption): with the default budget some links
+CONNECTOR_LOSS_MIN_DB = 0.5
+CONNECTOR_LOSS_MAX_DB = 3.0
+"""Excess loss of a dirty connector, uniform between the two (assumption): with the default optics some links
 stay up, some are degraded, some go down."""
 
 

@@ -73,15 +73,24 @@ def _fabric_row(twin: TwinPorts, fabric: str, summaries: dict[str, Row]) -> Row:
     }
 
 
+CIRCUIT_ARRAYS = ("wanted", "slices", "made", "losses_db")
+
+
 def ocs_row(fabric: str, document: Row) -> Row:
-    """An OCS with its circuits as a list in place of three arrays by North port."""
-    columns = zip(document["wanted"], document["slices"], document["made"], strict=True)
+    """An OCS with its circuits as a list in place of four arrays by North port."""
+    columns = zip(*(document[name] for name in CIRCUIT_ARRAYS), strict=True)
     circuits = [
-        {"north": north, "south": south, "slice": f"{fabric}/slice-{number}", "made": made}
-        for north, (south, number, made) in enumerate(columns)
+        {
+            "north": north,
+            "south": south,
+            "slice": f"{fabric}/slice-{number}",
+            "made": made,
+            "loss_db": loss_db,
+        }
+        for north, (south, number, made, loss_db) in enumerate(columns)
         if south >= 0
     ]
-    kept = {k: v for k, v in document.items() if k not in ("wanted", "slices", "made")}
+    kept = {k: v for k, v in document.items() if k not in CIRCUIT_ARRAYS}
     return kept | {"circuits": circuits}
 
 
@@ -105,8 +114,9 @@ def link_rows(fabric: str, cube: int, group: Row, use: Row | None) -> list[Row]:
     first = cube * ENDS_PER_CUBE
     holders = use["slices"] if use else []
     rows = []
-    columns = zip(group["states"], group["conditions"], group["far_ends"], group["losses_db"], strict=True)
-    for index, (state, condition, far, loss_db) in enumerate(columns):
+    names = ("states", "conditions", "far_ends", "losses_db", "bers")
+    columns = zip(*(group[name] for name in names), strict=True)
+    for index, (state, condition, far, loss_db, ber) in enumerate(columns):
         end = link_end(first + index)
         rows.append(
             {
@@ -115,6 +125,7 @@ def link_rows(fabric: str, cube: int, group: Row, use: Row | None) -> list[Row]:
                 "condition": condition,
                 "far_end": link_end(far).name(fabric) if far >= 0 else None,
                 "loss_db": loss_db,
+                "ber": ber,
                 "ocs": f"{fabric}/ocs-{end.ocs}",
                 "slice": holders[0] if state != "dark" and holders else None,
             }
@@ -241,6 +252,7 @@ def trace(twin: TwinPorts, name: str) -> Row:
         "state": row["state"],
         "condition": row["condition"],
         "loss_db": row["loss_db"],
+        "ber": row["ber"],
         "slice": row["slice"],
         "strands": strands,
     }

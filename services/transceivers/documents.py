@@ -31,6 +31,7 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
     far = np.where(lit, peers, NO_END)
     conditions = np.where(state.failed[ends] > 0, 2, state.excess_db[ends] > 0)
     losses_db = np.round(state.loss_db[ends] + state.excess_db[ends] + state.excess_db[peers], 3)
+    log10_bers = state.log10_ber[ends].tolist()
     return LinkGroupDocument.model_validate(
         {
             "name": name,
@@ -39,6 +40,10 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
             "far_ends": tuple(far.tolist()),
             "losses_db": tuple(
                 loss if light else None for light, loss in zip(lit.tolist(), losses_db.tolist(), strict=True)
+            ),
+            "bers": tuple(
+                float(f"{10.0**log10_ber:.2e}") if light else None
+                for light, log10_ber in zip(lit.tolist(), log10_bers, strict=True)
             ),
             "changed_us": int(state.changed_us[cube]),
         }

@@ -8,7 +8,7 @@ import numpy as np
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.transceivers import ModuleReported
-from services.transceivers.links import changed, touch
+from services.transceivers.links import changed, measure, touch
 from services.transceivers.state import NO_END, EndFault, TransceiversState
 from shared.geometry import parse_part
 from shared.service import Saying
@@ -52,5 +52,7 @@ def _judged(state: TransceiversState, end: int, before: str) -> list[Saying]:
         said.append(ModuleReported.model_validate({"end": end, "condition": after}))
     peer = int(state.peer[end])
     ends = np.array([end] if peer == NO_END else sorted({end, peer}))
-    touch(state, ends)  # whatever is said: the loss of the link is shown at both ends
+    touch(state, ends)  # whatever is said: what the link carries is shown at both ends
+    if peer != NO_END:
+        measure(state, ends)
     return said + changed(state, ends)

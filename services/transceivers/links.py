@@ -1,5 +1,6 @@
 """Links that come, change and go as the OCSes make and lose circuits."""
 
+import math
 from functools import cache
 from typing import cast
 
@@ -10,7 +11,7 @@ from schemas.envelope import Envelope
 from schemas.names import Join
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored, OcsDown, PortDown
 from schemas.transceivers import LinksChanged, LinksTrained
-from services.transceivers.loss import links_loss_db
+from services.transceivers import optics
 from services.transceivers.state import (
     BOTH_STRANDS,
     DARK,
@@ -36,12 +37,16 @@ def on_connected(state: TransceiversState, message: Envelope) -> list[Saying]:
     """Train the links of a slice's new circuits."""
     body = cast(CircuitsConnected, message.body)
     norths, souths = join_ends(body.joins)
-    worse_db = links_loss_db(state.seed, state.fabric, body.joins) + state.config.fibre_loss_db
+    loss_db, *log10_bers = optics.of_joins(state, body.joins)
     lit = _lit(body)
-    for near, far in ((norths, souths), (souths, norths)):
+    for near, far, log10_ber in ((norths, souths, log10_bers[0]), (souths, norths, log10_bers[1])):
         state.peer[near] = far
         state.lit[near] = lit
-        state.loss_db[near] = worse_db
+        state.loss_db[near] = loss_db
+        state.log10_ber[near] = log10_ber
+    if state.faults:
+        for ends in (norths, souths):
+            measure(state, ends)
     code = codes(state, norths)
     state.code[norths] = code
     state.code[souths] = code
@@ -78,6 +83,7 @@ def on_disconnected(state: TransceiversState, message: Envelope) -> list[Saying]
     state.peer[ends] = NO_END
     state.lit[ends] = 0
     state.loss_db[ends] = np.nan
+    state.log10_ber[ends] = np.nan
     state.code[ends] = DARK
     _touch_joined(state, body.joins)
     return []
@@ -139,16 +145,21 @@ def changed(state: TransceiversState, ends: IntArray) -> list[Saying]:
     return [LinksChanged(up=up, degraded=degraded, down=down)]
 
 
+def measure(state: TransceiversState, ends: IntArray) -> None:
+    """Take over what these connected ends receive, dirty connectors counted."""
+    state.log10_ber[ends] = optics.log10_ber(state, ends)
+
+
 def codes(state: TransceiversState, ends: IntArray) -> IntArray:
-    """State codes of connected ends: down without both strands or with a dead end, else by the loss."""
-    total_db = state.loss_db[ends]
+    """State codes of connected ends: down without both strands or with a dead end, else by the bit error rate
+    of the worse direction."""
+    peers = state.peer[ends]
+    worse = np.maximum(state.log10_ber[ends], state.log10_ber[peers])
     dead = state.lit[ends] != BOTH_STRANDS
     if state.faults:
-        peers = state.peer[ends]
-        total_db += state.excess_db[ends] + state.excess_db[peers]
         dead |= (state.failed[ends] > 0) | (state.failed[peers] > 0)
-    dead |= total_db > state.config.down_above_db
-    return np.where(dead, DOWN, np.where(total_db > state.config.degraded_above_db, DEGRADED, UP))
+    dead |= worse > math.log10(state.config.down_above_ber)
+    return np.where(dead, DOWN, np.where(worse > math.log10(state.config.degraded_above_ber), DEGRADED, UP))
 
 
 def _with_code(state: TransceiversState, ends: IntArray, code: int) -> tuple[int, ...]:

@@ -30,9 +30,10 @@ class EndFault:
 @dataclass
 class TransceiversState(State):
     """`peer` is the far end that a circuit is wanted to (−1 none); `lit` has bit s set where strand s is
-    made; `loss_db` is that of the worse strand without connector faults (NaN where no circuit is wanted);
-    `excess_db` what the end's connector faults add; `failed` counts its dead modules and cables; `code`
-    indexes STATES."""
+    made; `loss_db` is that of the worse strand's fibre and OCS, without connector faults, `log10_ber` that of
+    the worst lane that the end receives, with them (both NaN where no circuit is wanted); `excess_db` is what
+    the end's connector faults add; `failed` counts its dead modules and cables; `code` indexes STATES.
+    """
 
     config: TransceiversConfig
     cubes: int
@@ -40,6 +41,7 @@ class TransceiversState(State):
     peer: npt.NDArray[np.int32]
     lit: npt.NDArray[np.uint8]
     loss_db: npt.NDArray[np.float64]
+    log10_ber: npt.NDArray[np.float64]
     excess_db: npt.NDArray[np.float64]
     failed: npt.NDArray[np.int16]
     code: npt.NDArray[np.uint8]
@@ -61,6 +63,7 @@ def commission(fabric: str, message: FabricCommissioned) -> TransceiversState:
         peer=np.full(ends, NO_END, dtype=np.int32),
         lit=np.zeros(ends, dtype=np.uint8),
         loss_db=np.full(ends, np.nan),
+        log10_ber=np.full(ends, np.nan),
         excess_db=np.zeros(ends),
         failed=np.zeros(ends, dtype=np.int16),
         code=np.full(ends, DARK, dtype=np.uint8),

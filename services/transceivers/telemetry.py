@@ -3,7 +3,7 @@
 import numpy as np
 
 from schemas.envelope import Envelope
-from services.transceivers.loss import LAUNCH_POWER_DBM
+from services.transceivers.optics import sent_dbm
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
 from shared.service import Saying
 from shared.units import US_PER_S
@@ -21,8 +21,9 @@ def due(state: TransceiversState) -> int | None:
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes:
-    """An Arrow IPC stream of one record batch: `end` (number), `state`, `loss_db`, `rx_power_dbm`; the
-    last two of the worse strand, null without light on both."""
+    """An Arrow IPC stream of one record batch: `end` (number), `state`, `loss_db` and `rx_power_dbm` of the
+    worse strand, `ber` of the worst lane before the outer code; the last three are null without light on both
+    strands."""
     # Imported here, for it takes a third of a second, which only those who want telemetry should pay.
     import pyarrow as pa  # noqa: PLC0415 -- see above
 
@@ -34,7 +35,8 @@ def frame(state: TransceiversState, message: Envelope) -> bytes:
         "end": pa.array(ends.astype(np.int32)),
         "state": states,
         "loss_db": pa.array(loss_db, mask=without_light),
-        "rx_power_dbm": pa.array(LAUNCH_POWER_DBM - loss_db, mask=without_light),
+        "rx_power_dbm": pa.array(sent_dbm(state.config) - loss_db, mask=without_light),
+        "ber": pa.array(10.0 ** state.log10_ber[ends], mask=without_light),
     }
     batch = pa.RecordBatch.from_pydict(columns).replace_schema_metadata(
         {"fabric": state.fabric, "at_us": str(message.at_us)}

@@ -36,8 +36,8 @@ def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign) -> Pairs:
     """All links of a fabric with sound modules and clean connectors."""
     strands = [_strand(seed, fabric, cubes, strand) for strand in range(STRANDS)]
     worse_db = np.maximum.reduce([ocs.loss_db for ocs in strands]) + design.fibre_loss_db
-    north = np.maximum.reduce([worst_lane_log10_ber(design, ocs) for ocs in strands])
-    south = np.maximum.reduce([worst_lane_log10_ber(design, ocs.reversed()) for ocs in strands])
+    north = rounded(np.maximum.reduce([worst_lane_log10_ber(design, ocs) for ocs in strands]))
+    south = rounded(np.maximum.reduce([worst_lane_log10_ber(design, ocs.reversed()) for ocs in strands]))
     for array in (worse_db, north, south):
         array.flags.writeable = False
     return Pairs(worse_db, north, south)
@@ -55,6 +55,12 @@ def worst_lane_log10_ber(
     receiver = design.receiver
     penalty_db = dispersion_penalty_db(receiver.symbol_gbd, lanes_nm(design.kind), design.length_km).max()
     return receiver.log10_ber(received_dbm - penalty_db, interference_db)
+
+
+def rounded(log10_ber: FloatArray) -> FloatArray:
+    """To 0.001, so that the last bit of a machine's logarithm never shows."""
+    found: FloatArray = np.round(log10_ber, 3)
+    return found
 
 
 def _strand(seed: int, fabric: str, cubes: int, strand: int) -> Switched:

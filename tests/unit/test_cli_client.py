@@ -266,6 +266,7 @@ def test_no_query_imports_what_is_slow(words: str) -> None:
         "condition": "ok",
         "far_end": None,
         "loss_db": None,
+        "ber": None,
         "ocs": "pod-0/ocs-1",
         "slice": None,
     }

@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.config import FabricConfig, TransceiversConfig
 from schemas.failures import FaultBegan
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected
 from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
-from services.transceivers.loss import ocs_loss_db
 from services.transceivers.service import SERVICE
-from shared.draws import draw_uniform
-from shared.geometry import PALOMAR_RADIX
+from shared.geometry import ocs_radix
+from shared.optics.link import LinkDesign, Switched, evaluate
+from shared.optics.palomar import palomars
 from shared.units import US_PER_S
 from tests.unit.bench import Bench, bodies
 from tests.unit.ocs_model import CONFIG, fault_began, fault_ended
@@ -56,22 +56,23 @@ def test_taking_links_away_is_no_news(trained: Bench) -> None:
     assert np.isnan(trained.state("transceivers").loss_db).all()
 
 
-def test_a_loss_at_a_threshold_is_not_above_it(trained: Bench) -> None:
-    losses_db = trained.state("transceivers").loss_db
-    worst_db = float(np.nanmax(losses_db))
-    worst = tuple(np.flatnonzero(losses_db == worst_db).tolist())
-    below_db = float(np.nextafter(worst_db, 0))
+def test_a_bit_error_rate_at_a_threshold_is_not_above_it(trained: Bench) -> None:
+    log10_ber = trained.state("transceivers").log10_ber
+    worst = float(np.nanmax(log10_ber))
+    (end,) = np.flatnonzero(log10_ber == worst).tolist()
+    ends = tuple(sorted((end, int(trained.state("transceivers").peer[end]))))
+    above, below = 10.0 ** (worst + 1e-9), 10.0 ** (worst - 1e-9)
     for limits, degraded, down in (
-        ({"degraded_above_db": worst_db, "down_above_db": worst_db}, (), ()),
-        ({"degraded_above_db": below_db, "down_above_db": worst_db}, worst, ()),
-        ({"degraded_above_db": below_db, "down_above_db": below_db}, (), worst),
+        ({"degraded_above_ber": above, "down_above_ber": above}, (), ()),
+        ({"degraded_above_ber": below, "down_above_ber": above}, ends, ()),
+        ({"degraded_above_ber": below, "down_above_ber": below}, (), ends),
     ):
         said = bodies(bench_with(BUDGET.model_copy(update=limits)).say(connected(), 100))
         up = 32 - len(degraded + down)
         assert said == [LinksTrained(slice=NAME, up=up, degraded=degraded, down=down)]
 
 
-def test_documents_show_the_far_end_and_the_loss_of_lit_links_only() -> None:
+def test_documents_show_what_lit_links_carry_and_no_others() -> None:
     bench = bench_with(BUDGET)
     bench.say(connected(missing_ports=((3, 5),)), 100)
     near, far = (bench.documents["links", f"pod-0/cube-{cube}"] for cube in (2, 3))
@@ -82,6 +83,12 @@ def test_documents_show_the_far_end_and_the_loss_of_lit_links_only() -> None:
     measured_db = bench.state("transceivers").loss_db[NORTH : NORTH + 16].tolist()
     shown_db = tuple(round(loss, 3) if light else None for loss, light in zip(measured_db, lit, strict=True))
     assert near.losses_db[:16] == far.losses_db[16:32] == shown_db
+    for document, first, place in ((near, NORTH, 0), (far, SOUTH, 16)):
+        for index, light in enumerate(lit):
+            ber = document.bers[place + index]
+            measured = bench.state("transceivers").log10_ber[first + index]
+            assert ber == (pytest.approx(10.0**measured, rel=0.005) if light else None)
+    assert near.bers[:16] != far.bers[16:32], "each end receives its own"
     summary = bench.documents["summaries", "pod-0/transceivers"]
     assert (summary.up, summary.degraded, summary.down, summary.dark) == (30, 0, 2, 4 * 96 - 32)
 
@@ -111,19 +118,40 @@ def test_a_dead_module_takes_both_ends_down_and_reports_itself(trained: Bench) -
     ]
 
 
-@pytest.mark.parametrize(("excess_db", "state"), [(0.1, "up"), (2.5, "degraded"), (6.5, "down")])
-def test_a_dirty_connector_adds_its_loss_at_both_ends(trained: Bench, excess_db: float, state: str) -> None:
-    before_db = trained.state("transceivers").loss_db[NORTH]
-    assert 2.5 < before_db < 4.5, "so that each excess of this test gives another state"
-    fault = fault_began("pod-0/fault-0", "connector", "pod-0/cube-2/+x/0", excess_db)
+@pytest.mark.parametrize(("excess_db", "state"), [(0.1, "up"), (1.8, "degraded"), (2.5, "down")])
+def test_a_dirty_connector_costs_both_directions(trained: Bench, excess_db: float, state: str) -> None:
+    before = trained.state("transceivers")
+    clean_db, clean = before.loss_db[NORTH], before.log10_ber[[NORTH, SOUTH]].copy()
+    target = "pod-0/cube-2/+x/0"
+    fault = fault_began("pod-0/fault-0", "connector", target, excess_db)
     said = bodies(trained.say(fault, 200))
     assert said[0] == ModuleReported(end=NORTH, condition="degraded")
     assert [getattr(changed, state) for changed in said[1:]] == [(NORTH, SOUTH)] * (state != "up")
     trained.assert_documents_hold()
-    for cube, place in ((2, 0), (3, 16)):
+    after = trained.state("transceivers").log10_ber[[NORTH, SOUTH]]
+    assert (after > clean).all()
+    for (cube, place), measured in zip(((2, 0), (3, 16)), after.tolist(), strict=True):
         document = trained.documents["links", f"pod-0/cube-{cube}"]
         assert document.states[place] == state
-        assert document.losses_db[place] == pytest.approx(before_db + excess_db, abs=5e-4)
+        assert document.losses_db[place] == pytest.approx(clean_db + excess_db, abs=5e-4)
+        assert document.bers[place] == pytest.approx(10.0**measured, rel=0.005)
+    trained.say(fault_ended(fault), 300)
+    assert trained.state("transceivers").log10_ber[[NORTH, SOUTH]].tolist() == clean.tolist(), (
+        "to the last bit"
+    )
+
+
+def test_a_link_that_trains_with_a_dirty_connector_is_measured_with_it(trained: Bench) -> None:
+    late = bench_with(BUDGET)
+    for bench, first in ((late, True), (trained, False)):
+        fault = fault_began("pod-0/fault-0", "connector", "pod-0/cube-3/-x/0", 2.5)
+        bench.say(fault, 200)
+        if first:
+            said = bodies(bench.say(connected(), 300))
+            assert said == [LinksTrained(slice=NAME, up=30, degraded=(), down=(NORTH, SOUTH))]
+    for name in ("log10_ber", "code"):
+        one, other = (getattr(bench.state("transceivers"), name) for bench in (late, trained))
+        assert np.array_equal(one, other, equal_nan=name == "log10_ber")
 
 
 def test_a_dark_module_reports_as_well() -> None:
@@ -150,44 +178,46 @@ def test_overlapping_faults_end_with_the_last_of_them(trained: Bench) -> None:
     assert trained.state("transceivers").excess_db[NORTH] == 0
 
 
-# --- loss ---------------------------------------------------------------------------------------------------
+# --- optics -------------------------------------------------------------------------------------------------
 
 
-def test_insertion_loss_over_all_pairs_of_an_ocs_is_that_of_a_palomar() -> None:
-    north, south = np.divmod(np.arange(PALOMAR_RADIX**2), PALOMAR_RADIX)
-    loss_db = ocs_loss_db(1, "pod-0", np.full(PALOMAR_RADIX**2, 17), north, south)
-    assert np.median(loss_db) < 2
-    assert np.mean(loss_db < 2) > 0.95, "typically below 2 dB"
-    assert 2.5 < loss_db.max() < 3, "with a tail, but below the goal"
-    assert loss_db.min() > 0.5
-
-
-OCS_AND_PORTS = st.tuples(st.integers(0, 47), st.integers(0, 295), st.integers(0, 295))
-
-
-@given(st.integers(0, 2**63 - 1), st.lists(OCS_AND_PORTS, min_size=1, max_size=20))
-def test_a_pair_of_ports_has_the_same_loss_however_often_it_is_drawn(
-    seed: int, pairs: list[tuple[int, int, int]]
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**63 - 1), st.integers(0, 2), st.integers(0, 3), st.integers(0, 3))
+def test_an_end_measures_what_the_elements_of_its_link_leave(
+    seed: int, dimension: int, north: int, south: int
 ) -> None:
-    columns = np.array(pairs).T
-    loss_db = ocs_loss_db(seed, "pod-0", *columns)
-    assert (loss_db == ocs_loss_db(seed, "pod-0", *columns)).all()
-    for n, (ocs, north, south) in enumerate(pairs):
-        alone = ocs_loss_db(seed, "pod-0", *(np.array([x]) for x in pairs[n]))
-        assert alone[0] == loss_db[n]
-        share = draw_uniform(seed, "pod-0", "insertion-loss", (ocs * 512 + north) * 512 + south)
-        by_hand = 0.9 + 0.8 * share / 0.95 if share <= 0.95 else 1.7 + 1.2 * (share - 0.95) / 0.05
-        assert loss_db[n] == pytest.approx(by_hand)
+    bench = bench_with(BUDGET, seed)
+    joins = ((dimension, north, south),)
+    bench.say(CircuitsConnected(slice=NAME, joins=joins, missing_ocs=(), missing_ports=()), 100)
+    made = palomars(seed, "pod-0", ocs_radix(4))
+    insertion_loss_db = made.insertion_loss_db()
+    state = bench.state("transceivers")
+    for index in range(16):
+        ocs, ends = (
+            16 * dimension + index,
+            (96 * north + 32 * dimension + index, 96 * south + 32 * dimension + 16 + index),
+        )
+        loss_db, worst = [], ([], [])
+        for strand in (0, 1):
+            ports = 2 * north + strand, 2 * south + strand
+            loss_db.append(insertion_loss_db[ocs, *ports])
+            back_db = made.north_return_loss_db[ocs, ports[0]], made.south_return_loss_db[ocs, ports[1]]
+            for way, backs in enumerate((back_db, back_db[::-1])):
+                worst[way].append(evaluate(LinkDesign(), Switched(loss_db[-1], *backs)).log10_ber.max())
+        assert state.loss_db[list(ends)] == pytest.approx(max(loss_db) + 1.0)
+        assert state.log10_ber[list(ends)] == pytest.approx([max(way) for way in worst], abs=6e-4)
 
 
 def test_other_seeds_and_fabrics_have_other_losses() -> None:
-    ports = np.arange(100)
-    losses = [ocs_loss_db(s, f, ports % 48, ports, ports) for s in (1, 2) for f in ("pod-0", "pod-1")]
-    assert len({float(loss[0]) for loss in losses}) == 4
+    benches = [bench_with(BUDGET, seed) for seed in (1, 2)]
+    for bench in benches:
+        bench.say(connected(), 100)
+    losses = [bench.state("transceivers").loss_db[NORTH] for bench in benches]
+    assert losses[0] != losses[1]
 
 
 def test_healthy_links_of_the_default_budget_are_up() -> None:
-    """Also the worst pair: the default thresholds are above it."""
+    """Also the worst pairs: the default thresholds are above them."""
     bench = Bench([SERVICE], FabricConfig())
     joins = tuple((d, cube, (cube + 1) % 64) for d in range(3) for cube in range(64))
     said = bodies(bench.say(CircuitsConnected(slice=NAME, joins=joins, missing_ocs=(), missing_ports=()), 9))
@@ -218,12 +248,15 @@ def test_a_frame_has_a_row_for_every_connected_end() -> None:
     state = bench.state("transceivers")
     for end, row in rows.items():
         number = end % 16
-        assert row["state"] == {0: "degraded", 3: "down"}.get(number, "up")
+        assert row["state"] == {0: "down", 3: "down"}.get(number, "up")
         if number == 3:
-            assert row["loss_db"] is row["rx_power_dbm"] is None, "without light there is nothing to measure"
+            nothing = [row["loss_db"], row["rx_power_dbm"], row["ber"]]
+            assert nothing == [None] * 3, "without light there is nothing to measure"
         else:
             assert row["loss_db"] == state.loss_db[end] + (2.5 if number == 0 else 0)
-            assert row["rx_power_dbm"] == -row["loss_db"]
+            modules_db = 2 * 1.0 + 2 * 0.9  # a mux and a demux, two circulators
+            assert row["rx_power_dbm"] == pytest.approx(-0.8 - modules_db - row["loss_db"])
+            assert row["ber"] == pytest.approx(10.0 ** state.log10_ber[end])
     assert table.schema.metadata == {b"fabric": b"pod-0", b"at_us": b"900000000"}
 
 

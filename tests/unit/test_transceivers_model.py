@@ -1,8 +1,11 @@
 """The link ends against a notebook of strands and faults, whatever is commanded and whatever breaks."""
 
+import math
+from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,19 +17,21 @@ from schemas.names import Join
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected
 from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
 from services.ocs.service import SERVICE as OCS
-from services.transceivers.loss import ocs_loss_db
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.transceivers.state import STATES
 from shared.geometry import FACES, parse_part
+from shared.optics.link import LinkDesign, Switched, evaluate
+from shared.optics.palomar import palomars
 from tests.unit.ocs_model import COMMANDS, CONFIG, CUBES, ENDS_OF_FAULTS, OCS_FAULTS, WAITS, Port, PortModel
 from tests.unit.test_ocs_model import Run
 
 LINKS = CONFIG.model_copy(
     update={
-        "transceivers": TransceiversConfig(fibre_loss_db=1.0, degraded_above_db=3.0, down_above_db=6.0),
+        "transceivers": TransceiversConfig(fibre_loss_db=1.2, degraded_above_ber=1.5e-5, down_above_ber=4e-4),
     }
 )
-"""With a budget so tight that one healthy pair of ports in a hundred is degraded."""
+"""With so much fibre and so tight a threshold that some healthy pairs of ports in a hundred are degraded."""
+DESIGN = LinkDesign(fibre_loss_db=1.2)
 
 
 def end_number(port: Port) -> int:
@@ -112,18 +117,28 @@ class LinksRun(Run):
             return "down"
         if any(self.condition(end) == "failed" for end in ends):
             return "down"
-        loss_db = max(strand_loss_db(port[0], port[2], far) for port, far in strands)
-        loss_db += sum(excess or 0 for end, excess in self.end_faults.values() if end in ends)
-        budget = LINKS.transceivers
-        loss_db += budget.fibre_loss_db
-        if loss_db > budget.down_above_db:
+        near_db, far_db = (
+            math.fsum(excess or 0 for place, excess in self.end_faults.values() if place == end)
+            for end in ends
+        )
+        bers = [lane_bers(port[0], port[2], far, near_db, far_db) for port, far in strands]
+        worst = round(math.log10(np.max(bers)), 3)
+        if worst > math.log10(LINKS.transceivers.down_above_ber):
             return "down"
-        return "degraded" if loss_db > budget.degraded_above_db else "up"
+        return "degraded" if worst > math.log10(LINKS.transceivers.degraded_above_ber) else "up"
 
 
-def strand_loss_db(ocs: int, north: int, south: int) -> float:
-    numbers = (np.array([number]) for number in (ocs, north, south))
-    return float(ocs_loss_db(LINKS.seed, "pod-0", *numbers)[0])
+@cache
+def lane_bers(ocs: int, north: int, south: int, near_db: float, far_db: float) -> npt.NDArray[np.float64]:
+    """Of every lane of one strand, both ways, lane by lane through the elements."""
+    made = palomars(LINKS.seed, "pod-0", 136)
+    loss_db = made.insertion_loss_db()[ocs, north, south]
+    north_db, south_db = made.north_return_loss_db[ocs, north], made.south_return_loss_db[ocs, south]
+    ways = (
+        evaluate(DESIGN, Switched(loss_db, north_db, south_db), near_db, far_db),
+        evaluate(DESIGN, Switched(loss_db, south_db, north_db), far_db, near_db),
+    )
+    return np.concatenate([way.ber for way in ways])
 
 
 ENDS = st.builds(

@@ -1,0 +1,72 @@
+"""What the link ends receive: losses and bit error rates by the optics of `shared.optics`."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from schemas.config import TransceiversConfig
+from schemas.names import Join
+from services.transceivers.state import TransceiversState
+from shared.geometry import ENDS_PER_CUBE, FACE_LINKS, STRANDS, IntArray, join_ports, ocs_radix
+from shared.optics.ends import strands_of
+from shared.optics.link import FloatArray, LinkDesign, Switched, loss_db
+from shared.optics.modules import lane_rate
+from shared.optics.pairs import Pairs, pairs, rounded, worst_lane_log10_ber
+
+
+@lru_cache(maxsize=64)
+def design_of(config: TransceiversConfig) -> LinkDesign:
+    """The links that a configuration asks for."""
+    return LinkDesign(
+        rate=lane_rate(config.lane_rate),
+        fibre_loss_db=config.fibre_loss_db,
+        mitigation=config.interference_mitigation,
+        soft_fec=config.soft_fec,
+    )
+
+
+@lru_cache(maxsize=64)
+def sent_dbm(config: TransceiversConfig) -> float:
+    """What would be received over a path without fibre and OCS: launch less the losses of both modules."""
+    nothing = np.asarray(0.0)
+    design = design_of(config)
+    return (
+        design.launch_dbm
+        - float(loss_db(design.path(Switched(nothing, nothing, nothing))))
+        + (design.fibre_loss_db)
+    )
+
+
+def of_fabric(state: TransceiversState) -> Pairs:
+    """All links that the fabric could be asked for."""
+    return pairs(state.seed, state.fabric, state.cubes, design_of(state.config))
+
+
+def of_joins(state: TransceiversState, joins: tuple[Join, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(loss in dB, log10 of the BER that the + face ends receive, the same of the − face ends) of clean
+    links, each of shape (16 × joins,)."""
+    known = of_fabric(state)
+    ocs, north, south = (ports[::STRANDS] for ports in join_ports(joins))
+    place = ocs, north // STRANDS, south // STRANDS
+    return known.loss_db[place], known.north_log10_ber[place], known.south_log10_ber[place]
+
+
+def log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
+    """Of the worst lane that each of these connected ends receives, dirty connectors counted."""
+    peers = state.peer[ends].astype(np.int64)
+    cube, rest = np.divmod(ends, ENDS_PER_CUBE)
+    face, index = np.divmod(rest, FACE_LINKS)
+    ocs, is_north = face // 2 * FACE_LINKS + index, face % 2 == 0
+    far = peers // ENDS_PER_CUBE
+    known = of_fabric(state)
+    north, south = np.where(is_north, cube, far), np.where(is_north, far, cube)
+    found: FloatArray = np.where(
+        is_north, known.north_log10_ber[ocs, north, south], known.south_log10_ber[ocs, north, south]
+    )
+    near_db, far_db = state.excess_db[ends], state.excess_db[peers]
+    dirty = np.flatnonzero((near_db > 0) | (far_db > 0))
+    if len(dirty):
+        switched = strands_of(state.seed, state.fabric, ends[dirty], peers[dirty], ocs_radix(state.cubes))
+        excess_db = near_db[dirty, None], far_db[dirty, None]
+        found[dirty] = worst_lane_log10_ber(design_of(state.config), switched, *excess_db).max(axis=-1)
+    return rounded(found)
