@@ -45,7 +45,7 @@ def strands_of(
 
 
 def check_peer(fabric: str, end: int, peer: int) -> None:
-    """InvalidInput unless the two ends are on the same OCS, one at each side. A cube may be its own partner."""
+    """InvalidInput unless the ends are on the same OCS, one at each side; a cube may be its own partner."""
     near, far = link_end(end), link_end(peer)
     wanted = LinkEnd(far.cube, near.face ^ 1, near.index)
     if far != wanted:
