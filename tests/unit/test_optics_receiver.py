@@ -35,7 +35,7 @@ def currents_a(of: Receiver, received_dbm: float) -> npt.NDArray[np.float64]:
     ratio = 10 ** (assumed("laser_extinction_db") / 10)
     levels = np.linspace(1.0, ratio, of.levels)
     average_a = assumed("receiver_responsivity_a_per_w") * 1e-3 * 10 ** (received_dbm / 10)
-    return average_a * levels / levels.mean()
+    return np.asarray(average_a * levels / levels.mean())
 
 
 def deviations_a(of: Receiver, received_dbm: float, interference_db: float) -> npt.NDArray[np.float64]:
