@@ -34,17 +34,18 @@ def page(result: Qualification, content: dict[str, Any]) -> str:
             y=threshold, line={"dash": "dash", "color": "#222222", "width": 1}, row=1, col=column
         )
     figure.add_annotation(
-        x=0,
+        x=1.0,
+        xref="x2 domain",
         y=threshold,
         text=f"KP4 threshold {result.threshold_ber:g}",
         showarrow=False,
-        xanchor="left",
+        xanchor="right",
         yanchor="bottom",
         row=1,
-        col=1,
+        col=2,
     )
     lowest, highest = min(float(drawn.min()), threshold - 5.0), max(float(drawn.max()), threshold)
-    ticks = list(range(int(np.floor(lowest)), int(np.ceil(highest)) + 1, 2))
+    ticks = list(range(int(np.floor(lowest)), int(np.ceil(highest)) + 1, 1 if highest - lowest < 10.0 else 2))
     figure.update_yaxes(
         range=[lowest - 0.3, highest + 0.7],
         tickvals=ticks,
@@ -57,7 +58,7 @@ def page(result: Qualification, content: dict[str, Any]) -> str:
         title={"text": _title(content)},
         template="plotly_white",
         font={"family": "Helvetica, Arial, sans-serif", "size": 13},
-        legend={"orientation": "h", "y": -0.14},
+        legend={"orientation": "h", "y": -0.14, "itemsizing": "constant"},
         margin={"t": 110},
         height=640,
     )

@@ -17,6 +17,7 @@ from shared.optics.link import (
     FloatArray,
     LinkDesign,
     Switched,
+    arriving,
     dispersion_penalty_db,
     lanes_nm,
     loss_db,
@@ -241,17 +242,13 @@ def plain_log10_ber(
     far_excess_db: FloatArray | float = 0.0,
 ) -> FloatArray:
     """The plain chain in double precision, for arrays of any broadcast shape; lanes are a new last axis."""
-    path = design.path(
+    received_dbm, interference_db = arriving(
+        design,
         Switched(*(array[..., None] for array in (ocs.loss_db, ocs.near_return_db, ocs.far_return_db))),
         np.asarray(near_excess_db)[..., None],
         np.asarray(far_excess_db)[..., None],
     )
-    received_dbm = design.launch_dbm - loss_db(path)
-    back_mw = sum(10.0 ** (power / 10.0) for _, power in reflections(path, design.launch_dbm))
-    with np.errstate(divide="ignore"):
-        interference_db = 10.0 * np.log10(np.asarray(back_mw, dtype=np.float64)) - received_dbm
-        penalty_db = dispersion_penalty_db(
-            design.receiver.symbol_gbd, lanes_nm(design.kind), design.length_km
-        )
+    penalty_db = dispersion_penalty_db(design.receiver.symbol_gbd, lanes_nm(design.kind), design.length_km)
+    with np.errstate(divide="ignore"):  # a rate too small to write
         found: FloatArray = np.log10(design.receiver.ber(received_dbm - penalty_db, interference_db))
     return found

@@ -11,6 +11,7 @@ from shared.errors import InvalidInput
 from shared.geometry import FACES, LinkEnd, link_end, ocs_radix
 from shared.optics.link import LinkDesign, Switched, evaluate, link_lanes_nm
 from shared.optics.modules import MODULE_KINDS
+from shared.optics.pairs import pairs
 from shared.optics.palomar import insertion_loss_db, return_loss_db
 from shared.optics.qualification import Conditions, Qualification, qualify_pod
 from shared.optics.receiver import BER_THRESHOLD
@@ -97,6 +98,18 @@ def test_every_pairing_is_what_its_ports_make_it(conditions: Conditions) -> None
         assert result.log10_ber[end, partner] == pytest.approx(log10_ber, abs=0.01)
         assert result.lane[end, partner] == lane
         assert result.insertion_loss_db[end, partner] == pytest.approx(loss_db, abs=1e-4)
+
+
+def test_all_pairings_are_what_the_twin_looks_up() -> None:
+    """The services' table of all links, by the plain chain in double precision, against the sweep."""
+    conditions = Conditions(4, cubes=16)
+    result = qualify_pod(conditions)
+    kept = pairs(conditions.seed, conditions.fabric, conditions.cubes, conditions.design)
+    for north in (True, False):
+        ends = [end for end in map(link_end, range(16 * 96)) if end.is_north == north]
+        table = kept.north_log10_ber if north else kept.south_log10_ber.swapaxes(1, 2)
+        exact = np.stack([table[end.ocs, end.cube] for end in ends])
+        assert np.abs(result.log10_ber[[end.number for end in ends]] - exact).max() < 0.01
 
 
 def test_loss_is_the_same_both_ways() -> None:
