@@ -109,7 +109,11 @@ def _audited(report: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.option("--only", multiple=True, help="lab, speed, resume, queries, live or topology; may be repeated")
+@click.option(
+    "--only",
+    multiple=True,
+    help="lab, speed, resume, queries, live, topology, availability or optics; may be repeated",
+)
 @click.option("--quick", is_flag=True, help="shorter runs, for a first look")
 @output_option
 def bench(only: tuple[str, ...], quick: bool, output: str) -> None:
