@@ -6,6 +6,7 @@ with it.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ BER = (1e-15, 1e-1)
 PLENTY_DBM = 100.0
 """Where whatever does not grow with the signal has faded."""
 HALVINGS = 60
-"""Of 35 dB: down to the last bit."""
+"""Of some tens of dB: down to the last bit."""
 
 
 def sensitivity_dbm(
@@ -42,13 +43,17 @@ def sensitivity_dbm(
         nearest = BER[1] if ber > BER[1] else BER[0]
         raise InvalidInput(f"ber {ber:g}: allowed are {BER[0]:g} to {BER[1]:g}; the nearest is {nearest:g}")
     wanted = math.log10(ber)
-    low, high = RECEIVED_DBM
-    if log10_ber(receiver, high, mpi_db) > wanted:
+    if log10_ber(receiver, RECEIVED_DBM[1], mpi_db) > wanted:
         raise InvalidInput(_unreachable(receiver, mpi_db, ber))
+    return _border(lambda dbm: log10_ber(receiver, dbm, mpi_db) <= wanted, *RECEIVED_DBM)
+
+
+def _border(holds: Callable[[float], bool], fails_at: float, holds_at: float) -> float:
+    """The last value, from the one where it holds towards the other, at which it still does."""
     for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if log10_ber(receiver, middle, mpi_db) > wanted else (low, middle)
-    return high
+        middle = 0.5 * (fails_at + holds_at)
+        fails_at, holds_at = (fails_at, middle) if holds(middle) else (middle, holds_at)
+    return holds_at
 
 
 def floor_ber(receiver: Receiver, mpi_db: float) -> float:
@@ -62,10 +67,22 @@ def log10_ber(receiver: Receiver, received_dbm: float, mpi_db: float) -> float:
 
 
 def _unreachable(receiver: Receiver, mpi_db: float, ber: float) -> str:
-    """Why: the floor, or a receiver's overload below it."""
+    """Why no light is enough, and how much less interference would do."""
     what = f"ber {ber:g}: no light is enough for {receiver.rate.name} at an MPI of {mpi_db:g} dB"
+    least, most_dbm = MPI_DB[0], RECEIVED_DBM[1]
     floor = floor_ber(receiver, mpi_db)
-    if floor > ber:
-        return f"{what}, where interference and distortion alone leave {floor:.2g}"
-    most = math.pow(10.0, log10_ber(receiver, RECEIVED_DBM[1], mpi_db))
-    return f"{what}: {RECEIVED_DBM[1]:g} dBm, the most that it takes, leaves {most:.2g}"
+    left = math.pow(10.0, log10_ber(receiver, most_dbm, mpi_db))
+    why = (
+        f"where interference and distortion alone leave {floor:.2g}"
+        if floor > ber
+        else f"where {most_dbm:g} dBm, the most that it takes, leaves {left:.2g}"
+    )
+
+    def reached(lower_mpi_db: float) -> bool:
+        return log10_ber(receiver, most_dbm, lower_mpi_db) <= math.log10(ber)
+
+    if not reached(least):
+        return f"{what}, {why}; without interference none is either"
+    # Rounded down, so that what is said is reached.
+    highest_db = math.floor(10.0 * _border(reached, mpi_db, least)) / 10.0
+    return f"{what}, {why}; it can be reached at {max(highest_db, least):g} dB and below"
