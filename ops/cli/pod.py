@@ -27,7 +27,7 @@ class _ReturnLoss(click.ParamType):
 
 @click.group(cls=Group)
 def pod() -> None:
-    """What holds for a whole superpod, computed without a twin."""
+    """Compute what holds for a whole superpod, without a twin."""
 
 
 @pod.command()
@@ -60,7 +60,10 @@ def qualify(
     output: str,
     out: Path | None,
 ) -> None:
-    """Bit error rates of every link end with every possible partner, as Lightwave Fabrics, Figure 13."""
+    """Compute the bit error rate of every link end with every possible partner.
+
+    Lightwave Fabrics, 4.1.2, Figure 13.
+    """
     from ops.optics.qualify import report, table
     from shared.optics.link import LinkDesign
     from shared.optics.qualification import Conditions, qualify_pod
