@@ -13,15 +13,6 @@ from ops.cli.run import FILE
 if TYPE_CHECKING:
     from ops.optics.budget import Link
 
-RANGES = {
-    "loss_db": (0.0, 30.0, "dB"),
-    "return_loss_db": (-80.0, -10.0, "dB"),
-    "extra_loss_db": (0.0, 20.0, "dB"),
-    "fibre_loss_db": (0.0, 20.0, "dB"),
-    "launch_dbm": (-20.0, 10.0, "dBm"),
-    "length_km": (0.0, 10.0, "km"),
-}
-"""What is physical, by option."""
 TYPICAL_RETURN_LOSS_DB = -46.0
 DESIGN = ("launch_dbm", "fibre_loss_db", "length_km", "mitigation", "soft_fec")
 
@@ -59,12 +50,10 @@ def link_budget(end: str | None, to: str | None, output: str, **given: Any) -> N
     END is a link end of the running twin, such as pod-0/cube-12/+y/7; without one, --loss-db describes the
     OCS and no twin is asked. Lightwave Fabrics, 3.3, 4.1.2.
     """
-    from shared.optics.link import check_range
+    from shared.optics.budget import RANGES, check_ranges
 
     options = {name: value for name, value in given.items() if value is not None}
-    for name, (least, most, unit) in RANGES.items():
-        if name in options:
-            check_range(name.replace("_", "-"), options[name], least, most, unit)
+    check_ranges({name: options[name] for name in RANGES if name in options})
     if end is None:
         if to is not None:
             raise click.UsageError("--to goes with the END of a twin's link")

@@ -5,6 +5,7 @@ receiver, what every element adds to it of this end's own light, and what each l
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +14,23 @@ from shared.optics.fec import block_loss
 from shared.optics.link import (
     LinkDesign,
     Switched,
+    check_range,
     dispersion_ps_per_nm,
     evaluate,
     lanes_nm,
     reflections,
 )
 
+RANGES = {
+    "loss_db": (0.0, 30.0, "dB"),
+    "return_loss_db": (-80.0, -10.0, "dB"),
+    "extra_loss_db": (0.0, 40.0, "dB"),
+    "fibre_loss_db": (0.0, 20.0, "dB"),
+    "launch_dbm": (-20.0, 10.0, "dBm"),
+    "length_km": (0.0, 10.0, "km"),
+}
+"""What is physical: an OCS's insertion loss, its ports' reflection, the excess of dirty connectors, a
+`LinkDesign`."""
 LASER = "far laser"
 AS_RECEIVED = {
     "mux": "near demux",
@@ -90,7 +102,10 @@ def link_budget(
     far_excess_db: float = 0.0,
 ) -> Budget:
     """Of a strand whose OCS loses so much, and whose ports send back so much of what arrives (negative). The
-    excess is that of dirty connectors."""
+    excess is that of dirty connectors. InvalidInput names a value out of its range."""
+    for return_db, excess_db in ((near_return_db, near_excess_db), (far_return_db, far_excess_db)):
+        check_ranges({"loss_db": loss_db, "return_loss_db": return_db, "extra_loss_db": excess_db})
+    check_ranges({name: getattr(design, name) for name in ("launch_dbm", "fibre_loss_db", "length_km")})
     ocs = Switched(np.asarray(loss_db), np.asarray(near_return_db), np.asarray(far_return_db))
     steps = _steps(design, ocs, near_excess_db, far_excess_db)
     found = evaluate(design, ocs, near_excess_db, far_excess_db)
@@ -118,6 +133,12 @@ def link_budget(
         steps,
         tuple(LaneBudget(lane, *row) for lane, row in enumerate(rows)),
     )
+
+
+def check_ranges(values: Mapping[str, float]) -> None:
+    """InvalidInput for the first value, by its name in `RANGES`, that is not physical."""
+    for name, value in values.items():
+        check_range(name.replace("_", "-"), value, *RANGES[name])
 
 
 def _steps(
