@@ -3,14 +3,16 @@
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from schemas.config import TransceiversConfig
 from schemas.names import Join
 from services.transceivers.state import TransceiversState
 from shared.geometry import ENDS_PER_CUBE, FACE_LINKS, STRANDS, IntArray, join_ports, ocs_radix
 from shared.optics.ends import strands_of
+from shared.optics.kernel import LaneKernel, strands
 from shared.optics.link import FloatArray, LinkDesign, Switched, loss_db
-from shared.optics.modules import lane_rate
+from shared.optics.modules import LANES_PER_LINK, lane_rate
 from shared.optics.pairs import Pairs, pairs, rounded, worst_lane_log10_ber
 
 
@@ -70,3 +72,19 @@ def log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
         excess_db = near_db[dirty, None], far_db[dirty, None]
         found[dirty] = worst_lane_log10_ber(design_of(state.config), switched, *excess_db).max(axis=-1)
     return rounded(found)
+
+
+def lane_bers(state: TransceiversState, ends: IntArray) -> npt.NDArray[np.float32]:
+    """Of every lane that these connected ends receive, of shape (ends, 8), strand after strand: to a
+    hundredth of an order of magnitude, for people to read."""
+    peers = state.peer[ends].astype(np.int64)
+    between = strands_of(state.seed, state.fabric, ends, peers, ocs_radix(state.cubes))
+    of = strands(between, state.excess_db[ends][:, None], state.excess_db[peers][:, None])
+    log10_ber = _kernel(design_of(state.config)).log10_ber(of)
+    found: npt.NDArray[np.float32] = np.float32(10.0) ** log10_ber.reshape(len(ends), LANES_PER_LINK)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _kernel(design: LinkDesign) -> LaneKernel:
+    return LaneKernel(design)

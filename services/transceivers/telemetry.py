@@ -3,8 +3,9 @@
 import numpy as np
 
 from schemas.envelope import Envelope
-from services.transceivers.optics import sent_dbm
+from services.transceivers.optics import lane_bers, sent_dbm
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
+from shared.optics.modules import LANES_PER_LINK
 from shared.service import Saying
 from shared.units import US_PER_S
 
@@ -22,8 +23,8 @@ def due(state: TransceiversState) -> int | None:
 
 def frame(state: TransceiversState, message: Envelope) -> bytes:
     """An Arrow IPC stream of one record batch: `end` (number), `state`, `loss_db` and `rx_power_dbm` of the
-    worse strand, `ber` of the worst lane before the outer code; the last three are null without light on both
-    strands."""
+    worse strand, `ber` of the worst lane and `lane_bers` of all 8, before the outer code; the last four are
+    null without light on both strands."""
     # Imported here, for it takes a third of a second, which only those who want telemetry should pay.
     import pyarrow as pa  # noqa: PLC0415 -- see above
 
@@ -37,6 +38,9 @@ def frame(state: TransceiversState, message: Envelope) -> bytes:
         "loss_db": pa.array(loss_db, mask=without_light),
         "rx_power_dbm": pa.array(sent_dbm(state.config) - loss_db, mask=without_light),
         "ber": pa.array(10.0 ** state.log10_ber[ends], mask=without_light),
+        "lane_bers": pa.FixedSizeListArray.from_arrays(
+            pa.array(lane_bers(state, ends).ravel()), LANES_PER_LINK, mask=pa.array(without_light)
+        ),
     }
     batch = pa.RecordBatch.from_pydict(columns).replace_schema_metadata(
         {"fabric": state.fabric, "at_us": str(message.at_us)}

@@ -113,7 +113,9 @@ class Strands:
     far_excess_db: SingleArray
 
 
-def strands(ocs: Switched, near_excess_db: float = 0.0, far_excess_db: float = 0.0) -> Strands:
+def strands(
+    ocs: Switched, near_excess_db: FloatArray | float = 0.0, far_excess_db: FloatArray | float = 0.0
+) -> Strands:
     """Some strands from arrays of any broadcast shape; the result is flat."""
     arrays = np.broadcast_arrays(
         ocs.loss_db, ocs.near_return_db, ocs.far_return_db, near_excess_db, far_excess_db

@@ -1,5 +1,6 @@
 """What the link ends say and measure, example by example."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from schemas.failures import FaultBegan
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected
 from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
 from services.transceivers.service import SERVICE
+from shared.assumptions import assumed
 from shared.geometry import ocs_radix
 from shared.optics.link import LinkDesign, Switched, evaluate
 from shared.optics.palomar import palomars
+from shared.optics.receiver import BER_THRESHOLD
 from shared.units import US_PER_S
 from tests.unit.bench import Bench, bodies
 from tests.unit.ocs_model import CONFIG, fault_began, fault_ended
@@ -216,6 +219,13 @@ def test_other_seeds_and_fabrics_have_other_losses() -> None:
     assert losses[0] != losses[1]
 
 
+def test_the_default_threshold_is_the_one_that_the_models_assume() -> None:
+    config = TransceiversConfig()
+    assert config.degraded_above_ber == assumed("link_degraded_ber")
+    assert config.down_above_ber == BER_THRESHOLD
+    assert config.fibre_loss_db == assumed("fibre_loss_db")
+
+
 def test_healthy_links_of_the_default_budget_are_up() -> None:
     """Also the worst pairs: the default thresholds are above them."""
     bench = Bench([SERVICE], FabricConfig())
@@ -250,13 +260,16 @@ def test_a_frame_has_a_row_for_every_connected_end() -> None:
         number = end % 16
         assert row["state"] == {0: "down", 3: "down"}.get(number, "up")
         if number == 3:
-            nothing = [row["loss_db"], row["rx_power_dbm"], row["ber"]]
-            assert nothing == [None] * 3, "without light there is nothing to measure"
+            nothing = [row["loss_db"], row["rx_power_dbm"], row["ber"], row["lane_bers"]]
+            assert nothing == [None] * 4, "without light there is nothing to measure"
         else:
             assert row["loss_db"] == state.loss_db[end] + (2.5 if number == 0 else 0)
             modules_db = 2 * 1.0 + 2 * 0.9  # a mux and a demux, two circulators
             assert row["rx_power_dbm"] == pytest.approx(-0.8 - modules_db - row["loss_db"])
             assert row["ber"] == pytest.approx(10.0 ** state.log10_ber[end])
+            assert len(row["lane_bers"]) == 8
+            assert max(row["lane_bers"]) == pytest.approx(row["ber"], rel=0.023), "a hundredth of an order"
+            assert len({round(math.log10(ber), 2) for ber in row["lane_bers"]}) == 2, "two strands"
     assert table.schema.metadata == {b"fabric": b"pod-0", b"at_us": b"900000000"}
 
 
