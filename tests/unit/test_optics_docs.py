@@ -12,8 +12,13 @@ from shared.optics.sensitivity import sensitivity_dbm
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/optics.md").read_text()
 SUFFIXES = {
-    **{"dB": "_db", "dBm": "_dbm", "nm": "_nm", "km": "_km"},
-    **{"dB/Hz": "_db_per_hz", "A/W": "_a_per_w", "pA/√Hz": "_pa_per_rthz"},
+    "dB": "_db",
+    "dBm": "_dbm",
+    "nm": "_nm",
+    "km": "_km",
+    "dB/Hz": "_db_per_hz",
+    "A/W": "_a_per_w",
+    "pA/√Hz": "_pa_per_rthz",
 }
 
 
