@@ -1,0 +1,98 @@
+"""The strands of a link of the running twin: its OCS as manufactured from the twin's seed, its modules as the
+twin's configuration has them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from ops.cli.client import Client, escape
+from ops.optics.budget import Link, Strand
+from schemas.config import FabricConfig
+from services.transceivers.optics import design_of
+from shared.errors import InvalidInput
+from shared.geometry import STRANDS, LinkEnd, link_end, ocs_radix, parse_part
+from shared.optics.ends import check_peer, strands_of
+from shared.optics.link import LinkDesign
+
+PATH_FIELDS = ("end", "far_end", "condition", "loss_db")
+DIRTY_DB_MIN = 0.002
+"""Less is what the twin's losses are rounded by."""
+
+
+def link_of_twin(client: Client, name: str, to: str | None) -> Link:
+    """The link that the twin has made from this end now, or with `to` the one that it could make to that end,
+    with clean connectors and sound modules."""
+    path = client.thing(f"/v1/trace/{escape(name)}", *PATH_FIELDS)
+    with client.reading():
+        fabric = str(path["end"]).split("/")[0]
+        made_to = None if path["far_end"] is None else str(path["far_end"])
+    config = _config(client, fabric)
+    end = link_end(parse_part(name, config.pod.cubes).end)
+    if to is None and made_to is None:
+        raise InvalidInput(
+            f"link {name}: no circuit joins it to another end now; name one with --to, "
+            f"such as {LinkEnd(end.cube, end.face ^ 1, end.index).name(fabric)}"
+        )
+    far = _partner(fabric, end, to or str(made_to), config.pod.cubes)
+    design, strands = design_of(config.transceivers), _strands(config, fabric, end, far)
+    if to is not None and to != made_to:
+        return Link(design, strands, name, to, note="a link that could be made, with clean connectors")
+    there = client.thing(f"/v1/links/{escape(far.name(fabric))}", "condition")
+    with client.reading():
+        excess_db = _excess_db(path, strands, design)
+        near_db, far_db = _shared_out(excess_db, (path["condition"], there["condition"]))
+    failed = "failed" in (path["condition"], there["condition"])
+    note = "a module has failed: this is what sound ones would receive" if failed else None
+    return Link(design, strands, name, far.name(fabric), near_db, far_db, note)
+
+
+def _config(client: Client, fabric: str) -> FabricConfig:
+    content = client.thing(f"/v1/config/{escape(fabric)}", "seed", "pod", "transceivers")
+    try:
+        return FabricConfig.model_validate(content)
+    except ValidationError as error:
+        raise client.foreign(f"its configuration cannot be read: {error.errors()[0]['msg']}") from None
+
+
+def _partner(fabric: str, end: LinkEnd, to: str, cubes: int) -> LinkEnd:
+    part = parse_part(to, cubes)
+    if part.kind != "end" or part.fabric != fabric:
+        nearest = LinkEnd(max(part.cube, 0), end.face ^ 1, end.index).name(fabric)
+        raise InvalidInput(f"to {to}: not a link end of {fabric}; allowed are ends like {nearest}")
+    check_peer(fabric, end.number, part.end)
+    return link_end(part.end)
+
+
+def _strands(config: FabricConfig, fabric: str, end: LinkEnd, far: LinkEnd) -> tuple[Strand, ...]:
+    radix = ocs_radix(config.pod.cubes)
+    switched = strands_of(config.seed, fabric, end.number, far.number, radix)
+    north, south = (end, far) if end.is_north else (far, end)
+    return tuple(
+        Strand(
+            float(switched.loss_db[strand]),
+            float(switched.near_return_db[strand]),
+            float(switched.far_return_db[strand]),
+            f"{fabric}/ocs-{end.ocs}",
+            north.port(strand),
+            south.port(strand),
+        )
+        for strand in range(STRANDS)
+    )
+
+
+def _excess_db(path: Mapping[str, Any], strands: tuple[Strand, ...], design: LinkDesign) -> float:
+    """What the twin's link loses above its fibre and the worse strand's OCS: its dirty connectors."""
+    if path["loss_db"] is None:
+        return 0.0
+    clean_db = design.fibre_loss_db + max(strand.loss_db for strand in strands)
+    excess_db = float(path["loss_db"]) - clean_db
+    return excess_db if excess_db > DIRTY_DB_MIN else 0.0
+
+
+def _shared_out(excess_db: float, conditions: tuple[str, str]) -> tuple[float, float]:
+    """Of this end and the far one: the twin says which connectors are dirty, not what each loses; where both
+    are, half each."""
+    dirty = [condition == "degraded" for condition in conditions]
+    shares = [0.5, 0.5] if dirty[0] == dirty[1] else [float(one) for one in dirty]
+    return shares[0] * excess_db, shares[1] * excess_db
