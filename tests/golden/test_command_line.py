@@ -77,6 +77,11 @@ goodput-model --host-availability 0.99 --slice-chips 1024
 goodput-model --host-availability 0.99 --slice-chips 1024 --ocs-availability 0.999
 goodput-model --slice-chips 1000
 placement-model --cube-availability 0.882 --ocs-availability 0.9988 --slice-cubes 53
+link budget pod-0/cube-3/+z/7
+link budget pod-0/cube-3/+z/14 --to pod-0/cube-2/+z/14
+link budget --loss-db 2.5 --return-loss-db -30 --no-soft-fec
+link sensitivity --mpi-db -32 --mitigation
+link sensitivity --mpi-db -28
 reproduce --only fabric --only twist/gain-4x4x8
 reproduce --only availability/ocs
 reproduce --only godput

@@ -34,6 +34,7 @@ def check(done: subprocess.CompletedProcess[str], code: int, sentence: str) -> N
         "get fabrics -o json",
         "describe ocs pod-0/ocs-1",
         "trace pod-0/cube-1/+x/1",
+        "link budget pod-0/cube-1/+x/1",
         "events",
         "events --follow -o json",
         "why ocs@pod-0/1",

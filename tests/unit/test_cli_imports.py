@@ -12,7 +12,8 @@ SLOW = ("numpy", "pydantic", "fastapi", "orjson", "rich", "pyarrow", "yaml", "re
 
 
 @pytest.mark.parametrize(
-    "module", ["look", "events", "act", "clock", "run", "lab", "topology", "availability", "pod", "reproduce"]
+    "module",
+    ["look", "events", "act", "clock", "run", "lab", "topology", "availability", "link", "pod", "reproduce"],
 )
 def test_no_command_imports_what_is_slow_before_it_runs(module: str) -> None:
     code = f"import sys, ops.cli.main, ops.cli.{module}; print([m for m in {SLOW!r} if m in sys.modules])"
