@@ -149,6 +149,8 @@ def link_curve(rate: str, mpi_db: tuple[float, ...], out: Path) -> None:
     """
     from ops.optics.curve import curves, gains, page
 
+    if out.suffix != ".html":
+        raise click.UsageError(f"--out {out}: ends in {out.suffix!r}; allowed is .html")
     found = curves(rate, mpi_db)
     out.write_text(page(rate.upper(), found), encoding="utf-8")
     click.echo("\n".join([*gains(found), f"written to {out}"]))

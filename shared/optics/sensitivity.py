@@ -82,7 +82,7 @@ def _unreachable(receiver: Receiver, mpi_db: float, ber: float) -> str:
         return log10_ber(receiver, most_dbm, lower_mpi_db) <= math.log10(ber)
 
     if not reached(least):
-        return f"{what}, {why}; without interference none is either"
+        return f"{what}, {why}; not even without interference"
     # Rounded down, so that what is said is reached.
     highest_db = math.floor(10.0 * _border(reached, mpi_db, least)) / 10.0
     return f"{what}, {why}; it can be reached at {max(highest_db, least):g} dB and below"

@@ -131,6 +131,7 @@ def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
         ("sensitivity --mpi-db -20", "an MPI of -20 dB, where interference and distortion alone leave 0.0"),
         ("sensitivity --mpi-db -32 --ber 1", "ber 1: allowed are 1e-15 to 0.1; the nearest is 0.1"),
         ("curve --mpi-db -90 --out none.html", "mpi-db -90 dB: allowed are -80 to 0 dB"),
+        ("curve --out none.png", "--out none.png: ends in '.png'; allowed is .html"),
         ("curve --rate 1T --out none.html", "rate '1T': no such lane rate"),
     ],
 )
