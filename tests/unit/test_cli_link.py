@@ -16,8 +16,7 @@ from tests.unit.gateway_twin import QUIET, DrivenTwin
 
 OWN = ("link", "budget", "--loss-db", "2.5", "--return-loss-db", "-40", "--rate", "50G-PAM4")
 LINKED, DIRTY, DARK = "pod-0/cube-0/+z/3", "pod-0/cube-1/+z/5", "pod-0/cube-5/+y/7"
-SEED = 3
-"""That of a `DrivenTwin`."""
+BOTH_DIRTY, FAR_DIRTY = "pod-0/cube-0/+z/7", "pod-0/cube-1/-z/7"
 
 
 def run(*words: str) -> Result:
@@ -152,21 +151,30 @@ def test_a_mistake_ends_a_process_with_code_2_and_no_traceback() -> None:
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
-    """What a gateway answers about a torus of two cubes in a pod of eight, one of its connectors dirty."""
+    """What a gateway answers about a torus of two cubes in a pod of eight, some of its connectors dirty."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET])
     client = twin.client()
     requests = [
         ("slices", {"shape": "4x4x8"}),
-        ("faults", {"kind": "connector", "target": DIRTY}),
+        *(
+            ("faults", {"kind": "connector", "target": end})
+            for end in (DIRTY, BOTH_DIRTY, BOTH_DIRTY, FAR_DIRTY)
+        ),
+        ("faults", {"kind": "connector", "target": LINKED}),
+        ("faults/pod-0/fault-4/clear", None),
     ]
     for path, body in requests:
         answer = client.post(f"/v1/{path}", json=body, params={"wait": 20})
         assert answer.status_code == 200, answer.text
         twin.advance(0.01)
     ends = [
-        f"pod-0/cube-{cube}/{face}/{index}" for cube in (0, 1) for face in ("+z", "-z") for index in (3, 5)
+        f"pod-0/cube-{cube}/{face}/{index}" for cube in (0, 1) for face in ("+z", "-z") for index in (3, 5, 7)
     ]
-    paths = ["config/pod-0", *(f"{kind}/{end}" for end in (*ends, DARK) for kind in ("trace", "links"))]
+    paths = [
+        "config/pod-0",
+        "faults",
+        *(f"{kind}/{end}" for end in (*ends, DARK) for kind in ("trace", "links")),
+    ]
     bodies = {f"/v1/{path}": [as_json(client.get(f"/v1/{path}").json())] for path in paths}
     twin.close()
     with answering(bodies) as answers:
@@ -183,7 +191,7 @@ def told(twin: FakeTwin, path: str) -> Any:
     return json.loads(twin.answers[f"/v1/{path}"][0][2])
 
 
-@pytest.mark.parametrize("end", [LINKED, DIRTY])
+@pytest.mark.parametrize("end", [LINKED, DIRTY, BOTH_DIRTY])
 def test_a_twin_s_link_errs_in_its_budget_as_in_the_twin(twin: FakeTwin, end: str) -> None:
     """The worst of its eight lanes, and the loss of its worse strand; seen from both ends."""
     for name in (end, told(twin, f"trace/{end}")["far_end"]):
@@ -202,8 +210,22 @@ def test_dirt_is_counted_at_the_end_that_has_it(twin: FakeTwin) -> None:
     here, there = printed("link", "budget", DIRTY), printed("link", "budget", far_end)
     assert here["near_excess_db"] == there["far_excess_db"] > 0.5
     assert here["far_excess_db"] == there["near_excess_db"] == 0.0
+    both = printed("link", "budget", BOTH_DIRTY)
+    faults = {fault["name"]: fault["excess_loss_db"] for fault in told(twin, "faults")}
+    assert both["near_excess_db"] == pytest.approx(faults["pod-0/fault-1"] + faults["pod-0/fault-2"])
+    assert both["far_excess_db"] == faults["pod-0/fault-3"]
     clean = printed("link", "budget", LINKED)
     assert clean["near_excess_db"] == clean["far_excess_db"] == 0.0
+
+
+def test_both_directions_are_told_by_either_end(twin: FakeTwin) -> None:
+    far_end = told(twin, f"trace/{BOTH_DIRTY}")["far_end"]
+    here, there = printed("link", "budget", BOTH_DIRTY), printed("link", "budget", far_end)
+    assert (here.pop("reverse"), there.pop("reverse")) == (there, here)
+    said = run("link", "budget", BOTH_DIRTY).stdout.splitlines()[-1]
+    assert said.startswith(f"the other way, {far_end} receives: worst: strand ")
+    assert f"BER {there['worst']['ber']:.2g}" in said
+    assert printed(*OWN)["reverse"] is None
 
 
 def test_a_link_that_could_be_made(twin: FakeTwin) -> None:
