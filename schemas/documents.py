@@ -102,13 +102,15 @@ class SliceDocument(Model):
 
 
 class FaultDocument(Model):
-    """Written by `failures`; name `pod-0/fault-7`."""
+    """Written by `failures`; name `pod-0/fault-7`. `excess_loss_db` is what a dirty connector adds, null for
+    other kinds."""
 
     name: str
     kind: str
     target: str
     state: Literal["active", "ended"]
     injected: bool
+    excess_loss_db: float | None
     began_us: int
     expires_us: int | None
     ended_us: int | None

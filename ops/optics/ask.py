@@ -1,7 +1,7 @@
 """The strands of a link of the running twin: its OCS as manufactured from the twin's seed, its modules as the
 twin's configuration has them."""
 
-from collections.abc import Mapping
+import math
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,11 +13,8 @@ from services.transceivers.optics import design_of
 from shared.errors import InvalidInput
 from shared.geometry import STRANDS, LinkEnd, link_end, ocs_radix, parse_part
 from shared.optics.ends import check_peer, strands_of
-from shared.optics.link import LinkDesign
 
-PATH_FIELDS = ("end", "far_end", "condition", "loss_db")
-DIRTY_DB_MIN = 0.002
-"""Less is what the twin's losses are rounded by."""
+PATH_FIELDS = ("end", "far_end", "condition")
 
 
 def link_of_twin(client: Client, name: str, to: str | None) -> Link:
@@ -39,9 +36,9 @@ def link_of_twin(client: Client, name: str, to: str | None) -> Link:
     if to is not None and to != made_to:
         return Link(design, strands, name, to, note="a link that could be made, with clean connectors")
     there = client.thing(f"/v1/links/{escape(far.name(fabric))}", "condition")
+    faults = client.rows("/v1/faults", "target", "state", "excess_loss_db", fabric=fabric)
     with client.reading():
-        excess_db = _excess_db(path, strands, design)
-        near_db, far_db = _shared_out(excess_db, (path["condition"], there["condition"]))
+        near_db, far_db = (_excess_db(faults, one) for one in (name, far.name(fabric)))
     failed = "failed" in (path["condition"], there["condition"])
     note = "a module has failed: this is what sound ones would receive" if failed else None
     return Link(design, strands, name, far.name(fabric), near_db, far_db, note)
@@ -81,18 +78,7 @@ def _strands(config: FabricConfig, fabric: str, end: LinkEnd, far: LinkEnd) -> t
     )
 
 
-def _excess_db(path: Mapping[str, Any], strands: tuple[Strand, ...], design: LinkDesign) -> float:
-    """What the twin's link loses above its fibre and the worse strand's OCS: its dirty connectors."""
-    if path["loss_db"] is None:
-        return 0.0
-    clean_db = design.fibre_loss_db + max(strand.loss_db for strand in strands)
-    excess_db = float(path["loss_db"]) - clean_db
-    return excess_db if excess_db > DIRTY_DB_MIN else 0.0
-
-
-def _shared_out(excess_db: float, conditions: tuple[str, str]) -> tuple[float, float]:
-    """Of this end and the far one: the twin says which connectors are dirty, not what each loses; where both
-    are, half each."""
-    dirty = [condition == "degraded" for condition in conditions]
-    shares = [0.5, 0.5] if dirty[0] == dirty[1] else [float(one) for one in dirty]
-    return shares[0] * excess_db, shares[1] * excess_db
+def _excess_db(faults: list[dict[str, Any]], end: str) -> float:
+    """What all the dirt on one end's connectors adds."""
+    here = [fault for fault in faults if (fault["target"], fault["state"]) == (end, "active")]
+    return math.fsum(fault["excess_loss_db"] for fault in here if fault["excess_loss_db"] is not None)

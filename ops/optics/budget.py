@@ -1,6 +1,6 @@
 """What `lightwave link budget` shows: every element, every lane; a report for programs, tables for people."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ops.cli.output import columns
@@ -27,6 +27,10 @@ class Strand:
     north: int | None = None
     south: int | None = None
 
+    def reversed(self) -> "Strand":
+        """As the far end sees it."""
+        return replace(self, near_return_db=self.far_return_db, far_return_db=self.near_return_db)
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -40,9 +44,25 @@ class Link:
     far_excess_db: float = 0.0
     note: str | None = None
 
+    def reversed(self) -> "Link":
+        """As the far end receives it."""
+        return replace(
+            self,
+            strands=tuple(strand.reversed() for strand in self.strands),
+            end=self.far_end,
+            far_end=self.end,
+            near_excess_db=self.far_excess_db,
+            far_excess_db=self.near_excess_db,
+        )
+
 
 def report(link: Link) -> dict[str, Any]:
-    """All figures of a link; `worst` is the lane with the least margin."""
+    """All figures of a link; `worst` is the lane with the least margin. `reverse` has the same of what the
+    far end receives, where the ends have names."""
+    return _one_way(link) | {"reverse": None if link.end is None else _one_way(link.reversed())}
+
+
+def _one_way(link: Link) -> dict[str, Any]:
     budgets = [_budget(link, strand) for strand in link.strands]
     number = min(range(len(budgets)), key=lambda n: budgets[n].worst.margin_orders)
     worst = budgets[number].worst
@@ -112,11 +132,18 @@ def table(content: dict[str, Any]) -> str:
     lines += [content["note"]] * (content["note"] is not None)
     for strand in content["strands"]:
         lines += ["", *_strand(strand)]
+    lines += ["", RETURNED, f"worst: {_verdict(content)}"]
+    if content["reverse"]:
+        lines.append(f"worst the other way, at {content['far_end']}: {_verdict(content['reverse'])}")
+    return "\n".join(lines)
+
+
+def _verdict(content: dict[str, Any]) -> str:
     worst = content["worst"]
     verdict = "within" if worst["margin_orders"] >= 0 else "ABOVE"
-    lane = f"worst: strand {worst['strand']}, lane {worst['lane']}: BER {worst['ber']:.2g}"
+    lane = f"strand {worst['strand']}, lane {worst['lane']}: BER {worst['ber']:.2g}"
     margin = f"{content['threshold_ber']:g} by {abs(worst['margin_orders']):.2f} orders of magnitude"
-    return "\n".join([*lines, "", RETURNED, f"{lane}, {verdict} {margin}"])
+    return f"{lane}, {verdict} {margin}"
 
 
 def _strand(strand: dict[str, Any]) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from schemas.documents import FailuresSummary, FaultDocument
+from services.failures.logic import excess_loss_db
 from services.failures.state import FailuresState
 from shared.service import DocumentKey
 
@@ -28,6 +29,7 @@ def document(state: FailuresState, key: DocumentKey) -> FaultDocument | Failures
         target=fault.target,
         state="ended" if ended else "active",
         injected=fault.injected,
+        excess_loss_db=excess_loss_db(state, number, fault.kind),
         began_us=fault.began_us,
         expires_us=fault.expires_us,
         ended_us=ended.ended_us if ended else None,

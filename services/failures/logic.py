@@ -135,12 +135,15 @@ def _begin(state: FailuresState, fault: Fault) -> FaultBegan:
         kind=fault.kind,
         target=fault.target,
         injected=fault.injected,
-        excess_loss_db=_excess_loss_db(state, number) if fault.kind == "connector" else None,
+        excess_loss_db=excess_loss_db(state, number, fault.kind),
         expires_us=fault.expires_us,
     )
 
 
-def _excess_loss_db(state: FailuresState, number: int) -> float:
+def excess_loss_db(state: FailuresState, number: int, kind: FaultKind) -> float | None:
+    """What a fault adds to the loss of its link: drawn for every dirty connector, None for other kinds."""
+    if kind != "connector":
+        return None
     share = draw_uniform(state.seed, state.fabric, "connector excess loss", number)
     return CONNECTOR_LOSS_MIN_DB + share * (CONNECTOR_LOSS_MAX_DB - CONNECTOR_LOSS_MIN_DB)
 

@@ -223,7 +223,7 @@ def test_both_directions_are_told_by_either_end(twin: FakeTwin) -> None:
     here, there = printed("link", "budget", BOTH_DIRTY), printed("link", "budget", far_end)
     assert (here.pop("reverse"), there.pop("reverse")) == (there, here)
     said = run("link", "budget", BOTH_DIRTY).stdout.splitlines()[-1]
-    assert said.startswith(f"the other way, {far_end} receives: worst: strand ")
+    assert said.startswith(f"worst the other way, at {far_end}: strand ")
     assert f"BER {there['worst']['ber']:.2g}" in said
     assert printed(*OWN)["reverse"] is None
 

@@ -50,6 +50,8 @@ def test_every_kind_can_be_injected_and_cleared(kind: str, target: str) -> None:
     ]
     document = bench.documents["faults", "pod-0/fault-0"]
     assert (document.state, document.began_us, document.ended_us, document.how) == ("ended", 5, 9, "cleared")
+    assert document.excess_loss_db == began.excess_loss_db
+    assert (document.excess_loss_db is None) == (kind != "connector")
     assert bench.documents["summaries", "pod-0/failures"].active == 0
     assert getattr(bench.documents["summaries", "pod-0/failures"], kind) == 1
 
