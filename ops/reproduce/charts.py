@@ -12,6 +12,7 @@ from ops.availability.draw import (
     goodput_chart,
     placement_chart,
 )
+from ops.optics.specification import specification_chart
 from ops.reproduce.availability import FITTED_CUBE_AVAILABILITY, OCS_AVAILABILITY, fitted_ocs_availability
 from ops.reproduce.light_charts import ber_chart, pairings_chart
 from ops.reproduce.topology import CUBES, MEASURED_GAIN, twisted_gain
@@ -37,6 +38,7 @@ def charts() -> list[Any]:
         twist_chart(),
         ber_chart(),
         pairings_chart(),
+        specification_chart(),
     ]
     for chart in drawn:
         chart.update_layout(template="plotly_white")
