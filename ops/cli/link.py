@@ -33,7 +33,7 @@ def link() -> None:
 @click.option(
     "--return-loss-db", type=float, help="what each of its ports reflects [default: -46, or as made]"
 )
-@click.option("--extra-loss-db", type=float, help="of a dirty connector at the receiving end [default: 0]")
+@click.option("--excess-db", type=float, help="of a dirty connector at the receiving end [default: 0]")
 @click.option("--rate", help="10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4 [default: the twin's, or 50G-PAM4]")
 @click.option("--kind", help="of the modules, where no END names a link [default: cwdm4-bidi]")
 @click.option("--launch-dbm", type=float, help="average power of a lane into the mux")
@@ -83,7 +83,7 @@ def _own(options: dict[str, Any]) -> "Link":
     return Link(
         LinkDesign(**design),
         (Strand(options["loss_db"], reflects, reflects),),
-        near_excess_db=options.get("extra_loss_db", 0.0),
+        near_excess_db=options.get("excess_db", 0.0),
     )
 
 
@@ -107,7 +107,7 @@ def _of_twin(end: str, to: str | None, options: dict[str, Any]) -> "Link":
         found,
         design=replace(found.design, **changed),
         strands=strands,
-        near_excess_db=found.near_excess_db + options.get("extra_loss_db", 0.0),
+        near_excess_db=found.near_excess_db + options.get("excess_db", 0.0),
     )
 
 
@@ -128,7 +128,14 @@ def link_sensitivity(
     from shared.optics.sensitivity import sensitivity_dbm
 
     needed_dbm = sensitivity_dbm(rate, mpi_db, ber, mitigation=mitigation, soft_fec=soft_fec)
-    show({"sensitivity_dbm": needed_dbm}, output, lambda: f"{needed_dbm:.2f} dBm")
+    asked = {
+        "rate": rate.upper(),
+        "mpi_db": mpi_db,
+        "ber": ber,
+        "mitigation": mitigation,
+        "soft_fec": soft_fec,
+    }
+    show({"sensitivity_dbm": needed_dbm} | asked, output, lambda: f"{needed_dbm:.2f} dBm")
 
 
 @link.command(name="curve")

@@ -2,6 +2,7 @@
 mitigation and soft FEC, as [LF] Figures 11 and 12 have it."""
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,6 +106,16 @@ def page(rate: str, found: list[Curve]) -> str:
         figure.add_hline(
             y=BER_THRESHOLD, line={"dash": "dot", "color": "#222222", "width": 1}, row=1, col=column
         )
+    figure.add_annotation(
+        text=f"KP4: {BER_THRESHOLD:g}",
+        x=0.01,
+        xref="x domain",
+        xanchor="left",
+        y=math.log10(BER_THRESHOLD),  # as a logarithmic axis counts
+        yref="y",
+        yanchor="top",
+        showarrow=False,
+    )
     _axes(figure, [curve.sensitivity_dbm for curve in found if curve.sensitivity_dbm is not None])
     figure.update_layout(
         title={"text": f"{rate}<br><sup>{'<br>'.join(gains(found))}</sup>", "yref": "container", "y": 0.96},

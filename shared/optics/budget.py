@@ -24,7 +24,7 @@ from shared.optics.link import (
 RANGES = {
     "loss_db": (0.0, 30.0, "dB"),
     "return_loss_db": (-80.0, -10.0, "dB"),
-    "extra_loss_db": (0.0, 40.0, "dB"),
+    "excess_db": (0.0, 40.0, "dB"),
     "fibre_loss_db": (0.0, 20.0, "dB"),
     "launch_dbm": (-20.0, 10.0, "dBm"),
     "length_km": (0.0, 10.0, "km"),
@@ -104,7 +104,7 @@ def link_budget(
     """Of a strand whose OCS loses so much, and whose ports send back so much of what arrives (negative). The
     excess is that of dirty connectors. InvalidInput names a value out of its range."""
     for return_db, excess_db in ((near_return_db, near_excess_db), (far_return_db, far_excess_db)):
-        check_ranges({"loss_db": loss_db, "return_loss_db": return_db, "extra_loss_db": excess_db})
+        check_ranges({"loss_db": loss_db, "return_loss_db": return_db, "excess_db": excess_db})
     check_ranges({name: getattr(design, name) for name in ("launch_dbm", "fibre_loss_db", "length_km")})
     ocs = Switched(np.asarray(loss_db), np.asarray(near_return_db), np.asarray(far_return_db))
     steps = _steps(design, ocs, near_excess_db, far_excess_db)
