@@ -13,7 +13,6 @@ from ops.cli.run import FILE
 if TYPE_CHECKING:
     from ops.optics.budget import Link
 
-TYPICAL_RETURN_LOSS_DB = -46.0
 DESIGN = ("launch_dbm", "fibre_loss_db", "length_km", "mitigation", "soft_fec")
 
 rate_option = click.option(
@@ -75,11 +74,12 @@ def _own(options: dict[str, Any]) -> "Link":
     from ops.optics.budget import Link, Strand
     from shared.optics.link import LinkDesign
     from shared.optics.modules import lane_rate, module_kind
+    from shared.optics.palomar import RETURN_LOSS_TYPICAL_DB
 
     design = {name: options[name] for name in DESIGN if name in options}
     design["rate"] = lane_rate(options.get("rate", "50G-PAM4"))
     design["kind"] = module_kind(options.get("kind", "cwdm4-bidi"))
-    reflects = options.get("return_loss_db", TYPICAL_RETURN_LOSS_DB)
+    reflects = options.get("return_loss_db", RETURN_LOSS_TYPICAL_DB)
     return Link(
         LinkDesign(**design),
         (Strand(options["loss_db"], reflects, reflects),),
