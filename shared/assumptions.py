@@ -90,6 +90,10 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "soft_fec_gain_db": Assumption(
         1.32, "dB", "of Q, in 20 log; calibrated to the gain of 1.6 dB in received power ([LF] Figure 12)"
     ),
+    "connector_excess_least_db": Assumption(
+        0.5, "dB", "what a dirty connector adds is drawn evenly: this is seen, and harms no link"
+    ),
+    "connector_excess_most_db": Assumption(3.0, "dB", "enough to take any link down"),
     "link_degraded_ber": Assumption(
         1e-4,
         "",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ops.cli.groups import Group
+from ops.cli.link_agree import link_agree
 from ops.cli.names import Name
 from ops.cli.output import output_option, show
 from ops.cli.run import FILE
@@ -23,6 +24,9 @@ rate_option = click.option(
 @click.group(cls=Group)
 def link() -> None:
     """Optical links: power, interference and bit error rates."""
+
+
+link.add_command(link_agree)
 
 
 @link.command(name="budget")

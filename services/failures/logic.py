@@ -14,15 +14,11 @@ from schemas.repairs import RepairCompleted
 from schemas.sequencer import FabricCommissioned
 from services.failures.hazards import CLASSES, next_hazard, struck_target
 from services.failures.state import ACTIVE_MAX, ENDED_MAX, EndedFault, EndedHow, FailuresState, Fault
+from shared.assumptions import assumed
 from shared.draws import draw_uniform
 from shared.errors import InvalidInput
 from shared.service import Because, Saying
 from shared.targets import struck_part
-
-CONNECTOR_LOSS_MIN_DB = 0.5
-CONNECTOR_LOSS_MAX_DB = 3.0
-"""Excess loss of a dirty connector, uniform between the two (assumption): with the default optics some links
-stay up, some are degraded, some go down."""
 
 
 def commission(fabric: str, message: FabricCommissioned) -> FailuresState:
@@ -145,7 +141,8 @@ def excess_loss_db(state: FailuresState, number: int, kind: FaultKind) -> float 
     if kind != "connector":
         return None
     share = draw_uniform(state.seed, state.fabric, "connector excess loss", number)
-    return CONNECTOR_LOSS_MIN_DB + share * (CONNECTOR_LOSS_MAX_DB - CONNECTOR_LOSS_MIN_DB)
+    least_db, most_db = assumed("connector_excess_least_db"), assumed("connector_excess_most_db")
+    return least_db + share * (most_db - least_db)
 
 
 def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:

@@ -274,3 +274,28 @@ def test_a_link_that_cannot_be_is_one_sentence(
 ) -> None:
     found, said = refused("link", "budget", *words)
     assert (found, sentence in said) == (code, True), said
+
+
+# --- modules ---------------------------------------------------------------------------------------------
+
+
+def test_two_modules_agree_or_say_why_not() -> None:
+    found = printed("link", "agree", "cwdm4-bidi-800G", "cwdm4-bidi-100G")
+    assert (found["rate"], found["lanes"], found["gbps"]) == ("25G-NRZ", 4, 100)
+    found = printed("link", "agree", "cwdm8-bidi-800G", "cwdm4-bidi-800G")
+    assert (found["rate"], found["lanes"], found["gbps"]) == (None, 0, 0)
+    assert "20 nm grid and cwdm8-bidi on a 10 nm grid" in found["reason"]
+    assert run("link", "agree", "cwdm8-bidi-800G", "cwdm4-bidi-800G").output == f"{found['reason']}\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence"),
+    [
+        ("cwdm4-bidi-900G", "generation 900: no cwdm4-bidi of 900 Gb/s; nearest is 800, allowed are 40"),
+        ("cwdm9-800G", "module 'cwdm9-800G': not a module; allowed are names like cwdm4-duplex-800G"),
+    ],
+)
+def test_a_module_that_does_not_exist_is_one_sentence(module: str, sentence: str) -> None:
+    code, told = refused("link", "agree", "cwdm4-bidi-400G", module)
+    assert code == 2
+    assert told.startswith(sentence)

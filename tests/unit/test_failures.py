@@ -11,9 +11,9 @@ from schemas.failures import FaultBegan, FaultEnded, FaultRefused
 from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
 from services.failures import logic
-from services.failures.logic import CONNECTOR_LOSS_MAX_DB, CONNECTOR_LOSS_MIN_DB
 from services.failures.service import SERVICE
 from services.failures.state import ENDED_MAX
+from shared.assumptions import assumed
 from shared.units import US_PER_HOUR, US_PER_S
 from tests.unit.bench import Bench, bodies
 
@@ -134,8 +134,9 @@ def test_connector_losses_are_drawn_within_their_bounds() -> None:
         for at_us in range(1, 301)
         for began in bodies(bench.say(InjectFault(kind="connector", target=PARTS["connector"]), at_us))
     ]
-    assert CONNECTOR_LOSS_MIN_DB <= min(losses) < CONNECTOR_LOSS_MIN_DB + 0.1
-    assert CONNECTOR_LOSS_MAX_DB - 0.1 < max(losses) <= CONNECTOR_LOSS_MAX_DB
+    least_db, most_db = assumed("connector_excess_least_db"), assumed("connector_excess_most_db")
+    assert least_db <= min(losses) < least_db + 0.1
+    assert most_db - 0.1 < max(losses) <= most_db
     assert len(set(losses)) == 300
 
 
