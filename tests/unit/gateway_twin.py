@@ -120,10 +120,16 @@ class DrivenTwin:
         self._wall_s += 3_600 * hours
         self.twin.wake(0)
         until_s = time.monotonic() + CATCH_UP_S_MAX
-        while self.clock.show().lag_us:
+        while self.clock.show().lag_us or self._is_due():
             if not self._loop.is_alive() or time.monotonic() > until_s:
                 raise AssertionError("the loop does not catch up")
             time.sleep(0.005)
+
+    def _is_due(self) -> bool:
+        """Whether a Tick of this very moment is still to come: the clock does not lag behind for it."""
+        now_us = self.clock.show().now_us
+        dues = [pod.fabric.next_due() for pod in self.twin.pods]
+        return any(due is not None and (due.due_us or 0) <= now_us for due in dues)
 
     def close(self) -> None:
         """End the loop and the log files."""
