@@ -7,7 +7,7 @@ they were.
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc
+import scipy  # which loads scipy.special when it is first used
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -16,7 +16,7 @@ BLOCK_SYMBOLS, MENDED_SYMBOLS, SYMBOL_BITS = 544, 15, 10
 
 def block_loss(ber: FloatArray) -> FloatArray:
     """Share of blocks that the outer code cannot mend, from the bit error rate before it."""
-    lost: FloatArray = betainc(
+    lost: FloatArray = scipy.special.betainc(
         MENDED_SYMBOLS + 1, BLOCK_SYMBOLS - MENDED_SYMBOLS, _symbol_error(np.asarray(ber))
     )
     return lost
@@ -25,7 +25,7 @@ def block_loss(ber: FloatArray) -> FloatArray:
 def post_fec_ber(ber: FloatArray) -> FloatArray:
     """Bit error rate after the outer code. A wrong symbol stays if 15 or more of the other 543 are wrong."""
     before = np.asarray(ber)
-    stays = betainc(MENDED_SYMBOLS, BLOCK_SYMBOLS - MENDED_SYMBOLS, _symbol_error(before))
+    stays = scipy.special.betainc(MENDED_SYMBOLS, BLOCK_SYMBOLS - MENDED_SYMBOLS, _symbol_error(before))
     left: FloatArray = before * stays
     return left
 

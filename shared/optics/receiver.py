@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr, ndtr
+import scipy  # which loads scipy.special when it is first used: a quarter of a second
 
 from shared.assumptions import assumed
 from shared.optics.modules import LaneRate
@@ -51,12 +51,12 @@ class Receiver:
         power, `interference_db` that of interfering light over it (MPI). 0 where it is too small to write."""
         errs: FloatArray = np.asarray(0.0)
         for minus_q in self._minus_q(received_dbm, interference_db):
-            errs = errs + ndtr(minus_q)
+            errs = errs + scipy.special.ndtr(minus_q)
         return errs * self._errors_per_bit
 
     def log10_ber(self, received_dbm: FloatArray, interference_db: FloatArray) -> FloatArray:
         """The logarithm of `ber`, also where the rate itself is too small to write."""
-        logs = [log_ndtr(q) for q in self._minus_q(received_dbm, interference_db)]
+        logs = [scipy.special.log_ndtr(q) for q in self._minus_q(received_dbm, interference_db)]
         total: FloatArray = np.logaddexp.reduce(np.stack(np.broadcast_arrays(*logs)), axis=0)
         found: FloatArray = (total + np.log(self._errors_per_bit)) / np.log(10.0)
         return found
