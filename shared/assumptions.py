@@ -74,7 +74,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "receiver_noise_pa_per_rthz": Assumption(
         40.0,
         "pA/√Hz",
-        "amplifier, converter and what equalisation adds: -7.7 dBm at 50 Gb/s PAM4 and 2e-4, as in Ethernet",
+        "amplifier, converter and what equalisation adds: -7.9 dBm at 50 Gb/s PAM4 and 2e-4, as in Ethernet",
     ),
     "receiver_bandwidth": Assumption(0.7, "", "of the symbol rate"),
     "interference_overlap": Assumption(
