@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import faust
-from faust.tables import TableManager
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, EventT
 from mode import CrashingSupervisor
@@ -113,15 +112,6 @@ def _worker(app: faust.App, end: Callable[[], None]) -> faust.Worker:
     return Worker(app, loglevel="WARN", override_logging=False, redirect_stdouts=False, quiet=True)
 
 
-class _NoTables(TableManager):
-    """Faust waits a second for tables to be declared; the pump has none, and a worker that was killed should
-    be back sooner. The recovery is kept: it resumes the flow after a rebalance."""
-
-    async def on_start(self) -> None:
-        await self._update_channels()
-        await self.recovery.start()
-
-
 def _app(options: PumpOptions, feed: Feed) -> faust.App:
     brokers = ";".join(f"kafka://{broker.strip()}" for broker in options.places.kafka.split(","))
     app = faust.App(
@@ -145,7 +135,6 @@ def _app(options: PumpOptions, feed: Feed) -> faust.App:
         consumer_group_instance_id=options.replica,
         agent_supervisor=CrashingSupervisor,
         autodiscover=False,
-        TableManager=_NoTables,
         datadir=tempfile.gettempdir(),  # Faust makes it, though nothing is kept there
     )
     app.transport = _transport(app, feed, options.places.topics.log)
