@@ -1,6 +1,5 @@
 """`lightwave pod`: what holds for a whole superpod, computed without a twin."""
 
-import math
 from pathlib import Path
 
 import click
@@ -8,21 +7,6 @@ import click
 from ops.cli.groups import Group
 from ops.cli.output import rendered
 from ops.cli.run import FILE, SEED
-
-
-class _ReturnLoss(click.ParamType):
-    """Decibels of what arrives that go back: a negative number."""
-
-    name = "dB"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            decibels = float(str(value))
-        except ValueError:
-            decibels = math.nan
-        if not -80 <= decibels <= -10:
-            self.fail(f"{value} dB is no return loss; allowed are -80 to -10", param, ctx)
-        return decibels
 
 
 @click.group(cls=Group)
@@ -36,7 +20,7 @@ def pod() -> None:
 @click.option("--no-mitigation", is_flag=True, help="without the notch against interference")
 @click.option("--no-soft-fec", is_flag=True, help="without the inner code")
 @click.option(
-    "--return-loss-db", type=_ReturnLoss(), help="every port of every OCS reflects so much [default: as made]"
+    "--return-loss-db", type=float, help="every port of every OCS reflects so much [default: as made]"
 )
 @click.option(
     "--worst", type=click.IntRange(0, 1_000), default=10, show_default=True, help="pairings by name"
@@ -65,9 +49,12 @@ def qualify(
     Lightwave Fabrics, 4.1.2, Figure 13.
     """
     from ops.optics.qualify import report, table
+    from shared.optics.budget import check_ranges
     from shared.optics.link import LinkDesign
     from shared.optics.qualification import Conditions, qualify_pod
 
+    if return_loss_db is not None:
+        check_ranges({"return_loss_db": return_loss_db})
     conditions = Conditions(
         seed=seed,
         cubes=cubes,

@@ -31,7 +31,7 @@ def link_of_twin(client: Client, name: str, to: str | None) -> Link:
             f"link {name}: no circuit joins it to another end now; name one with --to, "
             f"such as {LinkEnd(end.cube, end.face ^ 1, end.index).name(fabric)}"
         )
-    far = _partner(fabric, end, to or str(made_to), config.pod.cubes)
+    far = _partner(fabric, end, str(made_to) if to is None else to, config.pod.cubes)
     design, strands = design_of(config.transceivers), _strands(config, fabric, end, far)
     if to is not None and to != made_to:
         return Link(design, strands, name, to, note="a link that could be made, with clean connectors")

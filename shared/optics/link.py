@@ -7,6 +7,7 @@ power over that of the signal is (own launch + reflection − losses to the elem
 add up as powers, with what leaks through the end's own circulator.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -212,10 +213,14 @@ def dispersion_penalty_db(symbol_gbd: float, wavelength_nm: FloatArray, length_k
 
 
 def check_range(name: str, value: float, least: float, most: float, unit: str) -> float:
-    """The value; InvalidInput with the nearest allowed one unless it lies in a physical range."""
-    if not least <= value <= most:
-        nearest = most if value > most else least
-        raise InvalidInput(
-            f"{name} {value:g} {unit}: allowed are {least:g} to {most:g} {unit}; the nearest is {nearest:g}"
-        )
-    return value
+    """The value; InvalidInput with the nearest allowed one unless it lies in a physical range. Of decibels
+    that are never above 0, the nearest to a positive number is the one that lacks its sign."""
+    if least <= value <= most:
+        return value
+    allowed = f"allowed are {least:g} to {most:g} {unit}".rstrip()
+    if math.isnan(value):
+        raise InvalidInput(f"{name} {value:g}: not a number; {allowed}")
+    meant = -value if most <= 0 < value else value
+    nearest = min(max(meant, least), most)
+    given = f"{name} {value:g} {unit}".rstrip()
+    raise InvalidInput(f"{given}: {allowed}; the nearest is {nearest:g}")

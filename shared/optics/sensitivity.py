@@ -39,9 +39,7 @@ def sensitivity_dbm(
     """
     receiver = Receiver(lane_rate(rate), mitigation, soft_fec)
     check_range("mpi-db", mpi_db, *MPI_DB, "dB")
-    if not BER[0] <= ber <= BER[1]:
-        nearest = BER[1] if ber > BER[1] else BER[0]
-        raise InvalidInput(f"ber {ber:g}: allowed are {BER[0]:g} to {BER[1]:g}; the nearest is {nearest:g}")
+    check_range("ber", ber, *BER, "")
     wanted = math.log10(ber)
     if log10_ber(receiver, RECEIVED_DBM[1], mpi_db) > wanted:
         raise InvalidInput(_unreachable(receiver, mpi_db, ber))

@@ -8,6 +8,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from ops.cli.main import root
+from shared.errors import InvalidInput
 
 SMALL = ["pod", "qualify", "--seed", "7", "--cubes", "8"]
 
@@ -55,9 +56,7 @@ def test_forms(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--return-loss-db", "-9"], "-9 dB is no return loss; allowed are -80 to -10"),
-        (["--return-loss-db", "nan"], "nan dB is no return loss"),
-        (["--return-loss-db", "x"], "x dB is no return loss"),
+        (["--return-loss-db", "x"], "'x' is not a valid float"),
         (["--cubes", "3"], "3 is not in the range 4<=x<=144"),
         (["--seed", "-1"], "-1 is not in the range"),
         (["--worst", "1001"], "1001 is not in the range"),
@@ -69,6 +68,20 @@ def test_mistakes(words: list[str], told: str) -> None:
     done = run("pod", "qualify", *words)
     assert done.exit_code == 2
     assert told in done.output
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("-9", "return-loss-db -9 dB: allowed are -80 to -10 dB; the nearest is -10"),
+        ("nan", "return-loss-db nan: not a number; allowed are -80 to -10 dB"),
+        ("30", "return-loss-db 30 dB: allowed are -80 to -10 dB; the nearest is -30"),
+    ],
+)
+def test_a_return_loss_out_of_range_is_refused_as_in_budgets(value: str, told: str) -> None:
+    raised = run("pod", "qualify", "--return-loss-db", value).exception
+    assert isinstance(raised, InvalidInput)
+    assert str(raised) == told
 
 
 def test_group_knows_its_command() -> None:

@@ -280,15 +280,26 @@ def test_a_typical_link_has_two_orders_of_margin_and_not_one_without_its_aids() 
     assert worst(LinkDesign(), switched(2.0, -38.0, -38.0)) < math.log10(2e-4)
 
 
-@pytest.mark.parametrize(
-    ("value", "nearest"), [(31.0, "30"), (-0.5, "0"), (math.inf, "30"), (-math.inf, "0"), (math.nan, "0")]
-)
-def test_a_value_out_of_range_is_one_sentence(value: float, nearest: str) -> None:
+@pytest.mark.parametrize(("value", "nearest"), [(31.0, 30), (-0.5, 0), (math.inf, 30), (-math.inf, 0)])
+def test_a_value_out_of_range_is_one_sentence(value: float, nearest: float) -> None:
     with pytest.raises(
         InvalidInput, match=rf"loss-db {value:g} dB: allowed are 0 to 30 dB; the nearest is {nearest}$"
     ):
         check_range("loss-db", value, 0.0, 30.0, "dB")
     assert check_range("loss-db", 30.0, 0.0, 30.0, "dB") == 30.0
+
+
+@pytest.mark.parametrize(
+    ("value", "nearest"), [(40.0, -40), (5.0, -10), (90.0, -80), (-5.0, -10), (0.0, -10)]
+)
+def test_of_negative_decibels_a_forgotten_sign_is_the_nearest(value: float, nearest: float) -> None:
+    with pytest.raises(InvalidInput, match=rf"allowed are -80 to -10 dB; the nearest is {nearest}$"):
+        check_range("return-loss-db", value, -80.0, -10.0, "dB")
+
+
+def test_nothing_is_nearest_to_what_is_not_a_number() -> None:
+    with pytest.raises(InvalidInput, match=r"^mpi-db nan: not a number; allowed are -80 to 0 dB$"):
+        check_range("mpi-db", math.nan, -80.0, 0.0, "dB")
 
 
 def test_faster_lanes_need_more_light() -> None:
