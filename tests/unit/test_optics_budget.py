@@ -116,7 +116,10 @@ def test_the_worst_lane_is_the_farthest_from_where_dispersion_is_none() -> None:
         ("excess-db 41 dB: allowed are 0 to 40 dB; the nearest is 40", {"far_excess_db": 41.0}),
         ("launch-dbm 11 dBm: allowed are -20 to 10 dBm", {"design": LinkDesign(launch_dbm=11.0)}),
         ("length-km 80 km: allowed are 0 to 10 km", {"design": LinkDesign(length_km=80.0)}),
-        ("fibre-loss-db nan: not a number; allowed are 0 to 20 dB", {"design": LinkDesign(fibre_loss_db=float("nan"))}),
+        (
+            "fibre-loss-db nan: not a number; allowed are 0 to 20 dB",
+            {"design": LinkDesign(fibre_loss_db=float("nan"))},
+        ),
     ],
 )
 def test_what_is_not_physical_is_refused(sentence: str, change: dict[str, object]) -> None:
