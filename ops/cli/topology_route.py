@@ -8,7 +8,7 @@ UNITS = {
     "missing_links": "links",
     "pairs": "ordered pairs of different chips",
     "reached": "of these",
-    "detours": "of these, with a free first hop",
+    "detours": "of these, with a free hop first or last",
     "escapes": "of these, up and down a tree",
     "mean_hops": "hops",
     "max_hops": "hops",

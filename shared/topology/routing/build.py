@@ -9,7 +9,7 @@ from shared.topology.graph import SliceTopology
 from shared.topology.routing.escape import ROOT, escape_tree, levels
 from shared.topology.routing.lines import lines_of, missing_links
 from shared.topology.routing.spread import load_of, spread, ways_of
-from shared.topology.routing.table import DIRECT, ESCAPE, RoutingTable, groups_of, order_of
+from shared.topology.routing.table import ESCAPE, RoutingTable, direct_hops, groups_of, order_of
 
 CHIPS_MAX = 4096
 """Chips of a slice with a table: a whole superpod, 16.8 million ordered pairs."""
@@ -19,7 +19,7 @@ NAMED_MAX = 4
 
 def routing_table(topology: SliceTopology) -> RoutingTable:
     """Dimension order for a healthy slice (two virtual channels on a torus, one on a mesh); with links
-    missing, ways around them with the load spread (three at most).
+    missing, ways around them with the load spread (four at most).
 
     InvalidInput where a chip cannot be reached at all, naming it, or where the slice is too big.
     """
@@ -32,15 +32,15 @@ def routing_table(topology: SliceTopology) -> RoutingTable:
     lines = lines_of(topology)
     sources, moves = groups_of(topology, lines)
     order = order_of(topology, lines)
-    first = np.full((len(sources), topology.chips), DIRECT, dtype=np.int8)
+    hops = direct_hops(len(sources), topology.chips)
     missing = missing_links(topology, lines)
     if missing.any():
-        first = spread(ways_of(topology, lines, sources, moves, order), missing)
+        hops = spread(ways_of(topology, lines, sources, moves, order), missing)
     escape = None
-    if (first == ESCAPE).any():
-        targets = np.unique(moves[:, np.unique(np.nonzero(first == ESCAPE)[1])])
+    if (hops.first == ESCAPE).any():
+        targets = np.unique(moves[:, np.unique(np.nonzero(hops.first == ESCAPE)[1])])
         escape = escape_tree(topology, targets)
-    return RoutingTable(topology, lines, order, sources, moves, first, escape)
+    return RoutingTable(topology, lines, order, sources, moves, hops.first, hops.last, escape)
 
 
 def healthy_load(topology: SliceTopology) -> IntArray:
@@ -49,8 +49,7 @@ def healthy_load(topology: SliceTopology) -> IntArray:
     lines = lines_of(topology)
     sources, moves = groups_of(lines.healthy, lines)
     ways = ways_of(lines.healthy, lines, sources, moves, (0, 1, 2))
-    direct = np.full((len(sources), topology.chips), DIRECT, dtype=np.int8)
-    return load_of(ways, direct).astype(np.int64)
+    return load_of(ways, direct_hops(len(sources), topology.chips)).astype(np.int64)
 
 
 def _check_connected(topology: SliceTopology) -> None:

@@ -11,7 +11,7 @@ from shared.topology.routing.build import healthy_load, routing_table
 from shared.topology.routing.lines import missing_links
 from shared.topology.routing.paths import paths_of
 from shared.topology.routing.proof import Proof, prove, throughput_of
-from shared.topology.routing.table import ESCAPE, RoutingTable
+from shared.topology.routing.table import DIRECT, ESCAPE, RoutingTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class RoutingFigures:
     """Ordered pairs of different chips."""
     reached: int
     detours: int
-    """Pairs that take a free first hop, around what is gone or to make room."""
+    """Pairs that take a free hop, first or last, around what is gone or to make room."""
     escapes: int
     """Pairs that go up and down the escape tree."""
     deadlock_free: bool
@@ -60,7 +60,7 @@ def figures_of(table: RoutingTable, proof: Proof) -> RoutingFigures:
     """The figures of a table and the proof of it."""
     topology = table.topology
     there = topology.neighbours != NO_LINK
-    free = (table.first >= 0) & (table.first < ESCAPE)
+    free = (table.first != ESCAPE) & ((table.first != DIRECT) | (table.last != DIRECT))
     throughput = throughput_of(topology, proof.load)
     healthy = throughput_of(topology, healthy_load(topology))
     x, y, z = (int(load) for load in proof.load.reshape(-1, DIMENSIONS, 2).max(axis=(0, 2)))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from shared.geometry import FACES, IntArray
 from shared.topology.graph import NO_LINK
 from shared.topology.routing.escape import escape_hops
-from shared.topology.routing.table import DIRECT, ESCAPE, FREE_CHANNEL, RoutingTable
+from shared.topology.routing.table import DIRECT, ESCAPE, FREE_CHANNEL, LAST_CHANNEL, RoutingTable
 
 PAIRS_AT_ONCE_MAX = 1 << 17
 """Pairs unfolded at a time: a big slice's ways would not fit into memory together."""
@@ -53,16 +53,20 @@ def path_between(table: RoutingTable, source: int, target: int) -> Paths:
 
 def _unfold(table: RoutingTable, move: IntArray, rows: IntArray, stored: IntArray) -> Paths:
     """Ways of stored sources (rows of the table) and targets, moved."""
-    first, origin = table.first[rows, stored], table.sources[rows]
+    first, last, origin = table.first[rows, stored], table.last[rows, stored], table.sources[rows]
+    neighbours = table.topology.neighbours
     sources, targets = move[origin], move[stored]
     escaping = np.flatnonzero(first == ESCAPE)
     free = np.flatnonzero((first != DIRECT) & (first != ESCAPE))
-    begin = sources.copy()
-    begin[free] = table.topology.neighbours[sources[free], first[free]]
-    steps = _steps(table, origin, stored, first)
+    ending = np.flatnonzero(last != DIRECT)
+    begin, stop = sources.copy(), targets.copy()
+    begin[free] = neighbours[sources[free], first[free]]
+    stop[ending] = neighbours[targets[ending], last[ending] ^ 1]
+    steps = table.lines.steps(begin, stop).astype(np.int64)
     steps[escaping] = 0
     count = np.abs(steps).sum(axis=1)
     count[free] += 1
+    count[ending] += 1
     flights = _flights(table, sources[escaping], targets[escaping])
     hops = max(int(count.max(initial=0)), len(flights))
     links = np.full((hops, len(rows)), NO_LINK, dtype=np.int32)
@@ -73,6 +77,8 @@ def _unfold(table: RoutingTable, move: IntArray, rows: IntArray, stored: IntArra
     done[free] = 1
     for dimension in table.order:
         begin = _run(table, dimension, begin, steps[:, dimension], done, links, channels)
+    links[done[ending], ending] = len(FACES) * stop[ending] + last[ending]
+    channels[done[ending], ending] = LAST_CHANNEL
     links[: len(flights), escaping] = flights
     channels[: len(flights), escaping] = FREE_CHANNEL
     return Paths(sources, targets, links, channels)
@@ -103,15 +109,6 @@ def _run(
     done += np.abs(steps)
     end: IntArray = table.lines.after[dimension, begin, table.lines.reach + steps]
     return end
-
-
-def _steps(
-    table: RoutingTable, sources: IntArray, targets: IntArray, first: npt.NDArray[np.int8]
-) -> IntArray:
-    """Steps of the dimension-ordered part, from behind the free first hop where there is one."""
-    free = (first != DIRECT) & (first != ESCAPE)
-    begin = np.where(free, table.topology.neighbours[sources, np.where(free, first, 0)], sources)
-    return table.lines.steps(begin, targets).astype(np.int64)
 
 
 def _flights(table: RoutingTable, sources: IntArray, targets: IntArray) -> IntArray:

@@ -1,4 +1,4 @@
-"""Which pairs take a free first hop, and where to: around what is gone, and away from what is crowded.
+"""Which pairs take free hops, and where to: around what is gone, and away from what is crowded.
 
 Whoever shifts to the next line before a run leaves room behind it. So all pairs, not only those whose way is
 broken, may take a free hop; in rounds, ever fewer pairs change over to the way whose links are least
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from shared.geometry import DIMENSIONS, FACES, IntArray
 from shared.topology.graph import NO_LINK, SliceTopology
 from shared.topology.routing.lines import Lines
-from shared.topology.routing.table import DIRECT, ESCAPE, HopArray
+from shared.topology.routing.table import DIRECT, ESCAPE, FreeHops, direct_hops
 
 FloatArray = npt.NDArray[np.float64]
 ROUNDS_MAX = 120
@@ -69,18 +69,21 @@ def ways_of(
     return Ways(topology, lines, sources, twin, row, order, runs)
 
 
-def load_of(ways: Ways, first: HopArray) -> FloatArray:
-    """Ways over each link, (N, 6), when every chip sends to every chip as `first` says (see RoutingTable);
-    those who escape not counted."""
+def load_of(ways: Ways, hops: FreeHops) -> FloatArray:
+    """Ways over each link, (N, 6), when every chip sends to every chip with these free hops; those who escape
+    not counted."""
     chips = ways.topology.chips
-    source, target = np.nonzero(first != ESCAPE)
-    hop = first[source, target]
-    begin = ways.sources[source]
+    source, target = np.nonzero(hops.first != ESCAPE)
+    begin, stop = ways.sources[source], target.copy()
     load = np.zeros((chips, len(FACES)))
-    free = hop != DIRECT
-    np.add.at(load, (begin[free], hop[free]), 1)
-    begin[free] = ways.topology.neighbours[begin[free], hop[free]]
-    taken = np.bincount(ways.row[begin] * chips + target, minlength=ways.runs[0].size)
+    first, last = hops.first[source, target], hops.last[source, target]
+    free = first != DIRECT
+    np.add.at(load, (begin[free], first[free]), 1)
+    begin[free] = ways.topology.neighbours[begin[free], first[free]]
+    free = last != DIRECT
+    stop[free] = ways.topology.neighbours[stop[free], last[free] ^ 1]
+    np.add.at(load, (stop[free], last[free]), 1)
+    taken = np.bincount(ways.row[begin] * chips + stop, minlength=ways.runs[0].size)
     columns = 2 * ways.lines.reach + 1
     for place, dimension in enumerate(ways.order):
         runs = np.bincount(ways.runs[place].ravel(), weights=taken, minlength=chips * columns)
@@ -102,23 +105,43 @@ def _add_runs(lines: Lines, dimension: int, runs: FloatArray, load: FloatArray) 
             np.add.at(load[:, way], lines.after[dimension, there, reach + sign * step], carried[there])
 
 
-def _compare(ways: Ways, price: FloatArray, first: HopArray) -> tuple[HopArray, FloatArray, FloatArray]:
-    """At a price a link (N, 6), infinite where it is gone: the first hop (S, N) of the cheapest way of every
-    stored pair, ESCAPE where there is none; what it costs; and what the way by `first` costs."""
-    runs = _price_of_runs(ways, price)
-    lowest = runs[ways.row[ways.sources]]
-    best = np.full(lowest.shape, DIRECT, dtype=np.int8)
-    paid = np.where(first == DIRECT, lowest, np.inf)
+def _cheapest(ways: Ways, runs: FloatArray, price: FloatArray, may_end_free: bool) -> FreeHops:
+    """The free hops of the cheapest way of every stored pair at a price a link; ESCAPE where it has none."""
+    neighbours = ways.topology.neighbours
+    by_stop = runs.copy()
+    last = np.full(runs.shape, DIRECT, dtype=np.int8)
+    for way in range(len(FACES)) if may_end_free else ():
+        stop = neighbours[:, way ^ 1]
+        offer = np.where(stop == NO_LINK, np.inf, runs[:, stop] + price[stop, way])
+        last[offer < by_stop] = way
+        np.minimum(by_stop, offer, out=by_stop)
+    row = ways.row[ways.sources]
+    lowest, first, ends = by_stop[row], np.full((len(row), runs.shape[1]), DIRECT, dtype=np.int8), last[row]
     for way in range(len(FACES)):
-        near = ways.topology.neighbours[ways.sources, way]
-        offer = runs[ways.row[near]] + price[ways.sources, way][:, None]
+        near = neighbours[ways.sources, way]
+        offer = by_stop[ways.row[near]] + price[ways.sources, way][:, None]
         offer[near == NO_LINK] = np.inf
-        paid = np.where(first == way, offer, paid)
         cheaper = offer < lowest
-        best[cheaper] = way
-        lowest = np.where(cheaper, offer, lowest)
-    best[np.isinf(lowest)] = ESCAPE
-    return best, lowest, paid
+        first[cheaper] = way
+        ends[cheaper] = last[ways.row[near]][cheaper]
+        np.minimum(lowest, offer, out=lowest)
+    first[np.isinf(lowest)] = ESCAPE
+    return FreeHops(first, ends)
+
+
+def _paid(ways: Ways, runs: FloatArray, price: FloatArray, hops: FreeHops) -> FloatArray:
+    """What the ways with these free hops cost, (S, N): infinite over a link that is gone and on the tree."""
+    neighbours, source = ways.topology.neighbours, ways.sources[:, None]
+    starts_free, ends_free = (hops.first != DIRECT) & (hops.first != ESCAPE), hops.last != DIRECT
+    first, last = np.where(starts_free, hops.first, 0), np.where(ends_free, hops.last, 0)
+    begin = np.where(starts_free, neighbours[source, first], source)
+    target = np.arange(ways.topology.chips)
+    stop = np.where(ends_free, neighbours[target, last ^ 1], target)
+    paid = runs[ways.row[begin], stop]
+    paid = (
+        paid + np.where(starts_free, price[source, first], 0.0) + np.where(ends_free, price[stop, last], 0.0)
+    )
+    return np.where(hops.first == ESCAPE, np.inf, paid)
 
 
 def _price_of_runs(ways: Ways, price: FloatArray) -> FloatArray:
@@ -136,24 +159,38 @@ def _price_of_runs(ways: Ways, price: FloatArray) -> FloatArray:
     return total
 
 
-def spread(ways: Ways, missing: npt.NDArray[np.bool_]) -> HopArray:
-    """First hops (S, N) that avoid every missing link and keep the busiest link's load low."""
+def spread(ways: Ways, missing: npt.NDArray[np.bool_]) -> FreeHops:
+    """Free hops that avoid every missing link and keep the busiest link's load low.
+
+    Free last hops, which cost a virtual channel more, are taken only where a pair would escape without them.
+    """
     gone = np.where(missing, np.inf, 0.0)
-    direct = np.full((len(ways.sources), ways.topology.chips), DIRECT, dtype=np.int8)
-    detour, _, paid = _compare(ways, 1.0 + gone, direct)
-    first = best = np.where(np.isinf(paid), detour, direct)
-    load = load_of(ways, first)
+    price = 1.0 + gone
+    runs = _price_of_runs(ways, price)
+    direct = direct_hops(len(ways.sources), ways.topology.chips)
+    detour = _cheapest(ways, runs, price, may_end_free=False)
+    may_end_free = bool((detour.first == ESCAPE).any())
+    if may_end_free:
+        detour = _cheapest(ways, runs, price, may_end_free)
+    hops = best = _where(np.isinf(_paid(ways, runs, price, direct)), detour, direct)
+    load = load_of(ways, hops)
     least = load.max()
-    pair = np.arange(first.size).reshape(first.shape)
-    for turn in range(min(ROUNDS_MAX, PAIRS_PRICED_MAX // first.size)):
-        wanted, lowest, paid = _compare(ways, _crowding(load) + HOP_PRICE + gone, first)
+    pair = np.arange(hops.first.size).reshape(hops.first.shape)
+    for turn in range(min(ROUNDS_MAX, PAIRS_PRICED_MAX // hops.first.size)):
+        price = _crowding(load) + HOP_PRICE + gone
+        runs = _price_of_runs(ways, price)
+        wanted = _cheapest(ways, runs, price, may_end_free)
         drawn = (pair * STRIDES[0] + turn * STRIDES[1]) * STRIDES[2] % SCATTER
-        changes = (lowest < paid) & (drawn * (turn + CAUTION) < BOLDNESS * SCATTER)
-        first = np.where(changes, wanted, first)
-        load = load_of(ways, first)
+        gains = _paid(ways, runs, price, wanted) < _paid(ways, runs, price, hops)
+        hops = _where(gains & (drawn * (turn + CAUTION) < BOLDNESS * SCATTER), wanted, hops)
+        load = load_of(ways, hops)
         if load.max() < least:
-            best, least = first, load.max()
+            best, least = hops, load.max()
     return best
+
+
+def _where(chosen: npt.NDArray[np.bool_], hops: FreeHops, others: FreeHops) -> FreeHops:
+    return FreeHops(*(np.where(chosen, one, other) for one, other in zip(hops, others, strict=True)))
 
 
 def _crowding(load: FloatArray) -> FloatArray:

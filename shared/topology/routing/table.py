@@ -1,16 +1,19 @@
-"""Routing tables of a slice: dimension order with datelines, one free first hop, and an escape tree.
+"""Routing tables of a slice: dimension order with datelines, a free hop before and after, and an escape tree.
 
 Every packet goes in straight runs, one dimension after the other, on virtual channels 0 and 1: it begins
 each run on channel 0 and changes to 1 behind the ring's dateline (Dally and Seitz, 1987). Where a link of
-that way is gone, it takes one free hop first, in any direction, on virtual channel 2. What no free hop
-can save goes up and down a spanning tree (Autonet, 1991), on channel 2 all the way.
+that way is gone, it takes one free hop first, in any direction, on virtual channel 2, and where that is not
+enough, one free hop last, on channel 3. What no free hops can save goes up and down a spanning tree (Autonet,
+1991), on channel 2 all the way.
 
 Why nothing waits for itself: a run never crosses its dateline twice, so no ring closes; runs follow one
-order of dimensions; nobody on channels 0 or 1 ever asks for channel 2; and on channel 2 a packet goes on only
-along the tree's order, in which no cycle exists. `shared.topology.routing.proof` does not take this on trust.
+order of dimensions; nobody on channels 0 or 1 ever asks for channel 2; on channel 2 a packet goes on only
+along the tree's order, in which no cycle exists; and behind channel 3 a packet has arrived.
+`shared.topology.routing.proof` does not take this on trust.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +25,30 @@ from shared.topology.routing.escape import EscapeTree
 from shared.topology.routing.lines import Lines, missing_links
 
 DIRECT = -1
-"""No free hop: dimension order from the start."""
+"""No free hop: dimension order from the start, or to the end."""
 ESCAPE = len(FACES)
-"""No free hop helps: up and down the tree."""
+"""No free hops help: up and down the tree."""
 FREE_CHANNEL = 2
-"""The virtual channel of free hops and of the escape tree."""
+"""The virtual channel of free first hops and of the escape tree."""
+LAST_CHANNEL = 3
+"""The virtual channel of free last hops."""
 
 HopArray = npt.NDArray[np.int8]
+
+
+class FreeHops(NamedTuple):
+    """Directions (as in FACES) of the free hops from stored sources to all targets, each (S, N)."""
+
+    first: HopArray
+    """Of the hop from the source; DIRECT or ESCAPE."""
+    last: HopArray
+    """Of the hop to the target; DIRECT where there is none."""
+
+
+def direct_hops(sources: int, targets: int) -> FreeHops:
+    """No free hops: dimension order all the way."""
+    direct = np.full((sources, targets), DIRECT, dtype=np.int8)
+    return FreeHops(direct, direct)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,12 +69,16 @@ class RoutingTable:
     """(groups, N): where each move takes every chip; the sources of all groups are the chips of the slice."""
     first: HopArray
     """(S, N): direction (as in FACES) of the free first hop from a source to a target; DIRECT or ESCAPE."""
+    last: HopArray
+    """(S, N): direction of the free last hop; DIRECT where there is none."""
     escape: EscapeTree | None
     """The same tree for all groups; None where nobody escapes."""
 
     @property
     def virtual_channels(self) -> int:
         """Virtual channels that the table needs on a link."""
+        if (self.last != DIRECT).any():
+            return LAST_CHANNEL + 1
         if (self.first != DIRECT).any():
             return FREE_CHANNEL + 1
         return 1 if is_mesh(self.topology.shape) else 2
