@@ -47,10 +47,9 @@ def of_fabric(state: TransceiversState) -> Pairs:
 def of_joins(state: TransceiversState, joins: tuple[Join, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(loss in dB, log10 of the BER that the + face ends receive, the same of the − face ends) of clean
     links, each of shape (16 × joins,)."""
-    known = of_fabric(state)
     ocs, north, south = (ports[::STRANDS] for ports in join_ports(joins))
-    place = ocs, north // STRANDS, south // STRANDS
-    return known.loss_db[place], known.north_log10_ber[place], known.south_log10_ber[place]
+    loss_db, at_north, at_south = of_fabric(state).at(ocs, north // STRANDS, south // STRANDS)
+    return loss_db + state.config.fibre_loss_db, at_north, at_south
 
 
 def log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
@@ -60,11 +59,9 @@ def log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
     face, index = np.divmod(rest, FACE_LINKS)
     ocs, is_north = face // 2 * FACE_LINKS + index, face % 2 == 0
     far = peers // ENDS_PER_CUBE
-    known = of_fabric(state)
     north, south = np.where(is_north, cube, far), np.where(is_north, far, cube)
-    found: FloatArray = np.where(
-        is_north, known.north_log10_ber[ocs, north, south], known.south_log10_ber[ocs, north, south]
-    )
+    _, at_north, at_south = of_fabric(state).at(ocs, north, south)
+    found: FloatArray = np.where(is_north, at_north, at_south)
     near_db, far_db = state.excess_db[ends], state.excess_db[peers]
     dirty = np.flatnonzero((near_db > 0) | (far_db > 0))
     if len(dirty):

@@ -10,37 +10,50 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from shared.geometry import STRANDS, ocs_radix
+from shared.geometry import STRANDS, IntArray, ocs_radix
 from shared.optics.link import LinkDesign, Switched, arriving, dispersion_penalty_db, lanes_nm
-from shared.optics.palomar import palomars
+from shared.optics.palomar import DECIMALS, palomars
 
 FloatArray = npt.NDArray[np.float64]
-FABRICS_KEPT_MAX = 16
+WholeArray = npt.NDArray[np.int32]
+FABRICS_KEPT_MAX = 128
+"""Fabrics at hand: 2.4 megabytes each for 64 cubes, 12 for 144."""
+PER_DB, PER_ORDER = 10.0**DECIMALS, 1_000.0
+"""Losses are known to so many parts of a dB, rates to so many of an order of magnitude."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Read-only, by (OCS, cube of the + face end, cube of the − face end).
+    """Read-only whole numbers by (OCS, cube of the + face end, cube of the − face end), in the parts above:
+    half the memory of double precision, and nothing lost."""
 
-    `loss_db` is the path's of the worse strand, fibre and OCS, without the modules' own parts; the others are
-    those of the worst lane that the + and the − face end receive.
-    """
+    loss: WholeArray
+    north: WholeArray
+    south: WholeArray
 
-    loss_db: FloatArray
-    north_log10_ber: FloatArray
-    south_log10_ber: FloatArray
+    def at(
+        self, ocs: IntArray, north: IntArray, south: IntArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(insertion loss of the worse strand in dB, log10 of the bit error rate of the worst lane that the
+        + face end receives, the same of the − face end) of some pairs, in their common shape."""
+        place = ocs, north, south
+        return self.loss[place] / PER_DB, self.north[place] / PER_ORDER, self.south[place] / PER_ORDER
 
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign) -> Pairs:
     """All links of a fabric with sound modules and clean connectors."""
     strands = [_strand(seed, fabric, cubes, strand) for strand in range(STRANDS)]
-    worse_db = np.maximum.reduce([ocs.loss_db for ocs in strands]) + design.fibre_loss_db
-    north = rounded(np.maximum.reduce([worst_lane_log10_ber(design, ocs) for ocs in strands]))
-    south = rounded(np.maximum.reduce([worst_lane_log10_ber(design, ocs.reversed()) for ocs in strands]))
-    for array in (worse_db, north, south):
-        array.flags.writeable = False
-    return Pairs(worse_db, north, south)
+    loss_db = np.maximum.reduce([ocs.loss_db for ocs in strands])
+    north = np.maximum.reduce([worst_lane_log10_ber(design, ocs) for ocs in strands])
+    south = np.maximum.reduce([worst_lane_log10_ber(design, ocs.reversed()) for ocs in strands])
+    return Pairs(_whole(loss_db, PER_DB), _whole(north, PER_ORDER), _whole(south, PER_ORDER))
+
+
+def _whole(values: FloatArray, parts: float) -> WholeArray:
+    found = np.rint(values * parts).astype(np.int32)
+    found.flags.writeable = False
+    return found
 
 
 def worst_lane_log10_ber(
@@ -58,8 +71,8 @@ def worst_lane_log10_ber(
 
 
 def rounded(log10_ber: FloatArray) -> FloatArray:
-    """To 0.001, so that the last bit of a machine's logarithm never shows."""
-    found: FloatArray = np.round(log10_ber, 3)
+    """As `Pairs` knows them, so that the last bit of a machine's logarithm never shows."""
+    found: FloatArray = np.rint(log10_ber * PER_ORDER) / PER_ORDER
     return found
 
 

@@ -38,7 +38,7 @@ DECIMALS = 4
 DRAWS_PER_OCS = 1_024
 """More than a die has mirrors: the draws of two OCSes never meet."""
 PORTS_MAX = 768
-FABRICS_KEPT_MAX = 64
+FABRICS_KEPT_MAX = 128
 """Fabrics whose OCSes are kept at hand: a third of a megabyte each."""
 
 

@@ -9,9 +9,10 @@ from ops.optics.qualify import named, repeat, report, table
 from ops.optics.qualify_page import page
 from shared.errors import InvalidInput
 from shared.geometry import FACES, LinkEnd, link_end, ocs_radix
+from shared.optics.ends import strands_of
 from shared.optics.link import LinkDesign, Switched, evaluate, link_lanes_nm
-from shared.optics.modules import MODULE_KINDS
-from shared.optics.pairs import pairs
+from shared.optics.modules import MODULE_KINDS, lane_rate
+from shared.optics.pairs import pairs, rounded, worst_lane_log10_ber
 from shared.optics.palomar import insertion_loss_db, return_loss_db
 from shared.optics.qualification import Conditions, Qualification, qualify_pod
 from shared.optics.receiver import BER_THRESHOLD
@@ -107,9 +108,27 @@ def test_all_pairings_are_what_the_twin_looks_up() -> None:
     kept = pairs(conditions.seed, conditions.fabric, conditions.cubes, conditions.design)
     for north in (True, False):
         ends = [end for end in map(link_end, range(16 * 96)) if end.is_north == north]
-        table = kept.north_log10_ber if north else kept.south_log10_ber.swapaxes(1, 2)
-        exact = np.stack([table[end.ocs, end.cube] for end in ends])
+        ocs, here, there = np.array([[(e.ocs, e.cube, cube) for cube in range(16)] for e in ends]).T
+        place = (ocs, here, there) if north else (ocs, there, here)
+        exact = kept.at(*place)[1 if north else 2].T
         assert np.abs(result.log10_ber[[end.number for end in ends]] - exact).max() < 0.01
+
+
+def test_the_table_of_all_links_loses_nothing() -> None:
+    """Whole numbers are what the plain chain gives, to the bit: what a fault leaves measures what it did."""
+    design = LinkDesign(rate=lane_rate("25G-NRZ"))
+    rng = np.random.default_rng(8)
+    ocs, north, south = (rng.integers(0, top, 200) for top in (48, 16, 16))
+    ends, peers = (
+        np.array([LinkEnd(c, 2 * (o // 16) + side, o % 16).number for o, c in zip(ocs, cubes, strict=True)])
+        for side, cubes in enumerate((north, south))
+    )
+    loss_db, at_north, at_south = pairs(9, "pod-1", 16, design).at(ocs, north, south)
+    switched = strands_of(9, "pod-1", ends, peers, ocs_radix(16))
+    assert loss_db == pytest.approx(switched.loss_db.max(axis=1), abs=1e-9)
+    assert (at_north == rounded(worst_lane_log10_ber(design, switched).max(axis=1))).all()
+    assert (at_south == rounded(worst_lane_log10_ber(design, switched.reversed()).max(axis=1))).all()
+    assert at_north.min() < -20.0
 
 
 def test_loss_is_the_same_both_ways() -> None:
