@@ -60,6 +60,7 @@ CLAIMS: tuple[Claim, ...] = (
         Stated(45, "%", 5.0),
         "model",
         lambda: 100.0 * math.expm1(_soft_fec_gain_db() * math.log(10.0) / 10.0),
+        "the gain before as a ratio of powers, and so calibrated as well",
     ),
     Claim(
         "light/interference-costs",

@@ -49,7 +49,8 @@ def _failures(kind: FaultKind) -> Callable[[], Measured]:
         return Measured(
             100.0 * count / parts_days,
             tolerance=100.0 * SIGMAS * math.sqrt(count) / parts_days,
-            note=f"{count:,} faults in {run.days:,.0f} days; tolerance: three deviations of such a count",
+            note=f"the twin's rate is set to it: {count:,} faults in {run.days:,.0f} days; tolerance: three "
+            "deviations of such a count",
         )
 
     return measure
@@ -87,7 +88,8 @@ def _mean_jobs() -> Measured:
     return Measured(
         mean,
         tolerance=SIGMAS * math.sqrt(mean / len(jobs)),
-        note=f"{len(jobs)} days; the tolerance is three deviations of Poisson arrivals",
+        note=f"the twin's load is set to it: {len(jobs)} days; tolerance: three deviations of Poisson "
+        "arrivals",
     )
 
 
@@ -325,6 +327,7 @@ CLAIMS: tuple[Claim, ...] = (
         Stated(1_000, "ms", "below"),
         "lab run",
         _switching_ms,
+        "the longest from a command to its circuits; what one takes is a setting of the twin",
     ),
     Claim(
         "slices/scattered",

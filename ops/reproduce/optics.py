@@ -9,6 +9,8 @@ from shared.optics.palomar import FloatArray, mirror_count, palomars
 from shared.optics.technologies import ocs_technology, switching_rounds
 
 SEED, POD = 0, "pod-0"
+TYPICAL = 0.95
+"""Share of all pairs for which a typical loss is to hold."""
 NEWEST = module("cwdm4-bidi", 800)
 
 
@@ -71,8 +73,8 @@ CLAIMS: tuple[Claim, ...] = (
         "[LF] 4.1.1, Fig. 10a",
         Stated(2, "dB", "below"),
         "model",
-        lambda: float(np.median(_insertion_loss_db())),
-        "the median over the 48 OCSes of a pod as manufactured from a seed",
+        lambda: float(np.quantile(_insertion_loss_db(), TYPICAL)),
+        "19 of 20 pairs of the 48 OCSes of a pod as manufactured from a seed lose less",
     ),
     Claim(
         "ocs/insertion-loss-tail",

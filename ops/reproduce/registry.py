@@ -40,6 +40,6 @@ def _fits(name: str, word: str) -> bool:
 def _unknown(word: str) -> str:
     names = [claim.name for claim in CLAIMS]
     topics = list(dict.fromkeys(name.partition("/")[0] for name in names))
-    near = get_close_matches(word, names + topics, n=3, cutoff=0.4)
+    near = get_close_matches(word.lower(), names + topics, n=3, cutoff=0.4)
     hint = f"the nearest are {', '.join(near)}; " if near else ""
     return f"--only {word!r}: no such claim; {hint}topics are {', '.join(topics)}"
