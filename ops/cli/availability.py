@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from ops.cli.output import columns, output_option, rendered, show
-from ops.cli.run import FILE
+from ops.cli.output import columns, output_option, rendered, show, write
+from ops.cli.run import OUT_FILE
 
 HOST_AVAILABILITY = "share of the time that a host works"
 figure_option = click.option(
@@ -17,7 +17,7 @@ figure_option = click.option(
     show_default=True,
     help="form; html draws it",
 )
-out_option = click.option("--out", type=FILE, metavar="FILE", help="write it there")
+out_option = click.option("--out", type=OUT_FILE, metavar="FILE", help="write it there")
 
 
 @click.command(name="fabric-availability")
@@ -85,16 +85,17 @@ def goodput_model(
 
     from shared.availability.goodput import FABRICS, FIGURE_HOST_AVAILABILITY, goodput, goodput_figure
 
+    _check_page(out, output)
     if not sweep:
         if output == "html":
             raise click.UsageError("-o html goes with --sweep")
         one = goodput(
             0.999 if host_availability is None else host_availability,
             1024 if slice_chips is None else slice_chips,
-            fabric or FABRICS[0],
+            FABRICS[0] if fabric is None else fabric,
             **model,
         )
-        _write(out, rendered(asdict(one), output, lambda: _table([asdict(one)])))
+        write(rendered(asdict(one), output, lambda: _table([asdict(one)])), out)
         return
     if slice_chips is not None:
         raise click.UsageError("--slice-chips goes without --sweep, which takes every size")
@@ -107,10 +108,10 @@ def goodput_model(
         from ops.availability.draw import goodput_chart, page_of, stated_goodput
 
         title = f"Goodput of equal slices, had with probability {model['target']:g}"
-        _write(out, page_of(goodput_chart(points, stated_goodput(model), title)))
+        write(page_of(goodput_chart(points, stated_goodput(model), title)), out)
         return
     rows = [asdict(point) for point in points]
-    _write(out, rendered(rows, output, lambda: _table(rows)))
+    write(rendered(rows, output, lambda: _table(rows)), out)
 
 
 @click.command(name="placement-model")
@@ -147,19 +148,22 @@ def placement_model(
     from shared.availability.placement import placement_curve
     from shared.availability.ranges import count
 
+    if output == "html" and slice_cubes is not None:
+        raise click.UsageError("--slice-cubes goes without -o html, which draws every size")
+    _check_page(out, output)
     curve = placement_curve(cube_availability, ocs_availability, **model)
     if output == "html":
         from ops.availability.draw import page_of, placement_chart
 
         title = f"Slices that can be placed: cubes {cube_availability:g}, OCSes {ocs_availability:g}"
-        _write(out, page_of(placement_chart(curve, title, paper=False)))
+        write(page_of(placement_chart(curve, title, paper=False)), out)
         return
     rows = [asdict(point) for point in curve]
     if slice_cubes is not None:
         one = rows[count("slice-cubes", slice_cubes, 1, len(rows)) - 1]
-        _write(out, rendered(one, output, lambda: _table([one])))
+        write(rendered(one, output, lambda: _table([one])), out)
         return
-    _write(out, rendered(rows, output, lambda: _table(rows)))
+    write(rendered(rows, output, lambda: _table(rows)), out)
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
@@ -172,8 +176,10 @@ def _row(row: dict[str, Any]) -> list[object]:
     return [f"{value:.6g}" if isinstance(value, float) else value for value in row.values()]
 
 
-def _write(out: Path | None, text: str) -> None:
-    if out is None:
-        click.echo(text)
-    else:
-        out.write_text(text + "\n", encoding="utf-8")
+def _check_page(out: Path | None, output: str) -> None:
+    """A page is named .html, and nothing else is."""
+    if out is None or (out.suffix.lower() == ".html") == (output == "html"):
+        return
+    if output == "html":
+        raise click.UsageError(f"--out {out}: is not named like a page; -o html writes .html")
+    raise click.UsageError(f"--out {out}: is named like a page; -o html writes one")

@@ -9,7 +9,7 @@ from ops.cli.groups import Group
 from ops.cli.link_agree import link_agree
 from ops.cli.names import Name
 from ops.cli.output import output_option, show
-from ops.cli.run import FILE
+from ops.cli.run import OUT_FILE
 
 if TYPE_CHECKING:
     from ops.optics.budget import Link
@@ -152,7 +152,7 @@ def link_sensitivity(
     show_default=True,
     help="interference over the signal; may be repeated",
 )
-@click.option("--out", type=FILE, required=True, metavar="FILE", help="page to write: .html")
+@click.option("--out", type=OUT_FILE, required=True, metavar="FILE", help="page to write: .html")
 def link_curve(rate: str, mpi_db: tuple[float, ...], out: Path) -> None:
     """Draw bit error rate against received power, with and without mitigation and soft FEC.
 

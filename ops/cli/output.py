@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -40,6 +41,14 @@ def rendered(content: Any, form: str, table: Callable[[], str]) -> str:
 def show(content: Any, form: str, table: Callable[[], str]) -> None:
     """Print the content in one of the three forms."""
     click.echo(rendered(content, form, table))
+
+
+def write(text: str, out: Path | None) -> None:
+    """Print the text, or put it into a file of its own."""
+    if out is None:
+        click.echo(text)
+    else:
+        out.write_text(f"{text}\n", encoding="utf-8")
 
 
 def _json(content: Any) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from ops.cli.groups import Group
-from ops.cli.output import rendered
-from ops.cli.run import FILE, SEED
+from ops.cli.output import rendered, write
+from ops.cli.run import OUT_FILE, SEED
 
 
 @click.group(cls=Group)
@@ -33,7 +33,7 @@ def pod() -> None:
     show_default=True,
     help="form",
 )
-@click.option("--out", type=FILE, metavar="FILE", help="write it there")
+@click.option("--out", type=OUT_FILE, metavar="FILE", help="write it there")
 def qualify(
     seed: int,
     cubes: int,
@@ -69,7 +69,4 @@ def qualify(
         text = page(result, content)
     else:
         text = rendered(content, output, lambda: table(content))
-    if out is None:
-        click.echo(text)
-    else:
-        out.write_text(f"{text}\n", encoding="utf-8")
+    write(text, out)

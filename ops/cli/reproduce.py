@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from ops.cli.output import rendered
-from ops.cli.run import FILE
+from ops.cli.output import rendered, write
+from ops.cli.run import OUT_FILE
 
 
 @click.command()
@@ -24,7 +24,7 @@ from ops.cli.run import FILE
     show_default=True,
     help="form; html draws the papers' figures as well",
 )
-@click.option("--out", type=FILE, metavar="FILE", help="write it there")
+@click.option("--out", type=OUT_FILE, metavar="FILE", help="write it there")
 def reproduce(only: tuple[str, ...], more: tuple[str, ...], output: str, out: Path | None) -> None:
     """Compute what the papers state, and say whether it holds.
 
@@ -44,7 +44,4 @@ def reproduce(only: tuple[str, ...], more: tuple[str, ...], output: str, out: Pa
         text = page(rows, charts())
     else:
         text = rendered(rows, output, lambda: table(rows))
-    if out is None:
-        click.echo(text)
-    else:
-        out.write_text(text + "\n", encoding="utf-8")
+    write(text, out)

@@ -26,7 +26,22 @@ class _File(click.Path):
         return super().convert(value, param, ctx)
 
 
+class _OutFile(_File):
+    """A file to be written: refused before any work is done for it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(super().convert(value, param, ctx))
+        if path.is_dir():
+            self.fail(f"{path} is a folder, not a file", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"{path}: there is no folder {path.parent}", param, ctx)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            self.fail(f"{path} cannot be written", param, ctx)
+        return path
+
+
 FILE = _File(path_type=Path)
+OUT_FILE = _OutFile(path_type=Path)
 log_json_option = click.option("--log-json", is_flag=True, help="logs on stderr as JSON lines")
 
 
