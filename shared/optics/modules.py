@@ -4,7 +4,9 @@
 fibre strands these need, and so how many OCSes a pod has, follows from the kind of module.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from shared.errors import InvalidInput
 from shared.geometry import OCS_COUNT, STRANDS
@@ -136,7 +138,7 @@ class Agreement:
 def module_kind(name: str) -> ModuleKind:
     """The kind of this name; InvalidInput names the others."""
     if name not in MODULE_KINDS:
-        raise InvalidInput(f"module {name!r}: no such kind; allowed are {', '.join(MODULE_KINDS)}")
+        raise InvalidInput(_unknown("kind", name, "kind of module", name.lower(), MODULE_KINDS))
     return MODULE_KINDS[name]
 
 
@@ -170,8 +172,15 @@ def parse_module(name: str) -> Module:
 def lane_rate(name: str) -> LaneRate:
     """The rate of a name like `50G-PAM4`, in any case; InvalidInput names what exists otherwise."""
     if name.upper() not in LANE_RATES:
-        raise InvalidInput(f"rate {name!r}: no such lane rate; allowed are {', '.join(LANE_RATES)}")
+        raise InvalidInput(_unknown("rate", name, "lane rate", name.upper(), LANE_RATES))
     return LANE_RATES[name.upper()]
+
+
+def _unknown(field: str, name: str, what: str, meant: str, allowed: Iterable[str]) -> str:
+    names = list(allowed)
+    near = get_close_matches(meant, names, n=1, cutoff=0.5)
+    nearest = f"; the nearest is {near[0]}" if near else ""
+    return f"{field} {name!r}: no such {what}; allowed are {', '.join(names)}{nearest}"
 
 
 def agree(one: Module, other: Module) -> Agreement:

@@ -124,7 +124,7 @@ def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
         ("budget --loss-db nan", "loss-db nan: not a number; allowed are 0 to 30 dB"),
         ("budget --loss-db 2 --return-loss-db 40", "allowed are -80 to -10 dB; the nearest is -40"),
         ("budget --loss-db 2 --rate 400G", "rate '400G': no such lane rate; allowed are 10G-NRZ, 25G-NRZ"),
-        ("budget --loss-db 2 --kind cwdm5", "module 'cwdm5': no such kind; allowed are cwdm4-duplex"),
+        ("budget --loss-db 2 --kind cwdm5", "kind 'cwdm5': no such kind of module; allowed are cwdm4-duplex"),
         ("budget --loss-db 2 --to pod-0/cube-1/+x/1", "--to goes with the END of a twin's link"),
         ("budget pod-0/cube-1/+x/1 --loss-db 2", "--loss-db goes without an END: the twin knows it"),
         ("sensitivity --mpi-db 2", "mpi-db 2 dB: allowed are -80 to 0 dB; the nearest is -2"),

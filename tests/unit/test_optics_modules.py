@@ -113,12 +113,27 @@ def test_modules_that_do_not_exist(name: str, told: str) -> None:
         parse_module(name)
 
 
-def test_words_that_are_none() -> None:
-    with pytest.raises(
-        InvalidInput, match="module 'lr4': no such kind; allowed are cwdm4-duplex, cwdm4-bidi"
-    ):
-        module("lr4", 400)
-    with pytest.raises(
-        InvalidInput, match="rate '50G': no such lane rate; allowed are 10G-NRZ, 25G-NRZ, 50G-PAM4"
-    ):
-        lane_rate("50G")
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("50G", "; the nearest is 50G-PAM4"),
+        ("100g-pam8", "; the nearest is 100G-PAM4"),
+        ("ü", ""),
+        ("", ""),
+    ],
+)
+def test_rates_that_do_not_exist(name: str, nearest: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        lane_rate(name)
+    allowed = "allowed are 10G-NRZ, 25G-NRZ, 50G-PAM4, 100G-PAM4"
+    assert str(raised.value) == f"rate {name!r}: no such lane rate; {allowed}{nearest}"
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"), [("lr4", ""), ("CWDM8", "; the nearest is cwdm8-bidi"), ("", "")]
+)
+def test_kinds_that_do_not_exist(name: str, nearest: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        module(name, 400)
+    allowed = "allowed are cwdm4-duplex, cwdm4-bidi, cwdm8-bidi"
+    assert str(raised.value) == f"kind {name!r}: no such kind of module; {allowed}{nearest}"
