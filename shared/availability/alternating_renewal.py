@@ -65,6 +65,6 @@ class AlternatingRenewal:
         """Variance of the share of a long span that it is up, for any distributions with these standard
         deviations of the times up and down."""
         up, down = not_negative("deviation-up", deviation_up), not_negative("deviation-down", deviation_down)
-        cycle = self.mean_up + self.mean_down
-        grown = (self.mean_down * up) ** 2 + (self.mean_up * down) ** 2
-        return grown / cycle**3 / positive("time", time)
+        up_share = self.availability
+        spread = ((1.0 - up_share) * up) ** 2 + (up_share * down) ** 2
+        return spread / (self.mean_up + self.mean_down) / positive("time", time)

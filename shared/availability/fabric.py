@@ -1,6 +1,6 @@
 """Availability of a superpod's fabric: all of its OCSes have to work ([LF] 4.2.2, Figure 15a)."""
 
-from shared.availability.ranges import probability
+from shared.availability.ranges import count, probability
 from shared.errors import InvalidInput
 from shared.geometry import OCS_COUNT, STRANDS
 
@@ -19,5 +19,5 @@ def fabric_ocs(kind: str) -> int:
 
 
 def fabric_availability(ocs_availability: float, ocs: int) -> float:
-    """Probability that all OCSes of a fabric work: A^n."""
-    return probability("ocs-availability", ocs_availability) ** ocs
+    """Probability that all OCSes of a fabric work: A^n. InvalidInput on anything out of range."""
+    return probability("ocs-availability", ocs_availability) ** count("ocs", ocs, 0)

@@ -7,7 +7,7 @@ works as a whole or not at all: P(Binomial(cubes // s, a^s) ≥ k). The most k w
 target may be promised; what is left is held back.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -86,9 +86,9 @@ def goodput(
     else:
         enough, short = (side[::size] for side in tails(cubes, cube_availability))
         up = all_up if size > 1 else 1.0
-    # Against the small side of the distribution, which keeps its digits where a target is nearly 1.
-    allowed = 1.0 - target / up if up > 0.0 else -1.0
-    promised = np.flatnonzero(short <= allowed) if target > 0.0 else np.arange(groups + 1)
+    # A share that is nearly 1 is met by what falls short of it, which keeps the digits that 1 would swallow.
+    wanted = 0.0 if target == 0.0 else target / up if up > 0.0 else np.inf
+    promised = np.flatnonzero(enough >= wanted if wanted < 0.5 else short <= 1.0 - wanted)
     slices = int(promised[-1]) if promised.size else 0
     return Goodput(
         goodput=slices * size / cubes,
@@ -121,17 +121,7 @@ def goodput_figure(
                     ocs_availability=ocs_availability,
                     kind=kind,
                 )
-                points.append(
-                    GoodputPoint(
-                        host,
-                        chips,
-                        fabric,
-                        found.goodput,
-                        found.slices,
-                        found.probability,
-                        found.held_back_cubes,
-                    )
-                )
+                points.append(GoodputPoint(host, chips, fabric, **asdict(found)))
     return points
 
 

@@ -43,15 +43,15 @@ def machine_repair(machines: int, crews: int, failure_rate: float, repair_rate: 
     weights = np.exp(logs - logs.max())
     down = weights / weights.sum()
     mean_down = float(down @ numbers)
-    mean_busy = float(down @ busy)
-    rate = mean_busy * repair_rate
+    mean_up = float(down @ (machines - numbers))
+    rate = mean_up * failure_rate
     waiting = max(0.0, float(down @ np.maximum(numbers - crews, 0.0)))
     return MachineRepair(
         down=down,
-        availability=float(down @ (machines - numbers)) / machines,
+        availability=mean_up / machines,
         mean_down=mean_down,
         mean_waiting=waiting,
-        mean_busy_crews=mean_busy,
+        mean_busy_crews=float(down @ busy),
         failures_per_time=rate,
         mean_wait=waiting / rate,
     )

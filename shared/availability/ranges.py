@@ -13,7 +13,7 @@ def probability(field: str, value: float) -> float:
     otherwise."""
     if not 0.0 <= value <= 1.0:
         nearest = "" if math.isnan(value) else f"; the nearest is {0 if value < 0 else 1}"
-        raise InvalidInput(f"{field} {value:g}: not a probability; allowed are 0 to 1{nearest}")
+        raise InvalidInput(f"{field} {value}: not a probability; allowed are 0 to 1{nearest}")
     return float(value)
 
 
@@ -30,7 +30,7 @@ def count(field: str, value: int, least: int, most: int = COUNT_MAX) -> int:
 def positive(field: str, value: float) -> float:
     """The value, if it is a finite number above 0; InvalidInput otherwise."""
     if not (math.isfinite(value) and value > 0.0):
-        raise InvalidInput(f"{field} {value:g}: not allowed; allowed are finite numbers above 0")
+        raise InvalidInput(f"{field} {value}: not allowed; allowed are finite numbers above 0")
     return float(value)
 
 
@@ -38,6 +38,6 @@ def not_negative(field: str, value: float) -> float:
     """The value, if it is a finite number of at least 0; InvalidInput otherwise."""
     if not (math.isfinite(value) and value >= 0.0):
         raise InvalidInput(
-            f"{field} {value:g}: not allowed; allowed are finite numbers from 0; the nearest is 0"
+            f"{field} {value}: not allowed; allowed are finite numbers from 0; the nearest is 0"
         )
     return float(value)

@@ -196,6 +196,7 @@ def test_extremes_of_hosts_and_targets() -> None:
     assert goodput(0.0, 64, "reconfigurable").goodput == 0.0
     assert goodput(0.5, 4096, "reconfigurable", target=0.0).goodput == 1.0
     assert goodput(1.0, 128, "reconfigurable", target=0.0, ocs_availability=0.0).slices == 32
+    assert goodput(0.1, 64, "static", target=1e-20).slices == 1
     assert goodput(1 - 1e-9, 4096, "reconfigurable", target=1.0).goodput == 0.0
 
 
@@ -257,8 +258,8 @@ PROBABILITY = "not a probability; allowed are 0 to 1"
         ({"host_availability": 1.01}, f"host-availability 1.01: {PROBABILITY}; the nearest is 1"),
         ({"host_availability": math.nan}, f"host-availability nan: {PROBABILITY}"),
         ({"target": -0.1}, f"target -0.1: {PROBABILITY}; the nearest is 0"),
-        ({"ocs_availability": 2.0}, f"ocs-availability 2: {PROBABILITY}"),
-        ({"ocs_availability": 2.0, "fabric": "static"}, f"ocs-availability 2: {PROBABILITY}"),
+        ({"ocs_availability": 2.0}, f"ocs-availability 2.0: {PROBABILITY}"),
+        ({"ocs_availability": 2.0, "fabric": "static"}, f"ocs-availability 2.0: {PROBABILITY}"),
         ({"slice_chips": 0}, "slice-chips 0: not allowed; allowed are multiples of 64 up to 4,096"),
         ({"slice_chips": 1000}, "the nearest is 1024"),
         ({"slice_chips": 95}, "the nearest is 64"),
@@ -277,11 +278,16 @@ def test_goodput_says_what_is_allowed(wrong: dict[str, Any], sentence: str) -> N
     assert sentence in str(error.value)
 
 
+def test_a_fabric_has_no_fewer_than_no_ocses() -> None:
+    with pytest.raises(InvalidInput, match="ocs -3: not allowed; allowed are 0 to 100,000; the nearest is 0"):
+        fabric_availability(0.999, -3)
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
         ({"cube_availability": 1.5}, f"cube-availability 1.5: {PROBABILITY}"),
-        ({"ocs_availability": -1.0}, f"ocs-availability -1: {PROBABILITY}"),
+        ({"ocs_availability": -1.0}, f"ocs-availability -1.0: {PROBABILITY}"),
         ({"cubes": 200}, "cubes 200: not allowed; allowed are 1 to 144"),
         (
             {"faults_tolerated": 49},

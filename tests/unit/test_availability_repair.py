@@ -165,7 +165,7 @@ def test_the_long_run_variance_is_that_of_a_simulation() -> None:
     [
         ((0, 1, 1.0, 1.0), "machines 0: not allowed; allowed are 1 to 100,000; the nearest is 1"),
         ((1, 0, 1.0, 1.0), "crews 0: not allowed"),
-        ((1, 1, 0.0, 1.0), "failure-rate 0: not allowed; allowed are finite numbers above 0"),
+        ((1, 1, 0.0, 1.0), "failure-rate 0.0: not allowed; allowed are finite numbers above 0"),
         ((1, 1, 1.0, math.inf), "repair-rate inf: not allowed"),
     ],
 )
@@ -175,15 +175,21 @@ def test_machine_repair_says_what_is_allowed(values: tuple[int, int, float, floa
     assert sentence in str(error.value)
 
 
+def test_rates_at_the_ends_of_floating_point_overflow_nothing() -> None:
+    idle = machine_repair(10, 2, 1e-320, 1e300)
+    assert (idle.availability, idle.mean_wait) == (1.0, 0.0)
+    assert AlternatingRenewal(1e300, 1e300).long_run_variance(1.0, 1.0, 1.0) == pytest.approx(2.5e-301)
+
+
 def test_alternating_renewal_says_what_is_allowed() -> None:
-    with pytest.raises(InvalidInput, match="mean-up -1: not allowed"):
+    with pytest.raises(InvalidInput, match=r"mean-up -1\.0: not allowed"):
         AlternatingRenewal(-1.0, 1.0)
     with pytest.raises(InvalidInput, match="mean-down nan: not allowed"):
         AlternatingRenewal(1.0, math.nan)
     process = AlternatingRenewal(1.0, 1.0)
-    with pytest.raises(InvalidInput, match="time -1: not allowed; allowed are finite numbers from 0"):
+    with pytest.raises(InvalidInput, match=r"time -1\.0: not allowed; allowed are finite numbers from 0"):
         process.point_availability(-1.0)
-    with pytest.raises(InvalidInput, match="time 0: not allowed"):
+    with pytest.raises(InvalidInput, match=r"time 0\.0: not allowed"):
         process.interval_availability(0.0)
-    with pytest.raises(InvalidInput, match="deviation-up -2: not allowed"):
+    with pytest.raises(InvalidInput, match=r"deviation-up -2\.0: not allowed"):
         process.long_run_variance(1.0, -2.0, 0.0)

@@ -78,6 +78,14 @@ def test_placement_model_prints_a_curve_or_one_slice(tmp_path: Path) -> None:
         ("goodput-model --host-availability nan", "host-availability nan: not a probability"),
         ("goodput-model --host-availability often", "'often' is not a valid float"),
         ("goodput-model --fabric clos", "fabric 'clos': no such fabric"),
+        ("fabric-availability --ocs-availability 1.0000001", "ocs-availability 1.0000001: not a probability"),
+        ("goodput-model --fabric=", "fabric '': no such fabric"),
+        ("goodput-model --sweep --out curves.html", "--out curves.html: is named like a page; -o html"),
+        ("goodput-model --sweep -o html --out curves.txt", "--out curves.txt: is not named like a page"),
+        (
+            "placement-model --cube-availability 0.9 --ocs-availability 1 --slice-cubes 3 -o html",
+            "--slice-cubes goes without -o html, which draws every size",
+        ),
         ("goodput-model -o html", "-o html goes with --sweep"),
         ("goodput-model --sweep --slice-chips 64", "--slice-chips goes without --sweep"),
         (
