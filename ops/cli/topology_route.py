@@ -1,5 +1,7 @@
 """`lightwave topology route`: the routing table of a slice, whole or damaged, with its proof."""
 
+import re
+
 import click
 
 from ops.cli.output import columns, output_option, show
@@ -25,12 +27,12 @@ def ocs_number(word: str) -> int:
     """17 of `17`, `ocs-17` or `pod-0/ocs-17`."""
     from shared.geometry import OCS_COUNT
 
-    digits = word.rpartition("ocs-")[2].strip()
-    if not digits.isdecimal() or not digits.isascii() or len(digits) > 6:
+    match = re.fullmatch(r"(?:(?:pod-[0-9]+/)?ocs-)?([0-9]{1,6})", word.strip())
+    if match is None:
         raise click.UsageError(
             f"--without {word!r}: is no OCS; allowed are numbers 0 to {OCS_COUNT - 1}, like 17"
         )
-    return int(digits)
+    return int(match[1])
 
 
 def ocs_numbers(lost: tuple[str, ...], more: tuple[str, ...]) -> list[int]:

@@ -39,7 +39,8 @@ def draw(shape: Shape, twisted: bool, out: Path) -> str:
     writers = {".html": write_page, ".png": write_picture}
     writer = writers.get(out.suffix.lower())
     if writer is None:
-        raise InvalidInput(f"--out {out}: ends in {out.suffix or 'nothing'!r}; allowed are .html and .png")
+        ending = f"ends in {out.suffix!r}" if out.suffix else "has no ending"
+        raise InvalidInput(f"--out {out}: {ending}; allowed are .html and .png")
     scene = slice_scene(shape, twisted)
     writer(scene, out)
     return f"{out}: {scene.title}"

@@ -100,7 +100,7 @@ def without_ocs(topology: SliceTopology, numbers: Iterable[int]) -> SliceTopolog
     failed = sorted(set(numbers))
     for number in failed:
         if not 0 <= number < OCS_COUNT:
-            raise InvalidInput(f"ocs {number}: does not exist; allowed are 0 to {OCS_COUNT - 1}")
+            raise InvalidInput(_absent("ocs", number, OCS_COUNT))
     gone = np.isin(topology.ocs, failed)
     return _read_only(
         replace(
@@ -120,9 +120,9 @@ def without_links(topology: SliceTopology, links: Iterable[tuple[int, int]]) -> 
     ocs = topology.ocs.copy()
     for chip, direction in links:
         if not 0 <= chip < topology.chips:
-            raise InvalidInput(f"chip {chip}: does not exist; allowed are 0 to {topology.chips - 1}")
+            raise InvalidInput(_absent("chip", chip, topology.chips))
         if not 0 <= direction < len(FACES):
-            raise InvalidInput(f"direction {direction}: does not exist; allowed are 0 to {len(FACES) - 1}")
+            raise InvalidInput(_absent("direction", direction, len(FACES)))
         far = int(topology.neighbours[chip, direction])
         if far == NO_LINK:
             raise InvalidInput(f"link {FACES[direction]} of chip {chip}: does not exist in this slice")
@@ -130,6 +130,11 @@ def without_links(topology: SliceTopology, links: Iterable[tuple[int, int]]) -> 
             neighbours[end, way] = NO_LINK
             ocs[end, way] = COPPER
     return _read_only(replace(topology, neighbours=neighbours, ocs=ocs))
+
+
+def _absent(field: str, number: int, size: int) -> str:
+    nearest = min(max(number, 0), size - 1)
+    return f"{field} {number}: does not exist; allowed are 0 to {size - 1}; the nearest is {nearest}"
 
 
 def _read_only(topology: SliceTopology) -> SliceTopology:

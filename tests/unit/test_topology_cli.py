@@ -94,6 +94,7 @@ def test_suggest_ranks_shapes_and_names_the_figure_that_does() -> None:
             ["draw", "4x4x4", "--out", "slice.gif"],
             "--out slice.gif: ends in '.gif'; allowed are .html and .p",
         ),
+        (["draw", "4x4x4", "--out", "slice"], "--out slice: has no ending; allowed are .html and .png"),
         (["draw", "8x4x4", "--out", "slice.png"], "the nearest legal shape is 4x4x8"),
     ],
     ids=" ".join,
@@ -109,7 +110,7 @@ def test_a_mistake_is_one_sentence(words: list[str], sentence: str) -> None:
 def test_a_mistake_ends_a_process_with_code_2_and_no_traceback() -> None:
     done = lightwave("topology", "show", "4x4x4", "--without", "48")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "lightwave: ocs 48: does not exist; allowed are 0 to 47\n"
+    assert done.stderr == "lightwave: ocs 48: does not exist; allowed are 0 to 47; the nearest is 47\n"
 
 
 def test_healthy_figures_need_no_scipy_and_the_command_no_numpy() -> None:
