@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shared.geometry import STRANDS, IntArray, ocs_radix
 from shared.optics.link import LinkDesign, Switched, arriving, dispersion_penalty_db, lanes_nm
-from shared.optics.palomar import DECIMALS, palomars
+from shared.optics.palomar import DECIMALS, Palomars, palomars
 
 FloatArray = npt.NDArray[np.float64]
 WholeArray = npt.NDArray[np.int32]
@@ -43,17 +43,29 @@ class Pairs:
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign) -> Pairs:
     """All links of a fabric with sound modules and clean connectors."""
-    strands = [_strand(seed, fabric, cubes, strand) for strand in range(STRANDS)]
-    loss_db = np.maximum.reduce([ocs.loss_db for ocs in strands])
-    north = np.maximum.reduce([worst_lane_log10_ber(design, ocs) for ocs in strands])
-    south = np.maximum.reduce([worst_lane_log10_ber(design, ocs.reversed()) for ocs in strands])
-    return Pairs(_whole(loss_db, PER_DB), _whole(north, PER_ORDER), _whole(south, PER_ORDER))
+    made = palomars(seed, fabric, ocs_radix(cubes))
+    table = np.empty((3, made.north_mirror.shape[0], cubes, cubes), dtype=np.int32)
+    for ocs in range(table.shape[1]):
+        north = between(made, ocs, cubes)
+        rates = (worst_lane_log10_ber(design, seen) for seen in (north, north.reversed()))
+        parts = (north.loss_db * PER_DB, *(log10_ber * PER_ORDER for log10_ber in rates))
+        for whole, values in zip(table[:, ocs], parts, strict=True):
+            whole[:] = np.rint(values.max(axis=-1))
+    table.flags.writeable = False
+    return Pairs(*table)
 
 
-def _whole(values: FloatArray, parts: float) -> WholeArray:
-    found = np.rint(values * parts).astype(np.int32)
-    found.flags.writeable = False
-    return found
+def between(made: Palomars, ocs: int, cubes: int) -> Switched:
+    """What one OCS puts between the + face end of every cube and the − face end of every cube, as the former
+    sees it: of a shape that broadcasts to (+ face, − face, strands)."""
+    port = STRANDS * np.arange(cubes)[:, None] + np.arange(STRANDS)
+    north, south = port[:, None], port[None, :]
+    loss_db = made.deflection_loss_db[made.north_mirror[ocs][north], made.south_mirror[ocs][south]]
+    return Switched(
+        loss_db + made.north_loss_db[ocs][north] + made.south_loss_db[ocs][south],
+        made.north_return_loss_db[ocs][north],
+        made.south_return_loss_db[ocs][south],
+    )
 
 
 def worst_lane_log10_ber(
@@ -74,17 +86,3 @@ def rounded(log10_ber: FloatArray) -> FloatArray:
     """As `Pairs` knows them, so that the last bit of a machine's logarithm never shows."""
     found: FloatArray = np.rint(log10_ber * PER_ORDER) / PER_ORDER
     return found
-
-
-def _strand(seed: int, fabric: str, cubes: int, strand: int) -> Switched:
-    """One strand of every pair, of shape (OCSes, cubes, cubes), as the North side sees it."""
-    made = palomars(seed, fabric, ocs_radix(cubes))
-    ports = STRANDS * np.arange(cubes) + strand
-    shape = (made.north_mirror.shape[0], cubes, cubes)
-    loss_db = made.deflection_loss_db[
-        made.north_mirror[:, ports][:, :, None], made.south_mirror[:, ports][:, None, :]
-    ]
-    loss_db = loss_db + made.north_loss_db[:, ports][:, :, None] + made.south_loss_db[:, ports][:, None, :]
-    north_db = np.broadcast_to(made.north_return_loss_db[:, ports][:, :, None], shape)
-    south_db = np.broadcast_to(made.south_return_loss_db[:, ports][:, None, :], shape)
-    return Switched(loss_db, north_db, south_db)

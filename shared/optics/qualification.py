@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from shared.errors import InvalidInput
 from shared.geometry import DIMENSIONS, ENDS_PER_CUBE, FACE_LINKS, OCS_COUNT, STRANDS, ocs_radix
-from shared.optics.kernel import LaneKernel, SingleArray, Strands
-from shared.optics.link import LinkDesign
+from shared.optics.kernel import LaneKernel, SingleArray, Strands, strands
+from shared.optics.link import LinkDesign, Switched
 from shared.optics.modules import MODULE_KINDS
+from shared.optics.pairs import between
 from shared.optics.palomar import Palomars, palomars
 from shared.optics.receiver import BER_THRESHOLD
 
@@ -108,19 +109,13 @@ def qualify_pod(conditions: Conditions) -> Qualification:
 def _both_sides(made: Palomars, ocs: int, conditions: Conditions) -> Iterator[Strands]:
     """What the North ends of an OCS see of all their partners, then what the South ends do; strands in order
     of (cube, partner, strand)."""
-    cubes, reflects = conditions.cubes, conditions.return_loss_db
-    port = np.arange(STRANDS * cubes).reshape(cubes, STRANDS)
-    loss_db = made.deflection_loss_db[
-        made.north_mirror[ocs][port][:, None], made.south_mirror[ocs][port][None, :]
-    ]
-    loss_db = loss_db + made.north_loss_db[ocs][port][:, None] + made.south_loss_db[ocs][port][None, :]
-    returns = [
-        table[ocs][port] if reflects is None else np.full(port.shape, reflects)
-        for table in (made.north_return_loss_db, made.south_return_loss_db)
-    ]
-    for loss, near, far in ((loss_db, *returns), (loss_db.swapaxes(0, 1), *returns[::-1])):
-        arrays = np.broadcast_arrays(loss, near[:, None], far[None, :], np.zeros(()), np.zeros(()))
-        yield Strands(*(array.astype(np.float32).ravel() for array in arrays))
+    north = between(made, ocs, conditions.cubes)
+    if conditions.return_loss_db is not None:
+        every = np.asarray(conditions.return_loss_db)
+        north = Switched(north.loss_db, every, every)
+    yield strands(north)
+    arrays = np.broadcast_arrays(north.loss_db, north.far_return_db, north.near_return_db)
+    yield strands(Switched(*(array.swapaxes(0, 1) for array in arrays)))
 
 
 def _worst_lane(kernel: LaneKernel, of: Strands, cubes: int) -> tuple[SingleArray, npt.NDArray[np.uint8]]:
