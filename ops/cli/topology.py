@@ -8,7 +8,15 @@ import click
 from ops.cli.groups import Group
 from ops.cli.output import columns, output_option, show
 from ops.cli.run import FILE
-from ops.cli.topology_route import ocs_numbers, topology_route
+from ops.cli.topology_route import topology_route
+from ops.cli.topology_words import (
+    figure_table,
+    lost_option,
+    more_argument,
+    ocs_numbers,
+    shape_argument,
+    twisted_option,
+)
 
 UNITS = {
     "diameter": "hops",
@@ -18,7 +26,6 @@ UNITS = {
     "all_reduce_bandwidth": "links one way, a chip",
     "all_to_all_gain": "×",
 }
-twisted_option = click.option("--twisted", is_flag=True, help="n×n×2n and n×2n×2n only")
 
 
 @click.group(cls=Group)
@@ -30,12 +37,10 @@ topology.add_command(topology_route)
 
 
 @topology.command(name="show")
-@click.argument("shape", metavar="SHAPE")
-@click.argument("more", nargs=-1, metavar="")
+@shape_argument
+@more_argument
 @twisted_option
-@click.option(
-    "--without", "lost", multiple=True, metavar="OCS...", help="number of a failed OCS; may be repeated"
-)
+@lost_option
 @output_option
 def topology_show(
     shape: str, more: tuple[str, ...], twisted: bool, lost: tuple[str, ...], output: str
@@ -54,13 +59,8 @@ def topology_show(
 
 
 def _figures(figures: dict[str, Any]) -> str:
-    rows = []
-    for name, value in figures.items():
-        if name == "notes" or value == ():
-            continue
-        text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
-        rows.append((name, text, UNITS.get(name, "")))
-    return "\n".join([columns(("FIGURE", "VALUE", "UNIT"), rows), "", *figures["notes"]]).rstrip()
+    listed = {name: value for name, value in figures.items() if name != "notes" and value != ()}
+    return "\n".join([figure_table(listed, UNITS), "", *figures["notes"]]).rstrip()
 
 
 @topology.command(name="suggest")
@@ -94,7 +94,7 @@ def topology_suggest(chips: int, traffic: str, output: str) -> None:
 
 
 @topology.command(name="draw")
-@click.argument("shape", metavar="SHAPE")
+@shape_argument
 @twisted_option
 @click.option("--out", type=FILE, required=True, metavar="FILE", help="to write: .html or .png")
 def topology_draw(shape: str, twisted: bool, out: Path) -> None:

@@ -1,10 +1,16 @@
 """`lightwave topology route`: the routing table of a slice, whole or damaged, with its proof."""
 
-import re
-
 import click
 
-from ops.cli.output import columns, output_option, show
+from ops.cli.output import output_option, show
+from ops.cli.topology_words import (
+    figure_table,
+    lost_option,
+    more_argument,
+    ocs_numbers,
+    shape_argument,
+    twisted_option,
+)
 
 UNITS = {
     "missing_links": "links",
@@ -23,25 +29,6 @@ UNITS = {
 }
 
 
-def ocs_number(word: str) -> int:
-    """17 of `17`, `ocs-17` or `pod-0/ocs-17`."""
-    from shared.geometry import OCS_COUNT
-
-    match = re.fullmatch(r"(?:(?:pod-[0-9]+/)?ocs-)?([0-9]{1,6})", word.strip())
-    if match is None:
-        raise click.UsageError(
-            f"--without {word!r}: is no OCS; allowed are numbers 0 to {OCS_COUNT - 1}, like 17"
-        )
-    return int(match[1])
-
-
-def ocs_numbers(lost: tuple[str, ...], more: tuple[str, ...]) -> list[int]:
-    """The OCSes of `--without 1 2,3 --without 4`; click takes the words behind the first for arguments."""
-    if more and not lost:
-        raise click.UsageError(f"Got unexpected extra argument ({more[0]})")
-    return [ocs_number(word) for words in (*lost, *more) for word in words.split(",")]
-
-
 def chip_and_direction(word: str) -> tuple[int, int]:
     """(5, 2) of `5,+y`: a chip's number and a direction's place in FACES."""
     from shared.geometry import FACES
@@ -56,12 +43,10 @@ def chip_and_direction(word: str) -> tuple[int, int]:
 
 
 @click.command(name="route")
-@click.argument("shape", metavar="SHAPE")
-@click.argument("more", nargs=-1, metavar="")
-@click.option("--twisted", is_flag=True, help="n×n×2n and n×2n×2n only")
-@click.option(
-    "--without", "lost", multiple=True, metavar="OCS...", help="number of a failed OCS; may be repeated"
-)
+@shape_argument
+@more_argument
+@twisted_option
+@lost_option
 @click.option(
     "--without-link",
     "cut",
@@ -87,8 +72,4 @@ def topology_route(
     links = [chip_and_direction(word) for word in cut]
     left = without_links(without_ocs(slice_topology(parse_shape(shape), twisted), failed), links)
     figures = asdict(routing_figures(left))
-    rows = [
-        (name, ", ".join(map(str, value)) if isinstance(value, tuple) else value, UNITS.get(name, ""))
-        for name, value in figures.items()
-    ]
-    show(figures, output, lambda: columns(("FIGURE", "VALUE", "UNIT"), rows))
+    show(figures, output, lambda: figure_table(figures, UNITS))
