@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shared.errors import InvalidInput
-from shared.geometry import DIMENSIONS, IntArray
-from shared.shapes import CUBE_SIDE, cube_grid
+from shared.geometry import IntArray
 from shared.topology.graph import NO_LINK, SliceTopology
-from shared.topology.lattice import FloatArray, chips_at, shortest_path_load, torus_hops
-from shared.topology.symmetry import is_whole, source_chips
+from shared.topology.lattice import FloatArray, shortest_path_load, torus_hops
+from shared.topology.symmetry import cube_moves, is_whole, source_chips
 
 WORD_BITS = 64
 """Sources that one machine word carries through a search: one bit each."""
@@ -110,7 +109,6 @@ def _load_from(topology: SliceTopology, source: int) -> FloatArray:
 def _over_cubes(topology: SliceTopology, load: FloatArray) -> FloatArray:
     """The load of all sources from that of the sources in one cube: its sum over all moves by whole cubes."""
     total = np.zeros_like(load)
-    places = np.indices(cube_grid(topology.shape)).reshape(DIMENSIONS, -1).T * CUBE_SIDE
-    for place in places:
-        total += load[chips_at(topology.coordinates + place, topology.shape, topology.twisted)]
+    for move in cube_moves(topology):
+        total += load[move]
     return total

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.geometry import CHIPS_PER_CUBE, DIMENSIONS, FACES, IntArray
-from shared.shapes import CUBE_SIDE, is_mesh
+from shared.shapes import CUBE_SIDE, cube_grid, is_mesh
 from shared.topology.graph import NO_LINK, SliceTopology
 from shared.topology.lattice import chips_at
 
@@ -57,6 +57,13 @@ def source_chips(topology: SliceTopology) -> IntArray:
     if same_in_every_cube(topology):
         return np.flatnonzero((topology.coordinates < CUBE_SIDE).all(axis=1))
     return np.arange(topology.chips)
+
+
+def cube_moves(topology: SliceTopology) -> IntArray:
+    """(cubes, N): where each translation by whole cubes takes every chip of a torus, staying put first."""
+    places = np.indices(cube_grid(topology.shape)).reshape(DIMENSIONS, -1).T * CUBE_SIDE
+    moves = [chips_at(topology.coordinates + place, topology.shape, topology.twisted) for place in places]
+    return np.array(moves, dtype=np.int64)
 
 
 def _pattern(topology: SliceTopology) -> npt.NDArray[np.bool_]:

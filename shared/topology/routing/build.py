@@ -30,7 +30,7 @@ def routing_table(topology: SliceTopology) -> RoutingTable:
         )
     _check_connected(topology)
     lines = lines_of(topology)
-    sources, moves = groups_of(topology, lines)
+    sources, moves = groups_of(topology)
     order = order_of(topology, lines)
     hops = direct_hops(len(sources), topology.chips)
     missing = missing_links(topology, lines)
@@ -47,7 +47,7 @@ def healthy_load(topology: SliceTopology) -> IntArray:
     """(N, 6): ways over each link of the whole slice under dimension order, one from every chip to every
     other; what a table's load is held against."""
     lines = lines_of(topology)
-    sources, moves = groups_of(lines.healthy, lines)
+    sources, moves = groups_of(lines.healthy)
     ways = ways_of(lines.healthy, lines, sources, moves, (0, 1, 2))
     return load_of(ways, direct_hops(len(sources), topology.chips)).astype(np.int64)
 

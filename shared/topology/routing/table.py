@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.geometry import DIMENSIONS, FACES, IntArray
-from shared.shapes import CUBE_SIDE, cube_grid, is_mesh
+from shared.shapes import CUBE_SIDE, is_mesh
 from shared.topology.graph import SliceTopology
 from shared.topology.routing.escape import EscapeTree
 from shared.topology.routing.lines import Lines, missing_links
+from shared.topology.symmetry import cube_moves, same_in_every_cube
 
 DIRECT = -1
 """No free hop: dimension order from the start, or to the end."""
@@ -84,29 +85,13 @@ class RoutingTable:
         return 1 if is_mesh(self.topology.shape) else 2
 
 
-def groups_of(topology: SliceTopology, lines: Lines) -> tuple[IntArray, IntArray]:
+def groups_of(topology: SliceTopology) -> tuple[IntArray, IntArray]:
     """The sources and the moves of a table (see RoutingTable): the chips of the first cube and all shifts by
     whole cubes where what is gone is gone from every cube alike, otherwise all chips and no shift."""
     chips = np.arange(topology.chips)
-    if is_mesh(topology.shape):
+    if not same_in_every_cube(topology):
         return chips, chips[None]
-    local = topology.coordinates % CUBE_SIDE
-    _, y, z = topology.shape
-    sources = chips[(topology.coordinates < CUBE_SIDE).all(axis=1)]
-    twin = (local[:, 0] * y + local[:, 1]) * z + local[:, 2]
-    missing = missing_links(topology, lines)
-    if (missing != missing[twin]).any():
-        return chips, chips[None]
-    moves = chips[None]
-    for dimension, cubes in enumerate(cube_grid(topology.shape)):
-        step = chips
-        for _ in range(CUBE_SIDE):
-            step = lines.healthy.neighbours[step, 2 * dimension]
-        shifted = [moves]
-        for _ in range(cubes - 1):
-            shifted.append(step[shifted[-1]])
-        moves = np.concatenate(shifted)
-    return sources, moves
+    return chips[(topology.coordinates < CUBE_SIDE).all(axis=1)], cube_moves(topology)
 
 
 def order_of(topology: SliceTopology, lines: Lines) -> tuple[int, int, int]:
