@@ -91,7 +91,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
         1.32, "dB", "of Q, in 20 log; calibrated to the gain of 1.6 dB in received power ([LF] Figure 12)"
     ),
     "connector_excess_least_db": Assumption(
-        0.5, "dB", "what a dirty connector adds is drawn evenly: this is seen, and harms no link"
+        0.5, "dB", "what a dirty connector adds is drawn evenly: this is seen, and takes no link down"
     ),
     "connector_excess_most_db": Assumption(3.0, "dB", "enough to take any link down"),
     "link_degraded_ber": Assumption(
