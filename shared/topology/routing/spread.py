@@ -105,8 +105,11 @@ def _add_runs(lines: Lines, dimension: int, runs: FloatArray, load: FloatArray) 
             np.add.at(load[:, way], lines.after[dimension, there, reach + sign * step], carried[there])
 
 
-def _cheapest(ways: Ways, runs: FloatArray, price: FloatArray, may_end_free: bool) -> FreeHops:
-    """The free hops of the cheapest way of every stored pair at a price a link; ESCAPE where it has none."""
+def _cheapest(
+    ways: Ways, runs: FloatArray, price: FloatArray, may_end_free: bool
+) -> tuple[FreeHops, FloatArray]:
+    """The free hops of the cheapest way of every stored pair at a price a link, ESCAPE where it has none, and
+    what it costs, (S, N)."""
     neighbours = ways.topology.neighbours
     by_stop = runs.copy()
     last = np.full(runs.shape, DIRECT, dtype=np.int8)
@@ -126,7 +129,7 @@ def _cheapest(ways: Ways, runs: FloatArray, price: FloatArray, may_end_free: boo
         ends[cheaper] = last[ways.row[near]][cheaper]
         np.minimum(lowest, offer, out=lowest)
     first[np.isinf(lowest)] = ESCAPE
-    return FreeHops(first, ends)
+    return FreeHops(first, ends), lowest
 
 
 def _paid(ways: Ways, runs: FloatArray, price: FloatArray, hops: FreeHops) -> FloatArray:
@@ -137,10 +140,9 @@ def _paid(ways: Ways, runs: FloatArray, price: FloatArray, hops: FreeHops) -> Fl
     begin = np.where(starts_free, neighbours[source, first], source)
     target = np.arange(ways.topology.chips)
     stop = np.where(ends_free, neighbours[target, last ^ 1], target)
-    paid = runs[ways.row[begin], stop]
-    paid = (
-        paid + np.where(starts_free, price[source, first], 0.0) + np.where(ends_free, price[stop, last], 0.0)
-    )
+    # Summed in the order of `_cheapest`, so that equal ways cost the same to the last digit.
+    paid = runs[ways.row[begin], stop] + np.where(ends_free, price[stop, last], 0.0)
+    paid += np.where(starts_free, price[source, first], 0.0)
     return np.where(hops.first == ESCAPE, np.inf, paid)
 
 
@@ -168,10 +170,10 @@ def spread(ways: Ways, missing: npt.NDArray[np.bool_]) -> FreeHops:
     price = 1.0 + gone
     runs = _price_of_runs(ways, price)
     direct = direct_hops(len(ways.sources), ways.topology.chips)
-    detour = _cheapest(ways, runs, price, may_end_free=False)
+    detour, _ = _cheapest(ways, runs, price, may_end_free=False)
     may_end_free = bool((detour.first == ESCAPE).any())
     if may_end_free:
-        detour = _cheapest(ways, runs, price, may_end_free)
+        detour, _ = _cheapest(ways, runs, price, may_end_free)
     hops = best = _where(np.isinf(_paid(ways, runs, price, direct)), detour, direct)
     load = load_of(ways, hops)
     least = load.max()
@@ -179,9 +181,9 @@ def spread(ways: Ways, missing: npt.NDArray[np.bool_]) -> FreeHops:
     for turn in range(min(ROUNDS_MAX, PAIRS_PRICED_MAX // hops.first.size)):
         price = _crowding(load) + HOP_PRICE + gone
         runs = _price_of_runs(ways, price)
-        wanted = _cheapest(ways, runs, price, may_end_free)
+        wanted, lowest = _cheapest(ways, runs, price, may_end_free)
         drawn = (pair * STRIDES[0] + turn * STRIDES[1]) * STRIDES[2] % SCATTER
-        gains = _paid(ways, runs, price, wanted) < _paid(ways, runs, price, hops)
+        gains = lowest < _paid(ways, runs, price, hops)
         hops = _where(gains & (drawn * (turn + CAUTION) < BOLDNESS * SCATTER), wanted, hops)
         load = load_of(ways, hops)
         if load.max() < least:
