@@ -146,7 +146,7 @@ def placement_model(
     from dataclasses import asdict
 
     from shared.availability.placement import placement_curve
-    from shared.availability.ranges import count
+    from shared.ranges import count
 
     if output == "html" and slice_cubes is not None:
         raise click.UsageError("--slice-cubes goes without -o html, which draws every size")

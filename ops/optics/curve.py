@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from shared.errors import InvalidInput
-from shared.optics.link import check_range
 from shared.optics.modules import lane_rate
 from shared.optics.receiver import BER_THRESHOLD, Receiver
 from shared.optics.sensitivity import MPI_DB, RECEIVED_DBM, floor_ber, sensitivity_dbm
+from shared.ranges import check_range
 
 COLOURS = ("#27629b", "#b4453c", "#3d8b53", "#8a5a9e", "#c07f1f", "#4f4f4f")
 PANELS = (

@@ -10,7 +10,7 @@ t·(m_down²·σ_up² + m_up²·σ_down²) / (m_up + m_down)³ (Takács 1957).
 import math
 from dataclasses import dataclass
 
-from shared.availability.ranges import not_negative, positive
+from shared.ranges import not_negative, positive
 
 
 @dataclass(frozen=True, slots=True)

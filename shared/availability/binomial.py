@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from shared.availability.ranges import count, probability
+from shared.ranges import count, probability
 
 FloatArray = npt.NDArray[np.float64]
 

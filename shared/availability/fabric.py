@@ -1,8 +1,8 @@
 """Availability of a superpod's fabric: all of its OCSes have to work ([LF] 4.2.2, Figure 15a)."""
 
-from shared.availability.ranges import count, probability
 from shared.errors import InvalidInput
 from shared.geometry import OCS_COUNT, STRANDS
+from shared.ranges import count, probability
 
 STRANDS_BY_KIND = {"cwdm4-duplex": 4, "cwdm4-bidi": STRANDS, "cwdm8-bidi": 1}
 """Fibre strands of one link, by the kind of its modules ([LF] 4.2.2)."""

@@ -13,9 +13,9 @@ import numpy as np
 
 from shared.availability.binomial import tails
 from shared.availability.fabric import fabric_availability, fabric_ocs
-from shared.availability.ranges import count, probability
 from shared.errors import InvalidInput
 from shared.geometry import CHIPS_PER_CUBE, HOSTS_PER_CUBE
+from shared.ranges import count, probability
 from shared.shapes import POD_CUBES_MAX
 
 TARGET = 0.97

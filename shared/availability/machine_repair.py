@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shared.availability.ranges import count, positive
+from shared.ranges import count, positive
 
 FloatArray = npt.NDArray[np.float64]
 

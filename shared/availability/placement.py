@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from shared.availability.binomial import at_least
 from shared.availability.fabric import fabric_availability, fabric_ocs
-from shared.availability.ranges import count, probability
+from shared.ranges import count, probability
 from shared.shapes import POD_CUBES_MAX
 
 

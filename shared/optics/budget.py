@@ -14,12 +14,12 @@ from shared.optics.fec import block_loss
 from shared.optics.link import (
     LinkDesign,
     Switched,
-    check_range,
     dispersion_ps_per_nm,
     evaluate,
     lanes_nm,
     reflections,
 )
+from shared.ranges import check_range
 
 RANGES = {
     "loss_db": (0.0, 30.0, "dB"),

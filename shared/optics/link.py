@@ -7,7 +7,6 @@ power over that of the signal is (own launch + reflection − losses to the elem
 add up as powers, with what leaks through the end's own circulator.
 """
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -15,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.assumptions import assumed
-from shared.errors import InvalidInput
 from shared.optics.fec import post_fec_ber
 from shared.optics.modules import LANES_PER_LINK, MODULE_KINDS, SPAN_NM, LaneRate, ModuleKind, lane_rate
 from shared.optics.receiver import BER_THRESHOLD, Receiver
@@ -210,17 +208,3 @@ def dispersion_penalty_db(symbol_gbd: float, wavelength_nm: FloatArray, length_k
     left = np.maximum(1.0 - spread**2, 10.0 ** (-PENALTY_MAX_DB / 5.0))
     found: FloatArray = -5.0 * np.log10(left)
     return found
-
-
-def check_range(name: str, value: float, least: float, most: float, unit: str) -> float:
-    """The value; InvalidInput with the nearest allowed one unless it lies in a physical range. Of decibels
-    that are never above 0, the nearest to a positive number is the one that lacks its sign."""
-    if least <= value <= most:
-        return value
-    allowed = f"allowed are {least:g} to {most:g} {unit}".rstrip()
-    if math.isnan(value):
-        raise InvalidInput(f"{name} {value:g}: not a number; {allowed}")
-    meant = -value if most <= 0 < value else value
-    nearest = min(max(meant, least), most)
-    given = f"{name} {value:g} {unit}".rstrip()
-    raise InvalidInput(f"{given}: {allowed}; the nearest is {nearest:g}")

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.errors import InvalidInput
-from shared.optics.link import check_range
 from shared.optics.modules import lane_rate
 from shared.optics.receiver import BER_THRESHOLD, Receiver
+from shared.ranges import check_range
 
 FloatArray = npt.NDArray[np.float64]
 

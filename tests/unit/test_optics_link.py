@@ -15,7 +15,6 @@ from shared.optics.link import (
     LinkDesign,
     Switched,
     arriving,
-    check_range,
     dispersion_penalty_db,
     dispersion_ps_per_nm,
     evaluate,
@@ -27,6 +26,7 @@ from shared.optics.link import (
 from shared.optics.modules import LANE_RATES, MODULE_KINDS, lane_rate
 from shared.optics.palomar import palomars
 from shared.optics.sensitivity import sensitivity_dbm
+from shared.ranges import check_range
 
 ROUND_NUMBERS = {
     "mux_loss_db": 1.0,

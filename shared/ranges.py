@@ -1,4 +1,4 @@
-"""What the models of availability accept, and the sentence for what they do not."""
+"""What the exact models accept, and the sentence for what they do not."""
 
 import math
 
@@ -41,3 +41,17 @@ def not_negative(field: str, value: float) -> float:
             f"{field} {value}: not allowed; allowed are finite numbers from 0; the nearest is 0"
         )
     return float(value)
+
+
+def check_range(name: str, value: float, least: float, most: float, unit: str) -> float:
+    """The value; InvalidInput with the nearest allowed one unless it lies in a physical range. Of decibels
+    that are never above 0, the nearest to a positive number is the one that lacks its sign."""
+    if least <= value <= most:
+        return value
+    allowed = f"allowed are {least:g} to {most:g} {unit}".rstrip()
+    if math.isnan(value):
+        raise InvalidInput(f"{name} {value:g}: not a number; {allowed}")
+    meant = -value if most <= 0 < value else value
+    nearest = min(max(meant, least), most)
+    given = f"{name} {value:g} {unit}".rstrip()
+    raise InvalidInput(f"{given}: {allowed}; the nearest is {nearest:g}")
