@@ -8,7 +8,6 @@ from pydantic import BaseModel
 from schemas.documents import OcsDocument, OcsSummary
 from services.ocs.state import NO_PORT, OcsState
 from shared.geometry import OCS_COUNT
-from shared.optics.palomar import insertion_loss_db
 from shared.service import DocumentKey
 
 
@@ -43,20 +42,5 @@ def _ocs(state: OcsState, name: str, ocs: int) -> OcsDocument:
         wanted=tuple(wanted.tolist()),
         made=tuple(state.made[ocs].tolist()),
         slices=tuple(state.owner[ocs].tolist()),
-        losses_db=_losses_db(state, ocs),
         changed_us=int(state.changed_us[ocs]),
     )
-
-
-def _losses_db(state: OcsState, ocs: int) -> tuple[float | None, ...]:
-    """Insertion loss of every pair that is wanted, by North port."""
-    norths = np.flatnonzero(state.wanted[ocs] != NO_PORT)
-    found: list[float | None] = [None] * state.radix
-    if len(norths):
-        souths = state.wanted[ocs, norths].astype(np.int64)
-        losses_db = insertion_loss_db(
-            state.seed, state.fabric, np.full(len(norths), ocs), norths, souths, state.radix
-        )
-        for north, loss_db in zip(norths.tolist(), losses_db.tolist(), strict=True):
-            found[north] = loss_db
-    return tuple(found)

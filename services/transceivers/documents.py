@@ -1,6 +1,7 @@
 """Status documents of the link ends: one for each cube's 96, and a summary."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 from pydantic import BaseModel
@@ -9,6 +10,8 @@ from schemas.documents import LinkGroupDocument, LinksSummary
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
 from shared.geometry import ENDS_PER_CUBE
 from shared.service import DocumentKey
+
+BERS_KEPT_MAX = 65_536
 
 
 def document_keys(state: TransceiversState) -> Iterable[DocumentKey]:
@@ -42,9 +45,15 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
                 loss if light else None for light, loss in zip(lit.tolist(), losses_db.tolist(), strict=True)
             ),
             "bers": tuple(
-                float(f"{10.0**log10_ber:.2e}") if light else None
+                _ber(log10_ber) if light else None
                 for light, log10_ber in zip(lit.tolist(), log10_bers, strict=True)
             ),
             "changed_us": int(state.changed_us[cube]),
         }
     )
+
+
+@lru_cache(maxsize=BERS_KEPT_MAX)
+def _ber(log10_ber: float) -> float:
+    """As people write it, with three digits; links know it to a thousandth of an order."""
+    return float(f"{10.0**log10_ber:.2e}")

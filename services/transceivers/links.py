@@ -44,7 +44,7 @@ def on_connected(state: TransceiversState, message: Envelope) -> list[Saying]:
         state.lit[near] = lit
         state.loss_db[near] = loss_db
         state.log10_ber[near] = log10_ber
-    if state.faults:
+    if state.faults and (state.excess_db[norths].any() or state.excess_db[souths].any()):
         for ends in (norths, souths):
             measure(state, ends)
     code = codes(state, norths)
