@@ -17,8 +17,9 @@ PYTHON = python3.11 python3.12 python3.13 python3
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 STAGES := lint types imports unit contract simulation compare e2e
-# Tests that start servers or measure time run one after another, the others on both cores.
+# On both cores; where files start servers of their own, a file stays whole.
 TOGETHER := --numprocesses 2
+BY_FILE := $(TOGETHER) --dist loadfile
 
 .PHONY: help install install-test run live soak servers test $(STAGES) golden format coverage bench clean
 
@@ -72,7 +73,7 @@ unit: ## rules with plain values, and the tidiness of the tree
 	$(stage) pytest $(TOGETHER) tests/unit
 
 contract: ## one test class per port, run against every implementation
-	$(stage) pytest tests/contract
+	$(stage) pytest $(BY_FILE) tests/contract
 
 simulation: ## the lab: determinism, invariants, swarms of seeds
 	$(stage) pytest $(TOGETHER) tests/simulation
@@ -81,7 +82,7 @@ compare: ## compare messages and output with the golden files
 	$(stage) pytest tests/golden
 
 e2e: ## the whole twin as people run it: commands, crashes, bad input
-	$(stage) pytest tests/e2e
+	$(stage) pytest $(BY_FILE) tests/e2e
 
 # --- by hand -----------------------------------------------------------------------------------------------
 
