@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ class RedisCluster:
         replica.ask("CLUSTER REPLICATE", primary.id)
         until_true(lambda: replica.ask("ROLE")[3] == b"connected", "the replica has its copy")
         for node in others:
-            until_true(lambda n=node: n.ask("CLUSTER REPLICAS", primary.id), "all know the replica")
+            until_true(partial(node.ask, "CLUSTER REPLICAS", primary.id), "all know the replica")
         self.wait_agreed()
         return replica
 

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -191,7 +192,7 @@ class TestRedisInbox(InboxContract):
             if n in kill_at:
                 killer = threading.Timer(0.0, lambda: kill(embedded_server))
                 killer.start()
-            answered[f"key-{n}"] = until_answered(lambda key=f"key-{n}": put(key), embedded_server)
+            answered[f"key-{n}"] = until_answered(partial(put, f"key-{n}"), embedded_server)
         assert sorted(answered.values()) == list(answered.values())
         assert [w.number for w in store.waiting(0, 1_000)] == list(answered.values())
         assert [put(key) for key in answered] == list(answered.values())

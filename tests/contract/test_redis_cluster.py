@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -154,7 +155,7 @@ class TestCluster:
         before = everything(store)
         with cluster.moving(key(0, "progress")) as bring:
             bring(key(0, "progress"))
-            refused = [
+            refused: list[Callable[[], object]] = [
                 lambda: store.commit(FULL),
                 lambda: store.snapshot(0, [("ocs", "pod-0")]),
                 lambda: store.moment(0, 1),
@@ -220,7 +221,7 @@ class TestCluster:
             ):
                 store.commit(step(away, 1))
         for partition in PARTITIONS:
-            assert until_answered(lambda p=partition: store.commit(step(p, 1)))
+            assert until_answered(partial(store.commit, step(partition, 1)))
             assert store.load(partition, "ocs", f"pod-{partition}") == {"n": b"2"}
 
     def test_a_replica_takes_over_under_a_living_twin(self, store: RedisStore, cluster: RedisCluster) -> None:

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -63,7 +64,7 @@ def test_the_head_comes_last(store: RedisStore) -> None:
 @pytest.mark.parametrize("made", range(len(COMMANDS)))
 def test_what_is_half_made_is_noticed_or_does_no_harm(store: RedisStore, made: int) -> None:
     before = store.snapshot(0, NAMES)
-    client = redis.Redis.from_url(store.url)
+    client: Any = redis.Redis.from_url(store.url)
     for command in COMMANDS[:made]:
         client.execute_command(*command)
     client.close()

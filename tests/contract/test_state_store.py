@@ -2,9 +2,10 @@
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict, TypeVar, Unpack
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,17 +24,43 @@ from shared.state.store import (
     Settlement,
     StateChange,
     StateStore,
+    Waiting,
 )
 from tests.unit.toy_state import SERVICE, ToyState, content, hold, toy_states
 
 Store = MemoryStore | RedisStore
+StoreT = TypeVar("StoreT", MemoryStore, RedisStore)
 DRAIN = DrainCube(cube="pod-0/cube-1")
 
 
-def commit(expected: int, position: int, **parts: object) -> Commit:
+class Parts(TypedDict, total=False):
+    """What a commit may hold beside positions."""
+
+    states: tuple[StateChange, ...]
+    documents: tuple[DocumentChange, ...]
+    progress: tuple[Progress, ...]
+    sayings: tuple[Saying, ...]
+    dead_letters: Mapping[int, bytes]
+    inbox_taken: int | None
+    fields: Mapping[str, str | None]
+    together: tuple[str, ...]
+
+
+class Everything(TypedDict):
+    """All that can be read of a partition."""
+
+    positions: dict[str, int]
+    values: dict[str, str]
+    states: dict[tuple[str, str], dict[str, bytes]]
+    progress: dict[tuple[str, str], Progress]
+    moment: tuple[Sequence[Saying], Mapping[int, bytes]]
+    documents: dict[tuple[str, str], dict[str, bytes]]
+    inbox: list[Waiting]
+
+
+def commit(expected: int, position: int, **parts: Unpack[Parts]) -> Commit:
     """A commit of one reader, `ocs`, in partition 0."""
-    fields = {"partition": 0, "expected": {"ocs": expected}, "positions": {"ocs": position}} | parts
-    return Commit(**fields)
+    return Commit(partition=0, expected={"ocs": expected}, positions={"ocs": position}, **parts)
 
 
 def written(**fields: bytes) -> StateChange:
@@ -64,7 +91,7 @@ FULL = commit(
 )
 
 
-def everything(store: Store, partition: int = 0) -> dict[str, object]:
+def everything(store: Store, partition: int = 0) -> Everything:
     """All that can be read of a partition with the fabrics pod-0 and pod-1."""
     names = [("ocs", "pod-0"), ("cubes", "pod-0"), ("ocs", "pod-1"), ("cubes", "pod-1")]
     return {
@@ -88,7 +115,7 @@ class StateStoreContract:
 
     def test_holds_nothing_at_first(self, store: Store) -> None:
         found = everything(store)
-        assert found["positions"] == found["values"] == found["progress"] == {}
+        assert (found["positions"], found["values"], found["progress"]) == ({}, {}, {})
         assert found["moment"] == ((), {})
         assert found["inbox"] == []
         assert not any(store.load(0, "ocs", fabric) for fabric in ("pod-0", "pod-1"))
@@ -281,7 +308,7 @@ class StateStoreContract:
         waiting = store.waiting(0, 10)
         store.erase(0)
         found = everything(store)
-        assert found["positions"] == found["values"] == found["progress"] == {}
+        assert (found["positions"], found["values"], found["progress"]) == ({}, {}, {})
         assert found["moment"] == ((), {})
         assert not any(found["states"].values())
         assert not any(found["documents"].values())
@@ -375,7 +402,12 @@ class TestRedisStore(StateStoreContract):
         self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, about: dict[str, str]
     ) -> None:
         asked: list[str] = []
-        monkeypatch.setattr("redis.Redis.info", lambda _client, section: asked.append(section) or about)
+
+        def info(_client: object, section: str) -> dict[str, str]:
+            asked.append(section)
+            return about
+
+        monkeypatch.setattr("redis.Redis.info", info)
         store.check()
         assert asked == ["server"]
 
@@ -442,7 +474,7 @@ class TestRedisStore(StateStoreContract):
         assert not isinstance(caught.value, StoreUnreachable)
 
 
-def placed(store: Store) -> Store:
+def placed(store: StoreT) -> StoreT:
     for fabric in ("pod-0", "pod-1"):
         store.place(fabric, 0)
     return store

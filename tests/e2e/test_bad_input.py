@@ -157,7 +157,7 @@ def test_without_a_twin(case: Case, tmp_path: Path) -> None:
     check(cli(*words), case)
 
 
-TRACES = {
+TRACES: dict[str, tuple[str | bytes, str]] = {
     "no header": ("1,2,3\n", "line 1"),
     "missing column": ("submit_s,chips\n1,2\n", "duration_s"),
     "unknown column": ("submit_s,duration_s,chips,colour\n1,2,3,red\n", "colour"),

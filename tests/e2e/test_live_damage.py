@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from kafka.admin import KafkaAdminClient
@@ -218,10 +219,14 @@ def test_topics_made_again_under_running_workers_are_refused(module_twin: LiveTw
     twin = at_speed(module_twin, speed)
     workers = [name for name in twin.supervisor.names if name in twin.workers]
     before = {name: len(twin.said(name)) for name in workers}
+
+    def refuses(name: str) -> bool:
+        return "deleted" in twin.said(name)[before[name] :]
+
     make_topics_again(twin)
     for name in workers:
         # Said by its guard, or when it was started again after it could not go on.
-        twin.wait_for(f"{name} refuses", lambda name=name: "deleted" in twin.said(name)[before[name] :])
+        twin.wait_for(f"{name} refuses", partial(refuses, name))
     assert twin.stands_still(1.0)
     refused = twin.run("live", "worker", "ocs", "--replica", "another")
     assert refused.returncode == 1

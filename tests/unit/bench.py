@@ -3,18 +3,20 @@
 The bench also keeps the status documents as a runtime would, so that they can be compared with the state.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
 
 from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope, enclose
+from shared.dispatch import Held
 from shared.fabric import Fabric
 from shared.lab import commissioning
 from shared.service import AnyService, DocumentKey
-from shared.state.model import is_table, stored_fields
+from shared.state.model import State, is_table, stored_fields
 
 FABRIC = "pod-0"
+BodyT = TypeVar("BodyT", bound=Body)
 
 
 class Bench:
@@ -68,9 +70,10 @@ class Bench:
         log = self.fabric.cascade(root)
         self.log += log
         for held in self.fabric.held:
-            for key in sorted(held.state.touched):
-                self.documents[key] = held.service.document(held.state, key)
-            held.state.touched.clear()
+            state = state_of(held)
+            for key in sorted(state.touched):
+                self.documents[key] = held.service.document(state, key)
+            state.touched.clear()
         return log
 
     def assert_documents_hold(self) -> None:
@@ -86,9 +89,10 @@ class Bench:
     def reload(self) -> None:
         """Every state replaced by a new one from its stored fields alone, tables in another order."""
         for held in self.fabric.held:
-            state = held.state
-            stored = {name: getattr(state, name) for name in stored_fields(state)}
-            held.state = type(state)(
+            state = state_of(held)
+            stored: dict[str, Any] = {name: getattr(state, name) for name in stored_fields(state)}
+            made: Callable[..., State] = type(state)
+            held.state = made(
                 **{
                     name: dict(reversed(value.items())) if is_table(value) else value
                     for name, value in stored.items()
@@ -96,6 +100,19 @@ class Bench:
             )
 
 
-def bodies(log: Sequence[Envelope], kind: type[Body] | None = None) -> list[Body]:
+def state_of(held: Held) -> State:
+    assert held.state is not None, f"{held.source} was not commissioned"
+    return held.state
+
+
+@overload
+def bodies(log: Sequence[Envelope]) -> list[Body]: ...
+
+
+@overload
+def bodies(log: Sequence[Envelope], kind: type[BodyT]) -> list[BodyT]: ...
+
+
+def bodies(log: Sequence[Envelope], kind: type[Body] | None = None) -> Sequence[Body]:
     """The bodies of some messages, of one type or of all."""
     return [message.body for message in log if kind is None or type(message.body) is kind]

@@ -19,14 +19,14 @@ class Followed:
     """What following every way came to."""
 
     reached: set[tuple[int, int]]
-    dependencies: nx.DiGraph
+    dependencies: "nx.DiGraph[tuple[int, int]]"
     load: np.ndarray
     ways: dict[tuple[int, int], Way]
 
 
-def chip_graph(topology: SliceTopology) -> nx.DiGraph:
+def chip_graph(topology: SliceTopology) -> "nx.DiGraph[int]":
     """Chips, and an edge for each direction of each link that is left."""
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(topology.chips))
     for chip, row in enumerate(topology.neighbours.tolist()):
         graph.add_edges_from((chip, far) for far in row if far >= 0)

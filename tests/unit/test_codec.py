@@ -1,6 +1,7 @@
 """The state codec: what is stored and loaded again is the same to the last bit, and is stored alike again."""
 
 import dataclasses
+from random import Random
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def test_every_state_comes_back_exactly_and_is_stored_alike_again(state: ToyStat
 
 @settings(max_examples=50, deadline=None)
 @given(state=toy_states(), mix=st.randoms())
-def test_the_order_in_which_a_store_gives_the_fields_does_not_matter(state: ToyState, mix: object) -> None:
+def test_the_order_in_which_a_store_gives_the_fields_does_not_matter(state: ToyState, mix: Random) -> None:
     stored = encode_state(state)
     items = list(stored.items())
     mix.shuffle(items)

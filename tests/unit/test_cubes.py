@@ -1,6 +1,7 @@
 """The cubes' monitoring: what shows when, verdicts, drains and requests for repair, against brute force."""
 
 from collections import Counter
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -32,13 +33,14 @@ HEARTBEAT_US = 30 * US_PER_S
 CUBES = 4
 HOST = "pod-0/cube-2/host-3"
 NUMBER = 2 * 16 + 3
+Condition = Literal["ok", "degraded", "failed"]
 
 
 def monitored(seed: int = 0) -> Bench:
     return Bench([SERVICE], FabricConfig(seed=seed, pod=PodConfig(cubes=CUBES)))
 
 
-def kind_of(target: str) -> str:
+def kind_of(target: str) -> Literal["host", "chip"]:
     return "chip" if "chip" in target else "host"
 
 
@@ -175,7 +177,7 @@ def test_a_module_is_heard_at_once_and_only_a_failed_one_makes_its_cube_unhealth
     end = link_end(1 * 96 + 2 * 16 + 7)
     name = end.name("pod-0")
 
-    def report(condition: str) -> list[Body]:
+    def report(condition: Condition) -> list[Body]:
         return bodies(bench.say(ModuleReported(end=end.number, condition=condition), bench.now_us + 1))
 
     assert report("degraded") == [RepairRequested(kind="connector", target=name)]
@@ -215,7 +217,9 @@ def test_drain_and_undrain_leave_health_alone() -> None:
         (UndrainCube(cube="pod-0/cube-1"), ["is not drained"]),
     ],
 )
-def test_a_drain_that_changes_nothing_is_refused_with_its_reason(body: Body, words: list[str]) -> None:
+def test_a_drain_that_changes_nothing_is_refused_with_its_reason(
+    body: DrainCube | UndrainCube, words: list[str]
+) -> None:
     bench = monitored()
     bench.say(DrainCube(cube="pod-0/cube-0"), 1)
     (refused,) = bodies(bench.say(body, 2))
@@ -245,6 +249,13 @@ PARTS = [
     "pod-0/cube-1/host-15/chip-2",
 ]
 ENDS = [0, 95, 96, 200]
+Step = (
+    tuple[Literal["fault"], str]
+    | tuple[Literal["end"], int]
+    | tuple[Literal["module"], tuple[int, Condition]]
+    | tuple[Literal["wait"], int]
+    | tuple[Literal["reload"], None]
+)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("fault"), st.sampled_from(PARTS)),
@@ -263,29 +274,32 @@ STEPS = st.lists(
 @settings(max_examples=150, deadline=None)
 @given(STEPS, st.integers(0, 99), st.integers(1, 90))
 def test_the_verdict_is_that_of_brute_force_once_all_heartbeats_have_passed(
-    steps: list[tuple[str, object]], seed: int, heartbeat_s: int
+    steps: list[Step], seed: int, heartbeat_s: int
 ) -> None:
     config = FabricConfig(seed=seed, pod=PodConfig(cubes=CUBES), cubes=CubesConfig(heartbeat_s=heartbeat_s))
     bench = Bench([SERVICE], config)
     active: list[tuple[int, str]] = []
     faults = 0
-    modules: dict[int, str] = {}
+    modules: dict[int, Condition] = {}
     wait_us = 1
-    for kind, value in steps:
+    for step in steps:
         at_us = bench.now_us + wait_us
-        wait_us = value if kind == "wait" else 1
-        if kind == "fault":
-            bench.say(began(value, faults), at_us)
-            active.append((faults, value))
-            faults += 1
-        elif kind == "end" and active:
-            number, target = active.pop(value % len(active))
-            bench.say(ended(target, number), at_us)
-        elif kind == "module":
-            end, modules[end] = value
-            bench.say(ModuleReported(end=end, condition=modules[end]), at_us)
-        elif kind == "reload":
-            bench.reload()
+        wait_us = 1
+        match step:
+            case "wait", long_us:
+                wait_us = long_us
+            case "fault", target:
+                bench.say(began(target, faults), at_us)
+                active.append((faults, target))
+                faults += 1
+            case "end", place if active:
+                number, target = active.pop(place % len(active))
+                bench.say(ended(target, number), at_us)
+            case "module", (end, condition):
+                modules[end] = condition
+                bench.say(ModuleReported(end=end, condition=condition), at_us)
+            case "reload", _:
+                bench.reload()
     bench.run(bench.now_us + heartbeat_s * US_PER_S)
     assert bench.due_us() is None
 
@@ -304,7 +318,7 @@ def test_the_verdict_is_that_of_brute_force_once_all_heartbeats_have_passed(
 
 
 def assert_asked_for_what_is_broken(
-    bench: Bench, silent: set[str], dead: set[str], told: set[str], modules: dict[int, str]
+    bench: Bench, silent: set[str], dead: set[str], told: set[str], modules: dict[int, Condition]
 ) -> None:
     """Parts asked for and not withdrawn are those seen broken; a chip may hide behind a silent host."""
     asked: set[str] = set()

@@ -10,6 +10,7 @@ import pytest
 
 from ops.settings import settings as configured
 from schemas.config import FabricConfig
+from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
 from services.fleet import SUPERPOD
@@ -20,11 +21,11 @@ from shared.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.lab import commissioning
 from shared.log.frames import FRAMES_MAX, TelemetryFolder
 from shared.log.indexed import IndexedLog
-from shared.service import AnyService
+from shared.service import AnyService, Saying
 from shared.state.codec import encode_held
 from shared.state.memory import MemoryStore
 from shared.state.store import Commit
-from tests.unit.toy_services import CUBES_TOY, TOYS, toy
+from tests.unit.toy_services import CUBES_TOY, TOYS, ToyState, toy
 
 CONFIG = FabricConfig(seed=4)
 BUSY = configured(["pod.cubes=8", "failures.host_per_day=0.3", "failures.ocs_per_day=0.3"], seed=4)
@@ -124,10 +125,10 @@ def check_whole(twin: Twin) -> None:
         row = twin.store.progress(0)[held.service.name, "pod-0"]
         assert (row.due_us, row.ticks) == (held.due_us, held.ticks)
     fresh = {
-        key: held.service.document(held.state, key).model_dump_json().encode()
+        key: document.model_dump_json().encode()
         for held in runner.fabric.held
         for key in held.service.document_keys(held.state)
-        if held.service.document(held.state, key) is not None
+        if (document := held.service.document(held.state, key)) is not None
     }
     kinds = {kind for kind, _ in fresh}
     kept = {(kind, name): text for kind in kinds for name, text in twin.store.all("pod-0", kind).items()}
@@ -174,7 +175,10 @@ def test_every_message_is_told_once_committed(tmp_path: Path) -> None:
 
 
 def test_a_service_that_fails_leaves_log_and_store_as_they_were(tmp_path: Path) -> None:
-    broken = toy("ocs", {**TOYS[1].rules, DrainCube: lambda state, message: 1 / 0}, due=TOYS[1].due)
+    def divide(state: ToyState, message: Envelope) -> list[Saying]:
+        raise ZeroDivisionError("division by zero")
+
+    broken = toy("ocs", {**TOYS[1].rules, DrainCube: divide}, due=TOYS[1].due)
     twin = run(tmp_path, 3, (CUBES_TOY, broken, TOYS[2]))
     before, log = copy.deepcopy(held_by(twin.store)), twin.log
     twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"), None)

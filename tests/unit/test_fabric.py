@@ -20,6 +20,7 @@ from shared.fabric import Fabric
 from shared.lab import Lab, Request, commissioning
 from shared.service import AnyService, Rule
 from shared.state.codec import encode_held
+from tests.unit.bench import state_of
 from tests.unit.toy_services import ANSWER_US, CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
 
 DRAIN = DrainCube(cube="pod-0/cube-1")
@@ -47,9 +48,9 @@ def request(fabric: Fabric, seq: int = 1, clock_us: int | None = 1, body: Body =
     return fabric.request(body, source="operator/0", seq=seq, clock_us=clock_us)
 
 
-def idle(due_us: int | None) -> AnyService:
+def idle(due_us: int | None, name: str = "cubes") -> AnyService:
     """A service that only waits for `due_us`."""
-    return toy("cubes", {}, due=lambda state: due_us)
+    return toy(name, {}, due=lambda state: due_us)
 
 
 # --- the order of a cascade ---------------------------------------------------------------------------------
@@ -158,7 +159,7 @@ def test_a_service_that_waits_for_its_own_tick_ends_the_cascade() -> None:
 
 def test_the_earliest_is_due_first_and_ties_go_by_name() -> None:
     def waiting(**dues_us: int | None) -> str | None:
-        services = [toy(name, {}, due=lambda state, due=due: due) for name, due in dues_us.items()]
+        services = [idle(due_us, name) for name, due_us in dues_us.items()]
         held = commissioned(tuple(services)).next_due()
         return None if held is None else held.service.name
 
@@ -233,8 +234,7 @@ def test_a_request_for_a_time_that_has_passed_comes_just_after_now() -> None:
     lab.run(3 * PERIOD_US)
     now_us = lab.fabric.now_us
     lab.run(3 * PERIOD_US + 100, [Request(5, DRAIN, "operator/0", 1)])
-    assert lab.fabric.holder("cubes").state is not None
-    assert lab.fabric.holder("cubes").state.now_us == now_us + 1
+    assert state_of(lab.fabric.holder("cubes")).now_us == now_us + 1
 
 
 def test_the_lab_stops_at_its_end_and_goes_on_from_there() -> None:

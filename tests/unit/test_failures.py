@@ -1,6 +1,7 @@
 """Ground truth: injection, clearing, expiry and repair of faults, one by one and in random sequences."""
 
 from collections import Counter
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from schemas.config import FabricConfig, FailuresConfig, PodConfig
 from schemas.failures import FaultBegan, FaultEnded, FaultRefused
+from schemas.names import FaultKind
 from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
 from services.failures import logic
@@ -18,7 +20,7 @@ from shared.units import US_PER_HOUR, US_PER_S
 from tests.unit.bench import Bench, bodies
 
 QUIET = FabricConfig(pod=PodConfig(cubes=4), failures=FailuresConfig(enabled=False))
-PARTS = {
+PARTS: dict[FaultKind, str] = {
     "host": "pod-0/cube-2/host-3",
     "chip": "pod-0/cube-2/host-3/chip-1",
     "link": "pod-0/cube-2/+y/7",
@@ -37,7 +39,7 @@ def repaired(target: str) -> RepairCompleted:
 
 
 @pytest.mark.parametrize(("kind", "target"), PARTS.items())
-def test_every_kind_can_be_injected_and_cleared(kind: str, target: str) -> None:
+def test_every_kind_can_be_injected_and_cleared(kind: FaultKind, target: str) -> None:
     bench = quiet_bench()
     (began,) = bodies(bench.say(InjectFault(kind=kind, target=target), 5))
     assert isinstance(began, FaultBegan)
@@ -74,7 +76,7 @@ def test_every_kind_can_be_injected_and_cleared(kind: str, target: str) -> None:
     ],
 )
 def test_what_cannot_break_so_is_refused_with_target_and_what_is_allowed(
-    kind: str, target: str, words: list[str]
+    kind: FaultKind, target: str, words: list[str]
 ) -> None:
     bench = quiet_bench()
     (refused,) = bodies(bench.say(InjectFault(kind=kind, target=target), 5))
@@ -109,8 +111,10 @@ def test_an_expired_fault_ends_at_its_time_because_of_its_injection() -> None:
     bench = quiet_bench()
     bench.say(InjectFault(kind="ocs", target="pod-0/ocs-3", duration_us=100), 5)
     injection, began = bench.log[-2:]
+    assert isinstance(began.body, FaultBegan)
     assert bench.due_us() == began.body.expires_us == 105
     ended = bench.step()[-1]
+    assert isinstance(ended.body, FaultEnded)
     assert (ended.body.how, ended.at_us, ended.cause) == ("expired", 105, injection.id)
     assert bench.due_us() is None
 
@@ -120,8 +124,10 @@ def test_a_repair_ends_every_fault_of_its_part_and_no_other() -> None:
     bench.say(InjectFault(kind="link", target=PARTS["link"]), 5)
     bench.say(InjectFault(kind="host", target=PARTS["host"]), 6)
     bench.say(InjectFault(kind="connector", target=PARTS["link"], duration_us=50), 7)
-    ended = bodies(bench.say(repaired(PARTS["link"]), 8))
-    assert [(e.fault, e.how) for e in ended] == [("pod-0/fault-0", "repaired"), ("pod-0/fault-2", "repaired")]
+    assert bodies(bench.say(repaired(PARTS["link"]), 8)) == [
+        FaultEnded(fault="pod-0/fault-0", kind="link", target=PARTS["link"], how="repaired"),
+        FaultEnded(fault="pod-0/fault-2", kind="connector", target=PARTS["link"], how="repaired"),
+    ]
     assert list(bench.state("failures").active) == [1]
     assert bench.due_us() is None
     assert bodies(bench.say(repaired(PARTS["link"]), 9)) == []
@@ -129,11 +135,12 @@ def test_a_repair_ends_every_fault_of_its_part_and_no_other() -> None:
 
 def test_connector_losses_are_drawn_within_their_bounds() -> None:
     bench = quiet_bench()
-    losses = [
-        began.excess_loss_db
-        for at_us in range(1, 301)
-        for began in bodies(bench.say(InjectFault(kind="connector", target=PARTS["connector"]), at_us))
-    ]
+    losses: list[float] = []
+    for at_us in range(1, 301):
+        (began,) = bodies(bench.say(InjectFault(kind="connector", target=PARTS["connector"]), at_us))
+        assert isinstance(began, FaultBegan)
+        assert began.excess_loss_db is not None
+        losses.append(began.excess_loss_db)
     least_db, most_db = assumed("connector_excess_least_db"), assumed("connector_excess_most_db")
     assert least_db <= min(losses) < least_db + 0.1
     assert most_db - 0.1 < max(losses) <= most_db
@@ -145,7 +152,9 @@ def test_too_many_active_faults_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     bench = quiet_bench()
     said = [bodies(bench.say(InjectFault(kind="host", target=PARTS["host"]), t))[0] for t in (1, 2, 3)]
     assert [type(body) for body in said] == [FaultBegan, FaultBegan, FaultRefused]
-    assert "allowed are 2" in said[2].reason
+    refused = said[2]
+    assert isinstance(refused, FaultRefused)
+    assert "allowed are 2" in refused.reason
 
 
 def test_only_the_last_ended_faults_are_kept() -> None:
@@ -159,10 +168,17 @@ def test_only_the_last_ended_faults_are_kept() -> None:
     assert sorted(state.ended) == [0, *range(3, ENDED_MAX + 2)]
     assert bench.documents["faults", "pod-0/fault-1"] is None
     (refused,) = bodies(bench.say(ClearFault(fault="pod-0/fault-1"), 10_001))
+    assert isinstance(refused, FaultRefused)
     assert "already ended;" in refused.reason
     bench.assert_documents_hold()
 
 
+Action = (
+    tuple[Literal["inject"], FaultKind, int | None]
+    | tuple[Literal["clear"], int]
+    | tuple[Literal["repair"], FaultKind]
+    | tuple[Literal["reload"]]
+)
 ACTIONS = st.lists(
     st.one_of(
         st.tuples(
@@ -182,7 +198,7 @@ GAPS = st.integers(0, 3 * US_PER_HOUR)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(GAPS, ACTIONS.map(tuple)), max_size=6), st.integers(0, 99))
 def test_faults_neither_outlive_their_expiry_nor_end_twice(
-    bursts: list[tuple[int, tuple]], seed: int
+    bursts: list[tuple[int, tuple[Action, ...]]], seed: int
 ) -> None:
     """With hazards on, far above life. The oracle keeps its own list of what must be active."""
     rates = FailuresConfig(host_per_day=0.5, link_per_day=0.05, ocs_per_day=0.5)
@@ -216,7 +232,7 @@ def test_faults_neither_outlive_their_expiry_nor_end_twice(
     bench.assert_documents_hold()
 
 
-def _act(bench: Bench, action: tuple, at_us: int) -> None:
+def _act(bench: Bench, action: Action, at_us: int) -> None:
     match action:
         case "inject", kind, duration_us:
             bench.say(InjectFault(kind=kind, target=PARTS[kind], duration_us=duration_us), at_us)

@@ -9,6 +9,7 @@ import pytest
 
 from schemas.config import FabricConfig, FailuresConfig, PodConfig
 from schemas.failures import FaultBegan
+from schemas.names import FaultKind
 from schemas.repairs import RepairCompleted
 from services.failures.hazards import population, struck_target
 from services.failures.service import SERVICE
@@ -36,14 +37,18 @@ def run_with_instant_repairs(config: FabricConfig, days: float) -> Bench:
 def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
     days = 2000
     bench = run_with_instant_repairs(FabricConfig(seed=11), days)
-    began = [m for m in bench.log if isinstance(m.body, FaultBegan)]
-    counts = Counter(m.body.kind for m in began)
-    expected = {"host": 1024 * 0.0008 * days, "link": 6144 * 0.00005 * days, "ocs": 48 * 0.0004 * days}
+    began = [(m.at_us, m.body) for m in bench.log if isinstance(m.body, FaultBegan)]
+    counts = Counter(fault.kind for _, fault in began)
+    expected: dict[FaultKind, float] = {
+        "host": 1024 * 0.0008 * days,
+        "link": 6144 * 0.00005 * days,
+        "ocs": 48 * 0.0004 * days,
+    }
     assert set(counts) == set(expected)
     for kind, mean in expected.items():
         assert abs(counts[kind] - mean) < DEVIATIONS * math.sqrt(mean), kind
 
-    times = [m.at_us / US_PER_DAY for m in began if m.body.kind == "host"]
+    times = [at_us / US_PER_DAY for at_us, fault in began if fault.kind == "host"]
     gaps = [b - a for a, b in pairwise(times)]
     mean_days = 1 / (1024 * 0.0008)
     spread = mean_days / math.sqrt(len(gaps))
@@ -52,7 +57,7 @@ def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
     share = math.exp(-1)
     assert abs(longer - share) < DEVIATIONS * math.sqrt(share * (1 - share) / len(gaps))
 
-    cubes = Counter(parse_part(m.body.target, 64).cube for m in began if m.body.kind == "host")
+    cubes = Counter(parse_part(fault.target, 64).cube for _, fault in began if fault.kind == "host")
     chi_squared = sum((cubes[c] - len(times) / 64) ** 2 / (len(times) / 64) for c in range(64))
     assert abs(chi_squared - 63) < DEVIATIONS * math.sqrt(2 * 63)
 
@@ -60,7 +65,8 @@ def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
 def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
     bench = Bench([SERVICE], FabricConfig(pod=PodConfig(cubes=5)))
     state = bench.state("failures")
-    for kind, part_kind in [("host", "host"), ("link", "end"), ("ocs", "ocs")]:
+    classes: list[tuple[FaultKind, str]] = [("host", "host"), ("link", "end"), ("ocs", "ocs")]
+    for kind, part_kind in classes:
         size = population(kind, 5)
         targets = {struck_target(state, kind, n) for n in range(12 * size)}
         assert len(targets) == size

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.body import Body
+from schemas.config import FabricConfig
 from schemas.envelope import Envelope, enclose
 from schemas.ocs import OcsDown, OcsUp
 from schemas.registry import decode, encode
@@ -81,6 +82,10 @@ def logs(tmp_path_factory: pytest.TempPathFactory, messages: list[Envelope]) -> 
     logs.close()
 
 
+def no_config(name: str) -> FabricConfig:
+    raise KeyError(name)
+
+
 @pytest.fixture(scope="module")
 def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
     store = MemoryStore()
@@ -90,7 +95,7 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
         inbox=store,
         log=logs,
         clock=StandingClock(messages[-1].at_us),
-        config={}.__getitem__,
+        config=no_config,
         health=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,

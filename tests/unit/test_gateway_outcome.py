@@ -6,12 +6,16 @@ from collections.abc import Iterator
 import pytest
 
 from schemas.body import Body
+from schemas.config import FabricConfig
 from schemas.cubes import CubeDrained, CubeUnhealthy
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import submit
+from shared.embedded.clock import EmbeddedClock
+from shared.log_reader import Sieve
 from shared.state.memory import MemoryStore
+from shared.state.store import Received
 
 BODY = DrainCube(cube="pod-0/cube-1")
 
@@ -35,10 +39,16 @@ class GrowingLog:
     def end(self, fabric: str) -> int:
         return self.seen
 
+    def position_at(self, fabric: str, at_us: int) -> int:
+        raise AssertionError("nobody asks by time")
+
     def position_of(self, fabric: str, message_id: str) -> int | None:
         return None
 
-    def read(self, fabric: str, start: int, *_: object) -> Iterator[tuple[int, Envelope]]:
+    def read(
+        self, fabric: str, start: int, most: int | None = None, sieve: Sieve | None = None
+    ) -> Iterator[tuple[int, Envelope]]:
+        assert (most, sieve) == (None, None), "the whole rest is asked for"
         yield from list(enumerate(self.messages[: self.seen]))[start:]
 
 
@@ -51,7 +61,7 @@ class Store(MemoryStore):
         self._log = log
         self._tick = tick
 
-    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> object:
+    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
         received = super().put(partition, fabric, body, key)
         ask = message(BODY, "operator/0", received.number, None)
         first = message(CubeDrained(cube=1), "cubes@pod-0", 1, ask.id)
@@ -70,8 +80,8 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         documents=store,
         inbox=store,
         log=log,
-        clock=None,
-        config=lambda _: None,
+        clock=EmbeddedClock(speed=1.0, paused=True),
+        config=lambda _: FabricConfig(),
         health=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,

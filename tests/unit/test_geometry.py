@@ -58,8 +58,8 @@ def test_numbers_ports_and_names_lead_back_to_the_end(end: LinkEnd) -> None:
 
 @given(ENDS)
 def test_the_chip_of_an_end_lies_on_its_face(end: LinkEnd) -> None:
-    sign, axis = FACES[end.face]
-    assert end.chip["xyz".index(axis)] == (3 if sign == "+" else 0)
+    face = FACES[end.face]
+    assert end.chip["xyz".index(face[1])] == (3 if face[0] == "+" else 0)
     others = [end.chip[d] for d in range(3) if d != end.dimension]
     assert 4 * others[0] + others[1] == end.index
 

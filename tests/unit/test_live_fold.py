@@ -1,6 +1,7 @@
 """The commit core on memory: a service that raises, and how a person lets it go on; strangers on the log."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -11,11 +12,12 @@ from schemas.operator import DrainCube, UndrainCube
 from schemas.registry import encode
 from schemas.sequencer import MessageSkipped
 from services.cubes.service import SERVICE as CUBES
+from services.cubes.state import CubesState
 from shared.errors import LogDamaged
 from shared.lab import commissioning
 from shared.live.fold import PartitionFold, WentBack
 from shared.live.records import LogIdentity, Record, root_headers, saying_headers
-from shared.service import AnyService
+from shared.service import AnyService, Saying
 from shared.state.memory import MemoryStore
 
 LOG = LogIdentity("twin", 1)
@@ -46,7 +48,7 @@ def raising(on: int) -> AnyService:
     """`cubes`, with a bug that shows at one request."""
     rule = CUBES.rules[DrainCube]
 
-    def buggy(state: object, message: Envelope) -> object:
+    def buggy(state: CubesState, message: Envelope) -> Iterable[Saying]:
         if message.seq == on:
             raise ZeroDivisionError("division by zero")
         return rule(state, message)

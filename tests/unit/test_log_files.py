@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
@@ -139,14 +140,14 @@ def test_finding_a_place_reads_a_small_part_of_a_long_log(
     log = IndexedLog(tmp_path / "pod-0.jsonl")
     messages = fill(log, list(range(40 * STRIDE)))
     parsed = 0
-    loads = indexed.orjson.loads
+    loads = orjson.loads
 
     def counting(line: bytes) -> object:
         nonlocal parsed
         parsed += 1
         return loads(line)
 
-    monkeypatch.setattr(indexed.orjson, "loads", counting)
+    monkeypatch.setattr(orjson, "loads", counting)
     assert log.position_at(31 * STRIDE + 17) == 31 * STRIDE + 17
     assert log.position_of(messages[35 * STRIDE + 5].id) == 35 * STRIDE + 5
     assert parsed <= 4 * STRIDE

@@ -163,7 +163,7 @@ def test_swapped_messages_are_found_at_the_first_of_them() -> None:
 
 def test_a_changed_body_is_found_at_its_place() -> None:
     record, _ = toy_record()
-    changes = {
+    changes: dict[str, dict[str, object]] = {
         "CubeUnhealthy": {"reasons": ("another",)},
         "CubeHealthy": {"cube": 3},
         "OcsDown": {"ocs": 40},

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from statistics import fmean, median
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -18,12 +19,14 @@ from services.repairs.state import ENDED_MAX
 from shared.units import US_PER_DAY, US_PER_HOUR
 from tests.unit.bench import Bench, bodies
 
-
-def shop(**config: float) -> Bench:
-    return Bench([SERVICE], FabricConfig(repairs=RepairsConfig(**config)))
+AskedKind = Literal["host", "chip", "link", "connector"]
 
 
-def ask(n: int, kind: str = "host") -> RepairRequested:
+def shop(repairs: RepairsConfig | None = None) -> Bench:
+    return Bench([SERVICE], FabricConfig(repairs=repairs or RepairsConfig()))
+
+
+def ask(n: int, kind: AskedKind = "host") -> RepairRequested:
     target = f"pod-0/cube-{n}/host-0" if kind == "host" else f"pod-0/cube-{n}/+x/0"
     return RepairRequested(kind=kind, target=target)
 
@@ -69,6 +72,7 @@ def test_a_repair_is_opened_begun_and_completed_because_it_was_asked_for() -> No
 def test_what_breaks_is_repaired_unless_it_comes_back(down: Body, up: Body, kind: str, target: str) -> None:
     bench = shop()
     opened, _ = bodies(bench.say(down, 10))
+    assert isinstance(opened, RepairOpened)
     assert (opened.kind, opened.target) == (kind, target)
     assert bodies(bench.say(down, 11)) == []
     assert bodies(bench.say(up, 12)) == [RepairCancelled(repair="pod-0/repair-0", target=target)]
@@ -82,7 +86,7 @@ def test_what_breaks_is_repaired_unless_it_comes_back(down: Body, up: Body, kind
 
 
 def test_ocses_and_ports_go_first_then_the_oldest_request() -> None:
-    bench = shop(technicians=1)
+    bench = shop(RepairsConfig(technicians=1))
     for at_us, body in enumerate(
         [ask(0), ask(1, "link"), ask(2), OcsDown(ocs=1), PortDown(ocs=2, side="N", port=0)], 1
     ):
@@ -101,18 +105,20 @@ def test_ocses_and_ports_go_first_then_the_oldest_request() -> None:
 
 
 def test_a_cancelled_repair_frees_its_technician_for_the_next_because_that_was_asked_for() -> None:
-    bench = shop(technicians=2)
+    bench = shop(RepairsConfig(technicians=2))
     for n in range(3):
         bench.say(ask(n), n + 1)
     asked = bench.log[-2]
     assert asked.body == ask(2)
     cancelled, begun = bench.say(RepairWithdrawn(target="pod-0/cube-0/host-0"), 9)
+    assert isinstance(cancelled.body, RepairCancelled)
     assert cancelled.body.repair == "pod-0/repair-0"
+    assert isinstance(begun.body, RepairBegun)
     assert (begun.body.repair, begun.body.technician, begun.cause) == ("pod-0/repair-2", 0, asked.id)
 
 
 def test_a_queued_repair_that_is_withdrawn_never_begins() -> None:
-    bench = shop(technicians=1)
+    bench = shop(RepairsConfig(technicians=1))
     bench.say(ask(0), 1)
     bench.say(ask(1), 2)
     said = bodies(bench.say(RepairWithdrawn(target="pod-0/cube-1/host-0"), 3))
@@ -124,7 +130,7 @@ def test_a_queued_repair_that_is_withdrawn_never_begins() -> None:
 
 
 def test_beyond_the_bound_of_the_queue_requests_are_counted_and_dropped() -> None:
-    bench = shop(technicians=1, queue_max=1)
+    bench = shop(RepairsConfig(technicians=1, queue_max=1))
     for n in range(4):
         bench.say(ask(n), n + 1)
     assert bench.state("repairs").dropped == 2
@@ -134,8 +140,10 @@ def test_beyond_the_bound_of_the_queue_requests_are_counted_and_dropped() -> Non
 @pytest.mark.parametrize(
     ("kind", "mean_h"), [("host", 24.0), ("chip", 24.0), ("link", 12.0), ("connector", 12.0), ("ocs", 72.0)]
 )
-def test_repair_times_are_log_normal_with_the_mean_of_their_kind(kind: str, mean_h: float) -> None:
-    bench = shop(technicians=1000, link_repair_h=12.0, repair_sigma=0.5)
+def test_repair_times_are_log_normal_with_the_mean_of_their_kind(
+    kind: AskedKind | Literal["ocs"], mean_h: float
+) -> None:
+    bench = shop(RepairsConfig(technicians=1000, link_repair_h=12.0, repair_sigma=0.5))
     for n in range(600):
         down = OcsDown(ocs=n % 48) if kind == "ocs" else RepairRequested(kind=kind, target=f"pod-0/ocs-{n}")
         bench.say(down)

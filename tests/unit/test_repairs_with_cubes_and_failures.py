@@ -10,24 +10,26 @@ from schemas.repairs import RepairCompleted, RepairOpened
 from services.cubes.service import SERVICE as CUBES
 from services.failures.service import SERVICE as FAILURES
 from services.repairs.service import SERVICE as REPAIRS
+from shared.service import AnyService
 from shared.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from tests.unit.bench import Bench, bodies
 
-SERVICES = [CUBES, FAILURES, REPAIRS]
+SERVICES: list[AnyService] = [CUBES, FAILURES, REPAIRS]
 
 
-def config(seed: int, heartbeat_s: int = 30, **failures: float | bool) -> FabricConfig:
+def config(seed: int, failures: FailuresConfig, heartbeat_s: int = 30) -> FabricConfig:
+    """Of what breaks by itself, only hosts are left."""
     return FabricConfig(
         seed=seed,
         pod=PodConfig(cubes=8),
-        failures=FailuresConfig(link_per_day=0, ocs_per_day=0, **failures),
+        failures=failures.model_copy(update={"link_per_day": 0.0, "ocs_per_day": 0.0}),
         repairs=RepairsConfig(host_repair_h=1.0),
         cubes=CubesConfig(heartbeat_s=heartbeat_s),
     )
 
 
 def test_the_chain_of_causes_leads_from_the_healthy_cube_to_the_injection() -> None:
-    bench = Bench(SERVICES, config(1, enabled=False))
+    bench = Bench(SERVICES, config(1, FailuresConfig(enabled=False)))
     bench.say(InjectFault(kind="host", target="pod-0/cube-1/host-1"), 5)
     bench.run(30 * US_PER_DAY)
     by_id = {message.id: message for message in bench.log}
@@ -49,7 +51,9 @@ def test_the_chain_of_causes_leads_from_the_healthy_cube_to_the_injection() -> N
 @pytest.mark.parametrize("seed", range(6))
 def test_when_faults_stop_every_host_is_repaired(seed: int) -> None:
     """Rates so high and heartbeats so rare that technicians are short and that hosts break anew unseen."""
-    bench = Bench(SERVICES, config(seed, heartbeat_s=6 * 3600, host_per_day=3.0, until_days=4))
+    bench = Bench(
+        SERVICES, config(seed, FailuresConfig(host_per_day=3.0, until_days=4), heartbeat_s=6 * 3600)
+    )
     while bench.now_us < 4 * US_PER_DAY:
         bench.run(bench.now_us + 6 * US_PER_HOUR)
         bench.reload()
@@ -69,7 +73,7 @@ def test_when_faults_stop_every_host_is_repaired(seed: int) -> None:
 
 def test_a_host_that_breaks_right_after_its_repair_is_repaired_again() -> None:
     """Between the end of the repair and the next heartbeat, so that nobody ever saw it working."""
-    bench = Bench(SERVICES, config(2, enabled=False))
+    bench = Bench(SERVICES, config(2, FailuresConfig(enabled=False)))
     target = "pod-0/cube-1/host-1"
     bench.say(InjectFault(kind="host", target=target), 5)
     while not bodies(bench.log, RepairCompleted):
@@ -89,7 +93,7 @@ def test_a_host_that_breaks_right_after_its_repair_is_repaired_again() -> None:
 def test_a_reloaded_state_goes_on_exactly_as_the_original() -> None:
     logs = []
     for reloads in (0, 40):
-        bench = Bench(SERVICES, config(9, host_per_day=2.0))
+        bench = Bench(SERVICES, config(9, FailuresConfig(host_per_day=2.0)))
         for n in range(40):
             bench.run(n * 2 * US_PER_HOUR)
             if reloads:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from schemas.config import TraceRow
+from schemas.config import SchedulerConfig, TraceRow
+from schemas.names import Shape
 from schemas.scheduler import (
     ConnectCircuits,
     DisconnectCircuits,
@@ -15,51 +16,53 @@ from schemas.workload import SliceReleased
 from services.scheduler.state import ENDED_MAX
 from shared.shapes import slice_joins
 from shared.units import US_PER_HOUR
-from tests.unit.scheduler_model import SWITCHING_US, World
+from tests.unit.scheduler_model import SWITCHING_US, Said, World
 
 
-def admitted(said):
+def admitted(said: list[Said]) -> list[str]:
     return [body.slice for body in said if isinstance(body, SliceAdmitted)]
 
 
-def test_a_torus_is_admitted_connected_trained_and_started():
+def test_a_torus_is_admitted_connected_trained_and_started() -> None:
     world = World()
     name, said = world.request((4, 4, 8), twisted=True)
     assert said == [
         SliceAdmitted(slice=name, shape=(4, 4, 8), twisted=True, cubes=(0, 1), corner=None, waited_us=0),
         ConnectCircuits(slice=name, joins=slice_joins((4, 4, 8), True, (0, 1))),
     ]
-    assert world.document("slices", name).state == "connecting"
+    assert world.status(name).state == "connecting"
     assert world.train() == [SliceStarted(slice=name)]
-    document = world.document("slices", name)
+    document = world.status(name)
     assert (document.state, document.started_us, document.chips) == ("running", SWITCHING_US, 128)
     assert document.cubes == ("pod-0/cube-0", "pod-0/cube-1")
     world.check()
 
 
-def test_one_cube_is_a_torus_with_loops_of_its_own():
+def test_one_cube_is_a_torus_with_loops_of_its_own() -> None:
     name, said = World().request((4, 4, 4))
     assert said[1] == ConnectCircuits(slice=name, joins=((0, 0, 0), (1, 0, 0), (2, 0, 0)))
 
 
-def test_a_mesh_has_no_circuits_and_starts_at_once():
+def test_a_mesh_has_no_circuits_and_starts_at_once() -> None:
     world = World()
     first, said = world.request((2, 4, 4))
     second, more = world.request((1, 1, 1))
     assert [type(body) for body in said] == [SliceAdmitted, SliceStarted]
-    assert (more[0].cubes, more[0].corner) == ((0,), (2, 0, 0))
-    use = world.document("cube-uses", "pod-0/cube-0")
+    assert more[0] == SliceAdmitted(
+        slice=second, shape=(1, 1, 1), twisted=False, cubes=(0,), corner=(2, 0, 0), waited_us=0
+    )
+    use = world.cube_use("pod-0/cube-0")
     assert (use.slices, use.chips_used) == ((first, second), 33)
     assert world.release(first) == [SliceCompleted(slice=first, reason="operator")]
-    assert world.document("cube-uses", "pod-0/cube-0").chips_used == 1
+    assert world.cube_use("pod-0/cube-0").chips_used == 1
 
 
-def test_release_disconnects_completes_and_admits_the_next_in_one_answer():
+def test_release_disconnects_completes_and_admits_the_next_in_one_answer() -> None:
     world = World(cubes=4)
     first = world.start((4, 8, 8))
     second, nothing = world.request((4, 8, 8))
     assert nothing == []
-    assert world.document("slices", second).reason == "waits for 4 healthy idle cubes"
+    assert world.status(second).reason == "waits for 4 healthy idle cubes"
     said = world.release(first, after_us=1_000)
     assert [type(body) for body in said] == [
         DisconnectCircuits,
@@ -67,11 +70,13 @@ def test_release_disconnects_completes_and_admits_the_next_in_one_answer():
         SliceAdmitted,
         ConnectCircuits,
     ]
-    assert said[2].waited_us == 1_000
+    assert said[2] == SliceAdmitted(
+        slice=second, shape=(4, 8, 8), twisted=False, cubes=(0, 1, 2, 3), corner=None, waited_us=1_000
+    )
     world.check()
 
 
-def test_an_admission_from_the_queue_is_caused_by_its_own_request():
+def test_an_admission_from_the_queue_is_caused_by_its_own_request() -> None:
     world = World(cubes=4)
     first = world.start((4, 8, 8))
     world.request((4, 4, 4))
@@ -87,7 +92,7 @@ def test_an_admission_from_the_queue_is_caused_by_its_own_request():
     }
 
 
-def test_a_waiting_slice_that_is_released_is_withdrawn():
+def test_a_waiting_slice_that_is_released_is_withdrawn() -> None:
     world = World(cubes=4)
     world.start((4, 8, 8))
     waiting, _ = world.request((4, 4, 4))
@@ -96,7 +101,7 @@ def test_a_waiting_slice_that_is_released_is_withdrawn():
     world.check()
 
 
-def test_a_connecting_slice_can_be_released_and_its_late_circuits_change_nothing():
+def test_a_connecting_slice_can_be_released_and_its_late_circuits_change_nothing() -> None:
     world = World()
     name, _ = world.request((4, 4, 8))
     late = list(world.commands)
@@ -107,7 +112,7 @@ def test_a_connecting_slice_can_be_released_and_its_late_circuits_change_nothing
     world.check()
 
 
-def test_the_queue_goes_by_priority_then_number():
+def test_the_queue_goes_by_priority_then_number() -> None:
     world = World(cubes=4)
     first = world.start((4, 8, 8))
     names = [world.request((4, 8, 8), priority=p)[0] for p in (0, 5, 0, 5, -1)]
@@ -119,8 +124,8 @@ def test_the_queue_goes_by_priority_then_number():
     assert order == [names[i] for i in (1, 3, 0, 2, 4)]
 
 
-def test_smaller_ones_pass_the_first_until_its_patience_is_over_and_not_after():
-    world = World(cubes=4, backfill_patience_h=6.0)
+def test_smaller_ones_pass_the_first_until_its_patience_is_over_and_not_after() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(backfill_patience_h=6.0))
     blockers = [world.start((4, 4, 4)) for _ in range(4)]
     head, _ = world.request((4, 8, 8))
     passer, _ = world.request((4, 4, 4))
@@ -134,8 +139,8 @@ def test_smaller_ones_pass_the_first_until_its_patience_is_over_and_not_after():
     assert admitted(world.release(head)) == [late]
 
 
-def test_when_cubes_are_kept_only_meshes_in_partly_used_cubes_still_pass():
-    world = World(cubes=4, backfill_patience_h=0.0)
+def test_when_cubes_are_kept_only_meshes_in_partly_used_cubes_still_pass() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(backfill_patience_h=0.0))
     world.start((4, 4, 4))
     half, _ = world.request((2, 4, 4))
     head, _ = world.request((4, 8, 8))
@@ -144,11 +149,11 @@ def test_when_cubes_are_kept_only_meshes_in_partly_used_cubes_still_pass():
     outside, said = world.request((1, 1, 1))
     assert admitted(said) == []
     assert admitted(world.release(half)) == [outside]
-    assert world.document("slices", head).state == "waiting"
+    assert world.status(head).state == "waiting"
 
 
-def test_withdrawing_the_first_lets_the_others_go():
-    world = World(cubes=4, backfill_patience_h=0.0)
+def test_withdrawing_the_first_lets_the_others_go() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(backfill_patience_h=0.0))
     world.start((4, 4, 4))
     head, _ = world.request((4, 8, 8))
     behind, said = world.request((4, 4, 4))
@@ -156,31 +161,31 @@ def test_withdrawing_the_first_lets_the_others_go():
     assert admitted(world.release(head)) == [behind]
 
 
-def test_the_full_queue_refuses_with_its_bound():
-    world = World(cubes=4, queue_max=2)
+def test_the_full_queue_refuses_with_its_bound() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(queue_max=2))
     running = world.start((4, 8, 8))
     world.request((4, 8, 8))
     world.request((4, 4, 4))
     name, said = world.request((4, 4, 4))
     reason = "queue full: 2 of 2 slices wait (scheduler.queue_max)"
     assert said == [SliceRefused(slice=name, reason=reason)]
-    assert world.document("slices", name).reason == reason
+    assert world.status(name).reason == reason
     world.check()
     world.release(running)
     assert world.state.refused == 1
 
 
-def test_a_queue_of_none_still_admits_what_fits():
-    world = World(cubes=4, queue_max=0)
+def test_a_queue_of_none_still_admits_what_fits() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(queue_max=0))
     assert admitted(world.request((4, 4, 4))[1]) == ["pod-0/slice-0"]
-    _, said = world.request((4, 8, 8))
-    assert said[0].reason == "queue full: 0 of 0 slices wait (scheduler.queue_max)"
+    name, said = world.request((4, 8, 8))
+    assert said == [SliceRefused(slice=name, reason="queue full: 0 of 0 slices wait (scheduler.queue_max)")]
 
 
-def test_a_recorded_trace_may_wait_as_a_whole():
+def test_a_recorded_trace_may_wait_as_a_whole() -> None:
     row = TraceRow(submit_us=0, duration_us=1, shape=(4, 4, 4), twisted=False, priority=0)
-    assert World(trace=(row,) * 5, queue_max=2).state.queue_max == 5
-    assert World(trace=(row,) * 5, queue_max=9).state.queue_max == 9
+    assert World(trace=(row,) * 5, policy=SchedulerConfig(queue_max=2)).state.queue_max == 5
+    assert World(trace=(row,) * 5, policy=SchedulerConfig(queue_max=9)).state.queue_max == 9
 
 
 @pytest.mark.parametrize(
@@ -191,16 +196,17 @@ def test_a_recorded_trace_may_wait_as_a_whole():
         ((4, 4, 4), True, "cannot be twisted"),
     ],
 )
-def test_what_can_never_run_is_refused_at_once_with_the_rule(shape, twisted, part):
+def test_what_can_never_run_is_refused_at_once_with_the_rule(shape: Shape, twisted: bool, part: str) -> None:
     world = World(cubes=8)
     name, (body,) = world.request(shape, twisted)
-    assert (type(body), body.slice) == (SliceRefused, name)
+    assert isinstance(body, SliceRefused)
+    assert body.slice == name
     assert part in body.reason
-    assert world.document("slices", name).state == "refused"
+    assert world.status(name).state == "refused"
     world.check()
 
 
-def test_only_the_last_ended_slices_are_kept():
+def test_only_the_last_ended_slices_are_kept() -> None:
     world = World()
     for _ in range(ENDED_MAX + 30):
         world.request((4, 4, 6))
@@ -211,13 +217,13 @@ def test_only_the_last_ended_slices_are_kept():
     assert world.state.refused == ENDED_MAX + 30
 
 
-def test_the_accounts_integrate_allocated_chips():
+def test_the_accounts_integrate_allocated_chips() -> None:
     world = World(cubes=8)
     torus, _ = world.request((4, 4, 8))
     mesh, _ = world.request((2, 2, 4), after_us=100)
     world.release(torus, after_us=50)
     world.release(mesh, after_us=1_000)
-    summary = world.document("summaries", "pod-0/scheduler")
+    summary = world.summary()
     assert summary.allocated_chip_us == 128 * 150 + 16 * 1_050
     assert (summary.at_us, summary.chips, summary.chips_allocated) == (1_150, 512, 0)
     assert (summary.admitted, summary.completed, summary.running, summary.waiting) == (2, 2, 0, 0)

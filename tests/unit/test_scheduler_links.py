@@ -10,22 +10,22 @@ from schemas.scheduler import (
     SliceStarted,
 )
 from schemas.transceivers import LinksChanged, LinksTrained
-from tests.unit.scheduler_model import World
+from tests.unit.scheduler_model import Said, World
 
 
-def test_a_slice_with_bad_links_starts_degraded():
+def test_a_slice_with_bad_links_starts_degraded() -> None:
     world = World()
     name, _ = world.request((4, 4, 4))
     assert world.train(down=(0, 16), degraded=(40,)) == [
         SliceStarted(slice=name),
         SliceDegraded(slice=name, links_down=2, links_degraded=1),
     ]
-    document = world.document("slices", name)
+    document = world.status(name)
     assert (document.state, document.links_down, document.links_degraded) == ("degraded", 2, 1)
     world.check()
 
 
-def test_counts_follow_the_links_and_are_said_when_they_change():
+def test_counts_follow_the_links_and_are_said_when_they_change() -> None:
     world = World()
     name = world.start((4, 4, 8))
     assert world.change_links(degraded=(3, 99)) == [SliceDegraded(slice=name, links_down=0, links_degraded=2)]
@@ -38,7 +38,7 @@ def test_counts_follow_the_links_and_are_said_when_they_change():
     world.check()
 
 
-def test_one_ocs_tells_every_slice_in_order_of_number():
+def test_one_ocs_tells_every_slice_in_order_of_number() -> None:
     world = World()
     names = [world.start((4, 4, 4)) for _ in range(3)]
     said = world.change_links(down=tuple(96 * cube + side for cube in (2, 0, 1) for side in (7, 23)))
@@ -46,14 +46,14 @@ def test_one_ocs_tells_every_slice_in_order_of_number():
     world.check()
 
 
-def test_links_of_cubes_that_no_torus_holds_are_none_of_its_business():
+def test_links_of_cubes_that_no_torus_holds_are_none_of_its_business() -> None:
     world = World()
     world.request((2, 4, 4))
     assert world.feed(LinksChanged(up=(), degraded=(5,), down=(96 * 3,))) == []
     assert world.state.bad_ends == {}
 
 
-def test_links_that_change_while_it_connects_are_told_once_it_starts():
+def test_links_that_change_while_it_connects_are_told_once_it_starts() -> None:
     world = World()
     name = world.start((4, 4, 12))
     world.fail(1)
@@ -62,17 +62,17 @@ def test_links_that_change_while_it_connects_are_told_once_it_starts():
     world.check()
 
 
-def test_a_stalled_slice_is_not_said_to_be_degraded_until_it_goes_on():
+def test_a_stalled_slice_is_not_said_to_be_degraded_until_it_goes_on() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(0)
     assert world.change_links(down=(96,)) == []
-    assert world.document("slices", name).state == "stalled"
+    assert world.status(name).state == "stalled"
     assert world.heal(0) == [SliceDegraded(slice=name, links_down=1, links_degraded=0)]
     world.check()
 
 
-def test_training_that_was_already_told_adds_to_what_is_known():
+def test_training_that_was_already_told_adds_to_what_is_known() -> None:
     world = World()
     name = world.start((4, 4, 4))
     late = LinksTrained(slice=name, up=95, degraded=(), down=(8,))
@@ -80,7 +80,7 @@ def test_training_that_was_already_told_adds_to_what_is_known():
     assert world.feed(late) == []
 
 
-def test_training_of_a_slice_that_ended_is_ignored():
+def test_training_of_a_slice_that_ended_is_ignored() -> None:
     world = World()
     name = world.start((4, 4, 4))
     world.release(name)
@@ -88,22 +88,22 @@ def test_training_of_a_slice_that_ended_is_ignored():
     assert world.state.bad_ends == {}
 
 
-def test_released_cubes_leave_no_memory_of_their_links():
+def test_released_cubes_leave_no_memory_of_their_links() -> None:
     world = World()
     name = world.start((4, 4, 4))
     world.change_links(down=(1, 2, 3))
     world.release(name)
     world.bad.clear()
     again = world.start((4, 4, 4))
-    assert world.document("slices", again).links_down == 0
+    assert world.status(again).links_down == 0
     world.check()
 
 
-def refused(world, name):
+def refused(world: World, name: str) -> list[Said]:
     return world.feed(CircuitsRefused(slice=name, ocs=17, port="N24", reason="port is a spare"))
 
 
-def test_a_slice_whose_circuits_are_refused_is_evicted_and_the_next_gets_its_cubes():
+def test_a_slice_whose_circuits_are_refused_is_evicted_and_the_next_gets_its_cubes() -> None:
     world = World(cubes=4)
     name, _ = world.request((4, 8, 8))
     waiting, _ = world.request((4, 4, 4))
@@ -117,7 +117,7 @@ def test_a_slice_whose_circuits_are_refused_is_evicted_and_the_next_gets_its_cub
     world.check()
 
 
-def test_a_swap_that_is_refused_takes_back_the_circuits_that_are_made():
+def test_a_swap_that_is_refused_takes_back_the_circuits_that_are_made() -> None:
     world = World()
     name = world.start((4, 4, 8))
     world.fail(1)
@@ -131,7 +131,7 @@ def test_a_swap_that_is_refused_takes_back_the_circuits_that_are_made():
     world.check()
 
 
-def test_a_waiting_slice_has_no_circuits_to_be_refused():
+def test_a_waiting_slice_has_no_circuits_to_be_refused() -> None:
     world = World(cubes=4)
     world.start((4, 8, 8))
     waiting, _ = world.request((4, 4, 4))

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.scheduler.occupancy import BLOCKS, WHOLE_CUBE, Occupancy, block_mask, free_corner
+from schemas.names import Shape
+from services.scheduler.occupancy import BLOCKS, WHOLE_CUBE, Corner, Occupancy, block_mask, free_corner
 from shared.shapes import MESHES, chips_of
 
 
-def chips(corner, shape):
+def chips(corner: Corner, shape: Shape) -> set[int]:
     return {
         16 * x + 4 * y + z
         for x, y, z in product(*(range(c, c + side) for c, side in zip(corner, shape, strict=True)))
@@ -18,7 +19,7 @@ def chips(corner, shape):
 
 
 @pytest.mark.parametrize("mesh", MESHES)
-def test_the_blocks_of_a_mesh_tile_the_cube(mesh):
+def test_the_blocks_of_a_mesh_tile_the_cube(mesh: Shape) -> None:
     blocks = BLOCKS[chips_of(mesh)]
     assert len(blocks) == 64 // chips_of(mesh)
     covered = 0
@@ -31,21 +32,24 @@ def test_the_blocks_of_a_mesh_tile_the_cube(mesh):
 
 
 @given(st.integers(0, WHOLE_CUBE), st.sampled_from(MESHES))
-def test_free_corner_is_the_first_aligned_block_without_a_used_chip(used, mesh):
+def test_free_corner_is_the_first_aligned_block_without_a_used_chip(used: int, mesh: Shape) -> None:
     busy = {bit for bit in range(64) if used >> bit & 1}
-    aligned = product(*(range(0, 4, side) for side in mesh))
+    x, y, z = mesh
+    aligned = product(range(0, 4, x), range(0, 4, y), range(0, 4, z))
     expected = next((corner for corner in aligned if not chips(corner, mesh) & busy), None)
     assert free_corner(used, chips_of(mesh)) == expected
 
 
-def test_meshes_fill_partly_used_cubes_before_they_open_another():
+def test_meshes_fill_partly_used_cubes_before_they_open_another() -> None:
     occupancy = Occupancy(4)
     occupancy.allow(0, False)
     placed = []
     for number in range(5):
-        (cubes, corner) = occupancy.room_for(32, whole_cubes=True)
+        room = occupancy.room_for(32, whole_cubes=True)
+        assert room is not None
+        cubes, corner = room
         occupancy.hold(number, cubes, (2, 4, 4), corner)
-        placed.append((cubes, corner))
+        placed.append(room)
     assert placed == [
         ((1,), (0, 0, 0)),
         ((1,), (2, 0, 0)),
@@ -59,7 +63,7 @@ def test_meshes_fill_partly_used_cubes_before_they_open_another():
     assert occupancy.torus_at(1) is None
 
 
-def test_a_torus_takes_the_lowest_idle_cubes_and_no_partly_used_one():
+def test_a_torus_takes_the_lowest_idle_cubes_and_no_partly_used_one() -> None:
     occupancy = Occupancy(6)
     occupancy.hold(0, (1,), (1, 1, 1), (0, 0, 0))
     occupancy.allow(3, False)
@@ -74,5 +78,5 @@ def test_a_torus_takes_the_lowest_idle_cubes_and_no_partly_used_one():
     assert occupancy.idle == [0, 3, 4, 5]
 
 
-def test_block_masks_of_the_whole_cube():
+def test_block_masks_of_the_whole_cube() -> None:
     assert block_mask((0, 0, 0), (4, 4, 4)) == WHOLE_CUBE == 2**64 - 1

@@ -1,17 +1,19 @@
 """The queue by size, against a plain sorted list."""
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.scheduler.queue import Queue
+from services.scheduler.queue import Place, Queue
 
 SIZES = [1, 16, 64, 128, 512]
 
 
 @given(st.lists(st.tuples(st.sampled_from(SIZES), st.integers(-2, 2)), max_size=40), st.randoms())
-def test_it_is_one_queue_in_order_whatever_is_taken(entries, random):
+def test_it_is_one_queue_in_order_whatever_is_taken(entries: list[tuple[int, int]], random: Random) -> None:
     queue = Queue()
-    plain = []
+    plain: list[tuple[int, int, int]] = []
     for number, (chips, priority) in enumerate(entries):
         queue.add(chips, priority, number)
         plain.append((-priority, number, chips))
@@ -23,7 +25,7 @@ def test_it_is_one_queue_in_order_whatever_is_taken(entries, random):
         assert queue.head() == plain[0][:2]
         idle = random.choice([0, 64, 128, 4096])
         fitting = [entry for entry in plain if entry[2] <= idle or entry[2] < 64]
-        expected = {}
+        expected: dict[int, tuple[Place, int]] = {}
         for minus_priority, number, chips in fitting:
             expected.setdefault(chips, ((minus_priority, number), chips))
         assert queue.firsts(idle) == sorted(expected.values())
@@ -34,7 +36,7 @@ def test_it_is_one_queue_in_order_whatever_is_taken(entries, random):
     assert queue.by_chips == {}
 
 
-def test_what_remains_after_a_removal_is_still_in_order():
+def test_what_remains_after_a_removal_is_still_in_order() -> None:
     queue = Queue()
     for number, priority in enumerate((9, 4, 8, 3, 2, 7, 6)):
         queue.add(64, priority, number)

@@ -1,5 +1,6 @@
 """Failed and drained cubes: swaps, stalls, first claims, evictions."""
 
+from schemas.config import SchedulerConfig
 from schemas.cubes import CubeUnhealthy
 from schemas.scheduler import (
     ConnectCircuits,
@@ -17,7 +18,7 @@ from shared.units import US_PER_S
 from tests.unit.scheduler_model import World
 
 
-def test_a_failed_cube_is_swapped_and_only_circuits_that_touch_it_change():
+def test_a_failed_cube_is_swapped_and_only_circuits_that_touch_it_change() -> None:
     world = World()
     name = world.start((4, 4, 12))
     said = world.fail(1)
@@ -26,7 +27,7 @@ def test_a_failed_cube_is_swapped_and_only_circuits_that_touch_it_change():
         DisconnectCircuits(slice=name, joins=((0, 1, 1), (1, 1, 1), (2, 0, 1), (2, 1, 2))),
         ConnectCircuits(slice=name, joins=((0, 3, 3), (1, 3, 3), (2, 0, 3), (2, 3, 2))),
     ]
-    document = world.document("slices", name)
+    document = world.status(name)
     assert (document.state, document.swaps) == ("connecting", 1)
     assert document.cubes == ("pod-0/cube-0", "pod-0/cube-3", "pod-0/cube-2")
     assert world.train() == [SliceRestored(slice=name)]
@@ -34,36 +35,37 @@ def test_a_failed_cube_is_swapped_and_only_circuits_that_touch_it_change():
     world.check()
 
 
-def test_without_a_spare_it_stalls_and_has_first_claim_on_the_next():
+def test_without_a_spare_it_stalls_and_has_first_claim_on_the_next() -> None:
     world = World(cubes=4)
     older, younger = world.start((4, 4, 8)), world.start((4, 4, 4))
     last = world.start((4, 4, 4))
     waiting, _ = world.request((4, 4, 4), priority=9)
     assert world.fail(2, after_us=5) == [SliceStalled(slice=younger, cube=2)]
     assert world.fail(0, after_us=5) == [SliceStalled(slice=older, cube=0)]
-    document = world.document("slices", younger)
+    document = world.status(younger)
     assert document.state == "stalled"
+    assert document.reason is not None
     assert document.reason.startswith("pod-0/cube-2 failed")
     said = world.release(last)
     assert [type(body) for body in said[:2]] == [DisconnectCircuits, SliceCompleted]
     assert said[2] == CubeSwapped(slice=younger, left=2, spare=3, corner=None, reason="failed")
     assert not any(isinstance(body, SliceAdmitted) for body in said)
     assert world.train() == [SliceRestored(slice=younger)]
-    assert world.document("slices", younger).reason is None
-    assert world.document("slices", waiting).state == "waiting"
+    assert world.status(younger).reason is None
+    assert world.status(waiting).state == "waiting"
     world.check()
 
 
-def test_a_stalled_slice_goes_on_where_it_is_if_its_cube_returns():
+def test_a_stalled_slice_goes_on_where_it_is_if_its_cube_returns() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(3)
     assert world.heal(3) == [SliceRestored(slice=name)]
-    assert world.document("slices", name).state == "running"
+    assert world.status(name).state == "running"
     assert world.held.due_us is None
 
 
-def test_a_slice_that_stalls_while_it_connects_starts_when_both_are_done():
+def test_a_slice_that_stalls_while_it_connects_starts_when_both_are_done() -> None:
     world = World(cubes=4)
     name, _ = world.request((4, 8, 8))
     assert world.fail(3) == [SliceStalled(slice=name, cube=3)]
@@ -73,25 +75,25 @@ def test_a_slice_that_stalls_while_it_connects_starts_when_both_are_done():
     name, _ = other.request((4, 8, 8))
     other.fail(3)
     assert other.heal(3) == []
-    assert other.document("slices", name).state == "connecting"
+    assert other.status(name).state == "connecting"
     assert other.train() == [SliceStarted(slice=name)]
 
 
-def test_two_failed_cubes_need_two_spares():
+def test_two_failed_cubes_need_two_spares() -> None:
     world = World(cubes=4)
     name, spare = world.start((4, 4, 12)), world.start((4, 4, 4))
     assert world.fail(0) == [SliceStalled(slice=name, cube=0)]
     assert world.fail(1, after_us=10) == [SliceStalled(slice=name, cube=1)]
     swapped = [body for body in world.release(spare) if isinstance(body, CubeSwapped)]
     assert [(body.left, body.spare) for body in swapped] == [(0, 3)]
-    assert world.document("slices", name).state == "stalled"
+    assert world.status(name).state == "stalled"
     assert world.train() == []
     assert world.heal(1) == [SliceRestored(slice=name)]
     world.check()
 
 
-def test_it_is_evicted_when_its_patience_is_over_because_the_cube_failed():
-    world = World(cubes=4, recovery_patience_s=100)
+def test_it_is_evicted_when_its_patience_is_over_because_the_cube_failed() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(recovery_patience_s=100))
     name = world.start((4, 8, 8))
     said = world.envelopes(CubeUnhealthy(cube=3, reasons=("host-3",)))
     world.unhealthy.add(3)
@@ -101,19 +103,19 @@ def test_it_is_evicted_when_its_patience_is_over_because_the_cube_failed():
     began_us = world.now_us
     assert world.held.due_us == began_us + 100 * US_PER_S
     disconnected, evicted = world.tick()
-    assert (type(disconnected), type(evicted)) == (DisconnectCircuits, SliceEvicted)
-    assert evicted.slice == name
-    assert evicted.reason == (
-        "pod-0/cube-3 failed and no healthy idle cube took its place within 100 s "
-        "(scheduler.recovery_patience_s)"
+    assert type(disconnected) is DisconnectCircuits
+    assert evicted == SliceEvicted(
+        slice=name,
+        reason="pod-0/cube-3 failed and no healthy idle cube took its place within 100 s "
+        "(scheduler.recovery_patience_s)",
     )
-    assert world.document("slices", name).ended_us == began_us + 100 * US_PER_S
+    assert world.status(name).ended_us == began_us + 100 * US_PER_S
     assert world.held.due_us is None
     world.check()
 
 
-def test_the_cubes_of_one_evicted_slice_save_the_next():
-    world = World(cubes=4, recovery_patience_s=100)
+def test_the_cubes_of_one_evicted_slice_save_the_next() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(recovery_patience_s=100))
     first, second = world.start((4, 4, 8)), world.start((4, 4, 8))
     world.fail(1)
     world.fail(2)
@@ -129,47 +131,47 @@ def test_the_cubes_of_one_evicted_slice_save_the_next():
     world.check()
 
 
-def test_a_stalled_slice_that_is_released_is_completed():
+def test_a_stalled_slice_that_is_released_is_completed() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(0)
     said = world.release(name)
     assert [type(body) for body in said] == [DisconnectCircuits, SliceCompleted]
     assert world.held.due_us is None
-    assert world.state.occupancy.idle == [1, 2, 3]
+    assert world.idle == [1, 2, 3]
     world.check()
 
 
-def test_a_drained_cube_is_left_when_a_spare_is_idle_and_used_until_then():
+def test_a_drained_cube_is_left_when_a_spare_is_idle_and_used_until_then() -> None:
     world = World(cubes=4)
     name, other = world.start((4, 4, 8)), world.start((4, 4, 8))
     assert world.drain(0) == []
-    assert world.document("slices", name).state == "running"
+    assert world.status(name).state == "running"
     said = world.release(other)
     assert said[2] == CubeSwapped(slice=name, left=0, spare=2, corner=None, reason="drained")
     assert world.train() == [SliceRestored(slice=name)]
     fits, _ = world.request((4, 4, 4))
-    assert world.document("slices", fits).cubes == ("pod-0/cube-3",)
+    assert world.status(fits).cubes == ("pod-0/cube-3",)
     full, _ = world.request((4, 4, 4))
-    assert world.document("slices", full).state == "waiting"
+    assert world.status(full).state == "waiting"
     assert [type(body) for body in world.undrain(0)] == [SliceAdmitted, ConnectCircuits]
     world.check()
 
 
-def test_a_drained_cube_that_is_undrained_in_time_is_not_left():
+def test_a_drained_cube_that_is_undrained_in_time_is_not_left() -> None:
     world = World(cubes=4)
     name, other = world.start((4, 4, 8)), world.start((4, 4, 8))
     world.drain(0)
     world.undrain(0)
     assert [type(body) for body in world.release(other)] == [DisconnectCircuits, SliceCompleted]
-    assert world.document("slices", name).swaps == 0
+    assert world.status(name).swaps == 0
 
 
-def test_meshes_of_a_failed_cube_move_each_to_where_it_fits():
+def test_meshes_of_a_failed_cube_move_each_to_where_it_fits() -> None:
     world = World(cubes=4)
     half, small = world.request((2, 4, 4))[0], world.request((1, 1, 1))[0]
     filler = world.request((2, 4, 4))[0]
-    assert world.document("slices", filler).cubes == ("pod-0/cube-1",)
+    assert world.status(filler).cubes == ("pod-0/cube-1",)
     said = world.fail(0)
     assert said == [
         CubeSwapped(slice=half, left=0, spare=1, corner=(2, 0, 0), reason="failed"),
@@ -180,7 +182,7 @@ def test_meshes_of_a_failed_cube_move_each_to_where_it_fits():
     world.check()
 
 
-def test_repeated_health_messages_change_nothing():
+def test_repeated_health_messages_change_nothing() -> None:
     world = World(cubes=4)
     world.start((4, 8, 8))
     world.fail(0)
@@ -194,17 +196,17 @@ def test_repeated_health_messages_change_nothing():
     world.check()
 
 
-def test_a_cube_both_failed_and_drained_is_used_again_when_it_is_neither():
+def test_a_cube_both_failed_and_drained_is_used_again_when_it_is_neither() -> None:
     world = World(cubes=4)
     world.fail(0)
     world.drain(0)
     world.heal(0)
-    assert world.state.occupancy.idle == [1, 2, 3]
+    assert world.idle == [1, 2, 3]
     world.undrain(0)
-    assert world.state.occupancy.idle == [0, 1, 2, 3]
+    assert world.idle == [0, 1, 2, 3]
 
 
-def test_a_swap_forgets_the_links_of_the_circuits_that_went():
+def test_a_swap_forgets_the_links_of_the_circuits_that_went() -> None:
     world = World(cubes=4)
     name = world.start((4, 4, 8))
     end_of_cube_0_to_1, end_of_cube_1 = 4 * 16, 96 + 5 * 16

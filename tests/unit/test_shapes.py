@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.names import Join, Shape
 from shared.errors import InvalidInput
 from shared.shapes import (
     MESHES,
@@ -25,22 +26,37 @@ from shared.shapes import (
     slice_joins,
 )
 
-TWISTABLE = [(4, 4, 8), (4, 8, 8), (8, 8, 16), (8, 16, 16), (12, 12, 24)]
-REGULAR = [(4, 4, 4), (4, 4, 8), (4, 4, 32), (4, 8, 12), (8, 8, 8), (8, 12, 16), (12, 16, 16), (16, 16, 16)]
+TWISTABLE: list[Shape] = [(4, 4, 8), (4, 8, 8), (8, 8, 16), (8, 16, 16), (12, 12, 24)]
+REGULAR: list[Shape] = [
+    (4, 4, 4),
+    (4, 4, 8),
+    (4, 4, 32),
+    (4, 8, 12),
+    (8, 8, 8),
+    (8, 12, 16),
+    (12, 16, 16),
+    (16, 16, 16),
+]
+SIDES = st.integers(1, 576)
+SHAPES = st.tuples(SIDES, SIDES, SIDES)
+
+Chip = tuple[int, tuple[int, int, int]]
+"""A cube of the slice, and the place inside it."""
 
 
-def brute_force_legal(x, y, z, cubes):
+def brute_force_legal(shape: Shape, cubes: int) -> bool:
     """Legality straight from the papers' sentence, by divisibility of every side."""
-    if (x, y, z) in {(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 4), (2, 4, 4)}:
+    x, y, z = shape
+    if shape in {(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 4), (2, 4, 4)}:
         return True
-    return all(side % 4 == 0 for side in (x, y, z)) and x <= y <= z and x * y * z <= 64 * cubes
+    return all(side % 4 == 0 for side in shape) and x <= y <= z and x * y * z <= 64 * cubes
 
 
 @pytest.mark.parametrize(
     ("text", "shape"),
     [("4x4x8", (4, 4, 8)), ("4×4×8", (4, 4, 8)), ("16X16x16", (16, 16, 16)), ("1x1x1", (1, 1, 1))],
 )
-def test_parse(text, shape):
+def test_parse(text: str, shape: Shape) -> None:
     assert parse_shape(text) == shape
 
 
@@ -57,25 +73,27 @@ def test_parse(text, shape):
         ("4x4x577", "side 577"),
     ],
 )
-def test_parse_refuses_with_the_value(text, named):
+def test_parse_refuses_with_the_value(text: str, named: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
         parse_shape(text)
     assert repr(text) in str(refusal.value)
     assert named in str(refusal.value)
 
 
-@given(st.tuples(*[st.integers(1, 576)] * 3))
-def test_text_and_parse_are_inverse(shape):
+@given(SHAPES)
+def test_text_and_parse_are_inverse(shape: Shape) -> None:
     assert parse_shape(shape_text(shape)) == shape
 
 
 @pytest.mark.parametrize("cubes", [4, 64, 100])
-def test_check_and_enumeration_agree_with_brute_force(cubes):
+def test_check_and_enumeration_agree_with_brute_force(cubes: int) -> None:
     legal = set(legal_shapes(cubes))
-    for shape in product(range(1, 33), repeat=3):
-        assert (shape in legal) == brute_force_legal(*shape, cubes)
-    for shape in product((1, 2, 3, 4, 6, 8, 16, 20), repeat=3):
-        if brute_force_legal(*shape, cubes):
+    every = range(1, 33)
+    for shape in product(every, every, every):
+        assert (shape in legal) == brute_force_legal(shape, cubes)
+    some = (1, 2, 3, 4, 6, 8, 16, 20)
+    for shape in product(some, some, some):
+        if brute_force_legal(shape, cubes):
             check(shape, False, cubes)
         else:
             with pytest.raises(InvalidInput):
@@ -111,20 +129,22 @@ def test_check_and_enumeration_agree_with_brute_force(cubes):
         ),
     ],
 )
-def test_refusals_name_field_value_and_nearest(shape, twisted, cubes, sentence):
+def test_refusals_name_field_value_and_nearest(
+    shape: Shape, twisted: bool, cubes: int, sentence: str
+) -> None:
     with pytest.raises(InvalidInput) as refusal:
         check(shape, twisted, cubes)
     assert sentence in str(refusal.value)
 
 
-@given(st.tuples(*[st.integers(1, 576)] * 3), st.booleans(), st.integers(4, 144))
-def test_nearest_is_legal_and_itself_for_a_legal_one(shape, twisted, cubes):
+@given(SHAPES, st.booleans(), st.integers(4, 144))
+def test_nearest_is_legal_and_itself_for_a_legal_one(shape: Shape, twisted: bool, cubes: int) -> None:
     nearest = nearest_shape(shape, twisted, cubes)
     check(nearest, twisted, cubes)
     assert nearest_shape(nearest, twisted, cubes) == nearest
 
 
-def test_only_the_papers_two_families_twist():
+def test_only_the_papers_two_families_twist() -> None:
     families = {(n, n, 2 * n) for n in (4, 8, 12)} | {(n, 2 * n, 2 * n) for n in (4, 8)}
     assert {shape for shape in legal_shapes(64) if is_twistable(shape)} == families
 
@@ -143,12 +163,12 @@ def test_only_the_papers_two_families_twist():
         (9216, (16, 24, 24)),
     ],
 )
-def test_shape_for_chips(chips, shape):
+def test_shape_for_chips(chips: int, shape: Shape) -> None:
     assert shape_for_chips(chips) == shape
 
 
 @given(st.integers(1, 9216))
-def test_shape_for_chips_is_the_smallest_and_most_cubical(chips):
+def test_shape_for_chips_is_the_smallest_and_most_cubical(chips: int) -> None:
     shape = shape_for_chips(chips)
     enough = [s for s in legal_shapes(144) if chips_of(s) >= chips]
     assert chips_of(shape) == min(chips_of(s) for s in enough)
@@ -158,19 +178,19 @@ def test_shape_for_chips_is_the_smallest_and_most_cubical(chips):
 
 
 @pytest.mark.parametrize(("chips", "cubes"), [(0, 64), (-5, 64), (4097, 64), (10**30, 144)])
-def test_shape_for_chips_refuses_what_no_pod_has(chips, cubes):
+def test_shape_for_chips_refuses_what_no_pod_has(chips: int, cubes: int) -> None:
     with pytest.raises(InvalidInput, match=f"chips {chips}"):
         shape_for_chips(chips, cubes)
 
 
-def test_sizes():
+def test_sizes() -> None:
     assert [chips_of(mesh) for mesh in MESHES] == [1, 2, 4, 8, 16, 32]
     assert all(is_mesh(mesh) and cubes_of(mesh) == 1 and grid_joins(mesh, False) == () for mesh in MESHES)
     assert (cubes_of((12, 16, 16)), cube_grid((12, 16, 16))) == (48, (3, 4, 4))
 
 
 @pytest.mark.parametrize(("shape", "twisted"), [(s, False) for s in REGULAR] + [(s, True) for s in TWISTABLE])
-def test_each_dimension_is_a_permutation_of_the_cubes(shape, twisted):
+def test_each_dimension_is_a_permutation_of_the_cubes(shape: Shape, twisted: bool) -> None:
     joins = grid_joins(shape, twisted)
     for dimension in range(3):
         north = [a for d, a, _ in joins if d == dimension]
@@ -179,17 +199,17 @@ def test_each_dimension_is_a_permutation_of_the_cubes(shape, twisted):
 
 
 @pytest.mark.parametrize("shape", REGULAR)
-def test_a_regular_torus_is_the_product_of_three_rings(shape):
+def test_a_regular_torus_is_the_product_of_three_rings(shape: Shape) -> None:
     ni, nj, nk = cube_grid(shape)
     cube = {place: n for n, place in enumerate(product(range(ni), range(nj), range(nk)))}
-    expected = [(0, cube[x, y, z], cube[(x + 1) % ni, y, z]) for x, y, z in cube]
+    expected: list[Join] = [(0, cube[x, y, z], cube[(x + 1) % ni, y, z]) for x, y, z in cube]
     expected += [(1, cube[x, y, z], cube[x, (y + 1) % nj, z]) for x, y, z in cube]
     expected += [(2, cube[x, y, z], cube[x, y, (z + 1) % nk]) for x, y, z in cube]
     assert list(grid_joins(shape, False)) == expected
 
 
 @pytest.mark.parametrize("shape", TWISTABLE)
-def test_a_twist_is_the_regular_wrap_and_then_the_stated_shift(shape):
+def test_a_twist_is_the_regular_wrap_and_then_the_stated_shift(shape: Shape) -> None:
     ni, nj, nk = cube_grid(shape)
     places = list(product(range(ni), range(nj), range(nk)))
     regular = {(d, places[a]): places[b] for d, a, b in grid_joins(shape, False)}
@@ -205,23 +225,22 @@ def test_a_twist_is_the_regular_wrap_and_then_the_stated_shift(shape):
         assert twisted[d, place] == expected
 
 
-def chip_neighbours(shape, twisted):
+def chip_neighbours(shape: Shape, twisted: bool) -> dict[Chip, list[Chip]]:
     """Chip graph from the cube joins, chip by chip as the fibres run: face index by face index."""
     joins = slice_joins(shape, twisted, tuple(range(cubes_of(shape))))
     far = {(d, a): b for d, a, b in joins}
-    graph = {}
+    graph: dict[Chip, list[Chip]] = {}
     for cube in range(cubes_of(shape)):
-        for chip in product(range(4), repeat=3):
-            for d in range(3):
-                after = list(chip)
-                after[d] = (chip[d] + 1) % 4
-                other = (far[d, cube] if chip[d] == 3 else cube, tuple(after))
+        for chip in product(range(4), range(4), range(4)):
+            x, y, z = chip
+            for d, after in enumerate((((x + 1) % 4, y, z), (x, (y + 1) % 4, z), (x, y, (z + 1) % 4))):
+                other = (far[d, cube] if chip[d] == 3 else cube, after)
                 graph.setdefault((cube, chip), []).append(other)
                 graph.setdefault(other, []).append((cube, chip))
     return graph
 
 
-def distances(graph, start):
+def distances(graph: dict[Chip, list[Chip]], start: Chip) -> dict[Chip, int]:
     seen = {start: 0}
     queue = deque([start])
     while queue:
@@ -237,7 +256,9 @@ def distances(graph, start):
     ("shape", "twisted", "diameter"),
     [((4, 4, 4), False, 6), ((4, 4, 8), False, 8), ((4, 8, 8), False, 10), ((8, 8, 8), False, 12)],
 )
-def test_chips_of_a_regular_torus_have_six_links_and_half_a_ring_a_side(shape, twisted, diameter):
+def test_chips_of_a_regular_torus_have_six_links_and_half_a_ring_a_side(
+    shape: Shape, twisted: bool, diameter: int
+) -> None:
     graph = chip_neighbours(shape, twisted)
     assert all(len(others) == 6 for others in graph.values())
     reached = distances(graph, (0, (0, 0, 0)))
@@ -246,7 +267,7 @@ def test_chips_of_a_regular_torus_have_six_links_and_half_a_ring_a_side(shape, t
 
 
 @pytest.mark.parametrize("shape", [(4, 4, 8), (4, 8, 8)])
-def test_a_twist_shortens_the_mean_way_and_makes_all_chips_alike(shape):
+def test_a_twist_shortens_the_mean_way_and_makes_all_chips_alike(shape: Shape) -> None:
     regular = distances(chip_neighbours(shape, False), (0, (0, 0, 0)))
     graph = chip_neighbours(shape, True)
     assert all(len(others) == 6 for others in graph.values())
@@ -258,7 +279,7 @@ def test_a_twist_shortens_the_mean_way_and_makes_all_chips_alike(shape):
         assert sorted(distances(graph, start).values()) == sorted(twisted.values())
 
 
-def test_joins_name_the_given_cubes():
+def test_joins_name_the_given_cubes() -> None:
     assert slice_joins((4, 4, 4), False, (9,)) == ((0, 9, 9), (1, 9, 9), (2, 9, 9))
     assert slice_joins((4, 4, 8), False, (7, 3)) == (
         (0, 7, 7),

@@ -1,6 +1,7 @@
 """The figures of a slice against closed forms, linear programs, brute force over cuts, and the papers."""
 
 from itertools import combinations
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -43,16 +44,21 @@ def flow_by_linear_program(topology: SliceTopology, sources: dict[int, int] | No
         tails, ways = np.nonzero(topology.neighbours >= 0)
         kinds = symmetry_of(topology).links[tails, ways]
         shared = csr_array((np.ones(count), (kinds, np.arange(count))))
-        full, room = kron(np.array([list(sources.values())], dtype=float), shared), np.bincount(kinds)
+        full = kron(np.array([list(sources.values())], dtype=float), shared)
+        room = np.bincount(kinds).astype(float)
+    # scipy's stubs do not know that `linprog` takes sparse constraints.
+    used: Any = hstack([full, csr_array((len(room), 1))])
+    kept: Any = hstack([conserved, csr_array(-demand.reshape(-1, 1))])
     answer = linprog(
         np.append(np.zeros(count * len(wanted)), -1.0),
-        A_ub=hstack([full, csr_array((len(room), 1))]),
+        A_ub=used,
         b_ub=room,
-        A_eq=hstack([conserved, -demand.reshape(-1, 1)]),
+        A_eq=kept,
         b_eq=np.zeros(chips * len(wanted)),
         method="highs",
     )
     assert answer.status == 0
+    assert answer.fun is not None
     return float(-answer.fun)
 
 
@@ -228,6 +234,7 @@ def packing_by_linear_program(topology: SliceTopology) -> float:
         method="highs",
     )
     assert answer.status == 0
+    assert answer.fun is not None
     return float(-answer.fun)
 
 

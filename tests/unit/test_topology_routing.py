@@ -257,7 +257,7 @@ def test_escapes_are_the_shortest_ways_up_and_then_down(lost: list[int]) -> None
     """Held to shortest paths in the graph of (chip, has gone down), as networkx finds them."""
     left = without_ocs(slice_topology((4, 4, 4)), lost)
     tree = escape_tree(left, np.arange(left.chips))
-    legal = nx.DiGraph()
+    legal: nx.DiGraph[tuple[int, bool]] = nx.DiGraph()
     for chip, direction in np.argwhere(left.neighbours >= 0).tolist():
         far = int(left.neighbours[chip, direction])
         if tree.leads_up[chip, direction]:

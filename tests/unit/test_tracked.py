@@ -147,11 +147,8 @@ class TrackerLaw(RuleBasedStateMachine):
             self.commit()
 
 
-TrackerLaw.TestCase.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
-
-
-class TestTrackerLaw(TrackerLaw.TestCase):
-    """Collected and run by pytest."""
+TestTrackerLaw = TrackerLaw.TestCase
+TestTrackerLaw.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
 
 
 def some_record(sign: float) -> Row:

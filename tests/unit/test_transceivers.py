@@ -200,13 +200,15 @@ def test_an_end_measures_what_the_elements_of_its_link_leave(
             16 * dimension + index,
             (96 * north + 32 * dimension + index, 96 * south + 32 * dimension + 16 + index),
         )
-        loss_db, worst = [], ([], [])
+        loss_db: list[float] = []
+        worst: tuple[list[float], list[float]] = ([], [])
         for strand in (0, 1):
             ports = 2 * north + strand, 2 * south + strand
             loss_db.append(insertion_loss_db[ocs, *ports])
             back_db = made.north_return_loss_db[ocs, ports[0]], made.south_return_loss_db[ocs, ports[1]]
             for way, backs in enumerate((back_db, back_db[::-1])):
-                worst[way].append(evaluate(LinkDesign(), Switched(loss_db[-1], *backs)).log10_ber.max())
+                switched = Switched(*(np.asarray(value) for value in (loss_db[-1], *backs)))
+                worst[way].append(evaluate(LinkDesign(), switched).log10_ber.max())
         assert state.loss_db[list(ends)] == pytest.approx(max(loss_db) + 1.0)
         assert state.log10_ber[list(ends)] == pytest.approx([max(way) for way in worst], abs=6e-4)
 

@@ -37,7 +37,7 @@ def directed_links(topology: SliceTopology) -> list[tuple[int, int]]:
     return list(zip(tails.tolist(), topology.neighbours[tails, ways].tolist(), strict=True))
 
 
-def in_networkx(topology: SliceTopology) -> nx.Graph:
+def in_networkx(topology: SliceTopology) -> "nx.Graph[int]":
     graph = nx.Graph(directed_links(topology))
     graph.add_nodes_from(range(topology.chips))
     return graph
