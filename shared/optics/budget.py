@@ -19,7 +19,7 @@ from shared.optics.link import (
     lanes_nm,
     reflections,
 )
-from shared.ranges import check_range
+from shared.ranges import check_range, not_negative
 
 RANGES = {
     "loss_db": (0.0, 30.0, "dB"),
@@ -29,8 +29,8 @@ RANGES = {
     "launch_dbm": (-20.0, 10.0, "dBm"),
     "length_km": (0.0, 10.0, "km"),
 }
-"""What is physical: an OCS's insertion loss, its ports' reflection, the excess of dirty connectors, a
-`LinkDesign`."""
+"""What is physical: an OCS's insertion loss, its ports' reflection, the excess of a dirty connector (several
+may add up to more), a `LinkDesign`."""
 LASER = "far laser"
 AS_RECEIVED = {
     "mux": "near demux",
@@ -104,7 +104,8 @@ def link_budget(
     """Of a strand whose OCS loses so much, and whose ports send back so much of what arrives (negative). The
     excess is that of dirty connectors. InvalidInput names a value out of its range."""
     for return_db, excess_db in ((near_return_db, near_excess_db), (far_return_db, far_excess_db)):
-        check_ranges({"loss_db": loss_db, "return_loss_db": return_db, "excess_db": excess_db})
+        check_ranges({"loss_db": loss_db, "return_loss_db": return_db})
+        not_negative("excess-db", excess_db)
     check_ranges({name: getattr(design, name) for name in ("launch_dbm", "fibre_loss_db", "length_km")})
     ocs = Switched(np.asarray(loss_db), np.asarray(near_return_db), np.asarray(far_return_db))
     steps = _steps(design, ocs, near_excess_db, far_excess_db)

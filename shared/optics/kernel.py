@@ -49,8 +49,7 @@ class BerTable:
     columns: int
 
     def log10_ber(self, received_dbm: SingleArray, interference_db: SingleArray) -> SingleArray:
-        """Of some lanes, in the shape of `received_dbm`, to which `interference_db` broadcasts. Beyond the
-        grid its edge counts."""
+        """Of some lanes, in their shape. Beyond the grid its edge counts."""
         entry, down = _between(received_dbm, RECEIVED_DBM)
         column, right = _between(interference_db, INTERFERENCE_DB)
         entry *= self.columns
@@ -145,6 +144,7 @@ class LaneKernel:
         )
         clear_dbm = float(design.launch_dbm - loss_db(path))
         self._clear_dbm = np.float32(clear_dbm)
+        self._penalty_db = penalty_db.astype(np.float32)
         self._lane_dbm = (clear_dbm - penalty_db).astype(np.float32)
         shares = dict.fromkeys(_PLACES.values(), 0.0)
         for name, power_dbm in reflections(path, design.launch_dbm):
@@ -154,8 +154,8 @@ class LaneKernel:
         self._alarms_log10 = np.float32(np.log10(degraded)), np.float32(np.log10(down_ber))
 
     def arriving(self, of: Strands) -> tuple[SingleArray, SingleArray]:
-        """(received power of every lane in dBm, interference over signal of every strand in dB), of shapes
-        (strands, lanes) and (strands, 1); before the dispersion's penalty is taken for the second."""
+        """(received power in dBm, interference over signal in dB), of shape (strands, lanes) both, with the
+        dispersion's penalty as loss of the signal."""
         share = self._shares
         near_excess = of.near_excess_db * _NEPER_PER_DB
         changing = of.loss_db * _NEPER_PER_DB
@@ -179,7 +179,7 @@ class LaneKernel:
             interference_db = np.log(near, out=near)
         interference_db *= _DB_PER_NEPER
         changing *= _DB_PER_NEPER
-        return self._lane_dbm - changing[:, None], interference_db[:, None]
+        return self._lane_dbm - changing[:, None], self._penalty_db + interference_db[:, None]
 
     def log10_ber(self, of: Strands) -> SingleArray:
         """log10 of the bit error rate before the outer code, of shape (strands, lanes)."""
@@ -252,5 +252,7 @@ def plain_log10_ber(
     )
     penalty_db = dispersion_penalty_db(design.receiver.symbol_gbd, lanes_nm(design.kind), design.length_km)
     with np.errstate(divide="ignore"):  # a rate too small to write
-        found: FloatArray = np.log10(design.receiver.ber(received_dbm - penalty_db, interference_db))
+        found: FloatArray = np.log10(
+            design.receiver.ber(received_dbm - penalty_db, interference_db + penalty_db)
+        )
     return found

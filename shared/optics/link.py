@@ -165,15 +165,15 @@ def evaluate(
     receiver = design.receiver
     wavelengths = lanes_nm(design.kind) if wavelength_nm is None else wavelength_nm
     penalty_db = dispersion_penalty_db(receiver.symbol_gbd, wavelengths, design.length_km)
-    arrives_dbm = received_dbm - penalty_db
-    ber = receiver.ber(arrives_dbm, interference_db)
+    arrives = received_dbm - penalty_db, interference_db + penalty_db
+    ber = receiver.ber(*arrives)
     return LaneResult(
         np.broadcast_to(received_dbm, ber.shape),
         np.broadcast_to(interference_db, ber.shape),
         np.broadcast_to(penalty_db, ber.shape),
-        receiver.uncoded().ber(arrives_dbm, interference_db),
+        receiver.uncoded().ber(*arrives),
         ber,
-        receiver.log10_ber(arrives_dbm, interference_db),
+        receiver.log10_ber(*arrives),
         post_fec_ber(ber),
     )
 
@@ -201,7 +201,8 @@ def dispersion_ps_per_nm(wavelength_nm: FloatArray, length_km: float) -> FloatAr
 
 def dispersion_penalty_db(symbol_gbd: float, wavelength_nm: FloatArray, length_km: float) -> FloatArray:
     """What the spread of a symbol costs: −5 log₁₀(1 − (4 B D σ)²), where σ is the spectral width that
-    modulation gives a laser without chirp, B λ² ÷ c."""
+    modulation gives a laser without chirp, B λ² ÷ c. It counts as loss of the signal alone: of what comes
+    back of the near end's own light, no symbol has to be told from the next."""
     symbol_hz = symbol_gbd * 1e9
     width_nm = np.asarray(wavelength_nm) ** 2 * symbol_hz / LIGHT_NM_PER_S
     spread = 4.0 * symbol_hz * 1e-12 * dispersion_ps_per_nm(wavelength_nm, length_km) * width_nm

@@ -79,7 +79,7 @@ def worst_lane_log10_ber(
     received_dbm, interference_db = arriving(design, ocs, near_excess_db, far_excess_db)
     receiver = design.receiver
     penalty_db = dispersion_penalty_db(receiver.symbol_gbd, lanes_nm(design.kind), design.length_km).max()
-    return receiver.log10_ber(received_dbm - penalty_db, interference_db)
+    return receiver.log10_ber(received_dbm - penalty_db, interference_db + penalty_db)
 
 
 def rounded(log10_ber: FloatArray) -> FloatArray:

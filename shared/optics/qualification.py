@@ -131,7 +131,7 @@ def _worst_lane(kernel: LaneKernel, of: Strands, cubes: int) -> tuple[SingleArra
         lanes[link, lane],
         of.loss_db[strand],
         received_dbm.reshape(links, -1)[link, lane],
-        interference_db[strand, 0],
+        interference_db.reshape(links, -1)[link, lane],
     )
     square = np.stack(figures).reshape(4, cubes, cubes)
     return square, lane.astype(np.uint8).reshape(cubes, cubes)

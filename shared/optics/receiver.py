@@ -25,7 +25,8 @@ BER_THRESHOLD = 2e-4
 W_PER_MW = 1e-3
 ELECTRON_C = 1.602176634e-19
 SYMBOL_GBD = {10: 10.3125, 25: 25.78125, 50: 26.5625, 100: 53.125}
-"""Symbol rates by Gb/s of the lane: with the overhead of line and outer code, as Ethernet has them."""
+"""Symbol rates by Gb/s of the lane, as Ethernet has them: NRZ with its line code, PAM4 with KP4 as well. What
+the inner code adds is not counted, and every rate is measured by the same codes."""
 LEVELS = {"NRZ": 2, "PAM4": 4}
 
 

@@ -10,6 +10,7 @@ from shared.optics.budget import LASER, Budget, link_budget
 from shared.optics.fec import block_loss
 from shared.optics.link import LinkDesign, Switched, evaluate
 from shared.optics.modules import LANE_RATES, MODULE_KINDS
+from shared.optics.receiver import Receiver
 
 LOSS = st.floats(0.0, 30.0)
 RETURN = st.floats(-80.0, -10.0)
@@ -107,13 +108,33 @@ def test_the_worst_lane_is_the_farthest_from_where_dispersion_is_none() -> None:
     assert found.worst.penalty_db == max(lane.penalty_db for lane in found.lanes) > 0.1
 
 
+def test_dispersion_takes_from_the_signal_and_not_from_what_is_sent_back() -> None:
+    """Bright light, strong reflections, long fibre: the own light that comes back stays as it is."""
+    design = LinkDesign(rate=LANE_RATES["100G-PAM4"], launch_dbm=10.0, length_km=2.5)
+    found = link_budget(design, 0.0, -30.0, -30.0)
+    assert found.interference_dbm is not None
+    for lane in found.lanes:
+        signal_dbm = found.received_dbm - lane.penalty_db
+        expected = Receiver(design.rate).ber(
+            np.asarray(signal_dbm), np.asarray(found.interference_dbm - signal_dbm)
+        )
+        assert lane.ber == pytest.approx(float(expected))
+    assert found.worst.penalty_db > 0.9
+    assert found.worst.ber > 3 * min(lane.ber for lane in found.lanes)
+
+
+def test_many_dirty_connectors_add_up_to_more_than_one_may_lose() -> None:
+    dark = link_budget(LinkDesign(), 1.5, -46.0, -46.0, near_excess_db=1_000.0)
+    assert dark.worst.ber == pytest.approx(0.375), "every decision a toss of a coin"
+
+
 @pytest.mark.parametrize(
     ("sentence", "change"),
     [
         ("loss-db -1 dB: allowed are 0 to 30 dB; the nearest is 0", {"loss_db": -1.0}),
         ("return-loss-db 40 dB: allowed are -80 to -10 dB; the nearest is -40", {"near_return_db": 40.0}),
         ("return-loss-db -81 dB: allowed are -80 to -10 dB; the nearest is -80", {"far_return_db": -81.0}),
-        ("excess-db 41 dB: allowed are 0 to 40 dB; the nearest is 40", {"far_excess_db": 41.0}),
+        ("excess-db -1.0: not allowed; allowed are finite numbers from 0", {"far_excess_db": -1.0}),
         ("launch-dbm 11 dBm: allowed are -20 to 10 dBm", {"design": LinkDesign(launch_dbm=11.0)}),
         ("length-km 80 km: allowed are 0 to 10 km", {"design": LinkDesign(length_km=80.0)}),
         (

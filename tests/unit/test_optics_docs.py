@@ -7,7 +7,10 @@ import numpy as np
 
 from shared.assumptions import ASSUMPTIONS
 from shared.optics.link import LinkDesign, Switched, evaluate
+from shared.optics.modules import LANE_RATES
 from shared.optics.palomar import palomars
+from shared.optics.qualification import Conditions, qualify_pod
+from shared.optics.receiver import BER_THRESHOLD
 from shared.optics.sensitivity import sensitivity_dbm
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/optics.md").read_text()
@@ -63,3 +66,11 @@ def test_what_is_calibrated_gives_what_the_documentation_says() -> None:
     said = re.search(r"both aids together gain ([\d.]+) dB; .* has ([\d.]+) orders", PAGE)
     assert said is not None
     assert [float(said[1]), float(said[2])] == [round(plain - both, 2), round(bare, 2)]
+
+
+def test_twice_the_rate_has_no_room_as_the_documentation_says() -> None:
+    found = qualify_pod(Conditions(7, design=LinkDesign(rate=LANE_RATES["100G-PAM4"])))
+    above = found.log10_ber > np.log10(BER_THRESHOLD)
+    assert 0.38 < above.mean() < 0.42
+    assert above.reshape(6_144, -1).any(axis=1).all(), "every end"
+    assert 0.045 < found.median_margin_orders < 0.055
