@@ -4,7 +4,7 @@ value.
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -64,6 +64,8 @@ def _validated(values: dict[str, Any]) -> FabricConfig:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "value_error":  # two values that do not go together: the model says which
+            raise InvalidInput(f"--set {name}.{first['ctx']['error']}") from None
         field = _fields(FabricConfig)[name]
         option = "--seed" if name == "seed" else f"--set {name}"
         raise InvalidInput(
@@ -73,22 +75,39 @@ def _validated(values: dict[str, Any]) -> FabricConfig:
 
 def _value(name: str, text: str, field: FieldInfo) -> Any:
     """The text as the field's type; strict models coerce nothing, so it happens here."""
-    kinds = getattr(field.annotation, "__args__", (field.annotation,))
+    kinds = _kinds(field)
     if text.lower() in ("none", "null") and type(None) in kinds:
         return None
     try:
+        if words := _words(field):
+            return {word.lower(): word for word in words}[text.lower()]
         if bool in kinds:
             return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}[
                 text.lower()
             ]
         return float(text) if float in kinds else int(text)
     except (KeyError, ValueError):
-        allowed = _allowed(field)
-        raise InvalidInput(f"--set {name}: {text!r} is not allowed; allowed: {allowed}") from None
+        near = get_close_matches(text.upper(), _words(field), n=1, cutoff=0.3)
+        hint = f"; the nearest is {near[0]}" if near else ""
+        raise InvalidInput(
+            f"--set {name}: {text!r} is not allowed; allowed: {_allowed(field)}{hint}"
+        ) from None
+
+
+def _kinds(field: FieldInfo) -> tuple[Any, ...]:
+    """The types that a field may have: of a union its members."""
+    return get_args(field.annotation) or (field.annotation,)
+
+
+def _words(field: FieldInfo) -> tuple[str, ...]:
+    """Of a field that is one of some words, which; of any other none."""
+    return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
 
 
 def _allowed(field: FieldInfo) -> str:
-    kinds = getattr(field.annotation, "__args__", (field.annotation,))
+    kinds = _kinds(field)
+    if chosen := _words(field):
+        return f"{', '.join(chosen[:-1])} or {chosen[-1]}"
     if bool in kinds:
         return "true or false"
     words = "a number" if float in kinds else "a whole number"

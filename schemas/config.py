@@ -6,7 +6,7 @@ Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from schemas.body import Model
 from schemas.names import Shape
@@ -158,6 +158,15 @@ class TransceiversConfig(Model):
         le=0.5,
         allow_inf_nan=False,
     )
+
+    @model_validator(mode="after")
+    def _degraded_before_down(self) -> "TransceiversConfig":
+        if self.degraded_above_ber > self.down_above_ber:
+            raise ValueError(
+                f"degraded_above_ber: {self.degraded_above_ber:g} is not allowed; "
+                f"allowed: at most down_above_ber, which is {self.down_above_ber:g}"
+            )
+        return self
 
 
 class CubesConfig(Model):

@@ -4,6 +4,7 @@
 fibre strands these need, and so how many OCSes a pod has, follows from the kind of module.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -15,6 +16,7 @@ LANES_PER_LINK = 8
 """[LF] 4.2.2: each connection has 8 optical lanes."""
 SPAN_NM = 80
 """[LF] 3.3.1: every wavelength grid fills the same span."""
+WHOLE_GBPS = re.compile("([1-9][0-9]{0,5})g")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -136,37 +138,37 @@ class Agreement:
 
 
 def module_kind(name: str) -> ModuleKind:
-    """The kind of this name; InvalidInput names the others."""
-    if name not in MODULE_KINDS:
+    """The kind of this name, in any case; InvalidInput names the others."""
+    if name.lower() not in MODULE_KINDS:
         raise InvalidInput(_unknown("kind", name, "kind of module", name.lower(), MODULE_KINDS))
-    return MODULE_KINDS[name]
+    return MODULE_KINDS[name.lower()]
 
 
 def module(kind: str, gbps: int) -> Module:
     """The module of this kind and generation; InvalidInput names what exists otherwise."""
-    exists = module_kind(kind).generations
+    chosen = module_kind(kind)
+    exists = chosen.generations
     if gbps not in exists:
         nearest = min(exists, key=lambda other: (abs(other - gbps), other))
         allowed = ", ".join(str(other) for other in exists)
         raise InvalidInput(
-            f"generation {gbps}: no {kind} of {gbps} Gb/s; nearest is {nearest}, allowed are {allowed}"
+            f"generation {gbps}: no {chosen.name} of {gbps} Gb/s; nearest is {nearest}, allowed are {allowed}"
         )
-    return Module(MODULE_KINDS[kind], GENERATIONS[gbps])
+    return Module(chosen, GENERATIONS[gbps])
 
 
 def parse_module(name: str) -> Module:
-    """The module of a name like `cwdm4-bidi-400G`."""
-    kind, _, size = name.rpartition("-")
-    digits = size.removesuffix("G")
-    if (
-        kind not in MODULE_KINDS
-        or digits == size
-        or not (digits.isascii() and digits.isdigit())
-        or len(digits) > 6
-    ):
-        names = ", ".join(f"{kind.name}-{max(kind.generations)}G" for kind in MODULE_KINDS.values())
-        raise InvalidInput(f"module {name!r}: not a module; allowed are names like {names}")
-    return module(kind, int(digits))
+    """The module of a name like `cwdm4-bidi-400G`, in any case; InvalidInput names the nearest otherwise."""
+    kind, _, size = name.lower().rpartition("-")
+    if kind in MODULE_KINDS and (digits := WHOLE_GBPS.fullmatch(size)):
+        return module(kind, int(digits[1]))
+    names = [
+        Module(kind, GENERATIONS[gbps]).name for kind in MODULE_KINDS.values() for gbps in kind.generations
+    ]
+    near = get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    nearest = f"; the nearest is {near[0]}" if near else ""
+    newest = ", ".join(f"{kind.name}-{max(kind.generations)}G" for kind in MODULE_KINDS.values())
+    raise InvalidInput(f"module {name!r}: not a module; allowed are names like {newest}{nearest}")
 
 
 def lane_rate(name: str) -> LaneRate:

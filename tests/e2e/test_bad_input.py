@@ -129,6 +129,8 @@ LAB_CASES = [
     Case("lab run --days 1 --set workload.offered_load=lots", USAGE, "lots"),
     Case("lab run --days 1 --set workload.offered_load=-1", USAGE, "workload.offered_load"),
     Case("lab run --days 1 --set failures.enabled=maybe", USAGE, "maybe"),
+    Case("lab run --days 1 --set transceivers.lane_rate=100G", USAGE, "the nearest is 100G-PAM4"),
+    Case("lab run --days 1 --set transceivers.degraded_above_ber=1e-3", USAGE, "at most down_above_ber"),
     Case("lab run --days 1 --set nonsense", USAGE, "KEY=VALUE"),
     Case("lab run --days 1 --trace /no/such/trace.csv", NOT_FOUND, "/no/such/trace.csv"),
     Case("lab run --days 1 --log /no/such/folder/log.zst", REFUSED, "/no/such/folder/log.zst"),

@@ -13,6 +13,7 @@ from shared.optics.modules import (
     agree,
     lane_rate,
     module,
+    module_kind,
     parse_module,
 )
 
@@ -90,6 +91,8 @@ def test_reasons_name_the_physics() -> None:
 
 def test_names_lead_back() -> None:
     assert [parse_module(made.name) for made in EVERY] == EVERY
+    assert [parse_module(made.name.upper()) for made in EVERY] == EVERY
+    assert [module_kind(name.upper()) for name in MODULE_KINDS] == list(MODULE_KINDS.values())
     assert [lane_rate(name.lower()) for name in LANE_RATES] == list(LANE_RATES.values())
 
 
@@ -102,7 +105,8 @@ def test_names_lead_back() -> None:
             "cwdm16-bidi-400G",
             "module 'cwdm16-bidi-400G': not a module; allowed are names like cwdm4-duplex-800G",
         ),
-        ("cwdm4-bidi-400", "not a module"),
+        ("cwdm4-bidi-400", "not a module; .*; the nearest is cwdm4-bidi-400G"),
+        ("cwdm4-bidi-0400G", "not a module; .*; the nearest is cwdm4-bidi-400G"),
         ("cwdm4-bidi-G", "not a module"),
         ("cwdm4-bidi-²G", "not a module"),
         ("", "not a module"),
