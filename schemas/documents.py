@@ -40,8 +40,8 @@ class LinkGroupDocument(Model):
     index.
 
     `far_ends` are link-end numbers, −1 where no circuit is made on both strands. `losses_db` are those of the
-    worse strand's fibre and OCS, `bers` those of the worst lane received, before the outer code; null there,
-    too.
+    worse strand's fibre and OCS, null there, too; `bers` those of the worst lane received, before the outer
+    code, null also where this or the far end's module has failed.
     """
 
     name: str

@@ -7,7 +7,7 @@ import click
 
 from ops.cli.client import Client, escape
 from ops.cli.names import Name
-from ops.cli.output import columns, output_option, rendered, show, watch_option, watched
+from ops.cli.output import columns, output_option, rendered, show, shown, watch_option, watched
 from ops.cli.tables import event_rows, table_of
 from ops.cli.words import Kind, moment
 
@@ -16,13 +16,17 @@ PATH_FIELDS = (
     "chip",
     "far_end",
     "far_chip",
+    "wanted_end",
     "state",
     "condition",
+    "far_condition",
     "loss_db",
     "ber",
     "slice",
     "strands",
 )
+SPELT = {"ocs": "OCS", "ber": "BER", "db": "dB"}
+"""Words of a field's name that people write otherwise."""
 
 
 @click.command()
@@ -38,6 +42,8 @@ def get(kind: str, name: str | None, fabric: str | None, output: str, watch: boo
     """
     if name is not None and fabric is not None:
         raise click.UsageError("--fabric goes with a whole list; a NAME says its fabric itself")
+    if name == "":
+        raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client()
 
     def look() -> str:
@@ -104,11 +110,11 @@ def _rows(rows: list[Any]) -> list[str]:
 
 
 def _cell(field: str, value: Any) -> object:
-    return moment(value) if field.endswith("_us") else value
+    return moment(value) if field.endswith("_us") else shown(field, value)
 
 
 def _title(field: str) -> str:
-    words = "OCS" if field == "ocs" else field.removesuffix("_us").replace("_", " ")
+    words = " ".join(SPELT.get(word, word) for word in field.removesuffix("_us").split("_"))
     return words[:1].upper() + words[1:]
 
 
@@ -123,6 +129,7 @@ def _value(field: str, value: Any) -> str:
         return ", ".join(str(item) for item in value)
     if isinstance(value, dict):
         return ", ".join(f"{name} {item}" for name, item in value.items())
+    value = shown(field, value)
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
@@ -139,17 +146,37 @@ def trace(end: str, output: str) -> None:
 
 def _path(path: Mapping[str, Any]) -> str:
     """The path as light takes it, one line a station."""
-    loss = "" if path["loss_db"] is None else f", {path['loss_db']:.2f} dB, BER {path['ber']:.1e}"
     used = f", used by {path['slice']}" if path["slice"] else ""
     lines = [
-        f"{path['end']} is {path['state']} (module {path['condition']}{loss}){used}",
+        f"{path['end']} is {path['state']} ({_condition(path)}){used}",
         "",
         *_end(path["end"], path["chip"]),
         *(f"  ├ {_strand(path['end'], strand)}" for strand in path["strands"]),
     ]
     if path["far_end"] is None:
-        return "\n".join([*lines, "far end   none: no light passes"])
+        return "\n".join([*lines, f"far end   none: {unmade(path)}"])
     return "\n".join([*lines, *reversed(_end(path["far_end"], path["far_chip"]))])
+
+
+def _condition(path: Mapping[str, Any]) -> str:
+    """What the module says of itself and of what it receives, and why it may receive nothing."""
+    words = f"module {path['condition']}"
+    if path["loss_db"] is not None:
+        ber = "-" if path["ber"] is None else shown("ber", path["ber"])
+        words += f", {shown('loss_db', path['loss_db'])} dB, BER {ber}"
+    return f"{words}; the far end's module has failed" if path["far_condition"] == "failed" else words
+
+
+def unmade(path: Mapping[str, Any]) -> str:
+    """Why a traced path has no far end."""
+    wanted = path["wanted_end"]
+    if wanted is None:
+        return "no circuit is wanted"
+    lost = [strand["strand"] for strand in path["strands"] if None in (strand["north"], strand["south"])]
+    made = [strand["strand"] for strand in path["strands"] if strand["strand"] not in lost]
+    if not made:
+        return f"neither fibre to {wanted} is made"
+    return f"fibre {lost[0]} is not made; fibre {made[0]} leads to {wanted}"
 
 
 def _end(name: str, chip: Mapping[str, Any]) -> list[str]:

@@ -49,8 +49,14 @@ SENTENCES: dict[str, list[tuple[str, Callable[[Body], str]]]] = {
 }
 """Verb → what its outcome means, the most telling message first."""
 
+
+def _degraded(body: Body) -> str:
+    counts = (("down", body["links_down"]), ("degraded", body["links_degraded"]))
+    return f"{body['slice']} degraded: {' and '.join(f'{n} link ends {how}' for how, n in counts if n)}"
+
+
 EFFECTS: dict[str, Callable[[Body], str]] = {
-    "SliceDegraded": lambda body: f"{body['slice']} degraded",
+    "SliceDegraded": _degraded,
     "SliceStalled": lambda body: f"{body['slice']} stalled",
     "CubeSwapped": lambda body: f"{body['slice']} moved from cube {body['left']} to cube {body['spare']}",
 }
@@ -98,8 +104,22 @@ def _own(outcome: list[Message]) -> list[Message]:
     return [message for message in outcome if asked is None or message["body"].get("slice", asked) == asked]
 
 
+def _all_up(body: Body) -> bool:
+    return not body["degraded"] and not body["down"]
+
+
 def _effects(outcome: list[Message]) -> str:
-    told = list(dict.fromkeys(EFFECTS[m["type"]](m["body"]) for m in outcome if m["type"] in EFFECTS))
+    eased = {m["id"] for m in outcome if m["type"] == "LinksChanged" and _all_up(m["body"])}
+    latest: dict[object, str] = {}
+    for message in outcome:
+        kind, body = message["type"], message["body"]
+        if kind in EFFECTS:
+            said = EFFECTS[kind](body)
+            if message.get("cause") in eased:
+                # What only got better was no better before.
+                said = said.replace(" degraded: ", " still degraded: ")
+            latest[kind, body["slice"], body.get("left")] = said
+    told = list(latest.values())
     if len(told) > EFFECTS_MAX:
         told = [*told[:EFFECTS_MAX], f"{len(told) - EFFECTS_MAX} more"]
     return "".join(f"; {effect}" for effect in told)

@@ -59,6 +59,16 @@ def _json(content: Any) -> str:
     return f"[\n{rows}\n]"
 
 
+def shown(field: str, value: Any) -> Any:
+    """A value as every table shows that field: bit error rates by their order of magnitude, losses to the
+    last digit that is known; others as they are."""
+    if not isinstance(value, float):
+        return value
+    if field == "ber":
+        return f"{value:.1e}"
+    return f"{value:.4f}" if field.endswith("_db") else value
+
+
 def columns(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Aligned columns as kubectl prints them: upper-case headers, three spaces between, no boxes."""
     cells = [[*headers], *[[_cell(value) for value in row] for row in rows]]

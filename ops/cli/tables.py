@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.cli.output import Table, columns
+from ops.cli.output import Table, columns, shown
 from ops.cli.words import moment, moment_ms, span
 
 Row = dict[str, Any]
@@ -62,8 +62,8 @@ def _link(row: Row, _now_us: int) -> list[object]:
         row["state"],
         row["condition"],
         row["far_end"],
-        row["loss_db"],
-        None if row["ber"] is None else f"{row['ber']:.1e}",
+        shown("loss_db", row["loss_db"]),
+        shown("ber", row["ber"]),
         row["ocs"],
         row["slice"],
     ]

@@ -7,41 +7,48 @@ from typing import Any
 from pydantic import ValidationError
 
 from ops.cli.client import Client, escape
+from ops.cli.look import unmade
 from ops.optics.budget import Link, Strand
 from schemas.config import FabricConfig
 from services.transceivers.optics import design_of
 from shared.errors import InvalidInput
 from shared.geometry import STRANDS, LinkEnd, link_end, ocs_radix, parse_part
 from shared.optics.ends import check_peer, strands_of
+from shared.optics.palomar import DECIMALS
 
-PATH_FIELDS = ("end", "far_end", "condition")
+PATH_FIELDS = ("end", "far_end", "wanted_end", "condition", "far_condition", "strands")
 
 
 def link_of_twin(client: Client, name: str, to: str | None) -> Link:
-    """The link that the twin has made from this end now, or with `to` the one that it could make to that end,
-    with clean connectors and sound modules."""
+    """The link that the twin has made from this end now, or with `to` the one to that end: as it is where the
+    twin wants it, made or not, else as it could be made, with clean connectors and sound modules."""
     path = client.thing(f"/v1/trace/{escape(name)}", *PATH_FIELDS)
     with client.reading():
         fabric = str(path["end"]).split("/")[0]
-        made_to = None if path["far_end"] is None else str(path["far_end"])
+        joined = path["far_end"] or path["wanted_end"]
+        why, note = None if path["far_end"] else unmade(path), _note(path)
     config = _config(client, fabric)
     end = link_end(parse_part(name, config.pod.cubes).end)
-    if to is None and made_to is None:
-        raise InvalidInput(
-            f"link {name}: no circuit joins it to another end now; name one with --to, "
-            f"such as {LinkEnd(end.cube, end.face ^ 1, end.index).name(fabric)}"
-        )
-    far = _partner(fabric, end, str(made_to) if to is None else to, config.pod.cubes)
+    if to is None and why is not None:
+        nearest = joined or LinkEnd(end.cube, end.face ^ 1, end.index).name(fabric)
+        raise InvalidInput(f"link {name}: {why}; name an end with --to, such as {nearest}")
+    far = _partner(fabric, end, joined if to is None else to, config.pod.cubes)
     design, strands = design_of(config.transceivers), _strands(config, fabric, end, far)
-    if to is not None and to != made_to:
+    if to is not None and to != joined:
         return Link(design, strands, name, to, note="a link that could be made, with clean connectors")
-    there = client.thing(f"/v1/links/{escape(far.name(fabric))}", "condition")
     faults = client.rows("/v1/faults", "target", "state", "excess_loss_db", fabric=fabric)
     with client.reading():
         near_db, far_db = (_excess_db(faults, one) for one in (name, far.name(fabric)))
-    failed = "failed" in (path["condition"], there["condition"])
-    note = "a module has failed: this is what sound ones would receive" if failed else None
     return Link(design, strands, name, far.name(fabric), near_db, far_db, note)
+
+
+def _note(path: dict[str, Any]) -> str | None:
+    """Why the link of a path carries nothing now, if so."""
+    if path["far_end"] is None:
+        return f"{unmade(path)}: this is what the link would receive"
+    if "failed" in (path["condition"], path["far_condition"]):
+        return "a module has failed: this is what sound ones would receive"
+    return None
 
 
 def _config(client: Client, fabric: str) -> FabricConfig:
@@ -67,7 +74,7 @@ def _strands(config: FabricConfig, fabric: str, end: LinkEnd, far: LinkEnd) -> t
     north, south = (end, far) if end.is_north else (far, end)
     return tuple(
         Strand(
-            float(switched.loss_db[strand]),
+            round(float(switched.loss_db[strand]), DECIMALS),
             float(switched.near_return_db[strand]),
             float(switched.far_return_db[strand]),
             f"{fabric}/ocs-{end.ocs}",

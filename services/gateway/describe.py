@@ -82,7 +82,10 @@ def _around_cube(twin: TwinPorts, fabric: str, row: Row) -> Related:
 
 
 def _around_link(twin: TwinPorts, fabric: str, row: Row) -> Related:
-    return {"strands": views.trace(twin, row["name"])["strands"]} | _around_part(twin, fabric, row)
+    path = views.trace(twin, row["name"])
+    partner = path["far_end"] or path["wanted_end"]
+    around = {"strands": path["strands"], "partner": _present(twin, "links", [partner] if partner else [])}
+    return around | _around_part(twin, fabric, row)
 
 
 def _around_slice(twin: TwinPorts, fabric: str, row: Row) -> Related:

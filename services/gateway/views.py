@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
+from services.gateway.names import nobody
 from services.gateway.ports import TwinPorts
 from shared.errors import NotFound, OperationFailed
 from shared.geometry import ENDS_PER_CUBE, OCS_COUNT, STRANDS, LinkEnd, end_at, link_end, parse_part
-from shared.optics.palomar import insertion_loss_db
+from shared.optics.palomar import DECIMALS, insertion_loss_db
 from shared.shapes import shape_text
 
 Row = dict[str, Any]
@@ -91,7 +92,7 @@ def ocs_row(twin: TwinPorts, fabric: str, document: Row) -> Row:
     ocs = np.full(len(circuits), int(document["name"].rpartition("-")[2]))
     losses_db = insertion_loss_db(twin.config(fabric).seed, fabric, ocs, north, south, document["radix"])
     for row, loss_db in zip(circuits, losses_db.tolist(), strict=True):
-        row["loss_db"] = round(loss_db, 3)
+        row["loss_db"] = round(loss_db, DECIMALS)
     kept = {k: v for k, v in document.items() if k not in CIRCUIT_ARRAYS}
     return kept | {"circuits": circuits}
 
@@ -160,14 +161,18 @@ def listing(twin: TwinPorts, kind: str, fabric: str) -> list[Row]:
 
 def one(twin: TwinPorts, kind: str, name: str) -> Row:
     """One thing by its name; NotFound if there is none."""
-    fabric = fabric_of(twin, name)
+    fabric = name.split("/", 1)[0]
+    if kind != "fabrics" and not re.fullmatch("pod-[0-9]+", fabric):
+        first = next(iter(twin.documents.fabrics()), "pod-0")
+        raise nobody(kind, name, first, cubes_of(twin, first))
+    cubes = cubes_of(twin, fabric)
     if kind == "fabrics":
         if name != fabric:
             raise NotFound(f"fabric {name[:80]!r}: no such fabric; names are like {fabric}")
         return fabric_row(twin, fabric)
     row = _find(twin, kind, fabric, name)
     if row is None:
-        raise NotFound(f"{kind} {name[:80]!r}: no such thing in {fabric}{_hint(kind)}")
+        raise nobody(kind, name, fabric, cubes)
     return row
 
 
@@ -221,22 +226,11 @@ def _cube_of(name: str) -> str:
     return "/".join(name.split("/")[:2])
 
 
-def _hint(kind: str) -> str:
-    examples = {
-        "ocs": "pod-0/ocs-17",
-        "cubes": "pod-0/cube-12",
-        "hosts": "pod-0/cube-12/host-3",
-        "links": "pod-0/cube-12/+y/7",
-    }
-    if kind in examples:
-        return f"; names are like {examples[kind]}"
-    return " (ended ones are kept for a while only; `lightwave events` has all)"
-
-
 def trace(twin: TwinPorts, name: str) -> Row:
     """The whole light path from one link end: chip, face, fibre, both strands through the OCS, far chip.
 
-    The path is the one that the light takes, by the circuits that the OCS has made.
+    The path is the one that the light takes, by the circuits that the OCS has made; `wanted_end` is where it
+    would lead if all that are wanted were. `far_condition` is that of the module there.
     """
     row = one(twin, "links", name)
     fabric = fabric_of(twin, name)
@@ -245,14 +239,18 @@ def trace(twin: TwinPorts, name: str) -> Row:
     if document is None:
         raise OperationFailed(f"{row['ocs']}: the store has no document of it")
     strands = [_strand(document, end, strand) for strand in range(STRANDS)]
-    far_end = _far_end(end, strands)
+    far_end, wanted_end = _far_end(end, strands), _wanted_end(document, end)
+    partner = far_end or wanted_end
+    far_row = _find(twin, "links", fabric, partner.name(fabric)) if partner else None
     return {
         "end": name,
         "chip": _chip(fabric, end),
         "far_end": far_end.name(fabric) if far_end else None,
         "far_chip": _chip(fabric, far_end) if far_end else None,
+        "wanted_end": wanted_end.name(fabric) if wanted_end else None,
         "state": row["state"],
         "condition": row["condition"],
+        "far_condition": far_row["condition"] if far_row else None,
         "loss_db": row["loss_db"],
         "ber": row["ber"],
         "slice": row["slice"],
@@ -267,12 +265,27 @@ def _chip(fabric: str, end: LinkEnd) -> Row:
 def _strand(document: Row, end: LinkEnd, strand: int) -> Row:
     """One strand on the end's OCS: an end on a + face enters at the North, on a − face at the South. The
     port of the other side is null when no circuit is made."""
-    port, wanted = end.port(strand), document["wanted"]
-    north = port if end.is_north else next((n for n, south in enumerate(wanted) if south == port), -1)
+    port, (north, south) = end.port(strand), _wanted(document, end, strand)
     made = north >= 0 and document["made"][north]
-    far = (wanted[north] if end.is_north else north) if made else None
+    far = (south if end.is_north else north) if made else None
     ports = (port, far) if end.is_north else (far, port)
     return {"strand": strand, "ocs": document["name"], "north": ports[0], "south": ports[1]}
+
+
+def _wanted(document: Row, end: LinkEnd, strand: int) -> tuple[int, int]:
+    """(North port, South port) of the circuit commanded for a strand of the end, the other side −1 if none
+    is."""
+    port, wanted = end.port(strand), document["wanted"]
+    if end.is_north:
+        return port, wanted[port]
+    return next((n for n, south in enumerate(wanted) if south == port), -1), port
+
+
+def _wanted_end(document: Row, end: LinkEnd) -> LinkEnd | None:
+    """Where the circuits commanded for the end lead, made or not: those of both strands to the same end."""
+    north, south = _wanted(document, end, 0)
+    far_side, port = ("S", south) if end.is_north else ("N", north)
+    return end_at(end.ocs, far_side, port) if port >= 0 else None
 
 
 def _far_end(end: LinkEnd, strands: list[Row]) -> LinkEnd | None:

@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from schemas.documents import LinkGroupDocument, LinksSummary
+from services.transceivers.optics import path_loss_db, receiving
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
 from shared.geometry import ENDS_PER_CUBE
 from shared.service import DocumentKey
@@ -29,11 +30,10 @@ def document(state: TransceiversState, key: DocumentKey) -> BaseModel | None:
 
 def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
     ends = slice(cube * ENDS_PER_CUBE, (cube + 1) * ENDS_PER_CUBE)
-    peers = state.peer[ends]
     lit = state.lit[ends] == BOTH_STRANDS
-    far = np.where(lit, peers, NO_END)
+    far = np.where(lit, state.peer[ends], NO_END)
     conditions = np.where(state.failed[ends] > 0, 2, state.excess_db[ends] > 0)
-    losses_db = np.round(state.loss_db[ends] + state.excess_db[ends] + state.excess_db[peers], 3)
+    losses_db = path_loss_db(state, ends).tolist()
     log10_bers = state.log10_ber[ends].tolist()
     return LinkGroupDocument.model_validate(
         {
@@ -42,11 +42,11 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
             "conditions": tuple(("ok", "degraded", "failed")[c] for c in conditions.tolist()),
             "far_ends": tuple(far.tolist()),
             "losses_db": tuple(
-                loss if light else None for light, loss in zip(lit.tolist(), losses_db.tolist(), strict=True)
+                loss if light else None for light, loss in zip(lit.tolist(), losses_db, strict=True)
             ),
             "bers": tuple(
                 _ber(log10_ber) if light else None
-                for light, log10_ber in zip(lit.tolist(), log10_bers, strict=True)
+                for light, log10_ber in zip(receiving(state, ends).tolist(), log10_bers, strict=True)
             ),
             "changed_us": int(state.changed_us[cube]),
         }

@@ -7,13 +7,14 @@ import numpy.typing as npt
 
 from schemas.config import TransceiversConfig
 from schemas.names import Join
-from services.transceivers.state import TransceiversState
+from services.transceivers.state import BOTH_STRANDS, TransceiversState
 from shared.geometry import ENDS_PER_CUBE, FACE_LINKS, STRANDS, IntArray, join_ports, ocs_radix
 from shared.optics.ends import strands_of
 from shared.optics.kernel import LaneKernel, strands
 from shared.optics.link import FloatArray, LinkDesign, Switched, loss_db
 from shared.optics.modules import LANES_PER_LINK, lane_rate
 from shared.optics.pairs import Pairs, pairs, rounded, worst_lane_log10_ber
+from shared.optics.palomar import DECIMALS
 
 
 @lru_cache(maxsize=64)
@@ -50,6 +51,22 @@ def of_joins(state: TransceiversState, joins: tuple[Join, ...]) -> tuple[FloatAr
     ocs, north, south = (ports[::STRANDS] for ports in join_ports(joins))
     loss_db, at_north, at_south = of_fabric(state).at(ocs, north // STRANDS, south // STRANDS)
     return loss_db + state.config.fibre_loss_db, at_north, at_south
+
+
+def path_loss_db(state: TransceiversState, ends: IntArray | slice) -> FloatArray:
+    """Of the worse strand, from module to module, dirty connectors counted: to the digit to which an OCS's
+    losses are known, so that all who show a loss show the same. NaN where no circuit is wanted."""
+    loss_db = state.loss_db[ends] + state.excess_db[ends] + state.excess_db[state.peer[ends]]
+    found: FloatArray = np.round(loss_db, DECIMALS)
+    return found
+
+
+def receiving(state: TransceiversState, ends: IntArray | slice) -> npt.NDArray[np.bool_]:
+    """Which of these ends have light to measure: both strands are made, the far end's laser sends, and the
+    own module is there to measure."""
+    sound = (state.failed[ends] == 0) & (state.failed[state.peer[ends]] == 0)
+    found: npt.NDArray[np.bool_] = sound & (state.lit[ends] == BOTH_STRANDS)
+    return found
 
 
 def log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from schemas.envelope import Envelope
-from services.transceivers.optics import lane_bers, sent_dbm
+from services.transceivers.optics import lane_bers, path_loss_db, receiving, sent_dbm
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
 from shared.optics.modules import LANES_PER_LINK
 from shared.service import Saying
@@ -23,23 +23,24 @@ def due(state: TransceiversState) -> int | None:
 
 def frame(state: TransceiversState, message: Envelope) -> bytes:
     """An Arrow IPC stream of one record batch: `end` (number), `state`, `loss_db` and `rx_power_dbm` of the
-    worse strand, `ber` of the worst lane and `lane_bers` of all 8, before the outer code; the last four are
-    null without light on both strands."""
+    worse strand, `lane_bers` of all 8 lanes, before the outer code, and `ber`, the worst of them. A loss is
+    null without circuits on both strands; what is received, also where this or the far end's module is
+    dead."""
     # Imported here, for it takes a third of a second, which only those who want telemetry should pay.
     import pyarrow as pa  # noqa: PLC0415 -- see above
 
     ends = np.flatnonzero(state.peer != NO_END)
-    loss_db = state.loss_db[ends] + state.excess_db[ends] + state.excess_db[state.peer[ends]]
-    without_light = state.lit[ends] != BOTH_STRANDS
+    loss_db, lanes = path_loss_db(state, ends), lane_bers(state, ends)
+    unmade, deaf = state.lit[ends] != BOTH_STRANDS, ~receiving(state, ends)
     states = pa.DictionaryArray.from_arrays(pa.array(state.code[ends].astype(np.int8)), list(STATES))
     columns = {
         "end": pa.array(ends.astype(np.int32)),
         "state": states,
-        "loss_db": pa.array(loss_db, mask=without_light),
-        "rx_power_dbm": pa.array(sent_dbm(state.config) - loss_db, mask=without_light),
-        "ber": pa.array(10.0 ** state.log10_ber[ends], mask=without_light),
+        "loss_db": pa.array(loss_db, mask=unmade),
+        "rx_power_dbm": pa.array(sent_dbm(state.config) - loss_db, mask=deaf),
+        "ber": pa.array(lanes.max(axis=1).astype(np.float64), mask=deaf),
         "lane_bers": pa.FixedSizeListArray.from_arrays(
-            pa.array(lane_bers(state, ends).ravel()), LANES_PER_LINK, mask=pa.array(without_light)
+            pa.array(lanes.ravel()), LANES_PER_LINK, mask=pa.array(deaf)
         ),
     }
     batch = pa.RecordBatch.from_pydict(columns).replace_schema_metadata(

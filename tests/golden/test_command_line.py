@@ -46,6 +46,7 @@ trace pod-0/cube-3/+z/14
 trace pod-0/cube-6/-x/0
 describe slice pod-0/slice-13
 describe cube pod-0/cube-4
+describe link pod-0/cube-3/+z/7
 describe fault pod-0/fault-0
 events --type HostDown
 events --limit 6
@@ -61,6 +62,16 @@ events --cause operator/0/1
 events --cause operator/0/3 --type SliceDegraded
 why repairs@pod-0/1
 release pod-0/slice-77
+inject port pod-0/ocs-9/S0 --for 2h
+trace pod-0/cube-0/-x/9
+link budget pod-0/cube-0/-x/9
+inject connector pod-0/cube-1/+z/3
+inject link pod-0/cube-3/+z/7 --for 2h
+get link pod-0/cube-3/+z/7
+trace pod-0/cube-2/-z/7
+clear pod-0/fault-7
+trace pod-0/cube-99/+y/1
+get link pod-0/cube-3/+z/16
 clock pause
 get dragons
 get slices pod-0/slice-77

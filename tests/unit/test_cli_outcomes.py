@@ -11,8 +11,20 @@ from schemas.registry import TYPES
 def answer(
     *outcome: tuple[str, dict[str, Any]], status: str = "accepted", repeated: bool = False
 ) -> dict[str, Any]:
-    messages = [{"type": kind, "body": body} for kind, body in outcome]
+    """Every message followed from the one before."""
+    messages = [
+        {"id": f"someone/{number}", "cause": f"someone/{number - 1}", "type": kind, "body": body}
+        for number, (kind, body) in enumerate(outcome)
+    ]
     return {"id": "operator/0/17", "status": status, "repeated": repeated, "outcome": messages}
+
+
+def links_changed(**ends: tuple[int, ...]) -> tuple[str, dict[str, Any]]:
+    return "LinksChanged", {"up": (), "degraded": (), "down": ()} | ends
+
+
+def degraded(down: int, degraded: int = 0, slice_name: str = "pod-0/slice-42") -> tuple[str, dict[str, Any]]:
+    return "SliceDegraded", {"slice": slice_name, "links_down": down, "links_degraded": degraded}
 
 
 MINE, OTHER = {"slice": "pod-0/slice-42"}, {"slice": "pod-0/slice-9"}
@@ -58,18 +70,30 @@ FAULT = {"fault": "pod-0/fault-3", "kind": "ocs", "target": "pod-0/ocs-17"}
             "inject",
             [
                 ("FaultBegan", FAULT | {"expires_us": 93_784_000_000}),
-                ("SliceDegraded", MINE),
-                ("SliceDegraded", MINE),
+                degraded(8),
+                degraded(16, 2),
             ],
-            "pod-0/fault-3 began: ocs pod-0/ocs-17, until 1d02:03:04; pod-0/slice-42 degraded",
+            BEGAN + ", until 1d02:03:04; pod-0/slice-42 degraded: 16 link ends down and 2 link ends degraded",
         ),
         (
             "inject",
             [("FaultBegan", FAULT | {"expires_us": None})]
-            + [("SliceDegraded", {"slice": f"pod-0/slice-{n}"}) for n in range(5)],
-            BEGAN + "; pod-0/slice-0 degraded; pod-0/slice-1 degraded; pod-0/slice-2 degraded; 2 more",
+            + [degraded(0, n + 1, f"pod-0/slice-{n}") for n in range(5)],
+            BEGAN
+            + "".join(f"; pod-0/slice-{n} degraded: {n + 1} link ends degraded" for n in range(3))
+            + "; 2 more",
         ),
         ("clear", [("FaultEnded", FAULT | {"how": "cleared"})], "pod-0/fault-3 cleared: ocs pod-0/ocs-17"),
+        (
+            "clear",
+            [("FaultEnded", FAULT | {"how": "cleared"}), links_changed(up=(3, 9)), degraded(2)],
+            "pod-0/fault-3 cleared: ocs pod-0/ocs-17; pod-0/slice-42 still degraded: 2 link ends down",
+        ),
+        (
+            "clear",
+            [("FaultEnded", FAULT | {"how": "cleared"}), links_changed(degraded=(3, 9)), degraded(0, 2)],
+            "pod-0/fault-3 cleared: ocs pod-0/ocs-17; pod-0/slice-42 degraded: 2 link ends degraded",
+        ),
         (
             "drain",
             [("CubeDrained", {"cube": 3}), ("CubeSwapped", MINE | {"left": 3, "spare": 7})],

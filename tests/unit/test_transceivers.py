@@ -84,7 +84,7 @@ def test_documents_show_what_lit_links_carry_and_no_others() -> None:
     assert far.far_ends[16:32] == tuple(NORTH + n if light else -1 for n, light in enumerate(lit))
     assert near.far_ends[16:] == (-1,) * 80
     measured_db = bench.state("transceivers").loss_db[NORTH : NORTH + 16].tolist()
-    shown_db = tuple(round(loss, 3) if light else None for loss, light in zip(measured_db, lit, strict=True))
+    shown_db = tuple(round(loss, 4) if light else None for loss, light in zip(measured_db, lit, strict=True))
     assert near.losses_db[:16] == far.losses_db[16:32] == shown_db
     for document, first, place in ((near, NORTH, 0), (far, SOUTH, 16)):
         for index, light in enumerate(lit):
@@ -265,14 +265,42 @@ def test_a_frame_has_a_row_for_every_connected_end() -> None:
             nothing = [row["loss_db"], row["rx_power_dbm"], row["ber"], row["lane_bers"]]
             assert nothing == [None] * 4, "without light there is nothing to measure"
         else:
-            assert row["loss_db"] == state.loss_db[end] + (2.5 if number == 0 else 0)
+            assert row["loss_db"] == round(state.loss_db[end] + (2.5 if number == 0 else 0), 4)
             modules_db = 2 * 1.0 + 2 * 0.9  # a mux and a demux, two circulators
             assert row["rx_power_dbm"] == pytest.approx(-0.8 - modules_db - row["loss_db"])
-            assert row["ber"] == pytest.approx(10.0 ** state.log10_ber[end])
             assert len(row["lane_bers"]) == 8
-            assert max(row["lane_bers"]) == pytest.approx(row["ber"], rel=0.023), "a hundredth of an order"
+            assert row["ber"] == max(row["lane_bers"])
+            kept = 10.0 ** state.log10_ber[end]
+            assert row["ber"] == pytest.approx(kept, rel=0.023), "a hundredth of an order"
             assert len({round(math.log10(ber), 2) for ber in row["lane_bers"]}) == 2, "two strands"
     assert table.schema.metadata == {b"fabric": b"pod-0", b"at_us": b"900000000"}
+
+
+def test_nothing_is_received_from_a_dead_laser_nor_by_a_dead_module(trained: Bench) -> None:
+    """At both ends of the link, and of no other; the loss is the path's and stays."""
+
+    def seen() -> tuple[list[Any], list[Any]]:
+        """(of the dead end and its partner, of all others), in documents and telemetry."""
+        rows = {row["end"]: row for row in frame_at(trained).to_pylist()}
+        for document, first in (("pod-0/cube-2", 2 * 96), ("pod-0/cube-3", 3 * 96)):
+            group = trained.documents["links", document]
+            for place, (loss_db, ber) in enumerate(zip(group.losses_db, group.bers, strict=True)):
+                if first + place in rows:
+                    rows[first + place] |= {"shown_loss_db": loss_db, "shown_ber": ber}
+        both = [rows.pop(NORTH), rows.pop(SOUTH)]
+        return both, list(rows.values())
+
+    healthy, others = seen()
+    fault = fault_began("pod-0/fault-0", "link", "pod-0/cube-3/-x/0")
+    trained.say(fault)
+    trained.assert_documents_hold()
+    silent = dict.fromkeys(("rx_power_dbm", "ber", "lane_bers", "shown_ber"), None)
+    dead, same = seen()
+    assert dead == [row | silent | {"state": "down"} for row in healthy]
+    assert same == others
+    assert all(row["loss_db"] == row["shown_loss_db"] for row in dead + same)
+    trained.say(fault_ended(fault))
+    assert seen() == (healthy, others)
 
 
 def test_a_pod_without_links_has_a_frame_without_rows() -> None:
