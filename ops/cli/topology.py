@@ -7,9 +7,10 @@ import click
 
 from ops.cli.groups import Group
 from ops.cli.output import columns, output_option, show
-from ops.cli.run import FILE
+from ops.cli.run import OUT_FILE
 from ops.cli.topology_route import topology_route
 from ops.cli.topology_words import (
+    ALL_TO_ALL_UNIT,
     figure_table,
     lost_option,
     more_argument,
@@ -21,8 +22,8 @@ from ops.cli.topology_words import (
 UNITS = {
     "diameter": "hops",
     "mean_hops": "hops",
-    "all_to_all_throughput": "links one way, a chip",
-    "dimension_order_throughput": "links one way, a chip",
+    "all_to_all_throughput": ALL_TO_ALL_UNIT,
+    "dimension_order_throughput": ALL_TO_ALL_UNIT,
     "all_reduce_bandwidth": "links one way, a chip",
     "all_to_all_gain": "×",
 }
@@ -96,7 +97,7 @@ def topology_suggest(chips: int, traffic: str, output: str) -> None:
 @topology.command(name="draw")
 @shape_argument
 @twisted_option
-@click.option("--out", type=FILE, required=True, metavar="FILE", help="to write: .html or .png")
+@click.option("--out", type=OUT_FILE, required=True, metavar="FILE", help="to write: .html or .png")
 def topology_draw(shape: str, twisted: bool, out: Path) -> None:
     """Draw a slice: chips, cubes, links around, links twisted; as a page to turn about or as a picture."""
     from ops.topology.draw import draw

@@ -4,6 +4,7 @@ import click
 
 from ops.cli.output import output_option, show
 from ops.cli.topology_words import (
+    ALL_TO_ALL_UNIT,
     figure_table,
     lost_option,
     more_argument,
@@ -23,7 +24,7 @@ UNITS = {
     "mean_load": "ways over a link",
     "max_load": "ways over a link",
     "load_by_dimension": "the most along x, y, z",
-    "all_to_all_throughput": "links one way, a chip",
+    "all_to_all_throughput": ALL_TO_ALL_UNIT,
     "all_to_all_kept": "of the healthy slice's",
     "dependencies": "between channels",
 }

@@ -14,6 +14,9 @@ lost_option = click.option(
     "--without", "lost", multiple=True, metavar="OCS...", help="number of a failed OCS; may be repeated"
 )
 
+ALL_TO_ALL_UNIT = "links one way, a chip, its own share included"
+"""Rate per ordered pair × N chips: (N − 1)/N of it leave the chip."""
+
 
 def ocs_number(word: str) -> int:
     """17 of `17`, `ocs-17` or `pod-0/ocs-17`."""

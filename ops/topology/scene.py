@@ -67,9 +67,11 @@ def slice_scene(shape: Shape, twisted: bool) -> Scene:
         scene.lines["cube"] += _outline(np.array(cube), shape)
     for chip, way in np.argwhere(topology.neighbours[:, ::2] != NO_LINK) * (1, 2):
         _add_link(scene, topology, places, int(chip), int(way))
-    corner = places.min(axis=0) - 1.6
+    # No longer than a slice of a chip or two is wide, and outside its outline.
+    scale = min(1.0, (float(np.ptp(places, axis=0).max()) + 1.0) / CUBE_SIDE)
+    corner = places.min(axis=0) - MARGIN - 1.15 * scale
     for axis, name in enumerate(AXES):
-        tip = corner + _scene_axes(np.eye(DIMENSIONS)[axis] * 1.8)
+        tip = corner + _scene_axes(np.eye(DIMENSIONS)[axis] * 1.8 * scale)
         scene.axes.append(Labelled(_at(tip), name))
         scene.lines.setdefault("axes", []).append(np.array([corner, tip]))
     return scene

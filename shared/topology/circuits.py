@@ -3,6 +3,7 @@
 Wiring after Lightwave Fabrics (appendix A, Fig. A.1): see shared.geometry.
 """
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -80,11 +81,22 @@ def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> 
     )
 
 
+def _whole_numbers(circuit: Circuit) -> Circuit:
+    """The same circuit, known to be three integers: numpy's count, 0.0 does not."""
+    try:
+        ocs, north, south = map(operator.index, circuit)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"circuit {circuit!r}: is no circuit; allowed are three whole numbers: OCS, North and South port"
+        ) from None
+    return ocs, north, south
+
+
 def _joins(circuits: Sequence[Circuit], cubes_in_pod: int) -> set[Join]:
     """The joins of these circuits; all 32 circuits of a join must be there, and no port in use twice."""
     joined: dict[Join, set[tuple[int, int]]] = {}
     used: set[tuple[int, str, int]] = set()
-    for ocs, north, south in circuits:
+    for ocs, north, south in map(_whole_numbers, circuits):
         name = f"circuit N{north} to S{south} of OCS {ocs}"
         if not 0 <= ocs < OCS_COUNT:
             raise InvalidInput(f"{name}: there is no such OCS; allowed are 0 to {OCS_COUNT - 1}")

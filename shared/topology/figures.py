@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import ceil
 
 import numpy as np
@@ -17,8 +18,10 @@ from shared.topology.symmetry import is_whole
 from shared.topology.trees import tree_packing
 
 EXACT_TO = 1e-5
-"""Bounds closer than this, relatively, are given as one value, to so many digits:"""
+"""Bounds closer than this, relatively, are given as one value where both round to it, in so many digits:"""
 DIGITS = 6
+OWN_SHARE_TO = 64
+"""Chips up to which a note says that throughput counts a chip's share to itself: beyond, it is under 2 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,11 @@ def slice_figures(
     apart = hops(topology)
     throughput, said = _all_to_all(topology)
     notes += said
+    if 1 < topology.chips <= OWN_SHARE_TO:
+        notes.append(
+            f"all_to_all_throughput: with each chip's share to itself; {topology.chips - 1}/{topology.chips} "
+            "of it leave the chip"
+        )
     if apart.unreachable_pairs:
         notes.append(
             f"the slice has fallen apart: {apart.unreachable_pairs:,} ordered pairs of chips have no path"
@@ -155,12 +163,20 @@ def _all_to_all(topology: SliceTopology) -> tuple[float | None, list[str]]:
         notes.append("all_to_all_gain: against the healthy untwisted slice")
     if lower == upper:
         return lower, notes
-    if upper - lower <= EXACT_TO * upper:
-        return float(f"{lower:.{DIGITS}g}"), notes
+    rounded = float(f"{lower:.{DIGITS}g}")
+    if upper - lower <= EXACT_TO * upper and rounded == float(f"{upper:.{DIGITS}g}"):
+        return rounded, notes
+    least, most = _outward(lower, ROUND_FLOOR), _outward(upper, ROUND_CEILING)
     notes.append(
-        f"all_to_all_throughput: at least {lower:.6g}, at most {upper:.6g}; the lower bound is given"
+        f"all_to_all_throughput: at least {least}, at most {most} ({100 * (1 - lower / upper):.2g} % apart); "
+        "the lower bound is given, also in all_to_all_gain"
     )
-    return lower, notes
+    return float(least), notes
+
+
+def _outward(bound: float, rounding: str) -> Decimal:
+    """A bound in so many digits that it still is one."""
+    return Context(prec=DIGITS, rounding=rounding).create_decimal_from_float(bound)
 
 
 def _bisection(topology: SliceTopology, throughput: float) -> tuple[int, list[str]]:

@@ -40,7 +40,9 @@ class Measure:
 
 MEASURES = {
     "all-to-all": Measure(
-        "all_to_all_throughput", "what each chip sends when all send to all, in one link's bandwidth one way"
+        "all_to_all_throughput",
+        "what each of N chips sends when all send to all, in one link's bandwidth one way; its share to "
+        "itself counts, so (N-1)/N of it leave the chip",
     ),
     "ring": Measure(
         "ring_all_reduce_bandwidth",

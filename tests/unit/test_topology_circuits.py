@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -114,3 +115,11 @@ def test_what_is_wrong_with_circuits_is_one_sentence(circuits: Circuits, sentenc
     with pytest.raises(InvalidInput) as refused:
         slice_of(circuits)
     assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize("wrong", [(0.0, 0, 0), (0, 0), ("0", 0, 0), None])
+def test_what_is_no_circuit_is_one_sentence(wrong: Any) -> None:
+    with pytest.raises(InvalidInput) as error:
+        slice_of([wrong])
+    assert str(error.value).startswith(f"circuit {wrong!r}: is no circuit; allowed are three whole numbers")
+    assert slice_of(list(zip(*slice_circuits((4, 4, 4), False, [3]), strict=True))).cubes == (3,)

@@ -127,6 +127,25 @@ def test_healthy_figures_need_no_scipy_and_the_command_no_numpy() -> None:
 
 def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     done = lightwave("topology", "draw", "1x1x2", "--out", str(tmp_path / "none" / "slice.png"))
-    assert done.returncode == 1
-    assert "No such file or directory" in done.stderr
+    assert done.returncode == 2
+    assert "there is no folder" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_file_in_no_folder_is_refused_before_the_slice_is_looked_at(tmp_path: Path) -> None:
+    out = str(tmp_path / "none" / "slice.html")
+    done = called("draw", "no-shape", "--out", out)
+    assert done.exit_code == 2
+    assert "there is no folder" in done.output
+
+
+def test_throughput_says_that_it_counts_a_chips_own_share() -> None:
+    """1x1x2: two chips with one link, which carries half of what each is said to send."""
+    found = as_json("show", "1x1x2")
+    assert found["all_to_all_throughput"] == 2.0
+    said = "all_to_all_throughput: with each chip's share to itself; 1/2 of it leave the chip"
+    assert said in str(found["notes"])
+    for words in (("show", "1x1x2"), ("route", "1x1x2")):
+        assert "links one way, a chip, its own share included" in called(*words).output
+    assert "(N-1)/N of it leave the chip" in called("suggest", "--chips", "2").output
+    assert "share to itself" not in str(as_json("show", "8x8x8")["notes"])

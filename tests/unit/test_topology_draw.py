@@ -80,3 +80,13 @@ def test_the_picture_shows_every_kind_of_line(tmp_path: Path) -> None:
 def test_every_kind_of_line_has_a_colour_and_a_width() -> None:
     assert set(KINDS) <= set(COLOURS)
     assert set(KINDS) <= set(WIDTHS)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 2), (2, 2, 2), (4, 4, 4)])
+def test_the_axes_stand_outside_and_are_no_longer_than_the_slice(shape: Shape) -> None:
+    scene = slice_scene(shape, False)
+    cube = np.concatenate(scene.lines["cube"])
+    size = np.ptp(cube, axis=0).max()
+    for axis in scene.lines["axes"]:
+        assert (axis[0] < cube.min(axis=0)).all()
+        assert np.ptp(axis, axis=0).max() <= min(0.5 * size, 1.8)

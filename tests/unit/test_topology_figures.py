@@ -1,5 +1,6 @@
 """The figures of a slice against closed forms, linear programs, brute force over cuts, and the papers."""
 
+import re
 from itertools import combinations
 from typing import Any
 
@@ -15,9 +16,11 @@ from schemas.names import Shape
 from shared.geometry import OCS_COUNT
 from shared.shapes import MESHES, is_mesh, is_twistable, legal_shapes
 from shared.topology import SliceTopology, all_to_all_bounds, slice_figures, slice_topology, without_links
-from shared.topology.concurrent_flow import concurrent_flow
+from shared.topology.concurrent_flow import GAP_MAX, concurrent_flow
 from shared.topology.cuts import best_plane_cut, links_between, plane_families
 from shared.topology.figures import SliceFigures, healthy_throughput
+from shared.topology.flow_program import FlowProgram
+from shared.topology.spread_flow import Descent, SpreadFlow
 from shared.topology.symmetry import symmetry_of
 from shared.topology.trees import TreePacking, tree_packing
 from tests.unit.topology_slices import degraded, directed_links, in_networkx, slices
@@ -98,6 +101,72 @@ def test_a_torus_has_the_throughput_of_the_linear_program(
     assert bounds is not None
     assert bounds[0] == pytest.approx(rate * topology.chips, rel=1e-5)
     assert bounds[1] == pytest.approx(rate * topology.chips, rel=1e-5)
+
+
+def flow_by_prices(topology: SliceTopology) -> SpreadFlow:
+    """The bounds that random paths with prices give, without linear programs."""
+    program = FlowProgram(topology)
+    lengths = min((np.ones(program.kinds), *program.planes), key=program.upper_bound)
+    flow = SpreadFlow(program, lengths, 0.0, program.upper_bound(lengths))
+    flow.close(GAP_MAX)
+    return flow
+
+
+@pytest.mark.parametrize(
+    ("shape", "twisted", "lost"),
+    [
+        ((4, 4, 4), False, (0,)),
+        ((4, 4, 8), True, (0,)),
+        ((4, 4, 8), True, (3, 20)),
+        ((4, 4, 4), False, (3, 20)),
+    ],
+)
+def test_prices_bound_the_flow_of_the_linear_program(
+    shape: Shape, twisted: bool, lost: tuple[int, ...]
+) -> None:
+    topology = degraded(shape, twisted, lost)
+    symmetry = symmetry_of(topology)
+    sources = dict(zip(symmetry.sources.tolist(), symmetry.weights.tolist(), strict=True))
+    if len(sources) < 32:
+        rate = flow_by_linear_program(topology, sources)
+    else:
+        bounds = concurrent_flow(topology)
+        rate = (bounds.lower + bounds.upper) / 2
+    flow = flow_by_prices(topology)
+    assert flow.lower <= rate * (1 + 2e-6)
+    assert flow.upper >= rate * (1 - 2e-6)
+    assert flow.gap() < 0.005
+
+
+def test_prices_send_every_pair_its_unit_and_value_follows_load() -> None:
+    """Links carry as many hops as the paths have, and the gradient of D is the load."""
+    program = FlowProgram(degraded((4, 4, 8), True, (3, 20)))
+    descent = Descent(program, np.ones(program.kinds))
+    even = np.zeros(program.kinds)
+    hops_of_all = 1.0 / program.upper_bound(np.ones(program.kinds)) * program.counts.sum()
+    assert descent.spread(even)[1].sum() == pytest.approx(hops_of_all, rel=1e-12)
+    rng = np.random.default_rng(3)
+    prices, step = rng.random(program.kinds), 1e-5 * rng.standard_normal(program.kinds)
+    rise = descent.spread(prices + step)[0] - descent.spread(prices - step)[0]
+    assert rise == pytest.approx(2 * descent.spread(prices)[1] @ step, rel=1e-5)
+
+
+def test_several_ocses_out_of_a_large_slice_are_bounded_closely() -> None:
+    """Linear programs alone are 0.5 % apart after ten times as long."""
+    bounds = all_to_all_bounds(degraded((8, 16, 16), True, (3, 20)))
+    assert bounds is not None
+    assert 0.675 < bounds[0] <= bounds[1] < 0.6809
+    assert bounds[1] - bounds[0] < 0.01 * bounds[1]
+
+
+def test_bounds_that_do_not_meet_are_printed_as_bounds() -> None:
+    found = slice_figures((8, 8, 16), True, (3, 20))
+    said = [note for note in found.notes if note.startswith("all_to_all_throughput: at least")]
+    least, most = map(float, re.findall(r"at least ([0-9.]+), at most ([0-9.]+)", said[0])[0])
+    bounds = all_to_all_bounds(degraded((8, 8, 16), True, (3, 20)))
+    assert bounds is not None
+    assert bounds[0] * (1 - 1e-5) < least <= bounds[0] < bounds[1] <= most < bounds[1] * (1 + 1e-5)
+    assert found.all_to_all_throughput == least
 
 
 @given(slices(cubes_max=4), st.sets(st.integers(0, OCS_COUNT - 1), min_size=1, max_size=2))
