@@ -7,7 +7,14 @@ from typing import Any
 from plotly import graph_objects
 
 from shared.availability.fabric import STRANDS_BY_KIND, fabric_availability, fabric_ocs
-from shared.availability.goodput import CUBES, OCS_KIND, TARGET, GoodputPoint
+from shared.availability.goodput import (
+    CUBES,
+    FABRICS,
+    FIGURE_HOST_AVAILABILITY,
+    OCS_KIND,
+    TARGET,
+    GoodputPoint,
+)
 from shared.availability.placement import Placement
 
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b")
@@ -16,15 +23,31 @@ PAPER_MARK = {"symbol": "circle-open", "size": 13, "line": {"width": 2}, "color"
 NINES = [0.99 + 0.0001 * step for step in range(100)]
 """Availability of one OCS along the axis of [LF] Figure 15a."""
 LF_15A = ((0.999, 0.90), (0.999, 0.95), (0.999, 0.98))
-LF_15B = ((1024, 0.75), (1024, 0.50), (1024, 0.25), (2048, 0.50))
-T4_4 = ((1024, 0.75), (1024, 0.25), (2048, 0.50), (3072, 0.75))
+RECONFIGURABLE, STATIC = FABRICS
+StatedGoodput = tuple[float, str, int, float]
+"""(host availability, fabric, chips of a slice, goodput)."""
+LF_15B: tuple[StatedGoodput, ...] = (
+    (0.999, STATIC, 1024, 0.25),
+    *((host, RECONFIGURABLE, 1024, 0.75) for host in (0.995, 0.999)),
+    (0.99, RECONFIGURABLE, 1024, 0.50),
+    *((host, RECONFIGURABLE, 2048, 0.50) for host in FIGURE_HOST_AVAILABILITY),
+)
+T4_4: tuple[StatedGoodput, ...] = (
+    (0.999, STATIC, 1024, 0.25),
+    *(
+        (host, RECONFIGURABLE, chips, stated)
+        for chips, stated in ((1024, 0.75), (2048, 0.50), (3072, 0.75))
+        for host in FIGURE_HOST_AVAILABILITY
+    ),
+)
 NSDI_PLACEMENT = ((50, 0.99), (53, 0.93), (55, 0.78), (57, 0.51), (59, 0.22), (61, 0.05))
 """Digitised, ± 2 points."""
 NSDI_PLACEMENT_FATAL = ((1, 0.94), (25, 0.94), (50, 0.94))
 
 
-def goodput_chart(points: list[GoodputPoint], paper: tuple[tuple[int, float], ...], title: str) -> Any:
-    """Goodput against the size of slices, a curve for each host availability and fabric."""
+def goodput_chart(points: list[GoodputPoint], paper: tuple[StatedGoodput, ...], title: str) -> Any:
+    """Goodput against the size of slices, a curve for each host availability and fabric; of what a paper
+    states, what is stated of these curves."""
     figure = graph_objects.Figure()
     hosts = sorted({point.host_availability for point in points})
     for fabric in dict.fromkeys(point.fabric for point in points):
@@ -43,14 +66,16 @@ def goodput_chart(points: list[GoodputPoint], paper: tuple[tuple[int, float], ..
                 hovertemplate="%{x:,} chips: %{customdata[0]} slices, goodput %{y:.1%}<br>"
                 "with probability %{customdata[1]:.4f}, %{customdata[2]} cubes held back",
             )
-    _points(figure, paper)
+    curves = {(point.host_availability, point.fabric) for point in points}
+    stated = {(chips, share) for host, fabric, chips, share in paper if (host, fabric) in curves}
+    _points(figure, tuple(sorted(stated)))
     figure.update_layout(title=title)
     figure.update_xaxes(title="slice (chips)", type="log", tickvals=[64 << n for n in range(7)])
     figure.update_yaxes(title="goodput", tickformat=".0%", range=[-0.03, 1.03])
     return figure
 
 
-def stated_goodput(model: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
+def stated_goodput(model: Mapping[str, Any]) -> tuple[StatedGoodput, ...]:
     """What a paper states of the model with these parameters; nothing where none has these."""
     if (model["target"], model["cubes"]) != (TARGET, CUBES):
         return ()

@@ -43,7 +43,9 @@ class AlternatingRenewal:
     def interval_availability(self, time: float) -> float:
         """Mean share of (0, time) that it is up, exponential times, up at time 0."""
         span = self.relaxation * positive("time", time)
-        return self.availability + (1.0 - self.availability) * -math.expm1(-span) / span
+        # A span too short for a float above 0 has ended before anything fails: the limit is 1.
+        kept = -math.expm1(-span) / span if span > 0.0 else 1.0
+        return self.availability + (1.0 - self.availability) * kept
 
     def failures(self, time: float) -> float:
         """Mean number of failures in (0, time), exponential times, up at time 0: λ times the mean time up."""
@@ -58,7 +60,7 @@ class AlternatingRenewal:
         if span < 1e-3:  # the difference would lose its digits; the series does not
             shape = 1.0 - span / 3.0 + span * span / 12.0
         else:
-            shape = 2.0 * (span + math.expm1(-span)) / (span * span)
+            shape = 2.0 * (1.0 + math.expm1(-span) / span) / span
         return self.availability * (1.0 - self.availability) * shape
 
     def long_run_variance(self, time: float, deviation_up: float, deviation_down: float) -> float:

@@ -93,7 +93,8 @@ def goodput(
     return Goodput(
         goodput=slices * size / cubes,
         slices=slices,
-        probability=float(up * enough[slices]),
+        # Nothing is promised, so nothing can keep it from being had: neither cubes nor fabric.
+        probability=float(up * enough[slices]) if slices else 1.0,
         held_back_cubes=cubes - slices * size,
     )
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ops.availability.bench import measure_availability
+from ops.availability.draw import LF_15B, T4_4, goodput_chart, stated_goodput
+from ops.reproduce.availability import LF, STATED_GOODPUT
 from shared.availability import (
     at_least,
     binomial,
@@ -188,7 +190,8 @@ def test_a_fabric_below_the_target_promises_nothing() -> None:
     """The reason why the OCSes counted are 24 unless said otherwise."""
     found = goodput(0.999, 1024, "reconfigurable", ocs_availability=0.999, kind="cwdm4-bidi")
     assert (found.slices, found.goodput, found.held_back_cubes) == (0, 0.0, 64)
-    assert found.probability == pytest.approx(0.999**48)
+    assert found.probability == 1.0
+    assert goodput(0.5, 4096, "static").probability == 1.0
 
 
 def test_extremes_of_hosts_and_targets() -> None:
@@ -207,6 +210,41 @@ def test_the_figure_has_every_curve_and_size() -> None:
     assert all(goodput(p.host_availability, p.slice_chips, p.fabric).goodput == p.goodput for p in points)
     assert figure_slices(1) == [64]
     assert figure_slices(6) == [64, 128, 256, 384]
+
+
+def circled(**chosen: Any) -> set[tuple[int, float]]:
+    """The papers' points in a chart of these curves, without OCSes."""
+    chart = goodput_chart(goodput_figure(**chosen), T4_4, "")
+    marks = [trace for trace in chart.data if trace.name == "stated in the papers"]
+    return {point for trace in marks for point in zip(trace.x, trace.y, strict=True)}
+
+
+def test_only_what_is_stated_of_the_curves_drawn_is_circled() -> None:
+    assert circled() == {(1024, 0.75), (1024, 0.25), (2048, 0.5), (3072, 0.75)}
+    assert circled(fabrics=("static",)) == {(1024, 0.25)}
+    assert circled(fabrics=("static",), host_availabilities=(0.99,)) == set()
+    assert circled(host_availabilities=(0.95,)) == set()
+    assert circled(fabrics=("reconfigurable",), host_availabilities=(0.99,)) == {
+        *((1024, 0.75), (2048, 0.5), (3072, 0.75))
+    }
+
+
+def test_a_paper_is_circled_only_with_its_parameters() -> None:
+    model = {"target": 0.97, "cubes": 64, "ocs_availability": None, "kind": "cwdm8-bidi"}
+    assert stated_goodput(model) == T4_4
+    assert stated_goodput(model | {"ocs_availability": 0.999}) == LF_15B
+    other = ({"target": 0.9}, {"cubes": 63}, {"ocs_availability": 0.99})
+    assert [stated_goodput(model | changed) for changed in other] == [()] * 3
+
+
+def test_the_points_circled_are_those_that_are_reproduced() -> None:
+    for source, points in ((LF, LF_15B), ("[T4] Fig. 4", T4_4)):
+        listed = {
+            (host, fabric, chips, 0.01 * part)
+            for s, host, chips, fabric, part in STATED_GOODPUT
+            if s == source
+        }
+        assert set(points) == listed
 
 
 def test_the_benchmark_holds_the_figure_to_scipy_before_it_measures() -> None:

@@ -193,3 +193,12 @@ def test_alternating_renewal_says_what_is_allowed() -> None:
         process.interval_availability(0.0)
     with pytest.raises(InvalidInput, match=r"deviation-up -2\.0: not allowed"):
         process.long_run_variance(1.0, -2.0, 0.0)
+
+
+def test_spans_too_short_and_too_long_for_a_float_have_their_limits() -> None:
+    slow, quick = AlternatingRenewal(1e200, 1e200), AlternatingRenewal(1e-200, 1e-200)
+    assert slow.interval_availability(1e-200) == 1.0
+    assert slow.interval_variance(1e-200) == 0.25
+    assert slow.failures(1e-200) == 0.0
+    assert quick.interval_availability(1e200) == 0.5
+    assert quick.interval_variance(1e200) == 0.0

@@ -51,6 +51,9 @@ def test_the_sweep_is_a_table_json_and_a_page_that_needs_no_network(tmp_path: Pa
     assert "Plotly.newPlot" in text
     assert "stated in the papers" in text
     assert '<script src="http' not in text
+    other = ("--fabric", "static", "--host-availability", "0.95")
+    assert lightwave("goodput-model", "--sweep", *other, "-o", "html", "--out", str(page)).returncode == 0
+    assert "stated in the papers" not in page.read_text(encoding="utf-8")
 
 
 def test_placement_model_prints_a_curve_or_one_slice(tmp_path: Path) -> None:
