@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 Bound = Literal["at least", "at most", "above", "below"]
 """Claims that go one way: the measured value is to be at least (…) the paper's."""
-How = Literal["closed form", "model", "lab run"]
+How = Literal["by construction", "closed form", "model", "lab run"]
+"""`by construction`: the twin is built with the figure, so the row can only show which one that is."""
 ROUNDING = 1e-9
 """Relative: what arithmetic may lose in a claim that is exact."""
 UNEXPLAINED = "unexpected: the code has changed since this claim was last looked at"

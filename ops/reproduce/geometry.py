@@ -1,19 +1,20 @@
 """Claims on what a superpod is made of: chips, links, switches, ports, slices, power."""
 
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 
 from ops.reproduce.claims import Claim, Measured, Stated
 from schemas.names import Shape
 from shared.availability.fabric import fabric_ocs
+from shared.errors import InvalidInput
 from shared.geometry import (
     CHIPS_PER_HOST,
     ENDS_PER_CUBE,
     PALOMAR_RADIX,
     link_end,
 )
-from shared.shapes import CUBE_SIDE, MESHES, chips_of, cubes_of, is_mesh, legal_shapes
+from shared.shapes import CUBE_SIDE, check, chips_of, cubes_of, is_mesh, legal_shapes
 from shared.topology import slice_circuits, slice_topology
 from shared.topology.graph import COPPER
 
@@ -73,6 +74,20 @@ def _side_increment() -> int:
 
 def _longest_side() -> int:
     return max(max(shape) for shape in legal_shapes(CUBES) if chips_of(shape) == chips_of(POD))
+
+
+def _sub_cube_shapes() -> int:
+    """Boxes of fewer chips than a cube that the twin takes for slices, of the 19 with sides of 1 to 4."""
+    boxes = combinations_with_replacement(range(1, CUBE_SIDE + 1), 3)
+    return sum(_is_allowed(box) for box in boxes if chips_of(box) < CUBE_SIDE**3)
+
+
+def _is_allowed(shape: Shape) -> bool:
+    try:
+        check(shape, False, CUBES)
+    except InvalidInput:
+        return False
+    return True
 
 
 def _switches_w() -> float:
@@ -290,8 +305,9 @@ CLAIMS: tuple[Claim, ...] = (
         "Six shapes are smaller than a cube",
         "[T4] Table 2",
         Stated(6, "shapes"),
-        "closed form",
-        lambda: len(MESHES),
+        "model",
+        _sub_cube_shapes,
+        "of all boxes that fit into a cube those that are allowed",
     ),
     Claim(
         "geometry/links-per-machine",

@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
-from ops.reproduce import availability, geometry, light, living, mix, optics, topology
+from ops.reproduce import availability, geometry, jobs, light, living, mix, optics, topology
 from ops.reproduce.claims import Claim
 from shared.errors import InvalidInput
 
@@ -14,7 +14,9 @@ CLAIMS: tuple[Claim, ...] = (
     *optics.CLAIMS,
     *light.CLAIMS,
     *availability.CLAIMS,
-    *living.CLAIMS,
+    *living.FAILURES,
+    *jobs.CLAIMS,
+    *living.SLICES,
 )
 
 

@@ -2,6 +2,8 @@
 quick."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.reproduce import labs
+from ops.reproduce import geometry, labs, mix, optics
 from ops.reproduce.claims import UNEXPLAINED, Bound, Claim, Measured, Stated, holds
 from ops.reproduce.page import page
 from ops.reproduce.registry import CLAIMS, chosen
 from ops.reproduce.report import figure, table, tolerance
 from schemas.registry import decode
-from schemas.scheduler import SliceAdmitted
+from schemas.scheduler import SliceAdmitted, SliceStarted
 from shared.errors import InvalidInput
+from shared.optics.palomar import palomars
 from tests.unit.fake_twin import lightwave
 
 KEYS = (*("name", "claim", "source", "paper_value", "unit", "measured", "tolerance", "holds", "note", "how"),)
@@ -142,6 +145,46 @@ def test_an_unknown_name_gets_the_nearest(word: str, sentence: str) -> None:
     with pytest.raises(InvalidInput) as error:
         chosen((word,))
     assert sentence in str(error.value)
+
+
+def row(name: str) -> dict[str, Any]:
+    (one,) = chosen((name,))
+    return one.row()
+
+
+def test_jobs_are_those_that_start_and_the_notes_say_why_they_are_not_the_papers() -> None:
+    run = labs.workload_run()
+    started = sum(isinstance(message.body, SliceStarted) for message in run.messages)
+    assert (
+        row("jobs/mean")["measured"]
+        == started / run.days
+        < 0.8 * run.report["slices"]["requested"] / run.days
+    )
+    assert row("jobs/least")["measured"] < row("jobs/mean")["measured"] < row("jobs/most")["measured"]
+    assert "138.8 a day are asked for" in row("jobs/mean")["note"]
+    assert f"of {started:,} jobs started" in row("jobs/struck")["note"]
+    held = re.findall(r"hold (\d+) of 64 cubes .* (\d+) on those of most", row("jobs/most")["note"])
+    assert int(held[0][0]) > int(held[0][1])
+    assert "those of one 2.3 %" in row("jobs/cross-connects")["note"]
+
+
+def test_rows_that_read_a_constant_say_so_and_others_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("modules/lanes", "modules/spacing-cwdm4", "modules/spacing-cwdm8", "ocs/mirrors"):
+        assert row(name)["how"] == "by construction"
+    for name in ("slices/switching", "ocs/robotic-serial"):
+        assert chosen((name,))[0].source.endswith("(derived)")
+    assert row("ocs/ports")["measured"] == 136
+    assert row("ocs/spare-mirrors")["measured"] == 40
+    made = palomars(0, "pod-0")
+    twice = made.north_mirror.copy()
+    twice[5, 1] = twice[5, 0]
+    monkeypatch.setattr(optics, "palomars", lambda *_: replace(made, north_mirror=twice))
+    assert not row("ocs/ports")["holds"]
+    assert row("ocs/spare-mirrors")["holds"]
+    monkeypatch.setattr(geometry, "check", lambda *_: None)
+    assert row("geometry/sub-cube-shapes")["measured"] == 19
+    monkeypatch.setattr(mix, "PRODUCTION_MIX", [((4, 4, 4), False, 0.05)])
+    assert not row("mix/listed")["holds"]
 
 
 QUICK = [one for one in CLAIMS if one.how == "closed form" or one.name.startswith(("geometry/", "twist/"))]
