@@ -21,8 +21,8 @@ IGRAPH_REPEATS = 3
 
 def measure_topology(quick: bool) -> list[Figure]:
     """All figures of the full pod, its link load and igraph's in the same run, and the throughput of a slice
-    that lacks an OCS."""
-    from shared.topology.concurrent_flow import concurrent_flow
+    that lacks one OCS or two."""
+    from shared.topology.concurrent_flow import FlowBounds, concurrent_flow
     from shared.topology.figures import slice_figures
     from shared.topology.graph import slice_topology, without_ocs
     from shared.topology.paths import link_load
@@ -32,12 +32,23 @@ def measure_topology(quick: bool) -> list[Figure]:
     load_s = _best(lambda: link_load(topology), REPEATS)
     left = without_ocs(slice_topology((8, 8, 8)), [0])
     flow_s = _best(lambda: concurrent_flow(left), 1 if quick else 3)
+    twisted = without_ocs(slice_topology((8, 8, 16), twisted=True), [3, 20])
+    found: list[FlowBounds] = []
+    several_s = _best(lambda: found.append(concurrent_flow(twisted)), 1)
+    gap = 1.0 - found[0].lower / found[0].upper
     how = "16x16x16, one thread, the best of several in one process, imports done"
     figures = [
         Figure("topology show", round(1e3 * show_s, 1), "ms", "at most 50", f"all figures; {how}"),
         Figure("topology link load", round(1e3 * load_s, 3), "ms", "-", how),
         Figure(
             "topology degraded throughput", round(flow_s, 2), "s", "-", "8x8x8 without OCS 0, both bounds"
+        ),
+        Figure(
+            "topology several OCSes out",
+            round(several_s, 1),
+            "s",
+            "-",
+            f"8x8x16 twisted without OCSes 3 and 20; bounds {gap:.2%} apart",
         ),
     ]
     if importlib.util.find_spec("igraph"):
