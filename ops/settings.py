@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from schemas.config import FabricConfig, TraceRow
 from shared.errors import InvalidInput
+from shared.ranges import nearest_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,7 @@ def _value(name: str, text: str, field: FieldInfo) -> Any:
             ]
         return float(text) if float in kinds else int(text)
     except (KeyError, ValueError):
-        near = get_close_matches(text.upper(), _words(field), n=1, cutoff=0.3)
-        hint = f"; the nearest is {near[0]}" if near else ""
+        hint = nearest_word(text.upper(), _words(field), alike=0.3)
         raise InvalidInput(
             f"--set {name}: {text!r} is not allowed; allowed: {_allowed(field)}{hint}"
         ) from None

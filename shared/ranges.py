@@ -1,6 +1,8 @@
 """What the exact models accept, and the sentence for what they do not."""
 
 import math
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 from shared.errors import InvalidInput
 
@@ -55,3 +57,9 @@ def check_range(name: str, value: float, least: float, most: float, unit: str) -
     nearest = min(max(meant, least), most)
     given = f"{name} {value:g} {unit}".rstrip()
     raise InvalidInput(f"{given}: {allowed}; the nearest is {nearest:g}")
+
+
+def nearest_word(meant: str, allowed: Iterable[str], alike: float = 0.5) -> str:
+    """`; the nearest is …`, to end a refusal with, where a word is so much like what was meant (0 to 1)."""
+    near = get_close_matches(meant, list(allowed), n=1, cutoff=alike)
+    return f"; the nearest is {near[0]}" if near else ""

@@ -50,15 +50,17 @@ SENTENCES: dict[str, list[tuple[str, Callable[[Body], str]]]] = {
 """Verb → what its outcome means, the most telling message first."""
 
 
-def _degraded(body: Body) -> str:
+def _degraded(body: Body, eased: bool) -> str:
+    """What only got better was no better before."""
     counts = (("down", body["links_down"]), ("degraded", body["links_degraded"]))
-    return f"{body['slice']} degraded: {' and '.join(f'{n} link ends {how}' for how, n in counts if n)}"
+    links = " and ".join(f"{n} link ends {how}" for how, n in counts if n)
+    return f"{body['slice']} {'still degraded' if eased else 'degraded'}: {links}"
 
 
-EFFECTS: dict[str, Callable[[Body], str]] = {
+EFFECTS: dict[str, Callable[[Body, bool], str]] = {
     "SliceDegraded": _degraded,
-    "SliceStalled": lambda body: f"{body['slice']} stalled",
-    "CubeSwapped": lambda body: f"{body['slice']} moved from cube {body['left']} to cube {body['spare']}",
+    "SliceStalled": lambda body, _: f"{body['slice']} stalled",
+    "CubeSwapped": lambda body, _: f"{body['slice']} moved from cube {body['left']} to cube {body['spare']}",
 }
 """What else a person would want to know at once."""
 EFFECTS_MAX = 3
@@ -114,10 +116,7 @@ def _effects(outcome: list[Message]) -> str:
     for message in outcome:
         kind, body = message["type"], message["body"]
         if kind in EFFECTS:
-            said = EFFECTS[kind](body)
-            if message.get("cause") in eased:
-                # What only got better was no better before.
-                said = said.replace(" degraded: ", " still degraded: ")
+            said = EFFECTS[kind](body, message.get("cause") in eased)
             latest[kind, body["slice"], body.get("left")] = said
     told = list(latest.values())
     if len(told) > EFFECTS_MAX:

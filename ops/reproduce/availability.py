@@ -3,7 +3,7 @@
 import math
 
 from ops.availability.draw import NSDI_PLACEMENT, NSDI_PLACEMENT_FATAL
-from ops.reproduce.claims import Claim, Measured, Stated
+from ops.reproduce.claims import NSDI, SIGMAS, Claim, Measured, Stated
 from ops.reproduce.labs import slow_repair_run
 from schemas.config import RepairsConfig
 from shared.availability import (
@@ -22,13 +22,12 @@ REPAIR_DAYS = 3.0
 """Derived from the plateau of the published placement curve."""
 FITTED_CUBE_AVAILABILITY = 0.882
 """The cube availability that the published placement curve fits (derived)."""
-SIGMAS = 3.0
 DIGITISED = 0.02
 """Of a probability read off a figure."""
 OLD_POD = ((256, 0.55), (512, 0.25), (1024, 0.0))
 """(chips, P(can be placed)) in the static pod of the generation before; 64 chips have 0.83. Digitised."""
 OLD_CUBE = 0.83
-LF, T4, NSDI = "[LF] 4.2.2, Fig. 15b", "[T4] Fig. 4", "NSDI 2024 (digitised)"
+LF, T4 = "[LF] 4.2.2, Fig. 15b", "[T4] Fig. 4"
 STATED_GOODPUT = (
     (T4, 0.999, 1024, "static", 25),
     (T4, 0.999, 1024, "reconfigurable", 75),

@@ -11,6 +11,10 @@ How = Literal["by construction", "closed form", "model", "lab run"]
 """`by construction`: the twin is built with the figure, so the row can only show which one that is."""
 ROUNDING = 1e-9
 """Relative: what arithmetic may lose in a claim that is exact."""
+SIGMAS = 3.0
+"""Standard deviations that a sample may be off."""
+NSDI = "NSDI 2024 (digitised)"
+"""The source of what was read off that paper's figures."""
 UNEXPLAINED = "unexpected: the code has changed since this claim was last looked at"
 """The note of a claim that does not hold although nobody has said why it might not."""
 

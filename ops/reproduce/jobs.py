@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ops.reproduce.claims import Claim, Measured, Stated
+from ops.reproduce.claims import NSDI, SIGMAS, Claim, Measured, Stated
 from ops.reproduce.labs import workload_run
 from schemas.config import WorkloadConfig
 from schemas.scheduler import (
@@ -22,8 +22,6 @@ from shared.geometry import ENDS_PER_CUBE
 from shared.shapes import is_mesh
 from shared.units import US_PER_DAY
 
-SIGMAS = 3.0
-NSDI = "NSDI 2024 (digitised)"
 STATED_JOBS, STATED_CONNECTS = 139, 24_200
 """A day on one production pod."""
 LARGE = 32
@@ -109,7 +107,8 @@ def _cross_connects() -> Measured:
         for m in run.messages
         if isinstance(m.body, SliceAdmitted) and not is_mesh(m.body.shape)
     ]
-    single, large = (ENDS_PER_CUBE * cubes / made for cubes in (tori.count(1), sum(_large(tori))))
+    in_large = sum(cubes for cubes in tori if cubes >= LARGE)
+    single, large = (ENDS_PER_CUBE * cubes / made for cubes in (tori.count(1), in_large))
     a_job = STATED_CONNECTS / STATED_JOBS
     return Measured(
         made / run.days,
@@ -120,10 +119,6 @@ def _cross_connects() -> Measured:
         f"{a_job / ENDS_PER_CUBE:.1f} cubes: its jobs are smaller than the mix of [T4] Table 2, or many of "
         "their circuits stood already; the twin connects every slice anew",
     )
-
-
-def _large(tori: list[int]) -> list[int]:
-    return [cubes for cubes in tori if cubes >= LARGE]
 
 
 def _jobs_struck() -> Measured:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ops.reproduce.claims import Claim, Measured, Stated
+from ops.reproduce.claims import NSDI, SIGMAS, Claim, Measured, Stated
 from ops.reproduce.labs import POD, LabRun, drill_run, hardware_run, workload_run
 from schemas.failures import FaultBegan
 from schemas.names import FaultKind
@@ -26,7 +26,6 @@ from services.failures.hazards import population
 from shared.lab import Request
 from shared.units import US_PER_DAY, US_PER_HOUR
 
-SIGMAS = 3.0
 CUBES = 64
 WEEK_US = 7 * US_PER_DAY
 STRUCK_OCS = 17
@@ -35,7 +34,6 @@ DRILLED = 24
 SECOND_MS = 1_000
 BUSY, SLACK = 1.1, 0.2
 """Offered load: a pod full of slices, and one with idle cubes at any time."""
-NSDI = "NSDI 2024 (digitised)"
 
 
 def _failures(kind: FaultKind) -> Callable[[], Measured]:

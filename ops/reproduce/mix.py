@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from ops.reproduce.claims import Claim, Measured, Stated
+from ops.reproduce.claims import SIGMAS, Claim, Measured, Stated
 from ops.reproduce.labs import workload_run
 from schemas.names import Shape
 from schemas.workload import SliceRequested
@@ -14,7 +14,6 @@ Kind = Callable[[Shape, bool], bool]
 COLUMNS = ((0, 63, 29), (64, 64, 14), (128, 192, 18), (256, 384, 12), (512, 768, 13), (1024, 1536, 4))
 """[T4] Table 2: (least chips, most chips, "Total %")."""
 LAST_COLUMN = (2048, 3072, 8)
-SIGMAS = 3.0
 ROUNDED = 0.5
 """The table's totals are whole percents."""
 

@@ -18,6 +18,7 @@ from shared.optics.link import (
     LinkDesign,
     Switched,
     arriving,
+    dispersed,
     dispersion_penalty_db,
     lanes_nm,
     loss_db,
@@ -143,7 +144,6 @@ class LaneKernel:
             design.receiver.symbol_gbd, lanes_nm(design.kind), design.length_km
         )
         clear_dbm = float(design.launch_dbm - loss_db(path))
-        self._clear_dbm = np.float32(clear_dbm)
         self._penalty_db = penalty_db.astype(np.float32)
         self._lane_dbm = (clear_dbm - penalty_db).astype(np.float32)
         shares = dict.fromkeys(_PLACES.values(), 0.0)
@@ -244,7 +244,7 @@ def plain_log10_ber(
     far_excess_db: FloatArray | float = 0.0,
 ) -> FloatArray:
     """The plain chain in double precision, for arrays of any broadcast shape; lanes are a new last axis."""
-    received_dbm, interference_db = arriving(
+    arrives = arriving(
         design,
         Switched(*(array[..., None] for array in (ocs.loss_db, ocs.near_return_db, ocs.far_return_db))),
         np.asarray(near_excess_db)[..., None],
@@ -252,7 +252,5 @@ def plain_log10_ber(
     )
     penalty_db = dispersion_penalty_db(design.receiver.symbol_gbd, lanes_nm(design.kind), design.length_km)
     with np.errstate(divide="ignore"):  # a rate too small to write
-        found: FloatArray = np.log10(
-            design.receiver.ber(received_dbm - penalty_db, interference_db + penalty_db)
-        )
+        found: FloatArray = np.log10(design.receiver.ber(*dispersed(*arrives, penalty_db)))
     return found

@@ -165,7 +165,7 @@ def evaluate(
     receiver = design.receiver
     wavelengths = lanes_nm(design.kind) if wavelength_nm is None else wavelength_nm
     penalty_db = dispersion_penalty_db(receiver.symbol_gbd, wavelengths, design.length_km)
-    arrives = received_dbm - penalty_db, interference_db + penalty_db
+    arrives = dispersed(received_dbm, interference_db, penalty_db)
     ber = receiver.ber(*arrives)
     return LaneResult(
         np.broadcast_to(received_dbm, ber.shape),
@@ -201,11 +201,18 @@ def dispersion_ps_per_nm(wavelength_nm: FloatArray, length_km: float) -> FloatAr
 
 def dispersion_penalty_db(symbol_gbd: float, wavelength_nm: FloatArray, length_km: float) -> FloatArray:
     """What the spread of a symbol costs: −5 log₁₀(1 − (4 B D σ)²), where σ is the spectral width that
-    modulation gives a laser without chirp, B λ² ÷ c. It counts as loss of the signal alone: of what comes
-    back of the near end's own light, no symbol has to be told from the next."""
+    modulation gives a laser without chirp, B λ² ÷ c."""
     symbol_hz = symbol_gbd * 1e9
     width_nm = np.asarray(wavelength_nm) ** 2 * symbol_hz / LIGHT_NM_PER_S
     spread = 4.0 * symbol_hz * 1e-12 * dispersion_ps_per_nm(wavelength_nm, length_km) * width_nm
     left = np.maximum(1.0 - spread**2, 10.0 ** (-PENALTY_MAX_DB / 5.0))
     found: FloatArray = -5.0 * np.log10(left)
     return found
+
+
+def dispersed(
+    received_dbm: FloatArray, interference_db: FloatArray, penalty_db: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(received power, interference over it) with dispersion's penalty taken. It counts as loss of the signal
+    alone: of what comes back of the near end's own light, no symbol has to be told from the next."""
+    return received_dbm - penalty_db, interference_db + penalty_db

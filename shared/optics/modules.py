@@ -7,10 +7,10 @@ fibre strands these need, and so how many OCSes a pod has, follows from the kind
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from shared.errors import InvalidInput
 from shared.geometry import OCS_COUNT, STRANDS
+from shared.ranges import nearest_word
 
 LANES_PER_LINK = 8
 """[LF] 4.2.2: each connection has 8 optical lanes."""
@@ -165,10 +165,10 @@ def parse_module(name: str) -> Module:
     names = [
         Module(kind, GENERATIONS[gbps]).name for kind in MODULE_KINDS.values() for gbps in kind.generations
     ]
-    near = get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    nearest = f"; the nearest is {near[0]}" if near else ""
     newest = ", ".join(f"{kind.name}-{max(kind.generations)}G" for kind in MODULE_KINDS.values())
-    raise InvalidInput(f"module {name!r}: not a module; allowed are names like {newest}{nearest}")
+    raise InvalidInput(
+        f"module {name!r}: not a module; allowed are names like {newest}{nearest_word(name.lower(), names)}"
+    )
 
 
 def lane_rate(name: str) -> LaneRate:
@@ -180,9 +180,7 @@ def lane_rate(name: str) -> LaneRate:
 
 def _unknown(field: str, name: str, what: str, meant: str, allowed: Iterable[str]) -> str:
     names = list(allowed)
-    near = get_close_matches(meant, names, n=1, cutoff=0.5)
-    nearest = f"; the nearest is {near[0]}" if near else ""
-    return f"{field} {name!r}: no such {what}; allowed are {', '.join(names)}{nearest}"
+    return f"{field} {name!r}: no such {what}; allowed are {', '.join(names)}{nearest_word(meant, names)}"
 
 
 def agree(one: Module, other: Module) -> Agreement:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.geometry import STRANDS, IntArray, ocs_radix
-from shared.optics.link import LinkDesign, Switched, arriving, dispersion_penalty_db, lanes_nm
+from shared.optics.link import LinkDesign, Switched, arriving, dispersed, dispersion_penalty_db, lanes_nm
 from shared.optics.palomar import DECIMALS, Palomars, palomars
 
 FloatArray = npt.NDArray[np.float64]
@@ -76,10 +76,10 @@ def worst_lane_log10_ber(
 ) -> FloatArray:
     """Of the lanes that the near end receives over a strand: they differ in dispersion alone, so the one with
     the largest penalty is the worst."""
-    received_dbm, interference_db = arriving(design, ocs, near_excess_db, far_excess_db)
+    arrives = arriving(design, ocs, near_excess_db, far_excess_db)
     receiver = design.receiver
     penalty_db = dispersion_penalty_db(receiver.symbol_gbd, lanes_nm(design.kind), design.length_km).max()
-    return receiver.log10_ber(received_dbm - penalty_db, interference_db + penalty_db)
+    return receiver.log10_ber(*dispersed(*arrives, penalty_db))
 
 
 def rounded(log10_ber: FloatArray) -> FloatArray:

@@ -112,3 +112,8 @@ def lightwave(*words: str, url: str = "http://127.0.0.1:9", **more: str) -> subp
         timeout=60,
         stdin=subprocess.DEVNULL,
     )
+
+
+def told(twin: FakeTwin, path: str) -> Any:
+    """What it answers first to a path behind /v1/."""
+    return json.loads(twin.answers[f"/v1/{path}"][0][2])

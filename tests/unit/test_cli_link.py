@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from ops.cli.main import root
 from shared.errors import LightwaveError, NotFound
 from shared.optics.sensitivity import sensitivity_dbm
-from tests.unit.fake_twin import FakeTwin, answering, as_json, lightwave
+from tests.unit.fake_twin import FakeTwin, answering, as_json, lightwave, told
 from tests.unit.gateway_twin import QUIET, DrivenTwin
 
 OWN = ("link", "budget", "--loss-db", "2.5", "--return-loss-db", "-40", "--rate", "50G-PAM4")
@@ -186,10 +186,6 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
 def twin(asked: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
     monkeypatch.setenv("LIGHTWAVE_URL", asked.url)
     return asked
-
-
-def told(twin: FakeTwin, path: str) -> Any:
-    return json.loads(twin.answers[f"/v1/{path}"][0][2])
 
 
 @pytest.mark.parametrize("end", [LINKED, DIRTY, BOTH_DIRTY])

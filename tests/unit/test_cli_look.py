@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from ops.cli.main import root
 from shared.errors import LightwaveError, NotFound
-from tests.unit.fake_twin import FakeTwin, answering, as_json
+from tests.unit.fake_twin import FakeTwin, answering, as_json, told
 from tests.unit.gateway_twin import QUIET, DrivenTwin
 
 HALF, HALF_FAR = "pod-0/cube-0/+x/9", "pod-0/cube-0/-x/9"
@@ -59,10 +59,6 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
 def twin(asked: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
     monkeypatch.setenv("LIGHTWAVE_URL", asked.url)
     return asked
-
-
-def told(twin: FakeTwin, path: str) -> Any:
-    return json.loads(twin.answers[f"/v1/{path}"][0][2])
 
 
 def read(*words: str) -> list[str]:
