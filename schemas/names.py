@@ -1,8 +1,8 @@
 """The names people use, as patterns: `pod-0/ocs-17`, `pod-0/cube-12/host-3`, `pod-0/cube-12/+y/7`,
 `pod-0/slice-42`.
 
-Patterns check the form only; whether such a thing exists in a fabric of a given size is `shared.geometry`'s
-to say.
+Patterns check the form only; whether such a thing exists in a fabric of a given size is
+`shared.models.superpod.wiring`'s to say.
 """
 
 from typing import Annotated, Literal

@@ -7,7 +7,7 @@ from services.repairs.service import SERVICE as REPAIRS
 from services.scheduler.service import SERVICE as SCHEDULER
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.workload.service import SERVICE as WORKLOAD
-from shared.service import AnyService
+from shared.engine.service import AnyService
 
 SUPERPOD: tuple[AnyService, ...] = (CUBES, FAILURES, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD)
 """Every service of one superpod, in name order: the order in which they read a message."""

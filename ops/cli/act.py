@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from ops.cli.client import WAIT_S, Client, RequestFailed, escape
 from ops.cli.names import Name, Target
 from ops.cli.outcomes import refusal_of, sentence_of
 from ops.cli.output import output_option, show
 from ops.cli.words import FAULT_KINDS, Duration, Key, OneOf, ShapeText
+from ops.common.client import WAIT_S, Client, RequestFailed, escape
 
 ANSWER = ("id", "status", "repeated", "outcome")
 """Fields of the twin's answer to a request."""

@@ -34,7 +34,7 @@ def fabric_availability(ocs_availability: float, kind: str, output: str) -> None
 
     Lightwave Fabrics, 4.2.2, Figure 15a.
     """
-    from shared.availability.fabric import fabric_availability, fabric_ocs
+    from shared.models.availability.fabric import fabric_availability, fabric_ocs
 
     ocs = fabric_ocs(kind)
     found = {"kind": kind, "ocs": ocs, "availability": fabric_availability(ocs_availability, ocs)}
@@ -83,7 +83,7 @@ def goodput_model(
     """
     from dataclasses import asdict
 
-    from shared.availability.goodput import FABRICS, FIGURE_HOST_AVAILABILITY, goodput, goodput_figure
+    from shared.models.availability.goodput import FABRICS, FIGURE_HOST_AVAILABILITY, goodput, goodput_figure
 
     _check_page(out, output)
     if not sweep:
@@ -105,7 +105,7 @@ def goodput_model(
         **model,
     )
     if output == "html":
-        from ops.availability.draw import goodput_chart, page_of, stated_goodput
+        from ops.models.availability.draw import goodput_chart, page_of, stated_goodput
 
         title = f"Goodput of equal slices, had with probability {model['target']:g}"
         write(page_of(goodput_chart(points, stated_goodput(model), title)), out)
@@ -145,15 +145,15 @@ def placement_model(
     """
     from dataclasses import asdict
 
-    from shared.availability.placement import placement_curve
-    from shared.ranges import count
+    from shared.basics.checks import count
+    from shared.models.availability.placement import placement_curve
 
     if output == "html" and slice_cubes is not None:
         raise click.UsageError("--slice-cubes goes without -o html, which draws every size")
     _check_page(out, output)
     curve = placement_curve(cube_availability, ocs_availability, **model)
     if output == "html":
-        from ops.availability.draw import page_of, placement_chart
+        from ops.models.availability.draw import page_of, placement_chart
 
         title = f"Slices that can be placed: cubes {cube_availability:g}, OCSes {ocs_availability:g}"
         write(page_of(placement_chart(curve, title, paper=False)), out)

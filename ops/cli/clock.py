@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
-from ops.cli.client import Client
 from ops.cli.groups import Group
 from ops.cli.output import columns, output_option, rendered, show, watch_option, watched
 from ops.cli.words import Speed, moment, span
+from ops.common.client import Client
 
 FIELDS = ("now_us", "speed", "paused", "held_speed", "lag_us")
 

@@ -54,9 +54,9 @@ def lab_run(
     log_json: bool,
 ) -> None:
     """Run superpods for simulated days and print what came of them."""
-    from ops.lab import run_lab
-    from ops.settings import settings
-    from ops.trace import read_trace
+    from ops.common.configuration import settings
+    from ops.lab.run import run_lab
+    from ops.lab.trace import read_trace
 
     configure_logs(log_json)
     rows = read_trace(trace) if trace is not None else None
@@ -130,7 +130,7 @@ def _summary(result: dict[str, Any]) -> str:
 @output_option
 def lab_replay(file: Path, output: str) -> None:
     """Fold a recorded log again and report the first difference, if any."""
-    from ops.replay import replay
+    from ops.lab.replay import replay
 
     report = replay(file).report()
     show(report, output, lambda: _replayed(report))
@@ -164,7 +164,7 @@ def lab_config(output: str) -> None:
     """List every parameter that --set takes, with unit, default and source."""
     from dataclasses import asdict
 
-    from ops.settings import parameters
+    from ops.common.configuration import parameters
 
     rows = [asdict(parameter) for parameter in parameters()]
     fields = ("name", "default", "unit", "source", "meaning")

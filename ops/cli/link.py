@@ -12,7 +12,7 @@ from ops.cli.output import output_option, show
 from ops.cli.run import OUT_FILE
 
 if TYPE_CHECKING:
-    from ops.optics.budget import Link
+    from ops.models.optics.budget import Link
 
 DESIGN = ("launch_dbm", "fibre_loss_db", "length_km", "mitigation", "soft_fec")
 
@@ -53,7 +53,7 @@ def link_budget(end: str | None, to: str | None, output: str, **given: Any) -> N
     END is a link end of the running twin, such as pod-0/cube-12/+y/7; without one, --loss-db describes the
     OCS and no twin is asked. Lightwave Fabrics, 3.3, 4.1.2.
     """
-    from shared.optics.budget import RANGES, check_ranges
+    from shared.models.optics.budget import RANGES, check_ranges
 
     options = {name: value for name, value in given.items() if value is not None}
     check_ranges({name: options[name] for name in RANGES if name in options})
@@ -68,17 +68,17 @@ def link_budget(end: str | None, to: str | None, output: str, **given: Any) -> N
             if name in options:
                 raise click.UsageError(f"--{name.replace('_', '-')} goes without an END: the twin knows it")
         found = _of_twin(end, to, options)
-    from ops.optics.budget import report, table
+    from ops.models.optics.budget import report, table
 
     content = report(found)
     show(content, output, lambda: table(content))
 
 
 def _own(options: dict[str, Any]) -> "Link":
-    from ops.optics.budget import Link, Strand
-    from shared.optics.link import LinkDesign
-    from shared.optics.modules import lane_rate, module_kind
-    from shared.optics.palomar import RETURN_LOSS_TYPICAL_DB
+    from ops.models.optics.budget import Link, Strand
+    from shared.models.optics.link import LinkDesign
+    from shared.models.optics.modules import lane_rate, module_kind
+    from shared.models.optics.palomar import RETURN_LOSS_TYPICAL_DB
 
     design = {name: options[name] for name in DESIGN if name in options}
     design["rate"] = lane_rate(options.get("rate", "50G-PAM4"))
@@ -95,9 +95,9 @@ def _of_twin(end: str, to: str | None, options: dict[str, Any]) -> "Link":
     """The twin's link, with whatever the options say otherwise."""
     from dataclasses import replace
 
-    from ops.cli.client import Client
-    from ops.optics.ask import link_of_twin
-    from shared.optics.modules import lane_rate
+    from ops.common.client import Client
+    from ops.models.optics.ask import link_of_twin
+    from shared.models.optics.modules import lane_rate
 
     changed = {name: options[name] for name in DESIGN if name in options}
     if "rate" in options:
@@ -129,7 +129,7 @@ def link_sensitivity(
 
     Lightwave Fabrics, 4.1.2, Figures 11 and 12.
     """
-    from shared.optics.sensitivity import sensitivity_dbm
+    from shared.models.optics.sensitivity import sensitivity_dbm
 
     needed_dbm = sensitivity_dbm(rate, mpi_db, ber, mitigation=mitigation, soft_fec=soft_fec)
     asked = {
@@ -158,7 +158,7 @@ def link_curve(rate: str, mpi_db: tuple[float, ...], out: Path) -> None:
 
     Lightwave Fabrics, 4.1.2, Figures 11 and 12.
     """
-    from ops.optics.curve import curves, gains, page
+    from ops.models.optics.curve import curves, gains, page
 
     if out.suffix != ".html":
         raise click.UsageError(f"--out {out}: ends in {out.suffix!r}; allowed is .html")

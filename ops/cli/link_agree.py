@@ -14,7 +14,7 @@ def link_agree(module: str, other: str, output: str) -> None:
 
     A module is a kind and a generation, such as cwdm4-bidi-800G. Lightwave Fabrics, 2.3, 3.3.1.
     """
-    from shared.optics.modules import agree, parse_module
+    from shared.models.optics.modules import agree, parse_module
 
     one, two = parse_module(module), parse_module(other)
     found = agree(one, two)

@@ -11,8 +11,8 @@ import click
 from ops.cli.groups import Group
 from ops.cli.output import output_option, show
 from ops.cli.run import FILE, SEED, configure_logs, log_json_option
+from ops.cli.soak import soak
 from ops.cli.words import OneOf, Speed
-from ops.live.soak.command import soak
 
 SERVICES = ("cubes", "failures", "ocs", "repairs", "scheduler", "transceivers", "workload")
 """Named here so that a worker starts without importing its neighbours; a test holds it to the fleet."""
@@ -57,9 +57,9 @@ live.add_command(soak)
 @output_option
 def init(config: Path | None, output: str, pairs: tuple[str, ...], seed: int | None, **options: Any) -> None:
     """Make a twin: its topics, its fabrics, its clock."""
+    from ops.common.configuration import settings
     from ops.live.init import NewTwin, init_twin
     from ops.live.settings import live_settings
-    from ops.settings import settings
 
     new = NewTwin(config=settings(list(pairs), seed=seed), **options)
     made = init_twin(live_settings(config), new)
@@ -82,9 +82,11 @@ def _made(made: dict[str, Any]) -> str:
 @log_json_option
 def worker(service: str, log_json: bool, **options: Any) -> None:
     """Run a worker of one service: cubes, failures, ocs, repairs, scheduler, transceivers or workload."""
+    from shared.runtimes.live.worker.process import serve_worker
+
     found = _process(service, **options)
     configure_logs(log_json, found.replica)
-    importlib.import_module(f"services.{service}.worker").main(found)
+    serve_worker(importlib.import_module(f"services.{service}.service").SERVICE, found)
 
 
 @live.command()
@@ -103,7 +105,7 @@ def sequencer(log_json: bool, **options: Any) -> None:
 
 def _process(kind: str, config: Path | None, replica: str | None, metrics_port: int) -> Any:
     from ops.live.settings import live_settings
-    from shared.live.serve import ProcessOptions
+    from shared.runtimes.live.worker.process import ProcessOptions
 
     found = live_settings(config)
     name = replica or f"{kind}-{socket.gethostname()}"
@@ -168,8 +170,8 @@ def rebuild(config: Path | None, output: str) -> None:
 @config_option
 def kafka(config: Path | None) -> None:
     """Run a Kafka broker for this machine in the foreground."""
-    from ops.live.servers import run_kafka
     from ops.live.settings import live_settings
+    from ops.servers.both import run_kafka
 
     sys.exit(run_kafka(live_settings(config)))
 
@@ -178,8 +180,8 @@ def kafka(config: Path | None) -> None:
 @config_option
 def redis(config: Path | None) -> None:
     """Run a Redis for this machine in the foreground."""
-    from ops.live.servers import run_redis
     from ops.live.settings import live_settings
+    from ops.servers.both import run_redis
 
     sys.exit(run_redis(live_settings(config)))
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from ops.cli.client import Client, escape
 from ops.cli.names import Name
 from ops.cli.output import columns, output_option, rendered, show, shown, watch_option, watched
 from ops.cli.tables import event_rows, table_of
 from ops.cli.words import Kind, moment
+from ops.common.client import Client, escape
 
 PATH_FIELDS = (
     "end",

@@ -10,7 +10,7 @@ from typing import NoReturn, TextIO
 import click
 
 from ops.cli.groups import Group
-from shared.errors import LightwaveError
+from shared.basics.errors import LightwaveError
 
 COMMANDS = {
     "up": "run:up",
@@ -65,7 +65,7 @@ class LazyGroup(Group):
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from ops.version import VERSION
+        from ops.common.version import VERSION
 
         click.echo(f"lightwave {VERSION}")
         ctx.exit()

@@ -57,8 +57,8 @@ class Target(click.ParamType):
 
 def names_of(kind: str) -> list[str]:
     """The names of all things of a kind; none where no twin answers at once."""
-    from ops.cli.client import Client
-    from shared.errors import LightwaveError
+    from ops.common.client import Client
+    from shared.basics.errors import LightwaveError
 
     try:
         return [str(row["name"]) for row in Client(timeout_s=ANSWER_S_MAX).rows(f"/v1/{kind}", "name")]

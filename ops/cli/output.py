@@ -32,7 +32,7 @@ def rendered(content: Any, form: str, table: Callable[[], str]) -> str:
     if form == "json":
         return _json(content)
     if form == "yaml":
-        from ops.cli.yaml_text import dump
+        from ops.common.yaml_text import dump
 
         return dump(content)
     return table()

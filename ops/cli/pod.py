@@ -48,10 +48,10 @@ def qualify(
 
     Lightwave Fabrics, 4.1.2, Figure 13.
     """
-    from ops.optics.qualify import report, table
-    from shared.optics.budget import check_ranges
-    from shared.optics.link import LinkDesign
-    from shared.optics.qualification import Conditions, qualify_pod
+    from ops.models.optics.qualify import report, table
+    from shared.models.optics.budget import check_ranges
+    from shared.models.optics.link import LinkDesign
+    from shared.models.optics.qualification import Conditions, qualify_pod
 
     if return_loss_db is not None:
         check_ranges({"return_loss_db": return_loss_db})
@@ -64,7 +64,7 @@ def qualify(
     result = qualify_pod(conditions)
     content = report(result, worst)
     if output == "html":
-        from ops.optics.qualify_page import page
+        from ops.models.optics.qualify_page import page
 
         text = page(result, content)
     else:

@@ -46,7 +46,7 @@ log_json_option = click.option("--log-json", is_flag=True, help="logs on stderr 
 
 
 def configure_logs(as_json: bool, replica: str | None = None) -> None:
-    from ops.logs import configure
+    from ops.common.logs import configure
 
     configure(as_json=as_json, replica=replica)
 
@@ -72,8 +72,8 @@ def configure_logs(as_json: bool, replica: str | None = None) -> None:
 @log_json_option
 def up(data: Path | None, log_json: bool, **options: Any) -> None:
     """Start a living twin, or resume it; Ctrl-C ends it."""
-    from ops.data import default_data
-    from ops.up import UpOptions, run_up
+    from ops.twin.data import default_data
+    from ops.twin.up import UpOptions, run_up
 
     configure_logs(log_json)
     run_up(UpOptions(data=data or default_data(), **options))
@@ -98,8 +98,8 @@ def audit(data: Path | None, redis: str | None, live: bool, config: Path | None,
 
 
 def _audit_folder(data: Path | None, redis: str | None) -> dict[str, Any]:
-    from ops.audit import run_audit
-    from ops.data import default_data
+    from ops.twin.audit import run_audit
+    from ops.twin.data import default_data
 
     return run_audit(data=data or default_data(), redis=redis)
 
@@ -133,7 +133,7 @@ def _audited(report: dict[str, Any]) -> str:
 @output_option
 def bench(only: tuple[str, ...], quick: bool, output: str) -> None:
     """Measure the lab, a living twin and the models on this machine."""
-    from ops.bench import run_bench
+    from ops.bench.run import run_bench
 
     result = run_bench(only=list(only), quick=quick)
     rows = [[f["name"], f"{f['value']:,}", f["unit"], f["goal"], f["how"]] for f in result["figures"]]
@@ -149,7 +149,7 @@ def schema() -> None:
 @click.argument("directory", type=FILE, metavar="DIR")
 def schema_export(directory: Path) -> None:
     """Write one JSON Schema file for everything that crosses a border, and index.json."""
-    from ops.schema import export
+    from ops.common.schema import export
 
     count = export(directory)
     click.echo(f"{count} schemas in {directory}")

@@ -52,8 +52,8 @@ def topology_show(
     """
     from dataclasses import asdict
 
-    from shared.shapes import parse_shape
-    from shared.topology.figures import slice_figures
+    from shared.models.superpod.shapes import parse_shape
+    from shared.models.topology.figures import slice_figures
 
     figures = asdict(slice_figures(parse_shape(shape), twisted, ocs_numbers(lost, more)))
     show(figures, output, lambda: _figures(figures))
@@ -78,7 +78,7 @@ def topology_suggest(chips: int, traffic: str, output: str) -> None:
     """List the shapes of so many chips, the best for a traffic pattern first."""
     from dataclasses import asdict
 
-    from shared.topology.suggest import measure_of, ranked_shapes
+    from shared.models.topology.suggest import measure_of, ranked_shapes
 
     shapes = [asdict(suggestion) for suggestion in ranked_shapes(chips, traffic)]
     measure = measure_of(traffic)
@@ -100,7 +100,7 @@ def topology_suggest(chips: int, traffic: str, output: str) -> None:
 @click.option("--out", type=OUT_FILE, required=True, metavar="FILE", help="to write: .html or .png")
 def topology_draw(shape: str, twisted: bool, out: Path) -> None:
     """Draw a slice: chips, cubes, links around, links twisted; as a page to turn about or as a picture."""
-    from ops.topology.draw import draw
-    from shared.shapes import parse_shape
+    from ops.models.topology.draw import draw
+    from shared.models.superpod.shapes import parse_shape
 
     click.echo(draw(parse_shape(shape), twisted, out))

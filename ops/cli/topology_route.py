@@ -32,7 +32,7 @@ UNITS = {
 
 def chip_and_direction(word: str) -> tuple[int, int]:
     """(5, 2) of `5,+y`: a chip's number and a direction's place in FACES."""
-    from shared.geometry import FACES
+    from shared.models.superpod.wiring import FACES
 
     chip, _, direction = word.replace(" ", "").partition(",")
     if not (chip.isdecimal() and chip.isascii() and len(chip) <= 6) or direction not in FACES:
@@ -65,9 +65,9 @@ def topology_route(
     """
     from dataclasses import asdict
 
-    from shared.shapes import parse_shape
-    from shared.topology.graph import slice_topology, without_links, without_ocs
-    from shared.topology.routing import routing_figures
+    from shared.models.superpod.shapes import parse_shape
+    from shared.models.topology.graph import slice_topology, without_links, without_ocs
+    from shared.models.topology.routing import routing_figures
 
     failed = ocs_numbers(lost, more)
     links = [chip_and_direction(word) for word in cut]

@@ -20,7 +20,7 @@ ALL_TO_ALL_UNIT = "links one way, a chip, its own share included"
 
 def ocs_number(word: str) -> int:
     """17 of `17`, `ocs-17` or `pod-0/ocs-17`."""
-    from shared.geometry import OCS_COUNT
+    from shared.models.superpod.wiring import OCS_COUNT
 
     match = re.fullmatch(r"(?:(?:pod-[0-9]+/)?ocs-)?([0-9]{1,6})", word.strip())
     if match is None:

@@ -8,7 +8,7 @@ from schemas.envelope import Envelope
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored, OcsDown, PortDown
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from schemas.sequencer import FabricCommissioned
-from shared.geometry import OCS_COUNT, join_ports, ocs_radix
+from shared.models.superpod.wiring import OCS_COUNT, join_ports, ocs_radix
 
 
 class CircuitChecker:

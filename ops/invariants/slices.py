@@ -21,7 +21,7 @@ from schemas.scheduler import (
 )
 from schemas.sequencer import FabricCommissioned
 from schemas.workload import SliceRequested
-from shared.geometry import CHIPS_PER_CUBE
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 Held = dict[int, frozenset[int]]
 """Cube → chips of it (0 … 63)."""

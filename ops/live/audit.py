@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ops.audit import FabricAudit
 from ops.live.settings import LiveSettings
+from ops.twin.audit import FabricAudit
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable
 from schemas.sequencer import MessageSkipped
 from services.fleet import SUPERPOD
-from shared.errors import OperationFailed
-from shared.live.identity import TwinNote, read_twin
-from shared.live.reading import read_partition
-from shared.live.records import SKIPS, Record, open_record
-from shared.state.redis_store import RedisStore
-from shared.state.store import Snapshot
+from shared.basics.errors import OperationFailed
+from shared.runtimes.live.kafka.records import SKIPS, Record, open_record
+from shared.runtimes.live.kafka.scan import read_partition
+from shared.runtimes.live.twin_record import TwinNote, read_twin
+from shared.storage.redis_store import RedisStore
+from shared.storage.store import Snapshot
 
 QUIET_S_MAX = 30.0
 """How long the audit waits for a moment at which every service has read all there is."""

@@ -3,8 +3,8 @@
 import time
 
 from ops.live.settings import LiveSettings
-from shared.errors import OperationFailed, StoreUnreachable
-from shared.live.identity import find_twin
+from shared.basics.errors import OperationFailed, StoreUnreachable
+from shared.runtimes.live.twin_record import find_twin
 
 WAIT_S_MAX = 90.0
 POLL_S = 0.2

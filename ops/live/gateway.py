@@ -6,19 +6,19 @@ import os
 import time
 
 from ops.live.settings import LiveSettings
-from ops.serving import listen, server_of
+from ops.twin.serving import listen, server_of
 from services.gateway.app import create_app
 from services.gateway.bind import check_bind
 from services.gateway.ports import TwinPorts
-from shared.errors import LightwaveError
-from shared.live.clock import LiveClock
-from shared.live.identity import TwinNote, read_twin
-from shared.live.mirror import LogMirror
-from shared.live.presence import About, held_speed, processes
-from shared.live.process import AGAIN, Beat, Report, Sample
-from shared.live.serve import check_log
-from shared.live.standing import problems_of
-from shared.state.redis_store import RedisStore
+from shared.basics.errors import LightwaveError
+from shared.runtimes.live.clock import LiveClock
+from shared.runtimes.live.kafka.mirror import LogMirror
+from shared.runtimes.live.process.health import AGAIN, Beat, Report, Sample
+from shared.runtimes.live.process.heartbeat import About, held_speed, processes
+from shared.runtimes.live.status import problems_of
+from shared.runtimes.live.twin_record import TwinNote, read_twin
+from shared.runtimes.live.worker.process import check_log
+from shared.storage.redis_store import RedisStore
 
 FIRST_READ_S_MAX = 20.0
 """How long the gateway waits for the beginning of every fabric's log before it serves."""

@@ -10,16 +10,16 @@ from typing import Any
 from ops.live.settings import LiveSettings
 from schemas.config import FabricConfig
 from services.fleet import SUPERPOD
-from shared.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.lab import commissioning
-from shared.live.appender import KafkaAppender
-from shared.live.clock import LiveClock
-from shared.live.identity import find_twin, write_twin
-from shared.live.layout import partition_of
-from shared.live.records import LogIdentity
-from shared.live.sequencer import root_entry
-from shared.live.topics import create_topics, partition_count, topic_id
-from shared.live.unreachable import LogUnreachable
+from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.runtimes.lab import commissioning
+from shared.runtimes.live.clock import LiveClock
+from shared.runtimes.live.kafka.appender import KafkaAppender
+from shared.runtimes.live.kafka.layout import partition_of
+from shared.runtimes.live.kafka.records import LogIdentity
+from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
+from shared.runtimes.live.kafka.unreachable import LogUnreachable
+from shared.runtimes.live.sequencer.partition import root_entry
+from shared.runtimes.live.twin_record import find_twin, write_twin
 
 WAIT_S_MAX = 60.0
 """How long `--wait` waits for Kafka and Redis."""

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from shared.child import dies_with_parent, end_with_parent
-from shared.errors import InvalidInput
+from shared.basics.errors import InvalidInput
+from shared.runtimes.child_process import dies_with_parent, end_with_parent
 
 RESTARTS = "LIGHTWAVE_RESTARTS"
 """How often the command was started again, for the command itself to tell."""

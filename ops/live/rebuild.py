@@ -6,16 +6,16 @@ from typing import Any
 
 from ops.live.settings import LiveSettings
 from services.fleet import SUPERPOD
-from shared.errors import OperationFailed
-from shared.live.clock import LiveClock, read_epoch
-from shared.live.fold import PartitionFold
-from shared.live.identity import TwinNote, find_twin, read_twin, write_twin
-from shared.live.layout import QUIET, TWIN
-from shared.live.reading import read_partition
-from shared.live.topics import partition_count, topic_id
-from shared.state.codec import state_digest
-from shared.state.redis_store import RedisStore
-from shared.state.store import Settlement
+from shared.basics.errors import OperationFailed
+from shared.engine.codec import state_digest
+from shared.runtimes.live.clock import LiveClock, read_epoch
+from shared.runtimes.live.kafka.layout import QUIET, TWIN
+from shared.runtimes.live.kafka.scan import read_partition
+from shared.runtimes.live.kafka.topics import partition_count, topic_id
+from shared.runtimes.live.twin_record import TwinNote, find_twin, read_twin, write_twin
+from shared.runtimes.live.worker.fold import PartitionFold
+from shared.storage.redis_store import RedisStore
+from shared.storage.store import Settlement
 
 Say = Callable[[str], None]
 

@@ -4,14 +4,14 @@ import asyncio
 import signal
 
 from services.fleet import SUPERPOD
-from shared.live.appender import KafkaAppender
-from shared.live.clock import LiveClock, stood_still
-from shared.live.identity import TwinNote, read_twin
-from shared.live.presence import About
-from shared.live.process import ProcessFrame, Report, Sample
-from shared.live.relay import Relay
-from shared.live.serve import ProcessOptions, check_log
-from shared.state.redis_store import RedisStore
+from shared.runtimes.live.clock import LiveClock, stood_still
+from shared.runtimes.live.kafka.appender import KafkaAppender
+from shared.runtimes.live.process.health import ProcessFrame, Report, Sample
+from shared.runtimes.live.process.heartbeat import About
+from shared.runtimes.live.sequencer.loop import Relay
+from shared.runtimes.live.twin_record import TwinNote, read_twin
+from shared.runtimes.live.worker.process import ProcessOptions, check_log
+from shared.storage.redis_store import RedisStore
 
 
 def run_sequencer(options: ProcessOptions) -> None:

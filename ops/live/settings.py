@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from schemas.body import Model
-from shared.errors import InvalidInput
-from shared.live.layout import Places, Topics
-from shared.state.redis_store import RedisStore
+from shared.basics.errors import InvalidInput
+from shared.runtimes.live.kafka.layout import Places, Topics
+from shared.storage.redis_store import RedisStore
 
 CONFIG = "LIGHTWAVE_CONFIG"
 

@@ -4,9 +4,9 @@ in the log, so that every replay does the same."""
 import json
 
 from ops.live.settings import LiveSettings
-from shared.errors import NotFound, OperationFailed
-from shared.live.identity import read_twin
-from shared.state.store import Settlement
+from shared.basics.errors import NotFound, OperationFailed
+from shared.runtimes.live.twin_record import read_twin
+from shared.storage.store import Settlement
 
 
 def skip_message(settings: LiveSettings, fabric: str) -> str:

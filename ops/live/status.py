@@ -6,11 +6,11 @@ from typing import Any
 from ops.cli.output import columns
 from ops.cli.words import moment, span
 from ops.live.settings import LiveSettings
-from shared.live.clock import LiveClock
-from shared.live.identity import read_twin
-from shared.live.presence import held_speed, processes
-from shared.live.standing import problems_of, standing
-from shared.state.redis_store import RedisStore
+from shared.runtimes.live.clock import LiveClock
+from shared.runtimes.live.process.heartbeat import held_speed, processes
+from shared.runtimes.live.status import problems_of, standing
+from shared.runtimes.live.twin_record import read_twin
+from shared.storage.redis_store import RedisStore
 
 
 def live_status(settings: LiveSettings) -> dict[str, Any]:

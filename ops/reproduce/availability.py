@@ -2,18 +2,18 @@
 
 import math
 
-from ops.availability.draw import NSDI_PLACEMENT, NSDI_PLACEMENT_FATAL
+from ops.models.availability.draw import NSDI_PLACEMENT, NSDI_PLACEMENT_FATAL
 from ops.reproduce.claims import NSDI, SIGMAS, Claim, Measured, Stated
 from ops.reproduce.labs import slow_repair_run
 from schemas.config import RepairsConfig
-from shared.availability import (
+from shared.models.availability import (
     AlternatingRenewal,
     fabric_availability,
     fabric_ocs,
     goodput,
     placement_curve,
 )
-from shared.geometry import ENDS_PER_CUBE, HOSTS_PER_CUBE
+from shared.models.superpod.wiring import ENDS_PER_CUBE, HOSTS_PER_CUBE
 
 OCS_AVAILABILITY = 0.999
 """Assumed by [LF] 4.2.2 for its study."""

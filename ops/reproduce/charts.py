@@ -4,7 +4,7 @@ from typing import Any
 
 from plotly import graph_objects
 
-from ops.availability.draw import (
+from ops.models.availability.draw import (
     LF_15B,
     PAPER_MARK,
     T4_4,
@@ -12,12 +12,12 @@ from ops.availability.draw import (
     goodput_chart,
     placement_chart,
 )
-from ops.optics.specification import specification_chart
+from ops.models.optics.specification import specification_chart
 from ops.reproduce.availability import FITTED_CUBE_AVAILABILITY, OCS_AVAILABILITY, fitted_ocs_availability
 from ops.reproduce.light_charts import ber_chart, pairings_chart
 from ops.reproduce.topology import CUBES, MEASURED_GAIN, twisted_gain
-from shared.availability import goodput_figure, placement_curve
-from shared.shapes import is_twistable, legal_shapes, shape_text
+from shared.models.availability import goodput_figure, placement_curve
+from shared.models.superpod.shapes import is_twistable, legal_shapes, shape_text
 
 
 def charts() -> list[Any]:

@@ -6,17 +6,12 @@ import numpy as np
 
 from ops.reproduce.claims import Claim, Measured, Stated
 from schemas.names import Shape
-from shared.availability.fabric import fabric_ocs
-from shared.errors import InvalidInput
-from shared.geometry import (
-    CHIPS_PER_HOST,
-    ENDS_PER_CUBE,
-    PALOMAR_RADIX,
-    link_end,
-)
-from shared.shapes import CUBE_SIDE, check, chips_of, cubes_of, is_mesh, legal_shapes
-from shared.topology import slice_circuits, slice_topology
-from shared.topology.graph import COPPER
+from shared.basics.errors import InvalidInput
+from shared.models.availability.fabric import fabric_ocs
+from shared.models.superpod.shapes import CUBE_SIDE, check, chips_of, cubes_of, is_mesh, legal_shapes
+from shared.models.superpod.wiring import CHIPS_PER_HOST, ENDS_PER_CUBE, PALOMAR_RADIX, link_end
+from shared.models.topology import slice_circuits, slice_topology
+from shared.models.topology.graph import COPPER
 
 POD: Shape = (16, 16, 16)
 CUBES = 64

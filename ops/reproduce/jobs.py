@@ -18,9 +18,9 @@ from schemas.scheduler import (
     SliceStarted,
 )
 from schemas.workload import SliceRequested
-from shared.geometry import ENDS_PER_CUBE
-from shared.shapes import is_mesh
-from shared.units import US_PER_DAY
+from shared.basics.units import US_PER_DAY
+from shared.models.superpod.shapes import is_mesh
+from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 STATED_JOBS, STATED_CONNECTS = 139, 24_200
 """A day on one production pod."""

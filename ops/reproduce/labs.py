@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ops.lab import pod_report
-from ops.settings import settings
+from ops.common.configuration import settings
+from ops.lab.run import pod_report
 from schemas.envelope import Envelope
 from schemas.registry import decode
 from services.fleet import SUPERPOD
-from shared.lab import Lab, Request
-from shared.units import US_PER_DAY
+from shared.basics.units import US_PER_DAY
+from shared.runtimes.lab import Lab, Request
 
 POD = "pod-0"
 WORKLOAD_DAYS = 60.0

@@ -4,10 +4,10 @@ import math
 from functools import lru_cache
 
 from ops.reproduce.claims import Claim, Stated
-from shared.optics.link import LinkDesign
-from shared.optics.qualification import Conditions, Qualification, qualify_pod
-from shared.optics.receiver import BER_THRESHOLD
-from shared.optics.sensitivity import sensitivity_dbm
+from shared.models.optics.link import LinkDesign
+from shared.models.optics.qualification import Conditions, Qualification, qualify_pod
+from shared.models.optics.receiver import BER_THRESHOLD
+from shared.models.optics.sensitivity import sensitivity_dbm
 
 SEED = 0
 RATE = "50G-PAM4"

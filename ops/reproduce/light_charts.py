@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from plotly import graph_objects
 
-from ops.availability.draw import COLOURS, PAPER_MARK
+from ops.models.availability.draw import COLOURS, PAPER_MARK
 from ops.reproduce.light import MPI_DB, RATE, needed_dbm, qualified
-from shared.optics.modules import lane_rate
-from shared.optics.receiver import BER_THRESHOLD, Receiver
+from shared.models.optics.modules import lane_rate
+from shared.models.optics.receiver import BER_THRESHOLD, Receiver
 
 AIDS = (
     ("neither", False, False),

@@ -23,8 +23,8 @@ from schemas.scheduler import (
     SliceStarted,
 )
 from services.failures.hazards import population
-from shared.lab import Request
-from shared.units import US_PER_DAY, US_PER_HOUR
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.runtimes.lab import Request
 
 CUBES = 64
 WEEK_US = 7 * US_PER_DAY

@@ -8,7 +8,7 @@ from ops.reproduce.labs import workload_run
 from schemas.names import Shape
 from schemas.workload import SliceRequested
 from services.workload.mix import PRODUCTION_MIX
-from shared.shapes import chips_of, is_mesh, is_twistable
+from shared.models.superpod.shapes import chips_of, is_mesh, is_twistable
 
 Kind = Callable[[Shape, bool], bool]
 COLUMNS = ((0, 63, 29), (64, 64, 14), (128, 192, 18), (256, 384, 12), (512, 768, 13), (1024, 1536, 4))

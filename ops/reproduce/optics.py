@@ -3,9 +3,9 @@
 import numpy as np
 
 from ops.reproduce.claims import Claim, Stated
-from shared.optics.modules import GENERATIONS, LANES_PER_LINK, MODULE_KINDS, SPAN_NM, agree, module
-from shared.optics.palomar import FloatArray, palomars
-from shared.optics.technologies import ocs_technology, switching_rounds
+from shared.models.optics.modules import GENERATIONS, LANES_PER_LINK, MODULE_KINDS, SPAN_NM, agree, module
+from shared.models.optics.palomar import FloatArray, palomars
+from shared.models.optics.technologies import ocs_technology, switching_rounds
 
 SEED, POD = 0, "pod-0"
 TYPICAL = 0.95

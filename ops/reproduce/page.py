@@ -6,8 +6,8 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
+from ops.common.version import VERSION
 from ops.reproduce.report import HEADERS, cells, summary
-from ops.version import VERSION
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2em auto; color: #222 }

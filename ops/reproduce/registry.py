@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 from ops.reproduce import availability, geometry, jobs, light, living, mix, optics, topology
 from ops.reproduce.claims import Claim
-from shared.errors import InvalidInput
+from shared.basics.errors import InvalidInput
 
 CLAIMS: tuple[Claim, ...] = (
     *geometry.CLAIMS,

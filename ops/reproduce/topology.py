@@ -8,14 +8,20 @@ import numpy as np
 from ops.reproduce.claims import Claim, Stated
 from schemas.names import Shape
 from services.workload.mix import PRODUCTION_MIX
-from shared.geometry import OCS_COUNT
-from shared.shapes import chips_of, is_mesh, legal_shapes, shape_text
-from shared.topology import SliceTopology, all_to_all_bounds, slice_figures, slice_topology, without_links
-from shared.topology.cuts import best_plane_cut
-from shared.topology.graph import COPPER, without_ocs
-from shared.topology.paths import hops
-from shared.topology.routing import routing_figures
-from shared.topology.trees import tree_packing
+from shared.models.superpod.shapes import chips_of, is_mesh, legal_shapes, shape_text
+from shared.models.superpod.wiring import OCS_COUNT
+from shared.models.topology import (
+    SliceTopology,
+    all_to_all_bounds,
+    slice_figures,
+    slice_topology,
+    without_links,
+)
+from shared.models.topology.cuts import best_plane_cut
+from shared.models.topology.graph import COPPER, without_ocs
+from shared.models.topology.paths import hops
+from shared.models.topology.routing import routing_figures
+from shared.models.topology.trees import tree_packing
 
 CUBES = 64
 V3_SIDES = (16, 32)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from schemas.documents import CubeDocument, CubesSummary, HostStatus
 from services.cubes.state import WORKING, CubesState
 from services.cubes.verdict import reasons
-from shared.geometry import HOSTS_PER_CUBE
-from shared.service import DocumentKey
+from shared.engine.service import DocumentKey
+from shared.models.superpod.wiring import HOSTS_PER_CUBE
 
 
 def document_keys(state: CubesState) -> Iterator[DocumentKey]:

@@ -24,11 +24,11 @@ from schemas.sequencer import FabricCommissioned
 from schemas.transceivers import ModuleReported
 from services.cubes.state import WORKING, CubesState, Heartbeat, Host
 from services.cubes.verdict import change_bad_parts, touch
-from shared.draws import draw_index
-from shared.errors import InvalidInput
-from shared.geometry import HOSTS_PER_CUBE, link_end, parse_part
-from shared.service import Because, Saying
-from shared.units import US_PER_S
+from shared.basics.errors import InvalidInput
+from shared.basics.keyed_random import draw_index
+from shared.basics.units import US_PER_S
+from shared.engine.service import Because, Saying
+from shared.models.superpod.wiring import HOSTS_PER_CUBE, link_end, parse_part
 
 
 def commission(fabric: str, message: FabricCommissioned) -> CubesState:

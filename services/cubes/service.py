@@ -6,7 +6,7 @@ from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
 from services.cubes import documents, logic
 from services.cubes.state import CubesState
-from shared.service import Service
+from shared.engine.service import Service
 
 SERVICE: Service[CubesState] = Service(
     name="cubes",

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.config import CubesConfig
-from shared.geometry import CHIPS_PER_HOST, HOSTS_PER_CUBE
-from shared.state.model import State
+from shared.engine.state import State
+from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE
 
 Trouble = Literal["host", "chip"]
 Asked = Literal["open", "mended"]

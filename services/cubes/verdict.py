@@ -6,7 +6,7 @@ A degraded module leaves its cube healthy: its link still works.
 from schemas.body import Body
 from schemas.cubes import CubeHealthy, CubeUnhealthy
 from services.cubes.state import WORKING, CubesState
-from shared.geometry import ENDS_PER_CUBE, HOSTS_PER_CUBE, link_end
+from shared.models.superpod.wiring import ENDS_PER_CUBE, HOSTS_PER_CUBE, link_end
 
 
 def reasons(state: CubesState, cube: int) -> tuple[str, ...]:

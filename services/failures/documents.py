@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from schemas.documents import FailuresSummary, FaultDocument
 from services.failures.logic import excess_loss_db
 from services.failures.state import FailuresState
-from shared.service import DocumentKey
+from shared.engine.service import DocumentKey
 
 
 def document_keys(state: FailuresState) -> Iterator[DocumentKey]:

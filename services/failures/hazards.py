@@ -8,9 +8,9 @@ by injection only: the papers give no rates for them.
 from schemas.config import FailuresConfig
 from schemas.names import FaultKind
 from services.failures.state import FailuresState, Hazard
-from shared.draws import draw_exponential, draw_index
-from shared.geometry import ENDS_PER_CUBE, HOSTS_PER_CUBE, OCS_COUNT, link_end
-from shared.units import US_PER_DAY, us
+from shared.basics.keyed_random import draw_exponential, draw_index
+from shared.basics.units import US_PER_DAY, us
+from shared.models.superpod.wiring import ENDS_PER_CUBE, HOSTS_PER_CUBE, OCS_COUNT, link_end
 
 CLASSES: tuple[FaultKind, ...] = ("host", "link", "ocs")
 """The classes with a hazard, in the order in which faults of the same microsecond begin."""

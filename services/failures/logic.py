@@ -14,11 +14,11 @@ from schemas.repairs import RepairCompleted
 from schemas.sequencer import FabricCommissioned
 from services.failures.hazards import CLASSES, next_hazard, struck_target
 from services.failures.state import ACTIVE_MAX, ENDED_MAX, EndedFault, EndedHow, FailuresState, Fault
-from shared.assumptions import assumed
-from shared.draws import draw_uniform
-from shared.errors import InvalidInput
-from shared.service import Because, Saying
-from shared.targets import struck_part
+from shared.basics.errors import InvalidInput
+from shared.basics.keyed_random import draw_uniform
+from shared.engine.service import Because, Saying
+from shared.models.assumptions import assumed
+from shared.models.superpod.fault_targets import struck_part
 
 
 def commission(fabric: str, message: FabricCommissioned) -> FailuresState:

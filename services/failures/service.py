@@ -5,7 +5,7 @@ from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
 from services.failures import documents, logic
 from services.failures.state import FailuresState
-from shared.service import Service
+from shared.engine.service import Service
 
 SERVICE: Service[FailuresState] = Service(
     name="failures",

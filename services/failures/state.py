@@ -5,7 +5,7 @@ from typing import Literal
 
 from schemas.config import FailuresConfig
 from schemas.names import FaultKind
-from shared.state.model import State
+from shared.engine.state import State
 
 ENDED_MAX = 200
 """Ended faults kept for people to look at, the last to end; older ones are forgotten."""

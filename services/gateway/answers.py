@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from shared.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
+from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 
 SHOWN_MAX = 120
 """Characters of a refused value that are repeated in the sentence."""

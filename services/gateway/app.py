@@ -15,7 +15,7 @@ from services.gateway.bind import Guard, Heads
 from services.gateway.describe import describe
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import FaultRequest, SliceRequest, submit
-from shared.errors import InvalidInput
+from shared.basics.errors import InvalidInput
 
 STREAM_END_S = 5 * history.FOLLOW_S
 """Wall time that a stream has to end in good order when the server ends."""

@@ -7,7 +7,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.answers import refused
-from shared.errors import InvalidInput
+from shared.basics.errors import InvalidInput
 
 OPEN_PATHS = frozenset({"/healthz", "/openapi.json", "/docs", "/redoc"})
 """What needs no token: whether the twin is well, and what its API is."""

@@ -8,8 +8,8 @@ import orjson
 from services.gateway import history, views
 from services.gateway.ports import TwinPorts
 from services.gateway.views import Row
-from shared.errors import InvalidInput, NotFound
-from shared.geometry import ENDS_PER_CUBE, Part, parse_part
+from shared.basics.errors import InvalidInput, NotFound
+from shared.models.superpod.wiring import ENDS_PER_CUBE, Part, parse_part
 
 LOOK_BACK = 20_000
 """Messages at the end of the log that are searched for events of the thing described."""

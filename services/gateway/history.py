@@ -11,9 +11,9 @@ import anyio
 from schemas.envelope import Envelope
 from schemas.registry import TYPES, encode
 from services.gateway.ports import TwinPorts
-from shared.errors import InvalidInput, NotFound
-from shared.log_reader import Sieve
-from shared.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.storage.log.reader import Sieve
 
 EVENTS_MAX = 10_000
 EVENTS_DEFAULT = 100

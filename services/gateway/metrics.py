@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway import views
 from services.gateway.ports import TwinPorts
-from shared.clock import ClockState
-from shared.errors import LightwaveError
+from shared.basics.errors import LightwaveError
+from shared.runtimes.clock import ClockState
 
 GAUGES = (
     ("cubes_healthy", "cubes judged healthy", "healthy"),

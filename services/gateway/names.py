@@ -2,8 +2,8 @@
 
 import re
 
-from shared.errors import NotFound
-from shared.geometry import FACE_LINKS, FACES, HOSTS_PER_CUBE, OCS_COUNT
+from shared.basics.errors import NotFound
+from shared.models.superpod.wiring import FACE_LINKS, FACES, HOSTS_PER_CUBE, OCS_COUNT
 
 SHOWN_MAX = 80
 """Characters of a name that are repeated in the sentence."""

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from schemas.config import FabricConfig
-from shared.clock import Clock
-from shared.log_reader import LogReader
-from shared.state.store import DocumentReader, Inbox
+from shared.runtimes.clock import Clock
+from shared.storage.log.reader import LogReader
+from shared.storage.store import DocumentReader, Inbox
 
 
 def _always(_fabric: str) -> bool:

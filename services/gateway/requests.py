@@ -12,11 +12,11 @@ from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, R
 from services.gateway.answers import invalid_sentence
 from services.gateway.ports import TwinPorts
 from services.gateway.views import cubes_of, fabric_of
-from shared.errors import InvalidInput, OperationFailed
-from shared.geometry import parse_part
-from shared.shapes import check, parse_shape
-from shared.targets import struck_part
-from shared.units import US_PER_S, us
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.units import US_PER_S, us
+from shared.models.superpod.fault_targets import struck_part
+from shared.models.superpod.shapes import check, parse_shape
+from shared.models.superpod.wiring import parse_part
 
 WAIT_S_MAX = 30.0
 LOOK_S = 0.01

@@ -9,10 +9,18 @@ import orjson
 
 from services.gateway.names import nobody
 from services.gateway.ports import TwinPorts
-from shared.errors import NotFound, OperationFailed
-from shared.geometry import ENDS_PER_CUBE, OCS_COUNT, STRANDS, LinkEnd, end_at, link_end, parse_part
-from shared.optics.palomar import DECIMALS, insertion_loss_db
-from shared.shapes import shape_text
+from shared.basics.errors import NotFound, OperationFailed
+from shared.models.optics.palomar import DECIMALS, insertion_loss_db
+from shared.models.superpod.shapes import shape_text
+from shared.models.superpod.wiring import (
+    ENDS_PER_CUBE,
+    OCS_COUNT,
+    STRANDS,
+    LinkEnd,
+    end_at,
+    link_end,
+    parse_part,
+)
 
 Row = dict[str, Any]
 Shown = TypeVar("Shown")

@@ -15,9 +15,9 @@ from schemas.names import Join
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRefused
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.state import NO_PORT, OcsState, PendingConnect
-from shared.geometry import FACE_LINKS, JOINS_KEPT_MAX, OCS_COUNT, STRANDS, IntArray, join_ports
-from shared.service import Because, Saying
-from shared.units import US_PER_MS, us
+from shared.basics.units import US_PER_MS, us
+from shared.engine.service import Because, Saying
+from shared.models.superpod.wiring import FACE_LINKS, JOINS_KEPT_MAX, OCS_COUNT, STRANDS, IntArray, join_ports
 
 
 def on_connect(state: OcsState, message: Envelope) -> list[Saying]:

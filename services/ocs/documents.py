@@ -7,8 +7,8 @@ from pydantic import BaseModel
 
 from schemas.documents import OcsDocument, OcsSummary
 from services.ocs.state import NO_PORT, OcsState
-from shared.geometry import OCS_COUNT
-from shared.service import DocumentKey
+from shared.engine.service import DocumentKey
+from shared.models.superpod.wiring import OCS_COUNT
 
 
 def document_keys(state: OcsState) -> Iterable[DocumentKey]:

@@ -11,9 +11,9 @@ from schemas.failures import FaultBegan, FaultEnded
 from schemas.ocs import CircuitsRestored, OcsDown, OcsUp, PortDown, PortUp
 from services.ocs.circuits import touch_one
 from services.ocs.state import NO_PORT, SIDES, OcsState, PendingRestore
-from shared.geometry import FACE_LINKS, STRANDS, Part, parse_part
-from shared.service import Because, Saying
-from shared.units import US_PER_MS, us
+from shared.basics.units import US_PER_MS, us
+from shared.engine.service import Because, Saying
+from shared.models.superpod.wiring import FACE_LINKS, STRANDS, Part, parse_part
 
 
 def on_fault_began(state: OcsState, message: Envelope) -> list[Saying]:

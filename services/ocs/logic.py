@@ -4,7 +4,7 @@ from schemas.envelope import Envelope
 from services.ocs.circuits import settle_connects
 from services.ocs.faults import settle_restores
 from services.ocs.state import OcsState
-from shared.service import Saying
+from shared.engine.service import Saying
 
 
 def on_tick(state: OcsState, _message: Envelope) -> list[Saying]:

@@ -8,7 +8,7 @@ from services.ocs.documents import document, document_keys
 from services.ocs.faults import on_fault_began, on_fault_ended
 from services.ocs.logic import due, on_tick
 from services.ocs.state import OcsState, commission
-from shared.service import Service
+from shared.engine.service import Service
 
 SERVICE: Service[OcsState] = Service(
     name="ocs",

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from schemas.config import OcsConfig
 from schemas.names import Join
 from schemas.sequencer import FabricCommissioned
-from shared.geometry import OCS_COUNT, ocs_radix
-from shared.state.model import State
+from shared.engine.state import State
+from shared.models.superpod.wiring import OCS_COUNT, ocs_radix
 
 NO_PORT = -1
 SIDES: tuple[Literal["N", "S"], ...] = ("N", "S")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from schemas.documents import RepairDocument, RepairsSummary
 from services.repairs.state import RepairsState
-from shared.service import DocumentKey
+from shared.engine.service import DocumentKey
 
 
 def document_keys(state: RepairsState) -> Iterator[DocumentKey]:

@@ -10,9 +10,9 @@ from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
 from schemas.sequencer import FabricCommissioned
 from services.repairs.state import ENDED_MAX, BegunRepair, EndedRepair, Outcome, Repair, RepairsState
-from shared.draws import draw_lognormal
-from shared.service import Because, Saying
-from shared.units import US_PER_HOUR, us
+from shared.basics.keyed_random import draw_lognormal
+from shared.basics.units import US_PER_HOUR, us
+from shared.engine.service import Because, Saying
 
 URGENT: tuple[FaultKind, ...] = ("ocs", "port")
 """Repaired before all others: one OCS degrades every slice of several cubes (Lightwave Fabrics 4.2.2)."""

@@ -5,7 +5,7 @@ from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
 from schemas.sequencer import Tick
 from services.repairs import documents, logic
 from services.repairs.state import RepairsState
-from shared.service import Service
+from shared.engine.service import Service
 
 SERVICE: Service[RepairsState] = Service(
     name="repairs",

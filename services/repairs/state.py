@@ -5,7 +5,7 @@ from typing import Literal
 
 from schemas.config import RepairsConfig
 from schemas.names import FaultKind
-from shared.state.model import State
+from shared.engine.state import State
 
 Outcome = Literal["completed", "cancelled"]
 

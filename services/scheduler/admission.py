@@ -13,9 +13,9 @@ from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import end, leave, put, refuse, slice_name, slice_number
 from services.scheduler.state import SchedulerState, Slice, queue_of
-from shared.errors import InvalidInput
-from shared.service import Saying
-from shared.shapes import check, chips_of
+from shared.basics.errors import InvalidInput
+from shared.engine.service import Saying
+from shared.models.superpod.shapes import check, chips_of
 
 
 def on_slice_requested(state: SchedulerState, message: Envelope) -> list[Saying]:

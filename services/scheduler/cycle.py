@@ -7,9 +7,9 @@ moment; running it twice changes nothing more.
 from services.scheduler.lifecycle import admit
 from services.scheduler.recovery import leave_drained, recover_stalled
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
-from shared.geometry import CHIPS_PER_CUBE
-from shared.service import Saying
-from shared.units import US_PER_HOUR
+from shared.basics.units import US_PER_HOUR
+from shared.engine.service import Saying
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 Placement = tuple[Slice, tuple[int, ...], tuple[int, int, int] | None]
 

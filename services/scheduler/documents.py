@@ -3,8 +3,8 @@
 from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument
 from services.scheduler.lifecycle import slice_name, slice_number
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
-from shared.service import DocumentKey
-from shared.shapes import cubes_of, is_mesh
+from shared.engine.service import DocumentKey
+from shared.models.superpod.shapes import cubes_of, is_mesh
 
 
 def document_keys(state: SchedulerState) -> list[DocumentKey]:

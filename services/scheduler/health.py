@@ -14,8 +14,8 @@ from schemas.scheduler import SliceStalled
 from services.scheduler.cycle import cycle, kept_until_us
 from services.scheduler.lifecycle import evict, put, slice_name
 from services.scheduler.state import SchedulerState, Stall, occupancy_of
-from shared.service import Saying
-from shared.units import US_PER_S
+from shared.basics.units import US_PER_S
+from shared.engine.service import Saying
 
 
 def on_cube_unhealthy(state: SchedulerState, message: Envelope) -> list[Saying]:

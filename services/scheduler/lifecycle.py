@@ -20,9 +20,9 @@ from schemas.scheduler import (
 )
 from services.scheduler.occupancy import Corner
 from services.scheduler.state import ENDED_MAX, SchedulerState, Slice, occupancy_of
-from shared.geometry import ENDS_PER_CUBE
-from shared.service import Because, Saying
-from shared.shapes import slice_joins
+from shared.engine.service import Because, Saying
+from shared.models.superpod.shapes import slice_joins
+from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 
 def slice_name(state: SchedulerState, number: int) -> str:

@@ -20,9 +20,9 @@ from services.scheduler.lifecycle import (
     slice_number,
 )
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
-from shared.geometry import ENDS_PER_CUBE
-from shared.service import Saying
-from shared.shapes import slice_joins
+from shared.engine.service import Saying
+from shared.models.superpod.shapes import slice_joins
+from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 Condition = Literal["down", "degraded"]
 Changes = dict[int, tuple[int, int]]

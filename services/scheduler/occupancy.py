@@ -10,8 +10,8 @@ from bisect import bisect_left, insort
 from functools import lru_cache
 
 from schemas.names import Shape
-from shared.geometry import CHIPS_PER_CUBE
-from shared.shapes import CUBE_SIDE, MESHES, chips_of
+from shared.models.superpod.shapes import CUBE_SIDE, MESHES, chips_of
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 Corner = tuple[int, int, int]
 WHOLE_CUBE = (1 << CHIPS_PER_CUBE) - 1

@@ -6,7 +6,7 @@ long the queue is.
 
 from heapq import heapify, heappop, heappush
 
-from shared.geometry import CHIPS_PER_CUBE
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 Place = tuple[int, int]
 """(−priority, slice number): the order of the queue."""

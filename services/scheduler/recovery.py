@@ -9,9 +9,9 @@ from schemas.names import Join
 from schemas.scheduler import ConnectCircuits, CubeSwapped, DisconnectCircuits, SchedulerBody
 from services.scheduler.lifecycle import put, settle, slice_name, touch_uses
 from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of
-from shared.geometry import CHIPS_PER_CUBE, ENDS_PER_CUBE, join_ends
-from shared.service import Because, Saying
-from shared.shapes import slice_joins
+from shared.engine.service import Because, Saying
+from shared.models.superpod.shapes import slice_joins
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, join_ends
 
 
 def recover_stalled(state: SchedulerState) -> list[Saying]:

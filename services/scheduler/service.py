@@ -8,7 +8,7 @@ from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler import admission, health, links
 from services.scheduler.documents import document, document_keys
 from services.scheduler.state import SchedulerState, commission
-from shared.service import Service
+from shared.engine.service import Service
 
 SERVICE: Service[SchedulerState] = Service(
     name="scheduler",

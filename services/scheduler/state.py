@@ -14,8 +14,8 @@ from schemas.names import Join, Shape
 from schemas.sequencer import FabricCommissioned
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.queue import Queue
-from shared.geometry import CHIPS_PER_CUBE
-from shared.state.model import TRANSIENT, State
+from shared.engine.state import TRANSIENT, State
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 ENDED_MAX = 200
 """Ended slices that are kept for people to look at."""

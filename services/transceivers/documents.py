@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from schemas.documents import LinkGroupDocument, LinksSummary
 from services.transceivers.optics import path_loss_db, receiving
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
-from shared.geometry import ENDS_PER_CUBE
-from shared.service import DocumentKey
+from shared.engine.service import DocumentKey
+from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 BERS_KEPT_MAX = 65_536
 

@@ -10,8 +10,8 @@ from schemas.failures import FaultBegan, FaultEnded
 from schemas.transceivers import ModuleReported
 from services.transceivers.links import changed, measure, touch
 from services.transceivers.state import NO_END, EndFault, TransceiversState
-from shared.geometry import parse_part
-from shared.service import Saying
+from shared.engine.service import Saying
+from shared.models.superpod.wiring import parse_part
 
 
 def on_fault_began(state: TransceiversState, message: Envelope) -> list[Saying]:

@@ -21,7 +21,8 @@ from services.transceivers.state import (
     UP,
     TransceiversState,
 )
-from shared.geometry import (
+from shared.engine.service import Saying
+from shared.models.superpod.wiring import (
     ENDS_PER_CUBE,
     FACE_LINKS,
     STRANDS,
@@ -30,7 +31,6 @@ from shared.geometry import (
     join_ends,
     join_ports,
 )
-from shared.service import Saying
 
 
 def on_connected(state: TransceiversState, message: Envelope) -> list[Saying]:

@@ -1,4 +1,4 @@
-"""What the link ends receive: losses and bit error rates by the optics of `shared.optics`."""
+"""What the link ends receive: losses and bit error rates by the optics of `shared.models.optics`."""
 
 from functools import lru_cache
 
@@ -8,13 +8,13 @@ import numpy.typing as npt
 from schemas.config import TransceiversConfig
 from schemas.names import Join
 from services.transceivers.state import BOTH_STRANDS, TransceiversState
-from shared.geometry import ENDS_PER_CUBE, FACE_LINKS, STRANDS, IntArray, join_ports, ocs_radix
-from shared.optics.ends import strands_of
-from shared.optics.kernel import LaneKernel, strands
-from shared.optics.link import FloatArray, LinkDesign, Switched, loss_db
-from shared.optics.modules import LANES_PER_LINK, lane_rate
-from shared.optics.pairs import Pairs, pairs, rounded, worst_lane_log10_ber
-from shared.optics.palomar import DECIMALS
+from shared.models.optics.fabric_links import Pairs, pairs, rounded, worst_lane_log10_ber
+from shared.models.optics.kernel import LaneKernel, strands
+from shared.models.optics.link import FloatArray, LinkDesign, Switched, loss_db
+from shared.models.optics.modules import LANES_PER_LINK, lane_rate
+from shared.models.optics.palomar import DECIMALS
+from shared.models.optics.strands import strands_of
+from shared.models.superpod.wiring import ENDS_PER_CUBE, FACE_LINKS, STRANDS, IntArray, join_ports, ocs_radix
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestore
 from schemas.sequencer import Tick
 from services.transceivers import documents, faults, links, state, telemetry
 from services.transceivers.state import TransceiversState
-from shared.service import Service
+from shared.engine.service import Service
 
 SERVICE: Service[TransceiversState] = Service(
     name="transceivers",

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from schemas.config import TransceiversConfig
 from schemas.sequencer import FabricCommissioned
-from shared.geometry import ENDS_PER_CUBE
-from shared.state.model import State
-from shared.units import US_PER_S
+from shared.basics.units import US_PER_S
+from shared.engine.state import State
+from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 NO_END = -1
 BOTH_STRANDS = 3

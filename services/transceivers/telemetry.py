@@ -5,9 +5,9 @@ import numpy as np
 from schemas.envelope import Envelope
 from services.transceivers.optics import lane_bers, path_loss_db, receiving, sent_dbm
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
-from shared.optics.modules import LANES_PER_LINK
-from shared.service import Saying
-from shared.units import US_PER_S
+from shared.basics.units import US_PER_S
+from shared.engine.service import Saying
+from shared.models.optics.modules import LANES_PER_LINK
 
 
 def on_tick(state: TransceiversState, _message: Envelope) -> list[Saying]:

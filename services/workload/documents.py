@@ -2,7 +2,7 @@
 
 from schemas.documents import WorkloadSummary
 from services.workload.state import WorkloadState
-from shared.service import DocumentKey
+from shared.engine.service import DocumentKey
 
 
 def document_keys(state: WorkloadState) -> list[DocumentKey]:

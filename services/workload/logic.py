@@ -15,7 +15,7 @@ from schemas.sequencer import FabricCommissioned
 from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
 from services.workload.mix import draw_duration_us, draw_gap_us, draw_kind
 from services.workload.state import WantedSlice, WorkloadState
-from shared.service import Because, Saying
+from shared.engine.service import Because, Saying
 
 
 def commission(fabric: str, message: FabricCommissioned) -> WorkloadState:

@@ -11,10 +11,10 @@ from itertools import accumulate
 
 from schemas.config import WorkloadConfig
 from schemas.names import Shape
-from shared.draws import draw_exponential, draw_lognormal, draw_uniform
-from shared.geometry import CHIPS_PER_CUBE
-from shared.shapes import chips_of, cubes_of
-from shared.units import US_PER_DAY, US_PER_HOUR, us
+from shared.basics.keyed_random import draw_exponential, draw_lognormal, draw_uniform
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
+from shared.models.superpod.shapes import chips_of, cubes_of
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 PRODUCTION_MIX: tuple[tuple[Shape, bool, float], ...] = (
     ((1, 1, 1), False, 2.1),

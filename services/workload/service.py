@@ -6,7 +6,7 @@ from schemas.sequencer import Tick
 from services.workload import logic
 from services.workload.documents import document, document_keys
 from services.workload.state import WorkloadState
-from shared.service import Service
+from shared.engine.service import Service
 
 SERVICE: Service[WorkloadState] = Service(
     name="workload",

@@ -4,7 +4,7 @@ somebody still wants."""
 from dataclasses import dataclass, field
 
 from schemas.config import TraceRow, WorkloadConfig
-from shared.state.model import TRANSIENT, State
+from shared.engine.state import TRANSIENT, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from ops.live.local_server import free_port
-from ops.live.servers import LocalRedis
-from shared.state.server import EmbeddedServer
-from tests.redis_cluster import redis_cluster
+from ops.servers.both import LocalRedis
+from ops.servers.local_server import free_port
+from shared.runtimes.embedded.server import EmbeddedServer
+from tests.support.redis_cluster import redis_cluster
 
 __all__ = ["embedded_server", "redis_cluster", "redis_url"]
 

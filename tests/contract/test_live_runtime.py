@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from ops.live.rebuild import digest
-from ops.live.servers import LocalKafka, LocalRedis
 from ops.live.settings import LiveSettings
-from ops.live.soak.twin import TwinOptions, WholeTwin
+from ops.servers.both import LocalKafka, LocalRedis
+from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.body import Body
 from schemas.config import FabricConfig
-from shared.live.clock import Epoch, write_epoch
-from shared.live.identity import read_twin
-from shared.live.reading import read_partition
-from shared.live.records import Record
+from shared.runtimes.live.clock import Epoch, write_epoch
+from shared.runtimes.live.kafka.records import Record
+from shared.runtimes.live.kafka.scan import read_partition
+from shared.runtimes.live.twin_record import read_twin
 from tests.contract.test_runtime import CONFIG, END_US, SCRIPT, Drive, Driven, RuntimeContract
 
 QUIET_S_MAX = 120.0

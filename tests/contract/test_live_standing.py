@@ -10,14 +10,14 @@ import pytest
 from ops.live.settings import LiveSettings
 from ops.live.skip import skip_message
 from ops.live.status import live_status, status_table
-from shared.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
-from shared.live.clock import BEAT_US_MAX, Epoch, LiveClock, read_epoch, stood_still, write_epoch
-from shared.live.identity import read_twin, write_twin
-from shared.live.presence import About, Presence, held_speed, processes
-from shared.live.process import ProcessFrame, Report, Sample
-from shared.state.redis_store import RedisStore
-from shared.state.store import Commit, Progress
-from shared.units import US_PER_HOUR, US_PER_S
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
+from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.runtimes.live.clock import BEAT_US_MAX, Epoch, LiveClock, read_epoch, stood_still, write_epoch
+from shared.runtimes.live.process.health import ProcessFrame, Report, Sample
+from shared.runtimes.live.process.heartbeat import About, Presence, held_speed, processes
+from shared.runtimes.live.twin_record import read_twin, write_twin
+from shared.storage.redis_store import RedisStore
+from shared.storage.store import Commit, Progress
 
 SERVICES = ("cubes", "ocs")
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from ops.live.redis_server import LocalRedis
+from ops.servers.redis_server import LocalRedis
 from schemas.operator import DrainCube
-from shared.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.state.redis_form import FABRICS, key
-from shared.state.redis_store import RedisStore
-from shared.state.store import Commit, StateChange
+from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.storage.redis_form import FABRICS, key
+from shared.storage.redis_store import RedisStore
+from shared.storage.store import Commit, StateChange
 from tests.contract.test_inbox import InboxContract
 from tests.contract.test_state_store import FULL, StateStoreContract, everything, placed
-from tests.redis_cluster import RedisCluster, until_true
+from tests.support.redis_cluster import RedisCluster, until_true
 
 DRAIN = DrainCube(cube="pod-0/cube-1")
 PARTITIONS = range(16)
@@ -186,7 +186,7 @@ class TestCluster:
     def test_what_got_no_answer_is_not_sent_again(
         self, cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("shared.state.redis_client.ANSWER_S_MAX", 0.2)
+        monkeypatch.setattr("shared.storage.redis_client.ANSWER_S_MAX", 0.2)
         store = RedisStore(cluster.url, cluster=True)
         assert store.commit(step(0, 0))
         holder = cluster.holder(key(0, "progress"))

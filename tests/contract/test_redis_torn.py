@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import redis
 
-from ops.live.redis_server import APPEND_ONLY, BEGUN, LocalRedis, take_off_half
-from shared.errors import LogDamaged
-from shared.state import redis_form as form
-from shared.state.redis_store import RedisStore
-from shared.state.store import Commit, DocumentChange, Progress, Saying, StateChange
+from ops.servers.redis_server import APPEND_ONLY, BEGUN, LocalRedis, take_off_half
+from shared.basics.errors import LogDamaged
+from shared.storage import redis_form as form
+from shared.storage.redis_store import RedisStore
+from shared.storage.store import Commit, DocumentChange, Progress, Saying, StateChange
 
 NAMES = [("ocs", "pod-0"), ("ocs", "pod-1")]
 

@@ -11,24 +11,24 @@ from pathlib import Path
 
 import pytest
 
+from ops.common.configuration import settings
 from ops.invariants import check_all
-from ops.lab import fabric_digest
-from ops.settings import settings
+from ops.lab.run import fabric_digest
 from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.registry import decode
 from services.fleet import SUPERPOD
-from shared.embedded.clock import EmbeddedClock
-from shared.embedded.dead_letters import DeadLetters
-from shared.embedded.pod import PodRunner
-from shared.embedded.twin import EmbeddedTwin
-from shared.lab import Lab, Request, commissioning
-from shared.log.indexed import IndexedLogs
-from shared.state.memory import MemoryStore
-from shared.state.redis_store import RedisStore
-from shared.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.runtimes.embedded.clock import EmbeddedClock
+from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.fabric_runner import PodRunner
+from shared.runtimes.embedded.twin import EmbeddedTwin
+from shared.runtimes.lab import Lab, Request, commissioning
+from shared.storage.log.indexed import IndexedLogs
+from shared.storage.memory import MemoryStore
+from shared.storage.redis_store import RedisStore
 
 CONFIG = settings(
     [

@@ -16,13 +16,13 @@ import redis
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from ops.live import kafka_jars
-from ops.live.kafka_jars import LIBS, cache, java, kafka_libs, kafka_version
-from ops.live.kafka_server import metadata_answers
-from ops.live.local_server import LocalServer, free_port
-from ops.live.servers import LocalKafka, LocalRedis, kafka_place, redis_place
 from ops.live.settings import LiveSettings
-from shared.errors import InvalidInput, OperationFailed
+from ops.servers import kafka_jars
+from ops.servers.both import LocalKafka, LocalRedis, kafka_place, redis_place
+from ops.servers.kafka_jars import LIBS, cache, java, kafka_libs, kafka_version
+from ops.servers.kafka_server import metadata_answers
+from ops.servers.local_server import LocalServer, free_port
+from shared.basics.errors import InvalidInput, OperationFailed
 
 RUN = (
     "import sys\n"
@@ -165,7 +165,7 @@ def test_redis_that_stands_still_is_ended_all_the_same(local_redis: LocalRedis) 
 
 
 def test_two_of_one_folder_would_ruin_it(local_redis: LocalRedis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.live.local_server.LOCK_S_MAX", 0.1)
+    monkeypatch.setattr("ops.servers.local_server.LOCK_S_MAX", 0.1)
     local_redis.start()
     other = LocalRedis(local_redis.folder, "127.0.0.1", free_port())
     with pytest.raises(OperationFailed, match=r"^Redis in .*/redis: another one runs in this folder; "):

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from schemas.operator import DrainCube
-from shared.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.state.codec import encode_held, restore_held
-from shared.state.memory import MemoryStore
-from shared.state.redis_form import PAIRS_MAX
-from shared.state.redis_store import RedisStore
-from shared.state.store import (
+from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.engine.codec import encode_held, restore_held
+from shared.storage.memory import MemoryStore
+from shared.storage.redis_form import PAIRS_MAX
+from shared.storage.redis_store import RedisStore
+from shared.storage.store import (
     Commit,
     DocumentChange,
     Progress,
@@ -26,7 +26,7 @@ from shared.state.store import (
     StateStore,
     Waiting,
 )
-from tests.unit.toy_state import SERVICE, ToyState, content, hold, toy_states
+from tests.support.toy_state import SERVICE, ToyState, content, hold, toy_states
 
 Store = MemoryStore | RedisStore
 StoreT = TypeVar("StoreT", MemoryStore, RedisStore)

@@ -11,8 +11,8 @@ from schemas.envelope import Envelope
 from schemas.operator import DrainCube
 from services.cubes.service import SERVICE
 from services.cubes.state import CubesState
-from shared.live.serve import ProcessOptions, serve_worker
-from shared.service import Saying
+from shared.engine.service import Saying
+from shared.runtimes.live.worker.process import ProcessOptions, serve_worker
 
 CUBE = "pod-0/cube-5"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.state.server import EmbeddedServer
-from tests.e2e.living import LIGHTWAVE, LivingTwin, cli, free_port, living
+from shared.runtimes.embedded.server import EmbeddedServer
+from tests.support.living import LIGHTWAVE, LivingTwin, cli, free_port, living
 
 REFUSED, USAGE, NOT_FOUND, UNREACHABLE = 1, 2, 3, 4
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.living import LIGHTWAVE, LivingTwin, cli, living
+from tests.support.living import LIGHTWAVE, LivingTwin, cli, living
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.living import LivingTwin, cli
+from tests.support.living import LivingTwin, cli
 
 TWIN_KILLS = 30
 SERVER_KILLS = 10

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from ops.live.local_server import free_port
-from ops.live.servers import LocalKafka, LocalRedis
-from ops.live.soak.twin import LIGHTWAVE
-from shared.live.layout import Topics
+from ops.servers.both import LocalKafka, LocalRedis
+from ops.servers.local_server import free_port
+from ops.soak.twin import LIGHTWAVE
+from shared.runtimes.live.kafka.layout import Topics
 
 REFUSED, USAGE, NOT_FOUND = 1, 2, 3
 SENTENCE_S_MAX = 30.0

@@ -12,16 +12,16 @@ from functools import partial
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from ops.live.servers import LocalKafka
-from ops.live.soak.inject import cut_short, refuse_writes
-from ops.live.soak.log import read_log
-from ops.live.soak.run import quiet
-from ops.live.soak.twin import TwinOptions
-from shared.live.topics import create_topics, topic_id
+from ops.servers.both import LocalKafka
+from ops.soak.inject import cut_short, refuse_writes
+from ops.soak.log import read_log
+from ops.soak.run import quiet
+from ops.soak.twin import TwinOptions
+from shared.runtimes.live.kafka.topics import create_topics, topic_id
 from tests.e2e import raising_worker
-from tests.e2e.kafka_damage import lose_tail
-from tests.e2e.live_twin import BUSY, LiveTwin, live_twin
 from tests.e2e.raising_worker import CUBE
+from tests.support.kafka_damage import lose_tail
+from tests.support.live_twin import BUSY, LiveTwin, live_twin
 
 PREFIX = "damage"
 FINITE, FULL = 2_000.0, 1e9

@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from ops.live.soak.plan import ACTIONS
-from ops.live.soak.report import in_words
-from ops.live.soak.run import Soak, run_soak
+from ops.soak.plan import ACTIONS
+from ops.soak.report import in_words
+from ops.soak.run import Soak, run_soak
 
 SOAK = Soak(minutes=0.9, pods=4, faults=18, seed=4, speed=3_000.0)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.living import LIGHTWAVE, LivingTwin, living
+from tests.support.living import LIGHTWAVE, LivingTwin, living
 
 README = Path(__file__).parents[2] / "README.md"
 

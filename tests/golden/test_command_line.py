@@ -19,7 +19,7 @@ import pytest
 import uvicorn
 
 from services.gateway.app import create_app
-from tests.unit.gateway_twin import DrivenTwin
+from tests.support.gateway_twin import DrivenTwin
 
 KEPT = Path(__file__).parent / "command_line.txt"
 PAIRS = [

@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from ops.lab import run_pod
-from ops.settings import settings
-from shared.units import US_PER_DAY
+from ops.common.configuration import settings
+from ops.lab.run import run_pod
+from shared.basics.units import US_PER_DAY
 
 KEPT = Path(__file__).parent / "log.txt"
 

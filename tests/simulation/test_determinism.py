@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import zstandard
 
-from ops.lab import run_lab
-from ops.replay import replay
-from ops.settings import settings
+from ops.common.configuration import settings
+from ops.lab.replay import replay
+from ops.lab.run import run_lab
 from schemas.config import FabricConfig
 
 DAYS = 1.0

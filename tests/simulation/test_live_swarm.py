@@ -4,17 +4,17 @@ import random
 
 import pytest
 
-from ops.settings import settings
+from ops.common.configuration import settings
 from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from services.fleet import SUPERPOD
-from shared.fabric import Fabric
-from shared.live.layout import partition_of
-from shared.refold import Refold
-from shared.state.codec import encode_held
-from shared.units import US_PER_HOUR
-from tests.simulation.live_swarm import PARTITIONS, LiveSwarm
+from shared.basics.units import US_PER_HOUR
+from shared.engine.codec import encode_held
+from shared.engine.fabric import Fabric
+from shared.engine.replay import Refold
+from shared.runtimes.live.kafka.layout import partition_of
+from tests.support.live_swarm import PARTITIONS, LiveSwarm
 
 CONFIG = settings(
     ["pod.cubes=8", "failures.host_per_day=0.5", "failures.link_per_day=0.01", "failures.ocs_per_day=0.1"],

@@ -4,15 +4,15 @@ import math
 
 import pytest
 
-from ops.settings import settings
+from ops.common.configuration import settings
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.registry import decode
 from services.fleet import SUPERPOD
-from shared.availability import AlternatingRenewal, machine_repair
-from shared.geometry import HOSTS_PER_CUBE
-from shared.lab import Lab
-from shared.units import US_PER_DAY
+from shared.basics.units import US_PER_DAY
+from shared.models.availability import AlternatingRenewal, machine_repair
+from shared.models.superpod.wiring import HOSTS_PER_CUBE
+from shared.runtimes.lab import Lab
 
 CUBES = 8
 HOSTS = CUBES * HOSTS_PER_CUBE

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from ops.lab import fabric_digest
-from ops.settings import settings
+from ops.common.configuration import settings
+from ops.lab.run import fabric_digest
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from services.fleet import SUPERPOD
-from shared.dispatch import Held
-from shared.fabric import Fabric
-from shared.lab import Lab, Request, commissioning
-from shared.service import DocumentKey
-from shared.state.codec import encode_held, restore_held
-from shared.state.tracked import Tracker
-from shared.units import US_PER_DAY, US_PER_HOUR
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.codec import encode_held, restore_held
+from shared.engine.dispatch import Held
+from shared.engine.fabric import Fabric
+from shared.engine.service import DocumentKey
+from shared.runtimes.lab import Lab, Request, commissioning
+from shared.storage.tracked import Tracker
 
 CONFIG = settings(
     [

@@ -6,14 +6,14 @@ from collections import Counter
 import pytest
 
 from ops.invariants.checker import AllCheckers
-from ops.lab import pod_report
+from ops.lab.run import pod_report
 from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, OcsSummary, RepairsSummary
 from schemas.registry import TYPES, decode
 from services.fleet import SUPERPOD
-from shared.fabric import Fabric
-from shared.lab import Lab
-from shared.units import US_PER_DAY
-from tests.simulation.swarm import draw_scenario
+from shared.basics.units import US_PER_DAY
+from shared.engine.fabric import Fabric
+from shared.runtimes.lab import Lab
+from tests.support.swarm import draw_scenario
 
 SEEDS = 200
 BATCH = 50

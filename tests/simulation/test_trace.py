@@ -3,16 +3,16 @@
 import random
 from pathlib import Path
 
-from ops.lab import run_pod
-from ops.settings import settings
-from ops.trace import read_trace
+from ops.common.configuration import settings
+from ops.lab.run import run_pod
+from ops.lab.trace import read_trace
 from schemas.envelope import Envelope
 from schemas.registry import decode
 from schemas.workload import SliceRequested
 from services.fleet import SUPERPOD
-from shared.lab import Lab
-from shared.shapes import chips_of, legal_shapes
-from shared.units import US_PER_DAY, US_PER_S
+from shared.basics.units import US_PER_DAY, US_PER_S
+from shared.models.superpod.shapes import chips_of, legal_shapes
+from shared.runtimes.lab import Lab
 
 ROWS = 3_000
 

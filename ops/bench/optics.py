@@ -1,0 +1,96 @@
+"""`lightwave bench --only optics`: a full pod's bit error rates beside the plain chain, a part of it beside
+the whole, and all OCSes and pairings of a pod."""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from ops.bench.figure import Figure
+from shared.models.assumptions import assumed
+from shared.models.optics.kernel import LaneKernel, PodBer, Strands, plain_log10_ber, strands
+from shared.models.optics.link import LinkDesign, Switched
+from shared.models.optics.palomar import manufacture
+from shared.models.optics.qualification import Conditions, qualify_pod
+from shared.models.optics.receiver import BER_THRESHOLD
+from shared.models.superpod.wiring import ENDS_PER_CUBE, STRANDS
+
+LINK_ENDS = 64 * ENDS_PER_CUBE
+CHANGED = 10
+"""One strand in so many changes."""
+
+
+def measure_optics(quick: bool) -> list[Figure]:
+    """Medians of repeated runs in this process; each ratio is of runs taken in turns."""
+    repeats = 15 if quick else 101
+    design = LinkDesign()
+    ocs = _ocs_of_a_pod()
+    everything = strands(ocs)
+    pod = PodBer(LaneKernel(design), everything)
+    numbers = np.arange(0, LINK_ENDS * STRANDS, CHANGED)
+    part = Strands(*(getattr(everything, name)[numbers] for name in Strands.__dataclass_fields__))
+    plain_s, fast_s = _medians(repeats, lambda: _plain(design, ocs), lambda: pod.evaluate(everything))
+    whole_s, part_s = _medians(repeats, lambda: pod.evaluate(everything), lambda: pod.change(numbers, part))
+    error = float(np.abs(pod.log10_ber - plain_log10_ber(design, ocs)).max())
+    lanes = f"{LINK_ENDS:,} link ends × 8 lanes, loss to bit error rate and alarms"
+    median = f"median of {repeats}"
+    made_s, qualified_s = _medians(
+        max(3, repeats // 10),
+        lambda: manufacture(7, "pod-0", np.arange(48)).insertion_loss_db(),
+        lambda: qualify_pod(Conditions(7)),
+    )
+    return [
+        Figure(
+            "optics pod, plain chain", _ms(plain_s), "ms", "-", f"{lanes}; float64 numpy and scipy, {median}"
+        ),
+        Figure("optics pod", _ms(fast_s), "ms", "-", f"the same lanes, {median}"),
+        Figure("optics plain over fast", round(plain_s / fast_s, 1), "ratio", "at least 2", "the two above"),
+        Figure("optics error", round(error, 5), "log10 BER", "below 0.01", "largest of all these lanes"),
+        Figure("optics tenth of a pod", _ms(part_s), "ms", "-", f"every tenth strand changes, {median}"),
+        Figure(
+            "optics full over tenth",
+            round(whole_s / part_s, 1),
+            "ratio",
+            "at least 5",
+            "of the fast way, in turns",
+        ),
+        Figure(
+            "optics OCSes made", _ms(made_s), "ms", "under 300", "48 OCSes, loss of all 136 × 136 pairs each"
+        ),
+        Figure(
+            "optics pod qualified", _ms(qualified_s), "ms", "-", "64 × 6,144 pairings of 8 lanes, one sweep"
+        ),
+    ]
+
+
+def _ocs_of_a_pod() -> Switched:
+    """What the OCSes put between the ends of a full pod, each cube with the next, as both sides see it."""
+    made = manufacture(7, "pod-0", np.arange(48))
+    north = np.arange(LINK_ENDS // 48)
+    south = (north + STRANDS) % len(north)
+    loss_db = made.insertion_loss_db()[:, north, south]
+    north_db, south_db = made.north_return_loss_db[:, north], made.south_return_loss_db[:, south]
+    both = ((loss_db, north_db, south_db), (loss_db, south_db, north_db))
+    return Switched(*(np.stack(arrays).ravel() for arrays in zip(*both, strict=True)))
+
+
+def _plain(design: LinkDesign, ocs: Switched) -> object:
+    log10_ber = plain_log10_ber(design, ocs)
+    degraded = log10_ber > np.log10(assumed("link_degraded_ber"))
+    return degraded.astype(np.uint8) + (log10_ber > np.log10(BER_THRESHOLD))
+
+
+def _medians(repeats: int, *works: Callable[[], object]) -> list[float]:
+    """Median wall time of each in seconds; taken in turns, so that all meet the same noise."""
+    spans: list[list[float]] = [[] for _ in works]
+    for _ in range(repeats):
+        for work, taken in zip(works, spans, strict=True):
+            started = time.perf_counter()
+            work()
+            taken.append(time.perf_counter() - started)
+    return [statistics.median(taken) for taken in spans]
+
+
+def _ms(seconds: float) -> float:
+    return round(1e3 * seconds, 3)

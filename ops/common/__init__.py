@@ -1,0 +1,1 @@
+"""What all commands stand on: the twin's client, configuration, text, logs."""

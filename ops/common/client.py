@@ -1,0 +1,204 @@
+"""A client of the gateway on the standard library alone: it must not slow down a query."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+TIMEOUT_S = 20.0
+WAIT_S = 10
+"""How long the twin may wait for a request's place on the log; less than TIMEOUT_S."""
+RETRY_S = 0.2
+SILENCE_S_MAX = 45.0
+"""A stream that says nothing for so long is broken: the gateway sends a comment every 15 s."""
+
+
+class RequestFailed(LightwaveError):
+    """The twin answered that it will not, or cannot."""
+
+
+class ConnectionLost(TwinUnreachable):
+    """No connection, or it broke off: the request may or may not have arrived."""
+
+
+class Client:
+    """Talks to the twin that LIGHTWAVE_URL names, with the token of LIGHTWAVE_TOKEN."""
+
+    def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
+        self.url = os.environ.get("LIGHTWAVE_URL") or DEFAULT_URL
+        self._host, self._port, self._path, self._secure = _parts(self.url)
+        self._timeout_s = timeout_s
+        self._headers = {"Accept": "application/json"}
+        if token := os.environ.get("LIGHTWAVE_TOKEN"):
+            if not re.fullmatch(r"[!-~]+", token):
+                raise InvalidInput(
+                    "LIGHTWAVE_TOKEN: not a bearer token; allowed are visible ASCII characters"
+                )
+            self._headers["Authorization"] = f"Bearer {token}"
+
+    def rows(self, path: str, *fields: str, **query: object) -> list[dict[str, Any]]:
+        """A list of objects, each of which must have these fields."""
+        content = self._ask("GET", _target(path, query), None, None)
+        if not isinstance(content, list):
+            raise self.foreign("a list was expected")
+        for row in content:
+            self._check(row, fields)
+        return content
+
+    def thing(self, path: str, *fields: str) -> dict[str, Any]:
+        """One object, which must have these fields."""
+        return self._check(self._ask("GET", path, None, None), fields)
+
+    def put(self, path: str, body: dict[str, object], *fields: str) -> dict[str, Any]:
+        return self._check(self._ask("PUT", path, body, None), fields)
+
+    def post(
+        self, path: str, *fields: str, body: dict[str, object] | None = None, key: str | None = None
+    ) -> dict[str, Any]:
+        """A request under an idempotency key, so that asking once more for a lost answer is safe."""
+        key = key or str(uuid.uuid4())
+        try:
+            content = self._ask("POST", path, body, key)
+        except ConnectionLost:
+            time.sleep(RETRY_S)
+            content = self._ask("POST", path, body, key)
+        return self._check(content, fields)
+
+    def stream(self, path: str, last_event_id: str | None, **query: object) -> Iterator[tuple[str, Any]]:
+        """(event id, message) of a server-sent stream until it breaks off; ("", None) once connected."""
+        headers = {"Accept": "text/event-stream"}
+        if last_event_id:
+            headers["Last-Event-ID"] = last_event_id
+        connection, answer = self._send("GET", _target(path, query), None, headers, SILENCE_S_MAX)
+        try:
+            if answer.status != 200:
+                self._content(answer)
+            if not (answer.getheader("Content-Type") or "").startswith("text/event-stream"):
+                raise self.foreign("an event stream was expected")
+            yield "", None
+            yield from self._events(answer)
+        finally:
+            connection.close()
+
+    def _events(self, answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
+        event_id = ""
+        try:
+            while line := answer.readline():
+                text = line.decode().rstrip("\r\n")
+                if text.startswith("id: "):
+                    event_id = text[4:]
+                elif text.startswith("data: "):
+                    yield event_id, json.loads(text[6:])
+        except (OSError, http.client.HTTPException, ValueError):
+            return  # broken off, perhaps within a line
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Around the reading of an answer: where it is not built as it should be, no twin gave it."""
+        try:
+            yield
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            raise self.foreign(f"its answer cannot be read: {type(error).__name__} {error}") from error
+
+    def foreign(self, why: str) -> TwinUnreachable:
+        """The error for an answer that no twin gives."""
+        return TwinUnreachable(
+            f"what answers at {self.url} is no twin of this version ({why}); set LIGHTWAVE_URL"
+        )
+
+    def _check(self, content: Any, fields: tuple[str, ...]) -> dict[str, Any]:
+        if not isinstance(content, dict):
+            raise self.foreign("an object was expected")
+        for field in fields:
+            if field not in content:
+                raise self.foreign(f"its answer has no field {field!r}")
+        return content
+
+    def _ask(self, method: str, target: str, body: dict[str, object] | None, key: str | None) -> Any:
+        headers = {"Idempotency-Key": key} if key else {}
+        connection, answer = self._send(method, target, body, headers, self._timeout_s)
+        try:
+            return self._content(answer)
+        finally:
+            connection.close()
+
+    def _send(
+        self,
+        method: str,
+        target: str,
+        body: dict[str, object] | None,
+        headers: dict[str, str],
+        timeout_s: float,
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        connection = kind(self._host, self._port, timeout=timeout_s)
+        headers = self._headers | headers
+        data = None
+        if body is not None:
+            data, headers = json.dumps(body).encode(), headers | {"Content-Type": "application/json"}
+        try:
+            connection.request(method, self._path + target, body=data, headers=headers)
+            return connection, connection.getresponse()
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
+            connection.close()
+            raise self._lost(error) from None
+
+    def _lost(self, error: Exception) -> ConnectionLost:
+        why = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
+        return ConnectionLost(
+            f"no twin answers at {self.url} ({why}); start one with `lightwave up`, or set LIGHTWAVE_URL"
+        )
+
+    def _content(self, answer: http.client.HTTPResponse) -> Any:
+        """What a whole answer says; an error where it says that something went wrong."""
+        try:
+            text = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise self._lost(error) from None
+        try:
+            content = json.loads(text)
+        except ValueError:
+            raise self.foreign(f"its answer, HTTP {answer.status}, is not JSON") from None
+        if answer.status < 300:
+            return content
+        if not isinstance(content, dict) or not isinstance(content.get("error"), str):
+            raise self.foreign(f"it answers HTTP {answer.status} without a reason")
+        if answer.status == 404:
+            raise NotFound(content["error"])
+        raise RequestFailed(content["error"])
+
+
+def _parts(url: str) -> tuple[str, int | None, str, bool]:
+    """(host, port, path, whether TLS) of a URL; InvalidInput if it is none."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    plain = (
+        re.fullmatch(r"[!-~]+", url) and not parts.query and not parts.fragment and "@" not in parts.netloc
+    )
+    if parts.scheme not in ("http", "https") or not host or not plain:
+        raise InvalidInput(
+            f"LIGHTWAVE_URL {url!r}: not a twin's address; allowed are URLs like {DEFAULT_URL}"
+        )
+    return host, port, parts.path.rstrip("/"), parts.scheme == "https"
+
+
+def _target(path: str, query: dict[str, object]) -> str:
+    given = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given, errors='surrogateescape')}" if given else path
+
+
+def escape(name: str) -> str:
+    """A thing's name as part of a path."""
+    return quote(name, safe="/", errors="surrogateescape")

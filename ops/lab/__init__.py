@@ -1,0 +1,1 @@
+"""Runs in the lab: superpods in virtual time, replays, recorded traces of jobs."""

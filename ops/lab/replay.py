@@ -1,0 +1,89 @@
+"""`lightwave lab replay FILE`: fold a recorded log again: the first difference, broken invariants."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ops.invariants import AllCheckers
+from ops.lab.run import combined, fabric_digest
+from schemas.registry import Unreadable, decode
+from services.fleet import SUPERPOD
+from shared.engine.fabric import Fabric
+from shared.engine.replay import Difference, Refold
+from shared.storage.log.lines import read_lines
+
+VIOLATIONS_MAX = 20
+"""Broken invariants that a report lists."""
+
+
+@dataclass
+class _Record:
+    """One fabric's part of the file as far as it has been read."""
+
+    refold: Refold
+    position: int = 0
+    difference: Difference | None = None
+    messages: int = 0
+    checkers: AllCheckers = field(default_factory=AllCheckers)
+
+
+@dataclass
+class Replay:
+    """What folding a log file again showed."""
+
+    records: dict[str, _Record] = field(default_factory=dict)
+    dead_letters: list[dict[str, Any]] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+    def report(self) -> dict[str, Any]:
+        """The one object that `lab replay` prints. `clean` when every message is what the fold gives."""
+        names = sorted(self.records, key=lambda name: int(name.rpartition("-")[2]))
+        differences = [
+            {
+                "fabric": name,
+                "position": record.difference.position,
+                "expected": record.difference.expected,
+                "found": record.difference.found,
+            }
+            for name in names
+            if (record := self.records[name]).difference is not None
+        ]
+        states = [fabric_digest(self.records[name].refold.fabric) for name in names]
+        return {
+            "clean": not differences and not self.violations and bool(names),
+            "messages": sum(record.messages for record in self.records.values()),
+            "fabrics": names,
+            "state_sha256": combined(names, states) if names else None,
+            "first_difference": differences[0] if differences else None,
+            "unfinished": {n: len(r.refold.pending) for n, r in self.records.items() if r.refold.pending},
+            "repeats": sum(record.refold.repeats for record in self.records.values()),
+            "violations": self.violations,
+            "dead_letters": self.dead_letters,
+        }
+
+
+def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> Replay:
+    """Fold the log in `path` again. Lines that are no messages are dead letters and stop nothing.
+
+    A log cut off in the middle of what follows from a root is no difference; it is reported as unfinished.
+    """
+    result = Replay()
+    for number, line in enumerate(read_lines(path), start=1):
+        if progress is not None and number % 1000 == 0:
+            progress(number)
+        try:
+            message = decode(line)
+        except Unreadable as error:
+            result.dead_letters.append({"line": number, "error": str(error)})
+            continue
+        record = result.records.get(message.fabric)
+        if record is None:
+            record = _Record(Refold(Fabric(message.fabric, SUPERPOD)))
+            result.records[message.fabric] = record
+        if record.difference is None:
+            record.difference = record.refold.feed(record.position, message)
+            record.messages += 1
+            result.violations += list(record.checkers.see(message))[: VIOLATIONS_MAX - len(result.violations)]
+        record.position += 1
+    return result

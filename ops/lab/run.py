@@ -1,0 +1,193 @@
+"""`lightwave lab run`: superpods in virtual time, over one or several worker processes, and what came of
+them.
+"""
+
+import shlex
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from ops.common.version import VERSION
+from schemas.config import FabricConfig
+from schemas.documents import (
+    CubesSummary,
+    FailuresSummary,
+    OcsSummary,
+    RepairsSummary,
+    SchedulerSummary,
+    WorkloadSummary,
+)
+from services.fleet import SUPERPOD
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_DAY
+from shared.engine.codec import encode_held, state_digest
+from shared.engine.fabric import Fabric
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
+from shared.runtimes.lab import Lab
+from shared.storage.log.lines import LineWriter
+
+Progress = Callable[[float], None]
+"""Told the share of the run that is done, 0 to 1."""
+
+PROGRESS_STEPS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PodResult:
+    """What one superpod's run came to."""
+
+    report: dict[str, Any]
+    messages: int
+    log_sha256: str
+    state_sha256: str
+
+
+def run_lab(
+    *,
+    config: FabricConfig,
+    pods: int,
+    days: float,
+    jobs: int,
+    log: Path | None,
+    repeat: list[str],
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Run `pods` superpods for `days` simulated days; returns the one object that `lab run` prints.
+
+    Pods have the same configuration and their own names, from which their draws differ. `repeat` is the
+    command line that repeats the run.
+    """
+    started = time.perf_counter()
+    names = [f"pod-{n}" for n in range(pods)]
+    until_us = round(days * US_PER_DAY)
+    parts = [_part(log, name, pods) for name in names]
+    told = progress if pods == 1 or jobs == 1 else None
+    results: list[PodResult] = Parallel(n_jobs=min(jobs, pods))(
+        delayed(run_pod)(name, config, until_us, part, _share(told, n, pods))
+        for n, (name, part) in enumerate(zip(names, parts, strict=True))
+    )
+    if log is not None and pods > 1:
+        _join(log, [part for part in parts if part is not None])
+    wall_s = time.perf_counter() - started
+    messages = sum(result.messages for result in results)
+    return {
+        "fabric_days": pods * days,
+        "wall_s": round(wall_s, 3),
+        "messages": messages,
+        "messages_per_s": round(messages / wall_s),
+        "log_sha256": combined(names, [r.log_sha256 for r in results]),
+        "state_sha256": combined(names, [r.state_sha256 for r in results]),
+        "seed": config.seed,
+        "version": VERSION,
+        "repeat": shlex.join(repeat),
+        "fabrics": [result.report for result in results],
+    }
+
+
+def run_pod(
+    name: str, config: FabricConfig, until_us: int, log: Path | None, progress: Progress | None
+) -> PodResult:
+    """One superpod from its commissioning up to `until_us`."""
+    writer = LineWriter(log) if log is not None else None
+    lab = Lab(name, config, SUPERPOD, writer.write if writer else None)
+    for step in range(1, PROGRESS_STEPS + 1):
+        lab.run(until_us * step // PROGRESS_STEPS)
+        if progress is not None:
+            progress(step / PROGRESS_STEPS)
+    if writer is not None:
+        writer.close()
+    return PodResult(
+        report=pod_report(lab.fabric, until_us),
+        messages=lab.messages,
+        log_sha256=lab.log_sha256,
+        state_sha256=fabric_digest(lab.fabric),
+    )
+
+
+def fabric_digest(fabric: Fabric) -> str:
+    """SHA-256 over every stored field of every service's state."""
+    return state_digest((held.source, encode_held(held)) for held in fabric.held)
+
+
+def combined(names: list[str], digests: list[str]) -> str:
+    """One digest for several fabrics: a single fabric's own, otherwise SHA-256 over lines `name digest`."""
+    if len(digests) == 1:
+        return digests[0]
+    lines = [f"{name} {digest}\n" for name, digest in zip(names, digests, strict=True)]
+    return sha256("".join(lines).encode()).hexdigest()
+
+
+def pod_report(fabric: Fabric, until_us: int) -> dict[str, Any]:
+    """Slices, utilisation, availability, faults, repairs of one superpod up to `until_us`, from its status
+    documents.
+
+    Utilisation is allocated chip-time over all chip-time; cube availability is healthy cube-time over all
+    cube-time.
+    """
+    workload = _summary(fabric, "workload", WorkloadSummary)
+    scheduler = _summary(fabric, "scheduler", SchedulerSummary)
+    cubes = _summary(fabric, "cubes", CubesSummary)
+    failures = _summary(fabric, "failures", FailuresSummary)
+    repairs = _summary(fabric, "repairs", RepairsSummary)
+    ocs = _summary(fabric, "ocs", OcsSummary)
+    chip_us = scheduler.allocated_chip_us + scheduler.chips_allocated * (until_us - scheduler.at_us)
+    cube_us = cubes.healthy_cube_us + cubes.healthy * (until_us - cubes.at_us)
+    return {
+        "fabric": fabric.name,
+        "slices": {
+            "requested": workload.requested,
+            "admitted": scheduler.admitted,
+            "completed": scheduler.completed,
+            "evicted": scheduler.evicted,
+            "refused": scheduler.refused,
+            "running": scheduler.running,
+            "waiting": scheduler.waiting,
+            "swapped": scheduler.swapped,
+        },
+        "utilisation": chip_us / (cubes.cubes * CHIPS_PER_CUBE * until_us) if until_us else 0.0,
+        "cube_availability": cube_us / (cubes.cubes * until_us) if until_us else 1.0,
+        "faults": {"host": failures.host, "link": failures.link, "ocs": failures.ocs},
+        "repairs": repairs.completed,
+        "cross_connects": ocs.cross_connects,
+    }
+
+
+def _summary(fabric: Fabric, service: str, model: type[Any]) -> Any:
+    held = fabric.holder(service)
+    document = held.service.document(held.state, ("summaries", f"{fabric.name}/{service}"))
+    if not isinstance(document, model):
+        raise TypeError(f"{service} of {fabric.name} has no summary")
+    return document
+
+
+def _part(log: Path | None, name: str, pods: int) -> Path | None:
+    """Where one pod's log goes: the file itself, or a part of it that keeps the suffix and so the
+    compression.
+    """
+    if log is None or pods == 1:
+        return log
+    return log.with_name(f".{log.stem}.{name}{log.suffix}")
+
+
+def _join(log: Path, parts: list[Path]) -> None:
+    """The pods' parts one after the other: compressed streams may simply be concatenated."""
+    try:
+        with log.open("wb") as whole:
+            for part in parts:
+                with part.open("rb") as file:
+                    shutil.copyfileobj(file, whole)
+                part.unlink()
+    except OSError as error:
+        raise OperationFailed(f"log file {log}: {error.strerror or error}") from None
+
+
+def _share(progress: Progress | None, n: int, pods: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done: progress((n + done) / pods)

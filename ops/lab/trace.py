@@ -1,0 +1,119 @@
+"""A recorded trace of slice requests: CSV with the header `submit_s,duration_s,chips`, and optionally
+`shape`, `twisted` and `priority`. Chips are rounded up to the next shape."""
+
+import csv
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from schemas.config import TraceRow
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.units import US_PER_S, us
+from shared.models.superpod.shapes import check, chips_of, parse_shape, shape_for_chips
+
+REQUIRED = ("submit_s", "duration_s", "chips")
+OPTIONAL = ("shape", "twisted", "priority")
+CUBES_MAX = 144
+SECONDS_MAX = 100 * 365 * 86_400.0
+T = TypeVar("T")
+
+
+def read_trace(path: Path) -> tuple[TraceRow, ...]:
+    """The rows of a trace file, in order of submission; InvalidInput names line, column and value."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = [name.strip() for name in next(reader, [])]
+            _check_header(path, header)
+            rows = [
+                _row(path, reader.line_num, dict(zip(header, cells, strict=False)), len(cells) - len(header))
+                for cells in reader
+                if any(cell.strip() for cell in cells)
+            ]
+    except FileNotFoundError:
+        raise NotFound(f"trace {path}: no such file") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"trace {path}: not a text file in UTF-8") from None
+    except csv.Error as error:
+        raise InvalidInput(f"trace {path}: not CSV: {error}") from None
+    except OSError as error:
+        raise OperationFailed(f"trace {path}: {error.strerror or error}") from None
+    return tuple(sorted(rows, key=lambda row: row.submit_us))
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    known = (*REQUIRED, *OPTIONAL)
+    for name in REQUIRED:
+        if name not in header:
+            raise InvalidInput(
+                f"trace {path}, line 1: column {name} is missing; needed: {','.join(REQUIRED)}"
+            )
+    for name in header:
+        if name not in known or header.count(name) > 1:
+            raise InvalidInput(
+                f"trace {path}, line 1: column {name!r}; allowed, once each: {','.join(known)}"
+            )
+
+
+def _row(path: Path, line: int, cells: dict[str, str], surplus: int) -> TraceRow:
+    where = f"trace {path}, line {line}"
+    if surplus:
+        raise InvalidInput(f"{where}: {abs(surplus)} cells too {'many' if surplus > 0 else 'few'}")
+
+    def cell(name: str, read: Callable[[str], T], allowed: str, default: T | None = None) -> T:
+        text = cells.get(name, "").strip()
+        if not text and default is not None:
+            return default
+        try:
+            return read(text)
+        except (ValueError, KeyError):
+            raise InvalidInput(f"{where}: {name} {text!r} is not allowed; allowed: {allowed}") from None
+
+    submit_s = cell("submit_s", _seconds, "seconds from 0 to 100 years")
+    duration_s = cell("duration_s", _seconds, "seconds above 0 up to 100 years")
+    if duration_s <= 0:
+        raise InvalidInput(f"{where}: duration_s {duration_s} is not allowed; allowed: seconds above 0")
+    chips = cell("chips", _chips, "a whole number of chips, 1 or more")
+    twisted = cell("twisted", _flag, "true or false", False)
+    priority = cell("priority", _priority, "a whole number from -100 to 100", 0)
+    try:
+        text = cells.get("shape", "").strip()
+        shape = parse_shape(text) if text else shape_for_chips(chips)
+        check(shape, twisted, CUBES_MAX)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from None
+    if chips_of(shape) < chips:
+        raise InvalidInput(f"{where}: shape {text} has {chips_of(shape)} chips, fewer than chips {chips}")
+    return TraceRow(
+        submit_us=round(submit_s * US_PER_S),
+        duration_us=us(duration_s, US_PER_S),
+        shape=shape,
+        twisted=twisted,
+        priority=priority,
+    )
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value) or not 0 <= value <= SECONDS_MAX:
+        raise ValueError(text)
+    return value
+
+
+def _chips(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def _priority(text: str) -> int:
+    value = int(text)
+    if not -100 <= value <= 100:
+        raise ValueError(text)
+    return value
+
+
+def _flag(text: str) -> bool:
+    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]

@@ -1,0 +1,91 @@
+"""The strands of a link of the running twin: its OCS as manufactured from the twin's seed, its modules as the
+twin's configuration has them."""
+
+import math
+from typing import Any
+
+from pydantic import ValidationError
+
+from ops.cli.look import unmade
+from ops.common.client import Client, escape
+from ops.models.optics.budget import Link, Strand
+from schemas.config import FabricConfig
+from services.transceivers.optics import design_of
+from shared.basics.errors import InvalidInput
+from shared.models.optics.palomar import DECIMALS
+from shared.models.optics.strands import check_peer, strands_of
+from shared.models.superpod.wiring import STRANDS, LinkEnd, link_end, ocs_radix, parse_part
+
+PATH_FIELDS = ("end", "far_end", "wanted_end", "condition", "far_condition", "strands")
+
+
+def link_of_twin(client: Client, name: str, to: str | None) -> Link:
+    """The link that the twin has made from this end now, or with `to` the one to that end: as it is where the
+    twin wants it, made or not, else as it could be made, with clean connectors and sound modules."""
+    path = client.thing(f"/v1/trace/{escape(name)}", *PATH_FIELDS)
+    with client.reading():
+        fabric = str(path["end"]).split("/")[0]
+        joined = path["far_end"] or path["wanted_end"]
+        why, note = None if path["far_end"] else unmade(path), _note(path)
+    config = _config(client, fabric)
+    end = link_end(parse_part(name, config.pod.cubes).end)
+    if to is None and why is not None:
+        nearest = joined or LinkEnd(end.cube, end.face ^ 1, end.index).name(fabric)
+        raise InvalidInput(f"link {name}: {why}; name an end with --to, such as {nearest}")
+    far = _partner(fabric, end, joined if to is None else to, config.pod.cubes)
+    design, strands = design_of(config.transceivers), _strands(config, fabric, end, far)
+    if to is not None and to != joined:
+        return Link(design, strands, name, to, note="a link that could be made, with clean connectors")
+    faults = client.rows("/v1/faults", "target", "state", "excess_loss_db", fabric=fabric)
+    with client.reading():
+        near_db, far_db = (_excess_db(faults, one) for one in (name, far.name(fabric)))
+    return Link(design, strands, name, far.name(fabric), near_db, far_db, note)
+
+
+def _note(path: dict[str, Any]) -> str | None:
+    """Why the link of a path carries nothing now, if so."""
+    if path["far_end"] is None:
+        return f"{unmade(path)}: this is what the link would receive"
+    if "failed" in (path["condition"], path["far_condition"]):
+        return "a module has failed: this is what sound ones would receive"
+    return None
+
+
+def _config(client: Client, fabric: str) -> FabricConfig:
+    content = client.thing(f"/v1/config/{escape(fabric)}", "seed", "pod", "transceivers")
+    try:
+        return FabricConfig.model_validate(content)
+    except ValidationError as error:
+        raise client.foreign(f"its configuration cannot be read: {error.errors()[0]['msg']}") from None
+
+
+def _partner(fabric: str, end: LinkEnd, to: str, cubes: int) -> LinkEnd:
+    part = parse_part(to, cubes)
+    if part.kind != "end" or part.fabric != fabric:
+        nearest = LinkEnd(max(part.cube, 0), end.face ^ 1, end.index).name(fabric)
+        raise InvalidInput(f"to {to}: not a link end of {fabric}; allowed are ends like {nearest}")
+    check_peer(fabric, end.number, part.end)
+    return link_end(part.end)
+
+
+def _strands(config: FabricConfig, fabric: str, end: LinkEnd, far: LinkEnd) -> tuple[Strand, ...]:
+    radix = ocs_radix(config.pod.cubes)
+    switched = strands_of(config.seed, fabric, end.number, far.number, radix)
+    north, south = (end, far) if end.is_north else (far, end)
+    return tuple(
+        Strand(
+            round(float(switched.loss_db[strand]), DECIMALS),
+            float(switched.near_return_db[strand]),
+            float(switched.far_return_db[strand]),
+            f"{fabric}/ocs-{end.ocs}",
+            north.port(strand),
+            south.port(strand),
+        )
+        for strand in range(STRANDS)
+    )
+
+
+def _excess_db(faults: list[dict[str, Any]], end: str) -> float:
+    """What all the dirt on one end's connectors adds."""
+    here = [fault for fault in faults if (fault["target"], fault["state"]) == (end, "active")]
+    return math.fsum(fault["excess_loss_db"] for fault in here if fault["excess_loss_db"] is not None)

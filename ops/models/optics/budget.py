@@ -1,0 +1,185 @@
+"""What `lightwave link budget` shows: every element, every lane; a report for programs, tables for people."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ops.cli.output import columns
+from shared.models.optics.budget import Budget, link_budget
+from shared.models.optics.link import LinkDesign
+from shared.models.optics.receiver import BER_THRESHOLD
+
+LANE_HEADERS = (
+    *("LANE", "NM", "DISPERSION-PS/NM", "PENALTY-DB", "RAW-BER"),
+    *("BER", "MARGIN", "KP4-BLOCK-LOSS", "POST-FEC-BER"),
+)
+RETURNED = "RETURN-DB: share of the near end's own light that goes back; of its circulator, the crosstalk"
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """One fibre between two ends: what its OCS loses, and what the ports at this end's side and at the far
+    end's send back. Without an OCS by name the numbers are somebody's own."""
+
+    loss_db: float
+    near_return_db: float
+    far_return_db: float
+    ocs: str | None = None
+    north: int | None = None
+    south: int | None = None
+
+    def reversed(self) -> "Strand":
+        """As the far end sees it."""
+        return replace(self, near_return_db=self.far_return_db, far_return_db=self.near_return_db)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What joins two ends, as the first one receives it. The excess is that of dirty connectors."""
+
+    design: LinkDesign
+    strands: tuple[Strand, ...]
+    end: str | None = None
+    far_end: str | None = None
+    near_excess_db: float = 0.0
+    far_excess_db: float = 0.0
+    note: str | None = None
+
+    def reversed(self) -> "Link":
+        """As the far end receives it."""
+        return replace(
+            self,
+            strands=tuple(strand.reversed() for strand in self.strands),
+            end=self.far_end,
+            far_end=self.end,
+            near_excess_db=self.far_excess_db,
+            far_excess_db=self.near_excess_db,
+        )
+
+
+def report(link: Link) -> dict[str, Any]:
+    """All figures of a link; `worst` is the lane with the least margin. `reverse` has the same of what the
+    far end receives, where the ends have names."""
+    return _one_way(link) | {"reverse": None if link.end is None else _one_way(link.reversed())}
+
+
+def _one_way(link: Link) -> dict[str, Any]:
+    budgets = [_budget(link, strand) for strand in link.strands]
+    number = min(range(len(budgets)), key=lambda n: budgets[n].worst.margin_orders)
+    worst = budgets[number].worst
+    design = link.design
+    return {
+        "end": link.end,
+        "far_end": link.far_end,
+        "rate": design.rate.name,
+        "kind": design.kind.name,
+        "mitigation": design.mitigation,
+        "soft_fec": design.soft_fec,
+        "length_km": design.length_km,
+        "near_excess_db": link.near_excess_db,
+        "far_excess_db": link.far_excess_db,
+        "threshold_ber": BER_THRESHOLD,
+        "note": link.note,
+        "worst": {
+            "strand": number,
+            "lane": worst.lane,
+            "received_dbm": worst.received_dbm,
+            "interference_db": budgets[number].interference_db,
+            "ber": worst.ber,
+            "margin_orders": worst.margin_orders,
+            "post_fec_ber": worst.post_fec_ber,
+        },
+        "strands": [
+            {"strand": n} | _fields(strand) | _figures(budget)
+            for n, (strand, budget) in enumerate(zip(link.strands, budgets, strict=True))
+        ],
+    }
+
+
+def _budget(link: Link, strand: Strand) -> Budget:
+    return link_budget(
+        link.design,
+        strand.loss_db,
+        strand.near_return_db,
+        strand.far_return_db,
+        link.near_excess_db,
+        link.far_excess_db,
+    )
+
+
+def _fields(strand: Strand) -> dict[str, Any]:
+    return {
+        "ocs": strand.ocs,
+        "north": strand.north,
+        "south": strand.south,
+        "insertion_loss_db": strand.loss_db,
+        "near_return_loss_db": strand.near_return_db,
+        "far_return_loss_db": strand.far_return_db,
+    }
+
+
+def _figures(budget: Budget) -> dict[str, Any]:
+    figures = asdict(budget)
+    return figures | {"elements": figures.pop("steps"), "lanes": figures.pop("lanes")}
+
+
+def table(content: dict[str, Any]) -> str:
+    """The report for people: elements in the order in which the far end's light meets them, then lanes."""
+    aids = [word for word, on in (("mitigation", "mitigation"), ("soft FEC", "soft_fec")) if content[on]]
+    how = f"with {' and '.join(aids)}" if aids else "without mitigation and soft FEC"
+    lines = [f"{content['rate']} over {content['kind']}, {how}"]
+    if content["end"]:
+        lines.insert(0, f"{content['end']} receives from {content['far_end']}")
+    lines += [content["note"]] * (content["note"] is not None)
+    for strand in content["strands"]:
+        lines += ["", *_strand(strand)]
+    lines += ["", RETURNED, f"worst: {_verdict(content)}"]
+    if content["reverse"]:
+        lines.append(f"worst the other way, at {content['far_end']}: {_verdict(content['reverse'])}")
+    return "\n".join(lines)
+
+
+def _verdict(content: dict[str, Any]) -> str:
+    worst = content["worst"]
+    verdict = "within" if worst["margin_orders"] >= 0 else "ABOVE"
+    lane = f"strand {worst['strand']}, lane {worst['lane']}: BER {worst['ber']:.2g}"
+    margin = f"{content['threshold_ber']:g} by {abs(worst['margin_orders']):.2f} orders of magnitude"
+    return f"{lane}, {verdict} {margin}"
+
+
+def _strand(strand: dict[str, Any]) -> list[str]:
+    through = ""
+    if strand["ocs"]:
+        through = f": N{strand['north']} and S{strand['south']} of {strand['ocs']}"
+    rows = [
+        [step["element"]]
+        + [_decibels(step[name]) for name in ("loss_db", "power_dbm", "return_db", "interference_dbm")]
+        for step in strand["elements"]
+    ]
+    total = [strand["loss_db"], strand["received_dbm"], None, strand["interference_dbm"]]
+    rows.append(["received", *map(_decibels, total)])
+    mpi_db = strand["interference_db"]
+    return [
+        f"strand {strand['strand']}{through}",
+        columns(("ELEMENT", "LOSS-DB", "POWER-DBM", "RETURN-DB", "INTERFERENCE-DBM"), rows),
+        f"interference over signal (MPI): {'none' if mpi_db is None else f'{mpi_db:.2f} dB'}",
+        "",
+        columns(LANE_HEADERS, [_lane(lane) for lane in strand["lanes"]]),
+    ]
+
+
+def _decibels(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"
+
+
+def _lane(lane: dict[str, Any]) -> list[object]:
+    rates = (f"{lane[name]:.1e}" for name in ("block_loss", "post_fec_ber"))
+    return [
+        lane["lane"],
+        f"{lane['wavelength_nm']:g}",
+        f"{lane['dispersion_ps_per_nm']:.3f}",
+        f"{lane['penalty_db']:.4f}",
+        f"{lane['raw_ber']:.1e}",
+        f"{lane['ber']:.1e}",
+        f"{lane['margin_orders']:.2f}",
+        *rates,
+    ]

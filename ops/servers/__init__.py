@@ -1,0 +1,1 @@
+"""Kafka and Redis of one's own on this machine, for trials and tests."""

@@ -1,0 +1,85 @@
+"""`lightwave live kafka` and `lightwave live redis`: a local server in the foreground, for one machine."""
+
+import signal
+import sys
+import time
+from types import FrameType
+from urllib.parse import urlsplit
+
+from ops.live.settings import LiveSettings
+from ops.servers.kafka_server import LocalKafka
+from ops.servers.local_server import LocalServer
+from ops.servers.redis_server import LocalRedis
+from shared.basics.errors import InvalidInput, OperationFailed
+
+__all__ = ["LocalKafka", "LocalRedis", "run_kafka", "run_redis"]
+
+ENDING = (signal.SIGTERM, signal.SIGINT)
+CLIENTS_S_MAX = 3.0
+"""How long a server that is asked to end waits for its clients to go; honcho kills after 5 s."""
+
+
+def run_kafka(settings: LiveSettings) -> int:
+    """Run the broker of the settings until SIGTERM or SIGINT; returns the exit code."""
+    return _run(LocalKafka(settings.data / "kafka", *kafka_place(settings)))
+
+
+def run_redis(settings: LiveSettings) -> int:
+    """Run the Redis of the settings until SIGTERM or SIGINT; returns the exit code."""
+    return _run(LocalRedis(settings.data / "redis", *redis_place(settings)))
+
+
+def kafka_place(settings: LiveSettings) -> tuple[str, int]:
+    """Host and port of the one broker; InvalidInput if the settings want something else."""
+    host, _, port = settings.kafka.rpartition(":")
+    if not host or not port.isdecimal() or "," in settings.kafka:
+        raise InvalidInput(
+            f"LIGHTWAVE_KAFKA: {settings.kafka!r} is not allowed for a local Kafka; allowed: one HOST:PORT"
+        )
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def redis_place(settings: LiveSettings) -> tuple[str, int]:
+    """Host and port of the one Redis; InvalidInput if the settings want something else."""
+    parts = urlsplit(settings.redis)
+    plain = parts.scheme == "redis" and parts.hostname and "@" not in parts.netloc
+    if not plain or settings.redis_cluster:
+        raise InvalidInput(
+            f"LIGHTWAVE_REDIS: {parts.scheme}://{parts.hostname or ''} is not allowed for a local Redis; "
+            "allowed: redis://HOST:PORT/NUMBER, without password, and no cluster"
+        )
+    return parts.hostname or "", parts.port or 6379
+
+
+class _Ended(Exception):
+    """SIGTERM or SIGINT came."""
+
+
+def _end(_sign: int, _frame: FrameType | None) -> None:
+    """The first signal ends the server; it is not asked twice."""
+    for sign in ENDING:
+        signal.signal(sign, signal.SIG_IGN)
+    raise _Ended
+
+
+def _wait_for_clients(server: LocalServer) -> None:
+    """Ctrl-C reaches a whole twin at once: those that work with the server end before it, in good order."""
+    until = time.monotonic() + CLIENTS_S_MAX
+    while server.runs and server.clients() and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def _run(server: LocalServer) -> int:
+    for sign in ENDING:
+        signal.signal(sign, _end)
+    try:
+        server.start()
+        sys.stderr.write(f"{server.name} answers at {server.address}, data in {server.folder}\n")
+        sys.stderr.flush()
+        code = server.wait_end()
+        raise OperationFailed(f"{server.name} in {server.folder} ended with {code}: {server.last_words()}")
+    except _Ended:
+        _wait_for_clients(server)
+        return 0
+    finally:
+        server.stop()

@@ -1,0 +1,105 @@
+"""Kafka's jars, fetched once by Maven into a folder of the user's cache that all checkouts share."""
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from shared.basics.errors import InvalidInput, OperationFailed
+
+LIBS = "LIGHTWAVE_KAFKA_LIBS"
+"""The variable that names a folder of jars to be used instead."""
+DEPLOY = Path(__file__).parents[1] / "deploy"
+POM = DEPLOY / "pom.xml"
+JAVA_MIN = 17
+FETCH_S_MAX = 600.0
+
+
+def kafka_version() -> str:
+    """The version that `pom.xml` names."""
+    properties = ET.parse(POM).getroot().find("{*}properties")  # noqa: S314 -- our own file
+    version = None if properties is None else properties.findtext("{*}kafka.version")
+    if version is None:
+        raise OperationFailed(f"{POM}: has no property kafka.version; install Lightwave Twin again")
+    return version
+
+
+def kafka_libs() -> Path:
+    """The folder of the jars, complete; fetched now if it is not there. OperationFailed if it cannot be."""
+    if given := os.environ.get(LIBS):
+        if not any(Path(given).glob("kafka_*.jar")):
+            raise InvalidInput(f"{LIBS}: {given} holds no Kafka; allowed: a folder with Kafka's jars")
+        return Path(given)
+    libs = cache() / f"kafka-{kafka_version()}"
+    if not libs.is_dir():
+        with _alone(libs):
+            if not libs.is_dir():  # another process may have fetched them meanwhile
+                _fetch(libs)
+    return libs
+
+
+def cache() -> Path:
+    """`lightwave` in the user's cache directory (XDG)."""
+    place = os.environ.get("XDG_CACHE_HOME")
+    return (Path(place) if place else Path.home() / ".cache") / "lightwave"
+
+
+def java() -> str:
+    """The Java to run; OperationFailed if there is none or it is too old."""
+    home = os.environ.get("JAVA_HOME")
+    command = str(Path(home) / "bin" / "java") if home else "java"
+    try:
+        answer = subprocess.run([command, "-version"], capture_output=True, text=True, check=False)  # noqa: S603 -- no shell
+    except OSError:
+        raise OperationFailed(
+            "Java is not installed; on Debian: apt-get install default-jre-headless"
+        ) from None
+    found = re.search(r'version "(\d+)', answer.stderr)
+    if answer.returncode or found is None or int(found[1]) < JAVA_MIN:
+        version = found[1] if found else answer.stderr.strip()
+        raise OperationFailed(
+            f"Java {version} is no Java that Kafka runs on; allowed: {JAVA_MIN} or later, on Debian: "
+            "apt-get install default-jre-headless"
+        )
+    return command
+
+
+@contextmanager
+def _alone(libs: Path) -> Iterator[None]:
+    """Two that want the jars at once: one fetches, the other waits."""
+    try:
+        libs.parent.mkdir(parents=True, exist_ok=True)
+        with libs.with_name(f"{libs.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise OperationFailed(f"folder {libs.parent}: {error.strerror or error}") from None
+
+
+def _fetch(libs: Path) -> None:
+    """Into a folder beside, which gets its name when it is complete; no other process is at it."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise OperationFailed("Maven fetches Kafka and is not installed; on Debian: apt-get install maven")
+    java()
+    sys.stderr.write(f"fetching Kafka {kafka_version()} with Maven into {libs}\n")
+    part = libs.with_name(f"{libs.name}.part")
+    shutil.rmtree(part, ignore_errors=True)  # what a fetch that was cut off left
+    goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={part}"]
+    command = [maven, "--quiet", "--batch-mode", "--file", str(POM), *goal]
+    try:
+        answer = subprocess.run(  # noqa: S603 -- Maven by its full path, no shell
+            command, capture_output=True, text=True, timeout=FETCH_S_MAX, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise OperationFailed(f"Maven did not fetch Kafka within {FETCH_S_MAX:.0f} s") from None
+    if answer.returncode:
+        lines = [line for line in answer.stdout.splitlines() if line.startswith("[ERROR]")]
+        raise OperationFailed(f"Maven could not fetch Kafka: {lines[0] if lines else answer.stderr.strip()}")
+    part.rename(libs)

@@ -1,0 +1,131 @@
+"""A local Kafka: one broker in KRaft mode, of the jars that Maven fetched."""
+
+import base64
+import contextlib
+import shutil
+import socket
+import struct
+import subprocess
+import uuid
+from pathlib import Path
+
+from ops.servers.kafka_jars import DEPLOY, java, kafka_libs
+from ops.servers.local_server import LocalServer, check_free, free_port
+from shared.basics.errors import InvalidInput, OperationFailed
+
+ANSWER_S_MAX = 1.0
+CONTROLLER_HOST = "127.0.0.1"
+"""The controller of the one node is spoken to by the broker beside it only."""
+PROPERTIES = "server.properties"
+LOGGING = "log4j2.yaml"
+FORMATTED = Path("data", "meta.properties")
+HEAP = ["-Xms128m", "-Xmx384m", "-XX:+ExitOnOutOfMemoryError"]
+QUICK = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+"""Ready sooner, and content with the half of a core."""
+
+
+class LocalKafka(LocalServer):
+    """A broker that keeps all that it confirmed over a kill. Paths in its settings are relative to its
+    folder, so no character of a folder's name can be taken for anything else."""
+
+    name = "Kafka"
+
+    def __init__(
+        self, folder: Path, host: str = "127.0.0.1", port: int = 9092, controller_port: int | None = None
+    ) -> None:
+        super().__init__(folder, host, port)
+        self._controller_port = controller_port
+
+    @property
+    def bootstrap(self) -> str:
+        return self.address
+
+    def answers(self) -> bool:
+        return metadata_answers(self.host, self.port)
+
+    def _prepare(self) -> list[str]:
+        run, libs = [java()], kafka_libs()
+        classes = ["-cp", f"{libs}/*"]
+        shutil.copyfile(DEPLOY / LOGGING, self.folder / LOGGING)
+        (self.folder / PROPERTIES).write_text(self._properties())
+        if not (self.folder / FORMATTED).exists():
+            self._format([*run, *QUICK, f"-Dlog4j2.configurationFile={LOGGING}", *classes])
+        logging = f"-Dlog4j2.configurationFile={LOGGING}"
+        return [*run, *HEAP, *QUICK, logging, *classes, "kafka.Kafka", PROPERTIES]
+
+    def _format(self, run: list[str]) -> None:
+        """Once for a folder; one that was cut off is done again, for `meta.properties` is written last."""
+        tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", _cluster_id()]
+        answer = subprocess.run(  # noqa: S603 -- a command of ours, no shell
+            [*run, *tool, "-c", PROPERTIES], cwd=self.folder, capture_output=True, text=True, check=False
+        )
+        if answer.returncode:
+            said = (answer.stderr or answer.stdout).strip().splitlines()[-1:]
+            raise OperationFailed(f"Kafka in {self.folder}: could not make its storage: {' '.join(said)}")
+
+    def _properties(self) -> str:
+        controller = f"{CONTROLLER_HOST}:{self._find_controller_port()}"
+        values = {
+            "controller.quorum.voters": f"1@{controller}",
+            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "log.dirs": str(FORMATTED.parent),
+        } | ONE_NODE
+        return "".join(f"{key}={value}\n" for key, value in values.items())
+
+    def _find_controller_port(self) -> int:
+        """The one that was asked for, or the next after the broker's, or any."""
+        if self._controller_port is not None:
+            check_free("Kafka's controller", CONTROLLER_HOST, self._controller_port)
+            return self._controller_port
+        with contextlib.suppress(InvalidInput):
+            check_free("Kafka's controller", CONTROLLER_HOST, self.port + 1)
+            return self.port + 1
+        return free_port(CONTROLLER_HOST)
+
+
+ONE_NODE = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "auto.create.topics.enable": "false",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "5",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.cleaner.dedupe.buffer.size": "2097152",
+    # A broker that was killed may register again only when its old session has ended: after 3 s, not 9.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+}
+"""What a single node needs to be alone, and to be back soon after a kill; docker-compose.yml has the same."""
+
+METADATA, METADATA_VERSION = 3, 1
+
+
+def metadata_answers(host: str, port: int) -> bool:
+    """Whether a broker answers a request for metadata with a broker that is there.
+
+    Spoken by hand: some 40 bytes, in 2 ms, where a client takes seconds to find out that nobody is there.
+    """
+    request = struct.pack(">hhihi", METADATA, METADATA_VERSION, 1, -1, 0)  # no client's name, of no topic
+    try:
+        with socket.create_connection((host, port), ANSWER_S_MAX) as link:
+            link.sendall(struct.pack(">i", len(request)) + request)
+            with link.makefile("rb") as answer:
+                _size, _correlation, brokers = struct.unpack(">iii", answer.read(12))
+    except (OSError, struct.error):
+        return False
+    return bool(brokers > 0)
+
+
+def _cluster_id() -> str:
+    """16 random bytes as Kafka writes them; a leading dash would be taken for an option."""
+    while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return text

@@ -1,0 +1,83 @@
+"""A local Redis: Debian's, with an append-only file."""
+
+import logging
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from ops.servers.local_server import LocalServer
+from shared.basics.errors import OperationFailed
+
+log = logging.getLogger("lightwave.live")
+
+ANSWER_S_MAX = 1.0
+LASTING = {"save": "", "appendonly": "yes", "appendfsync": "everysec"}
+"""What makes a confirmed write outlive a kill; a power cut may take the last second or two, of states and
+positions together. docker-compose.yml has the same."""
+
+
+APPEND_ONLY = "appendonlydir"
+BEGUN, ENDED = b"*1\r\n$5\r\nMULTI\r\n", b"\r\n$4\r\nEXEC\r\n"
+ANALYZED = re.compile(r"AOF analyzed: filename=(\S+\.incr\.aof), size=\d+, ok_up_to=(\d+),")
+
+
+def take_off_half(checker: str, folder: Path) -> int:
+    """Take half a transaction off the end of the append-only file in a folder, before a server reads it;
+    returns its bytes. Whatever else is wrong with the file is for the server to say.
+
+    Redis 7.0 takes off no more than the command that was cut: the rest of its transaction would be made
+    with the next one, once the server starts for the second time.
+    """
+    (manifest, *_) = [*(folder / APPEND_ONLY).glob("*.manifest"), None]
+    if manifest is None:
+        return 0
+    done = subprocess.run([checker, str(manifest)], capture_output=True, text=True, check=False)  # noqa: S603 -- its own path
+    found = ANALYZED.findall(done.stdout)
+    if not found:
+        return 0
+    name, sound = found[-1]
+    with (folder / APPEND_ONLY / name).open("r+b") as file:
+        file.seek(int(sound))
+        rest = file.read()
+        if not rest.startswith(BEGUN) or ENDED in rest:
+            return 0
+        file.truncate(int(sound))
+    return len(rest)
+
+
+class LocalRedis(LocalServer):
+    """One Redis on one folder and port."""
+
+    name = "Redis"
+
+    def __init__(self, folder: Path, host: str = "127.0.0.1", port: int = 6379) -> None:
+        super().__init__(folder, host, port)
+
+    @property
+    def url(self) -> str:
+        return f"redis://{self.address}/0"
+
+    def answers(self) -> bool:
+        client = redis.Redis(
+            self.host, self.port, socket_timeout=ANSWER_S_MAX, protocol=2, retry=Retry(NoBackoff(), 0)
+        )
+        try:
+            with client:
+                return bool(client.ping())
+        except redis.RedisError:
+            return False  # not there yet, or still reading its file
+
+    def _prepare(self) -> list[str]:
+        binary, checker = shutil.which("redis-server"), shutil.which("redis-check-aof")
+        if binary is None or checker is None:
+            raise OperationFailed("Redis is not installed; on Debian: apt-get install redis-server")
+        half = take_off_half(checker, self.folder)
+        if half:
+            log.warning("Redis in %s: half a transaction, %d bytes, was cut off its file", self.folder, half)
+        options = {"bind": self.host, "port": str(self.port), "dir": str(self.folder)} | LASTING
+        return [binary, *(word for name, value in options.items() for word in (f"--{name}", value))]

@@ -1,0 +1,215 @@
+"""The client's own book of requests against the log, the states and the documents: each applied exactly once.
+
+An audit cannot see a request that was silently dropped before it reached the log, nor one that a client sent
+once and the twin took twice. These rules can. Each yields a sentence for every problem that it finds.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ops.soak.facts import Asked, Facts
+
+ANSWERS: Mapping[str, frozenset[str]] = {
+    "InjectFault": frozenset({"FaultBegan", "FaultRefused"}),
+    "ClearFault": frozenset({"FaultEnded", "FaultRefused"}),
+    "DrainCube": frozenset({"CubeDrained", "DrainRefused"}),
+    "UndrainCube": frozenset({"CubeUndrained", "DrainRefused"}),
+    "RequestSlice": frozenset({"SliceRequested"}),
+    "ReleaseSlice": frozenset({"SliceReleased", "ReleaseRefused"}),
+}
+"""Request → what its service says to it, exactly one of them."""
+
+READERS = {
+    "failures": ("InjectFault", "ClearFault"),
+    "cubes": ("DrainCube", "UndrainCube"),
+    "workload": ("RequestSlice", "ReleaseSlice"),
+}
+REFUSALS = frozenset({"FaultRefused", "DrainRefused", "ReleaseRefused"})
+FAULT_KINDS = ("host", "chip", "link", "connector", "ocs", "port")
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A request that the twin said it had accepted."""
+
+    id: str
+    key: str
+    fabric: str
+    type: str
+    body: Mapping[str, Any]
+    at_us: int
+
+    @property
+    def number(self) -> int:
+        return int(self.id.rpartition("/")[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """What a client knows: requests accepted, ids received under a key, and the keys that were on their way
+    while Redis was rolled back, for it may then have forgotten that it knew them."""
+
+    accepted: tuple[Accepted, ...]
+    received: Mapping[str, frozenset[str]]
+    in_doubt: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """What states and documents say. `books` is (service, fabric) → source → highest seq read; `faults` and
+    `slices` are how many a fabric's services have numbered; `positions` is (service, partition) → offset."""
+
+    drained: Mapping[str, bool]
+    books: Mapping[tuple[str, str], Mapping[str, int]]
+    faults: Mapping[str, int]
+    slices: Mapping[str, int]
+    positions: Mapping[tuple[str, int], int]
+
+
+def check_all(book: Book, facts: Facts, stand: Stand) -> list[str]:
+    """Every problem in a sentence; none if all is as it must be."""
+    return [
+        *check_accepted(book, facts),
+        *check_once(book, facts),
+        *check_answers(facts),
+        *check_drains(book, stand),
+        *check_books(facts, stand),
+        *check_counts(facts, stand),
+        *check_positions(facts, stand),
+    ]
+
+
+def check_accepted(book: Book, facts: Facts) -> Iterator[str]:
+    """What was accepted stands on the log, once, as it was asked for and at the time that was told."""
+    for asked in book.accepted:
+        rows = facts.requests.get(asked.id, [])
+        if len(rows) != 1:
+            yield f"{asked.id} ({asked.type}) was accepted, and stands on the log {len(rows)} times"
+            continue
+        row = rows[0]
+        if (row.fabric, row.type, row.at_us) != (asked.fabric, asked.type, asked.at_us):
+            yield (
+                f"{asked.id} was accepted as {asked.type} of {asked.fabric} at {asked.at_us} us, and stands "
+                f"on the log as {row.type} of {row.fabric} at {row.at_us} us"
+            )
+        elif any(row.body.get(name) != value for name, value in asked.body.items()):
+            yield f"{asked.id}: asked for {dict(asked.body)}, on the log {row.body}"
+
+
+def check_once(book: Book, facts: Facts) -> Iterator[str]:
+    """Nobody asked for what stands on the log under another id; nothing stands there twice, under one id or
+    under several. Only a request in doubt may: with what Redis forgets it forgets the key."""
+    known = {asked.id for asked in book.accepted}
+    counted = Counter(asked.id for asked in book.accepted)
+    yield from (f"{name} was the answer to {n} requests" for name, n in counted.items() if n > 1)
+    keys = {name: key for key, names in book.received.items() for name in names}
+    doubted = [asked for asked in book.accepted if asked.key in book.in_doubt]
+    for name, rows in facts.requests.items():
+        if len(rows) > 1:
+            yield f"{name} stands on the log {len(rows)} times"
+        if name in known or keys.get(name) in book.in_doubt:
+            continue
+        if name in keys or not any(_is_same(rows[0], asked) for asked in doubted):
+            yield f"{name} stands on the log, and its client was never told that it was accepted"
+    marked: dict[str, list[str]] = defaultdict(list)
+    for rows in facts.requests.values():
+        for row in rows[:1]:
+            if (mark := _mark(row)) is not None:
+                marked[mark].append(row.id)
+    forgiven = {asked.id for asked in doubted}
+    for mark, names in marked.items():
+        if len(names) > 1 and not forgiven.intersection(names):
+            yield f"one request stands on the log as {', '.join(sorted(names))} ({mark})"
+
+
+def _is_same(row: Asked, asked: Accepted) -> bool:
+    """Whether the row may be what a client asked for before, without ever hearing that it was received."""
+    same_body = all(row.body.get(name) == value for name, value in asked.body.items())
+    return (row.fabric, row.type) == (asked.fabric, asked.type) and same_body
+
+
+def _mark(row: Asked) -> str | None:
+    """What tells this request from all others: clients ask for spans that differ by a microsecond."""
+    span = row.body.get("duration_us")
+    return None if span is None else f"{row.type} of {row.fabric} for {span} us"
+
+
+def check_answers(facts: Facts) -> Iterator[str]:
+    """Each request on the log has one answer, of its own kind."""
+    for name, rows in facts.requests.items():
+        for kind in {row.type for row in rows}:
+            allowed = ANSWERS.get(kind, frozenset())
+            told = [said.type for said in facts.answers.get(name, []) if said.type in allowed]
+            # A fault that expires, or is repaired, names the request that began it as well.
+            if len(told) != 1:
+                yield f"{name} ({kind}) has {len(told)} answers {told}, not one"
+
+
+def check_drains(book: Book, stand: Stand) -> Iterator[str]:
+    """Each cube is as the last request about it left it."""
+    wanted: dict[str, tuple[int, bool]] = {}
+    for asked in book.accepted:
+        if asked.type in ("DrainCube", "UndrainCube"):
+            row = (asked.number, asked.type == "DrainCube")
+            cube = str(asked.body["cube"])
+            wanted[cube] = max(row, wanted.get(cube, row))
+    for cube, drained in stand.drained.items():
+        last = wanted.get(cube, (0, False))[1]
+        if drained != last:
+            yield f"{cube}: {_drained(drained)}, its last request left it {_drained(last)}"
+    for cube in wanted.keys() - stand.drained.keys():
+        yield f"{cube}: requests about it were accepted, and it has no document"
+
+
+def _drained(drained: bool) -> str:
+    return "drained" if drained else "not drained"
+
+
+def check_books(facts: Facts, stand: Stand) -> Iterator[str]:
+    """Each service has read the last request of its kinds, and none that is not on the log."""
+    last: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for rows in facts.requests.values():
+        for row in rows:
+            source = row.id.rpartition("/")[0]
+            for service, kinds in READERS.items():
+                if row.type in kinds:
+                    sources = last[service, row.fabric]
+                    sources[source] = max(row.number, sources.get(source, 0))
+    for (service, fabric), book in stand.books.items():
+        if service not in READERS:
+            continue
+        read = {source: seq for source, seq in book.items() if source.startswith("operator/")}
+        if read != last.get((service, fabric), {}):
+            yield (
+                f"{service} of {fabric} has read requests up to {read}, the log holds "
+                f"{last.get((service, fabric), {})}"
+            )
+
+
+def check_counts(facts: Facts, stand: Stand) -> Iterator[str]:
+    """What services have numbered is what the log holds."""
+    for what, kind, numbered in (
+        ("faults", "FaultBegan", stand.faults),
+        ("slices", "SliceRequested", stand.slices),
+    ):
+        for fabric, count in numbered.items():
+            if count != facts.types[fabric, kind]:
+                yield f"{fabric}: {count} {what} were numbered, the log holds {facts.types[fabric, kind]}"
+
+
+def check_positions(facts: Facts, stand: Stand) -> Iterator[str]:
+    """All services have read all of the log."""
+    for (service, partition), position in stand.positions.items():
+        if position != facts.ends.get(partition, 0):
+            yield (
+                f"{service} stands at {position} of partition {partition}, whose log ends at "
+                f"{facts.ends.get(partition, 0)}"
+            )
+
+
+def count_outcomes(facts: Facts, ids: Iterable[str]) -> tuple[int, int]:
+    """(requests that were done, requests that were refused with a reason)."""
+    refused = sum(any(said.type in REFUSALS for said in facts.answers.get(name, [])) for name in ids)
+    return len(facts.requests) - refused, refused

@@ -1,0 +1,44 @@
+"""The log as Kafka holds it, read with another client than the twin's own."""
+
+from collections.abc import Iterator
+
+from kafka import KafkaConsumer, TopicPartition
+
+from ops.soak.facts import Line
+
+SILENCE_MS = 20_000
+"""A log that gives nothing for so long before its end is not read any further."""
+
+
+def read_log(bootstrap: str, topic: str) -> Iterator[Line]:
+    """Every record that the log held when the reading began."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        fetch_max_bytes=8_000_000,
+    )
+    try:
+        partitions = consumer.partitions_for_topic(topic) or set()
+        places = [TopicPartition(topic, number) for number in sorted(partitions)]
+        ends = {place: end for place, end in consumer.end_offsets(places).items() if end > 0}
+        for place, end in sorted(ends.items()):
+            yield from _read_partition(consumer, place, end)
+    finally:
+        consumer.close()
+
+
+def _read_partition(consumer: KafkaConsumer, place: TopicPartition, end: int) -> Iterator[Line]:
+    consumer.assign([place])
+    consumer.seek_to_beginning(place)
+    offset = -1
+    while offset < end - 1:
+        rows = consumer.poll(timeout_ms=SILENCE_MS).get(place, [])
+        if not rows:
+            raise TimeoutError(f"{place.topic} partition {place.partition}: nothing after {offset} of {end}")
+        for row in rows:
+            if row.offset >= end:
+                return
+            offset = row.offset
+            headers = {name: value.decode("utf-8", "replace") for name, value in row.headers or ()}
+            yield Line(place.partition, offset, headers, row.value or b"")

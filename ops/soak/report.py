@@ -1,0 +1,122 @@
+"""What a soak found, as JSON for machines and in a few lines for people."""
+
+import platform
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from ops.cli.output import columns
+from ops.common.version import VERSION
+from ops.live.keep import how_it_ended
+from ops.servers.kafka_jars import kafka_libs
+from ops.soak.checks import Book, count_outcomes
+from ops.soak.facts import Facts
+from ops.soak.meter import Struck
+from shared.basics.units import US_PER_DAY
+
+PACKAGES = ("faust-streaming", "aiokafka", "kafka-python", "redis", "uvloop")
+
+
+def fault_rows(struck: Sequence[Struck], began_s: float) -> list[dict[str, Any]]:
+    """One row a fault, in order."""
+    return [
+        {
+            "at_s": round(one.at_s - began_s, 2),
+            "action": one.fault.action,
+            "process": one.fault.target.name,
+            "kind": one.fault.target.kind,
+            "lasts_s": round(one.fault.lasts_s, 2),
+            "cut_bytes": one.fault.cut_bytes,
+            "resumed_s": None if one.resumed_s is None else round(one.resumed_s, 2),
+        }
+        for one in struck
+    ]
+
+
+def fault_counts(struck: Iterable[Struck]) -> dict[str, dict[str, int]]:
+    """Fault → kind of process → how many."""
+    counted = Counter((one.fault.action, one.fault.target.kind) for one in struck)
+    found: dict[str, dict[str, int]] = {}
+    for (action, kind), count in sorted(counted.items()):
+        found.setdefault(action, {})[kind] = count
+    return found
+
+
+def request_counts(book: Book, facts: Facts, again: int) -> dict[str, Any]:
+    """`taken_again` are requests that stand on the log more than once because Redis forgot their key."""
+    done, refused = count_outcomes(facts, facts.requests)
+    known = {asked.id for asked in book.accepted}
+    return {
+        "accepted": len(book.accepted),
+        "by_type": dict(sorted(Counter(asked.type for asked in book.accepted).items())),
+        "on_the_log": len(facts.requests),
+        "done": done,
+        "refused": refused,
+        "asked_again": again,
+        "in_doubt": len(book.in_doubt),
+        "taken_again": len(facts.requests.keys() - known),
+    }
+
+
+def log_counts(facts: Facts) -> dict[str, Any]:
+    return {
+        "messages": facts.messages,
+        "repeats": facts.repeats,
+        "voids": facts.voids,
+        "unreadable": facts.unreadable,
+        "days": {fabric: round(us / US_PER_DAY, 2) for fabric, us in sorted(facts.last_us.items())},
+    }
+
+
+def restart_counts(exits: Mapping[str, Sequence[int]]) -> dict[str, dict[str, int]]:
+    """Process → how it ended → how often."""
+    return {
+        name: dict(Counter(how_it_ended(code) for code in codes))
+        for name, codes in sorted(exits.items())
+        if codes
+    }
+
+
+def versions(redis: str) -> dict[str, str]:
+    """Of everything that takes part; `redis` is what the server says."""
+    found = {"lightwave": VERSION, "python": platform.python_version(), "redis-server": redis}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "missing"
+    broker = sorted(path.name for path in kafka_libs().glob("kafka_2.*.jar"))
+    match = re.search(r"-([\d.]+)\.jar", broker[0]) if broker else None
+    return found | {"kafka": match.group(1) if match else "unknown"}
+
+
+def in_words(report: Mapping[str, Any]) -> str:
+    """The report for a person."""
+    asked, log = report["requests"], report["log"]
+    rows = [
+        (kind, action, row["count"], f"{row['median_s']:.1f} s", f"{row['most_s']:.1f} s")
+        for kind, actions in report["resumed"].items()
+        for action, row in actions.items()
+    ]
+    verdict = "clean" if report["clean"] else "NOT clean"
+    ends = sum(sum(row.values()) for row in report["ends"].values())
+    days = sum(log["days"].values())
+    minutes = report["wall_s"] / 60
+    lines = [
+        f"{verdict}: {len(report['faults'])} faults in {minutes:.1f} minutes over {report['pods']} pods",
+        f"simulated time: {days:.1f} pod-days; the longest stand was {report['longest_stand_s']:.1f} s",
+        f"requests: {asked['accepted']} accepted; {asked['done']} done, {asked['refused']} refused",
+        f"asked again: {asked['asked_again']} times; taken again after a rollback: {asked['taken_again']}",
+        f"log: {log['messages']} messages, {log['repeats']} repeats, {log['voids']} void",
+        f"processes ended, and started again: {ends} times",
+        "",
+        columns(("process", "fault", "times", "resumed, median", "at most"), rows),
+        "",
+        *(f"problem: {sentence}" for sentence in report["problems"]),
+        f"again: {report['repeat']}",
+    ]
+    if report["folder"] is not None:
+        lines.append(f"logs and data: {report['folder']}")
+    return "\n".join(lines)

@@ -1,0 +1,278 @@
+"""`lightwave live soak`: a whole twin, faults from one seed, requests all the while; then the proof."""
+
+import http.client
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from ops.servers.both import LocalKafka, LocalRedis
+from ops.servers.local_server import free_port
+from ops.soak import report as reports
+from ops.soak.checks import FAULT_KINDS, Stand, check_all
+from ops.soak.facts import gather
+from ops.soak.inject import Injector, strike
+from ops.soak.log import read_log
+from ops.soak.meter import Meter, Probe, Struck, summary
+from ops.soak.operators import Operator, Wishes, book_of, http_post
+from ops.soak.plan import plan_faults
+from ops.soak.twin import TwinOptions, WholeTwin
+from services.fleet import SUPERPOD
+from shared.basics.errors import LightwaveError, OperationFailed
+from shared.engine.codec import restore_held
+
+STILL_S_MAX = 240.0
+"""Time that stands still for so long will not advance again."""
+CONVERGE_S_MAX = 180.0
+CALM_S = 3.0
+"""How long every process must have run after the last fault."""
+CUBES = 16
+SETTINGS = (
+    f"pod.cubes={CUBES}",
+    "failures.host_per_day=0.05",
+)
+"""Pods that are small and busy: more happens to them in an hour."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Soak:
+    """What is run. `minutes` is the time for faults; what follows takes some more."""
+
+    minutes: float
+    pods: int = 4
+    faults: int = 60
+    seed: int = 0
+    speed: float = 3_000.0
+    settings: tuple[str, ...] = SETTINGS
+
+    @property
+    def repeat(self) -> str:
+        """The command that runs it again."""
+        return (
+            f"lightwave live soak --minutes {self.minutes:g} --pods {self.pods} --faults {self.faults} "
+            f"--seed {self.seed} --speed {self.speed:g}"
+        )
+
+
+@dataclass(slots=True)
+class _Run:
+    """What a soak gathers on its way."""
+
+    soak: Soak
+    twin: WholeTwin
+    meter: Meter
+    injector: Injector
+    operators: list[Operator]
+    say: Say
+    longest_stand_s: float = 0.0
+    began_s: float = field(default_factory=time.monotonic)
+
+    def wait(self, seconds: float) -> None:
+        """Wait, and see meanwhile that things go on; OperationFailed if they do not."""
+        until_s = time.monotonic() + seconds
+        while True:
+            self.twin.supervisor.check()
+            still_s = self.meter.still_s()
+            self.longest_stand_s = max(self.longest_stand_s, still_s)
+            for operator in self.operators:
+                if operator.surprise is not None:
+                    raise OperationFailed(
+                        f"an operator got an answer that none should get: {operator.surprise}"
+                    )
+            if still_s > STILL_S_MAX:
+                raise OperationFailed(f"time stands still since {still_s:.0f} s: {self.twin.words()}")
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                return
+            time.sleep(min(0.2, left_s))
+
+
+def run_soak(soak: Soak, say: Say = lambda _: None) -> dict[str, Any]:
+    """Run it; the report's `clean` says whether all that must hold held. What it started has ended when it
+    returns or raises, and its folder is kept only where something went wrong."""
+    folder = Path(tempfile.mkdtemp(prefix="lightwave-soak-"))
+    try:
+        with _twin(soak, folder) as twin:
+            say(f"the twin runs at {twin.url}, logs in {folder}")
+            report = _soak(soak, twin, say)
+    except BaseException:
+        say(f"logs and data are kept in {folder}")
+        raise
+    if report["clean"]:
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        report["folder"] = str(folder)
+    return report
+
+
+@contextmanager
+def _twin(soak: Soak, folder: Path) -> Iterator[WholeTwin]:
+    kafka = LocalKafka(folder / "kafka", port=free_port())
+    store = LocalRedis(folder / "redis", port=free_port())
+    options = TwinOptions(
+        pods=soak.pods, seed=soak.seed, speed=soak.speed, settings=soak.settings, partitions=soak.pods
+    )
+    twin = WholeTwin(folder / "twin", kafka, store, options)
+    try:
+        twin.start()
+        yield twin
+    finally:
+        twin.stop()
+        store.stop()
+        kafka.stop()
+
+
+def _soak(soak: Soak, twin: WholeTwin, say: Say) -> dict[str, Any]:
+    post = http_post(twin.url)
+    run = _Run(
+        soak=soak,
+        twin=twin,
+        meter=Meter(Probe(twin.ticks, lambda: gateway_pid(twin))),
+        injector=Injector(twin),
+        operators=[Operator(Wishes(soak.seed, fabric, CUBES), post) for fabric in twin.fabrics],
+        say=say,
+    )
+    run.meter.start()
+    for operator in run.operators:
+        operator.start()
+    try:
+        plan = plan_faults(soak.seed, twin.targets(), soak.faults, 60 * soak.minutes)
+        strike(plan, run.injector, run.meter, run.wait, say)
+        converge(run)
+    finally:
+        for operator in run.operators:
+            operator.give_up()
+        run.meter.stop()
+    say("all requests are accepted, all processes run, the clock is paused; comparing")
+    return compare(run)
+
+
+def gateway_pid(twin: WholeTwin) -> int | None:
+    """The gateway's process, once it has answered."""
+    pid = twin.supervisor.pids().get("gateway")
+    twin.get("/v1/clock")
+    return pid
+
+
+def converge(run: _Run) -> None:
+    """Wait until every process runs and every pod's time advances, every request begun is accepted, and the
+    clock is paused with nothing left to read."""
+    run.wait(CALM_S)
+    until_s = time.monotonic() + CONVERGE_S_MAX
+    while run.meter.waiting() or None in run.twin.supervisor.pids().values():
+        _within(until_s, run, f"no recovery from {[one.fault for one in run.meter.waiting()]}")
+    for operator in run.operators:
+        operator.stop()
+    while any(operator.is_alive() for operator in run.operators):
+        _within(until_s, run, "requests are not accepted")
+    while not _paused(run.twin):
+        _within(until_s, run, "the clock cannot be paused")
+    while not quiet(run.twin):
+        _within(until_s, run, "services do not reach the end of the log")
+
+
+def _within(until_s: float, run: _Run, problem: str) -> None:
+    if time.monotonic() > until_s:
+        raise OperationFailed(f"{problem} after {CONVERGE_S_MAX:.0f} s: {run.twin.words()}")
+    run.wait(0.2)
+
+
+def _paused(twin: WholeTwin) -> bool:
+    try:
+        return bool(twin.send("POST", "/v1/clock/pause")["paused"])
+    except (OSError, ValueError, http.client.HTTPException):
+        return False
+
+
+def quiet(twin: WholeTwin) -> bool:
+    """Whether all services of all partitions stand where the sequencer knows the log to end, with nothing
+    left to say and no request waiting; seen twice, for the sequencer may be about to append."""
+    for _ in range(2):
+        try:
+            for partition in set(twin.store.fabrics().values()):
+                snapshot = twin.store.snapshot(partition, [])
+                stands = {snapshot.positions.get(service.name, 0) for service in SUPERPOD}
+                read_all = len(stands) == 1 and min(stands) >= int(snapshot.values.get("end", 0))
+                if not read_all or snapshot.unsaid or twin.store.size(partition):
+                    return False
+        except LightwaveError:
+            return False
+        time.sleep(0.5)
+    return True
+
+
+# --- the proof ----------------------------------------------------------------------------------------------
+
+
+def compare(run: _Run) -> dict[str, Any]:
+    """Everything that must hold, and what was counted on the way."""
+    twin = run.twin
+    wall_s = time.monotonic() - run.began_s
+    book = book_of(run.operators, run.injector.rollbacks)
+    facts = gather(read_log(twin.kafka.bootstrap, twin.topics.log))
+    problems = check_all(book, facts, stand_of(twin))
+    if facts.unreadable:
+        problems.append(f"{facts.unreadable} records of the log cannot be read")
+    audit = twin.json("audit", "--live")
+    if not audit["clean"]:
+        problems.append(f"the audit is not clean: {json.dumps(audit)}")
+    struck: list[Struck] = run.meter.struck
+    return {
+        "clean": not problems,
+        "problems": problems,
+        "repeat": run.soak.repeat,
+        "seed": run.soak.seed,
+        "pods": run.soak.pods,
+        "speed": run.soak.speed,
+        "wall_s": round(wall_s, 1),
+        "longest_stand_s": round(run.longest_stand_s, 1),
+        "fault_counts": reports.fault_counts(struck),
+        "resumed": summary(struck),
+        "requests": reports.request_counts(book, facts, sum(one.again for one in run.operators)),
+        "log": reports.log_counts(facts),
+        "ends": reports.restart_counts(twin.supervisor.exits()),
+        "audit": audit,
+        "versions": reports.versions(_redis_version(twin.redis.url)),
+        "faults": reports.fault_rows(struck, run.began_s),
+        "folder": None,
+    }
+
+
+def stand_of(twin: WholeTwin) -> Stand:
+    """What states and documents say of a twin that is quiet."""
+    books, positions = {}, {}
+    faults, slices = {}, {}
+    for fabric, partition in twin.store.fabrics().items():
+        for service in SUPERPOD:
+            stored = twin.store.load(partition, service.name, fabric)
+            books[service.name, fabric] = restore_held(service, fabric, stored).seen
+        for service_name, position in twin.store.positions(partition).items():
+            positions[service_name, partition] = position
+        failures = _summary(twin, fabric, "failures")
+        faults[fabric] = sum(failures[kind] for kind in FAULT_KINDS)
+        slices[fabric] = _summary(twin, fabric, "workload")["requested"]
+    drained = {cube["name"]: cube["drained"] for cube in twin.get("/v1/cubes")}
+    return Stand(drained, books, faults, slices, positions)
+
+
+def _summary(twin: WholeTwin, fabric: str, service: str) -> dict[str, int]:
+    text = twin.store.one(fabric, "summaries", f"{fabric}/{service}")
+    if text is None:
+        raise OperationFailed(f"{fabric}: {service} has written no summary")
+    found: dict[str, int] = json.loads(text)
+    return found
+
+
+def _redis_version(url: str) -> str:
+    with redis.Redis.from_url(url) as client:
+        about: Any = client.info("server")  # the client's types speak for its asynchronous form as well
+    return str(about["redis_version"])

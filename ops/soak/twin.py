@@ -1,0 +1,223 @@
+"""A whole live twin on this machine: Kafka, Redis, two workers for some services, sequencer, gateway."""
+
+import contextlib
+import http.client
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ops.servers.both import LocalKafka, LocalRedis
+from ops.servers.local_server import free_port
+from ops.soak.plan import Target
+from ops.soak.processes import Supervisor
+from services.fleet import SUPERPOD
+from shared.basics.errors import LightwaveError, OperationFailed
+from shared.runtimes.live.kafka.layout import Topics
+from shared.storage.redis_store import RedisStore
+
+LIGHTWAVE = (sys.executable, "-m", "ops.cli")
+DOUBLED = ("ocs", "scheduler", "transceivers")
+"""Services with two workers."""
+READY_S_MAX = 90.0
+COMMAND_S_MAX = 300.0
+ANSWER_S_MAX = 10.0
+SECOND = "sequencer-b"
+
+
+@dataclass(frozen=True, slots=True)
+class TwinOptions:
+    """What `lightwave live init` is told, and how many workers there are."""
+
+    pods: int = 1
+    seed: int = 0
+    speed: float = 3_000.0
+    settings: tuple[str, ...] = ()
+    partitions: int = 4
+    prefix: str = "soak"
+    doubled: Sequence[str] = DOUBLED
+
+
+@dataclass
+class WholeTwin:
+    """Start it, look at it, strike it, stop it. `kafka` may be shared, `redis` is this twin's own."""
+
+    folder: Path
+    kafka: LocalKafka
+    redis: LocalRedis
+    options: TwinOptions
+    port: int = field(default_factory=free_port)
+    supervisor: Supervisor = field(init=False)
+    store: RedisStore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.supervisor = Supervisor(self.environment, self.folder)
+        self.store = RedisStore(self.redis.url)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def topics(self) -> Topics:
+        return Topics(self.options.prefix)
+
+    @property
+    def fabrics(self) -> list[str]:
+        return [f"pod-{number}" for number in range(self.options.pods)]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What every command of this twin is started with."""
+        return {
+            "LIGHTWAVE_KAFKA": self.kafka.bootstrap,
+            "LIGHTWAVE_REDIS": self.redis.url,
+            "LIGHTWAVE_REDIS_CLUSTER": "false",
+            "LIGHTWAVE_PREFIX": self.options.prefix,
+            "LIGHTWAVE_DATA": str(self.folder / "data"),
+            "LIGHTWAVE_HOST": "127.0.0.1",
+            "LIGHTWAVE_PORT": str(self.port),
+            "LIGHTWAVE_TOKEN": "",
+            "LIGHTWAVE_CONFIG": "",
+            "LIGHTWAVE_METRICS_HOST": "127.0.0.1",
+            "LIGHTWAVE_URL": self.url,
+        }
+
+    @property
+    def workers(self) -> dict[str, str]:
+        """Process name → its service."""
+        names = {}
+        for service in SUPERPOD:
+            for replica in "ab" if service.name in self.options.doubled else "a":
+                names[f"{service.name}-{replica}"] = service.name
+        return names
+
+    def targets(self) -> list[Target]:
+        workers = [Target(name, "worker") for name in self.workers]
+        return [
+            *workers,
+            Target("sequencer", "sequencer"),
+            Target("gateway", "gateway"),
+            Target("kafka", "kafka"),
+            Target("redis", "redis"),
+        ]
+
+    def start(self) -> None:
+        """Make the twin, start all of its processes and wait until the gateway answers and time advances."""
+        self.kafka.start(wait=False)
+        self.redis.start()
+        self.kafka.wait_ready()
+        self.init()
+        self.start_processes()
+        self.wait_ready()
+
+    def init(self) -> None:
+        options = self.options
+        sets = [word for pair in options.settings for word in ("--set", pair)]
+        self.json(
+            *("live", "init", "--pods", str(options.pods), "--seed", str(options.seed)),
+            *("--partitions", str(options.partitions), "--speed", f"{options.speed:g}", *sets),
+        )
+
+    def start_processes(self) -> None:
+        for name in self.workers:
+            self.start_worker(name)
+        self.start_sequencer("sequencer")
+        self.supervisor.keep("gateway", [*LIGHTWAVE, "live", "gateway"])
+
+    def start_worker(self, name: str) -> None:
+        self.supervisor.keep(
+            name, [*LIGHTWAVE, "live", "worker", self.workers[name], "--replica", name, *metrics()]
+        )
+
+    def start_sequencer(self, name: str) -> None:
+        self.supervisor.keep(name, [*LIGHTWAVE, "live", "sequencer", "--replica", name, *metrics()])
+
+    def wait_ready(self, seconds: float = READY_S_MAX) -> None:
+        until_s = time.monotonic() + seconds
+        while time.monotonic() < until_s:
+            with contextlib.suppress(OSError, ValueError, http.client.HTTPException, LightwaveError):
+                if self.get("/healthz")["healthy"] and len(self.positions()) >= len(self.fabrics):
+                    return
+            time.sleep(0.1)
+        raise OperationFailed(f"the twin in {self.folder} is not ready after {seconds:.0f} s: {self.words()}")
+
+    def stop(self) -> None:
+        """End every process; the servers are their owner's to end."""
+        self.supervisor.stop()
+        self.store.close()
+
+    # --- looking --------------------------------------------------------------------------------------------
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(self.url + path, timeout=ANSWER_S_MAX) as answer:  # noqa: S310 -- our own
+            return json.load(answer)
+
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        request = urllib.request.Request(  # noqa: S310 -- the twin's own gateway
+            self.url + path,
+            data=json.dumps(body or {}).encode(),
+            headers={"Content-Type": "application/json"},
+            method=method,
+        )
+        with urllib.request.urlopen(request, timeout=ANSWER_S_MAX) as answer:  # noqa: S310 -- as above
+            return json.load(answer)
+
+    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """One `lightwave` command of this twin, to its end."""
+        return subprocess.run(  # noqa: S603 -- a command of ours, no shell
+            [*LIGHTWAVE, *words],
+            env=os.environ | self.environment,
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=COMMAND_S_MAX,
+            check=False,
+        )
+
+    def json(self, *words: str) -> Any:
+        """What a command says in JSON; OperationFailed with its sentence if it fails."""
+        done = self.run(*words, "-o", "json")
+        if not done.stdout.strip():
+            raise OperationFailed(f"`lightwave {' '.join(words)}`: {done.stderr.strip()[-2_000:]}")
+        return json.loads(done.stdout)
+
+    def positions(self) -> dict[str, int]:
+        """Fabric → position up to which every service has read its partition."""
+        found = {}
+        for fabric, partition in self.store.fabrics().items():
+            positions = self.store.positions(partition)
+            if len(positions) == len(SUPERPOD):
+                found[fabric] = min(positions.values())
+        return found
+
+    def ticks(self) -> dict[str, int]:
+        """Fabric → Ticks that its services have taken: what tells best that its time advances."""
+        found = dict.fromkeys(self.fabrics, 0)
+        for partition in set(self.store.fabrics().values()):
+            for (_, fabric), row in self.store.progress(partition).items():
+                found[fabric] += row.ticks
+        return found
+
+    def words(self) -> str:
+        """The last line of every process's log, for a person who wants to know what went wrong."""
+        return " | ".join(_last_lines(self.folder))
+
+
+def metrics() -> list[str]:
+    """A free port for a process's metrics."""
+    return ["--metrics-port", "0"]
+
+
+def _last_lines(folder: Path) -> Iterator[str]:
+    for log in sorted(folder.glob("*.log")):
+        lines = log.read_text(errors="replace").strip().splitlines()
+        if lines:
+            yield f"{log.stem}: {lines[-1][:300]}"

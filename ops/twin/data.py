@@ -1,0 +1,134 @@
+"""The folder that keeps a living twin: who uses it, what twin it holds, where its parts are."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import ValidationError
+
+from ops.common.configuration import settings
+from schemas.body import Model
+from schemas.config import FabricConfig
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.storage.log.folder import FolderHeld, hold_folder
+
+MARK = "lightwave-twin.json"
+
+
+def default_data() -> Path:
+    """`lightwave` in the user's state directory (XDG)."""
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "lightwave"
+
+
+class TwinIdentity(Model):
+    """What was decided when the twin was made: how many superpods, each with this configuration."""
+
+    pods: int
+    config: FabricConfig
+
+
+class DataFolder:
+    """One twin's folder, held by one process at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.logs = path / "log"
+        self.redis = path / "redis"
+        self.telemetry = path / "telemetry"
+        self.dead_letters = path / "dead-letters.jsonl"
+        self.clock = path / "clock.json"
+        self._mark = path / MARK
+        self._running = path / "running.json"
+        self._lock: IO[str] | None = None
+
+    def hold(self) -> None:
+        """Make the folder where there is none and keep every other process out of it."""
+        try:
+            self._lock = hold_folder(self.path)
+        except FolderHeld:
+            pid = self.running().get("pid")
+            raise OperationFailed(
+                f"data folder {self.path}: in use by another lightwave process (pid {pid})"
+            ) from None
+        except OSError as error:
+            raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None
+
+    def release(self) -> None:
+        self._running.unlink(missing_ok=True)
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def clear(self) -> None:
+        """Remove what belongs to a twin, and nothing else that may lie in the folder."""
+        for part in (self.logs, self.redis, self.telemetry):
+            shutil.rmtree(part, ignore_errors=True)
+        for file in (self.dead_letters, self.clock, self._mark, self._running):
+            file.unlink(missing_ok=True)
+
+    def identity(self) -> TwinIdentity | None:
+        """The twin that the folder holds, or None."""
+        if not self._mark.exists():
+            if self.logs.exists() and any(self.logs.glob("*.jsonl")):
+                raise OperationFailed(
+                    f"data folder {self.path}: {MARK} is missing beside the logs; use --fresh"
+                )
+            return None
+        try:
+            return TwinIdentity.model_validate_json(self._mark.read_bytes())
+        except ValidationError:
+            raise OperationFailed(f"data folder {self.path}: {MARK} is damaged; use --fresh") from None
+
+    def settle(self, pods: int | None, seed: int | None, pairs: list[str]) -> TwinIdentity:
+        """The folder's twin, a new one where there is none; InvalidInput if it was made otherwise.
+
+        `pairs` are `KEY=VALUE` parameters, which only a new twin takes.
+        """
+        kept = self.identity()
+        if kept is None:
+            kept = TwinIdentity(pods=1 if pods is None else pods, config=settings(pairs, seed=seed))
+            self._write(self._mark, kept.model_dump_json())
+            return kept
+        if pairs:
+            raise InvalidInput(
+                f"--set {pairs[0]}: data folder {self.path} holds a twin, which keeps its parameters; "
+                "leave it out, or use --fresh"
+            )
+        for name, asked, has in (("--pods", pods, kept.pods), ("--seed", seed, kept.config.seed)):
+            if asked is not None and asked != has:
+                raise InvalidInput(
+                    f"{name} {asked}: data folder {self.path} holds a twin with {has}; "
+                    "leave it out, or use --fresh"
+                )
+        return kept
+
+    def announce(self, url: str, redis: str) -> None:
+        """Say where the running twin is to be reached."""
+        self._write(self._running, json.dumps({"pid": os.getpid(), "url": url, "redis": redis}))
+
+    def running(self) -> dict[str, Any]:
+        """What the running twin announced; empty if none did."""
+        try:
+            found = json.loads(self._running.read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def kept_clock(self) -> tuple[float | None, bool, int]:
+        """(speed, paused) as they were last asked for, and how far simulated time had come."""
+        try:
+            kept = json.loads(self.clock.read_text())
+            return float(kept["speed"]), bool(kept["paused"]), int(kept["now_us"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None, False, 0
+
+    def _write(self, path: Path, text: str) -> None:
+        part = path.with_suffix(".part")
+        try:
+            part.write_text(text)
+            part.replace(path)
+        except OSError as error:
+            raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None

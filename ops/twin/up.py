@@ -1,0 +1,238 @@
+"""`lightwave up`: the whole living twin in one process, with its gateway, resuming from its data folder."""
+
+import contextlib
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ops.twin.data import DataFolder, TwinIdentity
+from ops.twin.serving import listen, server_of
+from schemas.body import Body
+from schemas.config import FabricConfig
+from schemas.envelope import Envelope
+from schemas.sequencer import FabricCommissioned
+from services.fleet import SUPERPOD
+from services.gateway.bind import check_bind
+from services.gateway.ports import TwinPorts
+from shared.basics.errors import LightwaveError, OperationFailed
+from shared.runtimes.embedded.clock import EmbeddedClock
+from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.fabric_runner import PodRunner
+from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.embedded.twin import EmbeddedTwin
+from shared.runtimes.lab import commissioning
+from shared.storage.log.frames import TelemetryFolder
+from shared.storage.log.indexed import IndexedLogs
+from shared.storage.redis_store import RedisStore
+from shared.storage.store import Commit, Received, Waiting
+
+if TYPE_CHECKING:
+    import uvicorn
+
+log = logging.getLogger("lightwave.up")
+
+NUMBER_MAX = 2**53
+"""Beyond every number that an inbox gives: microseconds since 1970."""
+
+NOTABLE = frozenset(
+    {
+        *("FaultBegan", "FaultEnded", "OcsDown", "OcsUp", "CubeUnhealthy", "CubeHealthy"),
+        *("CubeDrained", "CubeUndrained", "CubeSwapped", "SliceStalled", "SliceEvicted"),
+    }
+)
+"""Message types that `up` logs as they happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What `lightwave up` was asked for; None means as it was, or the default for a new twin."""
+
+    data: Path
+    pods: int | None = None
+    speed: float | None = None
+    seed: int | None = None
+    fresh: bool = False
+    rebuild: bool = False
+    host: str = "127.0.0.1"
+    port: int = 8080
+    redis: str | None = None
+    token: str | None = None
+    settings: tuple[str, ...] = ()
+    """`KEY=VALUE` parameters of a new twin; one that exists keeps its own."""
+
+
+def run_up(options: UpOptions) -> None:
+    """Run until SIGINT or SIGTERM, then end in good order. Raises LightwaveError with one clear sentence."""
+    check_bind(options.host, options.token)
+    folder = DataFolder(options.data)
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listen(options.host, options.port))
+        folder.hold()
+        stack.callback(folder.release)
+        if options.fresh:
+            _erase(folder, options.redis)
+        identity = folder.settle(options.pods, options.seed, list(options.settings))
+        living = LivingTwin(folder, identity, options, stack)
+        url = f"http://{options.host}:{listener.getsockname()[1]}"
+        living.serve(listener, url, options.token)
+
+
+class LivingTwin:
+    """The parts of a running twin: store, logs, fabrics, loop, gateway."""
+
+    def __init__(
+        self,
+        folder: DataFolder,
+        identity: TwinIdentity,
+        options: UpOptions,
+        stack: contextlib.ExitStack,
+    ) -> None:
+        self._folder = folder
+        self._failure: BaseException | None = None
+        self._server: uvicorn.Server | None = None
+        self._embedded = None if options.redis else EmbeddedServer(folder.redis)
+        if self._embedded is not None:
+            stack.callback(self._embedded.stop)
+            self._embedded.ensure()
+        self.store_url = options.redis or (self._embedded.url if self._embedded else "")
+        self.store = RedisStore(self.store_url)
+        stack.callback(self.store.close)
+        self.store.check()
+        self.logs = IndexedLogs(folder.logs)
+        stack.callback(self.logs.close)
+        self.dead_letters = DeadLetters(folder.dead_letters)
+        self.telemetry = TelemetryFolder(folder.telemetry)
+        kept_speed, paused, self._kept_us = folder.kept_clock()
+        speed = options.speed if options.speed is not None else kept_speed or 1.0
+        self.clock = EmbeddedClock(speed=speed, paused=paused, keep=folder.clock)
+        self.pods = [
+            self._pod(number, identity.config, rebuild=options.rebuild) for number in range(identity.pods)
+        ]
+        self.twin = EmbeddedTwin(self.pods, self.store, self.clock, self._ensure_store)
+        self.configs = {pod.name: self._config(pod.name) for pod in self.pods}
+
+    def serve(self, listener: socket.socket, url: str, token: str | None) -> None:
+        """Start the loop beside the gateway and stay until somebody ends it."""
+        from services.gateway.app import create_app
+
+        self._server = server_of(create_app(self._ports(), token=token))
+        self.twin.start(self._kept_us)
+        self.clock.save()
+        self._folder.announce(url, self.store_url)
+        loop = threading.Thread(target=self._loop, name="twin", daemon=True)
+        loop.start()
+        shown = self.clock.show()
+        state = "paused" if shown.paused else f"alive at × {shown.speed:g}"
+        log.info("%s %s; look with `lightwave get fabrics`", ", ".join(self.configs), state)
+        log.info("gateway %s, API %s/docs, data %s; Ctrl-C ends it", url, url, self._folder.path)
+        self._server.run(sockets=[listener])
+        self.twin.stop()
+        loop.join(timeout=30)
+        if self._failure is not None:
+            raise self._failure
+        self.clock.save()
+
+    def _loop(self) -> None:
+        try:
+            self.twin.run()
+        except BaseException as error:  # noqa: BLE001 -- raised again by the thread that waits for this one
+            self._failure = error
+            if self._server is not None:
+                self._server.should_exit = True
+
+    def _pod(self, number: int, new: FabricConfig, *, rebuild: bool) -> PodRunner:
+        name = f"pod-{number}"
+        self.store.place(name, number)
+        runner = PodRunner(
+            name,
+            number,
+            SUPERPOD,
+            store=self.store,
+            log=self.logs.open(name),
+            dead_letters=self.dead_letters,
+            telemetry=self.telemetry,
+            heard=_tell,
+        )
+        if rebuild:
+            folded = runner.rebuild()
+            log.info("%s: states made again from %d messages, digest %s", name, folded, runner.digest())
+        if self.logs.end(name) == 0:
+            runner.recover()
+            runner.take(commissioning(name, new))
+        return runner
+
+    def _config(self, fabric: str) -> FabricConfig:
+        for _, message in self.logs.read(fabric, 0):
+            if isinstance(message.body, FabricCommissioned):
+                return message.body.config
+        raise OperationFailed(f"{fabric}: its log has no FabricCommissioned")
+
+    def _ensure_store(self) -> None:
+        if self._embedded is not None:
+            self._embedded.ensure()
+        for pod in self.pods:
+            self.store.place(pod.name, pod.partition)  # it may have been emptied
+
+    def _ports(self) -> TwinPorts:
+        return TwinPorts(
+            documents=self.store,
+            inbox=_WakingInbox(self.store, self.twin.wake),
+            log=self.logs,
+            clock=self.clock,
+            config=self.configs.__getitem__,
+            telemetry=self.telemetry.latest,
+            health=lambda: [problem] if (problem := self.twin.problem) else [],
+            runtime_metrics=self._metrics,
+        )
+
+    def _metrics(self) -> dict[str, float]:
+        return {
+            "commits_total": float(sum(pod.commits for pod in self.pods)),
+            "recoveries_total": float(self.twin.recoveries),
+            "dead_letters": float(self.dead_letters.count()),
+        }
+
+
+class _WakingInbox:
+    """The store's inbox, which also wakes the loop of this process."""
+
+    def __init__(self, store: RedisStore, wake: Callable[[int], None]) -> None:
+        self._store = store
+        self._wake = wake
+
+    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
+        received = self._store.put(partition, fabric, body, key)
+        self._wake(partition)
+        return received
+
+    def waiting(self, partition: int, most: int) -> list[Waiting]:
+        return self._store.waiting(partition, most)
+
+    def size(self, partition: int) -> int:
+        return self._store.size(partition)
+
+
+def _tell(messages: list[Envelope]) -> None:
+    for message in messages:
+        if message.type in NOTABLE:
+            about = {"message_id": message.id, "cause": message.cause, "fabric": message.fabric}
+            what = " ".join(f"{k}={v}" for k, v in message.body.model_dump().items() if v is not None)
+            log.info("%s %s", message.type, what, extra=about | {"at_us": message.at_us})
+
+
+def _erase(folder: DataFolder, redis: str | None) -> None:
+    kept = None
+    with contextlib.suppress(LightwaveError):
+        kept = folder.identity()
+    folder.clear()
+    if redis is not None:
+        store = RedisStore(redis)
+        store.check()
+        for partition in range(kept.pods if kept else 1):
+            store.erase(partition)
+            store.commit(Commit(partition, {}, {}, inbox_taken=NUMBER_MAX))
+        store.close()

@@ -1,0 +1,95 @@
+"""Every link that a pod could be asked for: each + face end with each − face end on the same OCS.
+
+[LF] Figure 13. A pod of 64 cubes has 48 × 64 × 64 of them, 32 strands of each cube on 48 OCSes with any other
+cube's. Computed once a fabric, since a pair of ports never changes; whoever connects circuits only looks up.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.models.optics.link import (
+    LinkDesign,
+    Switched,
+    arriving,
+    dispersed,
+    dispersion_penalty_db,
+    lanes_nm,
+)
+from shared.models.optics.palomar import DECIMALS, Palomars, palomars
+from shared.models.superpod.wiring import STRANDS, IntArray, ocs_radix
+
+FloatArray = npt.NDArray[np.float64]
+WholeArray = npt.NDArray[np.int32]
+FABRICS_KEPT_MAX = 128
+"""Fabrics at hand: 2.4 megabytes each for 64 cubes, 12 for 144."""
+PER_DB, PER_ORDER = 10.0**DECIMALS, 1_000.0
+"""Losses are known to so many parts of a dB, rates to so many of an order of magnitude."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Read-only whole numbers by (OCS, cube of the + face end, cube of the − face end), in the parts above:
+    half the memory of double precision, and nothing lost."""
+
+    loss: WholeArray
+    north: WholeArray
+    south: WholeArray
+
+    def at(
+        self, ocs: IntArray, north: IntArray, south: IntArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(insertion loss of the worse strand in dB, log10 of the bit error rate of the worst lane that the
+        + face end receives, the same of the − face end) of some pairs, in their common shape."""
+        place = ocs, north, south
+        return self.loss[place] / PER_DB, self.north[place] / PER_ORDER, self.south[place] / PER_ORDER
+
+
+@lru_cache(maxsize=FABRICS_KEPT_MAX)
+def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign) -> Pairs:
+    """All links of a fabric with sound modules and clean connectors."""
+    made = palomars(seed, fabric, ocs_radix(cubes))
+    table = np.empty((3, made.north_mirror.shape[0], cubes, cubes), dtype=np.int32)
+    for ocs in range(table.shape[1]):
+        north = between(made, ocs, cubes)
+        rates = (worst_lane_log10_ber(design, seen) for seen in (north, north.reversed()))
+        parts = (north.loss_db * PER_DB, *(log10_ber * PER_ORDER for log10_ber in rates))
+        for whole, values in zip(table[:, ocs], parts, strict=True):
+            whole[:] = np.rint(values.max(axis=-1))
+    table.flags.writeable = False
+    return Pairs(*table)
+
+
+def between(made: Palomars, ocs: int, cubes: int) -> Switched:
+    """What one OCS puts between the + face end of every cube and the − face end of every cube, as the former
+    sees it: of a shape that broadcasts to (+ face, − face, strands)."""
+    port = STRANDS * np.arange(cubes)[:, None] + np.arange(STRANDS)
+    north, south = port[:, None], port[None, :]
+    loss_db = made.deflection_loss_db[made.north_mirror[ocs][north], made.south_mirror[ocs][south]]
+    return Switched(
+        loss_db + made.north_loss_db[ocs][north] + made.south_loss_db[ocs][south],
+        made.north_return_loss_db[ocs][north],
+        made.south_return_loss_db[ocs][south],
+    )
+
+
+def worst_lane_log10_ber(
+    design: LinkDesign,
+    ocs: Switched,
+    near_excess_db: FloatArray | float = 0.0,
+    far_excess_db: FloatArray | float = 0.0,
+) -> FloatArray:
+    """Of the lanes that the near end receives over a strand: they differ in dispersion alone, so the one with
+    the largest penalty is the worst."""
+    arrives = arriving(design, ocs, near_excess_db, far_excess_db)
+    receiver = design.receiver
+    penalty_db = dispersion_penalty_db(receiver.symbol_gbd, lanes_nm(design.kind), design.length_km).max()
+    return receiver.log10_ber(*dispersed(*arrives, penalty_db))
+
+
+def rounded(log10_ber: FloatArray) -> FloatArray:
+    """As `Pairs` knows them, so that the last bit of a machine's logarithm never shows."""
+    found: FloatArray = np.rint(log10_ber * PER_ORDER) / PER_ORDER
+    return found

@@ -1,0 +1,197 @@
+"""Palomar OCSes as manufactured from a seed: which mirrors serve, what every pair of ports loses, what every
+port reflects.
+
+[LF] 3.2.2 (mirrors), 4.1.1 and Figure 10 (losses). An OCS is a function of (seed, fabric, OCS number): the
+same on every call, and any one computable without the others. Insertion loss of N → S, in dB:
+
+    collimator N + mirror N + splices and connectors N + deflection(N, S) + the same three of S
+
+so that three numbers a port and one table for all OCSes give every pair. What no paper gives (how the sum is
+split, how wide each part scatters) stands in `shared.models.assumptions`. Everything is rounded to
+0.0001 dB: the last bit of a machine's logarithm never shows.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.basics.errors import InvalidInput
+from shared.basics.keyed_random import draw_uniform_array
+from shared.models.assumptions import assumed
+from shared.models.superpod.wiring import OCS_COUNT, PALOMAR_RADIX, IntArray
+
+FloatArray = npt.NDArray[np.float64]
+
+MIRRORS_PER_DIE = 176
+"""Of which the best 136 serve ([LF] 3.2.2); a switch of more ports has mirrors in the same proportion."""
+INSERTION_LOSS_TYPICAL_DB = 2.0
+INSERTION_LOSS_GOAL_DB = 3.0
+RETURN_LOSS_TYPICAL_DB = -46.0
+RETURN_LOSS_SPECIFIED_DB = -38.0
+"""[LF] 3.2.1, 4.1.1: losses typically below 2 dB, ideally below 3 dB; reflections typically −46 dB, and none
+above −38 dB."""
+
+DECIMALS = 4
+DRAWS_PER_OCS = 1_024
+"""More than a die has mirrors: the draws of two OCSes never meet."""
+PORTS_MAX = 768
+FABRICS_KEPT_MAX = 128
+"""Fabrics whose OCSes are kept at hand: a third of a megabyte each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Palomars:
+    """Some OCSes of one fabric, read-only. `north` and `south` arrays have one row an OCS, one column a port.
+
+    `*_mirror` is the mirror behind each port, ascending; `*_loss_db` what a port's own collimator, mirror,
+    splices and connectors lose; `*_return_loss_db` what it reflects (negative). `deflection_loss_db` is over
+    all pairs of mirrors and the same for all OCSes.
+    """
+
+    north_mirror: IntArray
+    south_mirror: IntArray
+    north_loss_db: FloatArray
+    south_loss_db: FloatArray
+    north_return_loss_db: FloatArray
+    south_return_loss_db: FloatArray
+    deflection_loss_db: FloatArray
+
+    @property
+    def ports(self) -> int:
+        return int(self.north_mirror.shape[1])
+
+    def insertion_loss_db(self) -> FloatArray:
+        """Every pair of ports, of shape (OCSes, North ports, South ports)."""
+        loss_db = self.deflection_loss_db[self.north_mirror[:, :, None], self.south_mirror[:, None, :]]
+        loss_db += self.north_loss_db[:, :, None]
+        loss_db += self.south_loss_db[:, None, :]
+        return loss_db
+
+
+def mirror_count(ports: int) -> int:
+    """Mirrors on a die of a switch of so many ports a side: 176 for 136."""
+    return math.ceil(ports * MIRRORS_PER_DIE / PALOMAR_RADIX)
+
+
+def manufacture(seed: int, fabric: str, ocs: IntArray, ports: int = PALOMAR_RADIX) -> Palomars:
+    """The OCSes with these numbers, of shape (n,), in the same order; `ports` as `ocs_radix` gives them."""
+    if not 1 <= ports <= PORTS_MAX:
+        raise InvalidInput(f"ports {ports}: not a radix of an OCS; allowed are 1 to {PORTS_MAX}")
+    die = np.uint64(DRAWS_PER_OCS) * ocs.astype(np.uint64)[:, None]
+    north = _side(seed, fabric, "north", die, ports)
+    south = _side(seed, fabric, "south", die, ports)
+    deflection_loss_db = _deflection_loss_db(mirror_count(ports))
+    return Palomars(
+        north[0], south[0], north[1], south[1], north[2], south[2], deflection_loss_db=deflection_loss_db
+    )
+
+
+@lru_cache(maxsize=FABRICS_KEPT_MAX)
+def palomars(seed: int, fabric: str, ports: int = PALOMAR_RADIX, ocs_count: int = OCS_COUNT) -> Palomars:
+    """All OCSes of a fabric, kept at hand."""
+    return manufacture(seed, fabric, np.arange(ocs_count), ports)
+
+
+def insertion_loss_db(
+    seed: int, fabric: str, ocs: IntArray, north: IntArray, south: IntArray, ports: int = PALOMAR_RADIX
+) -> FloatArray:
+    """Insertion loss of some circuits (OCS, North port, South port), of their common (broadcast) shape.
+
+    The same as `palomars(…).insertion_loss_db()[ocs, north, south]`, without computing the other pairs.
+    """
+    made = palomars(seed, fabric, ports)
+    at_north, at_south = _place(made, ocs, north), _place(made, ocs, south)
+    loss_db: FloatArray = made.deflection_loss_db[
+        made.north_mirror.take(at_north), made.south_mirror.take(at_south)
+    ]
+    # In the order in which the whole table is summed: both give the same bits.
+    return loss_db + made.north_loss_db.take(at_north) + made.south_loss_db.take(at_south)
+
+
+def return_loss_db(
+    seed: int, fabric: str, ocs: IntArray, side: str, port: IntArray, ports: int = PALOMAR_RADIX
+) -> FloatArray:
+    """What some ports of one side ("N" or "S") reflect, in dB of what arrives (negative)."""
+    if side not in ("N", "S"):
+        raise InvalidInput(f"side {side!r}: not a side of an OCS; allowed are 'N' and 'S'")
+    made = palomars(seed, fabric, ports)
+    table_db = made.north_return_loss_db if side == "N" else made.south_return_loss_db
+    found: FloatArray = table_db.take(_place(made, ocs, port))
+    return found
+
+
+def _place(made: Palomars, ocs: IntArray, port: IntArray) -> IntArray:
+    """Positions in a flat (OCS, port) table."""
+    shape = made.north_mirror.shape
+    try:
+        return np.ravel_multi_index((ocs, port), shape)
+    except ValueError as error:
+        raise InvalidInput(
+            f"OCS {_span(ocs)}, port {_span(port)}: no such port; "
+            f"allowed are OCSes 0 to {shape[0] - 1} and ports 0 to {shape[1] - 1}"
+        ) from error
+
+
+def _span(numbers: IntArray) -> str:
+    least, greatest = int(np.min(numbers)), int(np.max(numbers))
+    return str(least) if least == greatest else f"{least} to {greatest}"
+
+
+def _side(
+    seed: int, fabric: str, side: str, die: npt.NDArray[np.uint64], ports: int
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """(mirror, loss, return loss) of every port of one side of some OCSes, each of shape (OCSes, ports)."""
+
+    def drawn(what: str, size: int) -> FloatArray:
+        counts = (die + np.arange(size, dtype=np.uint64)).astype(np.uint64)
+        return draw_uniform_array(seed, fabric, f"palomar {side} {what}", counts)
+
+    mirror_db = _mirror_loss_db(drawn("mirror", mirror_count(ports)))
+    best = np.sort(np.argsort(mirror_db, axis=1, kind="stable")[:, :ports], axis=1)
+    loss_db = np.take_along_axis(mirror_db, best, axis=1)
+    loss_db += assumed("ocs_collimator_loss_db") + _splice_loss_db(drawn("splice", ports))
+    return_db = _return_loss_db(drawn("return loss", ports))
+    for array in (best, loss_db, return_db):
+        array.flags.writeable = False
+    return best, loss_db, return_db
+
+
+def _mirror_loss_db(drawn: FloatArray) -> FloatArray:
+    """Log-logistic about its median: as the log-normal, with a quantile in closed form."""
+    odds = drawn / (1.0 - drawn)
+    return np.round(assumed("ocs_mirror_loss_db") * odds ** assumed("ocs_mirror_loss_spread"), DECIMALS)
+
+
+def _splice_loss_db(drawn: FloatArray) -> FloatArray:
+    """Exponential, cut where a port is spliced anew."""
+    mean_db, most_db = assumed("ocs_splice_loss_db"), assumed("ocs_splice_loss_max_db")
+    within = drawn * -math.expm1(-most_db / mean_db)
+    return np.round(-mean_db * np.log1p(-within), DECIMALS)
+
+
+def _return_loss_db(drawn: FloatArray) -> FloatArray:
+    """Logistic about −46 dB, cut at −38 dB: a port that fails the specification is reworked."""
+    spread_db = assumed("ocs_return_loss_spread_db")
+    margin = (RETURN_LOSS_SPECIFIED_DB - RETURN_LOSS_TYPICAL_DB) / spread_db
+    within = drawn / (1.0 + math.exp(-margin))
+    return np.round(RETURN_LOSS_TYPICAL_DB + spread_db * np.log(within / (1.0 - within)), DECIMALS)
+
+
+@lru_cache(maxsize=8)
+def _deflection_loss_db(mirrors: int) -> FloatArray:
+    """Over all pairs of mirrors (N, S): grows with the square of the angle between two facing dies.
+
+    The dies are grids, 11 × 16 for 176 mirrors; the angle is the sideways distance of the two mirrors over
+    the distance of the dies, so only its ratio to the largest one, across the diagonal, matters.
+    """
+    rows = max(1, round(math.sqrt(mirrors * 11 / 16)))
+    columns = math.ceil(mirrors / rows)
+    row, column = np.divmod(np.arange(mirrors), columns)
+    square = (row[:, None] - row) ** 2 + (column[:, None] - column) ** 2
+    largest = max(1, (rows - 1) ** 2 + (columns - 1) ** 2)
+    loss_db: FloatArray = np.round(assumed("ocs_deflection_loss_db") * (square / largest), DECIMALS)
+    loss_db.flags.writeable = False
+    return loss_db

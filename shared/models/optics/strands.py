@@ -1,0 +1,55 @@
+"""What an OCS puts between two link ends that it joins, strand by strand.
+
+[LF] 4.1.1, Figure A.1. The ends of a link are on the same OCS: a + face end at two North ports, a − face end
+at two South ports.
+"""
+
+import numpy as np
+
+from shared.basics.errors import InvalidInput
+from shared.models.optics.link import Switched
+from shared.models.optics.palomar import insertion_loss_db, return_loss_db
+from shared.models.superpod.wiring import (
+    ENDS_PER_CUBE,
+    FACE_LINKS,
+    FACES,
+    PALOMAR_RADIX,
+    STRANDS,
+    IntArray,
+    LinkEnd,
+    link_end,
+)
+
+
+def strands_of(
+    seed: int, fabric: str, end: int | IntArray, peer: int | IntArray, ports: int = PALOMAR_RADIX
+) -> Switched:
+    """As the end sees it, of shape (…, strands), where ends and peers are numbers of shape (…).
+
+    A peer must be able to be one (`check_peer`); `ports` are of one side, as `ocs_radix` gives them.
+    """
+    near, far = (np.asarray(number, dtype=np.int64)[..., None] for number in (end, peer))
+    strand = np.arange(STRANDS)
+    face, index = np.divmod(near % ENDS_PER_CUBE, FACE_LINKS)
+    ocs, near_is_north = face // 2 * FACE_LINKS + index, face % 2 == 0
+    near_port, far_port = (STRANDS * (number // ENDS_PER_CUBE) + strand for number in (near, far))
+    north = np.where(near_is_north, near_port, far_port)
+    south = np.where(near_is_north, far_port, near_port)
+    north_db = return_loss_db(seed, fabric, ocs, "N", north, ports)
+    south_db = return_loss_db(seed, fabric, ocs, "S", south, ports)
+    return Switched(
+        insertion_loss_db(seed, fabric, ocs, north, south, ports),
+        np.where(near_is_north, north_db, south_db),
+        np.where(near_is_north, south_db, north_db),
+    )
+
+
+def check_peer(fabric: str, end: int, peer: int) -> None:
+    """InvalidInput unless the ends are on the same OCS, one at each side; a cube may be its own partner."""
+    near, far = link_end(end), link_end(peer)
+    wanted = LinkEnd(far.cube, near.face ^ 1, near.index)
+    if far != wanted:
+        raise InvalidInput(
+            f"link {far.name(fabric)}: no partner of {near.name(fabric)}, whose OCS {near.ocs} joins it with "
+            f"{FACES[wanted.face]}/{wanted.index} of any cube; the nearest is {wanted.name(fabric)}"
+        )

@@ -1,0 +1,66 @@
+"""What an optical circuit switch can be built of: [LF] Table C.1, and Palomar beside it."""
+
+from dataclasses import dataclass
+
+from shared.basics.errors import InvalidInput
+from shared.models.superpod.wiring import PALOMAR_RADIX
+
+
+@dataclass(frozen=True, slots=True)
+class OcsTechnology:
+    """One technology, in the table's words.
+
+    `switching_time` is an order of magnitude; `serial` says that it is per connection, one after the other.
+    `insertion_loss_below_db` includes connectors. `driving_voltage_v` is None where none applies or none is
+    told. `latching`: keeps its circuits through a power failure. `scale`: ports of one side.
+    """
+
+    name: str
+    relative_cost: str
+    ports: int
+    switching_time: str
+    serial: bool
+    insertion_loss_below_db: float
+    driving_voltage_v: float | None
+    latching: bool
+    source: str
+
+
+_TABLE = "[LF] Table C.1"
+TECHNOLOGIES = {
+    technology.name: technology
+    for technology in (
+        OcsTechnology("mems", "medium", 320, "milliseconds", False, 3.0, 100.0, False, _TABLE),
+        OcsTechnology("robotic", "medium", 1_008, "minutes", True, 1.0, None, True, _TABLE),
+        OcsTechnology("piezo", "high", 576, "milliseconds", False, 2.5, 10.0, False, _TABLE),
+        OcsTechnology("guided-wave", "low", 16, "nanoseconds", False, 6.0, 1.0, False, _TABLE),
+        OcsTechnology("wavelength", "to be determined", 100, "nanoseconds", False, 6.0, 0.0, True, _TABLE),
+        # 3.2.2: high-voltage drivers; the mirror state is lost with the board, so nothing latches.
+        OcsTechnology(
+            "palomar",
+            "not told",
+            PALOMAR_RADIX,
+            "milliseconds",
+            False,
+            3.0,
+            None,
+            False,
+            "[LF] 3.2.1, 3.2.2, 4.1.1; [T4] 2.1",
+        ),
+    )
+}
+"""By name, in the table's order; Palomar's row, a MEMS switch of its own make, is not in the table."""
+
+
+def ocs_technology(name: str) -> OcsTechnology:
+    """The technology of this name; InvalidInput names the others."""
+    if name not in TECHNOLOGIES:
+        raise InvalidInput(f"technology {name!r}: no such OCS; allowed are {', '.join(TECHNOLOGIES)}")
+    return TECHNOLOGIES[name]
+
+
+def switching_rounds(technology: OcsTechnology, circuits: int) -> int:
+    """How many switching times it takes to set some circuits at once: all together, or each by itself."""
+    if circuits < 0:
+        raise InvalidInput(f"circuits {circuits}: fewer than none; allowed are 0 and above")
+    return circuits if technology.serial else min(circuits, 1)

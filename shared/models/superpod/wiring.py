@@ -1,0 +1,192 @@
+"""The wiring of a superpod: cubes, hosts, faces, link ends, OCSes and ports, and their names.
+
+Geometry after Lightwave Fabrics (appendix A, Fig. A.1; 3.1, 4.1.1) and TPU v4 (2.2, Fig. 1). The OCS of
+dimension d and face index i is number 16·d + i. There, cube c's "+d" link i enters North ports 2c and 2c+1
+(its two strands), its "−d" link i South ports 2c and 2c+1.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.basics.errors import InvalidInput
+
+DIMENSIONS = 3
+FACE_LINKS = 16
+"""Links on one face of a cube: 4 × 4 chips."""
+FACES = ("+x", "-x", "+y", "-y", "+z", "-z")
+STRANDS = 2
+CHIPS_PER_CUBE = 64
+HOSTS_PER_CUBE = 16
+CHIPS_PER_HOST = 4
+ENDS_PER_CUBE = len(FACES) * FACE_LINKS
+OCS_COUNT = DIMENSIONS * FACE_LINKS
+SPARE_PORTS = 8
+PALOMAR_RADIX = 136
+
+IntArray = npt.NDArray[np.int64]
+JOINS_KEPT_MAX = 256
+"""Joins of which the ports and ends are kept at hand: a slice's are asked for six times over its life."""
+
+
+def ocs_radix(cubes: int) -> int:
+    """Duplex ports of one side of an OCS: two a cube and 8 spares, never fewer than Palomar's 136."""
+    return max(PALOMAR_RADIX, STRANDS * cubes + SPARE_PORTS)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEnd:
+    """One optical module on a cube's face. `index` is its face index, 0 … 15."""
+
+    cube: int
+    face: int
+    index: int
+
+    @property
+    def number(self) -> int:
+        return self.cube * ENDS_PER_CUBE + self.face * FACE_LINKS + self.index
+
+    @property
+    def dimension(self) -> int:
+        return self.face // 2
+
+    @property
+    def is_north(self) -> bool:
+        """Whether the end enters its OCS on the North side: the + faces do."""
+        return self.face % 2 == 0
+
+    @property
+    def ocs(self) -> int:
+        return self.dimension * FACE_LINKS + self.index
+
+    def port(self, strand: int) -> int:
+        """Port number on the end's side of its OCS."""
+        return STRANDS * self.cube + strand
+
+    @property
+    def chip(self) -> tuple[int, int, int]:
+        """The chip of the cube that this end belongs to, as (x, y, z) in 0 … 3 (FACTS 1)."""
+        far = 3 if self.is_north else 0
+        first, second = divmod(self.index, 4)
+        return ((far, first, second), (first, far, second), (first, second, far))[self.dimension]
+
+    def name(self, fabric: str) -> str:
+        return f"{fabric}/cube-{self.cube}/{FACES[self.face]}/{self.index}"
+
+
+def link_end(number: int) -> LinkEnd:
+    """The link end with this number: 96 × cube + 16 × face + index."""
+    cube, rest = divmod(number, ENDS_PER_CUBE)
+    face, index = divmod(rest, FACE_LINKS)
+    return LinkEnd(cube, face, index)
+
+
+def end_at(ocs: int, side: str, port: int) -> LinkEnd:
+    """The link end whose fibre enters this OCS here; the spare ports have none and are not allowed."""
+    dimension, index = divmod(ocs, FACE_LINKS)
+    return LinkEnd(port // STRANDS, 2 * dimension + (side == "S"), index)
+
+
+def host_of_chip(chip: tuple[int, int, int]) -> int:
+    """The host (0 … 15) of a chip of a cube: 2 × 2 × 1 chips a host (the twin's convention)."""
+    x, y, z = chip
+    return (x // 2) * 8 + (y // 2) * 4 + z
+
+
+@lru_cache(maxsize=JOINS_KEPT_MAX)
+def join_ports(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray, IntArray]:
+    """The circuits of some joins as (OCS, North port, South port), read-only, each of shape (32 × joins,).
+
+    A join (d, a, b) is N[2a+s] → S[2b+s] on the 16 OCSes of dimension d, for both strands s. Ordered by join,
+    face index, strand.
+    """
+    dimension, north, south = np.array(joins, dtype=np.int64).reshape(-1, 3, 1).swapaxes(0, 1)
+    index, strand = np.divmod(np.arange(FACE_LINKS * STRANDS), STRANDS)
+    ports = (dimension * FACE_LINKS + index, north * STRANDS + strand, south * STRANDS + strand)
+    return _fixed(ports[0]), _fixed(ports[1]), _fixed(ports[2])
+
+
+@lru_cache(maxsize=JOINS_KEPT_MAX)
+def join_ends(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray]:
+    """The link ends of some joins as numbers (North, South), read-only, each of shape (16 × joins,)."""
+    dimension, north, south = np.array(joins, dtype=np.int64).reshape(-1, 3, 1).swapaxes(0, 1)
+    north_ends = north * ENDS_PER_CUBE + 2 * dimension * FACE_LINKS + np.arange(FACE_LINKS)
+    south_ends = south * ENDS_PER_CUBE + (2 * dimension + 1) * FACE_LINKS + np.arange(FACE_LINKS)
+    return _fixed(north_ends), _fixed(south_ends)
+
+
+def _fixed(array: IntArray) -> IntArray:
+    """In one dimension, and never to be changed: all who ask for the same joins get the same array."""
+    flat = array.ravel()
+    flat.flags.writeable = False
+    return flat
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of hardware of a fabric, as a fault or a repair targets it.
+
+    `kind` is one of `cube`, `host`, `chip`, `end`, `ocs`, `port`; the numbers that do not apply are −1.
+    """
+
+    kind: str
+    fabric: str
+    cube: int = -1
+    host: int = -1
+    chip: int = -1
+    end: int = -1
+    ocs: int = -1
+    side: str = ""
+    port: int = -1
+
+
+_NUMBER = r"(0|[1-9][0-9]*)"
+_FORMS = (
+    ("ocs", re.compile(rf"(pod-{_NUMBER})/ocs-{_NUMBER}")),
+    ("port", re.compile(rf"(pod-{_NUMBER})/ocs-{_NUMBER}/([NS]){_NUMBER}")),
+    ("cube", re.compile(rf"(pod-{_NUMBER})/cube-{_NUMBER}")),
+    ("host", re.compile(rf"(pod-{_NUMBER})/cube-{_NUMBER}/host-{_NUMBER}")),
+    ("chip", re.compile(rf"(pod-{_NUMBER})/cube-{_NUMBER}/host-{_NUMBER}/chip-{_NUMBER}")),
+    ("end", re.compile(rf"(pod-{_NUMBER})/cube-{_NUMBER}/([+-][xyz])/{_NUMBER}")),
+)
+
+
+def parse_part(name: str, cubes: int) -> Part:
+    """The part of a pod of `cubes` cubes with this name; InvalidInput says what is allowed otherwise."""
+    for kind, form in _FORMS:
+        match = form.fullmatch(name)
+        if match:
+            return _part(kind, name, match.groups(), cubes)
+    raise InvalidInput(
+        f"name {name!r}: not a part of a pod; allowed are names like pod-0/ocs-17, pod-0/ocs-17/N24, "
+        "pod-0/cube-12, pod-0/cube-12/host-3, pod-0/cube-12/host-3/chip-1 and pod-0/cube-12/+y/7"
+    )
+
+
+def _part(kind: str, name: str, groups: tuple[str, ...], cubes: int) -> Part:
+    fabric = groups[0]
+    if kind in ("ocs", "port"):
+        ocs = _within(name, "OCS", groups[2], OCS_COUNT)
+        if kind == "ocs":
+            return Part("ocs", fabric, ocs=ocs)
+        port = _within(name, "port", groups[4], ocs_radix(cubes))
+        return Part("port", fabric, ocs=ocs, side=groups[3], port=port)
+    cube = _within(name, "cube", groups[2], cubes)
+    if kind == "cube":
+        return Part("cube", fabric, cube=cube)
+    if kind == "end":
+        index = _within(name, "face index", groups[4], FACE_LINKS)
+        return Part("end", fabric, cube=cube, end=LinkEnd(cube, FACES.index(groups[3]), index).number)
+    host = _within(name, "host", groups[3], HOSTS_PER_CUBE)
+    if kind == "host":
+        return Part("host", fabric, cube=cube, host=host)
+    return Part("chip", fabric, cube=cube, host=host, chip=_within(name, "chip", groups[4], CHIPS_PER_HOST))
+
+
+def _within(name: str, what: str, digits: str, size: int) -> int:
+    if len(digits) > 6 or int(digits) >= size:
+        raise InvalidInput(f"name {name!r}: {what} {digits} does not exist; allowed are 0 to {size - 1}")
+    return int(digits)

@@ -1,0 +1,180 @@
+"""From a slice on given cubes to the circuits of its OCSes, and from circuits back to the slice.
+
+Wiring after Lightwave Fabrics (appendix A, Fig. A.1): see shared.geometry.
+"""
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from schemas.names import Join, Shape
+from shared.basics.errors import InvalidInput
+from shared.models.superpod.shapes import CUBE_SIDE, check, cubes_of, is_twistable, shape_text, slice_joins
+from shared.models.superpod.wiring import (
+    DIMENSIONS,
+    FACE_LINKS,
+    FACES,
+    OCS_COUNT,
+    STRANDS,
+    IntArray,
+    join_ports,
+)
+from shared.models.topology.graph import CUBES_PER_POD
+
+Circuit = tuple[int, int, int]
+"""(OCS, North port, South port)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedSlice:
+    """A torus and the cubes it is on, x-major: x slowest, z fastest."""
+
+    shape: Shape
+    twisted: bool
+    cubes: tuple[int, ...]
+
+
+def slice_circuits(
+    shape: Shape, twisted: bool, cubes: Sequence[int], cubes_in_pod: int = CUBES_PER_POD
+) -> tuple[IntArray, IntArray, IntArray]:
+    """The circuits of a slice on these cubes as (OCS, North port, South port), each (96 × cubes,), by
+    dimension, cube, face index and strand; none for a mesh. InvalidInput where cubes and shape do not fit.
+    """
+    check(shape, twisted, cubes_in_pod)
+    if len(cubes) != cubes_of(shape):
+        raise InvalidInput(f"cubes: {len(cubes)} given; shape {shape_text(shape)} takes {cubes_of(shape)}")
+    for cube in cubes:
+        if not 0 <= cube < cubes_in_pod:
+            raise InvalidInput(f"cube {cube}: does not exist; allowed are 0 to {cubes_in_pod - 1}")
+    if len(set(cubes)) < len(cubes):
+        raise InvalidInput(f"cubes {', '.join(map(str, cubes))}: one is given twice; all must differ")
+    return join_ports(slice_joins(shape, twisted, tuple(cubes)))
+
+
+def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> PlacedSlice:
+    """The one slice that these circuits make, listed from its lowest cube; their order does not matter.
+
+    A torus looks the same from each of its cubes, so the cube listed first is a choice. InvalidInput says in
+    one sentence what keeps the circuits from being a slice.
+    """
+    if not circuits:
+        raise InvalidInput("circuits: none given; a mesh inside a cube has none, a torus 96 a cube")
+    joins = _joins(circuits, cubes_in_pod)
+    after = _after(joins)
+    cubes = sorted(after[0])
+    apart = set(cubes) - _reached(after, cubes[0])
+    if apart:
+        raise InvalidInput(
+            f"circuits: not one slice, for nothing joins cube {min(apart)} to cube {cubes[0]}; give one slice"
+        )
+    grids = [
+        grid
+        for x, y in product(range(1, len(cubes) + 1), repeat=2)
+        if len(cubes) % (x * y) == 0
+        for grid in [(x, y, len(cubes) // (x * y))]
+    ]
+    for grid in grids:
+        shape = (CUBE_SIDE * grid[0], CUBE_SIDE * grid[1], CUBE_SIDE * grid[2])
+        placed = _placed(after, cubes[0], grid)
+        for twisted in (False, True) if is_twistable(shape) else (False,):
+            if set(slice_joins(shape, twisted, placed)) == joins:
+                check(shape, twisted, cubes_in_pod)
+                return PlacedSlice(shape, twisted, placed)
+    raise InvalidInput(
+        f"circuits: {len(cubes)} cubes that are all joined, but into no torus, twisted or not: from cube "
+        f"{cubes[0]} the rings are {_rings(after, cubes[0])} cubes long along x, y, z"
+    )
+
+
+def _whole_numbers(circuit: Circuit) -> Circuit:
+    """The same circuit, known to be three integers: numpy's count, 0.0 does not."""
+    try:
+        ocs, north, south = map(operator.index, circuit)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"circuit {circuit!r}: is no circuit; allowed are three whole numbers: OCS, North and South port"
+        ) from None
+    return ocs, north, south
+
+
+def _joins(circuits: Sequence[Circuit], cubes_in_pod: int) -> set[Join]:
+    """The joins of these circuits; all 32 circuits of a join must be there, and no port in use twice."""
+    joined: dict[Join, set[tuple[int, int]]] = {}
+    used: set[tuple[int, str, int]] = set()
+    for ocs, north, south in map(_whole_numbers, circuits):
+        name = f"circuit N{north} to S{south} of OCS {ocs}"
+        if not 0 <= ocs < OCS_COUNT:
+            raise InvalidInput(f"{name}: there is no such OCS; allowed are 0 to {OCS_COUNT - 1}")
+        for side, port in (("N", north), ("S", south)):
+            if not 0 <= port < STRANDS * cubes_in_pod:
+                most = STRANDS * cubes_in_pod - 1
+                raise InvalidInput(f"{name}: no cube is at port {side}{port}; allowed are 0 to {most}")
+            if (ocs, side, port) in used:
+                raise InvalidInput(f"{name}: port {side}{port} is in another circuit as well")
+            used.add((ocs, side, port))
+        (a, strand), (b, other) = divmod(north, STRANDS), divmod(south, STRANDS)
+        if strand != other:
+            raise InvalidInput(f"{name}: joins strand {strand} to strand {other}; both must be the same")
+        dimension, index = divmod(ocs, FACE_LINKS)
+        joined.setdefault((dimension, a, b), set()).add((index, strand))
+    for (dimension, a, b), there in joined.items():
+        for index, strand in product(range(FACE_LINKS), range(STRANDS)):
+            if (index, strand) not in there:
+                face, back = FACES[2 * dimension], FACES[2 * dimension + 1]
+                raise InvalidInput(
+                    f"circuits: cube {a}'s {face} face leads to cube {b}'s {back} face on {len(there)} of 32 "
+                    f"circuits; N{STRANDS * a + strand} to S{STRANDS * b + strand} of OCS "
+                    f"{dimension * FACE_LINKS + index} is missing"
+                )
+    return set(joined)
+
+
+def _after(joins: set[Join]) -> tuple[dict[int, int], ...]:
+    """For each dimension the cube that follows each cube; every cube must have all six faces joined."""
+    after: tuple[dict[int, int], ...] = ({}, {}, {})
+    for dimension, a, b in sorted(joins):
+        after[dimension][a] = b
+    cubes = {cube for _, a, b in joins for cube in (a, b)}
+    for dimension in range(DIMENSIONS):
+        ends = (set(after[dimension]), set(after[dimension].values()))
+        for face, joined in zip(FACES[2 * dimension : 2 * dimension + 2], ends, strict=True):
+            for cube in sorted(cubes - joined):
+                raise InvalidInput(
+                    f"circuits: cube {cube}'s {face} face leads nowhere; a torus joins all six"
+                )
+    return after
+
+
+def _reached(after: tuple[dict[int, int], ...], start: int) -> set[int]:
+    reached, waiting = {start}, [start]
+    while waiting:
+        cube = waiting.pop()
+        for nearby in {ring[cube] for ring in after} - reached:
+            reached.add(nearby)
+            waiting.append(nearby)
+    return reached
+
+
+def _placed(after: tuple[dict[int, int], ...], first: int, grid: tuple[int, int, int]) -> tuple[int, ...]:
+    """The cubes at the places of a grid, x-major, walking from the first along x, then y, then z."""
+    places: IntArray = np.full(grid, first, dtype=np.int64)
+    for place in np.ndindex(*grid):
+        dimension = max((d for d in range(DIMENSIONS) if place[d]), default=None)
+        if dimension is not None:
+            before = tuple(at - (d == dimension) for d, at in enumerate(place))
+            places[place] = after[dimension][int(places[before])]
+    return tuple(places.ravel().tolist())
+
+
+def _rings(after: tuple[dict[int, int], ...], start: int) -> str:
+    """How many cubes one passes along x, y and z until one is back."""
+    lengths = []
+    for ring in after:
+        cube, length = ring[start], 1
+        while cube != start:
+            cube, length = ring[cube], length + 1
+        lengths.append(length)
+    return ", ".join(map(str, lengths))

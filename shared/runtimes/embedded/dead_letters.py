@@ -1,0 +1,54 @@
+"""Where lines that no service can read are kept, with their error and their origin."""
+
+import threading
+import time
+from pathlib import Path
+
+import orjson
+
+from shared.storage.log.lines import failure
+
+
+class DeadLetters:
+    """An append-only file of JSON lines `{origin, error, line, wall_s}`; the same origin is kept once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._origins = {row["origin"] for row in self.rows()}
+        # What a crash cut off gets a line of its own, so that the next letter is not lost with it.
+        self._lead = b"\n" if path.exists() and path.read_bytes()[-1:] not in (b"", b"\n") else b""
+
+    def put(self, origin: str, error: str, line: bytes) -> None:
+        """Keep a line that cannot be read; OperationFailed if the file cannot be written."""
+        with self._lock:
+            if origin in self._origins:
+                return
+            self._origins.add(origin)
+            row = {
+                "origin": origin,
+                "error": error,
+                "line": line.decode("utf-8", "backslashreplace"),
+                "wall_s": time.time(),
+            }
+            try:
+                with self.path.open("ab") as file:
+                    file.write(self._lead + orjson.dumps(row) + b"\n")
+                    self._lead = b""
+            except OSError as problem:
+                raise failure(self.path, problem) from None
+
+    def count(self) -> int:
+        return len(self._origins)
+
+    def rows(self) -> list[dict[str, object]]:
+        """Every dead letter so far; a torn last line is passed over."""
+        if not self.path.exists():
+            return []
+        found = []
+        for line in self.path.read_bytes().splitlines():
+            try:
+                found.append(orjson.loads(line))
+            except orjson.JSONDecodeError:
+                continue
+        return found

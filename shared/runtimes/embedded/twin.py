@@ -1,0 +1,142 @@
+"""The loop of a living twin in one process: requests and due Ticks of every fabric, paced by the clock.
+
+In this runtime the loop itself is the sequencer. It outlives a store that goes away: simulated time stands
+still, and when the store answers again every fabric is recovered from what it holds.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from shared.basics.errors import StoreUnreachable
+from shared.runtimes.embedded.clock import EmbeddedClock
+from shared.runtimes.embedded.fabric_runner import Fenced, PodRunner
+from shared.storage.store import Inbox
+
+LOOK_AGAIN_S = 0.5
+"""Wall time after which the loop looks at the inbox even if nobody woke it."""
+BACKOFF_S_MAX = 2.0
+REQUESTS_AT_ONCE = 100
+"""Requests of one fabric taken before the next look at what is due."""
+
+log = logging.getLogger("lightwave.twin")
+
+
+class EmbeddedTwin:
+    """Several fabrics, one clock, one store. `ensure_store` is called before a new try to reach the store."""
+
+    def __init__(
+        self,
+        pods: Sequence[PodRunner],
+        inbox: Inbox,
+        clock: EmbeddedClock,
+        ensure_store: Callable[[], None],
+    ) -> None:
+        self.pods = list(pods)
+        self.clock = clock
+        self.recoveries = 0
+        self.problem: str | None = None
+        """Why simulated time stands still, or None."""
+        self._inbox = inbox
+        self._ensure_store = ensure_store
+        self._wake = threading.Event()
+        self._asked = {pod.partition: True for pod in pods}
+        self._stop = threading.Event()
+
+    def wake(self, partition: int) -> None:
+        """Something was put into this partition's inbox."""
+        self._asked[partition] = True
+        self._wake.set()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._wake.set()
+
+    def start(self, at_us: int = 0) -> None:
+        """Recover every fabric; the clock goes on from where they stopped, or from `at_us` if it had come
+        further than the last message."""
+        for pod in self.pods:
+            folded = pod.recover()
+            if folded:
+                log.info("%s: %d messages of the log folded again", pod.name, folded)
+        self.clock.start(self._processed_us, max([at_us, *(pod.fabric.now_us for pod in self.pods)]))
+
+    def run(self) -> None:
+        """Until `stop`. Raises what nobody but a person can mend: a damaged log, a full disk, a service's
+        bug.
+        """
+        looked_s = sampled_s = time.monotonic()
+        while not self._stop.is_set():
+            now_s = time.monotonic()
+            if now_s - looked_s > LOOK_AGAIN_S:
+                looked_s = now_s
+                self._asked = dict.fromkeys(self._asked, True)
+            if now_s - sampled_s > 0.1:
+                sampled_s = now_s
+                self.clock.sample()
+            try:
+                if not self.step():
+                    self._wait()
+            except (Fenced, StoreUnreachable) as error:
+                self._recover(error)
+
+    def step(self) -> bool:
+        """Take one request, or the earliest due Tick; False if there is nothing to do now."""
+        clock_us = self.clock.clock_us()
+        taken = False
+        for pod in self.pods:
+            if self._asked[pod.partition]:
+                self._asked[pod.partition] = False
+                waiting = self._inbox.waiting(pod.partition, REQUESTS_AT_ONCE)
+                self._asked[pod.partition] |= len(waiting) == REQUESTS_AT_ONCE
+                for request in waiting:
+                    pod.request(request, clock_us)
+                    taken = True
+        due = [(held.due_us, n) for n, pod in enumerate(self.pods) if (held := pod.fabric.next_due())]
+        ready = [(due_us, n) for due_us, n in due if due_us is not None and due_us <= clock_us]
+        if not ready:
+            return taken
+        pod = self.pods[min(ready)[1]]
+        held = pod.fabric.next_due()
+        if held is not None:
+            pod.tick(held)
+        return True
+
+    def _processed_us(self, clock_us: int) -> int:
+        return min((pod.processed_us(clock_us) for pod in self.pods), default=clock_us)
+
+    def _wait(self) -> None:
+        """Sleep until the next Tick is due, somebody asks, or the clock changes."""
+        dues = [held.due_us for pod in self.pods if (held := pod.fabric.next_due())]
+        first = min((due for due in dues if due is not None), default=None)
+        wait_s = LOOK_AGAIN_S
+        if first is not None:
+            wait_s = min(wait_s, self.clock.wall_s_until(first))
+        if wait_s > 0:
+            self._wake.wait(wait_s)
+        self._wake.clear()
+
+    def _recover(self, error: Exception) -> None:
+        """Hold time still until the store answers again, then load what it holds and fold the log's tail."""
+        delay_s = 0.05
+        self.problem = str(error)
+        log.warning("%s; simulated time stands still", error)
+        at_us = self.clock.show().now_us
+        while not self._stop.is_set():
+            try:
+                self._ensure_store()
+                for pod in self.pods:
+                    pod.recover()
+                break
+            except (Fenced, StoreUnreachable) as again:
+                self.problem = str(again)
+                self._stop.wait(delay_s)
+                delay_s = min(2 * delay_s, BACKOFF_S_MAX)
+        else:
+            return
+        self.problem = None
+        self.recoveries += 1
+        self._asked = dict.fromkeys(self._asked, True)
+        self.clock.start(self._processed_us, at_us)
+        log.info("the store answers again; simulated time goes on")

@@ -1,0 +1,141 @@
+"""The sequencer's way to Kafka: append in order, and look at what stands at the end of the log."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from shared.runtimes.live.kafka.layout import Topics
+from shared.runtimes.live.kafka.records import Record
+from shared.runtimes.live.kafka.unreachable import unreachable
+
+REQUEST_S_MAX = 15
+"""How long Kafka may take to answer an append before its outcome counts as unknown."""
+LOOK_S_MAX = 20.0
+
+log = logging.getLogger("lightwave.live")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record to append."""
+
+    key: str
+    value: bytes
+    headers: dict[str, bytes]
+
+
+class Appender(Protocol):
+    """Raises `LogUnreachable`."""
+
+    async def append(self, partition: int, entries: Sequence[Entry]) -> list[int]:
+        """Append in order; the offsets on which they landed, once the log holds them all."""
+
+    async def bury(self, rows: Sequence[Entry]) -> None:
+        """Append to the dead letters."""
+
+    async def end(self, partition: int) -> int:
+        """The offset that the next record will have."""
+
+    async def read(self, partition: int, start: int, end: int) -> list[Record]:
+        """The records from `start` up to `end`."""
+
+
+class KafkaAppender:
+    """An `Appender` with one idempotent producer, made anew after every failure."""
+
+    def __init__(self, bootstrap: str, topics: Topics) -> None:
+        self._bootstrap = bootstrap
+        self._topics = topics
+        self._producer: AIOKafkaProducer | None = None
+        self._lock = asyncio.Lock()
+
+    async def append(self, partition: int, entries: Sequence[Entry]) -> list[int]:
+        return await self._send(self._topics.log, partition, entries)
+
+    async def bury(self, rows: Sequence[Entry]) -> None:
+        await self._send(self._topics.dead_letters, None, rows)
+
+    async def end(self, partition: int) -> int:
+        place = TopicPartition(self._topics.log, partition)
+        async with self._looking() as consumer:
+            ends = await asyncio.wait_for(consumer.end_offsets([place]), LOOK_S_MAX)
+        return int(ends[place])
+
+    async def read(self, partition: int, start: int, end: int) -> list[Record]:
+        place = TopicPartition(self._topics.log, partition)
+        found: list[Record] = []
+        async with self._looking() as consumer:
+            consumer.assign([place])
+            consumer.seek(place, start)
+            async with asyncio.timeout(LOOK_S_MAX):
+                while not found or found[-1].offset < end - 1:
+                    for row in (await consumer.getmany(place, timeout_ms=500)).get(place, []):
+                        found.append(Record(partition, row.offset, row.value or b"", dict(row.headers)))
+        return [record for record in found if record.offset < end]
+
+    async def close(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            with contextlib.suppress(KafkaError, TimeoutError):
+                await asyncio.wait_for(producer.stop(), 5)
+
+    async def _send(self, topic: str, partition: int | None, entries: Sequence[Entry]) -> list[int]:
+        try:
+            producer = await self._started()
+            waiting = [
+                await producer.send(
+                    topic,
+                    value=entry.value,
+                    key=entry.key.encode(),
+                    partition=partition,
+                    headers=list(entry.headers.items()),
+                )
+                for entry in entries
+            ]
+            landed = await asyncio.gather(*waiting)
+        except (KafkaError, TimeoutError, OSError) as error:
+            await self.close()
+            raise unreachable(self._bootstrap, error) from None
+        return [int(place.offset) for place in landed]
+
+    async def _started(self) -> AIOKafkaProducer:
+        async with self._lock:
+            if self._producer is None:
+                producer = AIOKafkaProducer(
+                    bootstrap_servers=self._bootstrap,
+                    enable_idempotence=True,
+                    acks="all",
+                    linger_ms=0,
+                    request_timeout_ms=REQUEST_S_MAX * 1_000,
+                    max_request_size=8_000_000,
+                )
+                try:
+                    await producer.start()
+                except BaseException:
+                    await producer.stop()
+                    raise
+                self._producer = producer
+            return self._producer
+
+    @contextlib.asynccontextmanager
+    async def _looking(self):  # type: ignore[no-untyped-def]  # aiokafka has no types
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self._bootstrap,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            request_timeout_ms=REQUEST_S_MAX * 1_000,
+        )
+        try:
+            await consumer.start()
+            yield consumer
+        except (KafkaError, TimeoutError, OSError) as error:
+            raise unreachable(self._bootstrap, error) from None
+        finally:
+            with contextlib.suppress(KafkaError, TimeoutError):
+                await asyncio.wait_for(consumer.stop(), 5)

@@ -1,0 +1,235 @@
+"""The gateway's own copy of the log, so that people read it as fast as the embedded twin's.
+
+A thread reads Kafka, passes over what every reader passes over (void, unreadable, repeated), and appends the
+rest to one file a fabric, in the lab's format: message for message what the lab writes. It is only a copy: it
+may be removed at any time, and is made again.
+"""
+
+import contextlib
+import json
+import logging
+import shutil
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import IO, Any
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from schemas.config import FabricConfig
+from schemas.envelope import Envelope
+from schemas.registry import Unreadable
+from schemas.sequencer import FabricCommissioned
+from shared.basics.errors import OperationFailed
+from shared.runtimes.live.kafka.layout import Places
+from shared.runtimes.live.kafka.records import Record, open_record
+from shared.runtimes.live.kafka.unreachable import unreachable
+from shared.runtimes.live.twin_record import TwinNote
+from shared.storage.log.folder import FolderHeld, hold_folder
+from shared.storage.log.frames import TelemetryFolder
+from shared.storage.log.indexed import IndexedLogs
+
+SAVE_EVERY_S = 1.0
+POLL_MS = 200
+RETRY_S = 0.5
+FRAMES_BACK = 16
+"""Telemetry frames of a partition that are looked at again at the start."""
+
+log = logging.getLogger("lightwave.live")
+
+
+class LogMirror:
+    """`logs` is the copy; `problem` says why it may be behind, or None; `lost` is true when Kafka holds less
+    than the copy, so that the process must start again to make it anew. A folder keeps the copy of one twin,
+    for one process at a time; OperationFailed while another has it."""
+
+    def __init__(self, folder: Path, places: Places, twin: TwinNote) -> None:
+        self._held = _hold(folder)
+        self._folder = folder / twin.twin
+        self._places = places
+        self._twin = twin
+        self._offsets_file = self._folder / "offsets.json"
+        self._remove_others(folder)
+        self.logs = IndexedLogs(self._folder / "log")
+        self.telemetry = TelemetryFolder(self._folder / "telemetry")
+        self.problem: str | None = "the copy of the log is not begun yet"
+        self.lost = False
+        self.messages = 0
+        self._configs: dict[str, FabricConfig] = {}
+        self._offsets = self._take_up()
+        self._ends: dict[int, int] = {}
+        self._saved_s = 0.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(timeout=5)
+        self.logs.close()
+        self._held.close()
+
+    def config(self, fabric: str) -> FabricConfig:
+        """What a fabric was commissioned with; KeyError if the copy does not hold it."""
+        if fabric not in self._configs:
+            if fabric not in self.logs.fabrics():
+                raise KeyError(fabric)
+            for _, message in self.logs.read(fabric, 0, 1):
+                if isinstance(message.body, FabricCommissioned):
+                    self._configs[fabric] = message.body.config
+        return self._configs[fabric]
+
+    def behind(self) -> int:
+        """Records on Kafka, as last looked, that the copy has not seen."""
+        return sum(max(0, end - self._offsets.get(partition, 0)) for partition, end in self._ends.items())
+
+    def seen(self, partition: int) -> int:
+        """The offset up to which the copy holds this partition of the log."""
+        return self._offsets.get(partition, 0)
+
+    # --- the thread -----------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stop.is_set() and not self.lost:
+            try:
+                with contextlib.closing(self._consumer()) as consumer:
+                    self._follow(consumer)
+            except (KafkaError, OSError) as error:
+                self.problem = str(unreachable(self._places.kafka, error))
+                log.warning("%s", self.problem)
+                self._stop.wait(RETRY_S)
+            except Exception as error:
+                self.problem = f"the copy of the log: {error}"
+                log.exception("the copy of the log")
+                self._stop.wait(RETRY_S)
+
+    def _consumer(self) -> KafkaConsumer:
+        consumer = KafkaConsumer(
+            bootstrap_servers=self._places.kafka.split(","),
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_poll_records=2_000,
+            fetch_max_wait_ms=POLL_MS,
+            bootstrap_timeout_ms=4_000,
+        )
+        topics = self._places.topics
+        places = [TopicPartition(topics.log, n) for n in range(self._twin.partitions)]
+        frames = [TopicPartition(topics.telemetry, n) for n in range(self._twin.partitions)]
+        consumer.assign([*places, *frames])
+        for place in places:
+            consumer.seek(place, self._offsets.get(place.partition, 0))
+        for place, end in consumer.end_offsets(frames).items():
+            consumer.seek(place, max(0, end - FRAMES_BACK))
+        return consumer
+
+    def _follow(self, consumer: KafkaConsumer) -> None:
+        looked_s = 0.0
+        while not self._stop.is_set():
+            if time.monotonic() - looked_s > SAVE_EVERY_S:
+                looked_s = time.monotonic()
+                self._look_at_ends(consumer)
+                if self.lost:
+                    return
+            rows = consumer.poll(timeout_ms=POLL_MS)
+            for place, batch in rows.items():
+                if place.topic == self._places.topics.log:
+                    self._append(place.partition, batch)
+                else:
+                    self._keep_frames(batch)
+            if time.monotonic() - self._saved_s > SAVE_EVERY_S:
+                self._save()
+
+    def _look_at_ends(self, consumer: KafkaConsumer) -> None:
+        places = [TopicPartition(self._places.topics.log, n) for n in range(self._twin.partitions)]
+        self._ends = {place.partition: end for place, end in consumer.end_offsets(places).items()}
+        self.problem = None
+        for partition, end in self._ends.items():
+            if end < self._offsets.get(partition, 0):
+                self.lost = True
+                self.problem = (
+                    f"partition {partition}: Kafka holds {end} messages, its copy has seen "
+                    f"{self._offsets[partition]}: the log lost its end"
+                )
+                shutil.rmtree(self._folder, ignore_errors=True)
+                return
+
+    def _append(self, partition: int, rows: list[Any]) -> None:
+        found: dict[str, list[tuple[Envelope, bytes]]] = defaultdict(list)
+        last: dict[tuple[str, str], int] = {}
+        for row in rows:
+            record = Record(partition, row.offset, row.value or b"", dict(row.headers or ()))
+            try:
+                message = open_record(record, self._twin.log)
+            except Unreadable:
+                continue
+            if message is None:
+                continue
+            source = (message.fabric, message.source)
+            if source not in last:
+                last[source] = self.logs.open(message.fabric).last_seq(message.source)
+            if message.seq > last[source]:
+                last[source] = message.seq
+                found[message.fabric].append((message, record.value))
+        for fabric, pairs in found.items():
+            self.logs.open(fabric).append([message for message, _ in pairs], [line for _, line in pairs])
+            self.messages += len(pairs)
+        self._offsets[partition] = rows[-1].offset + 1
+
+    def _keep_frames(self, rows: list[Any]) -> None:
+        for row in rows:
+            at_us = dict(row.headers or ()).get("at_us", b"")
+            if row.key and row.value and at_us.isdigit():
+                self.telemetry.put(row.key.decode(), int(at_us), row.value)
+
+    # --- on the disk ----------------------------------------------------------------------------------------
+
+    def _remove_others(self, folder: Path) -> None:
+        """Copies of other twins: one folder serves one twin at a time."""
+        if folder.exists():
+            for other in folder.iterdir():
+                if other != self._folder and (other / "offsets.json").exists():
+                    shutil.rmtree(other, ignore_errors=True)
+
+    def _take_up(self) -> dict[int, int]:
+        """Where to read on. Nothing is taken up of a copy that holds less than was noted of it."""
+        try:
+            kept = json.loads(self._offsets_file.read_text())
+            offsets = {int(partition): int(offset) for partition, offset in kept["offsets"].items()}
+            whole = all(self.logs.open(fabric).end >= end for fabric, end in kept["ends"].items())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            offsets, whole = {}, True
+        if not whole:
+            self.logs.close()
+            shutil.rmtree(self._folder / "log", ignore_errors=True)
+            self.logs = IndexedLogs(self._folder / "log")
+            offsets = {}
+        for path in sorted((self._folder / "log").glob("*.jsonl")):
+            self.logs.open(path.stem)
+        return offsets
+
+    def _save(self) -> None:
+        """Behind the copy at any moment: what is read again is dropped as repeated."""
+        self._saved_s = time.monotonic()
+        kept = {
+            "offsets": self._offsets,
+            "ends": {fabric: self.logs.end(fabric) for fabric in self.logs.fabrics()},
+        }
+        self._folder.mkdir(parents=True, exist_ok=True)
+        part = self._offsets_file.with_suffix(".part")
+        part.write_text(json.dumps(kept))
+        part.replace(self._offsets_file)
+
+
+def _hold(folder: Path) -> IO[str]:
+    try:
+        return hold_folder(folder)
+    except FolderHeld:
+        raise OperationFailed(
+            f"{folder}: in use by another gateway; LIGHTWAVE_DATA gives each a folder of its own"
+        ) from None
+    except OSError as error:
+        raise OperationFailed(f"{folder}: {error.strerror or error}") from None

@@ -1,0 +1,169 @@
+"""The topics of a twin on Kafka: made once, and known again by Kafka's own identity of them."""
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.cluster import collect_hosts
+from kafka.errors import InvalidReplicationFactorError, KafkaError, TopicAlreadyExistsError
+from kafka.net.compat import KafkaNetClient
+
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.live.kafka.layout import Topics
+from shared.runtimes.live.kafka.unreachable import unreachable
+
+ANSWER_S_MAX = 4.0
+"""How long Kafka may take to answer at all."""
+APPEAR_S_MAX = 15.0
+"""How long new topics may take to be known everywhere."""
+POLL_S = 0.1
+DAY_MS = 86_400_000
+MESSAGE_BYTES_MAX = 8_000_000
+REPLICAS_SAFE = 3
+"""From so many copies on, an append waits for two of them."""
+LEAST = (3, 7)
+"""The oldest Kafka this was written for: its metadata tell a topic's identity."""
+
+
+def create_topics(bootstrap: str, topics: Topics, partitions: int, replication: int) -> None:
+    """Make the three topics where they are not there yet, and wait until they are known."""
+    common = {
+        "cleanup.policy": "delete",
+        "retention.bytes": "-1",
+        "max.message.bytes": str(MESSAGE_BYTES_MAX),
+        "min.insync.replicas": "2" if replication >= REPLICAS_SAFE else "1",
+    }
+    wanted = [
+        NewTopic(topics.log, partitions, replication, topic_configs=common | {"retention.ms": "-1"}),
+        NewTopic(
+            topics.telemetry,
+            partitions,
+            replication,
+            topic_configs=common | {"retention.ms": str(7 * DAY_MS)},
+        ),
+        NewTopic(topics.dead_letters, 1, replication, topic_configs=common | {"retention.ms": "-1"}),
+    ]
+    with _admin(bootstrap) as admin:
+        for topic in wanted:
+            try:
+                admin.create_topics([topic])
+            except TopicAlreadyExistsError:
+                continue
+            except InvalidReplicationFactorError:
+                brokers = len(admin.describe_cluster()["brokers"])
+                raise InvalidInput(
+                    f"--replication {replication}: Kafka at {bootstrap} has fewer brokers than that; "
+                    f"allowed: 1 to {brokers}"
+                ) from None
+        until_s = time.monotonic() + APPEAR_S_MAX
+        while any(_found(admin, topic.name) is None for topic in wanted):
+            if time.monotonic() > until_s:
+                raise OperationFailed(f"Kafka at {bootstrap}: does not make topics like {topics.log}")
+            time.sleep(POLL_S)
+
+
+def topic_id(bootstrap: str, topic: str) -> str:
+    """Kafka's identity of a topic, another one after it was deleted and made again."""
+    return str(_described(bootstrap, topic)["topic_id"])
+
+
+def partition_count(bootstrap: str, topic: str) -> int:
+    return len(_described(bootstrap, topic)["partitions"])
+
+
+def broker_version(bootstrap: str) -> tuple[int, ...]:
+    """Of the broker that answers, as far as its protocol tells; OperationFailed if it is too old."""
+    with _admin(bootstrap) as admin:
+        return _version(admin)
+
+
+def _described(bootstrap: str, topic: str) -> dict[str, Any]:
+    with _admin(bootstrap) as admin:
+        found = _found(admin, topic)
+    if found is None:
+        raise OperationFailed(
+            f"topic {topic}: not on Kafka at {bootstrap}; `lightwave live init` makes it "
+            "(is LIGHTWAVE_PREFIX right?)"
+        )
+    return found
+
+
+def _found(admin: Any, topic: str) -> dict[str, Any] | None:
+    (row,) = admin.describe_topics([topic])
+    return None if row["error_code"] or not row["partitions"] else dict(row)
+
+
+def _version(admin: Any) -> tuple[int, ...]:
+    found: tuple[int, ...] = admin._manager.broker_version  # noqa: SLF001 -- told in public nowhere
+    return found
+
+
+def _check_version(bootstrap: str, admin: Any) -> None:
+    version = _version(admin)
+    if version[:2] < LEAST:
+        raise OperationFailed(
+            f"Kafka at {bootstrap}: version {'.'.join(map(str, version))}; needed is "
+            f"{'.'.join(map(str, LEAST))} or newer"
+        )
+
+
+@contextlib.contextmanager
+def _admin(bootstrap: str) -> Iterator[Any]:
+    """An admin client of a Kafka that is new enough; what that refuses for a moment after its start is tried
+    again."""
+    until_s = time.monotonic() + ANSWER_S_MAX
+    while True:
+        try:
+            admin = _connect(bootstrap)
+            break
+        except (KafkaError, OSError, ValueError, OverflowError) as error:
+            if time.monotonic() > until_s:
+                raise unreachable(bootstrap, error) from None
+            time.sleep(POLL_S)
+    try:
+        _check_version(bootstrap, admin)
+        yield admin
+    except (KafkaError, OSError) as error:
+        raise unreachable(bootstrap, error) from None
+    finally:
+        with contextlib.suppress(KafkaError, OSError):
+            admin.close()
+
+
+def _connect(bootstrap: str) -> Any:
+    """One that does not reach Kafka would leave its thread and its sockets behind for good, and a worker asks
+    again and again: so it is made only where somebody listens, and closed if nobody answers."""
+    _check_listens(bootstrap)
+    made: list[Any] = []
+
+    def client(**settings: Any) -> Any:
+        made.append(KafkaNetClient(**settings))
+        return made[-1]
+
+    try:
+        return KafkaAdminClient(
+            bootstrap_servers=bootstrap.split(","),
+            bootstrap_timeout_ms=int(ANSWER_S_MAX * 1_000),
+            request_timeout_ms=int(ANSWER_S_MAX * 1_000),
+            kafka_client=client,
+        )
+    except BaseException:
+        for one in made:
+            one.close()
+        raise
+
+
+def _check_listens(bootstrap: str) -> None:
+    """OSError unless one of the brokers takes a connection."""
+    refused: Exception = ValueError("no broker is named")
+    for host, port, _ in collect_hosts(bootstrap):
+        try:
+            socket.create_connection((host, port), timeout=ANSWER_S_MAX).close()
+        except (OSError, OverflowError) as error:
+            refused = error
+        else:
+            return
+    raise refused

@@ -1,0 +1,1 @@
+"""What every live process has: a heartbeat, health and metrics."""

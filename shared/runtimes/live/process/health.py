@@ -1,0 +1,238 @@
+"""What every live process has beside its work: a beat in Redis, /healthz and /metrics, and a guard that ends
+it. Each has a thread of its own, so that none waits for the work or for another: a Kafka that hangs holds up
+the guard alone.
+"""
+
+import json
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from shared.basics.errors import LightwaveError, OperationFailed
+from shared.runtimes.live.process.heartbeat import About, Presence, restarts
+from shared.storage.redis_store import RedisStore
+
+BEAT_S = 1.0
+AGAIN = 75
+"""Exit code of a process that its guard ended: start it again."""
+CLIENT_S_MAX = 10.0
+"""How long who asks for metrics may take to say so."""
+
+log = logging.getLogger("lightwave.live")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One value for Prometheus; a name that ends in `_total` is a counter."""
+
+    name: str
+    value: float
+    text: str
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a process stands. `problems` is empty while it is well."""
+
+    partitions: tuple[int, ...] = ()
+    problems: tuple[str, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    extra: Mapping[str, Any] | None = None
+
+
+class Beat:
+    """Notes every second that this process is there, and asks its guard. `report` says how the process
+    stands; `guard` gives the sentence with which it must end, or None."""
+
+    def __init__(
+        self,
+        about: About,
+        store: RedisStore,
+        report: Callable[[], Report],
+        guard: Callable[[], str | None],
+        *,
+        address: str | None,
+    ) -> None:
+        self._about = about
+        self._presence = Presence(about, store)
+        self._report = report
+        self._guard = guard
+        self._address = address
+        self._ended = threading.Event()
+        self._failing: dict[str, str] = {}
+        self._threads = [
+            threading.Thread(target=self._every_beat, args=(part, step), name=part, daemon=True)
+            for part, step in (("beat", self._beat), ("guard", self._watch))
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Leave in good order; a row that Redis does not take away now is soon too old."""
+        self._ended.set()
+        beating = self._threads[0]
+        beating.join(timeout=2 * BEAT_S)
+        if beating.is_alive() or "beat" in self._failing:
+            return  # Redis does not answer, and this would wait for it as well
+        try:
+            self._presence.leave()
+        except LightwaveError:
+            return
+
+    def standing(self) -> Report:
+        """The report, with what goes wrong in the threads of this class among its problems."""
+        try:
+            report = self._report()
+            self._failing.pop("report", None)
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the process must go on to be seen
+            self._fail("report", error)
+            report = Report()
+        return replace(report, problems=(*report.problems, *self._failing.copy().values()))
+
+    def _every_beat(self, part: str, step: Callable[[], None]) -> None:
+        while True:
+            try:
+                step()
+                self._failing.pop(part, None)
+            except Exception as error:  # noqa: BLE001 -- a process without these threads would be lost to sight
+                self._fail(part, error)
+            if self._ended.wait(BEAT_S):
+                return
+
+    def _fail(self, part: str, error: Exception) -> None:
+        """Shown while it lasts, and logged when it begins."""
+        expected = isinstance(error, LightwaveError)
+        sentence = str(error) if expected else f"{part}: {error!r}"
+        if self._failing.get(part) != sentence and not expected:
+            log.error("%s", sentence, exc_info=error)
+        self._failing[part] = sentence
+
+    def _beat(self) -> None:
+        report = self.standing()
+        late = self._failing.get("beat")  # is over if this beat arrives
+        self._presence.beat(
+            partitions=list(report.partitions),
+            problems=[problem for problem in report.problems if problem != late],
+            address=self._address,
+            extra=report.extra or {},
+        )
+
+    def _watch(self) -> None:
+        sentence = self._guard()
+        if sentence is None or self._ended.wait(BEAT_S):
+            return
+        log.error("%s", sentence, extra={"service": self._about.service})
+        os._exit(AGAIN)
+
+
+class ProcessFrame:
+    """The beat, with /healthz and /metrics of a process that serves nothing else."""
+
+    def __init__(
+        self,
+        about: About,
+        store: RedisStore,
+        report: Callable[[], Report],
+        guard: Callable[[], str | None],
+        *,
+        host: str,
+        port: int,
+    ) -> None:
+        self.about = about
+        try:
+            self._server = _Server((host, port), _handler(self))
+        except OSError as error:
+            raise OperationFailed(
+                f"--metrics-port {port} on {host}: {error.strerror}; choose another, or 0 for any"
+            ) from None
+        self.address = f"http://{host}:{self._server.server_address[1]}"
+        self._beat = Beat(about, store, report, guard, address=self.address)
+
+    def start(self) -> None:
+        threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
+        self._beat.start()
+
+    def stop(self) -> None:
+        """Leave in good order."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._beat.stop()
+
+    def problems(self) -> list[str]:
+        return list(self._beat.standing().problems)
+
+    def metrics(self) -> bytes:
+        """All samples in Prometheus's text form."""
+        registry = CollectorRegistry()
+        ProcessCollector(namespace="lightwave", registry=registry)
+        registry.register(_Samples(self.about, self._beat.standing().samples))
+        return generate_latest(registry)
+
+
+class _Samples(Collector):
+    def __init__(self, about: About, samples: tuple[Sample, ...]) -> None:
+        self._about = about
+        self._samples = samples
+
+    def collect(self) -> Any:
+        again = Sample("restarts_total", restarts(), "starts after the first")
+        families: dict[str, Any] = {}
+        for sample in (*self._samples, again):
+            own = [("service", self._about.service)] if self._about.service else []
+            labels = [*own, *sample.labels]
+            if sample.name not in families:
+                kind = CounterMetricFamily if sample.name.endswith("_total") else GaugeMetricFamily
+                name = f"lightwave_{self._about.kind}_{sample.name}"
+                families[sample.name] = kind(name, sample.text, labels=[label for label, _ in labels])
+            families[sample.name].add_metric([str(value) for _, value in labels], sample.value)
+        yield from families.values()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, _request: Any, _client: Any) -> None:
+        """Somebody who went away before the answer is no news."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            log.error("an answer of /metrics or /healthz", exc_info=error)
+
+
+def _handler(frame: ProcessFrame) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = CLIENT_S_MAX
+
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            if path == "/metrics":
+                self._answer(200, frame.metrics(), "text/plain; version=0.0.4; charset=utf-8")
+            elif path == "/healthz":
+                problems = frame.problems()
+                body = json.dumps({"healthy": not problems, "problems": problems}).encode()
+                self._answer(503 if problems else 200, body, "application/json")
+            else:
+                self._answer(404, b'{"error": "allowed are /healthz and /metrics"}', "application/json")
+
+        def _answer(self, status: int, body: bytes, kind: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- http.server's own name
+            """Say nothing of every scrape."""
+
+    return Handler

@@ -1,0 +1,1 @@
+"""The process that alone appends to the log."""

@@ -1,0 +1,155 @@
+"""The sequencer's process: a partition sequencer for every partition that holds a fabric, each in a task of
+its own, woken when there is something to do."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+
+from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed
+from shared.runtimes.live.clock import keep_beating, read_epoch
+from shared.runtimes.live.kafka.appender import Appender
+from shared.runtimes.live.sequencer.partition import PartitionSequencer, Written
+from shared.runtimes.live.twin_record import TwinNote
+from shared.storage.redis_store import RedisStore
+
+POLL_S = 0.05
+"""How long a partition waits for its services before it looks again although nobody woke it."""
+LOOK_AGAIN_S = 1.0
+"""How often the sequencer looks for new fabrics, and notes that it keeps the clock."""
+BACKOFF_S_MAX = 2.0
+ASK_AGAIN_S = 10.0
+"""How long services may leave something unread before Kafka is asked where its log ends."""
+SPEED_WINDOW_S = 5.0
+
+log = logging.getLogger("lightwave.live")
+
+
+class Relay:
+    """Runs until `stop`. `problems` says why time stands still, by partition."""
+
+    def __init__(self, twin: TwinNote, store: RedisStore, appender: Appender) -> None:
+        self.written = Written()
+        self.problems: dict[int, str] = {}
+        self.sequencers: dict[int, PartitionSequencer] = {}
+        self._twin = twin
+        self._store = store
+        self._appender = appender
+        self._woken: dict[int, asyncio.Event] = {}
+        self._stopping = asyncio.Event()
+        self.held_still_s = 0.0
+        """Wall time for which simulated time should have advanced and did not."""
+        self._held: deque[tuple[float, int]] = deque()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        for woken in self._woken.values():
+            woken.set()
+
+    async def run(self) -> None:
+        """Raises what nobody but a person can mend and which is not one partition's trouble alone."""
+        listener = threading.Thread(target=self._listen, args=(asyncio.get_running_loop(),), daemon=True)
+        async with asyncio.TaskGroup() as tasks:
+            listener.start()
+            while not self._stopping.is_set():
+                try:
+                    for partition in sorted(set(self._store.fabrics().values())):
+                        if partition not in self.sequencers:
+                            tasks.create_task(self._tend(self._begin(partition)))
+                    keep_beating(self._store)
+                except OperationFailed as error:
+                    log.warning("%s", error)
+                self._measure()
+                await self._pause(self._stopping, LOOK_AGAIN_S)
+
+    def held_speed(self) -> float:
+        """Simulated over wall time, as held over the last seconds."""
+        if len(self._held) < 2:
+            return 0.0
+        (first_s, first_us), (last_s, last_us) = self._held[0], self._held[-1]
+        return (last_us - first_us) / 1e6 / (last_s - first_s)
+
+    def _begin(self, partition: int) -> PartitionSequencer:
+        found = PartitionSequencer(
+            partition, self._twin.log, self._twin.services, self._store, self._appender, self.written
+        )
+        self.sequencers[partition] = found
+        self._woken[partition] = asyncio.Event()
+        return found
+
+    async def _tend(self, sequencer: PartitionSequencer) -> None:
+        """Step through one partition; what goes wrong is shown, and tried again."""
+        partition, woken = sequencer.partition, self._woken[sequencer.partition]
+        backoff_s = POLL_S
+        moved_s = time.monotonic()
+        while not self._stopping.is_set():
+            woken.clear()
+            try:
+                busy = await sequencer.step(read_epoch(self._store))
+            except (OperationFailed, LogDamaged) as error:
+                self._show(partition, str(error))
+                sequencer.end = None  # somebody may mend it: ask Kafka again
+                backoff_s = min(2 * backoff_s, BACKOFF_S_MAX)
+                await self._pause(self._stopping, backoff_s)
+                continue
+            backoff_s = POLL_S
+            self._show(partition, None)
+            if busy or sequencer.is_quiet:
+                moved_s = time.monotonic()
+            elif time.monotonic() - moved_s > ASK_AGAIN_S:
+                sequencer.end = None  # services may wait for what Kafka has lost: ask it
+                moved_s = time.monotonic()
+            if not busy:
+                await self._pause(woken, min(POLL_S, max(sequencer.wait_s, 0.0005)))
+
+    def _show(self, partition: int, problem: str | None) -> None:
+        before = self.problems.get(partition)
+        if problem is None:
+            self.problems.pop(partition, None)
+        else:
+            self.problems[partition] = problem
+            if problem != before:
+                log.error("%s; time stands still there", problem, extra={"partition": partition})
+        if before is not None and problem is None:
+            log.info("partition %d goes on", partition)
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        """A thread: who commits last, and who puts a request into the inbox, wakes the partition."""
+        while not self._stopping.is_set():
+            try:
+                partitions = range(self._twin.partitions)
+                with self._store.woken(partitions) as wait:
+                    while not self._stopping.is_set():
+                        for partition in wait(0.5):
+                            loop.call_soon_threadsafe(self._wake, partition)
+            except LightwaveError:
+                time.sleep(0.5)
+            except RuntimeError:
+                return  # the loop has ended
+
+    def _wake(self, partition: int) -> None:
+        if partition in self._woken:
+            self._woken[partition].set()
+
+    def _measure(self) -> None:
+        if not self.sequencers:
+            return
+        now_s = time.monotonic()
+        processed_us = min(s.processed_us for s in self.sequencers.values())
+        if (
+            self._held
+            and self._held[-1][1] == processed_us
+            and any(sequencer.lag_us for sequencer in self.sequencers.values())
+        ):
+            self.held_still_s += now_s - self._held[-1][0]
+        self._held.append((now_s, processed_us))
+        while len(self._held) > 2 and now_s - self._held[0][0] > SPEED_WINDOW_S:
+            self._held.popleft()
+
+    @staticmethod
+    async def _pause(event: asyncio.Event, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(event.wait(), seconds)
+        except TimeoutError:
+            return

@@ -1,0 +1,1 @@
+"""The process that folds one service, pumped by Faust."""

@@ -1,0 +1,124 @@
+"""The process around a live worker: its store, its twin, its frame, and the pump that feeds it."""
+
+import logging
+from dataclasses import dataclass
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from shared.basics.errors import OperationFailed
+from shared.engine.service import AnyService
+from shared.runtimes.live.kafka.layout import Places
+from shared.runtimes.live.kafka.topics import partition_count, topic_id
+from shared.runtimes.live.process.health import ProcessFrame, Report, Sample
+from shared.runtimes.live.process.heartbeat import About
+from shared.runtimes.live.twin_record import TwinNote, read_twin
+from shared.runtimes.live.worker.fold import Publish
+from shared.runtimes.live.worker.pump import PumpOptions, run_pump
+from shared.runtimes.live.worker.watchdog import WorkerWatch
+from shared.runtimes.live.worker.worker import WorkerFolds
+from shared.storage.redis_store import RedisStore
+
+FRAME_S_MAX = 10
+
+log = logging.getLogger("lightwave.live")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOptions:
+    """`replica` names this process among all of its twin; one that comes again under the same name resumes
+    at once."""
+
+    places: Places
+    replica: str
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = 0
+
+
+def serve_worker(service: AnyService, options: ProcessOptions) -> None:
+    """Run a worker of this service until the process is told to end; ends the process."""
+    places = options.places
+    store = RedisStore(places.redis, cluster=places.redis_cluster)
+    store.check()
+    twin = read_twin(store)
+    check_log(places, twin)
+    publish = _publisher(places) if service.telemetry is not None else None
+    folds = WorkerFolds(service, twin, store, publish)
+    watch = WorkerWatch(
+        service.name,
+        store,
+        folds.standing,
+        lambda: topic_id(places.kafka, places.topics.log),
+        twin.topic_id,
+    )
+    frame = ProcessFrame(
+        About(options.replica, "worker", service.name),
+        store,
+        lambda: _report(folds, watch),
+        watch.look,
+        host=options.metrics_host,
+        port=options.metrics_port,
+    )
+    frame.start()
+    try:
+        group = places.topics.group(service.name)
+        run_pump(PumpOptions(places, group, options.replica, twin.partitions), folds, frame.stop)
+    finally:
+        frame.stop()
+
+
+def check_log(places: Places, twin: TwinNote) -> None:
+    """OperationFailed unless Kafka has the log that this twin was made with."""
+    found = topic_id(places.kafka, places.topics.log)
+    if found != twin.topic_id:
+        raise OperationFailed(
+            f"topic {places.topics.log}: is not the one that this twin was made with; somebody deleted that "
+            "and made another (is LIGHTWAVE_PREFIX right?)"
+        )
+    has = partition_count(places.kafka, places.topics.log)
+    if has != twin.partitions:
+        raise OperationFailed(
+            f"topic {places.topics.log}: has {has} partitions, this twin was made with {twin.partitions}; "
+            "fabrics would live elsewhere than their log"
+        )
+
+
+def _publisher(places: Places) -> Publish:
+    """Frames go out before the commit; one that Kafka does not take ends the process."""
+    producer = KafkaProducer(
+        bootstrap_servers=places.kafka.split(","), acks="all", linger_ms=0, max_request_size=8_000_000
+    )
+
+    def publish(fabric: str, at_us: int, frame: bytes) -> None:
+        headers = [("at_us", str(at_us).encode())]
+        try:
+            sent = producer.send(places.topics.telemetry, value=frame, key=fabric.encode(), headers=headers)
+            sent.get(timeout=FRAME_S_MAX)
+        except KafkaError as error:
+            raise OperationFailed(
+                f"topic {places.topics.telemetry}: a frame was not taken: {error}"
+            ) from None
+
+    return publish
+
+
+def _report(folds: WorkerFolds, watch: WorkerWatch) -> Report:
+    standing = folds.standing()
+    counts = folds.counts
+    samples = [
+        Sample("messages_total", counts.messages, "messages read"),
+        Sample("commits_total", counts.commits, "transactions"),
+        Sample("repeats_total", counts.repeats, "messages dropped because they had been read before"),
+        Sample("refusals_total", counts.refusals, "commits that the fence refused"),
+        Sample("dead_letters_total", counts.dead_letters, "messages that could not be read"),
+        *(
+            Sample("position", place.position, "offset of the next message", (("partition", str(p)),))
+            for p, place in standing.items()
+        ),
+        *(
+            Sample("lag_messages", lag, "messages not read yet", (("partition", str(p)),))
+            for p, lag in watch.lags.items()
+        ),
+    ]
+    problems = tuple(place.stopped.sentence for place in standing.values() if place.stopped is not None)
+    return Report(tuple(standing), problems, tuple(samples), {})

@@ -1,0 +1,197 @@
+"""The pump: a Faust worker that brings batches of records to the folds, and nothing else.
+
+Faust acknowledges before a handler is done, forgets what it was told to keep, and may stall. So it is held
+like this: raw bytes, one event at a time acknowledged after the commit, an end of the process whenever a
+batch raises, and the position to start from taken from the store and not from Kafka. The promise that nothing
+is lost or applied twice is kept by `fold`, which knows nothing of Faust.
+"""
+
+import logging
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import faust
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP, EventT
+from mode import CrashingSupervisor
+from mode.loop import use as use_loop
+
+from shared.basics.errors import LightwaveError
+from shared.runtimes.live.kafka.layout import Places
+from shared.runtimes.live.kafka.records import Record
+
+BATCH = 500
+"""Records of one batch, over all partitions."""
+WITHIN_S = 0.005
+"""How long Faust waits for a batch to fill."""
+REQUEST_S_MAX = 20
+
+log = logging.getLogger("lightwave.live")
+
+
+class Feed(Protocol):
+    """Where the records go."""
+
+    def begin(self, partitions: Iterable[int]) -> dict[int, int]:
+        """These partitions are ours now; partition → the offset to read from."""
+
+    def take(self, partition: int, records: Sequence[Record]) -> None:
+        """Apply and commit. What it raises ends the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class PumpOptions:
+    """`replica` is the name of this process among those of its group: one that comes again under the same
+    name gets its partitions back at once."""
+
+    places: Places
+    group: str
+    replica: str
+    partitions: int
+
+
+def run_pump(options: PumpOptions, feed: Feed, end: Callable[[], None]) -> None:
+    """Feed until the process is told to end, by SIGTERM or SIGINT, or a batch raises. Ends the process; calls
+    `end` before it does so in good order."""
+    use_loop("uvloop")
+    logging.getLogger(__name__).setLevel(logging.WARNING)  # what Faust says through the classes below
+    app = _app(options, _Deadly(feed))
+    worker = _worker(app, end)
+    worker.execute_from_commandline()
+
+
+class _Deadly:
+    """A feed whose failure ends the process at once: Faust's own way to its end may stall half-way, and has
+    nothing to save."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    def begin(self, partitions: Iterable[int]) -> dict[int, int]:
+        with _ends_process():
+            return self._feed.begin(partitions)
+        raise AssertionError  # never reached: it ends the process
+
+    def take(self, partition: int, records: Sequence[Record]) -> None:
+        with _ends_process():
+            self._feed.take(partition, records)
+
+
+@contextmanager
+def _ends_process() -> Iterator[None]:
+    try:
+        yield
+    except LightwaveError as error:
+        log.error("%s", error)  # noqa: TRY400 -- its sentence says it all
+        _exit(error.exit_code)
+    except Exception:
+        log.exception("a batch")
+        _exit(1)
+
+
+def _exit(code: int) -> None:
+    logging.shutdown()
+    os._exit(code)
+
+
+def _worker(app: faust.App, end: Callable[[], None]) -> faust.Worker:
+    class Worker(faust.Worker):
+        """Ends at once: whatever is committed is in the store, and the rest is read again."""
+
+        def _on_sigterm(self) -> None:
+            end()
+            _exit(0)
+
+        _on_sigint = _on_sigterm
+
+    return Worker(app, loglevel="WARN", override_logging=False, redirect_stdouts=False, quiet=True)
+
+
+def _app(options: PumpOptions, feed: Feed) -> faust.App:
+    brokers = ";".join(f"kafka://{broker.strip()}" for broker in options.places.kafka.split(","))
+    app = faust.App(
+        options.group,
+        broker=brokers,
+        store="memory://",
+        web_enabled=False,
+        topic_disable_leader=True,
+        topic_allow_declare=False,
+        topic_partitions=options.partitions,
+        table_standby_replicas=0,
+        stream_wait_empty=False,
+        broker_session_timeout=10,
+        broker_heartbeat_interval=2,
+        broker_rebalance_timeout=20,
+        broker_request_timeout=REQUEST_S_MAX,
+        broker_commit_interval=1,
+        broker_max_poll_records=1000,
+        stream_buffer_maxsize=4096,
+        consumer_auto_offset_reset="earliest",
+        consumer_group_instance_id=options.replica,
+        agent_supervisor=CrashingSupervisor,
+        autodiscover=False,
+        datadir=tempfile.gettempdir(),  # Faust makes it, though nothing is kept there
+    )
+    app.transport = _transport(app, feed, options.places.topics.log)
+    topic = app.topic(
+        options.places.topics.log,
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+    )
+
+    async def fold(stream: Any) -> AsyncIterator[None]:  # Faust's own type lacks noack_take
+        async for batch in stream.noack_take(BATCH, within=WITHIN_S):
+            events: list[EventT[Any]] = list(batch)
+            for partition, records in _by_partition(events).items():
+                feed.take(partition, records)
+            for event in events:
+                await stream.ack(event)
+        yield  # an agent is a generator
+
+    app.agent(topic, name=f"{options.group}.fold", concurrency=1, supervisor_strategy=CrashingSupervisor)(
+        fold
+    )
+    return app
+
+
+def _by_partition(events: Iterable[EventT[Any]]) -> Mapping[int, list[Record]]:
+    found: dict[int, list[Record]] = defaultdict(list)
+    for event in events:
+        message = event.message
+        headers = {name: bytes(value) for name, value in _pairs(message.headers)}
+        found[message.partition].append(
+            Record(message.partition, message.offset, message.value or b"", headers)
+        )
+    return found
+
+
+def _pairs(headers: Any) -> Iterable[tuple[str, bytes]]:
+    return headers.items() if isinstance(headers, Mapping) else headers or ()
+
+
+def _transport(app: faust.App, feed: Feed, topic: str) -> driver.Transport:
+    """Faust's transport, with a consumer that begins where the store stands."""
+
+    class Consumer(driver.Consumer):
+        async def perform_seek(self) -> None:
+            await super().perform_seek()
+            starts = feed.begin(tp.partition for tp in self.assignment() if tp.topic == topic)
+            places = {TP(topic, partition): offset for partition, offset in starts.items()}
+            if places:
+                await self.seek_wait(places)
+            for place, offset in places.items():
+                self._committed_offset[place] = offset or None
+                self._read_offset[place] = offset or None
+
+    class Transport(driver.Transport):
+        pass
+
+    Transport.Consumer = Consumer
+    return Transport(app.conf.broker, app, loop=app.loop)

@@ -1,0 +1,114 @@
+"""When a worker must end, so that whoever keeps it running starts it again: Faust may stall without a word,
+and an idle worker does not see by itself that the store went back."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from shared.basics.errors import OperationFailed, StoreUnreachable
+from shared.runtimes.live.kafka.unreachable import LogUnreachable
+from shared.runtimes.live.worker.worker import Standing
+from shared.storage.redis_store import RedisStore
+
+STALL_S_MAX = 30.0
+UNSEEN_S_MAX = 15.0
+"""A watch that could not look for longer, because the process or the store stood still, begins anew."""
+TOPIC_EVERY_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """What a watch last saw of a partition in which something is left to read, and since when nothing has
+    come of it. That counts from when it was seen: before, there may have been nothing to read."""
+
+    standing: Standing
+    stored: int
+    since_s: float
+    seen_s: float
+
+
+def stall_of(
+    before: Stall | None, standing: Standing, stored: int, end: int | None, now_s: float
+) -> Stall | None:
+    """After one more look; None if nothing is left to read. `stored` is the service's position in the store,
+    by whomever; `end` the log's end, None while the sequencer does not know it; `now_s` is by any clock that
+    only moves on."""
+    if standing.stopped is not None or (end is not None and end <= stored):
+        return None
+    if before is None:
+        return Stall(standing, stored, now_s, now_s) if end is not None else None
+    comes_on = (before.standing, before.stored) != (standing, stored)
+    if comes_on or now_s - before.seen_s > UNSEEN_S_MAX:
+        return Stall(standing, stored, now_s, now_s)
+    return Stall(standing, stored, before.since_s, now_s)
+
+
+def verdict(service: str, partition: int, standing: Standing, stored: int, stall: Stall | None) -> str | None:
+    """Why the worker must end, or None."""
+    if stored < standing.position:
+        return (
+            f"partition {partition}: {service} had committed {standing.position}, but the store stands at "
+            f"{stored}: it went back; starting again from there"
+        )
+    if stall is not None and stall.seen_s - stall.since_s > STALL_S_MAX:
+        return (
+            f"partition {partition}: {service} stands at {stored}, there is more to read, and nothing was "
+            f"committed for {stall.seen_s - stall.since_s:.0f} s; starting again"
+        )
+    return None
+
+
+class WorkerWatch:
+    """Looks at the store and at the log's identity for one worker."""
+
+    def __init__(
+        self,
+        service: str,
+        store: RedisStore,
+        standing: Callable[[], Mapping[int, Standing]],
+        topic_id: Callable[[], str],
+        wanted_id: str,
+        wall_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._service = service
+        self._store = store
+        self._standing = standing
+        self._topic_id = topic_id
+        self._wanted_id = wanted_id
+        self._wall_s = wall_s
+        self._looked_s = wall_s()
+        self.lags: dict[int, int] = {}
+        """Partition → messages not read yet, as last looked."""
+        self._stalls: dict[int, Stall | None] = {}
+
+    def look(self) -> str | None:
+        """Why the process must end, in one sentence, or None. A store or a Kafka that does not answer is no
+        reason: they come back."""
+        try:
+            return self._look()
+        except (StoreUnreachable, LogUnreachable):
+            return None
+        except OperationFailed as error:
+            return str(error)  # the topic is gone
+
+    def _look(self) -> str | None:
+        owned = self._standing()
+        self._stalls = {partition: self._stalls.get(partition) for partition in owned}
+        lags = {}
+        for partition, standing in owned.items():
+            snapshot = self._store.snapshot(partition, [])
+            stored = snapshot.positions.get(self._service, 0)
+            end = int(snapshot.values["end"]) if "end" in snapshot.values else None
+            lags[partition] = self.lags.get(partition, 0) if end is None else max(0, end - stored)
+            stall = stall_of(self._stalls[partition], standing, stored, end, self._wall_s())
+            self._stalls[partition] = stall
+            found = verdict(self._service, partition, standing, stored, stall)
+            if found is not None:
+                return found
+        self.lags = lags
+        if self._wall_s() - self._looked_s < TOPIC_EVERY_S:
+            return None
+        self._looked_s = self._wall_s()
+        if self._topic_id() != self._wanted_id:
+            return "the log's topic was deleted and made again: it is not the log of this twin any more"
+        return None

@@ -1,0 +1,80 @@
+"""A live worker: the folds of one service over the partitions that its process was given."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from shared.engine.service import AnyService
+from shared.runtimes.live.kafka.records import Record
+from shared.runtimes.live.twin_record import TwinNote
+from shared.runtimes.live.worker.fold import Counts, PartitionFold, Publish, Stopped
+from shared.storage.store import StateStore
+
+log = logging.getLogger("lightwave.live")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a worker has come in one partition: the position that it last committed or took up, and when,
+    by a wall clock that only moves on."""
+
+    position: int
+    at_s: float
+    stopped: Stopped | None
+
+
+class WorkerFolds:
+    """What the pump feeds. One thread feeds; any other may ask how it stands."""
+
+    def __init__(
+        self, service: AnyService, twin: TwinNote, store: StateStore, publish: Publish | None = None
+    ) -> None:
+        self.service = service
+        self.counts = Counts()
+        self._twin = twin
+        self._store = store
+        self._publish = publish
+        self._folds: dict[int, PartitionFold] = {}
+        self._standing: dict[int, Standing] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, partitions: Iterable[int]) -> dict[int, int]:
+        """These partitions are ours now, and no others; returns where to read each from."""
+        self._folds = {partition: self._fold(partition) for partition in sorted(partitions)}
+        starts = {partition: fold.load() for partition, fold in self._folds.items()}
+        with self._lock:
+            now_s = time.monotonic()
+            self._standing = {p: Standing(at, now_s, None) for p, at in starts.items()}
+        if starts:
+            log.info("%s holds partitions %s", self.service.name, ", ".join(map(str, starts)))
+        return starts
+
+    def take(self, partition: int, records: Sequence[Record]) -> None:
+        """Apply and commit; raises what the fold raises. Records of a partition that went to somebody else
+        are passed over."""
+        fold = self._folds.get(partition)
+        if fold is None:
+            return
+        while not fold.take(records):
+            pass  # somebody else committed: what it did is taken up, and the rest given again
+        with self._lock:
+            if partition in self._standing and fold.position is not None:
+                self._standing[partition] = Standing(fold.position, time.monotonic(), fold.stopped)
+
+    def standing(self) -> dict[int, Standing]:
+        """Partition → how far this worker has come there."""
+        with self._lock:
+            return dict(self._standing)
+
+    def _fold(self, partition: int) -> PartitionFold:
+        return PartitionFold(
+            self.service,
+            partition,
+            self._twin.log,
+            self._store,
+            together=self._twin.services,
+            publish=self._publish,
+            counts=self.counts,
+        )

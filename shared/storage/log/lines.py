@@ -1,0 +1,98 @@
+"""Log files that standard tools read: JSON lines, plain or as gzip or zstd, chosen by the file's name."""
+
+import gzip
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+import zstandard
+
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def failure(path: Path, error: OSError) -> OperationFailed:
+    """An operating system's refusal as one sentence."""
+    return OperationFailed(f"log file {path}: {error.strerror or error}")
+
+
+class LineWriter:
+    """Writes lines to a new file; `.zst` and `.gz` at the end of its name compress it.
+
+    Raises OperationFailed if the file cannot be written (no such folder, no permission, disk full).
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._raw: IO[bytes] | None = None
+        try:
+            self._raw = path.open("wb")
+            self._file = _compressed(path, self._raw)
+        except OSError as error:
+            raise failure(path, error) from None
+
+    def write(self, lines: bytes) -> None:
+        """Append whole lines, each ending in a newline."""
+        try:
+            self._file.write(lines)
+        except OSError as error:
+            self._abandon()
+            raise failure(self.path, error) from None
+
+    def close(self) -> None:
+        """Write what is buffered, and end; OperationFailed if that is impossible (disk full)."""
+        if self._raw is None:
+            return
+        try:
+            self._file.close()
+            self._raw.close()
+        except OSError as error:
+            self._abandon()
+            raise failure(self.path, error) from None
+        self._raw = None
+
+    def _abandon(self) -> None:
+        """Close without another try to flush, which would fail again."""
+        raw, self._raw = self._raw, None
+        if raw is not None:
+            cast(io.BufferedWriter, raw).raw.close()
+
+
+def _compressed(path: Path, raw: IO[bytes]) -> IO[bytes]:
+    if path.suffix == ".zst":
+        return zstandard.ZstdCompressor(level=3).stream_writer(raw, closefd=False)
+    if path.suffix == ".gz":
+        return cast(IO[bytes], gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=3, mtime=0))
+    return raw
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """Every line of a log file without its newline, whatever its compression, judged by its first bytes.
+
+    NotFound if there is no such file; InvalidInput if its compressed data is damaged.
+    """
+    try:
+        with path.open("rb") as raw:
+            magic = raw.read(4)
+            raw.seek(0)
+            yield from _plain(raw, magic)
+    except FileNotFoundError:
+        raise NotFound(f"log file {path}: no such file") from None
+    except (zstandard.ZstdError, gzip.BadGzipFile, EOFError) as error:
+        raise InvalidInput(f"log file {path}: damaged compressed data: {error}") from None
+    except OSError as error:
+        raise failure(path, error) from None
+
+
+def _plain(raw: IO[bytes], magic: bytes) -> Iterator[bytes]:
+    stream: IO[bytes] = raw
+    if magic == ZSTD_MAGIC:
+        reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        stream = io.BufferedReader(cast(io.RawIOBase, reader), 1 << 20)
+    elif magic[:2] == GZIP_MAGIC:
+        stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="rb"))
+    for line in stream:
+        yield line.rstrip(b"\n")

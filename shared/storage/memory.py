@@ -1,0 +1,189 @@
+"""The state store in memory: for tests, and as the plain statement of what a store owes."""
+
+import hashlib
+import itertools
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from schemas.body import Body
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.storage.store import Commit, Moment, Progress, Received, Saying, Settlement, Snapshot, Waiting
+
+KEY_KEPT_S = 86_400
+"""How long an idempotency key is remembered."""
+
+
+@dataclass
+class _Partition:
+    """Everything that one partition holds."""
+
+    positions: dict[str, int] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    states: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
+    documents: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
+    progress: dict[tuple[str, str], Progress] = field(default_factory=dict)
+    sayings: dict[tuple[int, str, int], Saying] = field(default_factory=dict)
+    dead_letters: dict[int, bytes] = field(default_factory=dict)
+    inbox: list[Waiting] = field(default_factory=list)
+    last_number: int = 0
+    keys: dict[str, tuple[int, str, float]] = field(default_factory=dict)
+    """Idempotency key → number, fingerprint, and when it was used: in order of use."""
+
+
+def fingerprint(fabric: str, body: Body) -> str:
+    """What tells whether a request under a used key is the same request."""
+    text = f"{fabric} {type(body).__name__} {body.model_dump_json()}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def reused(key: str) -> InvalidInput:
+    return InvalidInput(f"Idempotency-Key {key!r}: used before for another request; use a new one")
+
+
+def absent(fabric: str) -> OperationFailed:
+    return OperationFailed(f"fabric {fabric}: not in this store")
+
+
+def _place(saying: Saying) -> tuple[int, str, int]:
+    return saying.position, saying.service, saying.index
+
+
+def _note(values: dict[str, str], fields: Mapping[str, str | None]) -> None:
+    for name, value in fields.items():
+        if value is None:
+            values.pop(name, None)
+        else:
+            values[name] = value
+
+
+class MemoryStore:
+    """A `StateStore`, a `DocumentReader` and an `Inbox`. `number` gives the next number that may be used."""
+
+    def __init__(
+        self, number: Callable[[], int] | None = None, wall_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wall_s = wall_s
+        self._partitions: dict[int, _Partition] = defaultdict(_Partition)
+        self._fabrics: dict[str, int] = {}
+        self._number = number or itertools.count(time.time_ns() // 1_000).__next__
+
+    def place(self, fabric: str, partition: int) -> None:
+        """Say in which partition a fabric lives."""
+        self._fabrics[fabric] = partition
+
+    # --- StateStore -----------------------------------------------------------------------------------------
+
+    def commit(self, commit: Commit) -> bool:
+        partition = self._partitions[commit.partition]
+        if any(partition.positions.get(reader, 0) != at for reader, at in commit.expected.items()):
+            return False
+        partition.positions.update(commit.positions)
+        _note(partition.values, commit.fields)
+        for state in commit.states:
+            stored = partition.states[state.service, state.fabric]
+            for name in state.removed:
+                stored.pop(name, None)
+            stored.update(state.written)
+        for document in commit.documents:
+            kept = partition.documents[document.fabric, document.kind]
+            kept.pop(document.name, None) if document.text is None else kept.update(
+                {document.name: document.text}
+            )
+        for progress in commit.progress:
+            partition.progress[progress.service, progress.fabric] = progress
+        partition.sayings.update({_place(saying): saying for saying in commit.sayings})
+        partition.dead_letters.update(commit.dead_letters)
+        if commit.inbox_taken is not None:
+            taken = commit.inbox_taken
+            partition.inbox = [waiting for waiting in partition.inbox if waiting.number > taken]
+        return True
+
+    def positions(self, partition: int) -> dict[str, int]:
+        return dict(self._partitions[partition].positions)
+
+    def values(self, partition: int) -> dict[str, str]:
+        return dict(self._partitions[partition].values)
+
+    def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
+        return dict(self._partitions[partition].states.get((service, fabric), {}))
+
+    def progress(self, partition: int) -> dict[tuple[str, str], Progress]:
+        return dict(self._partitions[partition].progress)
+
+    def moment(self, partition: int, waiting: int) -> Moment:
+        kept = self._partitions[partition]
+        return Moment(
+            positions=self.positions(partition),
+            values=self.values(partition),
+            progress=self.progress(partition),
+            sayings=tuple(sorted(kept.sayings.values())),
+            dead_letters=dict(kept.dead_letters),
+            waiting=tuple(self.waiting(partition, waiting)),
+            wall_us=int(self._wall_s() * 1e6),
+        )
+
+    def settle(self, settlement: Settlement) -> None:
+        kept = self._partitions[settlement.partition]
+        for saying in settlement.sayings:
+            kept.sayings.pop(_place(saying), None)
+        for position in settlement.dead_letters:
+            kept.dead_letters.pop(position, None)
+        kept.inbox = [waiting for waiting in kept.inbox if waiting.number not in settlement.requests]
+        _note(kept.values, settlement.fields)
+
+    def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
+        loaded = {key: self.load(partition, *key) for key in states}
+        kept = self._partitions[partition]
+        return Snapshot(
+            self.positions(partition),
+            self.values(partition),
+            self.progress(partition),
+            loaded,
+            len(kept.sayings),
+        )
+
+    def erase(self, partition: int) -> None:
+        old = self._partitions[partition]
+        self._partitions[partition] = _Partition(inbox=old.inbox, last_number=old.last_number, keys=old.keys)
+
+    # --- DocumentReader -------------------------------------------------------------------------------------
+
+    def fabrics(self) -> dict[str, int]:
+        return dict(sorted(self._fabrics.items(), key=lambda pair: int(pair[0].rpartition("-")[2])))
+
+    def all(self, fabric: str, kind: str) -> dict[str, bytes]:
+        if fabric not in self._fabrics:
+            raise absent(fabric)
+        partition = self._partitions[self._fabrics[fabric]]
+        return dict(partition.documents.get((fabric, kind), {}))
+
+    def one(self, fabric: str, kind: str, name: str) -> bytes | None:
+        return self.all(fabric, kind).get(name)
+
+    # --- Inbox ----------------------------------------------------------------------------------------------
+
+    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
+        kept = self._partitions[partition]
+        mark = fingerprint(fabric, body)
+        now_s = self._wall_s()
+        while kept.keys and next(iter(kept.keys.values()))[2] + KEY_KEPT_S <= now_s:
+            del kept.keys[next(iter(kept.keys))]
+        if key is not None and key in kept.keys:
+            number, before, _ = kept.keys[key]
+            if before != mark:
+                raise reused(key)
+            return Received(number, repeated=True)
+        number = max(kept.last_number + 1, self._number())
+        kept.last_number = number
+        kept.inbox.append(Waiting(number, fabric, body))
+        if key is not None:
+            kept.keys[key] = (number, mark, now_s)
+        return Received(number, repeated=False)
+
+    def waiting(self, partition: int, most: int) -> list[Waiting]:
+        return self._partitions[partition].inbox[:most]
+
+    def size(self, partition: int) -> int:
+        return len(self._partitions[partition].inbox)

@@ -1,0 +1,246 @@
+"""The client of one Redis server or of a Redis Cluster: which node holds a key, and what its errors mean.
+
+Nothing is sent a second time because an answer is missing, for it may have been carried out. Only what a node
+refused because the key lies elsewhere (MOVED), and so did not carry out, is sent on to the node it named.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+import redis
+from redis.backoff import NoBackoff
+from redis.cluster import RedisCluster
+from redis.connection import parse_url
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    ClusterDownError,
+    MovedError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.retry import Retry
+
+from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+
+ANSWER_S_MAX = 5
+MOVES_MAX = 5
+"""How often one request is sent on; keys that move more often are not worth running after."""
+
+Answer = TypeVar("Answer")
+Command = Sequence[str | bytes]
+
+
+class RedisClient:
+    """Asks the node that holds a key. Connects when it is first asked. Safe to use from several threads.
+
+    Raises StoreUnreachable where trying again later may help, and else OperationFailed.
+    """
+
+    def __init__(self, url: str, *, cluster: bool = False) -> None:
+        self.name = _without_password(url)
+        allowed = (
+            "redis://HOST:PORT, rediss://…" if cluster else "redis://HOST:PORT/DB, rediss://…, unix://PATH"
+        )
+        try:
+            self._nodes: _Nodes = _ClusterNodes(url) if cluster else _OneNode(url)
+        except ValueError as error:
+            raise InvalidInput(f"Redis URL {self.name!r}: {error}; allowed: {allowed}") from None
+
+    def close(self) -> None:
+        self._nodes.close()
+
+    def ask(self, key: str, question: Callable[[redis.Redis], Answer]) -> Answer:
+        """Put a question to the node that holds this key. It is put again, to another node, after MOVED: what
+        a question does before its first request with a key it must be able to do twice."""
+        with self.reached():
+            for _ in range(MOVES_MAX):
+                try:
+                    return question(self._nodes.holding(key))
+                except MovedError as error:
+                    self._nodes.follow(error)
+                except (redis.ConnectionError, redis.TimeoutError, ClusterDownError):
+                    self._nodes.doubt()
+                    raise
+            raise RedisClusterException(f"{key} was sent on {MOVES_MAX} times")
+
+    def call(self, key: str, *command: str | bytes) -> Any:
+        """One command on this key."""
+
+        def one(node: Any) -> Any:  # the client types commands only by their names
+            return node.execute_command(*command)
+
+        return self.ask(key, one)
+
+    def transaction(self, key: str, commands: Sequence[Command]) -> list[Any]:
+        """Their answers; all of their keys lie in the slot of this one."""
+
+        def together(node: redis.Redis) -> list[Any]:
+            pipe: Any  # typed by names as well
+            with node.pipeline(transaction=True) as pipe:
+                for command in commands:
+                    pipe.execute_command(*command)
+                answers: list[Any] = pipe.execute()
+            return answers
+
+        return self.ask(key, together)
+
+    def run_script(self, script: str, keys: Sequence[str], arguments: Sequence[str | bytes]) -> Any:
+        """A Lua script, sent to a node only where it does not know it yet; all keys lie in one slot."""
+        return self.ask(keys[0], lambda node: node.register_script(script)(keys=keys, args=arguments))
+
+    def nodes(self) -> dict[str, redis.Redis]:
+        """Name → client of every node as they are now."""
+        with self.reached():
+            return self._nodes.every()
+
+    def primaries(self) -> list[redis.Redis]:
+        """Those of them that take writes."""
+        with self.reached():
+            return self._nodes.primaries()
+
+    @contextmanager
+    def reached(self) -> Iterator[None]:
+        """Says in one sentence what came in the way."""
+        try:
+            yield
+        except AuthenticationError as error:
+            raise OperationFailed(f"Redis at {self.name}: {error}") from None
+        except (ClusterDownError, AskError, TryAgainError, RedisClusterException) as error:
+            raise StoreUnreachable(
+                f"Redis at {self.name} does not answer: part of the cluster is down or on the move: {error}"
+            ) from None
+        except ResponseError as error:
+            # It answers, and refuses: out of memory, its disk is full, read only. Waiting would not help.
+            raise OperationFailed(f"Redis at {self.name} refuses: {error}") from None
+        except RedisError as error:
+            raise StoreUnreachable(
+                f"Redis at {self.name} does not answer: {error}; see that it runs at this URL"
+            ) from None
+
+
+class _Nodes(Protocol):
+    """Who holds which key. What it raises are the errors of redis-py."""
+
+    def holding(self, key: str, /) -> redis.Redis: ...
+
+    def follow(self, error: MovedError, /) -> None:
+        """A node said that a key lies elsewhere."""
+
+    def doubt(self) -> None:
+        """A node did not answer: what is known of them may be old."""
+
+    def every(self) -> dict[str, redis.Redis]: ...
+
+    def primaries(self) -> list[redis.Redis]: ...
+
+    def close(self) -> None: ...
+
+
+class _OneNode:
+    """One server holds everything."""
+
+    def __init__(self, url: str) -> None:
+        self._name = _without_password(url)
+        self._redis = redis.Redis.from_url(url, socket_timeout=ANSWER_S_MAX, retry=_never())
+
+    def holding(self, _key: str, /) -> redis.Redis:
+        return self._redis
+
+    def follow(self, _error: MovedError, /) -> None:
+        raise OperationFailed(
+            f"Redis at {self._name}: is a node of a Redis Cluster, but was given as a server of its own; "
+            "a live twin is told so by LIGHTWAVE_REDIS_CLUSTER=true"
+        )
+
+    def doubt(self) -> None:
+        """There is no other."""
+
+    def every(self) -> dict[str, redis.Redis]:
+        return {self._name: self._redis}
+
+    def primaries(self) -> list[redis.Redis]:
+        return [self._redis]
+
+    def close(self) -> None:
+        self._redis.close()
+
+
+class _ClusterNodes:
+    """The nodes of a cluster, found from any one of them.
+
+    redis-py's cluster client keeps who holds which slot. Its own way to send commands is not used: it either
+    repeats what got no answer, or follows no redirection of a transaction.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = parse_url(url)  # type: ignore[no-untyped-call]  # redis-py gives it no types
+        if not parts.get("host") or parts.get("db"):
+            raise ValueError("a cluster has a host, and no database but 0")
+        self._url = url
+        self._entry = (parts["host"], parts.get("port", 6379))
+        self._lock = threading.Lock()
+        self._found: Any = None  # a RedisCluster, most of which has no types
+        self._doubted = False
+
+    def holding(self, key: str, /) -> redis.Redis:
+        cluster = self._cluster()
+        node: redis.Redis = cluster.get_redis_connection(cluster.get_node_from_key(key))
+        return node
+
+    def follow(self, error: MovedError, /) -> None:
+        self._cluster().nodes_manager.move_slot(error)
+
+    def doubt(self) -> None:
+        self._doubted = True
+
+    def every(self) -> dict[str, redis.Redis]:
+        self.doubt()
+        cluster = self._cluster()
+        return {node.name: cluster.get_redis_connection(node) for node in cluster.get_nodes()}
+
+    def primaries(self) -> list[redis.Redis]:
+        self.doubt()
+        cluster = self._cluster()
+        return [cluster.get_redis_connection(node) for node in cluster.get_primaries()]
+
+    def close(self) -> None:
+        if self._found is not None:
+            self._found.close()
+
+    def _cluster(self) -> Any:
+        if self._found is not None and not self._doubted:
+            return self._found
+        with self._lock:
+            try:
+                if self._found is None:
+                    self._found = RedisCluster.from_url(
+                        self._url, socket_timeout=ANSWER_S_MAX, retry=_never()
+                    )
+                elif self._doubted:
+                    # Not only the nodes known so far: all of them may have been replaced.
+                    self._found.nodes_manager.initialize(additional_startup_nodes_info=[self._entry])
+            except RedisClusterException as error:
+                raise _cause(error) from None
+            self._doubted = False
+            return self._found
+
+
+def _never() -> Retry:
+    return Retry(NoBackoff(), 0)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What the last node said, where no node could tell who the others are."""
+    inner = error.__cause__ or error.__context__
+    return _cause(inner) if isinstance(inner, RedisError | RedisClusterException) else error
+
+
+def _without_password(url: str) -> str:
+    """The URL as people may see it."""
+    return re.sub(r"(?<=password=)[^&]*", "***", re.sub(r"(?<=//)[^/]*@", "***@", url))

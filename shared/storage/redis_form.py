@@ -1,0 +1,202 @@
+"""How the state store lies in Redis: keys, the scripts that change them, and what stands in their fields.
+
+Everything of partition P lies under keys that begin `lightwave:{P}:`, so that a transaction stays on one node
+of a Redis Cluster.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+from zlib import crc32
+
+from shared.basics.errors import LogDamaged
+from shared.engine.codec import BOOK
+from shared.storage.store import Commit, Progress, Saying
+
+FABRICS = "lightwave:fabrics"
+PAIRS_MAX = 1_000
+"""Fields of one HSET: Lua passes a bounded number of arguments to a command."""
+
+COMMIT = """
+local expected = tonumber(ARGV[1])
+local at = 2
+for _ = 1, expected do
+  if (redis.call('HGET', KEYS[1], ARGV[at]) or '0') ~= ARGV[at + 1] then return 0 end
+  at = at + 2
+end
+local together = tonumber(ARGV[at])
+local first_reader = at + 2
+local channel = ARGV[at + 1]
+at = first_reader + together
+while at <= #ARGV do
+  local size = tonumber(ARGV[at])
+  redis.call(unpack(ARGV, at + 1, at + size))
+  at = at + size + 1
+end
+if together > 0 then
+  local position = redis.call('HGET', KEYS[1], ARGV[first_reader]) or '0'
+  for reader = first_reader + 1, first_reader + together - 1 do
+    if (redis.call('HGET', KEYS[1], ARGV[reader]) or '0') ~= position then return 1 end
+  end
+  redis.call('PUBLISH', channel, position)
+end
+return 1
+"""
+
+PUT = """
+if ARGV[1] ~= '' then
+  local before = redis.call('HMGET', KEYS[3], 'number', 'mark')
+  if before[1] then return {before[1], before[2], 1} end
+end
+local time = redis.call('TIME')
+local last = tonumber(redis.call('GET', KEYS[2]) or '0')
+local number = string.format('%.0f', math.max(last + 1, time[1] * 1000000 + time[2]))
+redis.call('SET', KEYS[2], number)
+redis.call('XADD', KEYS[1], number .. '-0', 'fabric', ARGV[3], 'type', ARGV[4], 'body', ARGV[5])
+if ARGV[1] ~= '' then
+  redis.call('HSET', KEYS[3], 'number', number, 'mark', ARGV[2])
+  redis.call('EXPIRE', KEYS[3], ARGV[6])
+end
+redis.call('PUBLISH', ARGV[7], number)
+return {number, ARGV[2], 0}
+"""
+
+Command = list[str | bytes]
+
+
+def key(partition: int, rest: str) -> str:
+    return f"lightwave:{{{partition}}}:{rest}"
+
+
+def state_key(partition: int, service: str, fabric: str) -> str:
+    return key(partition, f"state:{service}@{fabric}")
+
+
+def documents_key(partition: int, fabric: str, kind: str) -> str:
+    return key(partition, f"docs:{fabric}:{kind}")
+
+
+def channel(partition: int) -> str:
+    """Where a partition's sequencer is told that there is something to do."""
+    return key(partition, "wake")
+
+
+def under(head: Mapping[bytes, bytes], prefix: str) -> dict[str, str]:
+    """The fields of a partition's head that begin so, without their beginning."""
+    start = prefix.encode()
+    return {k[len(start) :].decode(): v.decode() for k, v in head.items() if k.startswith(start)}
+
+
+def positions(head: Mapping[bytes, bytes]) -> dict[str, int]:
+    return {name: int(at) for name, at in under(head, "at:").items()}
+
+
+def progress(head: Mapping[bytes, bytes]) -> dict[tuple[str, str], Progress]:
+    dues, nows = under(head, "due:"), under(head, "now:")
+    found = {}
+    for source, count in under(head, "ticks:").items():
+        service, _, fabric = source.partition("@")
+        due_us = int(dues[source]) if dues[source] else None
+        found[service, fabric] = Progress(service, fabric, due_us, int(count), int(nows.get(source, 0)))
+    return found
+
+
+def sayings(rows: Mapping[bytes, bytes]) -> tuple[Saying, ...]:
+    found = []
+    for place, value in rows.items():
+        position, service, index = place.decode().split("-")
+        head, _, line = value.partition(b"\n")
+        fabric, kind, source = head.decode().split(" ")
+        found.append(Saying(int(position), service, int(index), fabric, kind, source, line))
+    return tuple(sorted(found))
+
+
+def saying_field(saying: Saying) -> str:
+    return f"{saying.position}-{saying.service}-{saying.index}"
+
+
+def commit_arguments(commit: Commit) -> tuple[list[str], list[Any]]:
+    """(keys, arguments) of COMMIT."""
+    head = key(commit.partition, "progress")
+    commands = list(_commands(commit, head))
+    fence = [(f"at:{reader}", str(at)) for reader, at in commit.expected.items()]
+    keys = [head, *sorted({str(command[1]) for command in commands} - {head})]
+    flat = chain.from_iterable([str(len(command)), *command] for command in commands)
+    together = [f"at:{reader}" for reader in commit.together]
+    wake = [str(len(together)), channel(commit.partition), *together]
+    return keys, [str(len(fence)), *chain.from_iterable(fence), *wake, *flat]
+
+
+def _commands(commit: Commit, head: str) -> Iterator[Command]:
+    """The commit as Redis commands, each with its key in second place; the head last. A server whose file was
+    cut may carry out the first half of a transaction (`check_whole`): then the position has not moved, and
+    what is made again writes the same, or a state is there whose book the head does not know."""
+    partition = commit.partition
+    said = {saying_field(s): f"{s.fabric} {s.kind} {s.source}\n".encode() + s.line for s in commit.sayings}
+    yield from hset(key(partition, "outbox"), said)
+    yield from hset(key(partition, "dead"), {str(at): row for at, row in commit.dead_letters.items()})
+    kinds: dict[str, dict[str, bytes | None]] = {}
+    for document in commit.documents:
+        place = documents_key(partition, document.fabric, document.kind)
+        kinds.setdefault(place, {})[document.name] = document.text
+    for place, documents in kinds.items():
+        yield from hdel(place, [name for name, text in documents.items() if text is None])
+        yield from hset(place, {name: text for name, text in documents.items() if text is not None})
+    for state in commit.states:
+        place = state_key(partition, state.service, state.fabric)
+        yield from hset(place, dict(state.written))
+        yield from hdel(place, state.removed)
+    yield from hset(head, _head_fields(commit))
+    yield from note_values(head, commit.fields)
+    if commit.inbox_taken is not None:
+        yield ["XTRIM", key(partition, "inbox"), "MINID", str(commit.inbox_taken + 1)]
+
+
+def _head_fields(commit: Commit) -> dict[str, str]:
+    fields = {f"at:{reader}": str(at) for reader, at in commit.positions.items()}
+    for row in commit.progress:
+        source = f"{row.service}@{row.fabric}"
+        fields[f"due:{source}"] = "" if row.due_us is None else str(row.due_us)
+        fields[f"ticks:{source}"] = str(row.ticks)
+        fields[f"now:{source}"] = str(row.now_us)
+    for state in commit.states:
+        if BOOK in state.written:
+            fields[f"book:{state.service}@{state.fabric}"] = _book_sum(state.written)
+    return fields
+
+
+def check_whole(head: Mapping[bytes, bytes], service: str, fabric: str, stored: Mapping[str, bytes]) -> None:
+    """LogDamaged unless the state is the one that was committed with this head.
+
+    Redis keeps a script's writes as one transaction in its append-only file. Of a file that ends within one,
+    Redis 7.0 removes the command that was cut but not those before it: at the next start they are carried out
+    with the transaction that follows.
+    """
+    noted = head.get(f"book:{service}@{fabric}".encode(), b"").decode()
+    if noted != (_book_sum(stored) if BOOK in stored else ""):
+        raise LogDamaged(
+            f"stored state of {service} in {fabric}: half of a commit, for the file of Redis was cut within "
+            "it; `lightwave live rebuild` or `lightwave up --rebuild` makes it again from the log"
+        )
+
+
+def _book_sum(stored: Mapping[str, bytes]) -> str:
+    """Of the book alone, which changes with every message that a service reads."""
+    return f"{crc32(stored[BOOK]):08x}"
+
+
+def note_values(head: str, values: Mapping[str, str | None]) -> Iterator[Command]:
+    """Set the values of a partition, and remove those that are None."""
+    yield from hdel(head, [f"value:{name}" for name, value in values.items() if value is None])
+    yield from hset(head, {f"value:{name}": value for name, value in values.items() if value is not None})
+
+
+def hset(place: str, fields: Mapping[str, Any]) -> Iterator[Command]:
+    pairs = iter(fields.items())
+    while part := list(islice(pairs, PAIRS_MAX)):
+        yield ["HSET", place, *chain.from_iterable(part)]
+
+
+def hdel(place: str, names: Sequence[str]) -> Iterator[Command]:
+    for start in range(0, len(names), PAIRS_MAX):
+        yield ["HDEL", place, *names[start : start + PAIRS_MAX]]

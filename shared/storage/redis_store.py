@@ -1,0 +1,267 @@
+"""The state store on Redis (7.0 or newer) or Valkey (7.2 or newer), one server or a cluster.
+
+Everything of partition P lies under keys that begin `lightwave:{P}:`, so that a transaction stays on one node
+of a Redis Cluster. A commit is one Lua script behind a fence: if a position is not as expected, it changes
+nothing.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import redis
+from pydantic import ValidationError
+
+from schemas.body import Body
+from schemas.registry import TYPES
+from shared.basics.errors import OperationFailed
+from shared.storage import redis_form as form
+from shared.storage.memory import KEY_KEPT_S, absent, fingerprint, reused
+from shared.storage.redis_client import RedisClient
+from shared.storage.store import Commit, Moment, Progress, Received, Settlement, Snapshot, Waiting
+
+CLOCK = "lightwave:clock"
+LEAST = (("valkey_version", (7, 2)), ("redis_version", (7, 0)))
+
+
+class RedisStore:
+    """A `StateStore`, a `DocumentReader` and an `Inbox`. Safe to use from several threads. `cluster` says
+    that the URL is that of any node of a Redis Cluster."""
+
+    def __init__(self, url: str, *, cluster: bool = False) -> None:
+        self.url = url
+        self._client = RedisClient(url, cluster=cluster)
+        self.name = self._client.name
+
+    def close(self) -> None:
+        self._client.close()
+
+    def check(self) -> None:
+        """OperationFailed unless every server answers and is new enough."""
+        for name, node in self._client.nodes().items():
+            with self._client.reached():
+                about: dict[str, Any] = node.info("server")
+            _check_version(name, about)
+
+    def place(self, fabric: str, partition: int) -> None:
+        """Say in which partition a fabric lives."""
+        self._client.call(form.FABRICS, "HSET", form.FABRICS, fabric, str(partition))
+
+    def flush(self) -> None:
+        """Empty the whole database, of a cluster every node's."""
+        for node in self._client.primaries():
+            with self._client.reached():
+                node.flushdb()
+
+    # --- StateStore -----------------------------------------------------------------------------------------
+
+    def commit(self, commit: Commit) -> bool:
+        keys, arguments = form.commit_arguments(commit)
+        return bool(self._client.run_script(form.COMMIT, keys, arguments))
+
+    def positions(self, partition: int) -> dict[str, int]:
+        return dict(self.snapshot(partition, []).positions)
+
+    def values(self, partition: int) -> dict[str, str]:
+        return dict(self.snapshot(partition, []).values)
+
+    def progress(self, partition: int) -> dict[tuple[str, str], Progress]:
+        return dict(self.snapshot(partition, []).progress)
+
+    def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
+        return dict(self.snapshot(partition, [(service, fabric)]).states[service, fabric])
+
+    def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
+        head_key = form.key(partition, "progress")
+        read = [
+            ["HGETALL", head_key],
+            ["HLEN", form.key(partition, "outbox")],
+            *(["HGETALL", form.state_key(partition, service, fabric)] for service, fabric in states),
+        ]
+        head, unsaid, *rest = self._client.transaction(head_key, read)
+        found = {
+            key: {name.decode(): value for name, value in fields.items()}
+            for key, fields in zip(states, rest, strict=True)
+        }
+        for (service, fabric), stored in found.items():
+            form.check_whole(head, service, fabric, stored)
+        return Snapshot(form.positions(head), form.under(head, "value:"), form.progress(head), found, unsaid)
+
+    def moment(self, partition: int, waiting: int) -> Moment:
+        head_key = form.key(partition, "progress")
+        read = [
+            ["HGETALL", head_key],
+            ["HGETALL", form.key(partition, "outbox")],
+            ["HGETALL", form.key(partition, "dead")],
+            ["XRANGE", form.key(partition, "inbox"), "-", "+", "COUNT", str(max(1, waiting))],
+            ["TIME"],  # of the node that holds the partition
+        ]
+        head, outbox, dead, inbox, (seconds, micros) = self._client.transaction(head_key, read)
+        return Moment(
+            positions=form.positions(head),
+            values=form.under(head, "value:"),
+            progress=form.progress(head),
+            sayings=form.sayings(outbox),
+            dead_letters={int(at): row for at, row in dead.items()},
+            waiting=tuple(
+                self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in inbox[:waiting]
+            ),
+            wall_us=seconds * 1_000_000 + micros,
+        )
+
+    def settle(self, settlement: Settlement) -> None:
+        partition = settlement.partition
+        said = [form.saying_field(saying) for saying in settlement.sayings]
+        commands = [
+            *form.hdel(form.key(partition, "outbox"), said),
+            *form.hdel(form.key(partition, "dead"), [str(at) for at in settlement.dead_letters]),
+            *form.note_values(form.key(partition, "progress"), settlement.fields),
+        ]
+        if settlement.requests:
+            taken = [f"{number}-0" for number in settlement.requests]
+            commands.append(["XDEL", form.key(partition, "inbox"), *taken])
+        if commands:
+            self._client.transaction(form.key(partition, "progress"), commands)
+
+    def erase(self, partition: int) -> None:
+        kept = (form.key(partition, "inbox").encode(), form.key(partition, "key:").encode())
+        # While a cluster moves a slot, a node does not see all of its keys, but refuses a command with a key
+        # that it does not hold. No partition has this key.
+        none = form.key(partition, "none").encode()
+
+        def erase(node: redis.Redis) -> None:
+            found = node.scan_iter(match=form.key(partition, "*"), count=1_000)
+            gone = [key for key in found if not key.startswith(kept)]
+            # At once: positions without their states, or states without positions, would be taken up.
+            node.delete(none, *gone)
+
+        self._client.ask(form.key(partition, "progress"), erase)
+
+    # --- what belongs to no partition -----------------------------------------------------------------------
+
+    def wall_us(self) -> int:
+        """Microseconds since 1970 by the server's clock, the one that all machines share: in a cluster that
+        of the node that holds `lightwave:clock`."""
+        # With a key, for a node answers TIME whether or not it is the one that was meant.
+        _, (seconds, micros) = self._client.transaction(CLOCK, [["EXISTS", CLOCK], ["TIME"]])
+        return int(seconds) * 1_000_000 + int(micros)
+
+    def notes(self, name: str) -> dict[str, str]:
+        """All fields of `lightwave:NAME`, such as `clock` or `processes`."""
+        return {k.decode(): v.decode() for k, v in self._all(f"lightwave:{name}").items()}
+
+    def note(self, name: str, fields: Mapping[str, str | None]) -> None:
+        """Set fields of `lightwave:NAME`, and remove those that are None; in one transaction."""
+        key = f"lightwave:{name}"
+        commands = [
+            *form.hdel(key, [field for field, value in fields.items() if value is None]),
+            *form.hset(key, {k: v for k, v in fields.items() if v is not None}),
+        ]
+        if commands:
+            self._client.transaction(key, commands)
+
+    @contextmanager
+    def woken(self, partitions: Iterable[int]) -> Iterator[Callable[[float], set[int]]]:
+        """A function that waits up to so many seconds, and says which of these partitions have something to
+        do for their sequencer. What comes while nobody listens is lost: look now and then all the same."""
+        channels = {form.channel(partition).encode(): partition for partition in partitions}
+
+        def subscribed(node: Any) -> Any:  # its pubsub() has no types
+            listener = node.pubsub()
+            listener.subscribe(*channels)
+            return listener
+
+        # A cluster's nodes pass on to each other what is published, so that any of them will do.
+        hearing = self._client.ask(form.FABRICS, subscribed)
+
+        def wait(seconds: float) -> set[int]:
+            found: set[int] = set()
+            until_s = time.monotonic() + seconds
+            with self._client.reached():
+                message = hearing.get_message(timeout=seconds)
+                while message is not None:
+                    if message["type"] == "message":  # and not the answer to a subscription
+                        found.add(channels[message["channel"]])
+                    rest_s = 0.0 if found else max(0.0, until_s - time.monotonic())
+                    message = hearing.get_message(timeout=rest_s)
+            return found
+
+        try:
+            yield wait
+        finally:
+            hearing.close()
+
+    # --- DocumentReader -------------------------------------------------------------------------------------
+
+    def fabrics(self) -> dict[str, int]:
+        placed = {name.decode(): int(partition) for name, partition in self._all(form.FABRICS).items()}
+        return dict(sorted(placed.items(), key=lambda pair: int(pair[0].rpartition("-")[2])))
+
+    def all(self, fabric: str, kind: str) -> dict[str, bytes]:
+        rows = self._all(form.documents_key(self._partition_of(fabric), fabric, kind))
+        return {name.decode(): text for name, text in rows.items()}
+
+    def one(self, fabric: str, kind: str, name: str) -> bytes | None:
+        return self._one(form.documents_key(self._partition_of(fabric), fabric, kind), name)
+
+    # --- Inbox ----------------------------------------------------------------------------------------------
+
+    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
+        mark = fingerprint(fabric, body)
+        keys = [form.key(partition, part) for part in ("inbox", "inbox:last", f"key:{key or ''}")]
+        text = body.model_dump_json()
+        arguments = ["" if key is None else "keyed", mark, fabric, type(body).__name__, text, str(KEY_KEPT_S)]
+        arguments.append(form.channel(partition))
+        number, before, repeated = self._client.run_script(form.PUT, keys, arguments)
+        if repeated and before.decode() != mark:
+            raise reused(str(key))
+        return Received(int(number), repeated=bool(repeated))
+
+    def waiting(self, partition: int, most: int) -> list[Waiting]:
+        key = form.key(partition, "inbox")
+        rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", str(most))
+        return [self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in rows]
+
+    def _request(self, partition: int, number: int, row: dict[bytes, bytes]) -> Waiting:
+        try:
+            body = TYPES[row[b"type"].decode()].model_validate_json(row[b"body"])
+            return Waiting(number, row[b"fabric"].decode(), body)
+        except (KeyError, ValidationError):
+            what = row.get(b"type", b"no type").decode("utf-8", "replace")
+            raise OperationFailed(
+                f"inbox {form.key(partition, 'inbox')}: this version cannot read request {number} ({what}); "
+                f"remove it with XDEL {number}-0, or run the version that took it"
+            ) from None
+
+    def size(self, partition: int) -> int:
+        key = form.key(partition, "inbox")
+        return int(self._client.call(key, "XLEN", key))
+
+    # --- single keys ----------------------------------------------------------------------------------------
+
+    def _all(self, key: str) -> dict[bytes, bytes]:
+        rows: dict[bytes, bytes] = self._client.call(key, "HGETALL", key)
+        return rows
+
+    def _one(self, key: str, field: str) -> bytes | None:
+        value: bytes | None = self._client.call(key, "HGET", key, field)
+        return value
+
+    def _partition_of(self, fabric: str) -> int:
+        partition = self._one(form.FABRICS, fabric)
+        if partition is None:
+            raise absent(fabric)
+        return int(partition)
+
+
+def _check_version(where: str, about: Mapping[str, Any]) -> None:
+    for name, least in LEAST:
+        if name in about:
+            found = str(about[name])
+            if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < least:
+                wanted = ".".join(map(str, least))
+                raise OperationFailed(f"{name} {found} at {where}: needed is {wanted} or newer")
+            return
+    raise OperationFailed(f"{where}: the server says no version of Redis or Valkey")

@@ -1,0 +1,136 @@
+"""What changed of a state since it was last committed.
+
+Records are frozen, so a row that is still the same object has not changed; the same holds for plain values.
+Only arrays change in place, and are compared with their bytes as last committed: by value, NaN would always
+differ and −0.0 never.
+"""
+
+from dataclasses import dataclass
+from itertools import compress, filterfalse, islice, repeat
+from operator import is_not
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.engine.codec import (
+    BOOK,
+    FieldCodec,
+    codecs,
+    encode_array,
+    encode_book,
+    encode_held,
+    encode_order,
+    row_field,
+)
+from shared.engine.dispatch import Held
+from shared.storage.store import DocumentChange, Progress, StateChange
+
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """An array as last committed."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    elements: bytes
+
+    def is_same(self, array: npt.NDArray[Any]) -> bool:
+        return array.shape == self.shape and array.dtype == self.dtype and array.tobytes() == self.elements
+
+
+def _kept(value: Any, codec: FieldCodec) -> Any:
+    if codec.kind == "array":
+        return _Array(value.dtype, value.shape, value.tobytes())
+    if codec.kind == "table":
+        return dict(value)
+    return value
+
+
+def _keep_all(held: Held) -> dict[str, Any]:
+    state = held.state
+    if state is None:
+        return {}
+    return {name: _kept(getattr(state, name), codec) for name, codec in codecs(type(state)).items()}
+
+
+class Tracker:
+    """Follows one service's state for one fabric; begins with what the store holds of it."""
+
+    def __init__(self, held: Held) -> None:
+        self._last = _keep_all(held)
+
+    def changes(self, held: Held) -> StateChange | None:
+        """What must be stored so that the store holds the present state; None before commissioning."""
+        state = held.state
+        if state is None:
+            return None
+        if not self._last:
+            self._last = _keep_all(held)
+            return StateChange(held.service.name, held.fabric, encode_held(held))
+        written = {BOOK: encode_book(held)}
+        removed: list[str] = []
+        for name, codec in codecs(type(state)).items():
+            value, last = getattr(state, name), self._last[name]
+            if codec.kind == "value":
+                if value is not last:
+                    written[name] = codec.encode(value)
+                    self._last[name] = value
+            elif codec.kind == "table":
+                self._last[name] = _table_changes(name, codec, value, last, written, removed)
+            elif not last.is_same(value):
+                written[name] = encode_array(value)
+                self._last[name] = _kept(value, codec)
+        return StateChange(held.service.name, held.fabric, written, tuple(removed))
+
+
+def document_changes(held: Held, *, everything: bool = False) -> list[DocumentChange]:
+    """The status documents that changed since this was last asked, or all of them."""
+    state = held.state
+    if state is None:
+        return []
+    if everything:
+        state.touched.update(held.service.document_keys(state))
+    keys = sorted(state.touched)
+    state.touched.clear()
+    changes = []
+    for kind, name in keys:
+        document = held.service.document(state, (kind, name))
+        text = None if document is None else document.__pydantic_serializer__.to_json(document)
+        changes.append(DocumentChange(held.fabric, kind, name, text))
+    return changes
+
+
+def progress_of(held: Held) -> Progress:
+    """What others may read of a service's book for one fabric."""
+    now_us = held.state.now_us if held.state is not None else 0
+    return Progress(held.service.name, held.fabric, held.due_us, held.ticks, now_us)
+
+
+def _table_changes(
+    name: str,
+    codec: FieldCodec,
+    table: dict[Any, Any],
+    last: dict[Any, Any],
+    written: dict[str, bytes],
+    removed: list[str],
+) -> dict[Any, Any]:
+    """Note what differs from `last`, a copy of the table as last committed; returns the copy as of now.
+
+    This runs after every root message over tables of hundreds of rows, so the comparison stays out of Python.
+    """
+    keys = [*table]
+    same_order = keys == [*last]
+    before = last.values() if same_order else map(last.get, keys, repeat(_MISSING))
+    changed = [*compress(keys, map(is_not, table.values(), before))]
+    for key in changed:
+        written[row_field(name, key)] = codec.encode(table[key])
+    if not same_order:
+        gone = len(last) + sum(key not in last for key in changed) - len(table)
+        removed.extend(row_field(name, key) for key in islice(filterfalse(table.__contains__, last), gone))
+        written[name] = encode_order(table)
+        return dict(table)
+    last.update({key: table[key] for key in changed})
+    return last

@@ -1,0 +1,32 @@
+"""A real Kafka and a real Redis for tests, each started once; a conftest.py imports the fixtures by name."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ops.servers.both import LocalKafka, LocalRedis
+from ops.servers.local_server import free_port
+
+__all__ = ["kafka", "live_redis"]
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+    """One broker for the whole session: use topics of your own, and start it again if you kill it."""
+    server = LocalKafka(tmp_path_factory.mktemp("kafka"), "127.0.0.1", free_port())
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def live_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRedis]:
+    """One Redis for the whole session: empty it before use, and start it again if you kill it."""
+    server = LocalRedis(tmp_path_factory.mktemp("redis"), "127.0.0.1", free_port())
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()

@@ -1,0 +1,213 @@
+"""The live runtime in one process, driven by a seed: folds, sequencers, a log and a store that fail at any
+moment. No wall clock, no Kafka, no Redis: the order of what happens is the seed's.
+"""
+
+import asyncio
+import copy
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from schemas.body import Body
+from schemas.config import FabricConfig
+from schemas.envelope import Envelope
+from services.fleet import SUPERPOD
+from shared.basics.errors import StoreUnreachable
+from shared.engine.service import AnyService
+from shared.runtimes.lab import commissioning
+from shared.runtimes.live.clock import Epoch
+from shared.runtimes.live.kafka.appender import Entry
+from shared.runtimes.live.kafka.layout import partition_of
+from shared.runtimes.live.kafka.records import LogIdentity, Record, open_record
+from shared.runtimes.live.kafka.unreachable import LogUnreachable
+from shared.runtimes.live.sequencer.partition import PartitionSequencer, root_entry
+from shared.runtimes.live.worker.fold import PartitionFold, WentBack
+from shared.storage.memory import MemoryStore
+from shared.storage.store import Commit
+
+PARTITIONS = 2
+IDENTITY = LogIdentity("this-twin", PARTITIONS)
+
+
+class FakeLog:
+    """Kafka as the sequencer sees it; an append may raise, whether it stands on the log or not."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.records: dict[int, list[Record]] = defaultdict(list)
+        self.buried: list[bytes] = []
+        self.fail = 0.0
+        self._chance = chance
+
+    async def append(self, partition: int, entries: Sequence[Entry]) -> list[int]:
+        most = len(entries)
+        if self._chance.random() < self.fail:
+            most = self._chance.randint(0, len(entries))
+        offsets = [self.put(partition, entry) for entry in entries[:most]]
+        if most < len(entries) or self._chance.random() < self.fail:
+            raise LogUnreachable("fake: no answer")
+        return offsets
+
+    async def bury(self, rows: Sequence[Entry]) -> None:
+        self.buried += [row.value for row in rows]
+
+    async def end(self, partition: int) -> int:
+        return len(self.records[partition])
+
+    async def read(self, partition: int, start: int, end: int) -> list[Record]:
+        return self.records[partition][start:end]
+
+    def put(self, partition: int, entry: Entry) -> int:
+        offset = len(self.records[partition])
+        self.records[partition].append(Record(partition, offset, entry.value, entry.headers))
+        return offset
+
+
+class FlakyStore(MemoryStore):
+    """A store whose commits may raise: before they are done, or after."""
+
+    def __init__(self, chance: random.Random) -> None:
+        numbers = iter(range(1_000, 10**9))
+        super().__init__(numbers.__next__, wall_s=lambda: 0.0)
+        self.fail = 0.0
+        self._chance = chance
+
+    def commit(self, commit: Commit) -> bool:
+        fate = self._chance.random()
+        if fate < self.fail / 2:
+            raise StoreUnreachable("fake: gone")
+        done = super().commit(commit)
+        if fate < self.fail:
+            raise StoreUnreachable("fake: gone after the commit")
+        return done
+
+    def picture(self, partition: int) -> object:
+        """All of a partition, to roll back to."""
+        return copy.deepcopy(self._partitions[partition])
+
+    def roll_back(self, partition: int, picture: object) -> None:
+        self._partitions[partition] = copy.deepcopy(picture)  # type: ignore[assignment]  # from `picture`
+
+
+@dataclass
+class LiveSwarm:
+    """Several fabrics on two partitions. `accepted` are the requests that were put in and not lost."""
+
+    seed: int
+    config: FabricConfig
+    pods: int = 3
+    services: Sequence[AnyService] = SUPERPOD
+    now_us: int = 0
+    folds: dict[tuple[int, str, int], PartitionFold] = field(default_factory=dict)
+    sequencers: dict[tuple[int, int], PartitionSequencer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+        self.log = FakeLog(self.chance)
+        self.store = FlakyStore(self.chance)
+        self.pictures: dict[int, list[object]] = defaultdict(list)
+        self.names = [service.name for service in self.services]
+        for number in range(self.pods):
+            fabric = f"pod-{number}"
+            partition = partition_of(fabric, PARTITIONS)
+            self.store.place(fabric, partition)
+            offset = len(self.log.records[partition])
+            self.log.put(
+                partition,
+                root_entry(commissioning(fabric, self.config), IDENTITY, offset=offset, quiet=0),
+            )
+
+    # --- what may happen ------------------------------------------------------------------------------------
+
+    def step(self, *, faults: bool) -> None:
+        """One thing that happens, chosen by the seed."""
+        self.log.fail = self.store.fail = 0.05 if faults else 0.0
+        partition = self.chance.randrange(PARTITIONS)
+        if self.chance.random() < 0.3:
+            self._sequence(partition, self.chance.randrange(2) if faults else 0)
+        else:
+            service = self.chance.choice(list(self.services))
+            self._read(partition, service, self.chance.randrange(2) if faults else 0)
+        if faults and self.chance.random() < 0.05:
+            self._strike(partition)
+
+    def run_out(self) -> None:
+        """No more faults: go on until nothing is left to do at this time."""
+        idle = 0
+        while idle < 3:
+            before = (len(self.log.records[0]), len(self.log.records[1]))
+            for partition in range(PARTITIONS):
+                self.log.fail = self.store.fail = 0.0
+                self._guard(partition)
+                for service in self.services:
+                    self._read(partition, service, 0, most=10**6)
+                self._sequence(partition, 0)
+            idle = idle + 1 if before == (len(self.log.records[0]), len(self.log.records[1])) else 0
+
+    def _guard(self, partition: int) -> None:
+        """A worker that is idle ends when it sees that the store went back."""
+        positions = self.store.positions(partition)
+        for place, fold in list(self.folds.items()):
+            if place[0] == partition and (fold.position or 0) > positions.get(place[1], 0):
+                del self.folds[place]
+
+    def ask(self, fabric: str, body: Body) -> int:
+        return self.store.put(partition_of(fabric, PARTITIONS), fabric, body, None).number
+
+    def _sequence(self, partition: int, replica: int) -> None:
+        sequencer = self.sequencers.get((partition, replica))
+        if sequencer is None:
+            sequencer = PartitionSequencer(partition, IDENTITY, self.names, self.store, self.log)
+            self.sequencers[partition, replica] = sequencer
+        try:
+            asyncio.run(sequencer.step(Epoch(self.now_us, 0, 1.0, paused=True)))
+        except (LogUnreachable, StoreUnreachable):
+            if self.chance.random() < 0.5:
+                del self.sequencers[partition, replica]
+
+    def _read(self, partition: int, service: AnyService, replica: int, most: int | None = None) -> None:
+        place = (partition, service.name, replica)
+        fold = self.folds.get(place)
+        try:
+            if fold is None:
+                fold = PartitionFold(service, partition, IDENTITY, self.store, together=self.names)
+                self.folds[place] = fold
+            start = fold.position if fold.position is not None else fold.load()
+            first = max(0, start - self.chance.randint(0, 5))
+            last = start + (most or self.chance.choice((1, 2, 5, 50)))
+            records = self.log.records[partition][first:last]
+            while not fold.take(records):
+                pass
+        except (StoreUnreachable, WentBack):
+            self.folds.pop(place, None)
+
+    def _strike(self, partition: int) -> None:
+        kind = self.chance.choice(("worker", "sequencer", "picture", "roll back"))
+        if kind == "worker":
+            self.folds.pop(self.chance.choice([*self.folds, (0, "none", 0)]), None)
+        elif kind == "sequencer":
+            self.sequencers.pop((partition, self.chance.randrange(2)), None)
+        elif kind == "picture":
+            self.pictures[partition].append(self.store.picture(partition))
+        elif self.pictures[partition]:
+            # What came after the picture is gone for good: a file cut short does not grow again.
+            del self.pictures[partition][self.chance.randrange(len(self.pictures[partition])) + 1 :]
+            self.store.roll_back(partition, self.pictures[partition][-1])
+            for place in [p for p in self.folds if p[0] == partition]:
+                # A worker that is idle sees it by its guard; one that reads, by the fence.
+                if self.chance.random() < 0.5:
+                    del self.folds[place]
+
+    # --- what it left behind --------------------------------------------------------------------------------
+
+    def messages(self, fabric: str) -> list[Envelope]:
+        """The fabric's log as a reader sees it: without what is void, unreadable or repeated."""
+        seen: dict[str, int] = {}
+        found = []
+        for record in self.log.records[partition_of(fabric, PARTITIONS)]:
+            message = open_record(record, IDENTITY)
+            if message is None or message.fabric != fabric or message.seq <= seen.get(message.source, -1):
+                continue
+            seen[message.source] = message.seq
+            found.append(message)
+        return found

@@ -1,0 +1,146 @@
+"""A whole live twin for tests: on the session's Kafka with topics of its own, and on a Redis of its own."""
+
+import contextlib
+import http.client
+import json
+import time
+import urllib.error
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaProducer
+
+from ops.live.rebuild import digest
+from ops.servers.both import LocalKafka, LocalRedis
+from ops.servers.local_server import free_port
+from ops.soak.log import read_log
+from ops.soak.operators import http_post
+from ops.soak.run import quiet
+from ops.soak.twin import TwinOptions, WholeTwin
+from services.fleet import SUPERPOD
+from shared.basics.errors import LightwaveError
+from shared.runtimes.live.clock import LiveClock
+from shared.runtimes.live.twin_record import read_twin
+
+WAIT_S_MAX = 90.0
+TICKS = 3
+BUSY = ("pod.cubes=8", "failures.host_per_day=0.2")
+
+
+class LiveTwin(WholeTwin):
+    """What tests ask of a twin beside starting and stopping it."""
+
+    def wait_for(self, what: str, condition: Callable[[], Any], seconds: float = WAIT_S_MAX) -> Any:
+        """The first true value of the condition; it may raise while nobody answers."""
+        until_s = time.monotonic() + seconds
+        while time.monotonic() < until_s:
+            with contextlib.suppress(LightwaveError, OSError, ValueError, http.client.HTTPException):
+                if found := condition():
+                    return found
+            time.sleep(0.05)
+        raise AssertionError(f"not within {seconds:.0f} s: {what}; {self.words()}")
+
+    def wait_advance(self, seconds: float = WAIT_S_MAX) -> float:
+        """Until the time of every fabric has advanced; in how many seconds it had."""
+        began_s = time.monotonic()
+        before = self.wait_for("Redis answers", self.ticks, seconds)
+        self.wait_for(
+            "time advances everywhere",
+            lambda: all(n >= before[fabric] + TICKS for fabric, n in self.ticks().items()),
+            seconds,
+        )
+        return time.monotonic() - began_s
+
+    def stands_still(self, seconds: float) -> bool:
+        """Whether no time passes for so long, once what was on its way has arrived."""
+        time.sleep(1.0)
+        before = self.ticks()
+        time.sleep(seconds)
+        return self.ticks() == before
+
+    def ask(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """A request that is accepted; asked again under its key while the twin cannot take it."""
+        key = str(uuid.uuid4())
+
+        def accepted() -> dict[str, Any] | None:
+            try:
+                answer = http_post(self.url)(path, body or {}, key)
+            except urllib.error.HTTPError as error:
+                if error.code != 503:
+                    raise AssertionError(error.read().decode()) from None
+                return None
+            return answer if answer["status"] == "accepted" else None
+
+        found: dict[str, Any] = self.wait_for(f"{path} is accepted", accepted)
+        return found
+
+    @property
+    def clock(self) -> LiveClock:
+        return LiveClock(self.store, [service.name for service in SUPERPOD], lambda: 0.0)
+
+    def set_speed(self, speed: float) -> None:
+        self.clock.set_speed(speed)
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.json("live", "status")
+        return found
+
+    def said(self, name: str) -> str:
+        """All that a process wrote to its log."""
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """With simulated time standing still and nothing left to read."""
+        self.clock.pause()
+        self.wait_for("all services have read everything", lambda: quiet(self))
+        try:
+            yield
+        finally:
+            self.clock.resume()
+
+    def audited(self) -> dict[str, Any]:
+        """The audit of the twin as it stands now."""
+        with self.paused():
+            report: dict[str, Any] = self.json("audit", "--live")
+        return report
+
+    def digest(self) -> str:
+        """What all states come to."""
+        return digest(self.store, read_twin(self.store), self.store.fabrics())
+
+    def dead_letters(self) -> list[dict[str, Any]]:
+        """{origin, error, service, line} of each, oldest first."""
+        return [json.loads(line.value) for line in read_log(self.kafka.bootstrap, self.topics.dead_letters)]
+
+    def write(self, partition: int, rows: list[tuple[bytes, dict[str, bytes]]]) -> list[int]:
+        """Write to the log as somebody does who has no business there; the offsets."""
+        producer = KafkaProducer(bootstrap_servers=self.kafka.bootstrap, acks="all")
+        try:
+            sent = [
+                producer.send(
+                    self.topics.log, value=value, headers=list(headers.items()), partition=partition
+                )
+                for value, headers in rows
+            ]
+            return [future.get(timeout=20).offset for future in sent]
+        finally:
+            producer.close()
+
+
+@contextmanager
+def live_twin(
+    folder: Path, kafka: LocalKafka, options: TwinOptions, kind: type[LiveTwin] = LiveTwin
+) -> Iterator[LiveTwin]:
+    """A started twin; whatever happens, its processes are gone afterwards."""
+    redis = LocalRedis(folder / "redis", port=free_port())
+    twin = kind(folder / "twin", kafka, redis, options)
+    try:
+        twin.start()
+        yield twin
+    finally:
+        twin.stop()
+        redis.stop()

@@ -1,0 +1,118 @@
+"""A few services of one fabric on a bench: said by hand what others would say, with time that passes.
+
+The bench also keeps the status documents as a runtime would, so that they can be compared with the state.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
+
+from schemas.body import Body
+from schemas.config import FabricConfig
+from schemas.envelope import Envelope, enclose
+from shared.engine.dispatch import Held
+from shared.engine.fabric import Fabric
+from shared.engine.service import AnyService, DocumentKey
+from shared.engine.state import State, is_table, stored_fields
+from shared.runtimes.lab import commissioning
+
+FABRIC = "pod-0"
+BodyT = TypeVar("BodyT", bound=Body)
+
+
+class Bench:
+    """`log` is all that was said so far, roots included."""
+
+    def __init__(self, services: Sequence[AnyService], config: FabricConfig | None = None) -> None:
+        self.fabric = Fabric(FABRIC, services)
+        self.log: list[Envelope] = []
+        self.documents: dict[DocumentKey, Any] = {}
+        self._seq: dict[str, int] = {}
+        self._take(commissioning(FABRIC, config or FabricConfig()))
+        for held in self.fabric.held:
+            for key in held.service.document_keys(held.state):
+                self.documents[key] = held.service.document(held.state, key)
+
+    @property
+    def now_us(self) -> int:
+        return self.fabric.now_us
+
+    def state(self, service: str) -> Any:
+        return self.fabric.holder(service).state
+
+    def due_us(self) -> int | None:
+        due = self.fabric.next_due()
+        return None if due is None else due.due_us
+
+    def say(self, body: Body, at_us: int | None = None, cause: str | None = None) -> list[Envelope]:
+        """Let time pass to just before `at_us` (default: now), say it, and return all that followed."""
+        at_us = self.now_us if at_us is None else at_us
+        self.run(at_us - 1)
+        source = "operator/0" if body.writer == "operator" else f"{body.writer}@{FABRIC}"
+        seq = self._seq[source] = self._seq.get(source, 0) + 1
+        return self._take(enclose(body, fabric=FABRIC, at_us=at_us, cause=cause, source=source, seq=seq))[1:]
+
+    def run(self, until_us: int) -> list[Envelope]:
+        """Every Tick up to and including `until_us`, with what followed."""
+        start = len(self.log)
+        while (due_us := self.due_us()) is not None and due_us <= until_us:
+            due = self.fabric.next_due()
+            assert due is not None
+            self._take(self.fabric.tick(due))
+        return self.log[start:]
+
+    def step(self) -> list[Envelope]:
+        """The next Tick, whenever it is, and what followed from it."""
+        due = self.fabric.next_due()
+        assert due is not None
+        return self._take(self.fabric.tick(due))[1:]
+
+    def _take(self, root: Envelope) -> list[Envelope]:
+        log = self.fabric.cascade(root)
+        self.log += log
+        for held in self.fabric.held:
+            state = state_of(held)
+            for key in sorted(state.touched):
+                self.documents[key] = held.service.document(state, key)
+            state.touched.clear()
+        return log
+
+    def assert_documents_hold(self) -> None:
+        """The documents kept along the way are those of the states as they are now."""
+        kept = {key: document for key, document in self.documents.items() if document is not None}
+        fresh = {
+            key: held.service.document(held.state, key)
+            for held in self.fabric.held
+            for key in held.service.document_keys(held.state)
+        }
+        assert kept == fresh
+
+    def reload(self) -> None:
+        """Every state replaced by a new one from its stored fields alone, tables in another order."""
+        for held in self.fabric.held:
+            state = state_of(held)
+            stored: dict[str, Any] = {name: getattr(state, name) for name in stored_fields(state)}
+            made: Callable[..., State] = type(state)
+            held.state = made(
+                **{
+                    name: dict(reversed(value.items())) if is_table(value) else value
+                    for name, value in stored.items()
+                }
+            )
+
+
+def state_of(held: Held) -> State:
+    assert held.state is not None, f"{held.source} was not commissioned"
+    return held.state
+
+
+@overload
+def bodies(log: Sequence[Envelope]) -> list[Body]: ...
+
+
+@overload
+def bodies(log: Sequence[Envelope], kind: type[BodyT]) -> list[BodyT]: ...
+
+
+def bodies(log: Sequence[Envelope], kind: type[Body] | None = None) -> Sequence[Body]:
+    """The bodies of some messages, of one type or of all."""
+    return [message.body for message in log if kind is None or type(message.body) is kind]

@@ -1,0 +1,421 @@
+"""The scheduler driven by hand, with a model of the hardware around it that judges every command.
+
+The model keeps its own books, chip by chip and port by port, from what the scheduler says alone, and shares
+no code with the scheduler but the joins of a shape.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Literal
+
+from pydantic import BaseModel
+
+from schemas.body import Body
+from schemas.config import FabricConfig, PodConfig, SchedulerConfig, TraceRow
+from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
+from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument
+from schemas.envelope import Envelope, enclose
+from schemas.names import Join, Shape
+from schemas.ocs import CircuitsConnected
+from schemas.scheduler import (
+    ConnectCircuits,
+    CubeSwapped,
+    DisconnectCircuits,
+    SliceAdmitted,
+    SliceCompleted,
+    SliceDegraded,
+    SliceEvicted,
+    SliceRefused,
+    SliceRestored,
+    SliceStalled,
+    SliceStarted,
+)
+from schemas.sequencer import FabricCommissioned, Tick
+from schemas.transceivers import LinksChanged, LinksTrained
+from schemas.workload import SliceReleased, SliceRequested
+from services.scheduler.occupancy import Corner
+from services.scheduler.service import SERVICE
+from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
+from shared.engine.codec import decode_state, encode_state
+from shared.engine.dispatch import Held, read
+from shared.engine.service import DocumentKey
+from shared.models.superpod.shapes import slice_joins
+
+FABRIC = "pod-0"
+SWITCHING_US = 10_000
+DEFAULT_POLICY = SchedulerConfig()
+
+Ended = SliceRefused | SliceEvicted | SliceCompleted
+Said = (
+    SliceAdmitted
+    | ConnectCircuits
+    | DisconnectCircuits
+    | SliceStarted
+    | SliceDegraded
+    | SliceRestored
+    | SliceStalled
+    | CubeSwapped
+    | Ended
+)
+"""All that a scheduler may say; every one of them is about a slice."""
+
+Chip = tuple[int, int, int, int]
+"""(cube, x, y, z), the place inside the cube."""
+
+BadState = Literal["down", "degraded"]
+LINK_STATES: tuple[BadState | None, ...] = (None, "degraded", "down")
+
+
+def ends_of(joins: Iterable[Join]) -> Iterator[int]:
+    """Link ends of joins, from the numbering: 96 × cube + 16 × face + index, faces +x −x +y −y +z −z."""
+    for dimension, a, b in joins:
+        for index in range(16):
+            yield 96 * a + 32 * dimension + index
+            yield 96 * b + 32 * dimension + 16 + index
+
+
+def body_of(message: Envelope) -> Said:
+    assert isinstance(message.body, Said)
+    return message.body
+
+
+class World:
+    """One scheduler and the world it commands. `ended` maps a slice to the message that ended it.
+
+    With `stored`, the state goes through the codec after every message, as if it were stored and loaded.
+    """
+
+    def __init__(
+        self,
+        cubes: int = 8,
+        policy: SchedulerConfig = DEFAULT_POLICY,
+        trace: tuple[TraceRow, ...] | None = None,
+        stored: bool = False,
+    ) -> None:
+        self.stored = stored
+        self.held = Held(SERVICE, FABRIC)
+        self.now_us = 0
+        self.seq = 0
+        self.requested = 0
+        self.shapes: dict[str, tuple[Shape, bool]] = {}
+        self.unhealthy: set[int] = set()
+        self.drained: set[int] = set()
+        self.held_cubes: dict[str, tuple[int, ...]] = {}
+        self.corners: dict[str, Corner | None] = {}
+        self.north: dict[tuple[int, int], tuple[str, int, int]] = {}
+        self.south: dict[tuple[int, int], tuple[str, int, int]] = {}
+        self.commands: list[tuple[str, tuple[Join, ...]]] = []
+        self.made: set[Join] = set()
+        self.bad: dict[int, BadState] = {}
+        self.started: set[str] = set()
+        self.ended: dict[str, Ended] = {}
+        self.documents: dict[DocumentKey, BaseModel] = {}
+        config = FabricConfig(pod=PodConfig(cubes=cubes), scheduler=policy, trace=trace)
+        self.feed(FabricCommissioned(config=config))
+        self.documents = self._all_documents()  # as a runtime does with a new state
+
+    @property
+    def state(self) -> SchedulerState:
+        assert isinstance(self.held.state, SchedulerState)
+        return self.held.state
+
+    @property
+    def idle(self) -> list[int]:
+        """Idle cubes as the scheduler keeps them beside its slices; it must not have lost them."""
+        assert self.state.occupancy is not None
+        return self.state.occupancy.idle
+
+    def feed(self, body: Body, after_us: int = 0) -> list[Said]:
+        """Hand over one message `after_us` later; returns the bodies said."""
+        return [body_of(message) for message in self.envelopes(body, after_us)]
+
+    def envelopes(self, body: Body, after_us: int = 0) -> list[Envelope]:
+        self.now_us += after_us
+        self.seq += 1
+        source = f"{body.writer}@{FABRIC}"
+        said = read(
+            self.held,
+            enclose(body, fabric=FABRIC, at_us=self.now_us, cause=None, source=source, seq=self.seq),
+        )
+        for message in said:
+            self._keep_books(body_of(message))
+        self._render()
+        if self.stored:
+            self.held.state = decode_state(SERVICE.state, encode_state(self.state))
+        return said
+
+    def _keep_books(self, body: Said) -> None:
+        match body:
+            case SliceAdmitted():
+                self._on_admitted(body)
+            case CubeSwapped():
+                self._on_swapped(body)
+            case ConnectCircuits():
+                self._on_connect(body)
+            case DisconnectCircuits():
+                self._on_disconnect(body)
+            case SliceStarted():
+                self._on_started(body)
+            case SliceRefused() | SliceEvicted() | SliceCompleted():
+                self._on_ended(body)
+
+    def _on_admitted(self, body: SliceAdmitted) -> None:
+        assert body.slice not in self.held_cubes
+        self._give(body.slice, body.cubes, body.corner)
+        self.held_cubes[body.slice] = body.cubes
+        self.corners[body.slice] = body.corner
+
+    def _on_swapped(self, body: CubeSwapped) -> None:
+        blocked = self.unhealthy if body.reason == "failed" else self.drained
+        assert body.left in blocked
+        cubes = self.held_cubes[body.slice]
+        assert body.left in cubes
+        self.held_cubes[body.slice] = ()
+        self._give(body.slice, (body.spare,), body.corner)
+        self.held_cubes[body.slice] = tuple(body.spare if c == body.left else c for c in cubes)
+        self.corners[body.slice] = body.corner
+
+    def _give(self, name: str, cubes: tuple[int, ...], corner: Corner | None) -> None:
+        """Whatever is given must be healthy, undrained and free."""
+        for cube in cubes:
+            assert cube not in self.unhealthy
+            assert cube not in self.drained
+        wanted = set(self.chips(self.shapes[name][0], cubes, corner))
+        assert not wanted & self.chips_in_use()
+
+    def _on_connect(self, body: ConnectCircuits) -> None:
+        for dimension, a, b in body.joins:
+            assert (dimension, a) not in self.north
+            assert (dimension, b) not in self.south
+            self.north[dimension, a] = self.south[dimension, b] = (body.slice, a, b)
+        self.commands.append((body.slice, body.joins))
+
+    def _on_disconnect(self, body: DisconnectCircuits) -> None:
+        for dimension, a, b in body.joins:
+            assert self.north.pop((dimension, a)) == (body.slice, a, b)
+            assert self.south.pop((dimension, b)) == (body.slice, a, b)
+        gone = set(body.joins)
+        self.made -= gone
+        for end in ends_of(body.joins):
+            self.bad.pop(end, None)
+        self.commands = [
+            (name, tuple(j for j in joins if name != body.slice or j not in gone))
+            for name, joins in self.commands
+        ]
+
+    def _on_started(self, body: SliceStarted) -> None:
+        assert body.slice in self.held_cubes
+        assert body.slice not in self.started
+        assert not any(name == body.slice and joins for name, joins in self.commands)
+        self.started.add(body.slice)
+
+    def _on_ended(self, body: Ended) -> None:
+        assert body.slice not in self.ended
+        self.ended[body.slice] = body
+        self.held_cubes.pop(body.slice, None)
+
+    def _render(self) -> None:
+        """Keep the documents that the scheduler says it touched, as a runtime does."""
+        for key in sorted(self.state.touched):
+            document = SERVICE.document(self.state, key)
+            if document is None:
+                self.documents.pop(key, None)
+            else:
+                self.documents[key] = document
+        self.state.touched.clear()
+
+    @staticmethod
+    def chips(shape: Shape, cubes: tuple[int, ...], corner: Corner | None) -> Iterator[Chip]:
+        sides = shape if corner is not None else (4, 4, 4)
+        x, y, z = corner or (0, 0, 0)
+        for cube in cubes:
+            for i, j, k in product(*(range(side) for side in sides)):
+                yield cube, x + i, y + j, z + k
+
+    def chips_in_use(self) -> set[Chip]:
+        in_use = [
+            chip
+            for name, cubes in self.held_cubes.items()
+            for chip in self.chips(self.shapes[name][0], cubes, self.corners[name])
+        ]
+        assert len(in_use) == len(set(in_use))
+        return set(in_use)
+
+    # What the other services would say.
+
+    def request(
+        self, shape: Shape, twisted: bool = False, priority: int = 0, after_us: int = 0
+    ) -> tuple[str, list[Said]]:
+        """Ask for a slice; returns (name, bodies said)."""
+        name = f"{FABRIC}/slice-{self.requested}"
+        self.requested += 1
+        self.shapes[name] = (shape, twisted)
+        body = SliceRequested(
+            slice=name,
+            shape=shape,
+            twisted=twisted,
+            priority=priority,
+            duration_us=None,
+            requested_by="operator",
+        )
+        return name, self.feed(body, after_us)
+
+    def release(self, name: str, after_us: int = 0) -> list[Said]:
+        return self.feed(SliceReleased(slice=name, reason="operator"), after_us)
+
+    def fail(self, cube: int, after_us: int = 0) -> list[Said]:
+        self.unhealthy.add(cube)
+        return self.feed(CubeUnhealthy(cube=cube, reasons=("host-3",)), after_us)
+
+    def heal(self, cube: int, after_us: int = 0) -> list[Said]:
+        self.unhealthy.discard(cube)
+        return self.feed(CubeHealthy(cube=cube), after_us)
+
+    def drain(self, cube: int, after_us: int = 0) -> list[Said]:
+        self.drained.add(cube)
+        return self.feed(CubeDrained(cube=cube), after_us)
+
+    def undrain(self, cube: int, after_us: int = 0) -> list[Said]:
+        self.drained.discard(cube)
+        return self.feed(CubeUndrained(cube=cube), after_us)
+
+    def train(
+        self, down: tuple[int, ...] = (), degraded: tuple[int, ...] = (), most: int | None = None
+    ) -> list[Said]:
+        """The mirrors settle for the oldest commands: circuits made, links trained."""
+        said: list[Said] = []
+        commands, self.commands = self.commands[:most], self.commands[len(self.commands[:most]) :]
+        for name, joins in commands:
+            if joins:
+                connected = CircuitsConnected(slice=name, joins=joins, missing_ocs=(), missing_ports=())
+                said += self.feed(connected, SWITCHING_US)
+                self.made.update(joins)
+                up = 32 * len(joins) - len(down) - len(degraded)
+                said += self.feed(LinksTrained(slice=name, up=up, degraded=degraded, down=down))
+                self._mark_bad(down, degraded)
+        return said
+
+    def change_links(
+        self, up: Sequence[int] = (), degraded: Sequence[int] = (), down: Sequence[int] = ()
+    ) -> list[Said]:
+        for end in up:
+            self.bad.pop(end, None)
+        self._mark_bad(down, degraded)
+        return self.feed(LinksChanged(up=tuple(up), degraded=tuple(degraded), down=tuple(down)))
+
+    def _mark_bad(self, down: Sequence[int], degraded: Sequence[int]) -> None:
+        for end in down:
+            self.bad[end] = "down"
+        for end in degraded:
+            self.bad[end] = "degraded"
+
+    def change_some_links(self, number: int) -> list[Said]:
+        """A few of the connected link ends, chosen by a number, take another state."""
+        ends = sorted(ends_of(self.made))
+        chosen = {ends[(number * 7919 + 31 * k) % len(ends)]: k for k in range(1 + number % 4) if ends}
+        new = {end: LINK_STATES[(number + k) % 3] for end, k in chosen.items()}
+        changed = {end: state for end, state in new.items() if state != self.bad.get(end)}
+        by_state = [[end for end in changed if changed[end] == state] for state in LINK_STATES]
+        return self.change_links(*by_state) if changed else []
+
+    def start(self, shape: Shape, twisted: bool = False, priority: int = 0) -> str:
+        """Ask for a slice that fits, and let it start; returns its name."""
+        name, _ = self.request(shape, twisted, priority)
+        self.train()
+        assert name in self.started
+        return name
+
+    def tick(self) -> list[Said]:
+        """Let the scheduler's own time come."""
+        due_us = self.held.due_us
+        assert due_us is not None
+        self.now_us = max(self.now_us, due_us)
+        return self.feed(Tick(service="scheduler", due_us=due_us, count=self.held.ticks + 1))
+
+    # What people would see.
+
+    def status(self, name: str) -> SliceDocument:
+        document = self.documents["slices", name]
+        assert isinstance(document, SliceDocument)
+        return document
+
+    def cube_use(self, name: str) -> CubeUseDocument:
+        document = self.documents["cube-uses", name]
+        assert isinstance(document, CubeUseDocument)
+        return document
+
+    def summary(self) -> SchedulerSummary:
+        document = self.documents["summaries", f"{FABRIC}/scheduler"]
+        assert isinstance(document, SchedulerSummary)
+        return document
+
+    # What must hold after every message.
+
+    def check(self) -> None:
+        state = self.state
+        rows = {f"{FABRIC}/slice-{number}": row for number, row in state.slices.items()}
+        placed = {name: row.cubes for name, row in rows.items() if row.cubes}
+        assert placed == self.held_cubes
+        waiting = {name for name, row in rows.items() if row.state == "waiting"}
+        assert waiting == rows.keys() - placed.keys()
+        assert not rows.keys() & self.ended.keys()
+        assert len(rows) + len(self.ended) == self.requested
+        assert (state.waiting, state.running) == (len(waiting), len(placed))
+        assert state.running + state.waiting + state.completed + state.evicted + state.refused == (
+            self.requested
+        )
+        assert state.waiting <= state.queue_max
+        assert state.chips_allocated == len(self.chips_in_use())
+        self._check_circuits(rows)
+        self._check_standing(rows)
+        self._check_derived()
+        self._check_documents()
+
+    def _check_circuits(self, rows: dict[str, Slice]) -> None:
+        expected = {
+            (d, a): (name, a, b)
+            for name, row in rows.items()
+            if row.cubes
+            for d, a, b in slice_joins(*self.shapes[name], self.held_cubes[name])
+        }
+        assert self.north == expected
+        assert self.south == {(key[0], b): (name, a, b) for key, (name, a, b) in expected.items()}
+
+    def _check_standing(self, rows: dict[str, Slice]) -> None:
+        connecting = {name for name, joins in self.commands if joins}
+        for name, row in rows.items():
+            on_failed = any(cube in self.unhealthy for cube in row.cubes)
+            assert (row.state == "stalled") == on_failed
+            if row.cubes and not on_failed:
+                assert (row.state == "connecting") == (name in connecting)
+                assert row.state in ("connecting", "running", "degraded")
+                if row.state != "connecting":
+                    assert (row.state == "degraded") == bool(row.links_down or row.links_degraded)
+            assert (row.started_us is not None) == (name in self.started)
+            bad = [state for end, state in self.bad.items() if row.corner is None and end // 96 in row.cubes]
+            assert (row.links_down, row.links_degraded) == (bad.count("down"), bad.count("degraded"))
+        assert self.state.bad_ends == self.bad
+
+    def _check_derived(self) -> None:
+        """What is kept beside the slices for speed is what follows from them."""
+        fresh = replace(self.state, occupancy=None, queue=None)
+        kept = self.state
+        for name in ("holders", "used", "allowed", "idle", "partly"):
+            if kept.occupancy is not None:
+                assert getattr(kept.occupancy, name) == getattr(occupancy_of(fresh), name)
+        if kept.queue is not None:
+            by_chips = {chips: sorted(heap) for chips, heap in kept.queue.by_chips.items()}
+            assert by_chips == {chips: sorted(heap) for chips, heap in queue_of(fresh).by_chips.items()}
+
+    def _check_documents(self) -> None:
+        """What is rendered when touched is what all of them are, rendered anew."""
+        assert self.documents == self._all_documents()
+
+    def _all_documents(self) -> dict[DocumentKey, BaseModel]:
+        documents: dict[DocumentKey, BaseModel] = {}
+        for key in SERVICE.document_keys(self.state):
+            document = SERVICE.document(self.state, key)
+            assert document is not None
+            documents[key] = document
+        return documents

@@ -1,0 +1,92 @@
+"""A whole scenario drawn from one seed: size, load, rates, patience, and what operators do meanwhile."""
+
+import random
+from dataclasses import dataclass
+
+from ops.common.configuration import settings
+from schemas.body import Body
+from schemas.config import FabricConfig
+from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.models.superpod.wiring import FACES
+from shared.runtimes.lab import Request
+
+SHAPES = [(1, 1, 1), (2, 2, 2), (2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 8, 8), (4, 4, 16), (8, 8, 8), (4, 4, 12)]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    config: FabricConfig
+    requests: list[Request]
+    quiet_us: int
+    """From here on nothing breaks by itself and no operator acts."""
+    patience_us: int
+    """Every repair is done this long after `quiet_us`, even by one technician in a pod full of faults."""
+
+
+def draw_scenario(seed: int) -> Scenario:
+    draw = random.Random(seed)
+    quiet_days = draw.choice([0.5, 1.0, 2.0])
+    cubes = draw.choice([4, 5, 8, 12, 16, 27])
+    rate = draw.choice([1, 20, 200])
+    pairs = {
+        "pod.cubes": cubes,
+        "workload.offered_load": draw.choice([0.3, 0.9, 1.1, 2.0]),
+        "workload.duration_mean_h": draw.choice([0.2, 1.0, 4.0]),
+        "scheduler.queue_max": draw.choice([0, 3, 500]),
+        "scheduler.recovery_patience_s": draw.choice([0, 60, 3600]),
+        "scheduler.backfill_patience_h": draw.choice([0, 1, 6]),
+        "ocs.switching_time_ms": draw.choice([0.001, 10, 60_000]),
+        "transceivers.telemetry_interval_s": draw.choice([0, 3600]),
+        "cubes.heartbeat_s": draw.choice([1, 30]),
+        "repairs.technicians": draw.choice([1, 4]),
+        "repairs.ocs_repair_h": draw.choice([0.1, 2.0]),
+        "repairs.host_repair_h": draw.choice([0.1, 2.0]),
+        "repairs.link_repair_h": 0.5,
+        "failures.host_per_day": 0.0008 * rate,
+        "failures.link_per_day": 0.00005 * rate,
+        "failures.ocs_per_day": 0.0004 * rate,
+        "failures.until_days": quiet_days,
+    }
+    config = settings([f"{name}={value}" for name, value in pairs.items()], seed=seed)
+    quiet_us = round(quiet_days * US_PER_DAY)
+    times = sorted(draw.randrange(1, quiet_us) for _ in range(draw.choice([0, 10, 60])))
+    requests = [
+        Request(at_us, _act(draw, cubes), "operator/0", number) for number, at_us in enumerate(times, start=1)
+    ]
+    undrain = [
+        Request(quiet_us, UndrainCube(cube=f"pod-0/cube-{cube}"), "operator/0", len(times) + 1 + cube)
+        for cube in range(cubes)
+    ]
+    return Scenario(config, requests + undrain, quiet_us, 20 * US_PER_DAY)
+
+
+def _act(draw: random.Random, cubes: int) -> Body:
+    # Some of these name what does not exist: a refusal is an ordinary answer.
+    cube = draw.randrange(cubes + 1)
+    name = f"pod-0/cube-{cube}"
+    end = f"{name}/{draw.choice(FACES)}/{draw.randrange(16)}"
+    ocs = f"pod-0/ocs-{draw.randrange(48)}"
+    port = f"{ocs}/{draw.choice('NS')}{draw.randrange(2 * cubes + 2)}"
+    host = f"{name}/host-{draw.randrange(16)}"
+    expiry = draw.choice([None, US_PER_HOUR // 2, 3 * US_PER_HOUR])
+    shape = draw.choice(SHAPES)
+    choices: list[Body] = [
+        RequestSlice(
+            shape=shape,
+            twisted=draw.random() < 0.3,
+            priority=draw.randrange(-2, 3),
+            duration_us=draw.choice([None, US_PER_HOUR]),
+        ),
+        ReleaseSlice(slice=f"pod-0/slice-{draw.randrange(60)}"),
+        InjectFault(kind="ocs", target=ocs, duration_us=expiry),
+        InjectFault(kind="port", target=port, duration_us=expiry),
+        InjectFault(kind="host", target=host, duration_us=expiry),
+        InjectFault(kind="chip", target=f"{host}/chip-{draw.randrange(4)}", duration_us=expiry),
+        InjectFault(kind="link", target=end, duration_us=expiry),
+        InjectFault(kind="connector", target=end, duration_us=expiry),
+        ClearFault(fault=f"pod-0/fault-{draw.randrange(20)}"),
+        DrainCube(cube=name),
+        UndrainCube(cube=name),
+    ]
+    return draw.choice(choices)

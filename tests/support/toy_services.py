@@ -1,0 +1,165 @@
+"""Three small services under real names, saying real messages, to test the runtimes without the real rules.
+
+`cubes` says at every Tick that a cube is unhealthy and healthy again; `ocs` answers both, the first at once
+and the second at a Tick of its own; `repairs` answers what `ocs` says.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.body import Body, Model
+from schemas.cubes import CubeDrained, CubeHealthy, CubeUnhealthy, DrainRefused
+from schemas.envelope import Envelope
+from schemas.ocs import OcsDown, OcsUp
+from schemas.operator import DrainCube
+from schemas.repairs import RepairOpened
+from schemas.sequencer import FabricCommissioned, Tick
+from shared.basics.units import US_PER_S
+from shared.engine.service import AnyService, Because, DocumentKey, Rule, Saying, Service
+from shared.engine.state import State
+
+PERIOD_US = 10 * US_PER_S
+ANSWER_US = 7
+CUBES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """An answer that waits for its time; `cause` is the id of what it answers."""
+
+    due_us: int
+    cause: str
+
+
+@dataclass
+class ToyState(State):
+    """`handled` counts by message type; `readings` are per cube; `owed` is keyed by cube."""
+
+    service: str = ""
+    next_us: int | None = None
+    readings: npt.NDArray[np.float64] = field(default_factory=lambda: np.full(CUBES, np.nan))
+    handled: dict[str, int] = field(default_factory=dict)
+    owed: dict[int, Owed] = field(default_factory=dict)
+    drained: dict[str, str] = field(default_factory=dict)
+
+
+class ToyDocument(Model):
+    name: str
+    count: int
+
+
+def count(state: ToyState, message: Envelope) -> int:
+    """Counts a message by its type, as the last row of the table."""
+    number = state.handled.pop(message.type, 0) + 1
+    state.handled[message.type] = number
+    state.touched.add(("toys", f"{state.service}/{message.type}"))
+    return number
+
+
+def toy(
+    name: str,
+    rules: Mapping[type[Body], Rule[ToyState]],
+    *,
+    due: Callable[[ToyState], int | None] | None = None,
+) -> Service[ToyState]:
+    """A service with these rules; by default due when its `next_us` says."""
+    return Service(
+        name=name,
+        state=ToyState,
+        commission=lambda fabric, message: commission(fabric, message, name),
+        rules=rules,
+        due=due or (lambda state: state.next_us),
+        document_keys=lambda state: [("toys", f"{name}/{kind}") for kind in state.handled],
+        document=document,
+        telemetry=lambda state, tick: f"{name} {tick.at_us} {len(state.handled)}".encode(),
+    )
+
+
+def commission(fabric: str, message: FabricCommissioned, service: str) -> ToyState:
+    return ToyState(fabric=fabric, seed=message.config.seed, now_us=0, service=service, next_us=PERIOD_US)
+
+
+def document(state: ToyState, key: DocumentKey) -> ToyDocument | None:
+    kind, name = key
+    found = state.handled.get(name.rpartition("/")[2]) if kind == "toys" else None
+    return None if found is None else ToyDocument(name=name, count=found)
+
+
+# --- cubes --------------------------------------------------------------------------------------------------
+
+
+def _on_cubes_tick(state: ToyState, message: Envelope) -> Iterable[Saying]:
+    number = count(state, message)
+    assert state.next_us is not None
+    state.next_us += PERIOD_US
+    cube = number % CUBES
+    state.readings[cube] = state.now_us / 3
+    yield CubeUnhealthy(cube=cube, reasons=(f"Tick {number}",))
+    yield CubeHealthy(cube=cube)
+
+
+def _on_drain(state: ToyState, message: Envelope) -> list[Saying]:
+    body = message.body
+    assert isinstance(body, DrainCube)
+    count(state, message)
+    if body.cube in state.drained:
+        return [DrainRefused(target=body.cube, reason=f"drained by {state.drained[body.cube]}")]
+    state.drained[body.cube] = message.id
+    return [CubeDrained(cube=int(body.cube.rpartition("-")[2]))]
+
+
+# --- ocs ----------------------------------------------------------------------------------------------------
+
+
+def _on_unhealthy(state: ToyState, message: Envelope) -> list[Saying]:
+    body = message.body
+    assert isinstance(body, CubeUnhealthy)
+    count(state, message)
+    state.readings[body.cube] = -0.0
+    return [OcsDown(ocs=body.cube)]
+
+
+def _on_healthy(state: ToyState, message: Envelope) -> list[Saying]:
+    body = message.body
+    assert isinstance(body, CubeHealthy)
+    count(state, message)
+    state.readings[body.cube] = 0.0
+    state.owed[body.cube] = Owed(state.now_us + ANSWER_US, message.id)
+    return []
+
+
+def _on_ocs_tick(state: ToyState, message: Envelope) -> list[Saying]:
+    count(state, message)
+    ready = [cube for cube, owed in state.owed.items() if owed.due_us <= state.now_us]
+    return [Because(state.owed.pop(cube).cause, OcsUp(ocs=cube)) for cube in ready]
+
+
+def _ocs_due(state: ToyState) -> int | None:
+    return min((owed.due_us for owed in state.owed.values()), default=None)
+
+
+# --- repairs ------------------------------------------------------------------------------------------------
+
+
+def _on_ocs_down(state: ToyState, message: Envelope) -> list[Saying]:
+    body = message.body
+    assert isinstance(body, OcsDown)
+    number = count(state, message)
+    target = f"{state.fabric}/ocs-{body.ocs}"
+    return [RepairOpened(repair=f"{state.fabric}/repair-{number}", kind="ocs", target=target)]
+
+
+def _on_ocs_up(state: ToyState, message: Envelope) -> list[Saying]:
+    count(state, message)
+    return []
+
+
+CUBES_TOY = toy("cubes", {Tick: _on_cubes_tick, DrainCube: _on_drain})
+OCS_TOY = toy(
+    "ocs", {CubeUnhealthy: _on_unhealthy, CubeHealthy: _on_healthy, Tick: _on_ocs_tick}, due=_ocs_due
+)
+REPAIRS_TOY = toy("repairs", {OcsDown: _on_ocs_down, OcsUp: _on_ocs_up}, due=lambda state: None)
+TOYS: tuple[AnyService, ...] = (CUBES_TOY, OCS_TOY, REPAIRS_TOY)

@@ -1,0 +1,295 @@
+"""Folding a recorded log again: a true record is clean, and what is done to it is found where it was done."""
+
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.config import FabricConfig
+from schemas.envelope import Envelope
+from schemas.operator import DrainCube, InjectFault, RequestSlice
+from schemas.registry import decode, encode
+from schemas.sequencer import FabricCommissioned
+from services.fleet import SUPERPOD
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.codec import encode_held, restore_held
+from shared.engine.fabric import Fabric
+from shared.engine.replay import Difference, Refold
+from shared.engine.service import AnyService
+from shared.runtimes.lab import Lab, Request
+from tests.support.toy_services import PERIOD_US, TOYS
+
+Record = tuple[Envelope, ...]
+
+
+def record_of(
+    services: tuple[AnyService, ...], until_us: int, requests: list[Request]
+) -> tuple[Record, Fabric]:
+    lines: list[bytes] = []
+    lab = Lab("pod-0", FabricConfig(seed=4), services, lambda data: lines.extend(data.splitlines()))
+    lab.run(until_us, requests)
+    return tuple(decode(line) for line in lines), lab.fabric
+
+
+@cache
+def toy_record() -> tuple[Record, Fabric]:
+    """Six Ticks of the toys with three requests between them."""
+    drains = [
+        Request((n + 1) * PERIOD_US + 3, DrainCube(cube=f"pod-0/cube-{n % 2}"), "operator/0", 10 * n)
+        for n in range(3)
+    ]
+    return record_of(TOYS, 6 * PERIOD_US, drains)
+
+
+def fold(record: Record, services: tuple[AnyService, ...] = TOYS) -> tuple[Difference | None, Refold]:
+    """Feeds the record up to its first difference."""
+    refold = Refold(Fabric("pod-0", services))
+    for position, message in enumerate(record):
+        difference = refold.feed(position, message)
+        if difference is not None:
+            return difference, refold
+    return None, refold
+
+
+def states(fabric: Fabric) -> list[dict[str, bytes]]:
+    return [encode_held(held) for held in fabric.held]
+
+
+def place_of(record: Record, kind: str, nth: int = 0) -> int:
+    return [n for n, message in enumerate(record) if message.type == kind][nth]
+
+
+def changed(record: Record, position: int, **fields: object) -> Record:
+    return (*record[:position], record[position].model_copy(update=fields), *record[position + 1 :])
+
+
+# --- a true record ------------------------------------------------------------------------------------------
+
+
+def test_a_record_folds_cleanly_to_the_states_that_wrote_it() -> None:
+    record, fabric = toy_record()
+    difference, refold = fold(record)
+    assert difference is None
+    assert not refold.pending
+    assert refold.repeats == 0
+    assert states(refold.fabric) == states(fabric)
+    assert len(record) > 40
+
+
+def test_the_record_of_the_real_services_folds_cleanly_too() -> None:
+    requests = [
+        Request(US_PER_HOUR, InjectFault(kind="ocs", target="pod-0/ocs-7"), "operator/0", 1),
+        Request(2 * US_PER_HOUR, RequestSlice(shape=(4, 4, 8), duration_us=US_PER_HOUR), "operator/0", 5),
+    ]
+    record, fabric = record_of(SUPERPOD, US_PER_DAY // 2, requests)
+    difference, refold = fold(record, SUPERPOD)
+    assert difference is None
+    assert states(refold.fabric) == states(fabric)
+
+
+def test_the_tail_of_a_record_folds_from_what_was_stored() -> None:
+    record, fabric = toy_record()
+    for start in range(1, len(record)):
+        difference, before = fold(record[:start])
+        assert difference is None
+        if before.pending:
+            continue  # stored only when the log is quiet
+        held = [restore_held(h.service, "pod-0", encode_held(h)) for h in before.fabric.held]
+        refold = Refold(Fabric("pod-0", TOYS, held))
+        # What stands before the tail is a repeat for it.
+        for position, message in enumerate(record):
+            assert refold.feed(position, message) is None
+        assert refold.repeats == start
+        assert states(refold.fabric) == states(fabric)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_repeats_are_ignored_wherever_they_stand(data: st.DataObject) -> None:
+    record, fabric = toy_record()
+    repeated = list(record)
+    for _ in range(data.draw(st.integers(1, 5))):
+        first = data.draw(st.integers(0, len(record) - 1))
+        # Behind the first of it, at any distance: a sequencer that died appends it again.
+        place = data.draw(st.integers(repeated.index(record[first]) + 1, len(repeated)))
+        repeated.insert(place, record[first])
+    difference, refold = fold(tuple(repeated))
+    assert difference is None
+    assert refold.repeats == len(repeated) - len(record)
+    assert states(refold.fabric) == states(fabric)
+
+
+def test_a_record_without_its_end_is_unfinished_and_no_difference() -> None:
+    record, _ = toy_record()
+    for end in range(len(record) + 1):
+        difference, refold = fold(record[:end])
+        assert difference is None
+        # What is missing of the last cascade is exactly what the record went on with.
+        assert tuple(refold.pending) == record[end : end + len(refold.pending)]
+        if end < len(record) and not refold.pending:
+            assert record[end].cause is None
+
+
+def test_an_empty_record_is_clean() -> None:
+    difference, refold = fold(())
+    assert difference is None
+    assert not refold.pending
+
+
+# --- tampered records ---------------------------------------------------------------------------------------
+
+
+def test_a_dropped_message_is_found_at_its_place_or_where_it_is_missed() -> None:
+    """A dropped root takes with it what follows; nothing less than the whole tail can be dropped unseen."""
+    record, _ = toy_record()
+    for place in range(len(record) - 1):
+        difference, _ = fold((*record[:place], *record[place + 1 :]))
+        assert difference is not None, record[place]
+        assert difference.position == place
+        if record[place].cause is not None:
+            assert difference.expected == encode(record[place]).decode()
+        assert difference.found == encode(record[place + 1]).decode()
+
+
+def test_swapped_messages_are_found_at_the_first_of_them() -> None:
+    record, _ = toy_record()
+    for place in range(len(record) - 1):
+        swapped = (*record[:place], record[place + 1], record[place], *record[place + 2 :])
+        difference, _ = fold(swapped)
+        assert difference is not None
+        assert difference.position == place
+
+
+def test_a_changed_body_is_found_at_its_place() -> None:
+    record, _ = toy_record()
+    changes: dict[str, dict[str, object]] = {
+        "CubeUnhealthy": {"reasons": ("another",)},
+        "CubeHealthy": {"cube": 3},
+        "OcsDown": {"ocs": 40},
+        "OcsUp": {"ocs": 40},
+        "RepairOpened": {"kind": "port"},
+        "CubeDrained": {"cube": 9},
+        "DrainRefused": {"reason": "another"},
+        "Tick": {"count": 99},
+    }
+    for kind, update in changes.items():
+        place = place_of(record, kind)
+        body = record[place].body.model_copy(update=update)
+        difference, _ = fold(changed(record, place, body=body))
+        assert difference is not None
+        assert difference.position == place
+        assert difference.expected == encode(record[place]).decode()
+
+
+def test_a_changed_request_is_found_where_it_was_answered_differently() -> None:
+    """A request is the log's own input: only its answer can show that it was another."""
+    record, _ = toy_record()
+    place = place_of(record, "DrainCube")
+    body = DrainCube(cube="pod-0/cube-3")
+    difference, _ = fold(changed(record, place, body=body))
+    assert difference is not None
+    assert difference.position == place_of(record, "CubeDrained")
+
+
+@pytest.mark.parametrize("by_us", [-1, 1, 10**9])
+def test_a_changed_time_is_found_at_its_place(by_us: int) -> None:
+    record, _ = toy_record()
+    for place, message in enumerate(record):
+        if message.type == "DrainCube":
+            continue  # the moment of a request is an input, within its bounds
+        if message.at_us + by_us >= 0:
+            difference, _ = fold(changed(record, place, at_us=message.at_us + by_us))
+            assert difference is not None, message
+            assert difference.position == place
+
+
+def test_a_request_has_its_moment_after_what_happened_and_not_after_what_is_due() -> None:
+    record, _ = toy_record()
+    place = place_of(record, "DrainCube", 1)
+    before_us = record[place - 1].at_us
+    due_us = next(m.at_us for m in record[place:] if m.type == "Tick")
+    for at_us in (0, before_us):
+        difference, _ = fold(changed(record, place, at_us=at_us))
+        assert difference == Difference(
+            place,
+            f"a request later than {before_us} us",
+            encode(record[place].model_copy(update={"at_us": at_us})).decode(),
+        )
+    difference, _ = fold(changed(record, place, at_us=due_us + 1))
+    assert difference is not None
+    assert difference.position == place
+    for at_us in (before_us + 1, due_us):
+        difference, _ = fold(changed(record, place, at_us=at_us)[: place + 1])
+        assert difference is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"cause": "operator/0/999"},
+        {"source": "ocs@pod-0"},
+        {"fabric": "pod-1"},
+        {"v": 2},
+        {"type": "OcsUp"},
+        {"id": "other/1"},
+    ],
+)
+def test_any_other_changed_field_is_found_at_its_place(fields: dict[str, object]) -> None:
+    record, _ = toy_record()
+    for place, message in enumerate(record):
+        tampered = changed(record, place, **fields)
+        if tampered == record or (message.type == "DrainCube" and "source" in fields):
+            continue  # nothing changed; and which inbox a request came through is an input
+        # A message with an earlier number of its new source is a repeat of that one, and is missed then.
+        difference, refold = fold(tampered)
+        if difference is None:
+            assert "source" in fields
+            assert [*refold.pending] == [record[place]]
+            continue
+        assert difference.position in ((place,) if "source" not in fields else (place, place + 1))
+
+
+def test_an_added_message_is_found_at_its_place() -> None:
+    record, _ = toy_record()
+    last = {m.source: m for m in record}
+    extra = [
+        last["cubes@pod-0"].model_copy(update={"id": "cubes@pod-0/99", "seq": 99}),
+        last["tick.cubes@pod-0"].model_copy(update={"id": "tick.cubes@pod-0/99", "seq": 99}),
+        last["tick.ocs@pod-0"].model_copy(
+            update={"id": "tick.repairs@pod-0/1", "source": "tick.repairs@pod-0", "seq": 1}
+        ),
+        record[0].model_copy(update={"id": "sequencer@pod-0/2", "seq": 2}),
+        record[3].model_copy(update={"fabric": "pod-1"}),
+    ]
+    for added in extra:
+        for place in range(1, len(record) + 1):
+            difference, _ = fold((*record[:place], added, *record[place:]))
+            assert difference is not None
+            assert difference.position == place
+
+
+def test_a_record_begins_with_its_commissioning() -> None:
+    record, _ = toy_record()
+    for place in (1, place_of(record, "DrainCube")):
+        difference, _ = fold(record[place:])
+        assert difference is not None
+        assert (difference.position, difference.expected) == (0, "FabricCommissioned")
+    late, _ = fold(changed(record, 0, at_us=5))
+    assert late is not None
+    assert late.position == 0
+
+
+def test_another_seed_is_found_where_it_first_shows() -> None:
+    record, _ = record_of(SUPERPOD, US_PER_DAY // 10, [])
+    body = record[0].body
+    assert isinstance(body, FabricCommissioned)
+    other = FabricCommissioned(config=body.config.model_copy(update={"seed": 5}))
+    difference, _ = fold(changed(record, 0, body=other), SUPERPOD)
+    assert difference is not None
+    assert difference.position == 1
+
+
+def test_a_difference_reads_as_a_sentence() -> None:
+    assert str(Difference(7, "this", None)) == "position 7: expected this, found nothing"
+    assert str(Difference(0, None, "that")) == "position 0: expected nothing, found that"

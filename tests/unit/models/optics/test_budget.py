@@ -1,0 +1,150 @@
+"""A budget's steps must add up to what `evaluate` finds for many links at once."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.basics.errors import InvalidInput
+from shared.models.optics.budget import LASER, Budget, link_budget
+from shared.models.optics.fec import block_loss
+from shared.models.optics.link import LinkDesign, Switched, evaluate
+from shared.models.optics.modules import LANE_RATES, MODULE_KINDS
+from shared.models.optics.receiver import Receiver
+
+LOSS = st.floats(0.0, 30.0)
+RETURN = st.floats(-80.0, -10.0)
+EXCESS = st.floats(0.0, 10.0)
+DESIGNS = st.builds(
+    LinkDesign,
+    rate=st.sampled_from(list(LANE_RATES.values())),
+    kind=st.sampled_from(list(MODULE_KINDS.values())),
+    launch_dbm=st.floats(-20.0, 10.0),
+    fibre_loss_db=st.floats(0.0, 20.0),
+    length_km=st.floats(0.0, 10.0),
+    mitigation=st.booleans(),
+    soft_fec=st.booleans(),
+)
+
+
+@given(DESIGNS, LOSS, RETURN, RETURN, EXCESS, EXCESS)
+def test_steps_add_up(
+    design: LinkDesign, loss: float, near: float, far: float, near_excess: float, far_excess: float
+) -> None:
+    found = link_budget(design, loss, near, far, near_excess, far_excess)
+    lost = [step.loss_db for step in found.steps if step.loss_db is not None]
+    assert found.loss_db == pytest.approx(sum(lost))
+    powers = [step.power_dbm for step in found.steps]
+    assert powers == sorted(powers, reverse=True)
+    assert powers[0] == design.launch_dbm == found.launch_dbm
+    assert powers[-1] == pytest.approx(found.received_dbm)
+    back_mw = sum(10 ** (s.interference_dbm / 10) for s in found.steps if s.interference_dbm is not None)
+    if design.kind.bidi:
+        assert found.interference_dbm is not None
+        assert found.interference_dbm == pytest.approx(10 * np.log10(back_mw))
+        assert found.interference_db == pytest.approx(found.interference_dbm - found.received_dbm)
+    else:
+        assert (back_mw, found.interference_dbm, found.interference_db) == (0, None, None)
+
+
+@given(DESIGNS, LOSS, RETURN, RETURN, EXCESS, EXCESS)
+def test_lanes_are_those_of_many_links_at_once(
+    design: LinkDesign, loss: float, near: float, far: float, near_excess: float, far_excess: float
+) -> None:
+    ocs = Switched(np.full((1, 1), loss), np.full((1, 1), near), np.full((1, 1), far))
+    many = evaluate(design, ocs, near_excess, far_excess)
+    lanes = link_budget(design, loss, near, far, near_excess, far_excess).lanes
+    assert [lane.ber for lane in lanes] == pytest.approx(many.ber[0].tolist())
+    assert [lane.margin_orders for lane in lanes] == pytest.approx(many.margin[0].tolist())
+    assert [lane.post_fec_ber for lane in lanes] == pytest.approx(many.post_fec_ber[0].tolist())
+    assert [lane.block_loss for lane in lanes] == pytest.approx(block_loss(many.ber[0]).tolist())
+
+
+def usual() -> Budget:
+    return link_budget(LinkDesign(), 1.5, -46.0, -40.0)
+
+
+def test_light_meets_the_elements_in_their_order() -> None:
+    """[LF] 3.1: laser, mux, circulator, fibre and connectors, OCS, and the same back."""
+    names = [step.element for step in usual().steps]
+    assert names == [
+        LASER,
+        "far mux",
+        "far circulator",
+        "far circulator's port",
+        "far fibre and connectors",
+        "far OCS port",
+        "OCS",
+        "near OCS port",
+        "near fibre and connectors",
+        "near circulator's port",
+        "near circulator",
+        "near demux",
+    ]
+    duplex = link_budget(LinkDesign(kind=MODULE_KINDS["cwdm4-duplex"]), 1.5, -46.0, -40.0)
+    assert [step.element for step in duplex.steps] == [
+        LASER,
+        "far mux",
+        "far fibre and connectors",
+        "OCS",
+        "near fibre and connectors",
+        "near demux",
+    ]
+
+
+def test_each_port_of_the_ocs_reflects_its_own() -> None:
+    """The far one is seen through the OCS, there and back: 3 dB less of 6 dB more."""
+    by_name = {step.element: step for step in usual().steps}
+    near, far = by_name["near OCS port"], by_name["far OCS port"]
+    assert (near.return_db, far.return_db) == (-46.0, -40.0)
+    assert far.interference_dbm is not None
+    assert near.interference_dbm is not None
+    assert far.interference_dbm - near.interference_dbm == pytest.approx(6.0 - 2 * 1.5)
+
+
+def test_the_worst_lane_is_the_farthest_from_where_dispersion_is_none() -> None:
+    found = link_budget(LinkDesign(rate=LANE_RATES["100G-PAM4"], length_km=2.0), 1.5, -46.0, -46.0)
+    assert (found.worst.lane, found.worst.wavelength_nm) == (0, 1271.0)
+    assert found.worst.penalty_db == max(lane.penalty_db for lane in found.lanes) > 0.1
+
+
+def test_dispersion_takes_from_the_signal_and_not_from_what_is_sent_back() -> None:
+    """Bright light, strong reflections, long fibre: the own light that comes back stays as it is."""
+    design = LinkDesign(rate=LANE_RATES["100G-PAM4"], launch_dbm=10.0, length_km=2.5)
+    found = link_budget(design, 0.0, -30.0, -30.0)
+    assert found.interference_dbm is not None
+    for lane in found.lanes:
+        signal_dbm = found.received_dbm - lane.penalty_db
+        expected = Receiver(design.rate).ber(
+            np.asarray(signal_dbm), np.asarray(found.interference_dbm - signal_dbm)
+        )
+        assert lane.ber == pytest.approx(float(expected))
+    assert found.worst.penalty_db > 0.9
+    assert found.worst.ber > 3 * min(lane.ber for lane in found.lanes)
+
+
+def test_many_dirty_connectors_add_up_to_more_than_one_may_lose() -> None:
+    dark = link_budget(LinkDesign(), 1.5, -46.0, -46.0, near_excess_db=1_000.0)
+    assert dark.worst.ber == pytest.approx(0.375), "every decision a toss of a coin"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "change"),
+    [
+        ("loss-db -1 dB: allowed are 0 to 30 dB; the nearest is 0", {"loss_db": -1.0}),
+        ("return-loss-db 40 dB: allowed are -80 to -10 dB; the nearest is -40", {"near_return_db": 40.0}),
+        ("return-loss-db -81 dB: allowed are -80 to -10 dB; the nearest is -80", {"far_return_db": -81.0}),
+        ("excess-db -1.0: not allowed; allowed are finite numbers from 0", {"far_excess_db": -1.0}),
+        ("launch-dbm 11 dBm: allowed are -20 to 10 dBm", {"design": LinkDesign(launch_dbm=11.0)}),
+        ("length-km 80 km: allowed are 0 to 10 km", {"design": LinkDesign(length_km=80.0)}),
+        (
+            "fibre-loss-db nan: not a number; allowed are 0 to 20 dB",
+            {"design": LinkDesign(fibre_loss_db=float("nan"))},
+        ),
+    ],
+)
+def test_what_is_not_physical_is_refused(sentence: str, change: dict[str, object]) -> None:
+    values = {"design": LinkDesign(), "loss_db": 1.5, "near_return_db": -46.0, "far_return_db": -46.0}
+    with pytest.raises(InvalidInput) as raised:
+        link_budget(**(values | change))  # type: ignore[arg-type]  # a case changes any of them
+    assert str(raised.value).startswith(sentence)

@@ -1,0 +1,72 @@
+"""What an OCS puts between two ends: against the whole table of the switch, and which ends it can join."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.basics.errors import InvalidInput
+from shared.models.optics.palomar import palomars
+from shared.models.optics.strands import check_peer, strands_of
+from shared.models.superpod.wiring import ENDS_PER_CUBE, LinkEnd, link_end, ocs_radix, parse_part
+
+CUBES = 80
+ENDS = st.builds(LinkEnd, st.integers(0, CUBES - 1), st.integers(0, 5), st.integers(0, 15))
+
+
+@given(ENDS, st.integers(0, CUBES - 1))
+def test_strands_are_those_of_the_switch_as_made(end: LinkEnd, far_cube: int) -> None:
+    """The + face end's fibres enter at the North, its partner's at the South."""
+    radix = ocs_radix(CUBES)
+    made = palomars(5, "pod-1", radix)
+    peer = LinkEnd(far_cube, end.face ^ 1, end.index)
+    found = strands_of(5, "pod-1", end.number, peer.number, radix)
+    assert found.loss_db.shape == found.near_return_db.shape == found.far_return_db.shape == (2,)
+    table_db = made.insertion_loss_db()[end.ocs]
+    returns_db = made.north_return_loss_db[end.ocs], made.south_return_loss_db[end.ocs]
+    near_db, far_db = returns_db if end.is_north else returns_db[::-1]
+    for strand in (0, 1):
+        ports = end.port(strand), peer.port(strand)
+        assert found.loss_db[strand] == table_db[ports if end.is_north else ports[::-1]]
+        assert found.near_return_db[strand] == near_db[ports[0]]
+        assert found.far_return_db[strand] == far_db[ports[1]]
+
+
+@given(st.lists(st.tuples(ENDS, st.integers(0, CUBES - 1)), min_size=1, max_size=9))
+def test_many_ends_are_each_by_itself_and_the_far_end_sees_the_reverse(
+    links: list[tuple[LinkEnd, int]],
+) -> None:
+    ends = np.array([end.number for end, _ in links])
+    peers = np.array([LinkEnd(cube, end.face ^ 1, end.index).number for end, cube in links])
+    radix = ocs_radix(CUBES)
+    found, back = strands_of(5, "pod-1", ends, peers, radix), strands_of(5, "pod-1", peers, ends, radix)
+    turned = back.reversed()
+    for name in ("loss_db", "near_return_db", "far_return_db"):
+        array = getattr(found, name)
+        assert array.shape == (len(links), 2)
+        assert np.array_equal(array, getattr(turned, name))
+        for row, (end, peer) in enumerate(zip(ends.tolist(), peers.tolist(), strict=True)):
+            assert np.array_equal(array[row], getattr(strands_of(5, "pod-1", end, peer, radix), name))
+
+
+def test_partners_are_the_opposite_ends_on_the_same_switch() -> None:
+    for end, peer in itertools.product(range(2 * ENDS_PER_CUBE), repeat=2):
+        one, other = link_end(end), link_end(peer)
+        joined = one.ocs == other.ocs and one.is_north != other.is_north
+        if joined:
+            check_peer("pod-0", end, peer)
+            continue
+        with pytest.raises(InvalidInput, match="no partner of"):
+            check_peer("pod-0", end, peer)
+
+
+def test_no_partner_is_one_sentence_with_the_nearest() -> None:
+    end, peer = (parse_part(f"pod-0/cube-{name}", 64).end for name in ("12/+y/7", "3/-z/9"))
+    with pytest.raises(InvalidInput) as raised:
+        check_peer("pod-0", end, peer)
+    assert str(raised.value) == (
+        "link pod-0/cube-3/-z/9: no partner of pod-0/cube-12/+y/7, whose OCS 23 joins it with -y/7 of any "
+        "cube; the nearest is pod-0/cube-3/-y/7"
+    )

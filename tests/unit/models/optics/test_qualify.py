@@ -1,0 +1,198 @@
+"""A whole pod's pairings: the paper's margin, the reasons for the specification, each pairing by itself."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ops.models.optics.qualify import named, repeat, report, table
+from ops.models.optics.qualify_page import page
+from shared.basics.errors import InvalidInput
+from shared.models.optics.fabric_links import pairs, rounded, worst_lane_log10_ber
+from shared.models.optics.link import LinkDesign, Switched, evaluate, link_lanes_nm
+from shared.models.optics.modules import MODULE_KINDS, lane_rate
+from shared.models.optics.palomar import insertion_loss_db, return_loss_db
+from shared.models.optics.qualification import Conditions, Qualification, qualify_pod
+from shared.models.optics.receiver import BER_THRESHOLD
+from shared.models.optics.strands import strands_of
+from shared.models.superpod.wiring import FACES, LinkEnd, link_end, ocs_radix
+
+SEEDS = (0, 7, 12_345)
+BARE = LinkDesign(mitigation=False, soft_fec=False)
+
+
+def test_full_pod_has_two_orders_of_margin() -> None:
+    """[LF] 4.1.2, Figure 13: 64 × 6,144 pairings, all within 2e-4, about two orders in the median."""
+    for seed in SEEDS:
+        result = qualify_pod(Conditions(seed))
+        assert result.log10_ber.shape == (6_144, 64)
+        assert result.qualified
+        assert result.ends_above == 0
+        assert result.log10_ber.max() < np.log10(BER_THRESHOLD)
+        assert result.median_margin_orders == pytest.approx(2.0, abs=0.25)
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        Conditions(7, design=BARE),
+        Conditions(7, return_loss_db=-30.0),
+        Conditions(7, design=LinkDesign(soft_fec=False)),
+    ],
+    ids=["neither mitigation nor soft FEC", "return loss relaxed", "without soft FEC"],
+)
+def test_otherwise_it_has_not(conditions: Conditions) -> None:
+    result = qualify_pod(conditions)
+    assert not result.qualified
+    assert result.ends_above > 100
+    assert result.median_margin_orders < 1.0
+
+
+def test_mitigation_and_specification_each_add_margin() -> None:
+    margins = [
+        qualify_pod(Conditions(7, design=design, return_loss_db=reflects)).median_margin_orders
+        for design, reflects in (
+            (LinkDesign(), None),
+            (LinkDesign(), -38.0),
+            (LinkDesign(mitigation=False), -38.0),
+            (BARE, -38.0),
+        )
+    ]
+    assert margins == sorted(margins, reverse=True)
+    assert margins[0] - margins[-1] > 1.0
+
+
+def one_pairing(conditions: Conditions, end: LinkEnd, partner: int) -> tuple[float, int, float]:
+    """(log10 BER, lane, OCS loss) of the worst lane by the names of ports and the plain chain alone."""
+    ports = ocs_radix(conditions.cubes)
+    there = LinkEnd(partner, FACES.index(FACES[end.face].translate(str.maketrans("+-", "-+"))), end.index)
+    assert end.ocs == there.ocs
+    strands = np.arange(2)
+    here, far = (np.array([which.port(int(s)) for s in strands]) for which in (end, there))
+    ocs = np.full(2, end.ocs)
+    north, south = (here, far) if end.is_north else (far, here)
+    made = (conditions.seed, conditions.fabric)
+    loss_db = insertion_loss_db(*made, ocs, north, south, ports)
+    near_db = return_loss_db(*made, ocs, "N" if end.is_north else "S", here, ports)
+    far_db = return_loss_db(*made, ocs, "S" if end.is_north else "N", far, ports)
+    lanes = [np.repeat(array, 4) for array in (loss_db, near_db, far_db)]
+    if conditions.return_loss_db is not None:
+        lanes[1:] = [np.full(8, conditions.return_loss_db)] * 2
+    log10_ber = evaluate(
+        conditions.design, Switched(*lanes), wavelength_nm=link_lanes_nm(conditions.design.kind)
+    ).log10_ber
+    worst = int(log10_ber.argmax())
+    return float(log10_ber[worst]), worst, float(lanes[0][worst])
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [Conditions(3), Conditions(5, "pod-9", 12, BARE), Conditions(1, cubes=100, return_loss_db=-33.0)],
+    ids=["full", "small and bare", "large and reflecting"],
+)
+def test_every_pairing_is_what_its_ports_make_it(conditions: Conditions) -> None:
+    result = qualify_pod(conditions)
+    rng = np.random.default_rng(1)
+    chosen = rng.integers(0, result.log10_ber.shape, (60, 2)).tolist()
+    for end, partner in [*chosen, *result.worst(3), (0, 0), (95, conditions.cubes - 1)]:
+        log10_ber, lane, loss_db = one_pairing(conditions, link_end(end), partner)
+        assert result.log10_ber[end, partner] == pytest.approx(log10_ber, abs=0.01)
+        assert result.lane[end, partner] == lane
+        assert result.insertion_loss_db[end, partner] == pytest.approx(loss_db, abs=1e-4)
+
+
+def test_all_pairings_are_what_the_twin_looks_up() -> None:
+    """The services' table of all links, by the plain chain in double precision, against the sweep."""
+    conditions = Conditions(4, cubes=16)
+    result = qualify_pod(conditions)
+    kept = pairs(conditions.seed, conditions.fabric, conditions.cubes, conditions.design)
+    for north in (True, False):
+        ends = [end for end in map(link_end, range(16 * 96)) if end.is_north == north]
+        ocs, here, there = np.array([[(e.ocs, e.cube, cube) for cube in range(16)] for e in ends]).T
+        place = (ocs, here, there) if north else (ocs, there, here)
+        exact = kept.at(*place)[1 if north else 2].T
+        assert np.abs(result.log10_ber[[end.number for end in ends]] - exact).max() < 0.01
+
+
+def test_the_table_of_all_links_loses_nothing() -> None:
+    """Whole numbers are what the plain chain gives, to the bit: what a fault leaves measures what it did."""
+    design = LinkDesign(rate=lane_rate("25G-NRZ"))
+    rng = np.random.default_rng(8)
+    ocs, north, south = (rng.integers(0, top, 200) for top in (48, 16, 16))
+    ends, peers = (
+        np.array([LinkEnd(c, 2 * (o // 16) + side, o % 16).number for o, c in zip(ocs, cubes, strict=True)])
+        for side, cubes in enumerate((north, south))
+    )
+    loss_db, at_north, at_south = pairs(9, "pod-1", 16, design).at(ocs, north, south)
+    switched = strands_of(9, "pod-1", ends, peers, ocs_radix(16))
+    assert loss_db == pytest.approx(switched.loss_db.max(axis=1), abs=1e-9)
+    assert (at_north == rounded(worst_lane_log10_ber(design, switched).max(axis=1))).all()
+    assert (at_south == rounded(worst_lane_log10_ber(design, switched.reversed()).max(axis=1))).all()
+    assert at_north.min() < -20.0
+
+
+def test_loss_is_the_same_both_ways() -> None:
+    result = qualify_pod(Conditions(2, cubes=8))
+    for end in (link_end(5), link_end(100), link_end(700)):
+        for partner in range(8):
+            back = LinkEnd(partner, end.face ^ 1, end.index).number
+            here, there = (
+                result.insertion_loss_db[end.number, partner],
+                result.insertion_loss_db[back, end.cube],
+            )
+            strands = result.lane[end.number, partner] // 4, result.lane[back, end.cube] // 4
+            assert here == there or strands[0] != strands[1]
+
+
+def test_only_links_of_two_strands() -> None:
+    design = LinkDesign(kind=MODULE_KINDS["cwdm8-bidi"])
+    with pytest.raises(
+        InvalidInput, match="module cwdm8-bidi: 1 strands a link, where the pod has 2; allowed: cwdm4-bidi"
+    ):
+        qualify_pod(Conditions(1, design=design))
+
+
+# --- what is shown ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def failing() -> Qualification:
+    return qualify_pod(Conditions(7, cubes=8, design=BARE, return_loss_db=-28.0))
+
+
+def test_report_counts_what_is_there(failing: Qualification) -> None:
+    content = json.loads(json.dumps(report(failing, 4)))
+    rates = 10.0 ** failing.log10_ber.astype(np.float64)
+    assert (content["ends"], content["partners"], content["pairings"]) == (768, 8, 6_144)
+    assert content["pairings_above"] == int((rates > 2e-4).sum())
+    assert content["share_above"] == pytest.approx((rates > 2e-4).mean())
+    assert content["ends_above"] == int((rates > 2e-4).any(axis=1).sum())
+    assert content["ber_quantiles"]["0.5"] == pytest.approx(np.median(rates), rel=1e-3)
+    assert content["ber_quantiles"]["1"] == pytest.approx(rates.max(), rel=1e-5)
+    assert content["qualified"] is False
+    worst = [pairing["ber"] for pairing in content["worst"]]
+    assert worst == pytest.approx(np.sort(rates.ravel())[-4:][::-1], rel=1e-5)
+
+
+def test_pairings_have_names(failing: Qualification) -> None:
+    pairing = named(failing, link_end(3 * 96 + 2 * 16 + 7).number, 5)
+    assert (pairing["end"], pairing["partner"]) == ("pod-0/cube-3/+y/7", "pod-0/cube-5/-y/7")
+    assert pairing["margin_orders"] == pytest.approx(np.log10(2e-4) - np.log10(pairing["ber"]))
+
+
+def test_table_and_page_say_the_verdict(failing: Qualification) -> None:
+    content = report(failing, 2)
+    text = table(content)
+    assert text.startswith("NOT QUALIFIED: 6,144 pairings of 768 link ends with 8 partners each, ")
+    assert "without mitigation and soft fec, every port reflecting -28 dB" in text
+    assert content["worst"][0]["end"] in text
+    html = page(failing, content)
+    assert "NOT qualified without mitigation and soft FEC, OCS ports reflecting -28 dB" in html
+    assert "https://cdn" not in html.split("Plotly.newPlot")[-1], "the page needs nothing else"
+    assert repeat(failing) == (
+        "lightwave pod qualify --seed 7 --cubes 8 --no-mitigation --no-soft-fec --return-loss-db -28 -o json"
+    )
+
+
+def test_no_worst_is_no_table_of_them(failing: Qualification) -> None:
+    assert "PARTNER" not in table(report(failing, 0))

@@ -1,0 +1,117 @@
+"""The wiring, against the facts as stated and a brute-force reading of them."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.basics.errors import InvalidInput
+from shared.models.superpod.wiring import (
+    ENDS_PER_CUBE,
+    FACES,
+    LinkEnd,
+    end_at,
+    host_of_chip,
+    join_ends,
+    join_ports,
+    link_end,
+    ocs_radix,
+    parse_part,
+)
+
+ENDS = st.builds(LinkEnd, st.integers(0, 143), st.integers(0, 5), st.integers(0, 15))
+
+
+def test_the_example_of_the_naming_convention() -> None:
+    end = link_end(parse_part("pod-0/cube-12/+y/7", 64).end)
+    assert end.chip == (1, 3, 3)
+    assert end.ocs == 23
+    assert end.is_north
+    assert [end.port(strand) for strand in (0, 1)] == [24, 25]
+    assert end.name("pod-0") == "pod-0/cube-12/+y/7"
+
+
+def test_a_full_pod_has_6144_ends_on_48_switches_with_every_working_port_used_once() -> None:
+    ports = {
+        (end.ocs, end.is_north, end.port(strand))
+        for number in range(64 * ENDS_PER_CUBE)
+        for strand in (0, 1)
+        if (end := link_end(number))
+    }
+    assert 64 * ENDS_PER_CUBE == 6144
+    assert ports == set(product(range(48), (True, False), range(128)))
+    assert ocs_radix(64) == 136
+
+
+@pytest.mark.parametrize(("cubes", "radix"), [(4, 136), (64, 136), (65, 138), (144, 296)])
+def test_radix_grows_with_the_pod(cubes: int, radix: int) -> None:
+    assert ocs_radix(cubes) == radix
+
+
+@given(ENDS)
+def test_numbers_ports_and_names_lead_back_to_the_end(end: LinkEnd) -> None:
+    assert link_end(end.number) == end
+    assert end_at(end.ocs, "N" if end.is_north else "S", end.port(1)) == end
+    assert parse_part(end.name("pod-3"), 144).end == end.number
+
+
+@given(ENDS)
+def test_the_chip_of_an_end_lies_on_its_face(end: LinkEnd) -> None:
+    face = FACES[end.face]
+    assert end.chip["xyz".index(face[1])] == (3 if face[0] == "+" else 0)
+    others = [end.chip[d] for d in range(3) if d != end.dimension]
+    assert 4 * others[0] + others[1] == end.index
+
+
+def test_every_chip_has_a_host_and_every_host_four() -> None:
+    hosts = [host_of_chip((x, y, z)) for x, y, z in product(range(4), repeat=3)]
+    assert sorted(hosts) == sorted(list(range(16)) * 4)
+
+
+JOINS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 63), st.integers(0, 63)), max_size=8, unique=True
+).map(tuple)
+
+
+@given(JOINS)
+def test_joins_as_circuits_and_as_ends_agree_with_brute_force(
+    joins: tuple[tuple[int, int, int], ...],
+) -> None:
+    circuits = [(16 * d + i, 2 * a + s, 2 * b + s) for d, a, b in joins for i in range(16) for s in range(2)]
+    ocs, north, south = join_ports(joins)
+    assert list(zip(ocs.tolist(), north.tolist(), south.tolist(), strict=True)) == circuits
+    ends = [
+        (LinkEnd(a, 2 * d, i).number, LinkEnd(b, 2 * d + 1, i).number) for d, a, b in joins for i in range(16)
+    ]
+    north_ends, south_ends = join_ends(joins)
+    assert list(zip(north_ends.tolist(), south_ends.tolist(), strict=True)) == ends
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("pod-0/ocs-48", "OCS 48 does not exist; allowed are 0 to 47"),
+        ("pod-0/cube-64", "cube 64 does not exist; allowed are 0 to 63"),
+        ("pod-0/cube-1/host-16", "host 16 does not exist; allowed are 0 to 15"),
+        ("pod-0/cube-1/host-1/chip-4", "chip 4 does not exist; allowed are 0 to 3"),
+        ("pod-0/cube-1/+x/16", "face index 16 does not exist; allowed are 0 to 15"),
+        ("pod-0/ocs-1/N136", "port 136 does not exist; allowed are 0 to 135"),
+        ("pod-0/ocs-01", "not a part of a pod"),
+        ("pod-0/cube-99999999999", "does not exist"),
+        ("pod-0/cube-1/+w/1", "not a part of a pod"),
+        ("", "not a part of a pod"),
+    ],
+)
+def test_a_name_of_nothing_is_refused_with_what_is_allowed(name: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence.replace("+", r"\+")):
+        parse_part(name, 64)
+
+
+def test_ports_and_ends_of_joins_are_shared_and_so_cannot_be_changed() -> None:
+    joins = ((0, 1, 2), (2, 0, 0))
+    for array in (*join_ports(joins), *join_ends(joins)):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+    assert join_ports(joins)[0] is join_ports(tuple(joins))[0]
+    assert [len(array) for array in (*join_ports(()), *join_ends(()))] == [0] * 5

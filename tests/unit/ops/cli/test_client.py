@@ -1,0 +1,299 @@
+"""How commands meet a twin that answers badly, late or not at all: one sentence, the right exit code."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.support.fake_twin import DROP, Answer, answering, as_json, environment, lightwave
+
+HTML: Answer = (200, "text/html", b"<html>hello</html>")
+CLOCK = {"now_us": 3_600_000_000, "speed": 60.0, "paused": False, "held_speed": 59.9, "lag_us": 0}
+BEARER = "LIGHTWAVE_TOKEN"
+REFUSED, USAGE, NOT_FOUND, UNREACHABLE = 1, 2, 3, 4
+
+
+def check(done: subprocess.CompletedProcess[str], code: int, sentence: str) -> None:
+    assert done.returncode == code, done
+    assert done.stdout == ""
+    assert done.stderr.startswith("lightwave: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert sentence in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "get ocs",
+        "get ocs pod-0/ocs-1",
+        "get fabrics -o json",
+        "describe ocs pod-0/ocs-1",
+        "trace pod-0/cube-1/+x/1",
+        "link budget pod-0/cube-1/+x/1",
+        "events",
+        "events --follow -o json",
+        "why ocs@pod-0/1",
+        "request 4x4x4",
+        "clock show",
+        "clock pause",
+        "clock speed 3",
+    ],
+)
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        HTML,
+        as_json({"hello": "world"}),
+        as_json([{"hello": "world"}]),
+        as_json("hello"),
+        as_json({"name": "pod-0/ocs-1", "object": 1, "related": 2, "events": 3}),
+        as_json({"detail": "Not Found"}, 404),
+        (302, "text/html", b""),
+    ],
+    ids=["html", "object", "list", "text", "other fields", "other error", "moved"],
+)
+def test_what_is_no_twin_is_not_taken_for_one(words: str, foreign: Answer) -> None:
+    with answering(otherwise=foreign) as twin:
+        check(lightwave(*words.split(), url=twin.url), UNREACHABLE, f"what answers at {twin.url} is no twin")
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(404, NOT_FOUND), (401, REFUSED), (422, REFUSED), (503, REFUSED), (500, REFUSED)]
+)
+def test_the_twins_sentence_is_passed_on(status: int, code: int) -> None:
+    with answering(otherwise=as_json({"error": "fabric 'pod-7': no such fabric"}, status)) as twin:
+        check(lightwave("get", "ocs", url=twin.url), code, "lightwave: fabric 'pod-7': no such fabric\n")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://127.0.0.1",
+        "127.0.0.1:8080",
+        "http://",
+        "http://[::1",
+        "http://127.0.0.1:99999",
+        "http://127.0.0.1:port",
+        "http://a b",
+        "http://user:word@127.0.0.1",
+        "http://127.0.0.1/?a=b",
+        "http://zwilling.β",
+    ],
+)
+def test_what_is_no_address_of_a_twin(url: str) -> None:
+    check(lightwave("get", "ocs", url=url), USAGE, f"LIGHTWAVE_URL {url!r}")
+
+
+def test_an_address_may_have_a_path() -> None:
+    with answering({"/twins/a/v1/clock": [as_json(CLOCK)]}) as twin:
+        assert lightwave("clock", "show", url=f"{twin.url}/twins/a/").returncode == 0
+
+
+@pytest.mark.parametrize("words", ["get ocs", "request 4x4x4", "clock speed 3", "events --follow", "why a/1"])
+def test_nobody_there(words: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    done = lightwave(*words.split(), url=url)
+    assert done.returncode == UNREACHABLE
+    assert done.stderr == (
+        f"lightwave: no twin answers at {url} (Connection refused); start one with `lightwave up`, "
+        "or set LIGHTWAVE_URL\n"
+    )
+
+
+def test_the_token_goes_along_and_must_be_one() -> None:
+    with answering(otherwise=as_json(CLOCK)) as twin:
+        assert lightwave("clock", "show", url=twin.url, **{BEARER: "s3cret"}).returncode == 0
+        assert twin.asked[0].headers["authorization"] == "Bearer s3cret"
+        check(lightwave("get", "ocs", url=twin.url, **{BEARER: "a\nb"}), USAGE, BEARER)
+
+
+def test_names_arrive_whole() -> None:
+    with answering() as twin:
+        for name in ("pod-0/cube-12/+y/7", "a?b#c", "ü ö", " ", ".."):
+            done = lightwave("get", "links", name, url=twin.url)
+            assert done.returncode == NOT_FOUND
+            assert twin.asked[-1].path == f"/v1/links/{name}"
+
+
+DRAINED = {
+    "id": "operator/0/7",
+    "status": "accepted",
+    "repeated": False,
+    "at_us": 5,
+    "outcome": [{"id": "cubes@pod-0/1", "type": "CubeDrained", "body": {"cube": 3}}],
+}
+
+
+def test_a_request_whose_answer_got_lost_is_sent_once_more_under_the_same_key() -> None:
+    with answering({"/v1/cubes/pod-0/cube-3/drain": [DROP, as_json(DRAINED)]}) as twin:
+        done = lightwave("drain", "pod-0/cube-3", url=twin.url)
+        assert (done.returncode, done.stdout) == (0, "cube 3 drained (operator/0/7)\n")
+        first, second = twin.asked
+        assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
+        lightwave("drain", "pod-0/cube-3", url=twin.url)
+        assert twin.asked[-1].headers["idempotency-key"] != first.headers["idempotency-key"]
+        lightwave("drain", "pod-0/cube-3", "--key", "mine", url=twin.url)
+        assert twin.asked[-1].headers["idempotency-key"] == "mine"
+
+
+def test_a_request_is_sent_no_third_time() -> None:
+    with answering(otherwise=DROP) as twin:
+        assert lightwave("drain", "pod-0/cube-3", url=twin.url).returncode == UNREACHABLE
+        assert len(twin.asked) == 2
+
+
+def test_what_is_asked_for_is_what_was_typed() -> None:
+    with answering() as twin:
+        lightwave("request", "4X4×8", "--twisted", "--for", "1d12h", "--fabric", "pod-1", url=twin.url)
+        assert json.loads(twin.asked[-1].body) == {
+            "fabric": "pod-1",
+            "shape": "4x4x8",
+            "twisted": True,
+            "priority": 0,
+            "duration_s": 129_600,
+        }
+        lightwave("inject", "OCS", "pod-0/ocs-17", url=twin.url)
+        assert json.loads(twin.asked[-1].body) == {
+            "kind": "ocs",
+            "target": "pod-0/ocs-17",
+            "duration_s": None,
+        }
+        lightwave("events", "--since", "90m", "--type", "Tick", "--limit", "5", url=twin.url)
+        assert twin.asked[-1].query == "fabric=pod-0&type=Tick&since=5400s&limit=5"
+        lightwave("clock", "speed", "1e3", url=twin.url)
+        assert json.loads(twin.asked[-1].body) == {"speed": 1000.0}
+
+
+def stream(*numbers: int) -> Answer:
+    """A stream that sends these messages and breaks off."""
+    text = ": ping\n\n"
+    for number in numbers:
+        message = {"id": f"ocs@pod-0/{number}", "type": "OcsUp", "at_us": number, "cause": None, "body": {}}
+        text += f"id: pod-0:{number}\ndata: {json.dumps(message)}\n\n"
+    return 200, "text/event-stream", text.encode()
+
+
+FABRIC = as_json({"name": "pod-0", "position": 5})
+
+
+def test_follow_takes_up_a_broken_stream_behind_what_it_saw() -> None:
+    answers = {"/v1/fabrics/pod-0": [FABRIC], "/v1/events/stream": [stream(5, 6), DROP, stream(), stream(7)]}
+    with answering(answers) as twin:
+        follower = subprocess.Popen(
+            [sys.executable, "-m", "ops.cli", "events", "--follow", "-o", "json"],
+            env=environment(twin.url),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert follower.stdout is not None
+        seen = [json.loads(follower.stdout.readline())["id"] for _ in range(3)]
+        follower.send_signal(signal.SIGINT)
+        _, error = follower.communicate(timeout=10)
+        assert (follower.returncode, error) == (0, "")
+        assert seen == ["ocs@pod-0/5", "ocs@pod-0/6", "ocs@pod-0/7"]
+        asked = [request.headers.get("last-event-id") for request in twin.asked[1:5]]
+        assert asked == ["pod-0:4", "pod-0:6", "pod-0:6", "pod-0:6"]
+
+
+def test_follow_gives_up_on_a_twin_that_stays_away() -> None:
+    started_s = time.monotonic()
+    with answering({"/v1/fabrics/pod-0": [FABRIC], "/v1/events/stream": [stream(5), DROP]}) as twin:
+        done = lightwave("events", "--follow", "-o", "json", url=twin.url)
+    assert done.returncode == UNREACHABLE
+    assert json.loads(done.stdout)["id"] == "ocs@pod-0/5"
+    assert done.stderr.startswith(f"lightwave: no twin answers at {twin.url} (")
+    assert 10 < time.monotonic() - started_s < 20
+
+
+@pytest.mark.parametrize(
+    "words", ["get ocs --watch", "describe ocs pod-0/ocs-1 -w", "clock show --watch -o json"]
+)
+def test_a_watch_ends_with_4_when_the_twin_goes(words: str) -> None:
+    with answering(otherwise=DROP) as twin:
+        check(lightwave(*words.split(), url=twin.url), UNREACHABLE, "no twin answers")
+
+
+def test_watch_redraws_on_a_terminal() -> None:
+    leader, follower = os.openpty()
+    with answering(otherwise=as_json(CLOCK)) as twin:
+        watcher = subprocess.Popen(
+            [sys.executable, "-m", "ops.cli", "clock", "show", "--watch"],
+            env=environment(twin.url),
+            stdout=follower,
+            stderr=subprocess.PIPE,
+        )
+        os.close(follower)
+        told = b""
+        while told.count(b"SPEED") < 2:
+            told += os.read(leader, 4096)
+        watcher.send_signal(signal.SIGINT)
+        _, error = watcher.communicate(timeout=10)
+    os.close(leader)
+    assert (watcher.returncode, error) == (0, b"")
+    assert told.count(b"\x1b[H\x1b[2J") == 2
+
+
+QUERIES = """
+get links
+get links -o json
+get links -o yaml
+describe link pod-0/cube-1/+x/1
+trace pod-0/cube-1/+x/1
+events
+why a/1
+clock show
+drain pod-0/cube-3
+""".strip().splitlines()
+SLOW = ("numpy", "pydantic", "fastapi", "orjson", "rich", "yaml", "pyarrow", "redis", "uvicorn", "asyncio")
+
+
+@pytest.mark.parametrize("words", QUERIES)
+def test_no_query_imports_what_is_slow(words: str) -> None:
+    """After the command has run, whatever came of it."""
+    code = (
+        "import sys, atexit\nfrom ops.cli.main import main\n"
+        f"atexit.register(lambda: sys.stderr.write(repr([m for m in {SLOW!r} if m in sys.modules])))\nmain()"
+    )
+    row = {
+        "name": "pod-0/cube-1/+x/1",
+        "state": "dark",
+        "condition": "ok",
+        "far_end": None,
+        "loss_db": None,
+        "ber": None,
+        "ocs": "pod-0/ocs-1",
+        "slice": None,
+    }
+    message = {"id": "a/1", "type": "Tick", "at_us": 0, "cause": None, "body": {"due_us": 1}}
+    chip = {"cube": "pod-0/cube-1", "x": 3, "y": 0, "z": 1}
+    strand = {"strand": 0, "ocs": "pod-0/ocs-1", "north": None, "south": None}
+    far = {"far_chip": None, "wanted_end": None, "far_condition": None}
+    path = {"end": row["name"], "chip": chip, "strands": [strand]} | far
+    answers = {
+        "/v1/links": [as_json([row])],
+        "/v1/describe/links/pod-0/cube-1/+x/1": [
+            as_json({"object": row, "related": {}, "events": [message]})
+        ],
+        "/v1/trace/pod-0/cube-1/+x/1": [as_json(row | path)],
+        "/v1/events": [as_json([message])],
+        "/v1/why/a/1": [as_json([message])],
+        "/v1/clock": [as_json(CLOCK)],
+        "/v1/cubes/pod-0/cube-3/drain": [as_json(DRAINED)],
+    }
+    with answering(answers) as twin:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words.split()],
+            env=environment(twin.url),
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+    assert (done.returncode, done.stderr) == (0, "[]")
+    assert done.stdout

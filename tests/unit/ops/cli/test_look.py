@@ -1,0 +1,201 @@
+"""What people read of links that are not as they should be, and of ends that are not there."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ops.cli.main import root
+from shared.basics.errors import LightwaveError, NotFound
+from tests.support.fake_twin import FakeTwin, answering, as_json, told
+from tests.support.gateway_twin import QUIET, DrivenTwin
+
+HALF, HALF_FAR = "pod-0/cube-0/+x/9", "pod-0/cube-0/-x/9"
+"""Strand 0 lost at the far end's port; dirty."""
+NEITHER, NEITHER_FAR = "pod-0/cube-1/+y/4", "pod-0/cube-1/-y/4"
+"""Both strands lost."""
+DEAD, DEAD_FAR = "pod-0/cube-0/+z/3", "pod-0/cube-1/-z/3"
+SOUND, SOUND_FAR, DARK = "pod-0/cube-0/+z/5", "pod-0/cube-1/-z/5", "pod-0/cube-3/+y/7"
+ENDS = (HALF, HALF_FAR, NEITHER, NEITHER_FAR, DEAD, DEAD_FAR, SOUND, SOUND_FAR, DARK)
+ABSENT = (
+    *("pod-0/cube-99/+y/7", "pod-0/cube-0/+y/16", "pod-0/cube-0/+y/07", "pod-0/cube-0/+w/1", "pod-0/cube-0"),
+    *("cube-0/+y/7", "pod-7/cube-0/+y/7", "pod-0/cube-" + "9" * 40 + "/+y/7", ""),
+)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
+    """What a gateway answers about a torus of two cubes in a pod of four, some of its links broken and no
+    other cube free to take over."""
+    driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
+    client = driven.client()
+    faults = [
+        ("port", "pod-0/ocs-9/S0"),
+        ("connector", HALF),
+        ("port", "pod-0/ocs-20/N2"),
+        ("port", "pod-0/ocs-20/N3"),
+        ("link", DEAD),
+    ]
+    requests: list[tuple[str, Any]] = [("slices", {"shape": "4x4x8"})]
+    requests += [(f"cubes/pod-0/cube-{cube}/drain", None) for cube in (2, 3)]
+    requests += [("faults", {"kind": kind, "target": target}) for kind, target in faults]
+    for path, body in requests:
+        answer = client.post(f"/v1/{path}", json=body, params={"wait": 20})
+        assert answer.status_code == 200, answer.text
+        driven.advance(0.01)
+    paths = ["config/pod-0", "faults", "clock", "describe/slices/pod-0/slice-0", "describe/ocs/pod-0/ocs-37"]
+    kinds = ("trace", "links", "describe/links")
+    paths += [f"{kind}/{end}" for end in (*ENDS, *ABSENT) for kind in kinds if end or kind != "links"]
+    answers = {path: client.get(f"/v1/{path}") for path in paths}
+    driven.close()
+    bodies = {f"/v1/{path}": [as_json(answer.json(), answer.status_code)] for path, answer in answers.items()}
+    with answering(bodies) as twin:
+        yield twin
+
+
+@pytest.fixture
+def twin(asked: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
+    monkeypatch.setenv("LIGHTWAVE_URL", asked.url)
+    return asked
+
+
+def read(*words: str) -> list[str]:
+    """The lines that a command prints."""
+    done = CliRunner().invoke(root, list(words))
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done.stdout.splitlines()
+
+
+def refused(*words: str) -> tuple[int, str]:
+    """(exit code, sentence)."""
+    done = CliRunner().invoke(root, list(words))
+    if isinstance(done.exception, LightwaveError):
+        return done.exception.exit_code, str(done.exception)
+    return done.exit_code, " ".join(done.output.split())
+
+
+def cells(lines: list[str], name: str) -> list[str]:
+    """The row of a table that begins with this name."""
+    return next(line.split() for line in lines if line.split()[:1] == [name])
+
+
+# --- numbers ------------------------------------------------------------------------------------------------
+
+
+def test_every_view_of_a_link_shows_the_same_loss_and_the_same_rate(twin: FakeTwin) -> None:
+    link = told(twin, f"links/{SOUND}")
+    loss, ber = f"{link['loss_db']:.4f}", f"{link['ber']:.1e}"
+    assert cells(read("get", "links", SOUND), SOUND)[4:6] == [loss, ber]
+    assert (
+        read("trace", SOUND)[0] == f"{SOUND} is up (module ok, {loss} dB, BER {ber}), used by pod-0/slice-0"
+    )
+    described = dict(line.split(": ", 1) for line in read("describe", "link", SOUND) if ": " in line)
+    assert (described["Loss dB"].strip(), described["BER"].strip()) == (loss, ber)
+
+
+def test_the_loss_of_a_link_is_that_of_its_worse_circuit_and_the_fibre(twin: FakeTwin) -> None:
+    """To the last digit, in JSON and for people, as the OCS and the budget have it."""
+    link, path = told(twin, f"links/{SOUND}"), told(twin, f"trace/{SOUND}")
+    ports = [strand["north"] for strand in path["strands"]]
+    circuits = told(twin, "describe/ocs/pod-0/ocs-37")["object"]["circuits"]
+    losses = [circuit["loss_db"] for circuit in circuits if circuit["north"] in ports]
+    assert link["loss_db"] == round(max(losses) + 1.0, 4)
+    budget = json.loads("\n".join(read("link", "budget", SOUND, "-o", "json")))
+    assert [strand["insertion_loss_db"] for strand in budget["strands"]] == losses
+    shown = [
+        line.split()[-1] for line in read("describe", "ocs", "pod-0/ocs-37") if line.split()[:1] == ["0"]
+    ]
+    assert shown == [f"{losses[0]:.4f}"]
+
+
+def test_related_links_show_rates_by_their_order_of_magnitude(twin: FakeTwin) -> None:
+    lines = read("describe", "link", DEAD)
+    partner = told(twin, f"links/{DEAD_FAR}")
+    row = cells(lines[lines.index("Partner:") :], DEAD_FAR)
+    assert row[4:6] == [f"{partner['loss_db']:.4f}", "-"]
+    lines = read("describe", "link", SOUND)
+    partner = told(twin, f"links/{SOUND_FAR}")
+    assert cells(lines[lines.index("Partner:") :], SOUND_FAR)[5] == f"{partner['ber']:.1e}"
+    assert read("describe", "link", DARK)[read("describe", "link", DARK).index("Partner:") + 1] == "  none"
+
+
+# --- what is broken -----------------------------------------------------------------------------------------
+
+
+def test_a_dead_module_is_told_at_both_ends(twin: FakeTwin) -> None:
+    for end, condition in ((DEAD, "failed"), (DEAD_FAR, "ok")):
+        link = told(twin, f"links/{end}")
+        assert (link["state"], link["condition"], link["ber"]) == ("down", condition, None)
+        assert cells(read("get", "link", end), end)[4:6] == [f"{link['loss_db']:.4f}", "-"]
+    loss = f"{told(twin, f'links/{DEAD}')['loss_db']:.4f} dB, BER -"
+    used = "used by pod-0/slice-0"
+    assert read("trace", DEAD)[0] == f"{DEAD} is down (module failed, {loss}), {used}"
+    assert (
+        read("trace", DEAD_FAR)[0]
+        == f"{DEAD_FAR} is down (module ok, {loss}; the far end's module has failed), {used}"
+    )
+    assert "a module has failed: this is what sound ones would receive" in read("link", "budget", DEAD_FAR)
+
+
+@pytest.mark.parametrize(
+    ("end", "why", "partner"),
+    [
+        (HALF, f"fibre 0 is not made; fibre 1 leads to {HALF_FAR}", HALF_FAR),
+        (HALF_FAR, f"fibre 0 is not made; fibre 1 leads to {HALF}", HALF),
+        (NEITHER, f"neither fibre to {NEITHER_FAR} is made", NEITHER_FAR),
+        (NEITHER_FAR, f"neither fibre to {NEITHER} is made", NEITHER),
+        (DARK, "no circuit is wanted", "pod-0/cube-3/-y/7"),
+    ],
+)
+def test_a_path_without_far_end_says_why_and_where_it_should_lead(
+    twin: FakeTwin, end: str, why: str, partner: str
+) -> None:
+    path = told(twin, f"trace/{end}")
+    assert path["far_end"] is None
+    assert path["wanted_end"] == (None if end == DARK else partner)
+    assert read("trace", end)[-1] == f"far end   none: {why}"
+    said = f"link {end}: {why}; name an end with --to, such as {partner}"
+    assert refused("link", "budget", end) == (2, said)
+
+
+def test_the_budget_of_a_link_that_is_wanted_keeps_its_dirt(twin: FakeTwin) -> None:
+    [dirt_db] = [f["excess_loss_db"] for f in told(twin, "faults") if f["excess_loss_db"] is not None]
+    here = json.loads("\n".join(read("link", "budget", HALF, "--to", HALF_FAR, "-o", "json")))
+    there = json.loads("\n".join(read("link", "budget", HALF_FAR, "--to", HALF, "-o", "json")))
+    assert (here["near_excess_db"], there["far_excess_db"]) == (dirt_db, dirt_db)
+    why = f"fibre 0 is not made; fibre 1 leads to {HALF_FAR}"
+    assert here["note"] == f"{why}: this is what the link would receive"
+    other = json.loads("\n".join(read("link", "budget", HALF, "--to", "pod-0/cube-2/-x/9", "-o", "json")))
+    assert (other["near_excess_db"], other["note"]) == (
+        0.0,
+        "a link that could be made, with clean connectors",
+    )
+
+
+# --- ends that are not there --------------------------------------------------------------------------------
+
+NAMED = "names are like pod-0/cube-12/+y/7, on the faces +x, -x, +y, -y, +z, -z"
+SENTENCES = (
+    "cube 99 does not exist; allowed are 0 to 3; the nearest is pod-0/cube-3/+y/7",
+    "face index 16 does not exist; allowed are 0 to 15; the nearest is pod-0/cube-0/+y/15",
+    "no such link; the nearest is pod-0/cube-0/+y/7",
+    *(f"no such link; {NAMED}",) * 2,
+    "no such link; the nearest is pod-0/cube-0/+y/7",
+    None,
+    *(f"no such link; {NAMED}",) * 2,
+)
+
+
+@pytest.mark.parametrize("command", ["trace", "link budget", "get link", "describe link"])
+@pytest.mark.parametrize(("end", "why"), [*zip(ABSENT, SENTENCES, strict=True)])
+def test_an_end_that_is_not_there_is_told_what_is_allowed(
+    twin: FakeTwin, command: str, end: str, why: str | None
+) -> None:
+    code, said = refused(*command.split(), end)
+    if command == "get link" and not end:
+        assert (code, "NAME '': is empty" in said) == (2, True)
+        return
+    whole = "fabric 'pod-7': no such fabric; there is pod-0" if why is None else f"link {end!r}: {why}"
+    assert (code, said) == (NotFound.exit_code, whole)

@@ -1,0 +1,158 @@
+"""Mistakes at the command line, help, completion: before any twin is asked."""
+
+import socket
+import subprocess
+import time
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from ops.cli.groups import Group
+from ops.cli.lab import _repeat
+from ops.cli.main import COMMANDS, root
+from tests.support.fake_twin import answering, as_json, lightwave
+
+
+def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert done.stderr.startswith("lightwave: ")
+    assert done.stderr.count("\n") == 1
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "lightwave needs a command; see `lightwave --help`"),
+        (["gte"], "no command 'gte'; did you mean get? allowed are up, clock, get,"),
+        (["clock", "stop"], "no command 'stop'; allowed are pause, resume, show, speed"),
+        (["lab", "rnu"], "no command 'rnu'; did you mean run?"),
+        (["schema"], "lightwave schema needs a command"),
+        (["get"], "Missing argument 'KIND'; see `lightwave get --help`"),
+        (["get", "slcies"], "no kind 'slcies'; did you mean slices? allowed are fabrics, ocs,"),
+        (["get", "ocs", "-o", "xml"], "'xml' is not one of 'table', 'json', 'yaml'"),
+        (["get", "ocs", "a", "b"], "unexpected extra argument (b)"),
+        (["get", "ocs", "pod-0/ocs-1", "--fabric", "pod-0"], "--fabric goes with a whole list"),
+        (["get", "ocs", "--colour"], "No such option: --colour"),
+        (["events", "--follow", "--limit", "3"], "--follow goes with"),
+        (["events", "--limit", "0"], "--limit"),
+        (["events", "--since", "-1h"], "'-1h' is no duration; allowed are 30s, 15m, 2h, 1d12h"),
+        (["inject", "ocs", "pod-0/ocs-1", "--for", "90"], "'90' is no duration"),
+        (["inject", "osc", "pod-0/ocs-1"], "no kind of fault 'osc'; did you mean ocs? allowed are host,"),
+        (["request", "4x4"], "'4x4' is no shape; allowed are three sides in chips, like 4x4x8"),
+        (["request", "4x4x4", "--key", "two words"], "'two words' is no key"),
+        (["request", "4x4x4", "--key", "k" * 201], "allowed are 1 to 200 visible ASCII characters"),
+        (["request", "4x4x4", "--priority", "9.5"], "'9.5' is not a valid integer"),
+        (["clock", "speed", "-5"], "'-5' is no speed; allowed are numbers above 0"),
+        (["clock", "speed", "nan"], "'nan' is no speed"),
+        (["clock", "speed", "inf"], "'inf' is no speed"),
+        (["up", "--speed", "0"], "'0' is no speed"),
+        (["up", "--pods", "1001"], "1001 is not in the range 1<=x<=1000"),
+        (["up", "--seed", str(2**63)], "--seed"),
+        (["up", "--port", "65536"], "65536 is not in the range"),
+        (["up", "--data", ""], "'' is no path"),
+        (["lab", "run", "--days", "36501"], "allowed are days above 0 up to 36,500"),
+        (["lab", "run", "--jobs", "65"], "--jobs"),
+        (["schema", "export", ""], "'' is no path"),
+        (["reproduce", "--out", "/no/such/rows"], "/no/such/rows: there is no folder /no/such"),
+        (["pod", "qualify", "--out", "/"], "/ is a folder, not a file"),
+        (["link", "curve", "--out", "/no/such.html"], "/no/such.html: there is no folder /no"),
+        (["goodput-model", "--sweep", "--out", "/no/such"], "/no/such: there is no folder /no"),
+        (["completion", "tcsh"], "no shell 'tcsh'; "),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_is_one_sentence_that_names_what_is_allowed(words: list[str], sentence: str) -> None:
+    check_usage(lightwave(*words), sentence)
+
+
+def leaves(group: click.Group, *path: str) -> list[list[str]]:
+    """The words of every command that is not a group."""
+    context = click.Context(group)
+    found = []
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            assert isinstance(command, Group)
+            found += leaves(command, *path, name)
+        else:
+            found.append([*path, name])
+    return found
+
+
+@pytest.mark.parametrize("words", leaves(root), ids=" ".join)
+def test_every_command_explains_itself(words: list[str]) -> None:
+    shown = CliRunner().invoke(root, [*words, "-h"], prog_name="lightwave")
+    assert shown.exit_code == 0
+    assert shown.output.startswith(f"Usage: lightwave {' '.join(words)} ")
+    # The first sentence, behind the usage and an empty line, says what it does.
+    assert shown.output.split("\n\n")[1].strip()
+
+
+def test_the_help_lists_every_command_with_a_sentence() -> None:
+    told = lightwave("--help").stdout
+    for name in COMMANDS:
+        assert any(line.split()[:1] == [name] and len(line.split()) > 3 for line in told.splitlines()), name
+
+
+def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
+    """What the shell offers behind this line, whose last word is incomplete."""
+    words = line.split(" ")
+    more = {"_LIGHTWAVE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    done = lightwave(url=url, **more)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [offer.removeprefix("plain,") for offer in done.stdout.split()]
+
+
+@pytest.mark.parametrize(
+    ("line", "offers"),
+    [
+        ("lightwave und", ["undrain"]),
+        ("lightwave clock ", ["pause", "resume", "show", "speed"]),
+        ("lightwave get F", ["fabrics", "faults"]),
+        ("lightwave inject li", ["link"]),
+        ("lightwave get ocs -o ", ["table", "json", "yaml"]),
+        ("lightwave lab run --tr", ["--trace"]),
+        ("lightwave completion ", ["bash", "zsh", "fish"]),
+        ("lightwave get ocs pod-", []),
+    ],
+)
+def test_words_are_completed_without_a_twin(line: str, offers: list[str]) -> None:
+    assert complete(line) == offers
+
+
+def test_names_are_completed_from_the_running_twin() -> None:
+    def named(*names: str) -> list[tuple[int, str, bytes]]:
+        return [as_json([{"name": name} for name in names])]
+
+    answers = {
+        "/v1/ocs": named("pod-0/ocs-1", "pod-0/ocs-2", "pod-1/ocs-1"),
+        "/v1/hosts": named("pod-0/cube-1/host-0"),
+        "/v1/faults": named("pod-0/fault-7"),
+    }
+    with answering(answers) as twin:
+        assert complete("lightwave get OCS pod-0/", twin.url) == ["pod-0/ocs-1", "pod-0/ocs-2"]
+        assert complete("lightwave describe ocs pod-1/", twin.url) == ["pod-1/ocs-1"]
+        assert complete("lightwave clear ", twin.url) == ["pod-0/fault-7"]
+        assert complete("lightwave inject port pod-1", twin.url) == ["pod-1/ocs-1/N", "pod-1/ocs-1/S"]
+        assert complete("lightwave inject chip pod-0/cube-1/host-0/chip-3", twin.url) == [
+            "pod-0/cube-1/host-0/chip-3"
+        ]
+        assert complete("lightwave release ", twin.url) == []
+
+
+def test_a_run_says_how_to_repeat_it() -> None:
+    words = _repeat(2, 365.0, 7, ("a.b=1", "c=two words"), None)
+    assert words[:9] == ["lightwave", "lab", "run", "--pods", "2", "--days", "365", "--seed", "7"]
+    assert words[9:] == ["--set", "a.b=1", "--set", "c=two words", "-o", "json"]
+    assert "0.1" in _repeat(1, 0.1, 7, (), None)
+
+
+def test_a_twin_that_is_slow_to_answer_does_not_hold_up_the_shell() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started_s = time.monotonic()
+        assert complete("lightwave get ocs p", f"http://127.0.0.1:{silent.getsockname()[1]}") == []
+        assert time.monotonic() - started_s < 2

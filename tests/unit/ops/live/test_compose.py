@@ -1,0 +1,194 @@
+"""Containers and processes of a live twin are what the rest of the tree says."""
+
+import json
+import re
+from importlib import resources
+
+import click
+import jsonschema
+import pytest
+import yaml
+
+from ops.live.settings import LiveSettings, variable
+from ops.servers.kafka_jars import kafka_version
+from ops.servers.kafka_server import ONE_NODE
+from ops.servers.redis_server import LASTING
+from services.fleet import SUPERPOD
+from tests.support.deployment import (
+    VARIABLE,
+    Compose,
+    commands_of,
+    compose,
+    filled,
+    ours,
+    parse,
+    procfile,
+    services,
+)
+from tests.unit.tree.tidy import ROOT
+
+SERVICES = sorted(service.name for service in SUPERPOD)
+LIVING = sorted([*SERVICES, "gateway", "sequencer"])
+MAKEFILE_VARIABLES = {"PODS", "SPEED", "PORT"}
+
+
+# --- the Compose file as such -------------------------------------------------------------------------------
+
+
+def problems(document: Compose) -> list[str]:
+    """What the Compose specification's own schema has against it."""
+    place = resources.files("check_jsonschema") / "builtin_schemas/vendor/compose-spec.json"
+    schema = json.loads(place.read_text())
+    checker = jsonschema.validators.validator_for(schema)
+    checker.check_schema(schema)
+    return [error.message for error in checker(schema).iter_errors(document)]
+
+
+def test_the_file_is_what_the_compose_specification_allows() -> None:
+    assert problems(compose()) == []
+
+
+@pytest.mark.parametrize(
+    ("service", "key", "value"),
+    [
+        ("redis", "comand", ["redis-server"]),
+        ("gateway", "ports", "8080"),
+        ("init", "depends_on", {"kafka": {"condition": "running"}}),
+        ("cubes", "stop_grace_period", 15),
+        ("kafka", "volumes", {"kafka": "/data"}),
+    ],
+)
+def test_the_specification_refuses_what_is_wrong(service: str, key: str, value: object) -> None:
+    document = compose()
+    document["services"][service][key] = value
+    assert len(problems(document)) == 1
+
+
+def test_only_known_variables_are_asked_for_and_only_the_token_must_be_given() -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    asked = {found[1]: found[2] for found in VARIABLE.finditer(text)}
+    assert asked == dict.fromkeys(MAKEFILE_VARIABLES, "-") | {"LIGHTWAVE_TOKEN": "?"}
+    assert text.count("$") == len(VARIABLE.findall(text))
+
+
+# --- what runs ----------------------------------------------------------------------------------------------
+
+
+def test_every_service_has_its_container_and_its_process() -> None:
+    assert sorted(services()) == sorted([*LIVING, "init", "kafka", "redis"])
+    assert sorted(procfile()) == sorted([*LIVING, "kafka", "redis"])
+
+
+@pytest.mark.parametrize("name", LIVING)
+def test_each_runs_the_command_of_its_name(name: str) -> None:
+    command = ["worker", name] if name in SERVICES else [name]
+    wanted = ["lightwave", "live", *command]
+    assert services()[name]["command"][: len(wanted)] == wanted
+    kept, run = commands_of(procfile()[name])[-2:]
+    assert run == wanted
+    assert kept[-len(run) - 2 : -len(run)] == [name, "--"]
+
+
+@pytest.mark.parametrize("name", sorted(ours()))
+def test_every_command_of_a_container_can_be_given(name: str) -> None:
+    words = [filled(word) for word in services()[name]["command"]]
+    assert parse(words).split()[0] == "live"
+
+
+@pytest.mark.parametrize("name", sorted(procfile()))
+def test_every_command_of_a_process_can_be_given(name: str) -> None:
+    found = [parse(words) for words in commands_of(procfile()[name])]
+    assert found[-2] == "live keep"
+    assert {path.split()[0] for path in found} == {"live"}
+
+
+def test_a_command_that_cannot_be_given_is_found() -> None:
+    with pytest.raises(click.UsageError):
+        parse(["lightwave", "live", "worker", "no-such-service"])
+    with pytest.raises(click.UsageError):
+        parse(["lightwave", "live", "init", "--no-such-option"])
+
+
+def test_the_twin_is_made_in_the_same_way_by_both() -> None:
+    (made, *_) = commands_of(procfile()["sequencer"])
+    assert made == [filled(word) for word in services()["init"]["command"]]
+
+
+# --- how they are set up ------------------------------------------------------------------------------------
+
+
+def test_every_setting_of_ours_exists_and_is_allowed() -> None:
+    known = {variable(name): name for name in LiveSettings.model_fields}
+    for name, service in ours().items():
+        environment = service["environment"]
+        assert environment.keys() <= known.keys(), name
+        values = {known[key]: filled(value) for key, value in environment.items()}
+        settings = LiveSettings.model_validate(values, strict=False)
+        assert settings.kafka == "kafka:9092"
+        assert settings.redis == "redis://redis:6379/0"
+
+
+def test_kafka_is_the_one_that_is_tested_with_the_same_settings() -> None:
+    kafka = services()["kafka"]
+    assert kafka["image"] == f"apache/kafka:{kafka_version()}"
+    environment = kafka["environment"]
+    set_alike = {f"KAFKA_{key.upper().replace('.', '_')}": value for key, value in ONE_NODE.items()}
+    assert {key: environment.get(key) for key in set_alike} == set_alike
+    assert environment["KAFKA_ADVERTISED_LISTENERS"] == "PLAINTEXT://kafka:9092"
+    assert kafka["volumes"] == [f"kafka:{environment['KAFKA_LOG_DIRS']}"]
+    assert re.fullmatch(r"[A-Za-z0-9_-]{22}", environment["CLUSTER_ID"])
+
+
+def test_redis_keeps_what_it_confirmed() -> None:
+    redis = services()["redis"]
+    assert redis["image"] == "redis:7"
+    binary, *words = redis["command"]
+    assert binary == "redis-server"
+    assert dict(zip(words[::2], words[1::2], strict=True)) == {f"--{key}": it for key, it in LASTING.items()}
+    assert redis["volumes"] == ["redis:/data"]
+
+
+def test_a_service_can_be_scaled() -> None:
+    for name, service in services().items():
+        assert "container_name" not in service, name
+        assert "hostname" not in service, name
+        assert ("ports" in service) == (name == "gateway"), name
+
+
+def test_only_the_gateway_is_published_to_this_machine_alone_and_watched() -> None:
+    gateway = services()["gateway"]
+    assert [filled(port) for port in gateway["ports"]] == ["127.0.0.1:8080:8080"]
+    assert gateway["environment"]["LIGHTWAVE_PORT"] == "8080"
+    check = gateway["healthcheck"]["test"]
+    assert check[:3] == ["CMD", "python", "-c"]
+    assert "http://127.0.0.1:8080/healthz" in check[3]
+    assert compile(check[3], "healthcheck", "exec").co_names[-1] == "urlopen"
+
+
+def test_all_wait_for_the_twin_and_are_started_again() -> None:
+    for name, service in services().items():
+        assert service["restart"] == ("no" if name == "init" else "unless-stopped"), name
+        if name in LIVING:
+            assert service["depends_on"] == {"init": {"condition": "service_completed_successfully"}}, name
+    volumes = {volume.split(":")[0] for each in services().values() for volume in each.get("volumes", [])}
+    assert volumes == compose()["volumes"].keys()
+
+
+# --- the image ----------------------------------------------------------------------------------------------
+
+
+def test_the_image_is_made_of_what_is_tested() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    assert "FROM python:3.11-slim" in text
+    assert text.count("--constraint constraints.txt") == text.count("pip install")
+    copied = {word for line in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE) for word in line.split()}
+    ignored = (ROOT / ".dockerignore").read_text()
+    assert {line[1:] for line in ignored.splitlines() if line.startswith("!")} == copied
+    assert all((ROOT / word).exists() for word in copied)
+    data = services()["gateway"]["volumes"][0].split(":")[1]
+    assert f"LIGHTWAVE_DATA={data}" in text
+
+
+def test_what_is_shown_of_a_variable_is_its_default() -> None:
+    shown = filled("${PODS:-1} ${LIGHTWAVE_TOKEN:?needed} ${PORT:-8080}")
+    assert yaml.safe_load(f"[{shown.replace(' ', ',')}]") == [1, "given", 8080]

@@ -1,0 +1,232 @@
+"""The restart supervisor: what it starts again, how patiently, and that nothing outlives it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.live.keep import (
+    GOOD_S_MIN,
+    WAIT_S_MAX,
+    WAIT_S_MIN,
+    how_it_ended,
+    next_wait_s,
+)
+
+KEEP = (
+    "import logging, sys\n"
+    "from ops.live import keep\n"
+    "logging.basicConfig(format='%(message)s')\n"
+    "keep.STOP_S_MAX = 1.0\n"
+    "sys.exit(keep.keep('it', sys.argv[1:], with_parent=True))\n"
+)
+WAIT = "import time; time.sleep(60)"
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+class Kept:
+    """A supervisor in a process of its own; `starts` are the pids that its command wrote down."""
+
+    def __init__(self, folder: Path) -> None:
+        self.noted = folder / "starts"
+        self.process: subprocess.Popen[str] | None = None
+
+    def run(self, code: str) -> "subprocess.Popen[str]":
+        """The command notes its pid and its number of restarts, and then does `code`."""
+        note = (
+            "import os, sys, signal\n"
+            f"with open({str(self.noted)!r}, 'a') as file:\n"
+            "    file.write(f\"{os.getpid()} {os.environ['LIGHTWAVE_RESTARTS']}\\n\")\n"
+        )
+        self.process = subprocess.Popen(
+            [*python(KEEP), *python(note + code)], stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        return self.process
+
+    def starts(self, count: int) -> list[tuple[int, int]]:
+        """Pid and number of restarts of each start, when there are this many."""
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            lines = self.noted.read_text().splitlines() if self.noted.exists() else []
+            if len(lines) >= count:
+                return [(int(pid), int(number)) for pid, number in map(str.split, lines)]
+            time.sleep(0.01)
+        raise AssertionError(f"fewer than {count} starts")
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Kept]:
+    kept = Kept(tmp_path)
+    yield kept
+    if kept.process is not None:
+        kept.process.kill()
+        kept.process.communicate()
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def has_ended(pid: int) -> bool:
+    until = time.monotonic() + 10
+    while runs(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    return not runs(pid)
+
+
+def test_starts_a_command_again_however_it_ended_and_tells_it_how_often(kept: Kept) -> None:
+    code = (
+        "n = int(os.environ['LIGHTWAVE_RESTARTS'])\n"
+        "if n == 0: sys.exit(0)\n"
+        "if n == 1: sys.exit(7)\n"
+        "if n == 2: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "sys.exit(2)\n"
+    )
+    process = kept.run(code)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert [number for _, number in kept.starts(4)] == [0, 1, 2, 3]
+    lines = said.splitlines()
+    assert len(lines) == 4
+    for line, start in zip(lines, ("it: exit code 0", "it: exit code 7", "it: SIGKILL"), strict=False):
+        assert line.startswith(f"{start} after ")
+    assert [line.split("; ")[1] for line in lines[:3]] == [
+        "restart 1 in 0.2 s",
+        "restart 2 in 0.4 s",
+        "restart 3 in 0.8 s",
+    ]
+    assert lines[3].startswith("it: exit code 2 after ")
+    assert lines[3].endswith("which is not tried again")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("code", [WAIT, f"signal.signal(15, lambda *_: sys.exit(0)); {WAIT}"])
+def test_ends_with_the_command_in_good_order(kept: Kept, sign: signal.Signals, code: str) -> None:
+    process = kept.run(code)
+    ((pid, _),) = kept.starts(1)
+    time.sleep(0.1)
+    process.send_signal(sign)
+    assert process.wait(10) == 0
+    assert not runs(pid)
+
+
+def test_a_command_that_ends_badly_when_it_is_asked_to_is_told_of(kept: Kept) -> None:
+    process = kept.run(f"signal.signal(15, lambda *_: sys.exit(9)); print(); {WAIT}")
+    kept.starts(1)
+    time.sleep(0.1)
+    process.terminate()
+    assert process.wait(10) == 9
+
+
+def test_a_command_that_does_not_end_is_killed(kept: Kept) -> None:
+    process = kept.run(f"signal.signal(15, signal.SIG_IGN); {WAIT}")
+    ((pid, _),) = kept.starts(1)
+    time.sleep(0.1)
+    process.terminate()
+    process.terminate()
+    _, said = process.communicate(timeout=10)
+    assert process.returncode == 128 + signal.SIGKILL
+    assert said == "it: did not end within 1 s of SIGTERM, killed\n"
+    assert not runs(pid)
+
+
+def test_a_command_that_stands_still_is_ended_too(kept: Kept) -> None:
+    process = kept.run(WAIT)
+    ((pid, _),) = kept.starts(1)
+    os.kill(pid, signal.SIGSTOP)
+    process.terminate()
+    assert process.wait(10) == 0
+    assert not runs(pid)
+
+
+def test_ends_at_once_while_it_waits_for_the_next_start(kept: Kept) -> None:
+    process = kept.run("sys.exit(1)")
+    kept.starts(4)  # the next wait is 1.6 s
+    began = time.monotonic()
+    time.sleep(0.2)
+    process.terminate()
+    assert process.wait(10) == 0
+    assert time.monotonic() - began < 1.2
+    assert len(kept.starts(4)) == 4
+
+
+def test_the_command_dies_with_a_supervisor_that_is_killed(kept: Kept) -> None:
+    process = kept.run(f"signal.signal(15, signal.SIG_IGN); {WAIT}")
+    ((pid, _),) = kept.starts(1)
+    process.kill()
+    process.wait()
+    assert has_ended(pid)
+
+
+def test_ends_in_good_order_with_the_process_that_started_it(tmp_path: Path) -> None:
+    """Such as a process manager whose terminal is closed."""
+    noted = tmp_path / "noted"
+    command = f"import os, time; open({str(noted)!r}, 'w').write(f'{{os.getppid()}} {{os.getpid()}}'); {WAIT}"
+    started = [*python(KEEP), *python(command)]
+    code = f"import subprocess; subprocess.Popen({started!r}, start_new_session=True).wait()"
+    manager = subprocess.Popen(python(code))
+    try:
+        until = time.monotonic() + 20
+        while not (noted.exists() and noted.read_text()) and time.monotonic() < until:
+            time.sleep(0.01)
+        supervisor, pid = map(int, noted.read_text().split())
+        assert runs(supervisor)
+        assert runs(pid)
+    finally:
+        manager.kill()
+        manager.wait()
+    assert has_ended(supervisor)
+    assert has_ended(pid)
+
+
+def test_a_command_that_cannot_be_run_is_one_sentence_and_not_tried_again() -> None:
+    from ops.live.keep import keep
+    from shared.basics.errors import InvalidInput
+
+    with pytest.raises(InvalidInput, match=r"keep it: /nowhere/x: No such file or directory; allowed: "):
+        keep("it", ["/nowhere/x"])
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
+
+
+def test_what_must_be_ready_first_is_waited_for_and_may_refuse() -> None:
+    from ops.live.keep import keep
+    from shared.basics.errors import OperationFailed
+
+    def refuse() -> None:
+        raise OperationFailed("no twin")
+
+    with pytest.raises(OperationFailed, match="no twin"):
+        keep("it", ["/nowhere/x"], refuse)
+
+
+@given(st.lists(st.floats(0, GOOD_S_MIN - 0.001), min_size=1, max_size=20))
+def test_waits_twice_as_long_after_each_short_run_up_to_a_bound(ran: list[float]) -> None:
+    waits = [0.0]
+    for ran_s in ran:
+        waits.append(next_wait_s(waits[-1], ran_s))
+    assert waits[1] == WAIT_S_MIN
+    assert all(after == min(2 * before, WAIT_S_MAX) for before, after in pairwise(waits[1:]))
+    assert next_wait_s(waits[-1], GOOD_S_MIN) == WAIT_S_MIN
+
+
+def test_a_signal_without_a_name_is_said_by_its_number() -> None:
+    assert [how_it_ended(code) for code in (0, 3, -9, -77)] == [
+        "exit code 0",
+        "exit code 3",
+        "SIGKILL",
+        "signal 77",
+    ]

@@ -1,0 +1,257 @@
+"""The proof of a soak finds what it must find: a request lost, applied twice, changed, answered wrongly."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ops.soak.checks import Accepted, Book, Stand, check_all, count_outcomes
+from ops.soak.facts import Facts, Line, gather
+
+POD = "pod-0"
+
+
+class Log:
+    """A log of one partition as a sequencer writes it."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.said: dict[str, int] = {}
+
+    def root(self, kind: str, number: int, body: Mapping[str, Any], *, at: int | None = None) -> str:
+        """An operator's request that wants to land here, or at another offset."""
+        offset = len(self.lines)
+        headers = {"off": str(offset if at is None else at), "quiet": str(offset)}
+        return self._write(kind, "operator/0", number, body, None, headers)
+
+    def say(self, service: str, kind: str, cause: str | None, body: Mapping[str, Any]) -> str:
+        source = f"{service}@{POD}"
+        self.said[source] = self.said.get(source, 0) + 1
+        return self._write(kind, source, self.said[source], body, cause, {})
+
+    def repeat(self, offset: int) -> None:
+        line = self.lines[offset]
+        self.lines.append(dataclasses.replace(line, offset=len(self.lines), headers={}))
+
+    def drop(self, message_id: str) -> None:
+        """The log without a message, all that follows moved up."""
+        kept = [line for line in self.lines if json.loads(line.value)["id"] != message_id]
+        self.lines = []
+        for offset, line in enumerate(kept):
+            landed = line.headers.get("off") == str(line.offset)
+            headers = line.headers | ({"off": str(offset)} if landed else {})
+            self.lines.append(Line(0, offset, headers, line.value))
+
+    def _write(
+        self,
+        kind: str,
+        source: str,
+        seq: int,
+        body: Mapping[str, Any],
+        cause: str | None,
+        headers: dict[str, str],
+    ) -> str:
+        offset = len(self.lines)
+        message = {
+            "id": f"{source}/{seq}",
+            "type": kind,
+            "fabric": POD,
+            "at_us": 10 * offset,
+            "cause": cause,
+            "source": source,
+            "seq": seq,
+            "v": 1,
+            "body": body,
+        }
+        self.lines.append(Line(0, offset, headers, json.dumps(message).encode()))
+        return f"{source}/{seq}"
+
+
+FAULT = {"kind": "link", "target": f"{POD}/cube-1/+x/3", "duration_us": 600_000_001}
+SLICE = {"shape": [4, 4, 8], "twisted": False, "priority": 0, "duration_us": 300_000_002}
+
+
+@dataclasses.dataclass
+class Case:
+    """A log, and what a client and the twin would say of it."""
+
+    log: Log
+    book: Book
+    stand: Stand
+
+    def facts(self) -> Facts:
+        return gather(self.log.lines)
+
+    def problems(self) -> list[str]:
+        facts = self.facts()
+        positions = {key: len(self.log.lines) for key in self.stand.positions}
+        return check_all(self.book, facts, dataclasses.replace(self.stand, positions=positions))
+
+    def accept(self, name: str, kind: str, body: Mapping[str, Any], at_us: int, key: str = "") -> None:
+        asked = Accepted(name, key or name, POD, kind, body, at_us)
+        received = {**self.book.received, asked.key: frozenset({name})}
+        self.book = dataclasses.replace(self.book, accepted=(*self.book.accepted, asked), received=received)
+
+    def has_read(self, service: str, book: Mapping[str, int]) -> None:
+        self.stand = dataclasses.replace(self.stand, books={**self.stand.books, (service, POD): book})
+
+    def doubt(self, *keys: str) -> None:
+        self.book = dataclasses.replace(self.book, in_doubt=frozenset(keys))
+
+
+@pytest.fixture
+def case() -> Case:
+    """Four requests, each answered, all accepted."""
+    log = Log()
+    book = Book((), {})
+    stand = Stand(
+        drained={f"{POD}/cube-2": True, f"{POD}/cube-3": False},
+        books={
+            ("failures", POD): {"operator/0": 100, "tick.failures@pod-0": 7},
+            ("cubes", POD): {"operator/0": 200},
+            ("workload", POD): {"operator/0": 400},
+            ("ocs", POD): {"scheduler@pod-0": 3},
+        },
+        faults={POD: 1},
+        slices={POD: 1},
+        positions={("cubes", 0): 0, ("ocs", 0): 0},
+    )
+    found = Case(log, book, stand)
+    name = log.root("InjectFault", 100, FAULT)
+    found.accept(name, "InjectFault", FAULT, 0)
+    log.say("failures", "FaultBegan", name, {"fault": f"{POD}/fault-0"})
+    drain = {"cube": f"{POD}/cube-2"}
+    name = log.root("DrainCube", 200, drain)
+    found.accept(name, "DrainCube", drain, 20)
+    log.say("cubes", "CubeDrained", name, {"cube": 2})
+    log.root("RequestSlice", 400, SLICE, at=99)
+    name = log.root("RequestSlice", 400, SLICE)
+    found.accept(name, "RequestSlice", SLICE, 50)
+    log.say("workload", "SliceRequested", name, {"slice": f"{POD}/slice-0"})
+    log.say("failures", "FaultEnded", "operator/0/100", {"fault": f"{POD}/fault-0", "how": "expired"})
+    log.repeat(1)
+    return found
+
+
+def test_all_is_well(case: Case) -> None:
+    assert case.problems() == []
+    facts = case.facts()
+    assert (facts.messages, facts.voids, facts.repeats) == (7, 1, 1)
+    assert count_outcomes(facts, facts.requests) == (3, 0)
+
+
+def expect(case: Case, *words: str) -> None:
+    problems = case.problems()
+    for word in words:
+        assert any(word in problem for problem in problems), (word, problems)
+    assert len(problems) == len(words), problems
+
+
+def test_a_lost_request_is_found(case: Case) -> None:
+    case.log.drop("operator/0/100")
+    case.log.drop("failures@pod-0/1")
+    expect(
+        case,
+        "operator/0/100 (InjectFault) was accepted, and stands on the log 0 times",
+        "failures of pod-0 has read requests up to",
+        "1 faults were numbered, the log holds 0",
+    )
+
+
+def test_a_request_that_fell_behind_a_later_one_is_found(case: Case) -> None:
+    """It stands there, and every reader dropped it as a repeat."""
+    body = {"cube": f"{POD}/cube-9"}
+    name = case.log.root("DrainCube", 150, body)
+    case.accept(name, "DrainCube", body, 90)
+    drained = {**case.stand.drained, f"{POD}/cube-9": False}
+    case.stand = dataclasses.replace(case.stand, drained=drained)
+    expect(case, "stands on the log 0 times", f"{POD}/cube-9: not drained, its last request left it drained")
+
+
+def test_one_that_was_applied_twice_is_found(case: Case) -> None:
+    case.log.say("failures", "FaultBegan", "operator/0/100", {"fault": f"{POD}/fault-1"})
+    expect(case, "operator/0/100 (InjectFault) has 2 answers", "1 faults were numbered, the log holds 2")
+
+
+def test_one_that_was_never_handled_is_found(case: Case) -> None:
+    case.log.drop("cubes@pod-0/1")
+    expect(case, "operator/0/200 (DrainCube) has 0 answers")
+
+
+def test_one_request_that_was_taken_under_two_numbers_is_found(case: Case) -> None:
+    """The client was told of the second only; the first was put back by nobody."""
+    name = case.log.root("RequestSlice", 500, SLICE)
+    case.log.say("workload", "SliceRequested", name, {"slice": f"{POD}/slice-1"})
+    case.has_read("workload", {"operator/0": 500})
+    case.stand = dataclasses.replace(case.stand, slices={POD: 2})
+    expect(
+        case,
+        "operator/0/500 stands on the log, and its client was never told",
+        "one request stands on the log as operator/0/400, operator/0/500",
+    )
+    case.doubt("operator/0/400")
+    assert case.problems() == []
+    case.doubt("operator/0/100")
+    assert len(case.problems()) == 2
+
+
+def test_what_nobody_asked_for_is_found(case: Case) -> None:
+    body = {"cube": f"{POD}/cube-3"}
+    name = case.log.root("UndrainCube", 500, body)
+    case.log.say("cubes", "DrainRefused", name, {"target": f"{POD}/cube-3", "reason": "is not drained"})
+    case.has_read("cubes", {"operator/0": 500})
+    expect(case, "was never told that it was accepted")
+
+
+def test_a_request_that_came_out_differently_is_found(case: Case) -> None:
+    first, *others = case.book.accepted
+    for change, word in (
+        ({"at_us": 1}, "at 1 us, and stands on the log as InjectFault of pod-0 at 0 us"),
+        ({"fabric": "pod-1"}, "of pod-1 at 0 us"),
+        ({"body": FAULT | {"target": f"{POD}/cube-7/+x/3"}}, "asked for"),
+    ):
+        changed = dataclasses.replace(first, **change)
+        case.book = dataclasses.replace(case.book, accepted=(changed, *others))
+        expect(case, word)
+
+
+def test_one_number_told_to_two_clients_is_found(case: Case) -> None:
+    first = case.book.accepted[0]
+    twice = dataclasses.replace(first, key="another")
+    case.book = dataclasses.replace(case.book, accepted=(*case.book.accepted, twice))
+    expect(case, "operator/0/100 was the answer to 2 requests")
+
+
+def test_a_cube_left_otherwise_than_its_last_request_is_found(case: Case) -> None:
+    drained = {f"{POD}/cube-2": False, f"{POD}/cube-3": True}
+    case.stand = dataclasses.replace(case.stand, drained=drained)
+    expect(case, "cube-2: not drained", "cube-3: drained, its last request left it not drained")
+
+
+def test_a_service_that_has_not_read_the_last_request_is_found(case: Case) -> None:
+    case.has_read("failures", {"operator/0": 99})
+    expect(case, "failures of pod-0 has read requests up to {'operator/0': 99}")
+
+
+def test_a_service_that_stands_behind_is_found(case: Case) -> None:
+    facts = case.facts()
+    stand = dataclasses.replace(case.stand, positions={("cubes", 0): 9, ("ocs", 0): 8})
+    assert check_all(case.book, facts, stand) == ["ocs stands at 8 of partition 0, whose log ends at 9"]
+
+
+def test_refusals_count_as_answers(case: Case) -> None:
+    body = {"fault": f"{POD}/fault-0"}
+    name = case.log.root("ClearFault", 500, body)
+    case.log.say("failures", "FaultRefused", name, {"subject": f"{POD}/fault-0", "reason": "has ended"})
+    case.accept(name, "ClearFault", body, 90)
+    case.has_read("failures", {"operator/0": 500})
+    assert case.problems() == []
+    assert count_outcomes(case.facts(), case.facts().requests) == (3, 1)
+
+
+def test_what_is_no_message_is_counted() -> None:
+    facts = gather([Line(0, 0, {}, b"{"), Line(0, 1, {}, b"[]"), Line(0, 2, {"off": "1"}, b"{")])
+    assert (facts.messages, facts.voids, facts.unreadable) == (0, 1, 2)
+    assert facts.ends == {0: 3}

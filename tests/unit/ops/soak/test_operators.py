@@ -1,0 +1,141 @@
+"""The operators of a soak: what they ask for is allowed and distinct, and asked for until it is accepted."""
+
+import io
+import json
+import time
+import urllib.error
+from collections.abc import Iterator
+from email.message import Message
+from typing import Any
+
+import pytest
+
+from ops.soak.operators import Operator, Sent, Wish, Wishes, book_of
+from schemas.registry import TYPES
+from services.gateway.requests import DURATION_S_MAX
+from shared.basics.units import US_PER_S, us
+from shared.models.superpod.fault_targets import struck_part
+
+CUBES = 16
+FABRIC = "pod-1"
+
+
+def wishes(seed: int, count: int) -> Iterator[Wish]:
+    asking = Wishes(seed, FABRIC, CUBES)
+    for number in range(count):
+        yield asking.next()
+        asking.heard(
+            [
+                {"type": "FaultBegan", "body": {"fault": f"{FABRIC}/fault-{number}"}},
+                {"type": "SliceRequested", "body": {"slice": f"{FABRIC}/slice-{number}"}},
+                {"type": "CubeUnhealthy", "body": {}},
+            ]
+        )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_wish_is_one_that_the_twin_takes(seed: int) -> None:
+    seen = set()
+    for wish in wishes(seed, 400):
+        seen.add(wish.type)
+        assert (
+            TYPES[wish.type].model_validate_json(json.dumps(wish.body)).model_dump(mode="json") == wish.body
+        )
+        if wish.type == "InjectFault":
+            struck_part(wish.body["kind"], wish.body["target"], FABRIC, CUBES)
+        if "duration_s" in wish.sent:
+            assert us(wish.sent["duration_s"], US_PER_S) == wish.body["duration_us"]
+            assert wish.sent["duration_s"] < DURATION_S_MAX
+    assert len(seen) == 6
+
+
+def test_the_same_seed_wishes_the_same_and_another_something_else() -> None:
+    assert list(wishes(1, 50)) == list(wishes(1, 50)) != list(wishes(2, 50))
+
+
+def test_no_two_wishes_have_the_same_span_and_parts_are_struck_in_turn() -> None:
+    all_wishes = list(wishes(3, 600))
+    spans = [(w.type, w.body["duration_us"]) for w in all_wishes if "duration_us" in w.body]
+    assert len(spans) == len(set(spans)) > 200
+    links = [w.body["target"] for w in all_wishes if w.body.get("kind") == "link"]
+    assert len(links) == len(set(links)) > 20
+
+
+class Gateway:
+    """Answers as the script says, then that all is accepted."""
+
+    def __init__(self, *script: Exception | str) -> None:
+        self.script = list(script)
+        self.asked: list[tuple[str, str]] = []
+
+    def post(self, path: str, body: dict[str, Any], key: str) -> dict[str, Any]:
+        self.asked.append((path, key))
+        step = self.script.pop(0) if self.script else "accepted"
+        if isinstance(step, Exception):
+            raise step
+        name = f"operator/1/{len(self.asked)}"
+        return {"id": name, "status": step, "at_us": 5, "outcome": []}
+
+
+def http_error(code: int) -> urllib.error.HTTPError:
+    return urllib.error.HTTPError("", code, "", Message(), io.BytesIO(b'{"error": "why"}'))
+
+
+def run_operator(gateway: Gateway, requests: int) -> Operator:
+    operator = Operator(Wishes(1, FABRIC, CUBES), gateway.post)
+    operator.start()
+    until = time.monotonic() + 20
+    while operator.surprise is None and len(operator.accepted) < requests and time.monotonic() < until:
+        time.sleep(0.005)
+    operator.stop()
+    operator.join(timeout=10)
+    assert not operator.is_alive()
+    return operator
+
+
+def test_a_request_is_asked_for_under_one_key_until_it_is_accepted() -> None:
+    gateway = Gateway(ConnectionRefusedError(), http_error(503), "received", ValueError("half"), "accepted")
+    operator = run_operator(gateway, 2)
+    first, second = operator.accepted[:2]
+    assert len(set(gateway.asked[:5])) == 1
+    assert first.id == "operator/1/5"
+    assert operator.received[first.key] == {"operator/1/3", "operator/1/5"}
+    assert first.key != second.key
+    assert operator.again == 4
+    assert (first.fabric, first.at_us, operator.surprise) == (FABRIC, 5, None)
+
+
+def test_a_request_on_its_way_is_brought_to_its_end_before_the_operator_ends() -> None:
+    gateway = Gateway(*[http_error(503)] * 8)
+    operator = Operator(Wishes(1, FABRIC, CUBES), gateway.post)
+    operator.start()
+    operator.stop()
+    operator.join(timeout=10)
+    assert len(operator.accepted) == 1
+    assert operator.surprise is None
+
+
+@pytest.mark.parametrize("code", [404, 422, 500])
+def test_an_answer_that_none_should_get_ends_it(code: int) -> None:
+    operator = run_operator(Gateway("accepted", http_error(code)), 5)
+    assert len(operator.accepted) == 1
+    assert operator.surprise is not None
+    assert f": {code} " in operator.surprise
+
+
+def test_one_that_gives_up_says_so() -> None:
+    operator = Operator(Wishes(1, FABRIC, CUBES), Gateway(*[http_error(503)] * 1_000).post)
+    operator.start()
+    operator.give_up()
+    operator.join(timeout=10)
+    assert operator.accepted == []
+    assert operator.surprise is None or "not accepted for" in operator.surprise
+
+
+def test_only_what_was_on_its_way_during_a_rollback_is_in_doubt() -> None:
+    operator = run_operator(Gateway(), 3)
+    keys = [asked.key for asked in operator.accepted[:3]]
+    operator.sent[:] = [Sent(keys[0], 1.0, 2.0), Sent(keys[1], 2.5, 4.0), Sent(keys[2], 4.5, 5.0)]
+    assert book_of([operator], [(3.0, 4.2)]).in_doubt == {keys[1]}
+    assert book_of([operator], [(2.1, 2.2)]).in_doubt == set()
+    assert book_of([operator], [(0.0, 1.5), (4.9, 6.0)]).in_doubt == {keys[0], keys[2]}

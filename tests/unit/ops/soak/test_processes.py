@@ -1,0 +1,127 @@
+"""The soak's supervision: what ends is started again, signals meet the process itself, nothing is left."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.soak.processes import Supervisor
+
+PYTHON = (sys.executable, "-c")
+SLEEP = (*PYTHON, "import time; time.sleep(60)")
+STUBBORN = (
+    *PYTHON,
+    """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+print('up', flush=True)
+time.sleep(60)
+""",
+)
+COUNTS = (*PYTHON, "import os; print(os.environ['LIGHTWAVE_RESTARTS'], os.environ['WORD'], flush=True)")
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    found = Supervisor({"WORD": "of ours"}, tmp_path)
+    yield found
+    found.stop()
+    assert found.pids() == {}
+
+
+def test_what_is_killed_is_started_again(supervisor: Supervisor) -> None:
+    supervisor.keep("a", SLEEP)
+    wait_for(lambda: supervisor.pids()["a"])
+    first = supervisor.signal("a", signal.SIGKILL)
+    assert first is not None
+    wait_for(lambda: supervisor.pids()["a"] not in (None, first))
+    assert supervisor.exits() == {"a": [-signal.SIGKILL]}
+    assert is_gone(first)
+
+
+def test_a_process_is_told_how_often_it_was_started_again(supervisor: Supervisor, tmp_path: Path) -> None:
+    supervisor.keep("b", COUNTS)
+    wait_for(lambda: len(supervisor.exits()["b"]) >= 2)
+    assert (tmp_path / "b.log").read_text().splitlines()[:2] == ["0 of ours", "1 of ours"]
+    assert supervisor.exits()["b"][:2] == [0, 0]
+
+
+def test_a_paused_process_stands_until_it_is_resumed(supervisor: Supervisor) -> None:
+    supervisor.keep("a", SLEEP)
+    wait_for(lambda: supervisor.pids()["a"])
+    pid = supervisor.signal("a", signal.SIGSTOP)
+    assert pid is not None
+
+    def state() -> str:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    wait_for(lambda: state() == "T")
+    supervisor.resume(pid)
+    wait_for(lambda: state() != "T")
+    assert supervisor.exits() == {"a": []}
+
+
+def test_dropping_ends_it_in_good_order_and_nobody_starts_it_again(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    supervisor.keep("c", STUBBORN)
+    wait_for(lambda: (tmp_path / "c.log").exists() and (tmp_path / "c.log").read_text())
+    pid = supervisor.pids()["c"]
+    assert pid is not None
+    supervisor.drop("c")
+    assert is_gone(pid)
+    assert supervisor.names == []
+    assert supervisor.signal("c", signal.SIGTERM) is None
+
+
+def test_what_is_lost_is_killed_and_nobody_starts_it_again(supervisor: Supervisor) -> None:
+    supervisor.keep("a", SLEEP)
+    wait_for(lambda: supervisor.pids()["a"])
+    pid = supervisor.pids()["a"]
+    assert pid is not None
+    supervisor.lose("a")
+    assert is_gone(pid)
+    assert supervisor.names == []
+
+
+def test_stop_ends_even_what_stands_still(tmp_path: Path) -> None:
+    supervisor = Supervisor({}, tmp_path)
+    supervisor.keep("a", SLEEP)
+    supervisor.keep("b", STUBBORN)
+    wait_for(lambda: all(supervisor.pids().values()))
+    pids = supervisor.pids()
+    supervisor.signal("a", signal.SIGSTOP)
+    supervisor.stop()
+    assert all(pid is not None and is_gone(pid) for pid in pids.values())
+
+
+def test_a_command_that_cannot_be_started_is_told(supervisor: Supervisor) -> None:
+    supervisor.keep("x", ["/nowhere/at/all"])
+
+    def told() -> bool:
+        try:
+            supervisor.check()
+        except OSError as error:
+            return "/nowhere/at/all" in str(error)
+        return False
+
+    wait_for(told)

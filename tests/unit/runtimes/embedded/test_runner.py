@@ -1,0 +1,522 @@
+"""One fabric of the embedded runtime: what it leaves behind, and recovery after a crash at every point."""
+
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+import pytest
+
+from ops.common.configuration import settings as configured
+from schemas.config import FabricConfig
+from schemas.envelope import Envelope
+from schemas.operator import DrainCube, InjectFault, RequestSlice
+from schemas.registry import decode, encode
+from services.fleet import SUPERPOD
+from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
+from shared.engine.codec import encode_held
+from shared.engine.service import AnyService, Saying
+from shared.runtimes.embedded import fabric_runner as pod_module
+from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.fabric_runner import Fenced, PodRunner
+from shared.runtimes.lab import commissioning
+from shared.storage.log.frames import FRAMES_MAX, TelemetryFolder
+from shared.storage.log.indexed import IndexedLog
+from shared.storage.memory import MemoryStore
+from shared.storage.store import Commit
+from tests.support.toy_services import CUBES_TOY, TOYS, ToyState, toy
+
+CONFIG = FabricConfig(seed=4)
+BUSY = configured(["pod.cubes=8", "failures.host_per_day=0.3", "failures.ocs_per_day=0.3"], seed=4)
+
+
+class Twin:
+    """A fabric with its folder and its store; `start` begins again from what these two hold."""
+
+    def __init__(
+        self, folder: Path, services: tuple[AnyService, ...] = TOYS, store: MemoryStore | None = None
+    ) -> None:
+        self.folder = folder
+        self.services = services
+        self.store = store or MemoryStore()
+        self.store.place("pod-0", 0)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.letters = DeadLetters(folder / "dead-letters.jsonl")
+
+    opened: ClassVar[list[IndexedLog]] = []
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "pod-0.jsonl"
+
+    @property
+    def log(self) -> bytes:
+        return self.path.read_bytes()
+
+    def start(self, **more: Any) -> int:
+        """Returns how many messages of the log were folded again."""
+        log = IndexedLog(self.path)
+        self.opened.append(log)
+        self.runner = PodRunner(
+            "pod-0", 0, self.services, store=self.store, log=log, dead_letters=self.letters, **more
+        )
+        return self.runner.recover()
+
+    def step(self) -> None:
+        """What the loop does next: the oldest request, otherwise the next Tick."""
+        waiting = self.store.waiting(0, 1)
+        if waiting:
+            self.runner.request(waiting[0], self.runner.fabric.now_us + 5)
+            return
+        due = self.runner.fabric.next_due()
+        assert due is not None
+        self.runner.tick(due)
+
+    def stop(self) -> None:
+        self.opened[-1].close()
+
+
+@pytest.fixture(autouse=True)
+def _close_logs() -> Iterator[None]:
+    yield
+    for log in Twin.opened:
+        log.close()
+    Twin.opened.clear()
+
+
+def copied(store: MemoryStore) -> MemoryStore:
+    other = MemoryStore()
+    other._partitions = copy.deepcopy(store._partitions)
+    return other
+
+
+def held_by(store: MemoryStore) -> dict[str, object]:
+    """All that a store holds of the fabric."""
+    kept = store._partitions[0]
+    return {
+        "positions": kept.positions,
+        "values": kept.values,
+        "states": dict(kept.states),
+        "documents": dict(kept.documents),
+        "progress": kept.progress,
+        "inbox": kept.inbox,
+    }
+
+
+def run(
+    folder: Path, steps: int, services: tuple[AnyService, ...] = TOYS, config: FabricConfig = CONFIG
+) -> Twin:
+    twin = Twin(folder, services)
+    assert twin.start() == 0
+    twin.runner.take(commissioning("pod-0", config))
+    for _ in range(steps):
+        twin.step()
+    return twin
+
+
+def check_whole(twin: Twin) -> None:
+    """What a living twin owes at any quiet moment: the store holds what is in memory, and all of the log."""
+    runner = twin.runner
+    assert set(twin.store.positions(0).values()) == {runner.position}
+    assert runner.position == len(twin.log.splitlines())
+    for held in runner.fabric.held:
+        assert twin.store.load(0, held.service.name, "pod-0") == encode_held(held)
+        row = twin.store.progress(0)[held.service.name, "pod-0"]
+        assert (row.due_us, row.ticks) == (held.due_us, held.ticks)
+    fresh = {
+        key: document.model_dump_json().encode()
+        for held in runner.fabric.held
+        for key in held.service.document_keys(held.state)
+        if (document := held.service.document(held.state, key)) is not None
+    }
+    kinds = {kind for kind, _ in fresh}
+    kept = {(kind, name): text for kind in kinds for name, text in twin.store.all("pod-0", kind).items()}
+    assert {key: orjson.loads(text) for key, text in kept.items()} == {
+        key: orjson.loads(text) for key, text in fresh.items()
+    }
+
+
+# --- going on -----------------------------------------------------------------------------------------------
+
+
+def test_every_root_is_one_commit_of_everything(tmp_path: Path) -> None:
+    services = tuple(toy(s.name, s.rules, due=s.due) for s in TOYS)
+    twin = run(tmp_path, 0, services)
+    for n in range(8):
+        twin.step()
+        assert twin.runner.commits == n + 2
+    assert max(row.now_us for row in twin.store.progress(0).values()) == twin.runner.fabric.now_us
+    assert twin.runner.position == len(twin.log.splitlines())
+
+
+def test_a_request_leaves_the_inbox_with_the_commit_that_took_it(tmp_path: Path) -> None:
+    twin = run(tmp_path, 2)
+    received = twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"), None)
+    (waiting,) = twin.store.waiting(0, 10)
+    twin.step()
+    assert twin.store.size(0) == 0
+    line = next(line for line in twin.log.splitlines() if b'"DrainCube"' in line)
+    assert decode(line).id == f"operator/0/{received.number}"
+    before = twin.log
+    twin.runner.request(waiting, 10**9)  # handed out once more: the log holds it already
+    assert twin.log == before
+
+
+def test_every_message_is_told_once_committed(tmp_path: Path) -> None:
+    twin = Twin(tmp_path)
+    told: list[str] = []
+    twin.start(heard=lambda messages: told.extend(m.id for m in messages))
+    runner = twin.runner
+    runner.take(commissioning("pod-0", CONFIG))
+    runner.tick(runner.fabric.holder("cubes"))
+    assert told == [decode(line).id for line in twin.log.splitlines()]
+    assert len(told) == 6
+
+
+def test_a_service_that_fails_leaves_log_and_store_as_they_were(tmp_path: Path) -> None:
+    def divide(state: ToyState, message: Envelope) -> list[Saying]:
+        raise ZeroDivisionError("division by zero")
+
+    broken = toy("ocs", {**TOYS[1].rules, DrainCube: divide}, due=TOYS[1].due)
+    twin = run(tmp_path, 3, (CUBES_TOY, broken, TOYS[2]))
+    before, log = copy.deepcopy(held_by(twin.store)), twin.log
+    twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"), None)
+    with pytest.raises(ServiceFailed, match="ocs of pod-0 raised ZeroDivisionError"):
+        twin.step()
+    assert twin.log == log
+    assert held_by(twin.store) | {"inbox": []} == before
+
+
+def test_a_full_disk_leaves_the_store_behind_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    twin = run(tmp_path, 3)
+    before = copy.deepcopy(held_by(twin.store))
+
+    def full(*_: object) -> None:
+        raise OperationFailed("log file: No space left on device")
+
+    monkeypatch.setattr(twin.runner._log, "append", full)
+    with pytest.raises(OperationFailed, match="No space left"):
+        twin.step()
+    assert held_by(twin.store) == before
+    monkeypatch.undo()
+    assert twin.runner.recover() == 0
+    twin.step()
+    twin.stop()
+    other = run(tmp_path / "other", 4)
+    assert other.log == twin.log
+    assert other.runner.digest() == twin.runner.digest()
+
+
+# --- recovery -----------------------------------------------------------------------------------------------
+
+
+def check_recovery(
+    folder: Path, twin: Twin, before: MemoryStore, start: int, cuts: list[int], again: Callable[[Twin], None]
+) -> None:
+    """`twin` wrote its last cascade from byte `start` on, when the store held `before`. Cut its log off after
+    each of `cuts` bytes, as a crash may, and recover; where the root itself was lost, go on with `again`."""
+    whole, digest, held = twin.log, twin.runner.digest(), held_by(twin.store)
+    root_end = whole.index(b"\n", start) + 1
+    for n, cut in enumerate(cuts):
+        crashed = Twin(folder / str(n), twin.services, copied(before))
+        crashed.path.write_bytes(whole[:cut])
+        folded = crashed.start()
+        if cut < root_end:
+            assert folded == 0
+            assert crashed.log == whole[:start]
+            again(crashed)
+        else:
+            assert folded == whole[start:].count(b"\n")
+        assert crashed.log == whole, cut
+        assert crashed.runner.digest() == digest
+        assert held_by(crashed.store) == held
+        crashed.stop()
+
+
+@pytest.mark.parametrize("root", ["tick", "request"])
+def test_a_crash_after_any_byte_of_the_log_loses_nothing(tmp_path: Path, root: str) -> None:
+    twin = run(tmp_path / "whole", 6)
+    while twin.runner.fabric.next_due() is not twin.runner.fabric.holder("cubes"):
+        twin.step()
+    if root == "request":
+        twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"), None)
+    before, start = copied(twin.store), len(twin.log)
+    twin.step()
+    end = len(twin.log)
+    assert end - start > 300
+    check_recovery(tmp_path, twin, before, start, [*range(start, end + 1)], Twin.step)
+    check_whole(twin)
+
+
+def test_the_real_services_lose_nothing_around_any_line_of_a_long_cascade(tmp_path: Path) -> None:
+    twin = run(tmp_path / "whole", 60, SUPERPOD, BUSY)
+    for body in (
+        RequestSlice(shape=(4, 4, 8), duration_us=10**9),
+        InjectFault(kind="ocs", target="pod-0/ocs-17"),
+        InjectFault(kind="ocs", target="pod-0/ocs-1"),
+    ):
+        twin.store.put(0, "pod-0", body, None)
+        before, start = copied(twin.store), len(twin.log)
+        twin.step()
+    check_whole(twin)
+    ends = [n + 1 for n in range(start, len(twin.log)) if twin.log[n] == ord("\n")]
+    assert len(ends) >= 4
+    cuts = sorted(
+        {cut for end in [start, *ends] for cut in (end - 1, end, end + 20) if start <= cut <= ends[-1]}
+    )
+    check_recovery(tmp_path, twin, before, start, cuts, Twin.step)
+
+
+@pytest.mark.parametrize("stride", [1, 3, 10, 2_000])
+@pytest.mark.parametrize("behind", [1, 2, 7, 20])
+def test_a_store_that_is_many_roots_behind_catches_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stride: int, behind: int
+) -> None:
+    monkeypatch.setattr(pod_module, "REBUILD_STRIDE", stride)
+    twin = run(tmp_path, 0)
+    stores = []
+    for n in range(20):
+        stores.append(copied(twin.store))
+        if n % 4 == 3:
+            twin.store.put(0, "pod-0", DrainCube(cube=f"pod-0/cube-{n % 3}"), None)
+        twin.step()
+    log, digest, held = twin.log, twin.runner.digest(), copy.deepcopy(held_by(twin.store))
+    twin.stop()
+    twin.store = stores[-behind]
+    twin.store.place("pod-0", 0)
+    missing = len(log.splitlines()) - twin.store.positions(0)["cubes"]
+    assert twin.start() == missing
+    assert twin.log == log
+    assert twin.runner.digest() == digest
+    assert held_by(twin.store) == held
+    assert twin.runner.commits >= (missing // 6 if stride == 1 else 1)
+    check_whole(twin)
+
+
+@pytest.mark.parametrize("services", [TOYS, SUPERPOD], ids=["toys", "superpod"])
+@pytest.mark.parametrize("how", ["empty", "rebuild"])
+def test_everything_is_made_again_from_the_log_alone(
+    tmp_path: Path, services: tuple[AnyService, ...], how: str
+) -> None:
+    twin = run(tmp_path, 60, services, BUSY)
+    log, digest, held = twin.log, twin.runner.digest(), copy.deepcopy(held_by(twin.store))
+    if how == "empty":
+        twin.stop()
+        twin.store = MemoryStore()
+        twin.store.place("pod-0", 0)
+        assert twin.start() == len(log.splitlines())
+    else:
+        twin.store._partitions[0].documents["pod-0", "toys"]["stale"] = b"{}"
+        assert twin.runner.rebuild() == len(log.splitlines())
+    assert twin.log == log
+    assert twin.runner.digest() == digest
+    assert held_by(twin.store) == held
+    check_whole(twin)
+    twin.step()
+    check_whole(twin)
+
+
+def test_requests_that_wait_survive_a_rebuild(tmp_path: Path) -> None:
+    twin = run(tmp_path, 5)
+    twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"), None)
+    twin.runner.rebuild()
+    assert twin.store.size(0) == 1
+    twin.step()
+    assert b'"CubeDrained"' in twin.log
+    assert twin.store.size(0) == 0
+
+
+# --- log and states that do not belong together -------------------------------------------------------------
+
+
+def test_a_log_that_is_shorter_than_the_states_is_told(tmp_path: Path) -> None:
+    twin = run(tmp_path, 5)
+    twin.stop()
+    lines = twin.log.splitlines(keepends=True)
+    twin.path.write_bytes(b"".join(lines[:-2]))
+    with pytest.raises(
+        LogDamaged,
+        match=rf"^pod-0: its states have read {len(lines)} messages, but .*pod-0\.jsonl holds only "
+        rf"{len(lines) - 2}: the log lost its end; `lightwave up --rebuild` takes it as it is$",
+    ):
+        twin.start()
+    twin.runner.rebuild()
+    # What the last cascade lacked was written again, as it had been.
+    assert twin.log == b"".join(lines)
+    check_whole(twin)
+
+
+def test_a_tail_that_its_services_do_not_say_is_told(tmp_path: Path) -> None:
+    twin = run(tmp_path, 6)
+    before = copied(twin.store)
+    twin.step()
+    twin.stop()
+    lines = twin.log.splitlines(keepends=True)
+    message = decode(lines[-1])
+    lines[-1] = encode(message.model_copy(update={"at_us": message.at_us + 1})) + b"\n"
+    twin.path.write_bytes(b"".join(lines))
+    twin.store = before
+    with pytest.raises(
+        LogDamaged,
+        match=rf"is not what its services say: position {len(lines) - 1}: expected \{{.*, found \{{",
+    ):
+        twin.start()
+
+
+def test_services_that_stand_at_different_positions_are_told(tmp_path: Path) -> None:
+    twin = run(tmp_path, 6)
+    twin.stop()
+    position = twin.runner.position
+    assert twin.store.commit(Commit(0, {}, {"ocs": position - 1}))
+    with pytest.raises(
+        LogDamaged, match=rf"pod-0: its services stand at different positions \[{position - 1}, {position}\]"
+    ):
+        twin.start()
+
+
+def test_a_state_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    twin = run(tmp_path, 6)
+    twin.stop()
+    twin.store._partitions[0].states["ocs", "pod-0"]["readings"] = b"rubbish"
+    with pytest.raises(LogDamaged, match="field readings is missing or unreadable"):
+        twin.start()
+    digest = twin.runner.digest()
+    twin.runner.rebuild()
+    assert twin.runner.digest() != digest
+    check_whole(twin)
+
+
+GARBAGE = [b"not json", b"{}", b"", b"[1,2]", b'{"type":"Nonsense"}', b"\xff\xfe\x00", b'"' + b"x" * 5_000]
+
+
+def test_garbage_in_the_log_goes_to_dead_letters_and_stops_nothing(tmp_path: Path) -> None:
+    """Wherever it stands: before the first message, between cascades, and in the middle of one."""
+    clean = run(tmp_path / "clean", 12)
+    digest, lines = clean.runner.digest(), clean.log.splitlines()
+    clean.stop()
+    dirty = Twin(tmp_path / "dirty")
+    places = [0, 1, 3, 7, 8, len(lines) - 1, len(lines)]
+    mixed = [*lines]
+    for place, line in reversed([*zip(places, GARBAGE, strict=True)]):
+        mixed.insert(place, line)
+    dirty.path.write_bytes(b"".join(line + b"\n" for line in mixed))
+    assert dirty.start() == len(mixed)
+    assert dirty.runner.digest() == digest
+    assert dirty.letters.count() == len(GARBAGE)
+    origins = [f"pod-0:{n}" for n, line in enumerate(mixed) if line in GARBAGE]
+    assert [row["origin"] for row in dirty.letters.rows()] == origins
+    assert dirty.log.splitlines() == mixed
+    dirty.step()
+    dirty.runner.rebuild()
+    assert dirty.letters.count() == len(GARBAGE)
+    check_whole(dirty)
+
+
+# --- somebody else commits ----------------------------------------------------------------------------------
+
+
+def test_a_runner_is_fenced_when_another_one_committed(tmp_path: Path) -> None:
+    one = run(tmp_path / "one", 4)
+    other = Twin(tmp_path / "other", store=one.store)
+    other.path.write_bytes(one.log)
+    other.start()
+    other.step()
+    held = copy.deepcopy(held_by(one.store))
+    position = one.runner.position
+    with pytest.raises(Fenced, match=f"pod-0: the store no longer stands at position {position}"):
+        one.step()
+    assert held_by(one.store) == held
+    # Its log holds the same cascade, for nothing else could follow.
+    assert one.runner.recover() == 0
+    assert one.log == other.log
+    check_whole(one)
+
+
+def test_a_store_that_went_back_is_noticed_and_caught_up(tmp_path: Path) -> None:
+    """A server that was killed may have lost what it had not written yet."""
+    twin, other = run(tmp_path / "one", 4), run(tmp_path / "other", 9)
+    older = copied(twin.store)
+    for _ in range(3):
+        twin.step()
+    twin.store._partitions = older._partitions
+    with pytest.raises(Fenced):
+        twin.step()
+    assert twin.runner.recover() > 0
+    twin.step()
+    assert twin.log == other.log
+    assert twin.runner.digest() == other.runner.digest()
+    check_whole(twin)
+
+
+# --- dead letters and telemetry -----------------------------------------------------------------------------
+
+
+def test_dead_letters_keep_line_error_and_origin_once(tmp_path: Path) -> None:
+    path = tmp_path / "dead-letters.jsonl"
+    letters = DeadLetters(path)
+    assert (letters.count(), letters.rows()) == (0, [])
+    letters.put("pod-0:7", "not JSON", b"caf\xc3\xa9 \xff\x00")
+    letters.put("pod-0:7", "not JSON", b"again")
+    letters.put("pod-1:7", "another", b"")
+    again = DeadLetters(path)
+    again.put("pod-0:7", "not JSON", b"once more")
+    assert again.count() == 2
+    assert [(r["origin"], r["error"], r["line"]) for r in again.rows()] == [
+        ("pod-0:7", "not JSON", "café \\xff\x00"),
+        ("pod-1:7", "another", ""),
+    ]
+    assert all(isinstance(row["wall_s"], float) for row in again.rows())
+
+
+def test_a_dead_letter_that_a_crash_cut_off_takes_no_other_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "dead-letters.jsonl"
+    for cut in (1, 2, 20):
+        path.unlink(missing_ok=True)
+        letters = DeadLetters(path)
+        for n in range(3):
+            letters.put(f"pod-0:{n}", "not JSON", b"x")
+        path.write_bytes(path.read_bytes()[:-cut])
+        again = DeadLetters(path)
+        assert again.count() == (3 if cut == 1 else 2)
+        again.put("pod-0:2", "not JSON", b"x")
+        again.put("pod-0:3", "not JSON", b"x")
+        assert [row["origin"] for row in DeadLetters(path).rows()] == [f"pod-0:{n}" for n in range(4)]
+
+
+def test_dead_letters_that_cannot_be_kept_are_one_sentence(tmp_path: Path) -> None:
+    letters = DeadLetters(tmp_path / "no" / "dead-letters.jsonl")
+    with pytest.raises(OperationFailed, match="No such file or directory"):
+        letters.put("pod-0:1", "not JSON", b"x")
+
+
+def test_only_the_newest_telemetry_frames_are_kept(tmp_path: Path) -> None:
+    folder = TelemetryFolder(tmp_path)
+    assert folder.latest("pod-0") is None
+    for n in range(FRAMES_MAX + 10):
+        folder.put("pod-0", n * 10**9, b"%d" % n)
+    folder.put("pod-1", 5, b"other")
+    frames = sorted((tmp_path / "pod-0").iterdir())
+    assert [frame.read_bytes() for frame in frames] == [b"%d" % n for n in range(10, FRAMES_MAX + 10)]
+    assert folder.latest("pod-0") == b"%d" % (FRAMES_MAX + 9)
+    assert folder.latest("pod-1") == b"other"
+    folder.put("pod-0", (FRAMES_MAX + 9) * 10**9, b"again")
+    assert len(list((tmp_path / "pod-0").iterdir())) == FRAMES_MAX
+    assert folder.latest("pod-0") == b"again"
+
+
+def test_a_frame_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OperationFailed, match="Not a directory"):
+        TelemetryFolder(tmp_path / "file").put("pod-0", 1, b"x")
+
+
+def test_every_tick_of_a_service_with_telemetry_publishes_its_frame(tmp_path: Path) -> None:
+    twin = Twin(tmp_path)
+    folder = TelemetryFolder(tmp_path / "telemetry")
+    twin.start(telemetry=folder)
+    runner = twin.runner
+    runner.take(commissioning("pod-0", CONFIG))
+    assert folder.latest("pod-0") is None
+    runner.tick(runner.fabric.holder("cubes"))
+    assert folder.latest("pod-0") == b"cubes 10000000 1"

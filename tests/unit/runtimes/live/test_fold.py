@@ -1,0 +1,184 @@
+"""The commit core on memory: a service that raises, and how a person lets it go on; strangers on the log."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from ops.common.configuration import settings
+from schemas.envelope import Envelope, enclose
+from schemas.operator import DrainCube, UndrainCube
+from schemas.registry import encode
+from schemas.sequencer import MessageSkipped
+from services.cubes.service import SERVICE as CUBES
+from services.cubes.state import CubesState
+from shared.basics.errors import LogDamaged
+from shared.engine.service import AnyService, Saying
+from shared.runtimes.lab import commissioning
+from shared.runtimes.live.kafka.records import LogIdentity, Record, root_headers, saying_headers
+from shared.runtimes.live.worker.fold import PartitionFold, WentBack
+from shared.storage.memory import MemoryStore
+
+LOG = LogIdentity("twin", 1)
+CONFIG = settings(["pod.cubes=8"])
+
+
+def ask(number: int, body: DrainCube | UndrainCube) -> Envelope:
+    return enclose(body, fabric="pod-0", at_us=number, cause=None, source="operator/0", seq=number)
+
+
+def as_root(offset: int, message: Envelope) -> Record:
+    return Record(0, offset, encode(message), root_headers(message, offset=offset, quiet=offset, twin="twin"))
+
+
+def drain(number: int, cube: int) -> Envelope:
+    return ask(number, DrainCube(cube=f"pod-0/cube-{cube}"))
+
+
+RECORDS = [
+    as_root(0, commissioning("pod-0", CONFIG)),
+    as_root(1, drain(1, 1)),
+    as_root(2, drain(2, 2)),
+    as_root(3, drain(3, 3)),
+]
+
+
+def raising(on: int) -> AnyService:
+    """`cubes`, with a bug that shows at one request."""
+    rule = CUBES.rules[DrainCube]
+
+    def buggy(state: CubesState, message: Envelope) -> Iterable[Saying]:
+        if message.seq == on:
+            raise ZeroDivisionError("division by zero")
+        return rule(state, message)
+
+    return replace(CUBES, rules={**CUBES.rules, DrainCube: buggy})
+
+
+def fold_of(store: MemoryStore, service: AnyService = CUBES) -> PartitionFold:
+    return PartitionFold(service, 0, LOG, store, together=["cubes"])
+
+
+def drained(store: MemoryStore) -> list[str]:
+    rows = store.all("pod-0", "cubes")
+    return sorted(name for name, text in rows.items() if json.loads(text)["drained"])
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    store = MemoryStore()
+    store.place("pod-0", 0)
+    return store
+
+
+@pytest.mark.parametrize("step", [1, 2, 4])
+def test_batches_of_any_size_end_in_the_same_state(store: MemoryStore, step: int) -> None:
+    fold = fold_of(store)
+    for start in range(0, 4, step):
+        assert fold.take(RECORDS[start : start + step])
+    assert store.positions(0) == {"cubes": 4}
+    assert drained(store) == ["pod-0/cube-1", "pod-0/cube-2", "pod-0/cube-3"]
+    assert [(s.position, s.index) for s in store.moment(0, 1).sayings] == [(1, 0), (2, 0), (3, 0)]
+
+
+def test_records_given_again_are_passed_over(store: MemoryStore) -> None:
+    fold = fold_of(store)
+    fold.take(RECORDS[:3])
+    fold.take(RECORDS)
+    fold.take(RECORDS[:1])
+    assert store.positions(0) == {"cubes": 4}
+    assert len(store.moment(0, 1).sayings) == 3
+
+
+def test_of_two_workers_the_second_takes_up_what_the_first_did(store: MemoryStore) -> None:
+    first, second = fold_of(store), fold_of(store)
+    second.load()
+    assert first.take(RECORDS[:3])
+    assert not second.take(RECORDS)
+    assert second.take(RECORDS)
+    assert second.counts.refusals == 1
+    assert drained(store) == ["pod-0/cube-1", "pod-0/cube-2", "pod-0/cube-3"]
+
+
+def test_missing_records_stop_it(store: MemoryStore) -> None:
+    fold = fold_of(store)
+    fold.take(RECORDS[:1])
+    with pytest.raises(LogDamaged, match="cubes stands at 1, but the log goes on at 2"):
+        fold.take(RECORDS[2:])
+    with pytest.raises(LogDamaged, match="after 1 comes 3"):
+        fold.take([RECORDS[1], RECORDS[3]])
+
+
+def test_a_store_that_went_back_ends_it(store: MemoryStore) -> None:
+    fold = fold_of(store)
+    fold.take(RECORDS)
+    store.erase(0)
+    assert not fold.take([as_root(4, drain(4, 4))])  # refused by the fence
+    with pytest.raises(WentBack, match="had come to 4, but the store stands at 0"):
+        fold.take([as_root(4, drain(4, 4))])
+
+
+def test_a_service_that_raises_stops_before_the_message_and_says_so(store: MemoryStore) -> None:
+    fold = fold_of(store, raising(on=2))
+    assert fold.take(RECORDS)
+    assert store.positions(0) == {"cubes": 2}
+    assert drained(store) == ["pod-0/cube-1"]
+    note = json.loads(store.values(0)["stopped:cubes"])
+    assert (note["offset"], note["fabric"], note["message_id"]) == (2, "pod-0", "operator/0/2")
+    assert "cubes of pod-0 raised ZeroDivisionError: division by zero, on operator/0/2" in note["sentence"]
+
+
+def skip_record(offset: int, message: str = "operator/0/2") -> Record:
+    body = MessageSkipped(service="cubes", message=message, sentence="as it raised")
+    skipped = enclose(body, fabric="pod-0", at_us=9, cause=message, source="skip.cubes@pod-0", seq=2)
+    return Record(0, offset, encode(skipped), saying_headers(skipped.type, skipped.source, "twin"))
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_skip_on_the_log_lets_it_go_on(store: MemoryStore, together: bool) -> None:
+    fold = fold_of(store, raising(on=2))
+    if together:  # as after a restart: the skip is on the log already
+        assert fold.take([*RECORDS, skip_record(4)])
+    else:
+        assert fold.take(RECORDS)
+        assert fold.take([skip_record(4)])
+    assert store.positions(0) == {"cubes": 5}
+    assert drained(store) == ["pod-0/cube-1", "pod-0/cube-3"]
+    assert "stopped:cubes" not in store.values(0)
+    letters = store.moment(0, 1).dead_letters
+    assert [json.loads(letter)["origin"] for letter in letters.values()] == ["0:2"]
+
+
+def test_a_skip_of_another_message_changes_nothing(store: MemoryStore) -> None:
+    fold = fold_of(store, raising(on=2))
+    assert fold.take([*RECORDS, skip_record(4, "operator/0/3")])
+    assert store.positions(0) == {"cubes": 2}
+
+
+def test_strangers_become_dead_letters_and_stop_nothing(store: MemoryStore) -> None:
+    strange = [
+        Record(0, 2, b"{", {}),
+        Record(0, 3, encode(drain(7, 7)), saying_headers("DrainCube", "operator/0", "other twin")),
+        replace(
+            as_root(
+                4,
+                enclose(
+                    DrainCube(cube="pod-9/cube-1"),
+                    fabric="pod-9",
+                    at_us=1,
+                    cause=None,
+                    source="operator/0",
+                    seq=1,
+                ),
+            )
+        ),
+    ]
+    fold = fold_of(store)
+    assert fold.take([*RECORDS[:2], *strange, as_root(5, drain(5, 5))])
+    assert drained(store) == ["pod-0/cube-1", "pod-0/cube-5"]
+    letters = {at: json.loads(letter)["error"] for at, letter in store.moment(0, 1).dead_letters.items()}
+    assert sorted(letters) == [2, 3, 4]
+    assert "not JSON" in letters[2]
+    assert "not written by this twin" in letters[3]
+    assert "pod-9 was never commissioned" in letters[4]

@@ -1,0 +1,126 @@
+"""The sequencer finds that Kafka lost the end of a log, also where no service has read what was lost."""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import cast
+
+import pytest
+
+from schemas.config import FabricConfig
+from shared.basics.errors import LogDamaged
+from shared.runtimes.lab import commissioning
+from shared.runtimes.live.clock import Epoch
+from shared.runtimes.live.kafka.appender import Entry
+from shared.runtimes.live.sequencer import loop as relay
+from shared.runtimes.live.sequencer.loop import Relay
+from shared.runtimes.live.sequencer.partition import PartitionSequencer, root_entry
+from shared.runtimes.live.twin_record import TwinNote
+from shared.storage.redis_store import RedisStore
+from shared.storage.store import Commit, Settlement
+from tests.support.live_swarm import IDENTITY, FakeLog, FlakyStore
+
+SERVICES = ("cubes", "ocs")
+EPOCH = Epoch(0, 0, 1.0, paused=True)
+WRITTEN = 5
+
+
+class Store(FlakyStore):
+    """With what a relay asks of Redis beside the partitions."""
+
+    def __init__(self) -> None:
+        super().__init__(random.Random(0))
+        self.place("pod-0", 0)
+
+    def notes(self, name: str) -> dict[str, str]:
+        return {}
+
+    def note(self, name: str, fields: Mapping[str, str | None]) -> None:
+        return
+
+    def wall_us(self) -> int:
+        return 0
+
+    @contextmanager
+    def woken(self, partitions: Iterable[int]) -> Iterator[Callable[[float], set[int]]]:
+        yield lambda _seconds: set()
+
+
+@pytest.fixture
+def log() -> FakeLog:
+    """One pod's first message, and more that came after it."""
+    found = FakeLog(random.Random(0))
+    first = root_entry(commissioning("pod-0", FabricConfig()), IDENTITY, offset=0, quiet=0)
+    for entry in (first, *(Entry("pod-0", b"said", {}) for _ in range(WRITTEN - 1))):
+        found.put(0, entry)
+    return found
+
+
+@pytest.fixture
+def store() -> Store:
+    """Its sequencer noted how far it wrote; one service has not read the last of it."""
+    found = Store()
+    found.commit(Commit(0, {}, {"cubes": WRITTEN - 2, "ocs": WRITTEN - 3}))
+    found.settle(Settlement(0, fields={"end": str(WRITTEN)}))
+    return found
+
+
+def sequencer(store: Store, log: FakeLog) -> PartitionSequencer:
+    return PartitionSequencer(0, IDENTITY, SERVICES, store, log)
+
+
+def test_a_whole_log_is_gone_on_with(store: Store, log: FakeLog) -> None:
+    found = sequencer(store, log)
+    assert asyncio.run(found.step(EPOCH)) is False
+    assert found.end == WRITTEN
+
+
+def test_what_nobody_has_read_yet_is_missed(store: Store, log: FakeLog) -> None:
+    del log.records[0][WRITTEN - 1 :]
+    with pytest.raises(LogDamaged, match="partition 0: 5 messages were written, but the log holds only 4"):
+        asyncio.run(sequencer(store, log).step(EPOCH))
+
+
+def test_a_second_sequencer_that_was_faster_is_no_loss(store: Store, log: FakeLog) -> None:
+    """It appends and notes so after this one has asked Kafka, and before this one looks into the store."""
+
+    class Overtaken(FakeLog):
+        asked = 0
+
+        async def end(self, partition: int) -> int:
+            self.asked += 1
+            return WRITTEN - 1 if self.asked == 1 else WRITTEN
+
+    late = Overtaken(random.Random(0))
+    late.records = log.records
+    found = sequencer(store, late)
+    assert asyncio.run(found.step(EPOCH)) is False
+    assert found.end == WRITTEN
+
+
+def test_services_that_read_nothing_for_long_make_it_ask_again(
+    store: Store, log: FakeLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They wait for what is lost, and the sequencer, which has nothing to append, would wait for them."""
+    monkeypatch.setattr(relay, "ASK_AGAIN_S", 0.05)
+
+    class Shortened(FakeLog):
+        """Loses its end after it was first asked for it; ends the relay when the loss must be known."""
+
+        asked = 0
+
+        async def end(self, partition: int) -> int:
+            self.asked += 1
+            if self.asked == 2:
+                del self.records[partition][WRITTEN - 1 :]
+            if self.asked == 4:
+                found.stop()
+            return len(self.records[partition])
+
+    short = Shortened(random.Random(0))
+    short.records = log.records
+    twin = TwinNote(IDENTITY.twin, IDENTITY.partitions, SERVICES, "topic")
+    found = Relay(twin, cast(RedisStore, store), short)
+    asyncio.run(asyncio.wait_for(found.run(), 20))
+    assert "Kafka lost the end of it" in found.problems[0]

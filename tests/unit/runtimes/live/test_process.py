@@ -1,0 +1,266 @@
+"""What a live process has beside its work goes on, whatever goes wrong: beat, guard, health and metrics."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from shared.basics.errors import StoreUnreachable
+from shared.runtimes.live.process import health as process
+from shared.runtimes.live.process.health import AGAIN, Beat, ProcessFrame, Report, Sample
+from shared.runtimes.live.process.heartbeat import RESTARTS, About, restarts
+from shared.storage import redis_client
+from shared.storage.redis_store import RedisStore
+
+WORKER = About("ocs-a", "worker", "ocs")
+WAIT_S_MAX = 20.0
+
+
+class Notes:
+    """As much of a store as the beat asks for."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any] | None] = []
+        self.away = False
+
+    def wall_us(self) -> int:
+        if self.away:
+            raise StoreUnreachable("Redis at x does not answer")
+        return 1
+
+    def note(self, _name: str, fields: dict[str, str | None]) -> None:
+        self.rows += [None if text is None else json.loads(text) for text in fields.values()]
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    """Its first true value."""
+    until_s = time.monotonic() + WAIT_S_MAX
+    while not (found := condition()):
+        assert time.monotonic() < until_s
+        time.sleep(0.005)
+    return found
+
+
+def nothing() -> None:
+    return
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "BEAT_S", 0.02)
+
+
+@contextmanager
+def frame_of(
+    store: Any, report: Callable[[], Report] = Report, guard: Callable[[], str | None] = nothing
+) -> Iterator[ProcessFrame]:
+    frame = ProcessFrame(WORKER, store, report, guard, host="127.0.0.1", port=0)
+    frame.start()
+    try:
+        yield frame
+    finally:
+        frame.stop()
+
+
+def health(frame: ProcessFrame) -> tuple[int, list[str]]:
+    try:
+        with urllib.request.urlopen(f"{frame.address}/healthz", timeout=5) as answer:
+            return answer.status, json.load(answer)["problems"]
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)["problems"]
+
+
+def metrics(frame: ProcessFrame, path: str = "/metrics") -> str:
+    with urllib.request.urlopen(f"{frame.address}{path}", timeout=5) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def test_a_beat_goes_on_after_a_report_that_raised(caplog: pytest.LogCaptureFixture) -> None:
+    """Such as one that reads what another thread changes: without its beat a process would be lost to sight,
+    and without its guard never end."""
+    store = Notes()
+    broken = threading.Event()
+    broken.set()
+
+    def report() -> Report:
+        if broken.is_set():
+            raise KeyError("partition")
+        return Report((3,))
+
+    with frame_of(store, report) as frame:
+        until(lambda: len(store.rows) > 3)
+        assert (store.rows[-1] or {})["problems"] == ["report: KeyError('partition')"]
+        assert health(frame) == (503, ["report: KeyError('partition')"])
+        assert "lightwave_worker_restarts_total" in metrics(frame)
+        broken.clear()
+        until(lambda: (store.rows[-1] or {})["partitions"] == [3])
+        assert health(frame) == (200, [])
+    assert [record.getMessage() for record in caplog.records] == ["report: KeyError('partition')"]
+
+
+def test_a_guard_that_raised_is_a_problem_and_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    asked: list[int] = []
+
+    def guard() -> None:
+        asked.append(len(asked))
+        if len(asked) < 5:
+            raise ValueError("no number")
+
+    store = Notes()
+    with frame_of(store, guard=guard) as frame:
+        until(lambda: len(asked) > 5)
+        until(lambda: health(frame) == (200, []))
+    assert "guard: ValueError('no number')" in [p for row in store.rows if row for p in row["problems"]]
+    assert len(caplog.records) == 1
+
+
+def test_a_guard_that_waits_does_not_hold_up_the_beat() -> None:
+    """A Kafka that hangs must not make its processes look dead."""
+    waits = threading.Event()
+    store = Notes()
+
+    def guard() -> None:
+        waits.wait(WAIT_S_MAX)
+
+    with frame_of(store, guard=guard) as frame:
+        until(lambda: len(store.rows) > 5)
+        assert health(frame) == (200, [])
+        waits.set()
+
+
+def test_a_store_that_is_away_is_a_problem_until_it_is_back() -> None:
+    store = Notes()
+    store.away = True
+    with frame_of(store) as frame:
+        until(lambda: health(frame) == (503, ["Redis at x does not answer"]))
+        store.away = False
+        until(lambda: health(frame) == (200, []))
+    assert [row["problems"] for row in store.rows if row] == [[]] * (len(store.rows) - 1)
+    assert store.rows[-1] is None  # it left
+
+
+def test_who_leaves_does_not_wait_for_a_store_that_is_away() -> None:
+    class Slow(Notes):
+        def wall_us(self) -> int:
+            raise StoreUnreachable("Redis at x does not answer")
+
+        def note(self, _name: str, fields: dict[str, str | None]) -> None:
+            self.rows.append({"left": "late"})
+
+    store = Slow()
+    with frame_of(store) as frame:
+        until(lambda: health(frame)[1])
+    assert store.rows == []
+
+
+@pytest.fixture
+def silent_url() -> Iterator[str]:
+    """Of a server that takes connections and never answers, like a Redis that was paused."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"redis://127.0.0.1:{server.getsockname()[1]}/0"
+
+
+def test_a_redis_that_hangs_holds_up_neither_health_nor_metrics(
+    silent_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_client, "ANSWER_S_MAX", 3.0)
+    with frame_of(RedisStore(silent_url)) as frame:
+        began_s = time.monotonic()
+        assert health(frame) == (200, [])
+        assert "lightwave_process_cpu_seconds_total" in metrics(frame)
+        assert time.monotonic() - began_s < 2.5
+        code, (problem,) = until(lambda: found if (found := health(frame))[1] else None)
+        assert (code, "does not answer" in problem) == (503, True)
+        began_s = time.monotonic()
+    assert time.monotonic() - began_s < 2.5
+
+
+def test_metrics_take_a_query_and_a_client_that_goes_away(capfd: pytest.CaptureFixture[str]) -> None:
+    samples = tuple(Sample(f"s{n}_total", n, "any", (("partition", "1"),)) for n in range(2_000))
+    with frame_of(Notes(), lambda: Report(samples=samples)) as frame:
+        assert 'lightwave_worker_s7_total{partition="1",service="ocs"} 7.0' in metrics(frame, "/metrics?a=b")
+        port = int(frame.address.rpartition(":")[2])
+        before = threading.active_count()
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        assert health(frame) == (200, [])
+        until(lambda: threading.active_count() <= before)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("said", "count"), [("3", 3), ("", 0), ("many", 0), (None, 0)])
+def test_restarts_are_what_the_supervisor_says(
+    said: str | None, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if said is None:
+        monkeypatch.delenv(RESTARTS, raising=False)
+    else:
+        monkeypatch.setenv(RESTARTS, said)
+    assert restarts() == count
+    store = Notes()
+    with frame_of(store) as frame:
+        until(lambda: store.rows)
+        assert f'lightwave_worker_restarts_total{{service="ocs"}} {count}.0' in metrics(frame)
+    assert (store.rows[0] or {})["restarts"] == count
+
+
+GUARDED = """
+import sys, threading, time
+from ops.logs import configure
+from shared.live import process
+from tests.unit.test_live_process import Notes, WORKER
+configure(as_json=True, replica="ocs-a")
+process.BEAT_S = 20.0 if sys.argv[1] == "stops" else 0.02
+beat = process.Beat(WORKER, Notes(), process.Report, lambda: "partition 3: it went back", address=None)
+beat.start()
+if sys.argv[1] == "stops":
+    beat.stop()
+    sys.exit(0)
+lock = threading.Lock()
+lock.acquire()
+lock.acquire()  # the work is stuck
+"""
+
+
+def guarded(word: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", GUARDED, word]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ)
+
+
+def test_the_guard_ends_a_process_whose_work_is_stuck() -> None:
+    done = guarded("is stuck")
+    assert done.returncode == AGAIN
+    (line,) = done.stderr.splitlines()
+    said = json.loads(line)
+    assert (said["text"], said["level"]) == ("partition 3: it went back", "error")
+    assert (said["replica"], said["service"]) == ("ocs-a", "ocs")
+
+
+def test_a_process_that_is_told_to_end_is_not_ended_by_its_guard() -> None:
+    done = guarded("stops")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_beat_that_stopped_does_not_come_back() -> None:
+    store = Notes()
+    beat = Beat(WORKER, store, Report, nothing, address=None)  # type: ignore[arg-type]  # enough of a store
+    beat.start()
+    until(lambda: store.rows)
+    beat.stop()
+    left = len(store.rows)
+    time.sleep(0.2)
+    assert len(store.rows) == left
+    assert store.rows[-1] is None

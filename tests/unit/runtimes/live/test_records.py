@@ -1,0 +1,95 @@
+"""What every reader of the live log makes of a record."""
+
+from dataclasses import replace
+
+import pytest
+
+from ops.common.configuration import settings
+from schemas.cubes import CubeDrained
+from schemas.envelope import Envelope, enclose
+from schemas.operator import DrainCube
+from schemas.registry import Unreadable, encode
+from shared.runtimes.lab import commissioning
+from shared.runtimes.live.kafka.layout import Topics, partition_of
+from shared.runtimes.live.kafka.records import (
+    LogIdentity,
+    Record,
+    dead_letter,
+    is_known,
+    open_record,
+    root_headers,
+    saying_headers,
+)
+
+LOG = LogIdentity("twin-a", 4)
+ASK = enclose(DrainCube(cube="pod-5/cube-1"), fabric="pod-5", at_us=7, cause=None, source="operator/1", seq=3)
+SAY = enclose(CubeDrained(cube=1), fabric="pod-5", at_us=7, cause=ASK.id, source="cubes@pod-5", seq=1)
+
+
+def root(offset: int = 9, off: int = 9, message: Envelope = ASK, twin: str = "twin-a") -> Record:
+    headers = root_headers(message, offset=off, quiet=9, twin=twin)
+    return Record(1, offset, encode(message), headers)
+
+
+def saying(message: Envelope = SAY, twin: str = "twin-a") -> Record:
+    return Record(1, 10, encode(message), saying_headers(message.type, message.source, twin))
+
+
+def test_a_fabric_lives_where_its_number_says() -> None:
+    assert [partition_of(f"pod-{n}", 4) for n in (0, 3, 4, 13)] == [0, 3, 0, 1]
+    assert Topics("x").dead_letters == "x.dead-letters"
+
+
+def test_messages_come_back_as_they_were() -> None:
+    assert open_record(root(), LOG) == ASK
+    assert open_record(saying(), LOG) == SAY
+    first = commissioning("pod-5", settings([]))
+    assert open_record(root(message=first), LOG) == first
+
+
+def test_a_root_message_that_missed_its_offset_is_void_whatever_it_says() -> None:
+    assert open_record(root(offset=10), LOG) is None
+    assert open_record(replace(root(offset=10), value=b"not even JSON"), LOG) is None
+
+
+@pytest.mark.parametrize(
+    ("record", "sentence"),
+    [
+        (replace(saying(), value=b"{"), "not JSON"),
+        (saying(twin="twin-b"), "not written by this twin's sequencer"),
+        (replace(saying(), headers={}), "its headers are not those of CubeDrained by cubes@pod-5"),
+        (replace(saying(), partition=2), "pod-5 does not live in partition 2"),
+        (replace(root(), headers=saying_headers("DrainCube", "operator/1", "twin-a")), "without the marks"),
+        (
+            replace(saying(), headers=dict(saying().headers) | {"off": b"10", "quiet": b"10"}),
+            "the marks of a root message, which it is not",
+        ),
+        (
+            replace(root(), headers=dict(root().headers) | {"quiet": b"soon"}),
+            "a root message without the marks of one",
+        ),
+    ],
+)
+def test_what_does_not_belong_is_unreadable_with_one_sentence(record: Record, sentence: str) -> None:
+    with pytest.raises(Unreadable, match=sentence):
+        open_record(record, LOG)
+
+
+@pytest.mark.parametrize(
+    ("headers", "known"),
+    [
+        (saying_headers("CubeDrained", "cubes@pod-5", "x"), True),
+        (saying_headers("Tick", "tick.ocs@pod-0", "x"), True),
+        (saying_headers("MessageSkipped", "skip.ocs@pod-0", "x"), True),
+        (saying_headers("CubeDrained", "ocs@pod-5", "x"), False),
+        (saying_headers("NoSuchThing", "ocs@pod-5", "x"), False),
+        ({}, False),
+    ],
+)
+def test_headers_tell_what_may_be_passed_over_without_parsing(headers: dict[str, bytes], known: bool) -> None:
+    assert is_known(Record(1, 0, b"", headers)) is known
+
+
+def test_a_dead_letter_says_where_it_comes_from() -> None:
+    letter = dead_letter(replace(saying(), value=b"\xff{"), "cubes", "not JSON")
+    assert letter == b'{"origin":"1:10","error":"not JSON","service":"cubes","line":"\\\\xff{"}'

@@ -1,0 +1,206 @@
+"""When a worker must end, by plain values."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.basics.errors import OperationFailed, StoreUnreachable
+from shared.runtimes.live.kafka.unreachable import LogUnreachable
+from shared.runtimes.live.worker.fold import Stopped
+from shared.runtimes.live.worker.watchdog import (
+    STALL_S_MAX,
+    TOPIC_EVERY_S,
+    UNSEEN_S_MAX,
+    Stall,
+    WorkerWatch,
+    stall_of,
+    verdict,
+)
+from shared.runtimes.live.worker.worker import Standing
+from shared.storage.memory import MemoryStore
+from shared.storage.store import Commit, Snapshot
+
+STOPPED = Stopped(10, "pod-0", "tick.ocs@pod-0/1", "ocs of pod-0 raised")
+offsets = st.integers(0, 1_000)
+looks = st.lists(
+    st.tuples(st.floats(0, UNSEEN_S_MAX), st.integers(0, 3), st.sampled_from("owo?")), max_size=60
+)
+
+
+@given(offsets, offsets)
+def test_a_store_behind_what_was_committed_went_back(position: int, stored: int) -> None:
+    found = verdict("ocs", 3, Standing(position, 0.0, None), stored, None)
+    assert (found is not None and "went back" in found) == (stored < position)
+
+
+def seen(standing: Standing, stored: int, end: int | None, moments: list[float]) -> Stall | None:
+    """After looks at these moments, between which nothing moved."""
+    stall = None
+    for now_s in moments:
+        stall = stall_of(stall, standing, stored, end, now_s)
+    return stall
+
+
+class TestStall:
+    HERE = Standing(10, 0.0, None)
+
+    def test_nothing_committed_for_half_a_minute_with_something_to_read(self) -> None:
+        moments = [100.0 + n for n in range(32)]
+        assert verdict("ocs", 3, self.HERE, 10, seen(self.HERE, 10, 11, moments[:31])) is None
+        found = verdict("ocs", 3, self.HERE, 10, seen(self.HERE, 10, 11, moments))
+        assert found == (
+            "partition 3: ocs stands at 10, there is more to read, and nothing was committed for 31 s; "
+            "starting again"
+        )
+
+    def test_a_message_after_a_quiet_hour_is_given_its_time(self) -> None:
+        """The last commit is long ago because there was nothing to commit."""
+        quiet = seen(self.HERE, 10, 10, [3_600.0])
+        stall = stall_of(quiet, self.HERE, 10, 11, 3_601.0)
+        assert verdict("ocs", 3, self.HERE, 10, stall) is None
+
+    def test_a_worker_that_another_overtook_ends_once_the_other_does_not_go_on_either(self) -> None:
+        """It may hold the partition again without knowing it; whoever starts anew asks."""
+        stall = None
+        for now_s in range(100):
+            stall = stall_of(stall, self.HERE, 12 + now_s, 1_000, float(now_s))
+            assert verdict("ocs", 3, self.HERE, 12 + now_s, stall) is None
+        stall = seen(self.HERE, 112, 1_000, [float(now_s) for now_s in range(200, 240)])
+        assert "stands at 112" in (verdict("ocs", 3, self.HERE, 112, stall) or "")
+
+    def test_who_is_stopped_on_a_message_need_not_end(self) -> None:
+        standing = replace(self.HERE, stopped=STOPPED)
+        assert seen(standing, 10, 100, [float(n) for n in range(100)]) is None
+
+    def test_a_fresh_assignment_begins_anew(self) -> None:
+        stall = seen(self.HERE, 10, 11, [float(n) for n in range(29)])
+        taken_up = Standing(10, 28.5, None)
+        for n in range(29, 59):
+            stall = stall_of(stall, taken_up, 10, 11, float(n))
+            assert verdict("ocs", 3, taken_up, 10, stall) is None
+        assert verdict("ocs", 3, taken_up, 10, stall_of(stall, taken_up, 10, 11, 60.0)) is not None
+
+    def test_time_in_which_nobody_could_look_does_not_count(self) -> None:
+        """The process was stopped by a signal, or the store did not answer: then nobody could commit."""
+        stall = seen(self.HERE, 10, 11, [float(n) for n in range(20)])
+        stall = stall_of(stall, self.HERE, 10, 11, 20.0 + UNSEEN_S_MAX)
+        assert stall is not None
+        assert stall.since_s == 20.0 + UNSEEN_S_MAX
+
+    def test_an_end_that_the_sequencer_asks_for_just_now_does_not_begin_anew(self) -> None:
+        """It asks every few seconds while something is left unread, and knows none meanwhile."""
+        stall = None
+        for n in range(32):
+            stall = stall_of(stall, self.HERE, 10, None if n % 10 == 9 else 11, float(n))
+        assert verdict("ocs", 3, self.HERE, 10, stall) is not None
+        assert seen(self.HERE, 10, None, [float(n) for n in range(100)]) is None
+
+    @given(looks)
+    def test_it_ends_if_and_only_if_something_was_unread_and_nothing_moved_for_so_long(
+        self, steps: list[tuple[float, int, str]]
+    ) -> None:
+        """Against the history itself. `o`: nothing is left to read, `w`: something is, `?`: unknown."""
+        now_s, stored = 0.0, 10
+        began_s: float | None = None
+        stall = None
+        for pause_s, moved, shown in steps:
+            now_s += pause_s
+            stored += moved
+            if shown == "o":
+                began_s = None
+            elif (began_s is None and shown == "w") or (began_s is not None and moved):
+                began_s = now_s
+            end = {"o": stored, "w": stored + 5, "?": None}[shown]
+            standing = Standing(stored, 0.0, None)
+            stall = stall_of(stall, standing, stored, end, now_s)
+            stalls = began_s is not None and now_s - began_s > STALL_S_MAX
+            assert (verdict("ocs", 3, standing, stored, stall) is not None) == stalls
+
+
+class Unsteady(MemoryStore):
+    """A store that may not answer."""
+
+    away = False
+
+    def snapshot(self, partition: int, states: object) -> Snapshot:
+        if self.away:
+            raise StoreUnreachable("Redis at x does not answer")
+        return super().snapshot(partition, [])
+
+
+class TestWorkerWatch:
+    @pytest.fixture(autouse=True)
+    def surroundings(self) -> None:
+        self.store = Unsteady()
+        self.store.commit(Commit(0, {}, {"ocs": 5}, fields={"end": "5"}))
+        self.now_s = 0.0
+        self.owned = {0: Standing(5, 0.0, None)}
+        self.topic: str | Exception = "the one"
+        self.asked = 0
+
+    def topic_id(self) -> str:
+        self.asked += 1
+        if isinstance(self.topic, Exception):
+            raise self.topic
+        return self.topic
+
+    def watch(self) -> WorkerWatch:
+        return WorkerWatch(
+            "ocs",
+            self.store,  # type: ignore[arg-type]  # of which the watch asks only for snapshots
+            lambda: self.owned,
+            self.topic_id,
+            "the one",
+            wall_s=lambda: self.now_s,
+        )
+
+    def looks(self, watch: WorkerWatch, seconds: int) -> str | None:
+        """One look a second, until it says something."""
+        for _ in range(seconds):
+            self.now_s += 1.0
+            if (found := watch.look()) is not None:
+                return found
+        return None
+
+    def test_all_is_well_and_kafka_is_asked_now_and_then(self) -> None:
+        assert self.looks(self.watch(), 100) is None
+        assert self.asked == 100 / TOPIC_EVERY_S
+
+    def test_a_topic_that_was_made_again_is_another_log(self) -> None:
+        watch = self.watch()
+        assert self.looks(watch, 15) is None
+        self.topic = "another"
+        assert "deleted and made again" in (self.looks(watch, 10) or "")
+
+    def test_a_topic_that_is_gone_ends_the_worker_and_a_kafka_that_is_away_does_not(self) -> None:
+        watch = self.watch()
+        self.topic = LogUnreachable("Kafka at x: away")
+        assert self.looks(watch, 100) is None
+        self.topic = OperationFailed("topic t.log: not on Kafka at x")
+        assert self.looks(watch, 10) == "topic t.log: not on Kafka at x"
+
+    def test_a_store_that_forgot_ends_the_worker(self) -> None:
+        self.owned = {0: Standing(6, 0.0, None)}
+        assert "went back" in (self.looks(self.watch(), 1) or "")
+
+    def test_a_store_that_does_not_answer_is_no_reason_and_its_time_does_not_count(self) -> None:
+        watch = self.watch()
+        self.store.commit(Commit(0, {}, {}, fields={"end": "9"}))
+        assert self.looks(watch, 25) is None
+        self.store.away = True
+        assert self.looks(watch, 600) is None
+        self.store.away = False
+        assert self.looks(watch, 30) is None
+        assert "nothing was committed" in (self.looks(watch, 2) or "")
+
+    def test_a_partition_that_went_to_somebody_else_and_came_back_begins_anew(self) -> None:
+        watch = self.watch()
+        self.store.commit(Commit(0, {}, {}, fields={"end": "9"}))
+        assert self.looks(watch, 25) is None
+        held, self.owned = self.owned, {}
+        assert self.looks(watch, 1) is None
+        self.owned = held
+        assert self.looks(watch, 30) is None
+        assert "nothing was committed" in (self.looks(watch, 2) or "")

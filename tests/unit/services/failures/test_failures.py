@@ -1,0 +1,258 @@
+"""Ground truth: injection, clearing, expiry and repair of faults, one by one and in random sequences."""
+
+from collections import Counter
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.config import FabricConfig, FailuresConfig, PodConfig
+from schemas.failures import FaultBegan, FaultEnded, FaultRefused
+from schemas.names import FaultKind
+from schemas.operator import ClearFault, InjectFault
+from schemas.repairs import RepairCompleted
+from services.failures import logic
+from services.failures.service import SERVICE
+from services.failures.state import ENDED_MAX
+from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.models.assumptions import assumed
+from tests.support.rig import Bench, bodies
+
+QUIET = FabricConfig(pod=PodConfig(cubes=4), failures=FailuresConfig(enabled=False))
+PARTS: dict[FaultKind, str] = {
+    "host": "pod-0/cube-2/host-3",
+    "chip": "pod-0/cube-2/host-3/chip-1",
+    "link": "pod-0/cube-2/+y/7",
+    "connector": "pod-0/cube-2/+y/7",
+    "ocs": "pod-0/ocs-17",
+    "port": "pod-0/ocs-17/N24",
+}
+
+
+def quiet_bench() -> Bench:
+    return Bench([SERVICE], QUIET)
+
+
+def repaired(target: str) -> RepairCompleted:
+    return RepairCompleted(repair="pod-0/repair-0", target=target, technician=0, waited_us=0, took_us=1)
+
+
+@pytest.mark.parametrize(("kind", "target"), PARTS.items())
+def test_every_kind_can_be_injected_and_cleared(kind: FaultKind, target: str) -> None:
+    bench = quiet_bench()
+    (began,) = bodies(bench.say(InjectFault(kind=kind, target=target), 5))
+    assert isinstance(began, FaultBegan)
+    assert (began.fault, began.kind, began.target) == ("pod-0/fault-0", kind, target)
+    assert began.injected
+    assert began.expires_us is None
+    assert (began.excess_loss_db is not None) == (kind == "connector")
+    assert bodies(bench.say(ClearFault(fault="pod-0/fault-0"), 9)) == [
+        FaultEnded(fault="pod-0/fault-0", kind=kind, target=target, how="cleared")
+    ]
+    document = bench.documents["faults", "pod-0/fault-0"]
+    assert (document.state, document.began_us, document.ended_us, document.how) == ("ended", 5, 9, "cleared")
+    assert document.excess_loss_db == began.excess_loss_db
+    assert (document.excess_loss_db is None) == (kind != "connector")
+    assert bench.documents["summaries", "pod-0/failures"].active == 0
+    assert getattr(bench.documents["summaries", "pod-0/failures"], kind) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "words"),
+    [
+        ("host", "pod-1/cube-2/host-3", ["pod-1", "pod-0"]),
+        ("host", "pod-0/cube-4/host-3", ["cube 4", "0 to 3"]),
+        ("host", "pod-0/cube-2/host-16", ["host 16", "0 to 15"]),
+        ("chip", "pod-0/cube-2/host-1/chip-4", ["chip 4", "0 to 3"]),
+        ("link", "pod-0/cube-2/-z/16", ["face index 16", "0 to 15"]),
+        ("ocs", "pod-0/ocs-48", ["OCS 48", "0 to 47"]),
+        ("port", "pod-0/ocs-1/S136", ["port 136", "0 to 135"]),
+        ("host", "pod-0/cube-2/+y/7", ["'host'", "pod-0/cube-12/host-3"]),
+        ("chip", "pod-0/cube-2/host-3", ["'chip'", "chip-1"]),
+        ("connector", "pod-0/ocs-17", ["'connector'", "+y/7"]),
+        ("port", "pod-0/ocs-17", ["'port'", "N24"]),
+        ("ocs", "pod-0/ocs-17/N24", ["'ocs'", "ocs-17"]),
+    ],
+)
+def test_what_cannot_break_so_is_refused_with_target_and_what_is_allowed(
+    kind: FaultKind, target: str, words: list[str]
+) -> None:
+    bench = quiet_bench()
+    (refused,) = bodies(bench.say(InjectFault(kind=kind, target=target), 5))
+    assert isinstance(refused, FaultRefused)
+    assert refused.subject == target
+    for word in ["target", target, *words]:
+        assert word in refused.reason
+    assert bench.state("failures").active == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("pod-0/fault-1", ["never begun"]),
+        ("pod-0/fault-999999999999", ["never begun"]),
+        ("pod-0/fault-0", ["already ended", "cleared at 6 us"]),
+        ("pod-1/fault-0", ["pod-1", "pod-0"]),
+    ],
+)
+def test_undo_of_what_is_not_active_is_refused_and_changes_nothing(name: str, words: list[str]) -> None:
+    bench = quiet_bench()
+    bench.say(InjectFault(kind="host", target=PARTS["host"]), 5)
+    bench.say(ClearFault(fault="pod-0/fault-0"), 6)
+    (refused,) = bodies(bench.say(ClearFault(fault=name), 7))
+    assert isinstance(refused, FaultRefused)
+    assert refused.subject == name
+    for word in [name, *words]:
+        assert word in refused.reason
+
+
+def test_an_expired_fault_ends_at_its_time_because_of_its_injection() -> None:
+    bench = quiet_bench()
+    bench.say(InjectFault(kind="ocs", target="pod-0/ocs-3", duration_us=100), 5)
+    injection, began = bench.log[-2:]
+    assert isinstance(began.body, FaultBegan)
+    assert bench.due_us() == began.body.expires_us == 105
+    ended = bench.step()[-1]
+    assert isinstance(ended.body, FaultEnded)
+    assert (ended.body.how, ended.at_us, ended.cause) == ("expired", 105, injection.id)
+    assert bench.due_us() is None
+
+
+def test_a_repair_ends_every_fault_of_its_part_and_no_other() -> None:
+    bench = quiet_bench()
+    bench.say(InjectFault(kind="link", target=PARTS["link"]), 5)
+    bench.say(InjectFault(kind="host", target=PARTS["host"]), 6)
+    bench.say(InjectFault(kind="connector", target=PARTS["link"], duration_us=50), 7)
+    assert bodies(bench.say(repaired(PARTS["link"]), 8)) == [
+        FaultEnded(fault="pod-0/fault-0", kind="link", target=PARTS["link"], how="repaired"),
+        FaultEnded(fault="pod-0/fault-2", kind="connector", target=PARTS["link"], how="repaired"),
+    ]
+    assert list(bench.state("failures").active) == [1]
+    assert bench.due_us() is None
+    assert bodies(bench.say(repaired(PARTS["link"]), 9)) == []
+
+
+def test_connector_losses_are_drawn_within_their_bounds() -> None:
+    bench = quiet_bench()
+    losses: list[float] = []
+    for at_us in range(1, 301):
+        (began,) = bodies(bench.say(InjectFault(kind="connector", target=PARTS["connector"]), at_us))
+        assert isinstance(began, FaultBegan)
+        assert began.excess_loss_db is not None
+        losses.append(began.excess_loss_db)
+    least_db, most_db = assumed("connector_excess_least_db"), assumed("connector_excess_most_db")
+    assert least_db <= min(losses) < least_db + 0.1
+    assert most_db - 0.1 < max(losses) <= most_db
+    assert len(set(losses)) == 300
+
+
+def test_too_many_active_faults_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logic, "ACTIVE_MAX", 2)
+    bench = quiet_bench()
+    said = [bodies(bench.say(InjectFault(kind="host", target=PARTS["host"]), t))[0] for t in (1, 2, 3)]
+    assert [type(body) for body in said] == [FaultBegan, FaultBegan, FaultRefused]
+    refused = said[2]
+    assert isinstance(refused, FaultRefused)
+    assert "allowed are 2" in refused.reason
+
+
+def test_only_the_last_ended_faults_are_kept() -> None:
+    bench = quiet_bench()
+    bench.say(InjectFault(kind="host", target=PARTS["host"]), 1)
+    for n in range(1, ENDED_MAX + 2):
+        bench.say(InjectFault(kind="chip", target=PARTS["chip"]), 2 * n)
+        bench.say(ClearFault(fault=f"pod-0/fault-{n}"), 2 * n + 1)
+    bench.say(ClearFault(fault="pod-0/fault-0"), 10_000)
+    state = bench.state("failures")
+    assert sorted(state.ended) == [0, *range(3, ENDED_MAX + 2)]
+    assert bench.documents["faults", "pod-0/fault-1"] is None
+    (refused,) = bodies(bench.say(ClearFault(fault="pod-0/fault-1"), 10_001))
+    assert isinstance(refused, FaultRefused)
+    assert "already ended;" in refused.reason
+    bench.assert_documents_hold()
+
+
+Action = (
+    tuple[Literal["inject"], FaultKind, int | None]
+    | tuple[Literal["clear"], int]
+    | tuple[Literal["repair"], FaultKind]
+    | tuple[Literal["reload"]]
+)
+ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("inject"),
+            st.sampled_from(sorted(PARTS)),
+            st.one_of(st.none(), st.integers(1, 8 * US_PER_HOUR)),
+        ),
+        st.tuples(st.just("clear"), st.integers(0, 12)),
+        st.tuples(st.just("repair"), st.sampled_from(sorted(PARTS))),
+        st.tuples(st.just("reload")),
+    ),
+    max_size=30,
+)
+GAPS = st.integers(0, 3 * US_PER_HOUR)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(GAPS, ACTIONS.map(tuple)), max_size=6), st.integers(0, 99))
+def test_faults_neither_outlive_their_expiry_nor_end_twice(
+    bursts: list[tuple[int, tuple[Action, ...]]], seed: int
+) -> None:
+    """With hazards on, far above life. The oracle keeps its own list of what must be active."""
+    rates = FailuresConfig(host_per_day=0.5, link_per_day=0.05, ocs_per_day=0.5)
+    bench = Bench([SERVICE], FabricConfig(seed=seed, pod=PodConfig(cubes=4), failures=rates))
+    for gap, actions in bursts:
+        at_us = bench.now_us + gap + 1
+        for action in actions:
+            _act(bench, action, at_us)
+    bench.run(bench.now_us + US_PER_HOUR)
+
+    active: dict[str, FaultBegan] = {}
+    begun: Counter[str] = Counter()
+    for message in bench.log:
+        body = message.body
+        due = [f for f in active.values() if f.expires_us is not None and f.expires_us < message.at_us]
+        assert due == []
+        if isinstance(body, FaultBegan):
+            assert body.fault == f"pod-0/fault-{begun.total()}"
+            begun[body.kind] += 1
+            if not body.injected:
+                assert (body.kind, body.target) not in {(f.kind, f.target) for f in active.values()}
+            active[body.fault] = body
+        elif isinstance(body, FaultEnded):
+            began = active.pop(body.fault)
+            assert (began.kind, began.target) == (body.kind, body.target)
+            if body.how == "expired":
+                assert began.expires_us == message.at_us
+    state = bench.state("failures")
+    assert {state.fault_name(n) for n in state.active} == set(active)
+    assert +Counter(state.begun) == begun
+    bench.assert_documents_hold()
+
+
+def _act(bench: Bench, action: Action, at_us: int) -> None:
+    match action:
+        case "inject", kind, duration_us:
+            bench.say(InjectFault(kind=kind, target=PARTS[kind], duration_us=duration_us), at_us)
+        case "clear", number:
+            bench.say(ClearFault(fault=f"pod-0/fault-{number}"), at_us)
+        case "repair", kind:
+            bench.say(repaired(PARTS[kind]), at_us)
+        case _:
+            bench.reload()
+
+
+def test_what_expires_at_a_time_is_over_before_what_breaks_at_that_time() -> None:
+    """A natural fault due in the very microsecond in which its target's injected one expires does begin."""
+    config = FabricConfig(pod=PodConfig(cubes=4))
+    first = bodies(Bench([SERVICE], config).run(10**15)[:2], FaultBegan)[0]
+    probe = Bench([SERVICE], config)
+    due_us = probe.due_us()
+    assert due_us is not None
+    probe.say(
+        InjectFault(kind=first.kind, target=first.target, duration_us=due_us - 5 * US_PER_S), 5 * US_PER_S
+    )
+    said = [type(body) for body in bodies(probe.step())]
+    assert said == [FaultEnded, FaultBegan]

@@ -1,0 +1,105 @@
+"""Faults by themselves: rates, targets and times, against the statistics of Poisson processes."""
+
+import math
+from collections import Counter
+from itertools import pairwise
+from statistics import fmean
+
+import pytest
+
+from schemas.config import FabricConfig, FailuresConfig, PodConfig
+from schemas.failures import FaultBegan
+from schemas.names import FaultKind
+from schemas.repairs import RepairCompleted
+from services.failures.hazards import population, struck_target
+from services.failures.service import SERVICE
+from shared.basics.units import US_PER_DAY
+from shared.models.superpod.wiring import parse_part
+from tests.support.rig import Bench, bodies
+
+DEVIATIONS = 4.5
+"""Standard deviations allowed: for one fixed seed, and a few comparisons, far from a chance failure."""
+
+
+def run_with_instant_repairs(config: FabricConfig, days: float) -> Bench:
+    """Every fault is repaired in the microsecond of its beginning, so that all parts are always at risk."""
+    bench = Bench([SERVICE], config)
+    until_us = days * US_PER_DAY
+    while (due_us := bench.due_us()) is not None and due_us <= until_us:
+        for began in bodies(bench.step(), FaultBegan):
+            done = RepairCompleted(
+                repair="pod-0/repair-0", target=began.target, technician=0, waited_us=0, took_us=0
+            )
+            bench.say(done)
+    return bench
+
+
+def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
+    days = 2000
+    bench = run_with_instant_repairs(FabricConfig(seed=11), days)
+    began = [(m.at_us, m.body) for m in bench.log if isinstance(m.body, FaultBegan)]
+    counts = Counter(fault.kind for _, fault in began)
+    expected: dict[FaultKind, float] = {
+        "host": 1024 * 0.0008 * days,
+        "link": 6144 * 0.00005 * days,
+        "ocs": 48 * 0.0004 * days,
+    }
+    assert set(counts) == set(expected)
+    for kind, mean in expected.items():
+        assert abs(counts[kind] - mean) < DEVIATIONS * math.sqrt(mean), kind
+
+    times = [at_us / US_PER_DAY for at_us, fault in began if fault.kind == "host"]
+    gaps = [b - a for a, b in pairwise(times)]
+    mean_days = 1 / (1024 * 0.0008)
+    spread = mean_days / math.sqrt(len(gaps))
+    assert abs(fmean(gaps) - mean_days) < DEVIATIONS * spread
+    longer = sum(gap > mean_days for gap in gaps) / len(gaps)
+    share = math.exp(-1)
+    assert abs(longer - share) < DEVIATIONS * math.sqrt(share * (1 - share) / len(gaps))
+
+    cubes = Counter(parse_part(fault.target, 64).cube for _, fault in began if fault.kind == "host")
+    chi_squared = sum((cubes[c] - len(times) / 64) ** 2 / (len(times) / 64) for c in range(64))
+    assert abs(chi_squared - 63) < DEVIATIONS * math.sqrt(2 * 63)
+
+
+def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
+    bench = Bench([SERVICE], FabricConfig(pod=PodConfig(cubes=5)))
+    state = bench.state("failures")
+    classes: list[tuple[FaultKind, str]] = [("host", "host"), ("link", "end"), ("ocs", "ocs")]
+    for kind, part_kind in classes:
+        size = population(kind, 5)
+        targets = {struck_target(state, kind, n) for n in range(12 * size)}
+        assert len(targets) == size
+        assert {parse_part(target, 5).kind for target in targets} == {part_kind}
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        FailuresConfig(enabled=False),
+        FailuresConfig(host_per_day=0, link_per_day=0, ocs_per_day=0),
+        FailuresConfig(until_days=0),
+    ],
+)
+def test_nothing_breaks_by_itself_when_hazards_are_off(failures: FailuresConfig) -> None:
+    assert Bench([SERVICE], FabricConfig(failures=failures)).due_us() is None
+
+
+def test_no_fault_begins_by_itself_after_the_last_day() -> None:
+    config = FabricConfig(seed=3, failures=FailuresConfig(until_days=20))
+    bench = run_with_instant_repairs(config, 100)
+    endless = run_with_instant_repairs(FabricConfig(seed=3), 20)
+    assert bench.due_us() is None
+    limited, full = bodies(bench.log, FaultBegan), bodies(endless.log, FaultBegan)
+    assert limited == full
+    assert len(limited) > 10
+
+
+def test_a_broken_part_does_not_break_again_in_the_same_way() -> None:
+    """Nobody repairs: in the end everything is broken, once, and time still goes on."""
+    rates = FailuresConfig(host_per_day=50, link_per_day=0, ocs_per_day=50)
+    bench = Bench([SERVICE], FabricConfig(pod=PodConfig(cubes=4), failures=rates))
+    bench.run(US_PER_DAY // 2)
+    began = [(b.kind, b.target) for b in bodies(bench.log, FaultBegan)]
+    assert len(began) == len(set(began)) == 64 + 48
+    assert bench.step() == []

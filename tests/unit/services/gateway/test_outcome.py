@@ -1,0 +1,92 @@
+"""Where what follows from a request comes bit by bit, the answer waits until all of it is on the log."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from schemas.body import Body
+from schemas.config import FabricConfig
+from schemas.cubes import CubeDrained, CubeUnhealthy
+from schemas.envelope import Envelope, enclose
+from schemas.operator import DrainCube
+from services.gateway.ports import TwinPorts
+from services.gateway.requests import submit
+from shared.runtimes.embedded.clock import EmbeddedClock
+from shared.storage.log.reader import Sieve
+from shared.storage.memory import MemoryStore
+from shared.storage.store import Received
+
+BODY = DrainCube(cube="pod-0/cube-1")
+
+
+def message(body: Body, source: str, seq: int, cause: str | None) -> Envelope:
+    return enclose(body, fabric="pod-0", at_us=seq, cause=cause, source=source, seq=seq)
+
+
+class GrowingLog:
+    """A log that holds one message more at every second look."""
+
+    def __init__(self) -> None:
+        self.messages: list[Envelope] = []
+        self._looks = 0
+
+    @property
+    def seen(self) -> int:
+        self._looks += 1
+        return min(len(self.messages), self._looks // 2)
+
+    def end(self, fabric: str) -> int:
+        return self.seen
+
+    def position_at(self, fabric: str, at_us: int) -> int:
+        raise AssertionError("nobody asks by time")
+
+    def position_of(self, fabric: str, message_id: str) -> int | None:
+        return None
+
+    def read(
+        self, fabric: str, start: int, most: int | None = None, sieve: Sieve | None = None
+    ) -> Iterator[tuple[int, Envelope]]:
+        assert (most, sieve) == (None, None), "the whole rest is asked for"
+        yield from list(enumerate(self.messages[: self.seen]))[start:]
+
+
+class Store(MemoryStore):
+    """Puts what will follow onto the log as soon as somebody asks."""
+
+    def __init__(self, log: GrowingLog, *, tick: bool) -> None:
+        super().__init__(number=iter(range(7, 99)).__next__)
+        self.place("pod-0", 0)
+        self._log = log
+        self._tick = tick
+
+    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
+        received = super().put(partition, fabric, body, key)
+        ask = message(BODY, "operator/0", received.number, None)
+        first = message(CubeDrained(cube=1), "cubes@pod-0", 1, ask.id)
+        last = message(CubeUnhealthy(cube=1, reasons=("drained",)), "cubes@pod-0", 2, first.id)
+        self._log.messages = [ask, first, last]
+        if self._tick:
+            self._log.messages.append(message(BODY, "operator/0", received.number + 1, None))
+        return received
+
+
+@pytest.mark.parametrize("tick", [True, False], ids=["until the next root message", "until it is quiet"])
+def test_the_answer_holds_all_that_followed(tick: bool) -> None:
+    log = GrowingLog()
+    store = Store(log, tick=tick)
+    twin = TwinPorts(
+        documents=store,
+        inbox=store,
+        log=log,
+        clock=EmbeddedClock(speed=1.0, paused=True),
+        config=lambda _: FabricConfig(),
+        health=list,
+        runtime_metrics=dict,
+        telemetry=lambda _: None,
+        is_quiet=lambda _: not tick and log.seen == 3,
+    )
+    said = asyncio.run(submit(twin, "pod-0", BODY, None, wait_s=5.0))
+    assert said["status"] == "accepted"
+    assert [row["type"] for row in said["outcome"]] == ["CubeDrained", "CubeUnhealthy"]

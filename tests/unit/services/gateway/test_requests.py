@@ -1,0 +1,483 @@
+"""What people ask of the gateway: it happens once, or one sentence says what is wrong."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from services.gateway import requests
+from services.gateway.bind import check_bind
+from shared.basics.errors import InvalidInput, StoreUnreachable
+from shared.storage.store import Received
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+
+JSON = {"content-type": "application/json"}
+TOKEN = "open sesame ⟂"  # noqa: S105 -- a test's own
+BEARER = f"Bearer {TOKEN}".encode()
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET], pods=2)
+    yield twin
+    twin.close()
+
+
+@pytest.fixture(scope="module")
+def client(twin: DrivenTwin) -> Client:
+    return twin.client()
+
+
+def ask(client: Client, path: str, body: object = None, **more: Any) -> Any:
+    """Ask and wait until the request is on the log."""
+    answer = client.post(f"/v1/{path}", json=body, params={"wait": 20}, **more)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def types(said: Any) -> list[str]:
+    return [message["type"] for message in said["outcome"]]
+
+
+# --- requests that happen -----------------------------------------------------------------------------------
+
+
+def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
+    said = ask(client, "slices", {"shape": "4x4x8", "twisted": True, "priority": 5, "duration_s": 7200.5})
+    assert said["status"] == "accepted"
+    assert types(said) == ["SliceRequested", "SliceAdmitted", "ConnectCircuits"]
+    request = next(m for m in twin.messages() if m["id"] == said["id"])
+    assert request["at_us"] == said["at_us"]
+    assert request["body"] == {
+        "shape": [4, 4, 8],
+        "twisted": True,
+        "priority": 5,
+        "duration_us": 7_200_500_000,
+    }
+    name = said["outcome"][0]["body"]["slice"]
+    twin.advance(1)
+    assert client.get(f"/v1/slices/{name}").json()["state"] in ("running", "degraded")
+    assert "SliceCompleted" in types(ask(client, f"slices/{name}/release"))
+    assert client.get(f"/v1/slices/{name}").json()["state"] == "completed"
+
+
+def test_a_fault_begins_and_is_cleared(client: Client) -> None:
+    said = ask(client, "faults", {"kind": "port", "target": "pod-1/ocs-3/N5", "duration_s": 60})
+    assert types(said)[0] == "FaultBegan"
+    fault = said["outcome"][0]["body"]["fault"]
+    assert client.get(f"/v1/faults/{fault}").json()["state"] == "active"
+    assert types(ask(client, f"faults/{fault}/clear"))[0] == "FaultEnded"
+    assert types(ask(client, f"faults/{fault}/clear")) == ["FaultRefused"]
+
+
+def test_a_cube_is_drained_and_used_again(client: Client) -> None:
+    assert types(ask(client, "cubes/pod-1/cube-2/drain"))[0] == "CubeDrained"
+    assert client.get("/v1/cubes/pod-1/cube-2").json()["drained"] is True
+    assert types(ask(client, "cubes/pod-1/cube-2/drain")) == ["DrainRefused"]
+    assert types(ask(client, "cubes/pod-1/cube-2/undrain"))[0] == "CubeUndrained"
+
+
+def test_what_is_not_there_any_more_is_refused_on_the_log(client: Client) -> None:
+    assert types(ask(client, "slices/pod-0/slice-999/release")) == ["ReleaseRefused"]
+    assert types(ask(client, "faults/pod-0/fault-999/clear")) == ["FaultRefused"]
+
+
+def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin) -> None:
+    """With an inbox that wakes nobody, the request cannot have been taken by the time of the answer."""
+    put: list[object] = []
+
+    class Inbox:
+        def size(self, partition: int) -> int:
+            return 0
+
+        def put(self, *request: Any) -> Any:
+            put.append(request)
+            return twin.store.put(*request)
+
+    answer = twin.client(inbox=Inbox()).post("/v1/slices/pod-0/slice-998/release")
+    assert answer.status_code == 202
+    said = answer.json()
+    assert {**said, "id": ""} == {
+        "id": "",
+        "repeated": False,
+        "status": "received",
+        "at_us": None,
+        "outcome": [],
+    }
+    assert len(put) == 1
+    twin.advance(0.01)
+    assert said["id"] in [message["id"] for message in twin.messages()]
+
+
+def test_a_request_whose_moment_does_not_come_is_received_after_the_wait(twin: DrivenTwin) -> None:
+    class Lost:
+        def size(self, partition: int) -> int:
+            return 0
+
+        def put(self, *_request: object) -> Any:
+            return Received(10**17, repeated=False)
+
+    answer = twin.client(inbox=Lost()).post("/v1/cubes/pod-0/cube-0/drain", params={"wait": 0.05})
+    assert (answer.status_code, answer.json()["status"]) == (202, "received")
+
+
+def test_one_key_is_one_request(twin: DrivenTwin, client: Client) -> None:
+    key, body = {"Idempotency-Key": "cutover ⟂ / 7".encode()}, {"shape": "1x1x2"}
+    first = ask(client, "slices", body, headers=key)
+    second = ask(client, "slices", body, headers=key)
+    unwaited = client.post("/v1/slices", json=body, headers=key)
+    assert first["repeated"] is False
+    assert second == {**first, "repeated": True}
+    assert (unwaited.status_code, unwaited.json()) == (200, second)
+    assert [message["id"] for message in twin.messages()].count(first["id"]) == 1
+    requested = [
+        m for m in twin.messages() if m["type"] == "RequestSlice" and m["body"]["shape"] == [1, 1, 2]
+    ]
+    assert len(requested) == 1
+    other = client.post("/v1/slices", json={"shape": "1x2x2"}, headers=key)
+    assert other.status_code == 422
+    assert "Idempotency-Key" in other.json()["error"]
+
+
+# --- requests that are refused ------------------------------------------------------------------------------
+
+BAD_BODIES: list[tuple[str, object, str]] = [
+    ("slices", {"shape": "4x4"}, "shape '4x4'"),
+    ("slices", {"shape": "5x5x5"}, "shape 5x5x5"),
+    ("slices", {"shape": "4x4x64"}, "8"),
+    ("slices", {"shape": "9" * 10_000}, "shape"),
+    ("slices", {"shape": "\ud800"}, "shape"),
+    ("slices", {"shape": 448}, "shape 448"),
+    ("slices", {"shape": None}, "shape None"),
+    ("slices", {"shape": ["4", "4", "4"]}, "shape list"),
+    ("slices", {}, "shape: missing"),
+    ("slices", [], "body"),
+    ("slices", "4x4x4", "body"),
+    ("slices", None, "body"),
+    ("slices", {"shape": "4x4x4", "colour": "red"}, "colour 'red': no such field"),
+    ("slices", {"shape": "4x4x4", "\ud800": 1}, "body"),
+    ("slices", {"shape": "4x4x4", "x" * 5_000: 1}, "no such field"),
+    ("slices", {"shape": "4x4x4", "twisted": "yes"}, "twisted 'yes'"),
+    ("slices", {"shape": "4x4x4", "twisted": True}, "twisted true"),
+    ("slices", {"shape": "4x4x4", "priority": 101}, "priority 101"),
+    ("slices", {"shape": "4x4x4", "priority": 10**4000}, "priority"),
+    ("slices", {"shape": "4x4x4", "priority": 1.5}, "priority 1.5"),
+    ("slices", {"shape": "4x4x4", "duration_s": 0}, "duration_s 0"),
+    ("slices", {"shape": "4x4x4", "duration_s": -3}, "duration_s -3"),
+    ("slices", {"shape": "4x4x4", "duration_s": 1e-7}, "duration_s 1e-07"),
+    ("slices", {"shape": "4x4x4", "duration_s": 3.2e9}, "duration_s 3200000000.0"),
+    ("slices", {"shape": "4x4x4", "duration_s": 10**400}, "duration_s"),
+    ("slices", {"shape": "4x4x4", "duration_s": "2h"}, "duration_s '2h'"),
+    ("faults", {"kind": "fire", "target": "pod-0/ocs-1"}, "kind 'fire'"),
+    ("faults", {"kind": "ocs", "target": "pod-0/cube-1"}, "target 'pod-0/cube-1'"),
+    ("faults", {"kind": "ocs", "target": "pod-0/ocs-48"}, "OCS 48 does not exist"),
+    ("faults", {"kind": "ocs", "target": "pod-0/ocs-" + "9" * 5_000}, "target"),
+    ("faults", {"kind": "host", "target": "pod-0/cube-8/host-0"}, "cube 8 does not exist"),
+    ("faults", {"kind": "link", "target": "pod-0/cube-1/+y/16"}, "face index 16 does not exist"),
+    ("faults", {"kind": "ocs"}, "target: missing"),
+    ("slices/pod-0/sloce-1/release", None, "pod-0/slice-42"),
+    ("slices/pod-0/slice-01/release", None, "pod-0/slice-42"),
+    ("faults/pod-0/ocs-17/clear", None, "pod-0/fault-7"),
+    ("cubes/pod-0/ocs-17/drain", None, "only whole cubes"),
+    ("cubes/pod-0/cube-8/drain", None, "cube 8 does not exist"),
+    ("cubes/pod-0/cube-1/host-1/undrain", None, "only whole cubes"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "sentence"), BAD_BODIES, ids=range(len(BAD_BODIES)))
+def test_a_bad_request_is_refused_and_never_reaches_the_log(
+    twin: DrivenTwin, client: Client, path: str, body: object, sentence: str
+) -> None:
+    before = twin.messages()
+    answer = client.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 422
+    check_sentence(answer.json(), sentence)
+    assert twin.messages() == before
+    assert twin.store.size(0) == twin.store.size(1) == 0
+
+
+def check_sentence(said: Any, part: str) -> None:
+    assert list(said) == ["error"]
+    assert part in said["error"]
+    assert "\n" not in said["error"]
+    assert len(said["error"]) < 10_400
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(
+            b"",
+            b"{",
+            b"\xff\xfe{}",
+            b"nonsense",
+            b'{"shape": "4x4x4",}',
+            b'{"shape": "\xff"}',
+            b"[" * 100_000,
+        ),
+        *(b'{"shape": "4x4x4", "priority": ' + b"9" * 5_000 + b"}", b'{"shape": NaN}', b"null", b"\x00"),
+        b'{"shape": "4x4x4", "duration_s": NaN}',
+    ],
+    ids=range(12),
+)
+def test_what_is_no_json_of_a_request_is_refused(client: Client, content: bytes) -> None:
+    answer = client.post("/v1/slices", content=content, headers=JSON)
+    assert answer.status_code == 422
+    check_sentence(answer.json(), "")
+    plain = client.post("/v1/slices", content=content, headers={"content-type": "text/plain"})
+    assert plain.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "sentence"),
+    [
+        ("events?since=yesterday", 422, "since 'yesterday'"),
+        ("events?since=2h&since_us=5", 422, "only one"),
+        ("events?since=", 422, "since ''"),
+        ("events?since=٣h", 422, "since"),
+        ("events?since=9999999999h", 422, "since"),
+        ("events?since_us=-1", 422, "since_us '-1'"),
+        ("events?since_us=99999999999999999999999", 422, "since_us"),
+        ("events?type=Nonsense", 422, "type 'Nonsense'"),
+        ("events?limit=0", 422, "limit '0'"),
+        ("events?limit=10001", 422, "limit '10001'"),
+        ("events?sinse=2h", 422, "query 'sinse'"),
+        ("events/stream?type=Nonsense", 422, "type 'Nonsense'"),
+        ("events/stream?since=x", 422, "since 'x'"),
+        ("cubes?colour=red", 422, "allowed are fabric"),
+        ("cubes/pod-0/cube-0?wait=1", 422, "none is allowed"),
+        ("describe/pods/pod-0", 422, "kind 'pods'"),
+        ("clock/pause", 405, "GET /v1/clock/pause"),
+    ],
+)
+def test_a_bad_question_is_refused(client: Client, path: str, status: int, sentence: str) -> None:
+    answer = client.get(f"/v1/{path}")
+    assert answer.status_code == status
+    check_sentence(answer.json(), sentence)
+
+
+@pytest.mark.parametrize(
+    ("wait", "key"),
+    [("-1", "a"), ("31", "a"), ("nan", "a"), ("inf", "a"), ("soon", "a"), ("0", ""), ("0", "k" * 201)],
+)
+def test_waiting_and_keys_have_bounds(client: Client, wait: str, key: str) -> None:
+    answer = client.post(
+        "/v1/cubes/pod-0/cube-0/drain", params={"wait": wait}, headers={"Idempotency-Key": key}
+    )
+    assert answer.status_code == 422
+    check_sentence(answer.json(), "Idempotency-Key" if wait == "0" else "wait")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("slices", {"shape": "4x4x4", "fabric": "pod-9"}),
+        ("slices", {"shape": "4x4x4", "fabric": "\ud800"}),
+        ("faults", {"kind": "ocs", "target": "pod-9/ocs-1"}),
+        ("slices/pod-9/slice-1/release", None),
+        ("slices/slice-1/release", None),
+        ("faults/pod-9/fault-1/clear", None),
+        ("cubes/pod-9/cube-1/drain", None),
+        ("cubes/%2e%2e/cube-1/drain", None),
+    ],
+)
+def test_a_request_to_no_fabric_finds_none(client: Client, path: str, body: object) -> None:
+    answer = client.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 404
+    check_sentence(answer.json(), "")
+
+
+def test_a_full_inbox_turns_requests_away(twin: DrivenTwin) -> None:
+    class Full:
+        def size(self, partition: int) -> int:
+            return requests.INBOX_MAX
+
+    answer = twin.client(inbox=Full()).post("/v1/cubes/pod-0/cube-0/drain")
+    assert answer.status_code == 503
+    check_sentence(answer.json(), "try again later")
+
+
+# --- the clock ----------------------------------------------------------------------------------------------
+
+
+def test_the_clock_is_shown_and_set(twin: DrivenTwin, client: Client) -> None:
+    shown = client.get("/v1/clock").json()
+    assert shown.keys() >= {"now_us", "speed", "paused"}
+    assert (shown["speed"], shown["paused"]) == (1.0, False)
+    assert client.post("/v1/clock/pause").json()["paused"] is True
+    assert client.post("/v1/clock/resume").json()["paused"] is False
+    assert client.request("PUT", "/v1/clock/speed", json={"speed": 50}).json()["speed"] == 50
+    assert twin.clock.show().speed == 50
+    client.request("PUT", "/v1/clock/speed", json={"speed": 1})
+
+
+@pytest.mark.parametrize("speed", [b"0", b"-1", b"NaN", b"Infinity", b"1e400", b"1e10", b'"fast"', b"null"])
+def test_a_bad_speed_is_refused(client: Client, speed: bytes) -> None:
+    answer = client.request("PUT", "/v1/clock/speed", content=b'{"speed": ' + speed + b"}", headers=JSON)
+    assert answer.status_code == 422
+    check_sentence(answer.json(), "speed")
+
+
+# --- the gateway itself -------------------------------------------------------------------------------------
+
+
+def test_a_store_that_does_not_answer_is_said_so(twin: DrivenTwin) -> None:
+    sentence = "Redis at nowhere does not answer: gone"
+
+    class Gone:
+        def __getattr__(self, _name: str) -> Callable[..., Any]:
+            def fail(*_arguments: object) -> Any:
+                raise StoreUnreachable(sentence)
+
+            return fail
+
+    client = twin.client(documents=Gone(), inbox=Gone())
+    kinds = ("fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "repairs")
+    paths = [*(f"{kind}" for kind in kinds), "trace/pod-0/cube-0/+x/0", "describe/ocs/pod-0/ocs-1", "why/a/1"]
+    answers = [client.get(f"/v1/{path}") for path in paths]
+    answers.append(client.post("/v1/slices", json={"shape": "4x4x4"}))
+    assert {(answer.status_code, answer.json()["error"]) for answer in answers} == {(503, sentence)}
+    assert client.get("/metrics").status_code == 200
+    assert client.get("/v1/events").status_code == 200
+
+
+def test_what_the_gateway_did_not_foresee_is_still_one_sentence(twin: DrivenTwin) -> None:
+    client = twin.client(documents=None)
+    answer = client.get("/v1/cubes")
+    assert answer.status_code == 500
+    check_sentence(answer.json(), "GET /v1/cubes: the gateway failed: AttributeError")
+
+
+def test_health_names_the_problem(twin: DrivenTwin, client: Client) -> None:
+    assert client.get("/healthz").json() == {"healthy": True, "problems": []}
+    twin.problems.append("Redis does not answer")
+    answer = client.get("/healthz")
+    twin.problems.clear()
+    assert answer.status_code == 503
+    assert answer.json() == {"healthy": False, "problems": ["Redis does not answer"]}
+
+
+def test_metrics_are_what_prometheus_reads(twin: DrivenTwin, client: Client) -> None:
+    client.request("BREW", "/v1/cubes")
+    answer = client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    families = {family.name: family for family in text_string_to_metric_families(answer.text)}
+    rows = {row["name"]: row for row in client.get("/v1/fabrics").json()}
+
+    def values(name: str) -> dict[tuple[str, ...], float]:
+        return {tuple(s.labels.values()): s.value for s in families[f"lightwave_{name}"].samples}
+
+    assert values("cubes_healthy") == {(name,): row["healthy"] for name, row in rows.items()}
+    assert values("log_position") == {(name,): row["position"] for name, row in rows.items()}
+    ends = {(name, s): n for name, row in rows.items() for s, n in row["links"].items()}
+    assert values("link_ends") == ends
+    assert values("speed_asked") == {(): 1.0}
+    assert values("healthy") == {(): 1.0}
+    assert families["lightwave_runtime_commits"].type == "counter"
+    answered = {(s.labels["method"], s.labels["status"]) for s in families["lightwave_http_requests"].samples}
+    assert ("other", "405") in answered
+    assert ("GET", "200") in answered
+
+
+def test_the_api_describes_itself(client: Client) -> None:
+    api = client.get("/openapi.json").json()
+    assert api["openapi"].startswith("3.")
+    documented = set(api["paths"])
+    assert documented >= {
+        "/v1/events",
+        "/v1/trace/{end}",
+        "/v1/slices/{name}/release",
+        "/healthz",
+        "/metrics",
+    }
+    assert len(documented) >= 30
+    names = [operation["operationId"] for path in api["paths"].values() for operation in path.values()]
+    assert len(names) == len(set(names))
+    schemas = set(api["components"]["schemas"])
+    assert {text.rpartition("/")[2] for text in references(api)} <= schemas
+
+
+def references(node: Any) -> Iterator[str]:
+    """Every `$ref` in a document."""
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for value in node.values():
+            yield from references(value)
+    if isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/metrics", "/v1/cubes", "/v1/clock", "/v1/events/stream"])
+def test_head_is_get_without_its_body(client: Client, path: str) -> None:
+    answer = client.request("HEAD", path)
+    assert answer.status_code == 200
+    assert answer.content == b""
+    assert client.request("HEAD", "/v1/cubes/pod-0/cube-99").status_code == 404
+
+
+# --- who may ask --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        *[
+            ("GET", f"/v1/{path}")
+            for path in ("cubes", "clock", "events", "events/stream", "nonsense", "", "../v1")
+        ],
+        *[("POST", f"/v1/{path}") for path in ("slices", "cubes/pod-0/cube-0/drain", "clock/pause")],
+        *[
+            ("GET", "/metrics"),
+            ("HEAD", "/v1/cubes"),
+            ("GET", "/nonsense"),
+            ("GET", "//v1/cubes"),
+            ("PUT", "/"),
+        ],
+    ],
+)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": "Bearer wrong"},
+        {"authorization": "Bearer "},
+        {"authorization": BEARER[:-1]},
+        {"authorization": b"Basic " + TOKEN.encode()},
+        {"authorization": TOKEN.encode()},
+        {"host": "twin/healthz?x="},
+        {"host": "twin/open"},
+    ],
+)
+def test_without_the_token_nothing_is_told(
+    twin: DrivenTwin, method: str, path: str, headers: dict[str, Any]
+) -> None:
+    answer = twin.client(TOKEN).request(method, path, headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert method == "HEAD" or "LIGHTWAVE_TOKEN" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("given", [BEARER, b"bearer " + TOKEN.encode()])
+def test_with_the_token_all_is_told(twin: DrivenTwin, given: bytes) -> None:
+    client = twin.client(TOKEN)
+    for path in ("/v1/cubes", "/v1/clock", "/metrics"):
+        assert client.get(path, headers={"authorization": given}).status_code == 200
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/openapi.json").status_code == 200
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_this_machine_needs_no_token(host: str) -> None:
+    assert check_bind(host, None) is None  # type: ignore[func-returns-value]  # that it does not raise
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "10.0.0.1", "twin.example", "127.0.0.1.example"])  # noqa: S104 -- these are refused
+def test_any_other_address_needs_a_token(host: str) -> None:
+    with pytest.raises(InvalidInput, match="LIGHTWAVE_TOKEN"):
+        check_bind(host, None)
+    with pytest.raises(InvalidInput, match="LIGHTWAVE_TOKEN"):
+        check_bind(host, "")
+    check_bind(host, "secret")

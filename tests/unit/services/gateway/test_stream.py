@@ -1,0 +1,235 @@
+"""The gateway on a real server: streams of events, clients that go away, an end while streams are open."""
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from sse_starlette.sse import AppStatus
+
+from services.gateway import history
+from services.gateway.app import create_app
+from tests.support.gateway_twin import QUIET, DrivenTwin
+
+END_S_MAX = 10.0
+
+
+class Served:
+    """A gateway on a port of its own, in a thread."""
+
+    def __init__(self, twin: DrivenTwin) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        config = uvicorn.Config(
+            create_app(twin.ports, token=None),
+            log_level="critical",
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+        )
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(
+            target=self.server.run, kwargs={"sockets": [self.listener]}, daemon=True
+        )
+        self.thread.start()
+        wait_for(lambda: self.server.started)
+
+    def end(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(END_S_MAX)
+        self.listener.close()
+        assert not self.thread.is_alive()
+
+    @contextmanager
+    def stream(self, query: str = "", **headers: str) -> Iterator[http.client.HTTPResponse]:
+        """An open stream of events."""
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=END_S_MAX)) as connection:
+            connection.request("GET", f"/v1/events/stream{query}", headers=headers)
+            answer = connection.getresponse()
+            assert answer.status == 200
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            with closing(answer):
+                yield answer
+
+
+def wait_for(reached: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + END_S_MAX
+    while not reached():
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
+
+
+def events(answer: http.client.HTTPResponse, count: int) -> list[tuple[str, dict[str, Any]]]:
+    """The next events as (id, message)."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    last = ""
+    while len(found) < count:
+        field, _, text = answer.readline().decode().rstrip("\r\n").partition(": ")
+        if field == "id":
+            last = text
+        if field == "data":
+            found.append((last, json.loads(text)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET], pods=2)
+    twin.advance(2)
+    yield twin
+    twin.close()
+
+
+@pytest.fixture(scope="module")
+def served(twin: DrivenTwin) -> Iterator[Served]:
+    AppStatus.should_exit = False
+    served = Served(twin)
+    yield served
+    served.end()
+
+
+def drain(twin: DrivenTwin, cube: str, *, back: bool = False) -> None:
+    """Drain a cube, or take it into use again."""
+    path = f"/v1/cubes/{cube}/{'undrain' if back else 'drain'}"
+    answer = twin.client().post(path, params={"wait": 20})
+    assert answer.status_code == 200
+
+
+def test_a_stream_begins_at_the_end_and_gives_what_comes(twin: DrivenTwin, served: Served) -> None:
+    with served.stream() as answer:
+        start = len(twin.messages())
+        drain(twin, "pod-0/cube-1")
+        messages = twin.messages()[start:]
+        assert [message["type"] for message in messages] == ["DrainCube", "CubeDrained"]
+        found = events(answer, 2)
+        assert found == [(f"pod-0:{start + n}", message) for n, message in enumerate(messages)]
+
+
+def test_a_stream_goes_on_after_the_last_event_that_was_seen(twin: DrivenTwin, served: Served) -> None:
+    messages = twin.messages()
+    with served.stream("?since=1000d") as answer:
+        seen = events(answer, 3)
+    with served.stream("?since=1000d", **{"Last-Event-ID": seen[-1][0]}) as answer:
+        rest = events(answer, len(messages) - 3)
+    assert [message for _, message in seen + rest] == messages
+    assert [place for place, _ in seen + rest] == [f"pod-0:{n}" for n in range(len(messages))]
+
+
+def test_a_stream_of_one_type_of_another_fabric(twin: DrivenTwin, served: Served) -> None:
+    with served.stream("?fabric=pod-1&type=CubeDrained&since=1000d") as answer:
+        drain(twin, "pod-1/cube-3")
+        drain(twin, "pod-1/cube-3", back=True)
+        drain(twin, "pod-1/cube-5")
+        found = [message for _, message in events(answer, 2)]
+    assert [(m["fabric"], m["type"], m["body"]["cube"]) for m in found] == [
+        ("pod-1", "CubeDrained", 3),
+        ("pod-1", "CubeDrained", 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    "last", ["pod-0:99999999999", "pod-0:" + "9" * 5_000, "pod-1:0", "nonsense", ":", "pod-0:-7"]
+)
+def test_an_id_of_another_life_does_not_make_a_stream_wait_for_ever(
+    twin: DrivenTwin, served: Served, last: str
+) -> None:
+    with served.stream(**{"Last-Event-ID": last}) as answer:
+        drain(twin, "pod-0/cube-2")
+        assert events(answer, 1)[0][1]["type"] == "DrainCube"
+        drain(twin, "pod-0/cube-2", back=True)
+
+
+def test_a_long_past_is_read_in_parts(
+    twin: DrivenTwin, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "STRIDE", 7)
+    messages = twin.messages("pod-1")
+    with served.stream("?fabric=pod-1&since=1000d") as answer:
+        assert [message for _, message in events(answer, len(messages))] == messages
+
+
+def test_the_log_is_not_read_any_more_for_a_client_that_went_away(
+    twin: DrivenTwin, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    end = twin.logs.end
+
+    def counted(fabric: str) -> int:
+        looks.append(fabric)
+        return end(fabric)
+
+    monkeypatch.setattr(twin.logs, "end", counted)
+    with served.stream("?fabric=pod-1"):
+        wait_for(lambda: len(looks) > 3)
+    quiet_s = 3 * history.FOLLOW_S
+
+    def has_ended() -> bool:
+        before = len(looks)
+        time.sleep(quiet_s)
+        return len(looks) == before
+
+    wait_for(has_ended)
+
+
+def test_the_server_ends_with_a_stream_open(twin: DrivenTwin) -> None:
+    served = Served(twin)
+    with served.stream("?since=1000d") as answer:
+        events(answer, 1)
+        served.end()
+
+
+def test_paths_are_taken_as_they_are_sent(served: Served) -> None:
+    """Bytes that a client library would not send: nothing is reached beside the names of things."""
+    for path in (
+        b"/v1/cubes/../../etc/passwd",
+        b"/v1/cubes/pod-0/cube-1/../cube-2",
+        b"/v1/cubes/\xff",
+        b"//v1/cubes",
+    ):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=END_S_MAX) as connection:
+            connection.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: twin\r\nConnection: close\r\n\r\n")
+            status = connection.makefile("rb").readline()
+        assert status.split()[1] in (b"404", b"400"), path
+
+
+def test_since_and_type_find_their_place_without_reading_the_whole_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a log of some months: an answer decodes what it gives, and little more."""
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4", "workload.slices_per_day=60"])
+    twin.advance(24 * 40)
+    client, whole = twin.client(), twin.messages()
+    assert len(whole) > 10_000
+    decoded = 0
+    read = twin.logs._of("pod-0").lines
+
+    def counted(start: int, most: int | None = None) -> Iterator[tuple[int, bytes]]:
+        nonlocal decoded
+        for line in read(start, most):
+            decoded += 1
+            yield line
+
+    monkeypatch.setattr(twin.logs._of("pod-0"), "lines", counted)
+    now_us = twin.clock.show().now_us
+    recent = client.get("/v1/events?since=6h").json()
+    assert recent == [m for m in whole if m["at_us"] >= now_us - 6 * 3_600_000_000]
+    assert decoded < len(recent) + 2_000
+    decoded = 0
+    assert client.get("/v1/events?limit=50").json() == whole[-50:]
+    assert decoded <= 512
+    decoded = 0
+    chain = client.get(f"/v1/why/{whole[-1]['id']}").json()
+    assert chain[-1]["cause"] is None
+    assert decoded < 1_100 * len(chain)
+    middle = whole[len(whole) // 2]["at_us"]
+    assert (
+        client.get(f"/v1/events?since_us={middle}&limit=9").json()
+        == [m for m in whole if m["at_us"] >= middle][:9]
+    )
+    twin.close()

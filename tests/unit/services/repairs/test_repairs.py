@@ -1,0 +1,241 @@
+"""The repair shop: who is repaired when and by whom, one by one and in random sequences."""
+
+import math
+from collections import Counter
+from statistics import fmean, median
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.body import Body
+from schemas.config import FabricConfig, RepairsConfig
+from schemas.cubes import RepairRequested, RepairWithdrawn
+from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
+from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
+from services.repairs.service import SERVICE
+from services.repairs.state import ENDED_MAX
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from tests.support.rig import Bench, bodies
+
+AskedKind = Literal["host", "chip", "link", "connector"]
+
+
+def shop(repairs: RepairsConfig | None = None) -> Bench:
+    return Bench([SERVICE], FabricConfig(repairs=repairs or RepairsConfig()))
+
+
+def ask(n: int, kind: AskedKind = "host") -> RepairRequested:
+    target = f"pod-0/cube-{n}/host-0" if kind == "host" else f"pod-0/cube-{n}/+x/0"
+    return RepairRequested(kind=kind, target=target)
+
+
+def test_a_repair_is_opened_begun_and_completed_because_it_was_asked_for() -> None:
+    bench = shop()
+    opened, begun = bench.say(ask(5), 100)
+    asked = bench.log[-3]
+    target = "pod-0/cube-5/host-0"
+    assert opened.body == RepairOpened(repair="pod-0/repair-0", kind="host", target=target)
+    assert begun.body == RepairBegun(repair="pod-0/repair-0", target=target, technician=0)
+    (completed,) = bench.step()
+    took_us = completed.at_us - 100
+    assert completed.body == RepairCompleted(
+        repair="pod-0/repair-0", target=target, technician=0, waited_us=0, took_us=took_us
+    )
+    assert took_us > 0
+    assert {m.cause for m in (opened, begun, completed)} == {asked.id}
+    assert bench.due_us() is None
+    document = bench.documents["repairs", "pod-0/repair-0"]
+    assert (document.state, document.technician, document.requested_us) == ("completed", 0, 100)
+    assert (document.began_us, document.ended_us) == (100, completed.at_us)
+
+
+@pytest.mark.parametrize(
+    ("down", "up", "kind", "target"),
+    [
+        (OcsDown(ocs=17), OcsUp(ocs=17), "ocs", "pod-0/ocs-17"),
+        (
+            PortDown(ocs=3, side="S", port=24),
+            PortUp(ocs=3, side="S", port=24),
+            "port",
+            "pod-0/ocs-3/S24",
+        ),
+        (
+            RepairRequested(kind="connector", target="pod-0/cube-1/-z/2"),
+            RepairWithdrawn(target="pod-0/cube-1/-z/2"),
+            "connector",
+            "pod-0/cube-1/-z/2",
+        ),
+    ],
+)
+def test_what_breaks_is_repaired_unless_it_comes_back(down: Body, up: Body, kind: str, target: str) -> None:
+    bench = shop()
+    opened, _ = bodies(bench.say(down, 10))
+    assert isinstance(opened, RepairOpened)
+    assert (opened.kind, opened.target) == (kind, target)
+    assert bodies(bench.say(down, 11)) == []
+    assert bodies(bench.say(up, 12)) == [RepairCancelled(repair="pod-0/repair-0", target=target)]
+    assert bodies(bench.say(up, 13)) == []
+    assert bench.due_us() is None
+    bench.say(down, 14)
+    assert bodies(bench.step(), RepairCompleted)[0].repair == "pod-0/repair-1"
+    assert bodies(bench.say(up)) == []
+    summary = bench.documents["summaries", "pod-0/repairs"]
+    assert (summary.queued, summary.begun, summary.completed, summary.cancelled) == (0, 0, 1, 1)
+
+
+def test_ocses_and_ports_go_first_then_the_oldest_request() -> None:
+    bench = shop(RepairsConfig(technicians=1))
+    for at_us, body in enumerate(
+        [ask(0), ask(1, "link"), ask(2), OcsDown(ocs=1), PortDown(ocs=2, side="N", port=0)], 1
+    ):
+        bench.say(body, at_us)
+    bench.run(100 * US_PER_DAY)
+    assert [begun.target for begun in bodies(bench.log, RepairBegun)] == [
+        "pod-0/cube-0/host-0",
+        "pod-0/ocs-1",
+        "pod-0/ocs-2/N0",
+        "pod-0/cube-1/+x/0",
+        "pod-0/cube-2/host-0",
+    ]
+    waits = {done.target: done.waited_us for done in bodies(bench.log, RepairCompleted)}
+    assert waits["pod-0/cube-0/host-0"] == 0
+    assert waits["pod-0/cube-2/host-0"] == max(waits.values())
+
+
+def test_a_cancelled_repair_frees_its_technician_for_the_next_because_that_was_asked_for() -> None:
+    bench = shop(RepairsConfig(technicians=2))
+    for n in range(3):
+        bench.say(ask(n), n + 1)
+    asked = bench.log[-2]
+    assert asked.body == ask(2)
+    cancelled, begun = bench.say(RepairWithdrawn(target="pod-0/cube-0/host-0"), 9)
+    assert isinstance(cancelled.body, RepairCancelled)
+    assert cancelled.body.repair == "pod-0/repair-0"
+    assert isinstance(begun.body, RepairBegun)
+    assert (begun.body.repair, begun.body.technician, begun.cause) == ("pod-0/repair-2", 0, asked.id)
+
+
+def test_a_queued_repair_that_is_withdrawn_never_begins() -> None:
+    bench = shop(RepairsConfig(technicians=1))
+    bench.say(ask(0), 1)
+    bench.say(ask(1), 2)
+    said = bodies(bench.say(RepairWithdrawn(target="pod-0/cube-1/host-0"), 3))
+    assert [type(body) for body in said] == [RepairCancelled]
+    document = bench.documents["repairs", "pod-0/repair-1"]
+    assert (document.state, document.technician, document.began_us) == ("cancelled", None, None)
+    bench.run(100 * US_PER_DAY)
+    assert [done.repair for done in bodies(bench.log, RepairCompleted)] == ["pod-0/repair-0"]
+
+
+def test_beyond_the_bound_of_the_queue_requests_are_counted_and_dropped() -> None:
+    bench = shop(RepairsConfig(technicians=1, queue_max=1))
+    for n in range(4):
+        bench.say(ask(n), n + 1)
+    assert bench.state("repairs").dropped == 2
+    assert bodies(bench.log, RepairOpened)[-1].target == "pod-0/cube-1/host-0"
+
+
+@pytest.mark.parametrize(
+    ("kind", "mean_h"), [("host", 24.0), ("chip", 24.0), ("link", 12.0), ("connector", 12.0), ("ocs", 72.0)]
+)
+def test_repair_times_are_log_normal_with_the_mean_of_their_kind(
+    kind: AskedKind | Literal["ocs"], mean_h: float
+) -> None:
+    bench = shop(RepairsConfig(technicians=1000, link_repair_h=12.0, repair_sigma=0.5))
+    for n in range(600):
+        down = OcsDown(ocs=n % 48) if kind == "ocs" else RepairRequested(kind=kind, target=f"pod-0/ocs-{n}")
+        bench.say(down)
+        if kind == "ocs" and n % 48 == 47:
+            bench.run(bench.now_us + 1000 * US_PER_DAY)
+    bench.run(bench.now_us + 1000 * US_PER_DAY)
+    hours = [done.took_us / US_PER_HOUR for done in bodies(bench.log, RepairCompleted)]
+    assert len(hours) > 500
+    relative_spread = math.sqrt(math.exp(0.25) - 1)
+    assert abs(fmean(hours) / mean_h - 1) < 4.5 * relative_spread / math.sqrt(len(hours))
+    # The median of a log-normal is its mean × exp(−σ²/2); that of a sample deviates by about 1.25 σ/√n.
+    logs = math.log(median(hours)) - math.log(mean_h * math.exp(-0.125))
+    assert abs(logs) < 4.5 * 1.25 * 0.5 / math.sqrt(len(hours))
+
+
+def test_only_the_last_ended_repairs_are_kept() -> None:
+    bench = shop()
+    for n in range(ENDED_MAX + 3):
+        bench.say(ask(n), 2 * n + 1)
+        bench.say(RepairWithdrawn(target=f"pod-0/cube-{n}/host-0"), 2 * n + 2)
+    assert sorted(bench.state("repairs").ended) == list(range(3, ENDED_MAX + 3))
+    assert bench.documents["repairs", "pod-0/repair-2"] is None
+    assert bench.documents["summaries", "pod-0/repairs"].cancelled == ENDED_MAX + 3
+    bench.assert_documents_hold()
+
+
+TARGETS = st.integers(0, 9)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("down"), TARGETS),
+        st.tuples(st.just("up"), TARGETS),
+        st.tuples(st.just("wait"), st.integers(1, 60 * US_PER_HOUR)),
+        st.tuples(st.just("reload"), st.just(0)),
+    ),
+    max_size=60,
+)
+
+
+def events_of(n: int) -> tuple[Body, Body]:
+    if n < 3:
+        return OcsDown(ocs=n), OcsUp(ocs=n)
+    if n < 5:
+        return PortDown(ocs=7, side="N", port=n), PortUp(ocs=7, side="N", port=n)
+    asked = ask(n, "host" if n < 8 else "link")
+    return asked, RepairWithdrawn(target=asked.target)
+
+
+@settings(max_examples=100, deadline=None)
+@given(STEPS, st.integers(1, 4), st.integers(0, 99))
+def test_every_opened_repair_is_in_one_state_and_technicians_are_never_too_many(
+    steps: list[tuple[str, int]], technicians: int, seed: int
+) -> None:
+    bench = Bench([SERVICE], FabricConfig(seed=seed, repairs=RepairsConfig(technicians=technicians)))
+    for kind, value in steps:
+        if kind == "wait":
+            of_no_repair = RepairWithdrawn(target="pod-0/cube-99/host-0")
+            assert bench.say(of_no_repair, bench.now_us + value) == []
+        elif kind == "reload":
+            bench.reload()
+        else:
+            bench.say(events_of(value)[kind == "up"])
+    state: dict[str, str] = {}
+    target_of: dict[str, str] = {}
+    at_work: dict[int, str] = {}
+    for body in bodies(bench.log):
+        match body:
+            case RepairOpened(repair=repair, target=target):
+                assert repair == f"pod-0/repair-{len(state)}"
+                assert target not in {target_of[r] for r, s in state.items() if s in ("queued", "begun")}
+                state[repair], target_of[repair] = "queued", target
+            case RepairBegun(repair=repair, technician=technician):
+                assert state[repair] == "queued"
+                waiting = [r for r, s in state.items() if s == "queued"]
+                assert repair == min(waiting, key=lambda r: ("ocs" not in target_of[r], int(r[13:])))
+                assert technician == min(t for t in range(technicians) if t not in at_work)
+                state[repair], at_work[technician] = "begun", repair
+            case RepairCompleted(repair=repair, technician=technician):
+                assert at_work.pop(technician) == repair
+                state[repair] = "completed"
+            case RepairCancelled(repair=repair):
+                at_work = {t: r for t, r in at_work.items() if r != repair}
+                assert state[repair] in ("queued", "begun")
+                state[repair] = "cancelled"
+    kept = {
+        name: document.state
+        for (kind, name), document in bench.documents.items()
+        if kind == "repairs" and document is not None
+    }
+    assert kept == state
+    counts = Counter(state.values())
+    summary = bench.documents["summaries", "pod-0/repairs"]
+    for name in ("queued", "begun", "completed", "cancelled"):
+        assert getattr(summary, name) == counts[name]
+    assert counts["queued"] == 0 or counts["begun"] == technicians
+    bench.assert_documents_hold()

@@ -1,0 +1,103 @@
+"""The loop of hosts: a fault begins, is seen, is repaired, ends, and is seen to have ended."""
+
+import pytest
+
+from schemas.config import CubesConfig, FabricConfig, FailuresConfig, PodConfig, RepairsConfig
+from schemas.cubes import CubeHealthy, CubeUnhealthy, RepairRequested, RepairWithdrawn
+from schemas.failures import FaultBegan, FaultEnded
+from schemas.operator import InjectFault
+from schemas.repairs import RepairCompleted, RepairOpened
+from services.cubes.service import SERVICE as CUBES
+from services.failures.service import SERVICE as FAILURES
+from services.repairs.service import SERVICE as REPAIRS
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.engine.service import AnyService
+from tests.support.rig import Bench, bodies
+
+SERVICES: list[AnyService] = [CUBES, FAILURES, REPAIRS]
+
+
+def config(seed: int, failures: FailuresConfig, heartbeat_s: int = 30) -> FabricConfig:
+    """Of what breaks by itself, only hosts are left."""
+    return FabricConfig(
+        seed=seed,
+        pod=PodConfig(cubes=8),
+        failures=failures.model_copy(update={"link_per_day": 0.0, "ocs_per_day": 0.0}),
+        repairs=RepairsConfig(host_repair_h=1.0),
+        cubes=CubesConfig(heartbeat_s=heartbeat_s),
+    )
+
+
+def test_the_chain_of_causes_leads_from_the_healthy_cube_to_the_injection() -> None:
+    bench = Bench(SERVICES, config(1, FailuresConfig(enabled=False)))
+    bench.say(InjectFault(kind="host", target="pod-0/cube-1/host-1"), 5)
+    bench.run(30 * US_PER_DAY)
+    by_id = {message.id: message for message in bench.log}
+    message = next(m for m in bench.log if isinstance(m.body, CubeHealthy))
+    chain = [message.type]
+    while message.cause is not None:
+        message = by_id[message.cause]
+        chain.append(message.type)
+    assert chain == [
+        "CubeHealthy",
+        "FaultEnded",
+        "RepairCompleted",
+        "RepairRequested",
+        "FaultBegan",
+        "InjectFault",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_when_faults_stop_every_host_is_repaired(seed: int) -> None:
+    """Rates so high and heartbeats so rare that technicians are short and that hosts break anew unseen."""
+    bench = Bench(
+        SERVICES, config(seed, FailuresConfig(host_per_day=3.0, until_days=4), heartbeat_s=6 * 3600)
+    )
+    while bench.now_us < 4 * US_PER_DAY:
+        bench.run(bench.now_us + 6 * US_PER_HOUR)
+        bench.reload()
+    bench.run(400 * US_PER_DAY)
+    assert bench.due_us() is None
+    assert bench.state("failures").active == {}
+    assert bench.documents["summaries", "pod-0/cubes"].healthy == 8
+    repairs = bench.documents["summaries", "pod-0/repairs"]
+    assert (repairs.queued, repairs.begun) == (0, 0)
+    withdrawn = len(bodies(bench.log, RepairWithdrawn))
+    assert len(bodies(bench.log, RepairRequested)) > withdrawn, "no host broke anew unseen"
+    assert repairs.completed == len(bodies(bench.log, RepairCompleted)) > 100
+    assert len(bodies(bench.log, FaultBegan)) == len(bodies(bench.log, FaultEnded))
+    assert len(bodies(bench.log, CubeUnhealthy)) == len(bodies(bench.log, CubeHealthy)) >= 8
+    bench.assert_documents_hold()
+
+
+def test_a_host_that_breaks_right_after_its_repair_is_repaired_again() -> None:
+    """Between the end of the repair and the next heartbeat, so that nobody ever saw it working."""
+    bench = Bench(SERVICES, config(2, FailuresConfig(enabled=False)))
+    target = "pod-0/cube-1/host-1"
+    bench.say(InjectFault(kind="host", target=target), 5)
+    while not bodies(bench.log, RepairCompleted):
+        bench.step()
+    heartbeat_us = bench.due_us()
+    assert heartbeat_us is not None
+    assert heartbeat_us - bench.now_us > 1
+    bench.say(InjectFault(kind="host", target=target), bench.now_us + 1)
+    bench.run(bench.now_us + 60 * US_PER_S)
+    assert len(bodies(bench.log, RepairRequested)) == len(bodies(bench.log, RepairOpened)) == 2
+    assert bodies(bench.log, CubeHealthy) == []
+    bench.run(30 * US_PER_DAY)
+    assert len(bodies(bench.log, CubeHealthy)) == 1
+    assert bench.state("failures").active == {}
+
+
+def test_a_reloaded_state_goes_on_exactly_as_the_original() -> None:
+    logs = []
+    for reloads in (0, 40):
+        bench = Bench(SERVICES, config(9, FailuresConfig(host_per_day=2.0)))
+        for n in range(40):
+            bench.run(n * 2 * US_PER_HOUR)
+            if reloads:
+                bench.reload()
+        logs.append(bench.log)
+    assert logs[0] == logs[1]
+    assert len(logs[0]) > 1000

@@ -1,0 +1,164 @@
+"""Random requests, releases, failures, drains and delays: what must hold of every scheduler, held at every
+message by the books of the model around it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.config import SchedulerConfig
+from schemas.names import Shape
+from schemas.scheduler import CubeSwapped
+from services.scheduler.cycle import cycle
+from shared.engine.codec import encode_state
+from tests.support.scheduler_model import Said, World
+
+Step = tuple[str, int, int, int]
+"""(action, number of the shape, slice, cube or links, priority, delay before it in µs)."""
+
+SHAPES: list[tuple[Shape, bool]] = [
+    ((1, 1, 1), False),
+    ((1, 2, 2), False),
+    ((2, 2, 4), False),
+    ((2, 4, 4), False),
+    ((4, 4, 4), False),
+    ((4, 4, 8), True),
+    ((4, 4, 8), False),
+    ((4, 8, 8), True),
+    ((4, 4, 12), False),
+    ((8, 8, 8), False),
+    ((4, 4, 6), False),
+    ((8, 8, 16), True),
+]
+AFTER_US = st.sampled_from([0, 0, 1_000, 60_000_000, 1_900_000_000])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("request"), st.integers(0, len(SHAPES) - 1), st.sampled_from([0, 0, 0, -1, 5]), AFTER_US
+        ),
+        st.tuples(st.just("release"), st.integers(0, 30), st.just(0), AFTER_US),
+        st.tuples(
+            st.sampled_from(["fail", "heal", "drain", "undrain"]), st.integers(0, 7), st.just(0), AFTER_US
+        ),
+        st.tuples(st.just("change_some_links"), st.integers(0, 1000), st.just(0), AFTER_US),
+        st.tuples(st.just("train"), st.integers(1, 3), st.just(0), st.just(0)),
+    ),
+    max_size=60,
+)
+POLICIES = st.builds(
+    SchedulerConfig,
+    queue_max=st.sampled_from([0, 3, 500]),
+    backfill_patience_h=st.sampled_from([0.0, 0.5, 6.0]),
+    recovery_patience_s=st.sampled_from([0, 100, 3600]),
+)
+
+
+def play(world: World, steps: Iterable[Step]) -> Iterator[list[Said]]:
+    """Every step in turn, and the scheduler's own Ticks when their time comes first; yields what is said."""
+    others: dict[str, Callable[[int], list[Said]]] = {
+        "fail": world.fail,
+        "heal": world.heal,
+        "drain": world.drain,
+        "undrain": world.undrain,
+        "change_some_links": world.change_some_links,
+    }
+    for action, number, priority, after_us in steps:
+        until_us = world.now_us + after_us
+        while world.held.due_us is not None and world.held.due_us <= until_us:
+            yield world.tick()
+        world.now_us = until_us
+        if action == "request":
+            yield world.request(*SHAPES[number], priority=priority)[1]
+        elif action == "release" and world.state.slices:
+            alive = sorted(world.state.slices)
+            yield world.release(f"pod-0/slice-{alive[number % len(alive)]}")
+        elif action == "train":
+            yield world.train(most=number)
+        elif action in others:
+            yield others[action](number)
+
+
+@settings(max_examples=150, deadline=None)
+@given(STEPS, POLICIES)
+def test_invariants_hold_after_every_message(steps: list[Step], policy: SchedulerConfig) -> None:
+    world = World(cubes=8, policy=policy)
+    for _ in play(world, steps):
+        world.check()
+        assert cycle(world.state) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS, POLICIES)
+def test_a_decoded_state_behaves_as_the_original(steps: list[Step], policy: SchedulerConfig) -> None:
+    kept, decoded = World(cubes=8, policy=policy), World(cubes=8, policy=policy, stored=True)
+    for said, again in zip(play(kept, steps), play(decoded, steps), strict=True):
+        assert said == again
+    assert encode_state(kept.state) == encode_state(decoded.state)
+
+
+def long_life(seed: int, count: int) -> tuple[list[Step], SchedulerConfig]:
+    """A long random life of one pod, with its policy; busier than what hypothesis tends to draw."""
+    random = Random(seed)
+    policy = SchedulerConfig(
+        queue_max=random.choice([0, 3, 500]),
+        backfill_patience_h=random.choice([0.0, 0.5, 6.0]),
+        recovery_patience_s=random.choice([0, 100, 3600]),
+    )
+    actions = ["request"] * 9 + ["release"] * 4 + ["train"] * 5 + ["fail"] * 2 + ["heal"] * 3
+    actions += ["drain", "undrain", "undrain"] + ["change_some_links"] * 3
+    steps: list[Step] = []
+    for _ in range(count):
+        action = random.choice(actions)
+        most = {"request": len(SHAPES) - 1, "release": 30, "train": 3, "change_some_links": 999}.get(
+            action, 7
+        )
+        after_us = random.choice([0, 0, 1_000, 60_000_000, 1_900_000_000])
+        steps.append((action, random.randint(0, most), random.choice([0, 0, 0, -1, 5]), after_us))
+    return steps, policy
+
+
+def test_invariants_hold_over_long_lives_in_which_everything_happens() -> None:
+    happened: Counter[str] = Counter()
+    for seed in range(25):
+        steps, policy = long_life(seed, 250)
+        world = World(cubes=8, policy=policy)
+        for said in play(world, steps):
+            world.check()
+            assert cycle(world.state) == []
+            happened.update(type(body).__name__ for body in said)
+            swaps = [body for body in said if isinstance(body, CubeSwapped)]
+            happened.update(f"{swap.reason} corner" if swap.corner else swap.reason for swap in swaps)
+    for event in ("failed", "drained", "failed corner", "drained corner"):
+        assert happened[event] > 10, event
+    for event in (
+        "SliceStalled",
+        "SliceEvicted",
+        "SliceCompleted",
+        "SliceRefused",
+        "SliceRestored",
+        "SliceDegraded",
+    ):
+        assert happened[event] > 10, event
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS)
+def test_when_all_is_healthy_and_released_the_pod_is_empty_again(steps: list[Step]) -> None:
+    world = World(cubes=8)
+    for _ in play(world, steps):
+        pass
+    for cube in range(8):
+        world.heal(cube)
+        world.undrain(cube)
+    while world.state.slices:
+        world.train()
+        world.release(f"pod-0/slice-{min(world.state.slices)}")
+    world.check()
+    assert world.north == world.south == {}
+    assert world.idle == list(range(8))
+    assert world.state.stalls == {}
+    assert world.state.awaited == {}
+    assert world.state.bad_ends == {}
+    assert world.held.due_us is None

@@ -1,0 +1,177 @@
+"""The link ends against a notebook of strands and faults, whatever is commanded and whatever breaks."""
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.body import Body
+from schemas.config import TransceiversConfig
+from schemas.envelope import Envelope
+from schemas.failures import FaultBegan
+from schemas.names import Join
+from schemas.ocs import CircuitsConnected, CircuitsDisconnected
+from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
+from services.ocs.service import SERVICE as OCS
+from services.transceivers.service import SERVICE as TRANSCEIVERS
+from services.transceivers.state import STATES
+from shared.models.optics.link import LinkDesign, Switched, evaluate
+from shared.models.optics.palomar import palomars
+from shared.models.superpod.wiring import FACES, parse_part
+from tests.support.ocs_model import (
+    COMMANDS,
+    CONFIG,
+    CUBES,
+    ENDS_OF_FAULTS,
+    OCS_FAULTS,
+    WAITS,
+    Port,
+    PortModel,
+)
+from tests.unit.services.ocs.test_model import Run
+
+LINKS = CONFIG.model_copy(
+    update={
+        "transceivers": TransceiversConfig(fibre_loss_db=1.2, degraded_above_ber=1.5e-5, down_above_ber=4e-4),
+    }
+)
+"""With so much fibre and so tight a threshold that some healthy pairs of ports in a hundred are degraded."""
+DESIGN = LinkDesign(fibre_loss_db=1.2)
+
+
+def end_number(port: Port) -> int:
+    """The link end whose fibre enters here: the + faces on the North side."""
+    ocs, side, number = port
+    dimension, index = divmod(ocs, 16)
+    return 96 * (number // 2) + 16 * (2 * dimension + (side == "S")) + index
+
+
+def ends_of(joins: tuple[Join, ...]) -> set[int]:
+    return {end_number(port) for circuit in PortModel.circuits(joins) for port in circuit}
+
+
+class LinksRun(Run):
+    """With the ends' own faults, and what a reader of the log knows of every end."""
+
+    def __init__(self) -> None:
+        super().__init__((OCS, TRANSCEIVERS), LINKS)
+        self.end_faults: dict[str, tuple[int, float | None]] = {}
+        self.reported = dict.fromkeys(range(96 * CUBES), "dark")
+        self.conditions = dict.fromkeys(range(96 * CUBES), "ok")
+
+    def strike(self, began: FaultBegan) -> None:
+        if began.kind in ("link", "connector"):
+            self.end_faults[began.fault] = (parse_part(began.target, CUBES).end, began.excess_loss_db)
+        else:
+            super().strike(began)
+
+    def mend(self, began: FaultBegan) -> None:
+        if self.end_faults.pop(began.fault, None) is None:
+            super().mend(began)
+
+    def check(self) -> None:
+        self.bench.run(self.model.now_us)
+        by_id: dict[str, Body] = {}
+        for message in self.bench.log:
+            by_id[message.id] = message.body
+            self.read(message, by_id)
+        self.bench.log.clear()
+        expected = self.expected()
+        assert self.reported == expected
+        assert [STATES[code] for code in self.bench.state("transceivers").code] == list(expected.values())
+        assert self.conditions == {end: self.condition(end) for end in expected}
+
+    def read(self, message: Envelope, by_id: dict[str, Body]) -> None:
+        body = message.body
+        if isinstance(body, LinksTrained):
+            connected = by_id[message.cause or ""]
+            assert isinstance(connected, CircuitsConnected)
+            assert connected.slice == body.slice
+            ends = ends_of(connected.joins)
+            assert body.up == len(ends) - len(body.degraded) - len(body.down)
+            self.reported |= dict.fromkeys(ends, "up")
+            self.reported |= dict.fromkeys(body.degraded, "degraded") | dict.fromkeys(body.down, "down")
+            assert ends.issuperset(body.degraded + body.down)
+        elif isinstance(body, CircuitsDisconnected):
+            self.reported |= dict.fromkeys(ends_of(body.joins), "dark")
+        elif isinstance(body, LinksChanged):
+            new = {end: name for name in ("up", "degraded", "down") for end in getattr(body, name)}
+            assert new, "nothing to say"
+            assert not any(self.reported[end] in ("dark", name) for end, name in new.items())
+            self.reported |= new
+        elif isinstance(body, ModuleReported):
+            assert self.conditions[body.end] != body.condition
+            self.conditions[body.end] = body.condition
+
+    def condition(self, end: int) -> str:
+        mine = [excess for place, excess in self.end_faults.values() if place == end]
+        return "failed" if None in mine else "degraded" if mine else "ok"
+
+    def expected(self) -> dict[int, str]:
+        states = dict.fromkeys(range(96 * CUBES), "dark")
+        for north, (south, _, _) in self.model.wanted.items():
+            if north[1] == "N" and north[2] % 2 == 0 and self.model.settled(north):
+                state = self.link_state(north, south)
+                states |= {end_number(north): state, end_number(south): state}
+        return states
+
+    def link_state(self, north: Port, south: Port) -> str:
+        strands = [((*north[:2], north[2] + strand), south[2] + strand) for strand in (0, 1)]
+        ends = (end_number(north), end_number(south))
+        if not all(self.model.made(port) for port, _ in strands):
+            return "down"
+        if any(self.condition(end) == "failed" for end in ends):
+            return "down"
+        near_db, far_db = (
+            math.fsum(excess or 0 for place, excess in self.end_faults.values() if place == end)
+            for end in ends
+        )
+        bers = [lane_bers(port[0], port[2], far, near_db, far_db) for port, far in strands]
+        worst = round(math.log10(np.max(bers)), 3)
+        if worst > math.log10(LINKS.transceivers.down_above_ber):
+            return "down"
+        return "degraded" if worst > math.log10(LINKS.transceivers.degraded_above_ber) else "up"
+
+
+@cache
+def lane_bers(ocs: int, north: int, south: int, near_db: float, far_db: float) -> npt.NDArray[np.float64]:
+    """Of every lane of one strand, both ways, lane by lane through the elements."""
+    made = palomars(LINKS.seed, "pod-0", 136)
+    loss_db = made.insertion_loss_db()[ocs, north, south]
+    north_db, south_db = made.north_return_loss_db[ocs, north], made.south_return_loss_db[ocs, south]
+    ways = (
+        evaluate(DESIGN, Switched(loss_db, north_db, south_db), near_db, far_db),
+        evaluate(DESIGN, Switched(loss_db, south_db, north_db), far_db, near_db),
+    )
+    return np.concatenate([way.ber for way in ways])
+
+
+ENDS = st.builds(
+    lambda cube, face, index: f"pod-0/cube-{cube}/{FACES[face]}/{index}",
+    st.integers(0, 1),
+    st.integers(0, 1),
+    st.sampled_from((0, 0, 1)),
+)
+END_FAULTS = st.one_of(
+    st.tuples(st.just("link"), ENDS, st.none()),
+    st.tuples(st.just("connector"), ENDS, st.sampled_from((0.1, 0.7, 2.3, 4.9))),
+)
+ACTS = st.one_of(COMMANDS, OCS_FAULTS, END_FAULTS, ENDS_OF_FAULTS, ENDS_OF_FAULTS)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(WAITS, ACTS), min_size=6, max_size=24))
+def test_every_link_end_is_as_in_the_notebook(acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
+    run = LinksRun()
+    run.do(("connect", "pod-0/slice-0", ((0, 0, 1), (0, 1, 0))))
+    for number, (wait_us, act) in enumerate(acts):
+        run.wait(wait_us)
+        run.do(act)
+        if number % 3 == 0:
+            run.bench.reload()
+        run.check()
+    run.bench.assert_documents_hold()

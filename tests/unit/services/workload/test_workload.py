@@ -1,0 +1,250 @@
+"""The workload's rules, driven through the dispatch path with hand-made messages."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+from schemas.body import Body
+from schemas.config import FabricConfig, PodConfig, TraceRow, WorkloadConfig
+from schemas.documents import WorkloadSummary
+from schemas.envelope import Envelope, enclose
+from schemas.names import Shape
+from schemas.operator import ReleaseSlice, RequestSlice
+from schemas.registry import writer_of
+from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
+from schemas.sequencer import FabricCommissioned, Tick
+from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
+from services.workload.mix import draw_duration_us, draw_gap_us, draw_kind
+from services.workload.service import SERVICE
+from services.workload.state import WorkloadState
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.codec import decode_state, encode_state
+from shared.engine.dispatch import Held, read
+
+QUIET = FabricConfig(workload=WorkloadConfig(enabled=False))
+
+BodyT = TypeVar("BodyT", bound=Body)
+
+
+def bodies(kind: type[BodyT], said: list[Envelope]) -> list[BodyT]:
+    """What was said, which must all be of this kind."""
+    found = [message.body for message in said if isinstance(message.body, kind)]
+    assert len(found) == len(said)
+    return found
+
+
+class Driver:
+    """One workload, and the other services' messages made by hand."""
+
+    def __init__(self, config: FabricConfig) -> None:
+        self.held = Held(SERVICE, "pod-0")
+        self.now_us = 0
+        self.seq = 0
+        self.feed(FabricCommissioned(config=config))
+
+    @property
+    def state(self) -> WorkloadState:
+        assert isinstance(self.held.state, WorkloadState)
+        return self.held.state
+
+    @property
+    def due_us(self) -> int:
+        """When the next Tick is due; there must be one."""
+        assert self.held.due_us is not None
+        return self.held.due_us
+
+    def feed(self, body: Body, at_us: int | None = None) -> list[Envelope]:
+        self.now_us = self.now_us if at_us is None else at_us
+        self.seq += 1
+        source = {"operator": "operator/0"}.get(body.writer, f"{body.writer}@pod-0")
+        message = enclose(body, fabric="pod-0", at_us=self.now_us, cause=None, source=source, seq=self.seq)
+        assert writer_of(source) == body.writer
+        return read(self.held, message)
+
+    def tick(self, at_us: int | None = None) -> list[Envelope]:
+        due_us = self.due_us
+        tick = Tick(service="workload", due_us=due_us, count=self.held.ticks + 1)
+        return self.feed(tick, due_us if at_us is None else at_us)
+
+    def request(self, duration_us: int | None = None, priority: int = 0) -> SliceRequested:
+        asked = RequestSlice(shape=(4, 4, 4), duration_us=duration_us, priority=priority)
+        (body,) = bodies(SliceRequested, self.feed(asked))
+        return body
+
+    def release(self, name: str) -> list[Envelope]:
+        return self.feed(ReleaseSlice(slice=name))
+
+    def summary(self) -> WorkloadSummary:
+        (key,) = SERVICE.document_keys(self.state)
+        document = SERVICE.document(self.state, key)
+        assert isinstance(document, WorkloadSummary)
+        return document
+
+
+def test_arrivals_come_when_and_as_drawn() -> None:
+    config = FabricConfig(seed=11)
+    driver = Driver(config)
+    at_us = 0
+    for n in range(50):
+        at_us += draw_gap_us(11, "pod-0", n, config.workload, 64)
+        assert driver.held.due_us == at_us
+        (body,) = bodies(SliceRequested, driver.tick())
+        assert (body.shape, body.twisted) == draw_kind(11, "pod-0", n, 64)
+        assert body.duration_us == draw_duration_us(11, "pod-0", n, config.workload)
+        assert (body.slice, body.requested_by, body.priority) == (f"pod-0/slice-{n}", "arrival", 0)
+
+
+def test_a_request_by_hand_takes_a_number_and_leaves_the_arrivals_as_they_are() -> None:
+    plain, disturbed = Driver(FabricConfig(seed=4)), Driver(FabricConfig(seed=4))
+    body = disturbed.request(priority=7)
+    assert (body.slice, body.requested_by, body.priority) == ("pod-0/slice-0", "operator", 7)
+    for n in range(20):
+        (one,) = bodies(SliceRequested, plain.tick())
+        (other,) = bodies(SliceRequested, disturbed.tick())
+        assert other.slice == f"pod-0/slice-{n + 1}"
+        assert other.model_copy(update={"slice": one.slice}) == one
+
+
+def test_a_late_tick_catches_up_without_losing_an_arrival() -> None:
+    config = FabricConfig(seed=2)
+    prompt, late = Driver(config), Driver(config)
+    requested: list[SliceRequested] = []
+    while prompt.due_us <= US_PER_DAY:
+        requested += bodies(SliceRequested, prompt.tick())
+    assert bodies(SliceRequested, late.tick(at_us=US_PER_DAY)) == requested
+    assert late.held.due_us == prompt.held.due_us
+
+
+def test_nothing_arrives_when_disabled() -> None:
+    assert Driver(QUIET).held.due_us is None
+
+
+def row(
+    submit_us: int,
+    duration_us: int = 10,
+    shape: Shape = (4, 4, 4),
+    twisted: bool = False,
+    priority: int = 0,
+) -> TraceRow:
+    return TraceRow(
+        submit_us=submit_us, duration_us=duration_us, shape=shape, twisted=twisted, priority=priority
+    )
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_trace_plays_in_order_of_submission_in_place_of_arrivals(enabled: bool) -> None:
+    trace = (row(50, priority=3), row(0), row(50, shape=(4, 4, 8), twisted=True), row(70, duration_us=99))
+    driver = Driver(FabricConfig(workload=WorkloadConfig(enabled=enabled), trace=trace))
+    assert driver.held.due_us == 0
+    assert [body.slice for body in bodies(SliceRequested, driver.tick())] == ["pod-0/slice-0"]
+    first, second = bodies(SliceRequested, driver.tick())
+    assert driver.now_us == 50
+    assert (first.priority, second.shape, second.twisted) == (3, (4, 4, 8), True)
+    (last,) = bodies(SliceRequested, driver.tick())
+    assert (last.duration_us, last.requested_by, driver.now_us) == (99, "trace", 70)
+    assert driver.held.due_us is None
+
+
+def test_the_run_time_counts_from_the_start_and_its_release_is_caused_by_it() -> None:
+    driver = Driver(QUIET)
+    name = driver.request(duration_us=US_PER_HOUR).slice
+    assert driver.held.due_us is None
+    driver.feed(SliceStarted(slice=name), at_us=500)
+    started = f"scheduler@pod-0/{driver.seq}"
+    assert driver.held.due_us == 500 + US_PER_HOUR
+    (released,) = driver.tick()
+    assert released.body == SliceReleased(slice=name, reason="finished")
+    assert released.cause == started
+    assert driver.held.due_us is None
+
+
+def test_without_a_duration_it_runs_until_released() -> None:
+    driver = Driver(QUIET)
+    name = driver.request().slice
+    driver.feed(SliceStarted(slice=name))
+    assert driver.held.due_us is None
+    (body,) = bodies(SliceReleased, driver.release(name))
+    assert (body.slice, body.reason) == (name, "operator")
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        lambda name: SliceRefused(slice=name, reason="full"),
+        lambda name: SliceEvicted(slice=name, reason="cube failed"),
+        lambda name: SliceCompleted(slice=name, reason="operator"),
+    ],
+)
+def test_a_slice_that_ended_is_not_released_any_more(ended: Callable[[str], Body]) -> None:
+    driver = Driver(QUIET)
+    name = driver.request(duration_us=100).slice
+    driver.feed(SliceStarted(slice=name))
+    driver.feed(ended(name))
+    assert driver.held.due_us is None
+    (body,) = bodies(ReleaseRefused, driver.release(name))
+    assert body.reason == f"{name} has already ended"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("pod-0/slice-1", "pod-0/slice-1 has never been requested"),
+        ("pod-0/slice-999999999999", "has never been requested"),
+        ("pod-1/slice-0", "pod-1/slice-0 is no slice of pod-0"),
+    ],
+)
+def test_releases_of_what_is_not_there_are_refused_with_the_reason(name: str, reason: str) -> None:
+    driver = Driver(QUIET)
+    driver.request()
+    (body,) = bodies(ReleaseRefused, driver.release(name))
+    assert body.slice == name
+    assert reason in body.reason
+
+
+def test_a_second_release_is_refused() -> None:
+    driver = Driver(QUIET)
+    name = driver.request().slice
+    assert len(bodies(SliceReleased, driver.release(name))) == 1
+    (body,) = bodies(ReleaseRefused, driver.release(name))
+    assert body.reason == f"{name} has already ended"
+
+
+def test_ends_at_the_same_time_go_by_number_and_before_what_is_requested_then() -> None:
+    driver = Driver(FabricConfig(trace=(row(100),)))
+    first, second = driver.request(duration_us=40).slice, driver.request(duration_us=50).slice
+    driver.feed(SliceStarted(slice=second), at_us=50)
+    driver.feed(SliceStarted(slice=first), at_us=60)
+    one, other, requested = driver.tick()
+    assert bodies(SliceReleased, [one, other]) == [
+        SliceReleased(slice=first, reason="finished"),
+        SliceReleased(slice=second, reason="finished"),
+    ]
+    assert [body.slice for body in bodies(SliceRequested, [requested])] == ["pod-0/slice-2"]
+
+
+def test_a_decoded_state_behaves_as_the_original() -> None:
+    kept, decoded = Driver(FabricConfig(seed=9)), Driver(FabricConfig(seed=9))
+    started: set[str] = set()
+    for n in range(300):
+        one, other = kept.tick(), decoded.tick()
+        assert one == other
+        for body in [message.body for message in one]:
+            if isinstance(body, SliceRequested) and n % 7:
+                started.add(body.slice)
+                kept.feed(SliceStarted(slice=body.slice))
+                decoded.feed(SliceStarted(slice=body.slice))
+        decoded.held.state = decode_state(SERVICE.state, encode_state(decoded.state))
+    assert len(started) > 50
+    assert encode_state(kept.state) == encode_state(decoded.state)
+
+
+def test_the_summary_counts_requests_and_is_touched_by_them() -> None:
+    driver = Driver(FabricConfig(pod=PodConfig(cubes=4), workload=WorkloadConfig(enabled=False)))
+    (key,) = SERVICE.document_keys(driver.state)
+    assert driver.summary().requested == 0
+    driver.state.touched.clear()
+    driver.request()
+    assert driver.state.touched == {key}
+    assert driver.summary().model_dump() == {"name": "pod-0/workload", "requested": 1}
+    assert SERVICE.document(driver.state, ("summaries", "pod-0/other")) is None

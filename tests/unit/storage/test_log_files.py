@@ -1,0 +1,219 @@
+"""Log files: written and read in every form, found by time and by id, mended after a crash."""
+
+import gzip
+import json
+from bisect import bisect_left
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schemas.envelope import Envelope, enclose
+from schemas.registry import decode, encode
+from schemas.sequencer import Tick
+from schemas.workload import SliceReleased
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.storage.log import indexed
+from shared.storage.log.indexed import STRIDE, IndexedLog
+from shared.storage.log.lines import LineWriter, read_lines
+
+
+def message(n: int, at_us: int) -> Envelope:
+    """The n-th message: Ticks and slice events alternate, each source with its own count."""
+    if n % 2:
+        body = SliceReleased(slice=f"pod-0/slice-{n}", reason="finished")
+        return enclose(
+            body, fabric="pod-0", at_us=at_us, cause="x@pod-0/1", source="workload@pod-0", seq=n // 2 + 1
+        )
+    tick = Tick(service="ocs", due_us=at_us, count=n // 2 + 1)
+    return enclose(tick, fabric="pod-0", at_us=at_us, cause=None, source="tick.ocs@pod-0", seq=n // 2 + 1)
+
+
+def fill(log: IndexedLog, times: list[int], start: int = 0) -> list[Envelope]:
+    messages = [message(start + n, at_us) for n, at_us in enumerate(times)]
+    log.append(messages, [encode(m) for m in messages])
+    return messages
+
+
+def test_a_sieve_sees_the_line_and_spares_decoding(tmp_path: Path) -> None:
+    log = IndexedLog(tmp_path / "pod-0.jsonl")
+    messages = fill(log, list(range(0, 6_000, 5)))
+    seen: list[bytes] = []
+
+    def sieve(line: bytes) -> bool:
+        seen.append(line)
+        return b'"SliceReleased"' in line
+
+    found = list(log.read(600, 100, sieve))
+    assert seen == [encode(m) for m in messages[600:700]]
+    assert found == [(n, messages[n]) for n in range(600, 700) if messages[n].type == "SliceReleased"]
+    log.close()
+
+
+def test_readers_see_all_of_an_append_or_nothing(tmp_path: Path) -> None:
+    log = IndexedLog(tmp_path / "pod-0.jsonl")
+    seen: list[int] = []
+
+    class Lines(list[bytes]):
+        def __iter__(self) -> Iterator[bytes]:
+            for line in super().__iter__():
+                seen.append(log.end)
+                yield line
+
+    messages = [message(n, n) for n in range(3)]
+    log.append(messages, Lines(encode(m) for m in messages))
+    assert (set(seen), log.end) == ({0}, 3)
+    log.close()
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".gz", ".zst"])
+def test_a_log_is_readable_with_standard_tools(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"log{suffix}"
+    writer = LineWriter(path)
+    writer.write(b'{"a":1}\n{"b":2}\n')
+    writer.write(b'{"c":3}\n')
+    writer.close()
+    raw = path.read_bytes()
+    plain = {
+        ".jsonl": lambda: raw,
+        ".gz": lambda: gzip.decompress(raw),
+        ".zst": lambda: zstandard.ZstdDecompressor().decompressobj().decompress(raw),
+    }[suffix]()
+    assert plain == b'{"a":1}\n{"b":2}\n{"c":3}\n'
+    assert list(read_lines(path)) == [b'{"a":1}', b'{"b":2}', b'{"c":3}']
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_concatenated_parts_read_as_one(tmp_path: Path, suffix: str) -> None:
+    whole = tmp_path / f"whole{suffix}"
+    for n in range(3):
+        part = tmp_path / f"part{n}{suffix}"
+        writer = LineWriter(part)
+        writer.write(b"%d\n" % n)
+        writer.close()
+        whole.write_bytes((whole.read_bytes() if whole.exists() else b"") + part.read_bytes())
+    assert list(read_lines(whole)) == [b"0", b"1", b"2"]
+
+
+def test_what_cannot_be_read_or_written_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no such file"):
+        list(read_lines(tmp_path / "none.jsonl"))
+    broken = tmp_path / "broken.gz"
+    broken.write_bytes(gzip.compress(b"x\n" * 1000)[:-20])
+    with pytest.raises(InvalidInput, match="damaged compressed data"):
+        list(read_lines(broken))
+    with pytest.raises(OperationFailed, match="No such file or directory"):
+        LineWriter(tmp_path / "no" / "folder.jsonl")
+    full = LineWriter(Path("/dev/full"))
+    with pytest.raises(OperationFailed, match="No space left on device"):
+        full.write(b"x" * 100_000)
+
+
+TIMES = st.lists(st.integers(0, 50), min_size=1, max_size=60).map(sorted)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(times=TIMES, at_us=st.integers(-1, 55), stride=st.integers(1, 9))
+def test_a_moment_and_an_id_are_found_as_by_reading_everything(
+    tmp_path_factory: pytest.TempPathFactory, times: list[int], at_us: int, stride: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(indexed, "STRIDE", stride)
+        log = IndexedLog(tmp_path_factory.mktemp("log") / "pod-0.jsonl")
+        messages = fill(log, times)
+        assert log.position_at(at_us) == bisect_left(times, at_us)
+        assert [log.position_of(m.id) for m in messages] == list(range(len(times)))
+        assert log.position_of("workload@pod-0/999") is None
+        assert log.position_of("nobody@pod-0/1") is None
+        assert log.position_of("no id at all") is None
+        assert list(log.read(3, 4)) == list(enumerate(messages))[3:7]
+        log.close()
+
+
+def test_finding_a_place_reads_a_small_part_of_a_long_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = IndexedLog(tmp_path / "pod-0.jsonl")
+    messages = fill(log, list(range(40 * STRIDE)))
+    parsed = 0
+    loads = orjson.loads
+
+    def counting(line: bytes) -> object:
+        nonlocal parsed
+        parsed += 1
+        return loads(line)
+
+    monkeypatch.setattr(orjson, "loads", counting)
+    assert log.position_at(31 * STRIDE + 17) == 31 * STRIDE + 17
+    assert log.position_of(messages[35 * STRIDE + 5].id) == 35 * STRIDE + 5
+    assert parsed <= 4 * STRIDE
+    log.close()
+
+
+@pytest.mark.parametrize(
+    "harm", ["none", "torn line", "no index", "torn index", "foreign index", "index ahead"]
+)
+def test_it_opens_again_after_any_harm_to_its_end_or_index(tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "pod-0.jsonl"
+    log = IndexedLog(path)
+    messages = fill(log, list(range(3 * STRIDE + 10)))
+    log.close()
+    index = path.with_suffix(".index")
+    if harm == "torn line":
+        with path.open("ab") as file:
+            file.write(b'{"id":"tick.ocs@pod-0/77","ty')
+    elif harm == "no index":
+        index.unlink()
+    elif harm == "torn index":
+        index.write_bytes(index.read_bytes()[:-7])
+    elif harm == "foreign index":
+        index.write_text(json.dumps([0, 0, 0, {}]) + "\n" + json.dumps([STRIDE, 11, 5, {}]) + "\n")
+    elif harm == "index ahead":
+        with index.open("a") as file:
+            file.write(json.dumps([4 * STRIDE, 10**9, 10**9, {}]) + "\n")
+    again = IndexedLog(path)
+    assert again.end == len(messages)
+    assert again.last_seq("workload@pod-0") == messages[-1].seq
+    more = fill(again, [10**6, 10**6 + 1], start=len(messages))
+    assert [m for _, m in again.read(0)] == messages + more
+    assert again.position_at(10**6) == len(messages)
+    assert again.position_of(messages[2 * STRIDE + 1].id) == 2 * STRIDE + 1
+    again.close()
+
+
+def test_lines_that_are_no_messages_keep_their_place_and_stop_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "pod-0.jsonl"
+    first = message(0, 5)
+    path.write_bytes(encode(first) + b"\nnot json\n{}\n[1]\n")
+    log = IndexedLog(path)
+    assert log.end == 4
+    after = fill(log, [7], start=2)
+    assert list(log.read(0)) == [(0, first), (4, after[0])]
+    assert log.position_at(6) == 4
+    log.close()
+
+
+def test_a_full_disk_leaves_whole_lines_only(tmp_path: Path) -> None:
+    import resource
+
+    path = tmp_path / "pod-0.jsonl"
+    log = IndexedLog(path)
+    messages = fill(log, [1, 2, 3])
+    size = path.stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50, hard))
+    try:
+        with pytest.raises(OperationFailed, match="File too large"):
+            fill(log, [4, 5], start=3)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.stat().st_size == size
+    assert log.end == 3
+    fill(log, [4], start=3)
+    assert [decode(line).at_us for _, line in log.lines(0)] == [1, 2, 3, 4]
+    assert messages[0].at_us == 1
+    log.close()

@@ -1,0 +1,375 @@
+"""Checks of the tree's own tidiness, as TigerBeetle's `tidy` has them: style that is not tested decays.
+
+A check takes one file and yields (line, problem). `test_tidy.py` applies each to every file of the
+repository, and shows for each a text that it refuses.
+"""
+
+import ast
+import io
+import re
+import subprocess
+import tokenize
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+LINE_COLUMNS_MAX = 110
+FUNCTION_LINES_MAX = 70
+MODULE_LINES_MAX = 400
+PLAIN_LINES_MAX = 8
+"""A class or function up to this long may be explained by its name alone."""
+ROLES = re.compile(r"on_\w+|commission|due|document|document_keys|telemetry")
+"""Functions of a service's table: `shared/engine/service.py` says what each is for."""
+
+CODE = (".py", ".toml", ".yml", ".yaml", ".sh", "Makefile", ".ci/run", "constraints.txt")
+LIBRARY = ("schemas/", "shared/", "services/")
+PURE_ROOMS = ("schemas/", "services/", "shared/basics/", "shared/engine/", "shared/models/")
+"""Rooms whose modules give the same answers everywhere; in `services/` all but the gateway."""
+GATEWAY = "services/gateway/"
+PURE_IMPORTS = {
+    *("__future__", "bisect", "collections", "copy", "dataclasses", "decimal", "difflib", "enum"),
+    *(
+        "fractions",
+        "functools",
+        "hashlib",
+        "heapq",
+        "itertools",
+        "json",
+        "math",
+        "operator",
+        "re",
+        "statistics",
+        "string",
+        "typing",
+        "zlib",
+    ),
+    *("networkx", "numpy", "orjson", "pyarrow", "pydantic", "scipy"),
+}
+"""All that pure modules may import from outside the pure rooms."""
+SCHEMA_IMPORTS = {"schemas", "pydantic", "orjson", "typing", "collections", "re", "enum", "math"}
+IMPURE_CALLS = {"open", "input", "print", "eval", "exec", "hash", "id", "breakpoint", "__import__"}
+MUTATORS = {
+    *(
+        "append",
+        "extend",
+        "insert",
+        "add",
+        "update",
+        "setdefault",
+        "pop",
+        "popitem",
+        "remove",
+        "discard",
+        "clear",
+    ),
+    *("sort", "reverse", "fill", "put"),
+}
+SKIPS = {"skip", "skipif", "skipIf", "skipUnless", "xfail", "importorskip", "SkipTest", "expectedFailure"}
+
+Problem = tuple[int, str]
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+# Each pattern is written so that it does not match its own line.
+LEFTOVER = re.compile(r"\b(TO[D]O|FIX[M]E|X[X]X|HAC[K]|WI[P])\b|\b[i]ssue #?\d")
+REGISTRY = re.compile(
+    r"py[p]i\.org|python[h]osted|np[m]js|crates[.]io|proxy[.]golang|maven[.]org|deb[.]debian"
+    r"|--(extra-)?[i]ndex-url"
+)
+MACHINE_PATH = re.compile(r"(?<![\w.~*-])/(w[o]rk|r[o]ot|h[o]me/\w+|tmp/l[w]|Us[e]rs)(?![\w-])")
+SUPPRESSION = re.compile(r"#\s*(type:\s*ignore|(ruff:\s*|flake8:\s*)?noqa|pragma:|fmt:|mypy:|pylint:)")
+EXPLAINED = re.compile(
+    r"# (type: ignore\[[a-z-]+(, [a-z-]+)*\]  # \w.{5,}|noqa: [A-Z]+\d+(, [A-Z]+\d+)* -- \w.{5,}"
+    r"|pragma: no (cover|branch) -- \w.{5,})"
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of the repository; `path` is relative to its root."""
+
+    path: str
+    text: str
+
+    @property
+    def is_python(self) -> bool:
+        return self.path.endswith(".py")
+
+    @property
+    def is_test(self) -> bool:
+        return self.path.startswith("tests/")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        return [node for node in ast.walk(self.tree) if isinstance(node, Function)]
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it must give the same answers everywhere: services' rules and states, engine and models."""
+        return self.is_python and self.path.startswith(PURE_ROOMS) and not self.path.startswith(GATEWAY)
+
+
+Check = Callable[[Source], Iterator[Problem]]
+
+
+def sources(root: Path = ROOT) -> list[Source]:
+    """Every text file of the repository, in order of path: those that git tracks; without git, all but
+    hidden folders and what the installation makes."""
+    found = []
+    for path in _paths(root):
+        try:
+            found.append(Source(path, (root / path).read_text(encoding="utf-8")))
+        except (UnicodeDecodeError, FileNotFoundError):
+            continue  # not a text, or removed and not yet committed
+    return found
+
+
+def _paths(root: Path) -> list[str]:
+    command = ["git", "-C", str(root), "ls-files", "-z"]
+    try:
+        tracked = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+        return sorted(filter(None, tracked.split("\0")))
+    except (OSError, subprocess.CalledProcessError):
+        files = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
+        return sorted(path.as_posix() for path in files if not any(map(_is_made, path.parts)))
+
+
+def _is_made(part: str) -> bool:
+    hidden = part.startswith(".") and part not in (".ci", ".gitignore")
+    return hidden or part in ("__pycache__", "build") or part.endswith(".egg-info")
+
+
+# --- every text ---------------------------------------------------------------------------------------------
+
+
+def long_lines(source: Source) -> Iterator[Problem]:
+    """A suppression at a line's end does not count: it cannot stand elsewhere."""
+    if source.path.endswith(CODE):
+        for number, line in enumerate(source.lines, start=1):
+            suppression = SUPPRESSION.search(line)
+            columns = len(line[: suppression.start()].rstrip() if suppression else line)
+            if columns > LINE_COLUMNS_MAX:
+                yield number, f"line of {columns} columns, at most {LINE_COLUMNS_MAX}"
+
+
+def leftovers(source: Source) -> Iterator[Problem]:
+    yield from _matches(source, LEFTOVER, "unfinished work")
+
+
+def registry_addresses(source: Source) -> Iterator[Problem]:
+    yield from _matches(source, REGISTRY, "address of a package registry")
+
+
+def machine_paths(source: Source) -> Iterator[Problem]:
+    yield from _matches(source, MACHINE_PATH, "path of one machine")
+
+
+def _matches(source: Source, pattern: re.Pattern[str], what: str) -> Iterator[Problem]:
+    for number, line in enumerate(source.lines, start=1):
+        if match := pattern.search(line):
+            yield number, f"{what}: {match.group()!r}"
+
+
+# --- every module -------------------------------------------------------------------------------------------
+
+
+def long_modules(source: Source) -> Iterator[Problem]:
+    if not source.is_test and len(source.lines) > MODULE_LINES_MAX:
+        yield 1, f"module of {len(source.lines)} lines, at most {MODULE_LINES_MAX}"
+
+
+def long_functions(source: Source) -> Iterator[Problem]:
+    for function in source.functions:
+        if (lines := _length(function)) > FUNCTION_LINES_MAX:
+            yield function.lineno, f"{function.name} has {lines} lines, at most {FUNCTION_LINES_MAX}"
+
+
+def bare_suppressions(source: Source) -> Iterator[Problem]:
+    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+        comment = token.string
+        found = SUPPRESSION.search(comment) if token.type == tokenize.COMMENT else None
+        if found and not EXPLAINED.fullmatch(comment[found.start() :]):
+            yield token.start[0], f"suppression without its rule and reason: {comment}"
+
+
+def missing_docstrings(source: Source) -> Iterator[Problem]:
+    """Every module has one; so has every public class and function of the library that is longer than its
+    name can explain."""
+    if source.tree.body and ast.get_docstring(source.tree) is None:
+        yield 1, "module without a docstring"
+    if source.path.startswith(LIBRARY):
+        for node in _public(source.tree):
+            explained = ROLES.fullmatch(node.name) or node.name in _port_methods()
+            plain = _length(node) <= PLAIN_LINES_MAX or explained
+            if ast.get_docstring(node) is None and not plain:
+                yield node.lineno, f"{node.name} has {_length(node)} lines and no docstring"
+
+
+@lru_cache(maxsize=1)
+def _port_methods() -> frozenset[str]:
+    """Methods that a port (a Protocol of `shared/`) explains once, for all that implement it."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "shared").rglob("*.py")]
+    ports = [
+        node
+        for tree in trees
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Protocol" for base in node.bases)
+    ]
+    methods = [node for port in ports for node in port.body if isinstance(node, Function)]
+    return frozenset(method.name for method in methods if ast.get_docstring(method))
+
+
+def _public(tree: ast.Module) -> Iterator[ast.ClassDef | Function]:
+    """The module's public classes and functions, and the public methods of these classes."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | Function) and not node.name.startswith("_"):
+            yield node
+            if isinstance(node, ast.ClassDef):
+                yield from (n for n in node.body if isinstance(n, Function) and not n.name.startswith("_"))
+
+
+def _length(node: ast.ClassDef | Function) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+# --- tests --------------------------------------------------------------------------------------------------
+
+
+def skipped_tests(source: Source) -> Iterator[Problem]:
+    if source.is_test:
+        for node in ast.walk(source.tree):
+            name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+            if name in SKIPS:
+                yield getattr(node, "lineno", 1), f"a test may not be left out: {name}"
+
+
+def idle_tests(source: Source) -> Iterator[Problem]:
+    """A test asserts, expects an error, or calls a function of its module (or one named `check…`, `expect…`,
+    `assert…`) that does."""
+    if not source.is_test:
+        return
+    named = {function.name: function for function in source.functions}
+
+    def asserts(function: Function, seen: frozenset[str] = frozenset()) -> bool:
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assert):
+                return True
+            if isinstance(node, ast.Call):
+                name = str(getattr(node.func, "attr", "") or getattr(node.func, "id", ""))
+                if name in ("raises", "fail") or name.startswith(("check", "expect", "assert")):
+                    return True
+                if name in named and name not in seen and asserts(named[name], seen | {name}):
+                    return True
+        return False
+
+    for function in source.functions:
+        if function.name.startswith("test_") and not asserts(function):
+            yield function.lineno, f"{function.name} asserts nothing"
+
+
+# --- layers -------------------------------------------------------------------------------------------------
+
+
+def schema_imports(source: Source) -> Iterator[Problem]:
+    """What may be said rests on pydantic and plain typing only."""
+    if source.path.startswith("schemas/"):
+        for node in ast.walk(source.tree):
+            for name in _imported(node):
+                if name.split(".")[0] not in SCHEMA_IMPORTS:
+                    yield getattr(node, "lineno", 1), f"schemas may not import {name}"
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+def service_tables(source: Source) -> Iterator[Problem]:
+    """`services/NAME/service.py` is the table of the service and nothing else."""
+    if not re.fullmatch(r"services/\w+/service\.py", source.path):
+        return
+    declared = []
+    for node in source.tree.body[1:]:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            declared.append(node.target.id)
+        elif not isinstance(node, ast.Import | ast.ImportFrom):
+            yield node.lineno, "only imports and SERVICE belong here"
+    if declared != ["SERVICE"]:
+        yield 1, f"declares {declared}, not SERVICE alone"
+
+
+def impure_imports(source: Source) -> Iterator[Problem]:
+    """A pure module imports pure modules, and of the rest only what can reach no clock, socket, file,
+    environment or global random number. What it imports is held to the same, so nothing comes in at second
+    hand."""
+    if source.is_pure:
+        for node in ast.walk(source.tree):
+            for name in _imported(node):
+                if not (name.split(".")[0] in PURE_IMPORTS or _is_pure_module(name)):
+                    yield getattr(node, "lineno", 1), f"imports {name}, which is not pure"
+
+
+def _is_pure_module(name: str) -> bool:
+    path = name.replace(".", "/") + "/"
+    return path.startswith(PURE_ROOMS) and not path.startswith(GATEWAY)
+
+
+def impure_calls(source: Source) -> Iterator[Problem]:
+    """What import rules cannot see: builtins that reach outside or differ between runs, and numpy's draws."""
+    if source.is_pure:
+        for node in ast.walk(source.tree):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in IMPURE_CALLS
+            ):
+                yield node.lineno, f"calls {node.func.id}"
+            if isinstance(node, ast.Attribute) and ast.unparse(node) in ("np.random", "numpy.random"):
+                yield node.lineno, "draws from numpy, not by key"
+
+
+def module_state(source: Source) -> Iterator[Problem]:
+    """Nothing at module level is ever changed: not rebound by `global`, not mutated by a function."""
+    if not source.is_pure:
+        return
+    names = {
+        name.id
+        for node in source.tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for name in ast.walk(node)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }
+    for function in source.functions:
+        for node in ast.walk(function):
+            if isinstance(node, ast.Global):
+                yield node.lineno, f"rebinds {', '.join(node.names)}"
+            if (name := _mutated(node)) in names:
+                yield getattr(node, "lineno", 1), f"changes the module's {name}"
+
+
+def _mutated(node: ast.AST) -> str | None:
+    """The name that a statement or call changes in place, such as X in `X[0] = 1`, `del X[0]`, `X.add(1)`."""
+    changed: ast.AST | None = None
+    if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+        changed = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
+        changed = node.func.value
+    return changed.id if isinstance(changed, ast.Name) else None
+
+
+EVERY_TEXT: tuple[Check, ...] = (long_lines, leftovers, registry_addresses, machine_paths)
+EVERY_MODULE: tuple[Check, ...] = (
+    *(long_modules, long_functions, bare_suppressions, missing_docstrings, skipped_tests, idle_tests),
+    *(schema_imports, service_tables, impure_imports, impure_calls, module_state),
+)
