@@ -18,10 +18,10 @@ from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.runtimes.lab import Lab
 from shared.runtimes.live.kafka.appender import Entry, KafkaAppender
-from shared.runtimes.live.kafka.records import saying_headers
+from shared.runtimes.live.kafka.records import output_headers
 from shared.runtimes.live.process.heartbeat import processes
 from shared.runtimes.live.sequencer.partition import root_entry
-from shared.runtimes.live.twin_record import TwinNote, read_twin
+from shared.runtimes.live.twin_record import TwinRecord, read_twin
 
 WARM_S = 10.0
 CHUNK = 200
@@ -132,7 +132,7 @@ def _backlog(twin: WholeTwin, quick: bool) -> list[Figure]:
     ]
 
 
-async def _fill(twin: WholeTwin, note: TwinNote, days: float) -> int:
+async def _fill(twin: WholeTwin, note: TwinRecord, days: float) -> int:
     """Append a lab's messages after the first, in order; returns the end of the log."""
     lines: list[bytes] = []
     lab = Lab("pod-0", settings([], seed=7), SUPERPOD, lambda data: lines.extend(data.splitlines()))
@@ -144,7 +144,7 @@ async def _fill(twin: WholeTwin, note: TwinNote, days: float) -> int:
         if message.cause is None:
             entries.append(root_entry(message, note.log, offset=offset, quiet=offset))
         else:
-            headers = saying_headers(message.type, message.source, note.twin)
+            headers = output_headers(message.type, message.source, note.twin)
             entries.append(Entry(message.fabric, line, headers))
     try:
         for start in range(1, len(entries), CHUNK):

@@ -9,7 +9,7 @@ from ops.cli.output import columns, output_option, rendered, show, watch_option,
 from ops.cli.words import Speed, moment, span
 from ops.common.client import Client
 
-FIELDS = ("now_us", "speed", "paused", "held_speed", "lag_us")
+FIELDS = ("now_us", "speed", "paused", "achieved_speed", "lag_us")
 
 
 @click.group(cls=Group)
@@ -64,7 +64,7 @@ def _changed(client: Client, content: dict[str, Any], output: str) -> None:
 
 
 def _table(content: dict[str, Any]) -> str:
-    held = content["held_speed"]
+    held = content["achieved_speed"]
     row = [
         moment(content["now_us"]),
         f"× {content['speed']:g}",

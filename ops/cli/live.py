@@ -109,7 +109,7 @@ def _process(kind: str, config: Path | None, replica: str | None, metrics_port: 
 
     found = live_settings(config)
     name = replica or f"{kind}-{socket.gethostname()}"
-    return ProcessOptions(found.places, name, found.metrics_host, metrics_port)
+    return ProcessOptions(found.endpoints, name, found.metrics_host, metrics_port)
 
 
 @live.command()

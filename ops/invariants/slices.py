@@ -23,7 +23,7 @@ from schemas.sequencer import FabricCommissioned
 from schemas.workload import SliceRequested
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
-Held = dict[int, frozenset[int]]
+HeldChips = dict[int, frozenset[int]]
 """Cube → chips of it (0 … 63)."""
 
 RUNNING = frozenset({"admitted", "running", "degraded", "stalled", "moved"})
@@ -93,7 +93,7 @@ class CubeChecker:
     """No chip is held twice; a cube that is given was healthy and undrained when what led to it began."""
 
     def __init__(self) -> None:
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, HeldChips] = {}
         self._shape: dict[str, tuple[int, int, int]] = {}
         self._holder: dict[tuple[int, int], str] = {}
         self._unfit: dict[int, set[str]] = {}

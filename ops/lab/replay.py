@@ -10,7 +10,7 @@ from ops.lab.run import combined, fabric_digest
 from schemas.registry import Unreadable, decode
 from services.fleet import SUPERPOD
 from shared.engine.fabric import Fabric
-from shared.engine.replay import Difference, Refold
+from shared.engine.replay import Difference, Replay
 from shared.storage.log.lines import read_lines
 
 VIOLATIONS_MAX = 20
@@ -21,7 +21,7 @@ VIOLATIONS_MAX = 20
 class _Record:
     """One fabric's part of the file as far as it has been read."""
 
-    refold: Refold
+    replay: Replay
     position: int = 0
     difference: Difference | None = None
     messages: int = 0
@@ -29,7 +29,7 @@ class _Record:
 
 
 @dataclass
-class Replay:
+class LogReplay:
     """What folding a log file again showed."""
 
     records: dict[str, _Record] = field(default_factory=dict)
@@ -49,26 +49,26 @@ class Replay:
             for name in names
             if (record := self.records[name]).difference is not None
         ]
-        states = [fabric_digest(self.records[name].refold.fabric) for name in names]
+        states = [fabric_digest(self.records[name].replay.fabric) for name in names]
         return {
             "clean": not differences and not self.violations and bool(names),
             "messages": sum(record.messages for record in self.records.values()),
             "fabrics": names,
             "state_sha256": combined(names, states) if names else None,
             "first_difference": differences[0] if differences else None,
-            "unfinished": {n: len(r.refold.pending) for n, r in self.records.items() if r.refold.pending},
-            "repeats": sum(record.refold.repeats for record in self.records.values()),
+            "unfinished": {n: len(r.replay.pending) for n, r in self.records.items() if r.replay.pending},
+            "repeats": sum(record.replay.repeats for record in self.records.values()),
             "violations": self.violations,
             "dead_letters": self.dead_letters,
         }
 
 
-def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> Replay:
+def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogReplay:
     """Fold the log in `path` again. Lines that are no messages are dead letters and stop nothing.
 
     A log cut off in the middle of what follows from a root is no difference; it is reported as unfinished.
     """
-    result = Replay()
+    result = LogReplay()
     for number, line in enumerate(read_lines(path), start=1):
         if progress is not None and number % 1000 == 0:
             progress(number)
@@ -79,10 +79,10 @@ def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> Repl
             continue
         record = result.records.get(message.fabric)
         if record is None:
-            record = _Record(Refold(Fabric(message.fabric, SUPERPOD)))
+            record = _Record(Replay(Fabric(message.fabric, SUPERPOD)))
             result.records[message.fabric] = record
         if record.difference is None:
-            record.difference = record.refold.feed(record.position, message)
+            record.difference = record.replay.feed(record.position, message)
             record.messages += 1
             result.violations += list(record.checkers.see(message))[: VIOLATIONS_MAX - len(result.violations)]
         record.position += 1

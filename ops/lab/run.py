@@ -26,7 +26,7 @@ from schemas.documents import (
 from services.fleet import SUPERPOD
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY
-from shared.engine.codec import encode_held, state_digest
+from shared.engine.codec import encode_instance, state_digest
 from shared.engine.fabric import Fabric
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 from shared.runtimes.lab import Lab
@@ -112,7 +112,7 @@ def run_pod(
 
 def fabric_digest(fabric: Fabric) -> str:
     """SHA-256 over every stored field of every service's state."""
-    return state_digest((held.source, encode_held(held)) for held in fabric.held)
+    return state_digest((instance.source, encode_instance(instance)) for instance in fabric.instances)
 
 
 def combined(names: list[str], digests: list[str]) -> str:
@@ -159,8 +159,8 @@ def pod_report(fabric: Fabric, until_us: int) -> dict[str, Any]:
 
 
 def _summary(fabric: Fabric, service: str, model: type[Any]) -> Any:
-    held = fabric.holder(service)
-    document = held.service.document(held.state, ("summaries", f"{fabric.name}/{service}"))
+    instance = fabric.holder(service)
+    document = instance.service.document(instance.state, ("summaries", f"{fabric.name}/{service}"))
     if not isinstance(document, model):
         raise TypeError(f"{service} of {fabric.name} has no summary")
     return document

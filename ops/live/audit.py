@@ -15,7 +15,7 @@ from services.fleet import SUPERPOD
 from shared.basics.errors import OperationFailed
 from shared.runtimes.live.kafka.records import SKIPS, Record, open_record
 from shared.runtimes.live.kafka.scan import read_partition
-from shared.runtimes.live.twin_record import TwinNote, read_twin
+from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import Snapshot
 
@@ -50,7 +50,7 @@ def audit_live(settings: LiveSettings) -> dict[str, Any]:
 
 
 def _audit_partition(
-    settings: LiveSettings, store: RedisStore, twin: TwinNote, partition: int, names: list[str]
+    settings: LiveSettings, store: RedisStore, twin: TwinRecord, partition: int, names: list[str]
 ) -> list[dict[str, Any]]:
     snapshot, position = _quiet_moment(store, twin, partition, names)
     skips = _skips(settings, twin, partition)
@@ -72,14 +72,14 @@ def _audit_partition(
             audit.differing.append(f"services have read {position} messages, Kafka holds {end}")
         elif not position:
             audit.differing.append(f"{name}: nothing committed")
-        traces.repeats += audit.refold.repeats
+        traces.repeats += audit.replay.repeats
     return [
-        audit.report(counts[name] - audit.refold.repeats, position)
+        audit.report(counts[name] - audit.replay.repeats, position)
         | {
             "partition": partition,
             "dead_letters": traces.unreadable,
             "voids": traces.voids,
-            "repeats": audit.refold.repeats,
+            "repeats": audit.replay.repeats,
             "skipped": len(skips),
         }
         for name, audit in audits.items()
@@ -87,7 +87,7 @@ def _audit_partition(
 
 
 def _quiet_moment(
-    store: RedisStore, twin: TwinNote, partition: int, names: list[str]
+    store: RedisStore, twin: TwinRecord, partition: int, names: list[str]
 ) -> tuple[Snapshot, int]:
     """The states of one moment at which all services stood at one position and nothing was left to say."""
     wanted = [(service.name, name) for name in names for service in SUPERPOD]
@@ -96,7 +96,7 @@ def _quiet_moment(
         snapshot = store.snapshot(partition, wanted)
         positions = {service: snapshot.positions.get(service, 0) for service in twin.services}
         read_all = min(positions.values()) >= int(snapshot.values.get("end", 0))
-        if len(set(positions.values())) == 1 and read_all and not snapshot.unsaid:
+        if len(set(positions.values())) == 1 and read_all and not snapshot.outbox_size:
             return snapshot, min(positions.values())
         if time.monotonic() > until_s:
             behind = min(positions, key=lambda service: positions[service])
@@ -109,12 +109,12 @@ def _quiet_moment(
 
 
 def _records(settings: LiveSettings, partition: int) -> Iterator[Record]:
-    places = settings.places
-    for batch in read_partition(places.kafka, places.topics.log, partition):
+    endpoints = settings.endpoints
+    for batch in read_partition(endpoints.kafka, endpoints.topics.log, partition):
         yield from batch
 
 
-def _opened(record: Record, twin: TwinNote, traces: _Traces) -> Envelope | None:
+def _opened(record: Record, twin: TwinRecord, traces: _Traces) -> Envelope | None:
     try:
         message = open_record(record, twin.log)
     except Unreadable:
@@ -124,7 +124,7 @@ def _opened(record: Record, twin: TwinNote, traces: _Traces) -> Envelope | None:
     return message
 
 
-def _skips(settings: LiveSettings, twin: TwinNote, partition: int) -> frozenset[tuple[str, str]]:
+def _skips(settings: LiveSettings, twin: TwinRecord, partition: int) -> frozenset[tuple[str, str]]:
     """(service, message) that people let services pass over: the log says so only after the message."""
     found = set()
     for record in _records(settings, partition):

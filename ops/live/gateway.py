@@ -14,9 +14,9 @@ from shared.basics.errors import LightwaveError
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.process.health import AGAIN, Beat, Report, Sample
-from shared.runtimes.live.process.heartbeat import About, held_speed, processes
+from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.status import problems_of
-from shared.runtimes.live.twin_record import TwinNote, read_twin
+from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.runtimes.live.worker.process import check_log
 from shared.storage.redis_store import RedisStore
 
@@ -36,13 +36,17 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         stack.callback(store.close)
         store.check()
         twin = read_twin(store)
-        check_log(settings.places, twin)
-        mirror = LogMirror(settings.data / "mirror", settings.places, twin)
+        check_log(settings.endpoints, twin)
+        mirror = LogMirror(settings.data / "mirror", settings.endpoints, twin)
         mirror.start()
         stack.callback(mirror.stop)
         url = f"http://{host}:{listener.getsockname()[1]}"
         beat = Beat(
-            About(replica, "gateway"), store, lambda: _report(mirror), lambda: _guard(mirror), address=url
+            ProcessInfo(replica, "gateway"),
+            store,
+            lambda: _report(mirror),
+            lambda: _guard(mirror),
+            address=url,
         )
         _await_fabrics(store, mirror)
         beat.start()
@@ -52,12 +56,12 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         server_of(app).run(sockets=[listener])
 
 
-def _ports(store: RedisStore, twin: TwinNote, mirror: LogMirror) -> TwinPorts:
+def _ports(store: RedisStore, twin: TwinRecord, mirror: LogMirror) -> TwinPorts:
     return TwinPorts(
         documents=store,
         inbox=store,
         log=mirror.logs,
-        clock=LiveClock(store, twin.services, lambda: held_speed(store)),
+        clock=LiveClock(store, twin.services, lambda: achieved_speed(store)),
         config=mirror.config,
         telemetry=mirror.telemetry.latest,
         health=lambda: _health(store, twin, mirror),
@@ -69,15 +73,15 @@ def _ports(store: RedisStore, twin: TwinNote, mirror: LogMirror) -> TwinPorts:
     )
 
 
-def _is_quiet(store: RedisStore, twin: TwinNote, mirror: LogMirror, fabric: str) -> bool:
+def _is_quiet(store: RedisStore, twin: TwinRecord, mirror: LogMirror, fabric: str) -> bool:
     """All services have read all there is, nothing is left to say, and the copy holds it."""
     partition = store.fabrics()[fabric]
     snapshot = store.snapshot(partition, [])
     stands = {snapshot.positions.get(service, 0) for service in twin.services}
-    return stands == {mirror.seen(partition)} and not snapshot.unsaid
+    return stands == {mirror.seen(partition)} and not snapshot.outbox_size
 
 
-def _health(store: RedisStore, twin: TwinNote, mirror: LogMirror) -> list[str]:
+def _health(store: RedisStore, twin: TwinRecord, mirror: LogMirror) -> list[str]:
     """Every reason why this twin is not well, in one sentence each."""
     found = [mirror.problem] if mirror.problem else []
     try:

@@ -53,7 +53,7 @@ def init_twin(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
 
 
 def _make(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
-    places = settings.places
+    endpoints = settings.endpoints
     store = settings.store()
     store.check()
     found = find_twin(store)
@@ -64,11 +64,12 @@ def _make(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
         raise OperationFailed(
             f"Redis at {store.name}: holds a live twin already; see `lightwave live status`"
         )
-    create_topics(places.kafka, places.topics, new.partitions, new.replication)
-    has = partition_count(places.kafka, places.topics.log)
+    create_topics(endpoints.kafka, endpoints.topics, new.partitions, new.replication)
+    has = partition_count(endpoints.kafka, endpoints.topics.log)
     if has != new.partitions:
         raise InvalidInput(
-            f"--partitions {new.partitions}: topic {places.topics.log} has {has}, which stays; allowed: {has}"
+            f"--partitions {new.partitions}: topic {endpoints.topics.log} has {has}, which stays; "
+            f"allowed: {has}"
         )
     identity = LogIdentity(uuid.uuid4().hex, new.partitions)
     fabrics = [f"pod-{number}" for number in range(new.pods)]
@@ -77,7 +78,9 @@ def _make(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
     for fabric in fabrics:
         store.place(fabric, partition_of(fabric, new.partitions))
     LiveClock(store, services, lambda: 0.0).start(new.speed, paused=new.paused)
-    write_twin(store, identity.twin, new.partitions, services, topic_id(places.kafka, places.topics.log))
+    write_twin(
+        store, identity.twin, new.partitions, services, topic_id(endpoints.kafka, endpoints.topics.log)
+    )
     seed = new.config.seed
     return {
         "twin": identity.twin,
@@ -92,8 +95,8 @@ async def _commission(
     settings: LiveSettings, identity: LogIdentity, fabrics: list[str], config: FabricConfig
 ) -> None:
     """Write the first message of every fabric; OperationFailed if the log is not empty."""
-    topic = settings.places.topics.log
-    appender = KafkaAppender(settings.places.kafka, settings.places.topics)
+    topic = settings.endpoints.topics.log
+    appender = KafkaAppender(settings.endpoints.kafka, settings.endpoints.topics)
     try:
         for partition in range(identity.partitions):
             if await appender.end(partition):

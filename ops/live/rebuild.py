@@ -9,13 +9,13 @@ from services.fleet import SUPERPOD
 from shared.basics.errors import OperationFailed
 from shared.engine.codec import state_digest
 from shared.runtimes.live.clock import LiveClock, read_epoch
-from shared.runtimes.live.kafka.layout import QUIET, TWIN
+from shared.runtimes.live.kafka.layout import LEVEL_AT, TWIN
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import partition_count, topic_id
-from shared.runtimes.live.twin_record import TwinNote, find_twin, read_twin, write_twin
+from shared.runtimes.live.twin_record import TwinRecord, find_twin, read_twin, write_twin
 from shared.runtimes.live.worker.fold import PartitionFold
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Settlement
+from shared.storage.store import OutboxTrim
 
 Say = Callable[[str], None]
 
@@ -52,7 +52,7 @@ def rebuild_twin(settings: LiveSettings, say: Say) -> dict[str, Any]:
     }
 
 
-def digest(store: RedisStore, twin: TwinNote, fabrics: dict[str, int]) -> str:
+def digest(store: RedisStore, twin: TwinRecord, fabrics: dict[str, int]) -> str:
     """SHA-256 over every stored field of every service's state."""
     return state_digest(
         (f"{service}@{fabric}", store.load(partition, service, fabric))
@@ -65,48 +65,48 @@ def _number(fabric: str) -> int:
     return int(fabric.rpartition("-")[2])
 
 
-def _adopt(settings: LiveSettings, store: RedisStore) -> TwinNote:
+def _adopt(settings: LiveSettings, store: RedisStore) -> TwinRecord:
     """The twin that the log belongs to, noted in this Redis."""
-    places = settings.places
-    partitions = partition_count(places.kafka, places.topics.log)
+    endpoints = settings.endpoints
+    partitions = partition_count(endpoints.kafka, endpoints.topics.log)
     name = next(
         (
             record.header(TWIN)
             for partition in range(partitions)
-            for record in next(read_partition(places.kafka, places.topics.log, partition), [])[:1]
+            for record in next(read_partition(endpoints.kafka, endpoints.topics.log, partition), [])[:1]
         ),
         None,
     )
     if name is None:
-        raise OperationFailed(f"topic {places.topics.log}: holds no twin; `lightwave live init` makes one")
+        raise OperationFailed(f"topic {endpoints.topics.log}: holds no twin; `lightwave live init` makes one")
     kept = find_twin(store)
     if kept is not None and kept.twin != name:
         raise OperationFailed(
-            f"topic {places.topics.log}: holds twin {name}, Redis at {store.name} holds {kept.twin}; "
+            f"topic {endpoints.topics.log}: holds twin {name}, Redis at {store.name} holds {kept.twin}; "
             "give the Redis or the prefix that belongs to it"
         )
     services = [service.name for service in SUPERPOD]
-    write_twin(store, name, partitions, services, topic_id(places.kafka, places.topics.log))
+    write_twin(store, name, partitions, services, topic_id(endpoints.kafka, endpoints.topics.log))
     return read_twin(store)
 
 
-def _fold(settings: LiveSettings, store: RedisStore, twin: TwinNote, partition: int, say: Say) -> int:
+def _fold(settings: LiveSettings, store: RedisStore, twin: TwinRecord, partition: int, say: Say) -> int:
     """Fold one partition up to its present end, which it returns."""
     folds = [
         PartitionFold(service, partition, twin.log, store, together=twin.services) for service in SUPERPOD
     ]
     end = quiet = 0
-    places = settings.places
-    for batch in read_partition(places.kafka, places.topics.log, partition):
+    endpoints = settings.endpoints
+    for batch in read_partition(endpoints.kafka, endpoints.topics.log, partition):
         end = batch[-1].offset + 1
         for fold in folds:
             while not fold.take(batch):
                 pass  # a worker was faster; what it committed is taken up
-        marks = [int(r.headers[QUIET]) for r in batch if QUIET in r.headers and not r.is_void]
+        marks = [int(r.headers[LEVEL_AT]) for r in batch if LEVEL_AT in r.headers and not r.is_void]
         quiet = max([quiet, *marks])
         # What the last quiet position covers stands on the log; the rest is the sequencer's to append.
-        said = tuple(saying for saying in store.moment(partition, 1).sayings if saying.position < quiet)
-        store.settle(Settlement(partition, said, fields={"end": str(end)}))
+        said = tuple(saying for saying in store.view(partition, 1).outbox if saying.position < quiet)
+        store.trim(OutboxTrim(partition, said, fields={"end": str(end)}))
     for fold in folds:
         if fold.stopped is not None:
             say(f"{fold.stopped.sentence}; it stays there until `lightwave live skip`")

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from schemas.body import Model
 from shared.basics.errors import InvalidInput
-from shared.runtimes.live.kafka.layout import Places, Topics
+from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.storage.redis_store import RedisStore
 
 CONFIG = "LIGHTWAVE_CONFIG"
@@ -41,9 +41,9 @@ class LiveSettings(Model):
     metrics_host: str = Field("127.0.0.1", min_length=1, description="address of /metrics of each process")
 
     @property
-    def places(self) -> Places:
+    def endpoints(self) -> Endpoints:
         """What the runtime needs to know."""
-        return Places(self.kafka, self.redis, Topics(self.prefix), self.redis_cluster)
+        return Endpoints(self.kafka, self.redis, Topics(self.prefix), self.redis_cluster)
 
     def store(self) -> RedisStore:
         """The state store, not asked yet whether it answers."""

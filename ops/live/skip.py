@@ -6,7 +6,7 @@ import json
 from ops.live.settings import LiveSettings
 from shared.basics.errors import NotFound, OperationFailed
 from shared.runtimes.live.twin_record import read_twin
-from shared.storage.store import Settlement
+from shared.storage.store import OutboxTrim
 
 
 def skip_message(settings: LiveSettings, fabric: str) -> str:
@@ -28,6 +28,6 @@ def skip_message(settings: LiveSettings, fabric: str) -> str:
             raise OperationFailed(
                 f"{message_id}: {fabric} cannot do without its first message: {stopped['sentence']}"
             )
-        store.settle(Settlement(partition, fields={f"skip:{service}": message_id}))
+        store.trim(OutboxTrim(partition, fields={f"skip:{service}": message_id}))
         return f"{service} of {fabric} passes over {message_id}; it raised: {stopped['sentence']}"
     raise NotFound(f"fabric {fabric}: no service has stopped on a message of it")

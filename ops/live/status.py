@@ -7,7 +7,7 @@ from ops.cli.output import columns
 from ops.cli.words import moment, span
 from ops.live.settings import LiveSettings
 from shared.runtimes.live.clock import LiveClock
-from shared.runtimes.live.process.heartbeat import held_speed, processes
+from shared.runtimes.live.process.heartbeat import achieved_speed, processes
 from shared.runtimes.live.status import problems_of, standing
 from shared.runtimes.live.twin_record import read_twin
 from shared.storage.redis_store import RedisStore
@@ -23,15 +23,15 @@ def live_status(settings: LiveSettings) -> dict[str, Any]:
 def _status(store: RedisStore) -> dict[str, Any]:
     twin = read_twin(store)
     rows = processes(store)
-    clock = LiveClock(store, twin.services, lambda: held_speed(store)).show()
-    places = standing(store, twin, rows)
+    clock = LiveClock(store, twin.services, lambda: achieved_speed(store)).show()
+    endpoints = standing(store, twin, rows)
     return {
         "twin": twin.twin,
         "clock": {
             "now_us": clock.now_us,
             "speed": clock.speed,
             "paused": clock.paused,
-            "held_speed": clock.held_speed,
+            "achieved_speed": clock.achieved_speed,
             "lag_us": clock.lag_us,
         },
         "processes": rows,
@@ -52,7 +52,7 @@ def _status(store: RedisStore) -> dict[str, Any]:
                     for service in place.services
                 ],
             }
-            for place in places
+            for place in endpoints
         ],
         "problems": _problems(problems_of(store, twin, rows), rows),
     }
@@ -67,7 +67,9 @@ def _problems(found: list[str], rows: list[dict[str, Any]]) -> list[str]:
 def status_table(status: dict[str, Any]) -> str:
     """The same for people."""
     clock = status["clock"]
-    asked = "paused" if clock["paused"] else f"× {clock['speed']:g} asked, × {clock['held_speed']:.0f} held"
+    asked = (
+        "paused" if clock["paused"] else f"× {clock['speed']:g} asked, × {clock['achieved_speed']:.0f} held"
+    )
     lines = [f"simulated time {moment(clock['now_us'])}, {asked}, lag {span(clock['lag_us'])}", ""]
     lines += [
         columns(

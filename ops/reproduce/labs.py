@@ -19,7 +19,7 @@ WORKLOAD_DAYS = 60.0
 HARDWARE_DAYS = 3_650.0
 DRILL_DAYS = 2.0
 SEED = 0
-QUIET = "transceivers.telemetry_interval_s=0"
+LEVEL_AT = "transceivers.telemetry_interval_s=0"
 """Telemetry tells nothing that a claim asks for."""
 KEPT = (
     *("CircuitsConnected", "ConnectCircuits", "CubeSwapped", "FaultBegan", "SliceAdmitted", "SliceCompleted"),
@@ -49,23 +49,23 @@ def lab_run(days: float, pairs: tuple[str, ...], requests: tuple[Request, ...] =
 
 def workload_run() -> LabRun:
     """Defaults: the production mix, faults and repairs."""
-    return lab_run(WORKLOAD_DAYS, (QUIET,))
+    return lab_run(WORKLOAD_DAYS, (LEVEL_AT,))
 
 
 def hardware_run() -> LabRun:
     """Faults and repairs only, for years."""
-    return lab_run(HARDWARE_DAYS, (QUIET, "workload.enabled=false"))
+    return lab_run(HARDWARE_DAYS, (LEVEL_AT, "workload.enabled=false"))
 
 
 def slow_repair_run() -> LabRun:
     """The same with 3 days to repair anything, and people enough to begin at once."""
     slow = ("repairs.host_repair_h=72", "repairs.link_repair_h=72", "repairs.technicians=1000")
-    return lab_run(HARDWARE_DAYS, (QUIET, "workload.enabled=false", *slow))
+    return lab_run(HARDWARE_DAYS, (LEVEL_AT, "workload.enabled=false", *slow))
 
 
 def drill_run(requests: tuple[Request, ...], offered_load: float) -> LabRun:
     """A pod in which nothing breaks but what is asked for."""
-    pairs = (QUIET, "failures.enabled=false", f"workload.offered_load={offered_load}")
+    pairs = (LEVEL_AT, "failures.enabled=false", f"workload.offered_load={offered_load}")
     return lab_run(DRILL_DAYS, pairs, requests)
 
 

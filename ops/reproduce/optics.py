@@ -4,7 +4,7 @@ import numpy as np
 
 from ops.reproduce.claims import Claim, Stated
 from shared.models.optics.modules import GENERATIONS, LANES_PER_LINK, MODULE_KINDS, SPAN_NM, agree, module
-from shared.models.optics.palomar import FloatArray, palomars
+from shared.models.optics.palomar import FloatArray, manufactured_ocses
 from shared.models.optics.technologies import ocs_technology, switching_rounds
 
 SEED, POD = 0, "pod-0"
@@ -15,23 +15,23 @@ NEWEST = module("cwdm4-bidi", 800)
 
 def _insertion_loss_db() -> FloatArray:
     """Every pair of ports of the 48 OCSes of a pod."""
-    return palomars(SEED, POD).insertion_loss_db()
+    return manufactured_ocses(SEED, POD).insertion_loss_db()
 
 
 def _return_loss_db() -> FloatArray:
     """Every port of both sides of the 48 OCSes of a pod."""
-    made = palomars(SEED, POD)
+    made = manufactured_ocses(SEED, POD)
     return np.concatenate([made.north_return_loss_db, made.south_return_loss_db])
 
 
 def _mirrors() -> int:
     """Mirrors of a die: each has its deflection loss with every one of the other die."""
-    return int(palomars(SEED, POD).deflection_loss_db.shape[0])
+    return int(manufactured_ocses(SEED, POD).deflection_loss_db.shape[0])
 
 
 def _ports() -> int:
     """Ports a side that reach all of the other on every OCS, if each has a mirror of its own; else −1."""
-    made = palomars(SEED, POD)
+    made = manufactured_ocses(SEED, POD)
     ports = {
         len(set(mirrors)) for side in (made.north_mirror, made.south_mirror) for mirrors in side.tolist()
     }
@@ -41,7 +41,7 @@ def _ports() -> int:
 
 def _spare_mirrors() -> int:
     """Mirrors of a die that no port uses, the fewest of any."""
-    made = palomars(SEED, POD)
+    made = manufactured_ocses(SEED, POD)
     dies = [*made.north_mirror.tolist(), *made.south_mirror.tolist()]
     return min(_mirrors() - len(set(mirrors)) for mirrors in dies)
 

@@ -20,8 +20,8 @@ def read_log(bootstrap: str, topic: str) -> Iterator[Line]:
     )
     try:
         partitions = consumer.partitions_for_topic(topic) or set()
-        places = [TopicPartition(topic, number) for number in sorted(partitions)]
-        ends = {place: end for place, end in consumer.end_offsets(places).items() if end > 0}
+        endpoints = [TopicPartition(topic, number) for number in sorted(partitions)]
+        ends = {place: end for place, end in consumer.end_offsets(endpoints).items() if end > 0}
         for place, end in sorted(ends.items()):
             yield from _read_partition(consumer, place, end)
     finally:

@@ -26,7 +26,7 @@ from ops.soak.plan import plan_faults
 from ops.soak.twin import TwinOptions, WholeTwin
 from services.fleet import SUPERPOD
 from shared.basics.errors import LightwaveError, OperationFailed
-from shared.engine.codec import restore_held
+from shared.engine.codec import restore_instance
 
 STILL_S_MAX = 240.0
 """Time that stands still for so long will not advance again."""
@@ -202,7 +202,7 @@ def quiet(twin: WholeTwin) -> bool:
                 snapshot = twin.store.snapshot(partition, [])
                 stands = {snapshot.positions.get(service.name, 0) for service in SUPERPOD}
                 read_all = len(stands) == 1 and min(stands) >= int(snapshot.values.get("end", 0))
-                if not read_all or snapshot.unsaid or twin.store.size(partition):
+                if not read_all or snapshot.outbox_size or twin.store.size(partition):
                     return False
         except LightwaveError:
             return False
@@ -254,7 +254,7 @@ def stand_of(twin: WholeTwin) -> Stand:
     for fabric, partition in twin.store.fabrics().items():
         for service in SUPERPOD:
             stored = twin.store.load(partition, service.name, fabric)
-            books[service.name, fabric] = restore_held(service, fabric, stored).seen
+            books[service.name, fabric] = restore_instance(service, fabric, stored).seen
         for service_name, position in twin.store.positions(partition).items():
             positions[service_name, partition] = position
         failures = _summary(twin, fabric, "failures")

@@ -12,9 +12,9 @@ from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from services.fleet import SUPERPOD
 from shared.basics.errors import NotFound, OperationFailed
-from shared.engine.codec import encode_held, state_digest
+from shared.engine.codec import encode_instance, state_digest
 from shared.engine.fabric import Fabric
-from shared.engine.replay import Difference, Refold
+from shared.engine.replay import Difference, Replay
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.storage.log.lines import read_lines
 from shared.storage.redis_store import RedisStore
@@ -72,26 +72,26 @@ class FabricAudit:
         self.difference: Difference | None = None
         self.differing: list[str] = []
         self.requests = self.dead_letters = 0
-        self.refold = Refold(Fabric(name, SUPERPOD, skips=skips))
+        self.replay = Replay(Fabric(name, SUPERPOD, skips=skips))
         self._states = states
 
     def feed(self, position: int, message: Envelope) -> bool:
         """One recorded message; False once the record is not what the lab gives."""
         if self.difference is None:
-            repeats = self.refold.repeats
-            self.difference = self.refold.feed(position, message)
-            is_request = message.body.writer == "operator" and self.refold.repeats == repeats
+            repeats = self.replay.repeats
+            self.difference = self.replay.feed(position, message)
+            is_request = message.body.writer == "operator" and self.replay.repeats == repeats
             self.requests += self.difference is None and is_request
         return self.difference is None
 
     def compare(self) -> None:
         """Note every field of a stored state that is not what the lab has now."""
-        for held in self.refold.fabric.held:
-            lab = encode_held(held)
-            twin = self._states.get((held.service.name, self.name), {})
+        for instance in self.replay.fabric.instances:
+            lab = encode_instance(instance)
+            twin = self._states.get((instance.service.name, self.name), {})
             for field in sorted(lab.keys() | twin.keys()):
                 if lab.get(field) != twin.get(field):
-                    self.differing.append(f"{held.source}: {field}")
+                    self.differing.append(f"{instance.source}: {field}")
 
     def report(self, messages: int, position: int) -> dict[str, Any]:
         """The fabric's part of the audit's report."""

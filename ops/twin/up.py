@@ -155,7 +155,7 @@ class LivingTwin:
             log=self.logs.open(name),
             dead_letters=self.dead_letters,
             telemetry=self.telemetry,
-            heard=_tell,
+            on_append=_tell,
         )
         if rebuild:
             folded = runner.rebuild()

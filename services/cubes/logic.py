@@ -27,7 +27,7 @@ from services.cubes.verdict import change_bad_parts, touch
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_index
 from shared.basics.units import US_PER_S
-from shared.engine.service import Because, Saying
+from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import HOSTS_PER_CUBE, link_end, parse_part
 
 
@@ -64,17 +64,17 @@ def next_heartbeat_us(state: CubesState, number: int) -> int:
     return state.now_us + interval_us - (state.now_us - phase_us) % interval_us
 
 
-def on_fault_began(state: CubesState, message: Envelope) -> list[Saying]:
+def on_fault_began(state: CubesState, message: Envelope) -> list[Output]:
     body = cast(FaultBegan, message.body)
     return _count(state, body.kind, body.target, +1, message.id)
 
 
-def on_fault_ended(state: CubesState, message: Envelope) -> list[Saying]:
+def on_fault_ended(state: CubesState, message: Envelope) -> list[Output]:
     body = cast(FaultEnded, message.body)
     return _count(state, body.kind, body.target, -1, message.id)
 
 
-def _count(state: CubesState, kind: str, target: str, change: int, cause: str) -> list[Saying]:
+def _count(state: CubesState, kind: str, target: str, change: int, cause: str) -> list[Output]:
     """A host or chip is in another condition than before; nobody has seen it yet."""
     if kind not in ("host", "chip"):
         return []
@@ -107,13 +107,13 @@ def _put_host(state: CubesState, number: int, host: Host) -> None:
         state.hosts[number] = host
 
 
-def on_tick(state: CubesState, message: Envelope) -> list[Saying]:  # noqa: ARG001 -- a rule's signature
+def on_tick(state: CubesState, message: Envelope) -> list[Output]:  # noqa: ARG001 -- a rule's signature
     """The heartbeats that have come due, in order of time and host."""
     come = sorted((h.at_us, number) for number, h in state.heartbeats.items() if h.at_us <= state.now_us)
-    said: list[Saying] = []
+    said: list[Output] = []
     for _, number in come:
         cause = state.heartbeats.pop(number).cause
-        said += [Because(cause, body) for body in _see_host(state, number)]
+        said += [CausedBy(cause, body) for body in _see_host(state, number)]
     return said
 
 
@@ -159,7 +159,7 @@ def _ask_for_repairs(state: CubesState, number: int, host: Host) -> list[Body]:
     return said
 
 
-def on_module_reported(state: CubesState, message: Envelope) -> list[Saying]:
+def on_module_reported(state: CubesState, message: Envelope) -> list[Output]:
     body = cast(ModuleReported, message.body)
     end = link_end(body.end)
     target = end.name(state.fabric)
@@ -170,7 +170,7 @@ def on_module_reported(state: CubesState, message: Envelope) -> list[Saying]:
         del state.modules[body.end]
     else:
         state.modules[body.end] = now
-    said: list[Saying] = []
+    said: list[Output] = []
     change = (now == "failed") - (was == "failed")
     if change:
         said += change_bad_parts(state, end.cube, change)
@@ -182,7 +182,7 @@ def on_module_reported(state: CubesState, message: Envelope) -> list[Saying]:
     return said
 
 
-def on_drain(state: CubesState, message: Envelope) -> list[Saying]:
+def on_drain(state: CubesState, message: Envelope) -> list[Output]:
     name = cast(DrainCube, message.body).cube
     cube = _find_cube(state, name)
     if isinstance(cube, str):
@@ -194,7 +194,7 @@ def on_drain(state: CubesState, message: Envelope) -> list[Saying]:
     return [CubeDrained(cube=cube)]
 
 
-def on_undrain(state: CubesState, message: Envelope) -> list[Saying]:
+def on_undrain(state: CubesState, message: Envelope) -> list[Output]:
     name = cast(UndrainCube, message.body).cube
     cube = _find_cube(state, name)
     if isinstance(cube, str):

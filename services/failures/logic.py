@@ -16,9 +16,9 @@ from services.failures.hazards import CLASSES, next_hazard, struck_target
 from services.failures.state import ACTIVE_MAX, ENDED_MAX, EndedFault, EndedHow, FailuresState, Fault
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
-from shared.engine.service import Because, Saying
+from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
-from shared.models.superpod.fault_targets import struck_part
+from shared.models.superpod.fault_targets import fault_target
 
 
 def commission(fabric: str, message: FabricCommissioned) -> FailuresState:
@@ -46,24 +46,24 @@ def due(state: FailuresState) -> int | None:
     return min(begin + expire, default=None)
 
 
-def on_tick(state: FailuresState, message: Envelope) -> list[Saying]:
+def on_tick(state: FailuresState, message: Envelope) -> list[Output]:
     """What expires at a time is over before what breaks at that time."""
     expired = sorted(
         (fault.expires_us, number)
         for number, fault in state.active.items()
         if fault.expires_us is not None and fault.expires_us <= state.now_us
     )
-    said: list[Saying] = [
-        Because(state.active[number].cause, _end(state, number, "expired")) for _, number in expired
+    said: list[Output] = [
+        CausedBy(state.active[number].cause, _end(state, number, "expired")) for _, number in expired
     ]
     for kind in CLASSES:
         said += _strike(state, kind, message)
     return said
 
 
-def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Saying]:
+def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Output]:
     """The faults of one class that have come due. A part that is already broken so cannot break again."""
-    said: list[Saying] = []
+    said: list[Output] = []
     hazard = state.hazards[kind]
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
         target = struck_target(state, kind, hazard.drawn)
@@ -74,7 +74,7 @@ def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Sa
     return said
 
 
-def on_inject(state: FailuresState, message: Envelope) -> list[Saying]:
+def on_inject(state: FailuresState, message: Envelope) -> list[Output]:
     body = cast(InjectFault, message.body)
     refusal = _injection_refusal(state, body)
     if refusal is not None:
@@ -86,7 +86,7 @@ def on_inject(state: FailuresState, message: Envelope) -> list[Saying]:
 def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
     """Why this fault cannot be injected, in a sentence that names field, value and what is allowed."""
     try:
-        struck_part(body.kind, body.target, state.fabric, state.cubes)
+        fault_target(body.kind, body.target, state.fabric, state.cubes)
     except InvalidInput as error:
         return str(error)
     if len(state.active) >= ACTIVE_MAX:
@@ -94,7 +94,7 @@ def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
     return None
 
 
-def on_clear(state: FailuresState, message: Envelope) -> list[Saying]:
+def on_clear(state: FailuresState, message: Envelope) -> list[Output]:
     """Undo is safe: clearing what is not there changes nothing."""
     name = cast(ClearFault, message.body).fault
     fabric, _, number = name.partition("/fault-")
@@ -113,7 +113,7 @@ def _clear_refusal(state: FailuresState, name: str, fabric: str, number: int) ->
     return f"fault {name!r}: has already ended{how}; allowed are active faults"
 
 
-def on_repair_completed(state: FailuresState, message: Envelope) -> list[Saying]:
+def on_repair_completed(state: FailuresState, message: Envelope) -> list[Output]:
     """A repair ends whatever is wrong with its part."""
     target = cast(RepairCompleted, message.body).target
     numbers = sorted(number for number, fault in state.active.items() if fault.target == target)

@@ -210,7 +210,7 @@ def _clock(twin: TwinPorts) -> APIRouter:
 
     def shown() -> Response:
         state = twin.clock.show()
-        fields = ("now_us", "speed", "paused", "held_speed", "lag_us")
+        fields = ("now_us", "speed", "paused", "achieved_speed", "lag_us")
         return answer({field: getattr(state, field) for field in fields})
 
     @router.get("", summary="The simulated clock")

@@ -135,7 +135,7 @@ def _events(twin: TwinPorts, fabric: str, name: str) -> list[Row]:
         except (ValueError, TypeError, KeyError, AttributeError):
             return False  # no message at all
 
-    found = history.last(twin, fabric, lambda _: True, EVENTS_MAX, look_back=LOOK_BACK, sieve=wanted)
+    found = history.last(twin, fabric, lambda _: True, EVENTS_MAX, look_back=LOOK_BACK, line_filter=wanted)
     return [message.model_dump(mode="json") for message in found]
 
 

@@ -13,7 +13,7 @@ from schemas.registry import TYPES, encode
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
-from shared.storage.log.reader import Sieve
+from shared.storage.log.reader import LineFilter
 
 EVENTS_MAX = 10_000
 EVENTS_DEFAULT = 100
@@ -62,10 +62,17 @@ def events(
 ) -> list[Envelope]:
     """The first `limit` messages from a position on; the last ones before the end where none is given."""
     check_type(kind)
-    sieve = _of_type(kind)
+    line_filter = _of_type(kind)
     if start is None:
-        return last(twin, fabric, lambda m: kind in (None, m.type), limit, look_back=LOOK_BACK, sieve=sieve)
-    found = (m for _, m in twin.log.read(fabric, start, None, sieve) if kind in (None, m.type))
+        return last(
+            twin,
+            fabric,
+            lambda m: kind in (None, m.type),
+            limit,
+            look_back=LOOK_BACK,
+            line_filter=line_filter,
+        )
+    found = (m for _, m in twin.log.read(fabric, start, None, line_filter) if kind in (None, m.type))
     return list(islice(found, limit))
 
 
@@ -76,7 +83,7 @@ def last(
     most: int,
     *,
     look_back: int,
-    sieve: Sieve | None = None,
+    line_filter: LineFilter | None = None,
 ) -> list[Envelope]:
     """The last wanted messages among `look_back` before the end, `most` of them, oldest first."""
     end = twin.log.end(fabric)
@@ -84,7 +91,7 @@ def last(
     found: list[Envelope] = []
     while end > first_of_all and len(found) < most:
         first = max(first_of_all, end - stride)
-        batch = twin.log.read(fabric, first, end - first, sieve)
+        batch = twin.log.read(fabric, first, end - first, line_filter)
         found = [message for _, message in batch if wanted(message)] + found
         end, stride = first, 2 * stride
     return found[-most:]
@@ -132,10 +139,10 @@ async def follow(
     """Server-sent events from a position on, until `ended` is set. The first has only an id: whoever loses
     the stream before anything happened knows where to go on."""
     yield {"id": f"{fabric}:{start - 1}"}
-    position, sieve = start, _of_type(kind)
+    position, line_filter = start, _of_type(kind)
     while ended is None or not ended.is_set():
         end = twin.log.end(fabric)
-        batch = await asyncio.to_thread(_batch, twin, fabric, position, end, sieve)
+        batch = await asyncio.to_thread(_batch, twin, fabric, position, end, line_filter)
         for at, message in batch:
             if kind in (None, message.type):
                 yield {"id": f"{fabric}:{at}", "data": encode(message).decode()}
@@ -155,12 +162,12 @@ def resume_at(last_event_id: str | None, fabric: str, end: int) -> int | None:
 
 
 def _batch(
-    twin: TwinPorts, fabric: str, start: int, end: int, sieve: Sieve | None
+    twin: TwinPorts, fabric: str, start: int, end: int, line_filter: LineFilter | None
 ) -> list[tuple[int, Envelope]]:
-    return list(twin.log.read(fabric, start, min(STRIDE, end - start), sieve))
+    return list(twin.log.read(fabric, start, min(STRIDE, end - start), line_filter))
 
 
-def _of_type(kind: str | None) -> Sieve | None:
+def _of_type(kind: str | None) -> LineFilter | None:
     """Holds back what is surely of another type; what passes has to be looked at."""
     if kind is None:
         return None

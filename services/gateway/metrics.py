@@ -31,7 +31,7 @@ CLOCK: tuple[tuple[str, str, Callable[[ClockState], float]], ...] = (
         "simulated over wall time, as asked for; 0 while paused",
         lambda c: 0 if c.paused else c.speed,
     ),
-    ("speed_held", "simulated over wall time, as held", lambda c: c.held_speed),
+    ("speed_held", "simulated over wall time, as held", lambda c: c.achieved_speed),
     ("lag_seconds", "simulated time that the twin is behind its clock", lambda c: c.lag_us / 1e6),
 )
 

@@ -14,7 +14,7 @@ from services.gateway.ports import TwinPorts
 from services.gateway.views import cubes_of, fabric_of
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.units import US_PER_S, us
-from shared.models.superpod.fault_targets import struck_part
+from shared.models.superpod.fault_targets import fault_target
 from shared.models.superpod.shapes import check, parse_shape
 from shared.models.superpod.wiring import parse_part
 
@@ -54,7 +54,7 @@ def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, Body]:
 
 def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, Body]:
     fabric = asked.target.split("/", 1)[0]
-    struck_part(asked.kind, asked.target, fabric, cubes_of(twin, fabric))
+    fault_target(asked.kind, asked.target, fabric, cubes_of(twin, fabric))
     body = {"kind": asked.kind, "target": asked.target}
     return fabric, _valid(InjectFault, body | {"duration_us": _duration_us(asked.duration_s)})
 

@@ -16,11 +16,11 @@ from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRefused
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.state import NO_PORT, OcsState, PendingConnect
 from shared.basics.units import US_PER_MS, us
-from shared.engine.service import Because, Saying
+from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import FACE_LINKS, JOINS_KEPT_MAX, OCS_COUNT, STRANDS, IntArray, join_ports
 
 
-def on_connect(state: OcsState, message: Envelope) -> list[Saying]:
+def on_connect(state: OcsState, message: Envelope) -> list[Output]:
     """Take the joins as wanted and let the mirrors turn, or refuse all of them."""
     body = cast(ConnectCircuits, message.body)
     refused = _why_not_connect(state, body)
@@ -37,7 +37,7 @@ def on_connect(state: OcsState, message: Envelope) -> list[Saying]:
     return []
 
 
-def on_disconnect(state: OcsState, message: Envelope) -> list[Saying]:
+def on_disconnect(state: OcsState, message: Envelope) -> list[Output]:
     """Park the mirrors of the slice's joins at once; what was still turning towards them is dropped."""
     body = cast(DisconnectCircuits, message.body)
     refused = _why_not_disconnect(state, body)
@@ -53,13 +53,13 @@ def on_disconnect(state: OcsState, message: Envelope) -> list[Saying]:
     return [CircuitsDisconnected(slice=body.slice, joins=body.joins)]
 
 
-def settle_connects(state: OcsState) -> list[Saying]:
+def settle_connects(state: OcsState) -> list[Output]:
     """Make the circuits whose switching time is over, in order of the commands."""
     due = sorted(order for order, pending in state.connects.items() if pending.due_us <= state.now_us)
     return [_settle(state, state.connects.pop(order)) for order in due]
 
 
-def _settle(state: OcsState, pending: PendingConnect) -> Because:
+def _settle(state: OcsState, pending: PendingConnect) -> CausedBy:
     ocs, north, south = join_ports(pending.joins)
     up = state.chassis_faults[ocs] == 0
     sound = (state.port_faults[0, ocs, north] == 0) & (state.port_faults[1, ocs, south] == 0)
@@ -80,7 +80,7 @@ def _settle(state: OcsState, pending: PendingConnect) -> Because:
         missing_ocs=() if up.all() else tuple(np.unique(ocs[~up]).tolist()),
         missing_ports=tuple((int(ocs[n]), int(north[n])) for n in bad_ports),
     )
-    return Because(pending.cause, body)
+    return CausedBy(pending.cause, body)
 
 
 def _why_not_connect(state: OcsState, body: ConnectCircuits) -> CircuitsRefused | None:

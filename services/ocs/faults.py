@@ -12,11 +12,11 @@ from schemas.ocs import CircuitsRestored, OcsDown, OcsUp, PortDown, PortUp
 from services.ocs.circuits import touch_one
 from services.ocs.state import NO_PORT, SIDES, OcsState, PendingRestore
 from shared.basics.units import US_PER_MS, us
-from shared.engine.service import Because, Saying
+from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import FACE_LINKS, STRANDS, Part, parse_part
 
 
-def on_fault_began(state: OcsState, message: Envelope) -> list[Saying]:
+def on_fault_began(state: OcsState, message: Envelope) -> list[Output]:
     body = message.body
     if not isinstance(body, FaultBegan) or body.kind not in ("ocs", "port"):
         return []
@@ -24,7 +24,7 @@ def on_fault_began(state: OcsState, message: Envelope) -> list[Saying]:
     return _lose_chassis(state, part.ocs) if body.kind == "ocs" else _lose_port(state, part)
 
 
-def on_fault_ended(state: OcsState, message: Envelope) -> list[Saying]:
+def on_fault_ended(state: OcsState, message: Envelope) -> list[Output]:
     body = message.body
     if not isinstance(body, FaultEnded) or body.kind not in ("ocs", "port"):
         return []
@@ -34,9 +34,9 @@ def on_fault_ended(state: OcsState, message: Envelope) -> list[Saying]:
     return _return_port(state, part, message.id)
 
 
-def settle_restores(state: OcsState) -> list[Saying]:
+def settle_restores(state: OcsState) -> list[Output]:
     """Make again the wanted circuits whose switching time is over, in order of what came back."""
-    said: list[Saying] = []
+    said: list[Output] = []
     due = sorted(order for order, pending in state.restores.items() if pending.due_us <= state.now_us)
     for order in due:
         pending = state.restores.pop(order)
@@ -45,11 +45,11 @@ def settle_restores(state: OcsState) -> list[Saying]:
             state.made[pending.ocs, [north for north, _ in circuits]] = True
             state.cross_connects += len(circuits)
             touch_one(state, pending.ocs)
-            said.append(Because(pending.cause, CircuitsRestored(ocs=pending.ocs, circuits=circuits)))
+            said.append(CausedBy(pending.cause, CircuitsRestored(ocs=pending.ocs, circuits=circuits)))
     return said
 
 
-def _lose_chassis(state: OcsState, ocs: int) -> list[Saying]:
+def _lose_chassis(state: OcsState, ocs: int) -> list[Output]:
     state.chassis_faults[ocs] += 1
     if state.chassis_faults[ocs] > 1:
         return []
@@ -58,7 +58,7 @@ def _lose_chassis(state: OcsState, ocs: int) -> list[Saying]:
     return [OcsDown(ocs=ocs)]
 
 
-def _return_chassis(state: OcsState, ocs: int, cause: str) -> list[Saying]:
+def _return_chassis(state: OcsState, ocs: int, cause: str) -> list[Output]:
     state.chassis_faults[ocs] -= 1
     if state.chassis_faults[ocs] > 0:
         return []
@@ -67,7 +67,7 @@ def _return_chassis(state: OcsState, ocs: int, cause: str) -> list[Saying]:
     return [OcsUp(ocs=ocs)]
 
 
-def _lose_port(state: OcsState, part: Part) -> list[Saying]:
+def _lose_port(state: OcsState, part: Part) -> list[Output]:
     ocs, side = part.ocs, "NS".index(part.side)
     state.port_faults[side, ocs, part.port] += 1
     if state.port_faults[side, ocs, part.port] > 1:
@@ -79,7 +79,7 @@ def _lose_port(state: OcsState, part: Part) -> list[Saying]:
     return [PortDown(ocs=ocs, side=SIDES[side], port=part.port)]
 
 
-def _return_port(state: OcsState, part: Part, cause: str) -> list[Saying]:
+def _return_port(state: OcsState, part: Part, cause: str) -> list[Output]:
     ocs, side = part.ocs, "NS".index(part.side)
     state.port_faults[side, ocs, part.port] -= 1
     if state.port_faults[side, ocs, part.port] > 0:

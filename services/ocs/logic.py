@@ -4,10 +4,10 @@ from schemas.envelope import Envelope
 from services.ocs.circuits import settle_connects
 from services.ocs.faults import settle_restores
 from services.ocs.state import OcsState
-from shared.engine.service import Saying
+from shared.engine.service import Output
 
 
-def on_tick(state: OcsState, _message: Envelope) -> list[Saying]:
+def on_tick(state: OcsState, _message: Envelope) -> list[Output]:
     """Mirrors have settled: commands first, then what comes back."""
     return settle_connects(state) + settle_restores(state)
 

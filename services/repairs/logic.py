@@ -12,7 +12,7 @@ from schemas.sequencer import FabricCommissioned
 from services.repairs.state import ENDED_MAX, BegunRepair, EndedRepair, Outcome, Repair, RepairsState
 from shared.basics.keyed_random import draw_lognormal
 from shared.basics.units import US_PER_HOUR, us
-from shared.engine.service import Because, Saying
+from shared.engine.service import CausedBy, Output
 
 URGENT: tuple[FaultKind, ...] = ("ocs", "port")
 """Repaired before all others: one OCS degrades every slice of several cubes (Lightwave Fabrics 4.2.2)."""
@@ -40,44 +40,44 @@ def due(state: RepairsState) -> int | None:
     return min([repair.ends_us for repair in state.begun.values()], default=None)
 
 
-def on_tick(state: RepairsState, message: Envelope) -> list[Saying]:  # noqa: ARG001 -- a rule's signature
+def on_tick(state: RepairsState, message: Envelope) -> list[Output]:  # noqa: ARG001 -- a rule's signature
     done = sorted(
         (repair.ends_us, number) for number, repair in state.begun.items() if repair.ends_us <= state.now_us
     )
-    said: list[Saying] = [_complete(state, number) for _, number in done]
+    said: list[Output] = [_complete(state, number) for _, number in done]
     return said + _begin_waiting(state)
 
 
-def on_requested(state: RepairsState, message: Envelope) -> list[Saying]:
+def on_requested(state: RepairsState, message: Envelope) -> list[Output]:
     body = cast(RepairRequested, message.body)
     return _open(state, body.kind, body.target, message.id)
 
 
-def on_ocs_down(state: RepairsState, message: Envelope) -> list[Saying]:
+def on_ocs_down(state: RepairsState, message: Envelope) -> list[Output]:
     body = cast(OcsDown, message.body)
     return _open(state, "ocs", f"{state.fabric}/ocs-{body.ocs}", message.id)
 
 
-def on_port_down(state: RepairsState, message: Envelope) -> list[Saying]:
+def on_port_down(state: RepairsState, message: Envelope) -> list[Output]:
     body = cast(PortDown, message.body)
     return _open(state, "port", f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}", message.id)
 
 
-def on_withdrawn(state: RepairsState, message: Envelope) -> list[Saying]:
+def on_withdrawn(state: RepairsState, message: Envelope) -> list[Output]:
     return _cancel(state, cast(RepairWithdrawn, message.body).target)
 
 
-def on_ocs_up(state: RepairsState, message: Envelope) -> list[Saying]:
+def on_ocs_up(state: RepairsState, message: Envelope) -> list[Output]:
     body = cast(OcsUp, message.body)
     return _cancel(state, f"{state.fabric}/ocs-{body.ocs}")
 
 
-def on_port_up(state: RepairsState, message: Envelope) -> list[Saying]:
+def on_port_up(state: RepairsState, message: Envelope) -> list[Output]:
     body = cast(PortUp, message.body)
     return _cancel(state, f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}")
 
 
-def _open(state: RepairsState, kind: FaultKind, target: str, cause: str) -> list[Saying]:
+def _open(state: RepairsState, kind: FaultKind, target: str, cause: str) -> list[Output]:
     if target in state.open_targets:
         return []
     if len(state.queued) >= state.config.queue_max:
@@ -92,12 +92,12 @@ def _open(state: RepairsState, kind: FaultKind, target: str, cause: str) -> list
     return [opened, *_begin_waiting(state)]
 
 
-def _begin_waiting(state: RepairsState) -> list[Saying]:
+def _begin_waiting(state: RepairsState) -> list[Output]:
     """Give every free technician the next repair, the lowest number first.
 
     A repair begins because it was asked for, however long it had to wait: that is what `why` should tell.
     """
-    said: list[Saying] = []
+    said: list[Output] = []
     while state.queued and len(state.begun) < state.config.technicians:
         number = min(state.queued, key=lambda n: (state.queued[n].kind not in URGENT, n))
         busy = [repair.technician for repair in state.begun.values()]
@@ -114,7 +114,7 @@ def _begin_waiting(state: RepairsState) -> list[Saying]:
         )
         _touch(state, number)
         begun = RepairBegun(repair=state.repair_name(number), target=repair.target, technician=technician)
-        said.append(Because(repair.cause, begun))
+        said.append(CausedBy(repair.cause, begun))
     return said
 
 
@@ -137,7 +137,7 @@ def _mean_h(config: RepairsConfig, kind: FaultKind) -> float:
     return config.host_repair_h if kind in ("host", "chip") else config.link_repair_h
 
 
-def _complete(state: RepairsState, number: int) -> Because:
+def _complete(state: RepairsState, number: int) -> CausedBy:
     repair = state.begun.pop(number)
     state.completed += 1
     _keep_ended(state, number, repair, "completed")
@@ -148,10 +148,10 @@ def _complete(state: RepairsState, number: int) -> Because:
         waited_us=repair.began_us - repair.requested_us,
         took_us=state.now_us - repair.began_us,
     )
-    return Because(repair.cause, body)
+    return CausedBy(repair.cause, body)
 
 
-def _cancel(state: RepairsState, target: str) -> list[Saying]:
+def _cancel(state: RepairsState, target: str) -> list[Output]:
     """The part works again. No news if no repair of it is open: then it works because it was repaired."""
     number = state.open_targets.get(target)
     if number is None:

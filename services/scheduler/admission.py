@@ -14,11 +14,11 @@ from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import end, leave, put, refuse, slice_name, slice_number
 from services.scheduler.state import SchedulerState, Slice, queue_of
 from shared.basics.errors import InvalidInput
-from shared.engine.service import Saying
+from shared.engine.service import Output
 from shared.models.superpod.shapes import check, chips_of
 
 
-def on_slice_requested(state: SchedulerState, message: Envelope) -> list[Saying]:
+def on_slice_requested(state: SchedulerState, message: Envelope) -> list[Output]:
     """Place the slice if it fits, let it wait if not; refuse it if it never can, or the queue is full."""
     body = cast(SliceRequested, message.body)
     row = Slice(
@@ -45,7 +45,7 @@ def on_slice_requested(state: SchedulerState, message: Envelope) -> list[Saying]
     return said
 
 
-def on_slice_released(state: SchedulerState, message: Envelope) -> list[Saying]:
+def on_slice_released(state: SchedulerState, message: Envelope) -> list[Output]:
     """Its owner is done with the slice: take its circuits away, and see who can use its cubes."""
     body = cast(SliceReleased, message.body)
     row = state.slices.get(slice_number(body.slice))

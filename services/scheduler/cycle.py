@@ -8,13 +8,13 @@ from services.scheduler.lifecycle import admit
 from services.scheduler.recovery import leave_drained, recover_stalled
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
 from shared.basics.units import US_PER_HOUR
-from shared.engine.service import Saying
+from shared.engine.service import Output
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 Placement = tuple[Slice, tuple[int, ...], tuple[int, int, int] | None]
 
 
-def cycle(state: SchedulerState) -> list[Saying]:
+def cycle(state: SchedulerState) -> list[Output]:
     """Give idle cubes to those who need them most; returns what is said."""
     # 1. Slices that lost a cube, longest stalled first: they have work to lose.
     said = recover_stalled(state)

@@ -15,10 +15,10 @@ from services.scheduler.cycle import cycle, kept_until_us
 from services.scheduler.lifecycle import evict, put, slice_name
 from services.scheduler.state import SchedulerState, Stall, occupancy_of
 from shared.basics.units import US_PER_S
-from shared.engine.service import Saying
+from shared.engine.service import Output
 
 
-def on_cube_unhealthy(state: SchedulerState, message: Envelope) -> list[Saying]:
+def on_cube_unhealthy(state: SchedulerState, message: Envelope) -> list[Output]:
     """Nothing new comes to the cube; the slices on it get first claim on spares."""
     cube = cast(CubeUnhealthy, message.body).cube
     if cube in state.unhealthy:
@@ -38,7 +38,7 @@ def on_cube_unhealthy(state: SchedulerState, message: Envelope) -> list[Saying]:
     return said
 
 
-def on_cube_healthy(state: SchedulerState, message: Envelope) -> list[Saying]:
+def on_cube_healthy(state: SchedulerState, message: Envelope) -> list[Output]:
     """The cube may be given away again; a slice that is stalled on it goes on there."""
     cube = cast(CubeHealthy, message.body).cube
     if state.unhealthy.pop(cube, None) is None:
@@ -47,7 +47,7 @@ def on_cube_healthy(state: SchedulerState, message: Envelope) -> list[Saying]:
     return cycle(state)
 
 
-def on_cube_drained(state: SchedulerState, message: Envelope) -> list[Saying]:
+def on_cube_drained(state: SchedulerState, message: Envelope) -> list[Output]:
     """Nothing new comes to the cube; the slices on it leave it when they can."""
     cube = cast(CubeDrained, message.body).cube
     if cube in state.drained:
@@ -57,7 +57,7 @@ def on_cube_drained(state: SchedulerState, message: Envelope) -> list[Saying]:
     return cycle(state)
 
 
-def on_cube_undrained(state: SchedulerState, message: Envelope) -> list[Saying]:
+def on_cube_undrained(state: SchedulerState, message: Envelope) -> list[Output]:
     """The cube may be given away again, if it is healthy."""
     cube = cast(CubeUndrained, message.body).cube
     if state.drained.pop(cube, None) is None:
@@ -75,10 +75,10 @@ def due(state: SchedulerState) -> int | None:
     return stalled_us if kept_us is None else min(stalled_us, kept_us)
 
 
-def on_tick(state: SchedulerState, _: Envelope) -> list[Saying]:
+def on_tick(state: SchedulerState, _: Envelope) -> list[Output]:
     """Give up slices that found no spare in time, one by one: the cubes of one may save the next. Then look
     at the queue, which may go on."""
-    said: list[Saying] = []
+    said: list[Output] = []
     while state.stalls:
         since_us, number = min([(stall.since_us, number) for number, stall in state.stalls.items()])
         if since_us + _patience_us(state) > state.now_us:

@@ -20,7 +20,7 @@ from schemas.scheduler import (
 )
 from services.scheduler.occupancy import Corner
 from services.scheduler.state import ENDED_MAX, SchedulerState, Slice, occupancy_of
-from shared.engine.service import Because, Saying
+from shared.engine.service import CausedBy, Output
 from shared.models.superpod.shapes import slice_joins
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
@@ -39,7 +39,7 @@ def put(state: SchedulerState, row: Slice) -> None:
     state.touched.add(("slices", slice_name(state, row.number)))
 
 
-def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Corner | None) -> list[Saying]:
+def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Corner | None) -> list[Output]:
     """Give a waiting slice its cubes. A torus then waits for its circuits; a mesh has none and starts."""
     occupancy_of(state).hold(row.number, cubes, row.shape, corner)
     touch_uses(state, cubes)
@@ -71,10 +71,10 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         waited_us=state.now_us - row.requested_us,
     )
     then = ConnectCircuits(slice=name, joins=joins) if joins else SliceStarted(slice=name)
-    return [Because(row.request, admitted), Because(row.request, then)]
+    return [CausedBy(row.request, admitted), CausedBy(row.request, then)]
 
 
-def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Saying]:
+def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Output]:
     """Say how a slice on cubes stands after its circuits or cubes changed; nothing while it is stalled or
     connecting. The first time, it starts."""
     now_us = state.now_us
@@ -93,7 +93,7 @@ def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[
         bodies.append(SliceRestored(slice=name))
     started_us = now_us if row.started_us is None else row.started_us
     put(state, replace(row, state=condition, changed_us=now_us, started_us=started_us, reason=None))
-    return [body if cause is None else Because(cause, body) for body in bodies]
+    return [body if cause is None else CausedBy(cause, body) for body in bodies]
 
 
 def condition_of(
@@ -159,18 +159,18 @@ def end(state: SchedulerState, row: Slice, how: SliceState, reason: str) -> None
         state.refused += 1
 
 
-def refuse(state: SchedulerState, row: Slice, reason: str) -> list[Saying]:
+def refuse(state: SchedulerState, row: Slice, reason: str) -> list[Output]:
     """A slice that will never run."""
     end(state, row, "refused", reason)
     return [SliceRefused(slice=slice_name(state, row.number), reason=reason)]
 
 
-def evict(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Saying]:
+def evict(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Output]:
     """A slice loses its cubes before it is done."""
     bodies: list[SchedulerBody] = [*leave(state, row)]
     end(state, row, "evicted", reason)
     bodies.append(SliceEvicted(slice=slice_name(state, row.number), reason=reason))
-    return [Because(cause, body) for body in bodies]
+    return [CausedBy(cause, body) for body in bodies]
 
 
 def touch_uses(state: SchedulerState, cubes: tuple[int, ...]) -> None:

@@ -20,7 +20,7 @@ from services.scheduler.lifecycle import (
     slice_number,
 )
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
-from shared.engine.service import Saying
+from shared.engine.service import Output
 from shared.models.superpod.shapes import slice_joins
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
@@ -29,7 +29,7 @@ Changes = dict[int, tuple[int, int]]
 """Slice number → change of its (down, degraded) link ends."""
 
 
-def on_circuits_connected(state: SchedulerState, message: Envelope) -> list[Saying]:
+def on_circuits_connected(state: SchedulerState, message: Envelope) -> list[Output]:
     """The mirrors have settled; what is missing stays wanted and shows as links that are down."""
     body = cast(CircuitsConnected, message.body)
     number = slice_number(body.slice)
@@ -40,7 +40,7 @@ def on_circuits_connected(state: SchedulerState, message: Envelope) -> list[Sayi
     return []
 
 
-def on_links_trained(state: SchedulerState, message: Envelope) -> list[Saying]:
+def on_links_trained(state: SchedulerState, message: Envelope) -> list[Output]:
     """When the last circuits are made and trained, the slice starts, or goes on after a swap."""
     body = cast(LinksTrained, message.body)
     number = slice_number(body.slice)
@@ -58,7 +58,7 @@ def on_links_trained(state: SchedulerState, message: Envelope) -> list[Saying]:
     return settle(state, _counted(row, down, degraded_by) if changes else row)
 
 
-def on_links_changed(state: SchedulerState, message: Envelope) -> list[Saying]:
+def on_links_changed(state: SchedulerState, message: Envelope) -> list[Output]:
     """Tell every slice whose link ends changed, unless it is stalled or connecting anyway."""
     body = cast(LinksChanged, message.body)
     changes: Changes = {}
@@ -68,7 +68,7 @@ def on_links_changed(state: SchedulerState, message: Envelope) -> list[Saying]:
     return [said for number in sorted(changes) for said in _tell(state, number, *changes[number])]
 
 
-def _tell(state: SchedulerState, number: int, down: int, degraded_by: int) -> list[Saying]:
+def _tell(state: SchedulerState, number: int, down: int, degraded_by: int) -> list[Output]:
     """Note how many link ends more a slice has down and degraded, and say how it stands if that changed."""
     if not down and not degraded_by:
         return []
@@ -80,7 +80,7 @@ def _tell(state: SchedulerState, number: int, down: int, degraded_by: int) -> li
     return [SliceRestored(slice=slice_name(state, number))] if condition == "running" else []
 
 
-def on_circuits_refused(state: SchedulerState, message: Envelope) -> list[Saying]:
+def on_circuits_refused(state: SchedulerState, message: Envelope) -> list[Output]:
     """The OCSes will not do what was asked: the slice cannot run, so it is evicted with their reason."""
     body = cast(CircuitsRefused, message.body)
     row = state.slices.get(slice_number(body.slice))

@@ -9,14 +9,14 @@ from schemas.names import Join
 from schemas.scheduler import ConnectCircuits, CubeSwapped, DisconnectCircuits, SchedulerBody
 from services.scheduler.lifecycle import put, settle, slice_name, touch_uses
 from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of
-from shared.engine.service import Because, Saying
+from shared.engine.service import CausedBy, Output
 from shared.models.superpod.shapes import slice_joins
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, join_ends
 
 
-def recover_stalled(state: SchedulerState) -> list[Saying]:
+def recover_stalled(state: SchedulerState) -> list[Output]:
     """Step 1 of the cycle: move stalled slices off their failed cubes, as far as there are spares."""
-    said: list[Saying] = []
+    said: list[Output] = []
     for number, stall in sorted(state.stalls.items(), key=_longest_stalled):
         row = state.slices[number]
         swaps_before = row.swaps
@@ -35,9 +35,9 @@ def _longest_stalled(item: tuple[int, Stall]) -> tuple[int, int]:
     return stall.since_us, number
 
 
-def leave_drained(state: SchedulerState) -> list[Saying]:
+def leave_drained(state: SchedulerState) -> list[Output]:
     """Step 2 of the cycle: move slices off drained cubes, as far as step 1 left spares."""
-    said: list[Saying] = []
+    said: list[Output] = []
     for cube in sorted(state.drained):
         for number in occupancy_of(state).holders[cube]:
             cause = state.drained[cube]
@@ -49,7 +49,7 @@ def leave_drained(state: SchedulerState) -> list[Saying]:
 
 def _swap(
     state: SchedulerState, row: Slice, left: int, reason: Literal["failed", "drained"], cause: str
-) -> list[Saying]:
+) -> list[Output]:
     """Put a spare in the place of one cube of a slice; says nothing if there is none."""
     occupancy = occupancy_of(state)
     room = occupancy.room_for(min(row.chips, CHIPS_PER_CUBE), whole_cubes=True)
@@ -84,7 +84,7 @@ def _swap(
         state.awaited[row.number] = (*(join for join in awaited if join not in gone), *new)
         bodies.append(DisconnectCircuits(slice=name, joins=gone))
         bodies.append(ConnectCircuits(slice=name, joins=new))
-    return [Because(cause, body) for body in bodies]
+    return [CausedBy(cause, body) for body in bodies]
 
 
 def _touching(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ...]:

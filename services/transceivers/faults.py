@@ -10,11 +10,11 @@ from schemas.failures import FaultBegan, FaultEnded
 from schemas.transceivers import ModuleReported
 from services.transceivers.links import changed, measure, touch
 from services.transceivers.state import NO_END, EndFault, TransceiversState
-from shared.engine.service import Saying
+from shared.engine.service import Output
 from shared.models.superpod.wiring import parse_part
 
 
-def on_fault_began(state: TransceiversState, message: Envelope) -> list[Saying]:
+def on_fault_began(state: TransceiversState, message: Envelope) -> list[Output]:
     body = message.body
     if not isinstance(body, FaultBegan) or body.kind not in ("link", "connector"):
         return []
@@ -24,7 +24,7 @@ def on_fault_began(state: TransceiversState, message: Envelope) -> list[Saying]:
     return _judged(state, end, before)
 
 
-def on_fault_ended(state: TransceiversState, message: Envelope) -> list[Saying]:
+def on_fault_ended(state: TransceiversState, message: Envelope) -> list[Output]:
     body = message.body
     if not isinstance(body, FaultEnded) or body.fault not in state.faults:
         return []
@@ -41,12 +41,12 @@ def condition(state: TransceiversState, end: int) -> str:
     return "degraded" if state.excess_db[end] > 0 else "ok"
 
 
-def _judged(state: TransceiversState, end: int, before: str) -> list[Saying]:
+def _judged(state: TransceiversState, end: int, before: str) -> list[Output]:
     """Add up the end's faults, exactly and so in any order, then judge the link and the module."""
     faults = [fault.excess_db for fault in state.faults.values() if fault.end == end]
     state.failed[end] = sum(excess is None for excess in faults)
     state.excess_db[end] = math.fsum(excess for excess in faults if excess is not None)
-    said: list[Saying] = []
+    said: list[Output] = []
     after = condition(state, end)
     if after != before:
         said.append(ModuleReported.model_validate({"end": end, "condition": after}))

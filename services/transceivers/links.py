@@ -21,7 +21,7 @@ from services.transceivers.state import (
     UP,
     TransceiversState,
 )
-from shared.engine.service import Saying
+from shared.engine.service import Output
 from shared.models.superpod.wiring import (
     ENDS_PER_CUBE,
     FACE_LINKS,
@@ -33,7 +33,7 @@ from shared.models.superpod.wiring import (
 )
 
 
-def on_connected(state: TransceiversState, message: Envelope) -> list[Saying]:
+def on_connected(state: TransceiversState, message: Envelope) -> list[Output]:
     """Train the links of a slice's new circuits."""
     body = cast(CircuitsConnected, message.body)
     norths, souths = join_ends(body.joins)
@@ -74,7 +74,7 @@ def _lit(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
     return lit
 
 
-def on_disconnected(state: TransceiversState, message: Envelope) -> list[Saying]:
+def on_disconnected(state: TransceiversState, message: Envelope) -> list[Output]:
     """Links go dark, as commanded: no news to anybody."""
     body = cast(CircuitsDisconnected, message.body)
     norths, souths = join_ends(body.joins)
@@ -89,7 +89,7 @@ def on_disconnected(state: TransceiversState, message: Envelope) -> list[Saying]
     return []
 
 
-def on_restored(state: TransceiversState, message: Envelope) -> list[Saying]:
+def on_restored(state: TransceiversState, message: Envelope) -> list[Output]:
     body = cast(CircuitsRestored, message.body)
     lit: dict[int, int] = {}
     for circuit in body.circuits:
@@ -100,7 +100,7 @@ def on_restored(state: TransceiversState, message: Envelope) -> list[Saying]:
     return _light(state, np.array(ends), np.array([lit[end] for end in ends], dtype=np.uint8))
 
 
-def on_ocs_down(state: TransceiversState, message: Envelope) -> list[Saying]:
+def on_ocs_down(state: TransceiversState, message: Envelope) -> list[Output]:
     """The light of every link through this OCS is gone at once."""
     body = cast(OcsDown, message.body)
     dimension, index = divmod(body.ocs, FACE_LINKS)
@@ -109,7 +109,7 @@ def on_ocs_down(state: TransceiversState, message: Envelope) -> list[Saying]:
     return _light(state, np.sort(ends), np.zeros(len(ends), dtype=np.uint8))
 
 
-def on_port_down(state: TransceiversState, message: Envelope) -> list[Saying]:
+def on_port_down(state: TransceiversState, message: Envelope) -> list[Output]:
     body = cast(PortDown, message.body)
     if body.port >= STRANDS * state.cubes:
         return []
@@ -121,7 +121,7 @@ def on_port_down(state: TransceiversState, message: Envelope) -> list[Saying]:
     return _light(state, ends, state.lit[ends] & np.uint8(BOTH_STRANDS ^ (1 << body.port % STRANDS)))
 
 
-def _light(state: TransceiversState, ends: IntArray, lit: npt.NDArray[np.uint8]) -> list[Saying]:
+def _light(state: TransceiversState, ends: IntArray, lit: npt.NDArray[np.uint8]) -> list[Output]:
     """Take over which strands of these ends are made, and judge the links. An end that is down for another
     reason stays so, but what people read of it may change."""
     seen = (state.lit[ends] == BOTH_STRANDS) != (lit == BOTH_STRANDS)
@@ -131,7 +131,7 @@ def _light(state: TransceiversState, ends: IntArray, lit: npt.NDArray[np.uint8])
     return changed(state, ends)
 
 
-def changed(state: TransceiversState, ends: IntArray) -> list[Saying]:
+def changed(state: TransceiversState, ends: IntArray) -> list[Output]:
     """Judge these ends anew and say which of the connected ones changed."""
     ends = ends[state.peer[ends] != NO_END]
     code = codes(state, ends)

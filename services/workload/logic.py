@@ -15,7 +15,7 @@ from schemas.sequencer import FabricCommissioned
 from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
 from services.workload.mix import draw_duration_us, draw_gap_us, draw_kind
 from services.workload.state import WantedSlice, WorkloadState
-from shared.engine.service import Because, Saying
+from shared.engine.service import CausedBy, Output
 
 
 def commission(fabric: str, message: FabricCommissioned) -> WorkloadState:
@@ -45,18 +45,18 @@ def due(state: WorkloadState) -> int | None:
     return min(times, default=None)
 
 
-def on_tick(state: WorkloadState, _: Envelope) -> list[Saying]:
+def on_tick(state: WorkloadState, _: Envelope) -> list[Output]:
     """Release what has ended, so that there is room; then request what is due by trace or arrival."""
     return [*_release_ended(state), *_play_trace(state), *_arrive(state)]
 
 
-def on_request_slice(state: WorkloadState, message: Envelope) -> list[Saying]:
+def on_request_slice(state: WorkloadState, message: Envelope) -> list[Output]:
     """An operator wants a slice; whether it is legal is the scheduler's to say."""
     body = cast(RequestSlice, message.body)
     return [_request(state, body.shape, body.twisted, body.priority, body.duration_us, "operator")]
 
 
-def on_release_slice(state: WorkloadState, message: Envelope) -> list[Saying]:
+def on_release_slice(state: WorkloadState, message: Envelope) -> list[Output]:
     """An operator is done with a slice; refused with the reason if there is no such slice any more."""
     name = cast(ReleaseSlice, message.body).slice
     fabric, _, digits = name.rpartition("/slice-")
@@ -71,7 +71,7 @@ def on_release_slice(state: WorkloadState, message: Envelope) -> list[Saying]:
     return [SliceReleased(slice=name, reason="operator")]
 
 
-def on_slice_started(state: WorkloadState, message: Envelope) -> list[Saying]:
+def on_slice_started(state: WorkloadState, message: Envelope) -> list[Output]:
     """The run time of the slice begins."""
     number = _number(cast(SliceStarted, message.body).slice)
     wanted = state.wanted.get(number)
@@ -83,27 +83,27 @@ def on_slice_started(state: WorkloadState, message: Envelope) -> list[Saying]:
     return []
 
 
-def on_slice_ended(state: WorkloadState, message: Envelope) -> list[Saying]:
+def on_slice_ended(state: WorkloadState, message: Envelope) -> list[Output]:
     """Refused, evicted or completed: nobody waits for it any more."""
     body = cast(SliceRefused | SliceEvicted | SliceCompleted, message.body)
     state.wanted.pop(_number(body.slice), None)
     return []
 
 
-def _release_ended(state: WorkloadState) -> list[Saying]:
+def _release_ended(state: WorkloadState) -> list[Output]:
     ends = _ends(state)
-    said: list[Saying] = []
+    said: list[Output] = []
     while ends and ends[0][0] <= state.now_us:
         _, number = heappop(ends)
         wanted = state.wanted.pop(number)
         body = SliceReleased(slice=f"{state.fabric}/slice-{number}", reason="finished")
-        said.append(Because(wanted.started, body))
+        said.append(CausedBy(wanted.started, body))
         _ends(state)
     return said
 
 
-def _play_trace(state: WorkloadState) -> list[Saying]:
-    said: list[Saying] = []
+def _play_trace(state: WorkloadState) -> list[Output]:
+    said: list[Output] = []
     while state.trace_played < len(state.trace):
         row = state.trace[state.trace_played]
         if row.submit_us > state.now_us:
@@ -113,8 +113,8 @@ def _play_trace(state: WorkloadState) -> list[Saying]:
     return said
 
 
-def _arrive(state: WorkloadState) -> list[Saying]:
-    said: list[Saying] = []
+def _arrive(state: WorkloadState) -> list[Output]:
+    said: list[Output] = []
     while state.next_arrival_us is not None and state.next_arrival_us <= state.now_us:
         shape, twisted = draw_kind(state.seed, state.fabric, state.arrivals, state.cubes)
         duration_us = draw_duration_us(state.seed, state.fabric, state.arrivals, state.config)

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -17,7 +17,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from shared.basics.errors import LogDamaged
-from shared.engine.dispatch import Held
+from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import AnyService
 from shared.engine.state import State, stored_fields
 
@@ -36,11 +36,17 @@ class FieldCodec:
     key: type = str
 
 
-@lru_cache(maxsize=None)
 def codecs(state_type: type[State]) -> dict[str, FieldCodec]:
     """Stored field → its codec, from the type hints of the state; in order of declaration."""
+    return _codecs(state_type)
+
+
+def _codecs_by_hints(state_type: type[State]) -> dict[str, FieldCodec]:
     hints = get_type_hints(state_type)
     return {name: _codec(hints[name]) for name in stored_fields(state_type)}
+
+
+_codecs: Callable[[Any], dict[str, FieldCodec]] = lru_cache(maxsize=256)(_codecs_by_hints)
 
 
 def _codec(hint: Any) -> FieldCodec:
@@ -123,25 +129,25 @@ def _unreadable(state_type: type[State], name: str, error: Exception) -> LogDama
     )
 
 
-def encode_held(held: Held) -> dict[str, bytes]:
+def encode_instance(instance: ServiceInstance) -> dict[str, bytes]:
     """Every stored field of a service's state for one fabric, with its book; empty before commissioning."""
-    if held.state is None:
+    if instance.state is None:
         return {}
-    return encode_state(held.state) | {BOOK: encode_book(held)}
+    return encode_state(instance.state) | {BOOK: encode_book(instance)}
 
 
-def encode_book(held: Held) -> bytes:
-    book = {"seen": held.seen, "said": held.said, "ticks": held.ticks, "due_us": held.due_us}
+def encode_book(instance: ServiceInstance) -> bytes:
+    book = {"seen": instance.seen, "said": instance.said, "ticks": instance.ticks, "due_us": instance.due_us}
     return orjson.dumps(book, option=orjson.OPT_SORT_KEYS)
 
 
-def restore_held(service: AnyService, fabric: str, stored: Mapping[str, bytes]) -> Held:
+def restore_instance(service: AnyService, fabric: str, stored: Mapping[str, bytes]) -> ServiceInstance:
     """What a service held when these fields were stored; nothing yet if there are none."""
     if not stored:
-        return Held(service, fabric)
+        return ServiceInstance(service, fabric)
     state = decode_state(service.state, stored)
     try:
-        return Held(service, fabric, state=state, **orjson.loads(stored[BOOK]))
+        return ServiceInstance(service, fabric, state=state, **orjson.loads(stored[BOOK]))
     except (KeyError, TypeError, ValueError) as error:
         raise _unreadable(service.state, BOOK, error) from None
 

@@ -10,12 +10,12 @@ from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.sequencer import FabricCommissioned, Tick
 from shared.basics.errors import ServiceFailed
-from shared.engine.service import AnyService, Because
+from shared.engine.service import AnyService, CausedBy
 from shared.engine.state import State
 
 
 @dataclass(slots=True)
-class Held:
+class ServiceInstance:
     """One service's state for one fabric, with the reader's own book: what it has seen, said and is due for.
 
     `state` is None before the fabric was commissioned. `seen` maps a source to its last seq; a repeat is
@@ -44,79 +44,83 @@ class Held:
         return message.type in self.rules or message.type == "FabricCommissioned"
 
 
-def read(held: Held, message: Envelope) -> list[Envelope]:
-    """Hand one message to a service; returns what it says, in order. Changes `held`.
+def read(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
+    """Hand one message to a service; returns what it says, in order. Changes `instance`.
 
     Nothing happens for a repeat, for a Tick that does not name the state's own due and next count, or before
     the fabric is commissioned. ServiceFailed if the rule raises or says what it may not: the caller must then
     throw
-    `held` away and load what was last committed.
+    `instance` away and load what was last committed.
     """
-    if message.seq <= held.seen.get(message.source, -1):
+    if message.seq <= instance.seen.get(message.source, -1):
         return []
-    state = held.state
+    state = instance.state
     body = message.body
     if state is None:
         if not isinstance(body, FabricCommissioned):
             return []
-        return _commission(held, message, body)
+        return _commission(instance, message, body)
     if isinstance(body, Tick):
-        if body.due_us != held.due_us or body.count != held.ticks + 1:
+        if body.due_us != instance.due_us or body.count != instance.ticks + 1:
             return []
-        held.ticks += 1
+        instance.ticks += 1
     elif isinstance(body, FabricCommissioned):
         return []
-    held.seen[message.source] = message.seq
+    instance.seen[message.source] = message.seq
     if message.at_us > state.now_us:
         state.now_us = message.at_us
     try:
-        sayings = list(held.rules[message.type](state, message))
-        held.due_us = held.service.due(state)
+        outputs = list(instance.rules[message.type](state, message))
+        instance.due_us = instance.service.due(state)
     except Exception as error:
-        raise ServiceFailed(_sentence(held, message, error)) from error
-    if type(body) is Tick and held.due_us is not None and held.due_us <= state.now_us:
+        raise ServiceFailed(_sentence(instance, message, error)) from error
+    if type(body) is Tick and instance.due_us is not None and instance.due_us <= state.now_us:
         raise ServiceFailed(
-            _sentence(held, message, f"is due at {held.due_us}, not later than now {state.now_us}")
+            _sentence(instance, message, f"is due at {instance.due_us}, not later than now {state.now_us}")
         )
-    return [_say(held, message, saying, state.now_us) for saying in sayings] if sayings else []
+    return [_say(instance, message, output, state.now_us) for output in outputs] if outputs else []
 
 
-def skip(held: Held, message: Envelope) -> None:
-    """Let a service pass over a message on which it raises; a repeat of it is dropped. Changes `held`.
+def skip(instance: ServiceInstance, message: Envelope) -> None:
+    """Let a service pass over a message on which it raises; a repeat of it is dropped. Changes `instance`.
 
     If it is the service's own Tick, the service is due again only after the next message it reads.
     """
-    held.seen[message.source] = message.seq
-    if held.state is not None:
-        held.state.now_us = max(held.state.now_us, message.at_us)
+    instance.seen[message.source] = message.seq
+    if instance.state is not None:
+        instance.state.now_us = max(instance.state.now_us, message.at_us)
     if isinstance(message.body, Tick):
-        held.ticks += 1
-        held.due_us = None
+        instance.ticks += 1
+        instance.due_us = None
 
 
-def _commission(held: Held, message: Envelope, body: FabricCommissioned) -> list[Envelope]:
+def _commission(instance: ServiceInstance, message: Envelope, body: FabricCommissioned) -> list[Envelope]:
     try:
-        held.state = held.service.commission(held.fabric, body)
-        held.state.now_us = message.at_us
-        held.due_us = held.service.due(held.state)
+        instance.state = instance.service.commission(instance.fabric, body)
+        instance.state.now_us = message.at_us
+        instance.due_us = instance.service.due(instance.state)
     except Exception as error:
-        raise ServiceFailed(_sentence(held, message, error)) from error
-    held.seen[message.source] = message.seq
+        raise ServiceFailed(_sentence(instance, message, error)) from error
+    instance.seen[message.source] = message.seq
     return []
 
 
-def _say(held: Held, message: Envelope, saying: Body | Because, now_us: int) -> Envelope:
+def _say(instance: ServiceInstance, message: Envelope, output: Body | CausedBy, now_us: int) -> Envelope:
     cause = message.id
-    if isinstance(saying, Because):
-        cause, saying = saying.cause, saying.body
-    if saying.writer != held.service.name:
+    if isinstance(output, CausedBy):
+        cause, output = output.cause, output.body
+    if output.writer != instance.service.name:
         raise ServiceFailed(
-            _sentence(held, message, f"said {type(saying).__name__}, which only {saying.writer} may write")
+            _sentence(
+                instance, message, f"said {type(output).__name__}, which only {output.writer} may write"
+            )
         )
-    held.said += 1
-    return enclose(saying, fabric=held.fabric, at_us=now_us, cause=cause, source=held.source, seq=held.said)
+    instance.said += 1
+    return enclose(
+        output, fabric=instance.fabric, at_us=now_us, cause=cause, source=instance.source, seq=instance.said
+    )
 
 
-def _sentence(held: Held, message: Envelope, problem: object) -> str:
+def _sentence(instance: ServiceInstance, message: Envelope, problem: object) -> str:
     text = problem if isinstance(problem, str) else f"raised {type(problem).__name__}: {problem}"
-    return f"{held.service.name} of {held.fabric} {text}, on {message.id} ({message.type})"
+    return f"{instance.service.name} of {instance.fabric} {text}, on {message.id} ({message.type})"

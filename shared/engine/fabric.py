@@ -11,7 +11,7 @@ from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.sequencer import Tick
 from shared.basics.errors import ServiceFailed
-from shared.engine.dispatch import Held, read, skip
+from shared.engine.dispatch import ServiceInstance, read, skip
 from shared.engine.service import AnyService
 
 CASCADE_MAX = 100_000
@@ -25,35 +25,37 @@ class Fabric:
         self,
         name: str,
         services: Sequence[AnyService],
-        held: Sequence[Held] | None = None,
+        instances: Sequence[ServiceInstance] | None = None,
         skips: Collection[tuple[str, str]] = (),
     ) -> None:
         self.name = name
         self.skips = skips
         """(service, message id): what a person let a service pass over."""
-        self.held = sorted(held or [Held(s, name) for s in services], key=lambda h: h.service.name)
-        self._by_service = {h.service.name: h for h in self.held}
-        self._readers: dict[str, list[Held]] = {}
-        self.now_us = max((h.state.now_us for h in self.held if h.state), default=0)
+        self.instances = sorted(
+            instances or [ServiceInstance(s, name) for s in services], key=lambda h: h.service.name
+        )
+        self._by_service = {h.service.name: h for h in self.instances}
+        self._readers: dict[str, list[ServiceInstance]] = {}
+        self.now_us = max((h.state.now_us for h in self.instances if h.state), default=0)
 
-    def holder(self, service: str) -> Held:
+    def holder(self, service: str) -> ServiceInstance:
         return self._by_service[service]
 
     def cascade(
-        self, root: Envelope, heard: Callable[[Held, Envelope], None] | None = None
+        self, root: Envelope, on_read: Callable[[ServiceInstance, Envelope], None] | None = None
     ) -> list[Envelope]:
-        """The root and all that follows from it, in the log's order; `heard` is told of every reading."""
+        """The root and all that follows from it, in the log's order; `on_read` is told of every reading."""
         if root.at_us > self.now_us:
             self.now_us = root.at_us
         log = [root]
         for message in log:
-            for held in self._readers_of(message):
-                if self.skips and (held.service.name, message.id) in self.skips:
-                    skip(held, message)
-                elif said := read(held, message):
+            for instance in self._readers_of(message):
+                if self.skips and (instance.service.name, message.id) in self.skips:
+                    skip(instance, message)
+                elif said := read(instance, message):
                     log.extend(said)
-                if heard is not None:
-                    heard(held, message)
+                if on_read is not None:
+                    on_read(instance, message)
             if len(log) > CASCADE_MAX:
                 raise ServiceFailed(
                     f"services of {self.name} answer each other for ever: more than {CASCADE_MAX} messages "
@@ -61,34 +63,34 @@ class Fabric:
                 )
         return log
 
-    def _readers_of(self, message: Envelope) -> list[Held]:
+    def _readers_of(self, message: Envelope) -> list[ServiceInstance]:
         body = message.body
         if type(body) is Tick:
             holder = self._by_service.get(body.service)
             return [holder] if holder else []
         readers = self._readers.get(message.type)
         if readers is None:
-            readers = self._readers[message.type] = [h for h in self.held if h.reads(message)]
+            readers = self._readers[message.type] = [h for h in self.instances if h.reads(message)]
         return readers
 
-    def next_due(self) -> Held | None:
+    def next_due(self) -> ServiceInstance | None:
         """Who is due first, ties broken by service name; None if nobody is."""
-        first: Held | None = None
+        first: ServiceInstance | None = None
         first_us = 0
-        for held in self.held:
-            due_us = held.due_us
+        for instance in self.instances:
+            due_us = instance.due_us
             if due_us is not None and (first is None or due_us < first_us):
-                first, first_us = held, due_us
+                first, first_us = instance, due_us
         return first
 
-    def tick(self, held: Held) -> Envelope:
-        """The Tick that `held` is due for."""
-        if held.due_us is None:
-            raise ValueError(f"{held.source} is not due")
-        count = held.ticks + 1
-        body = Tick(service=held.service.name, due_us=held.due_us, count=count)
-        at_us = max(held.due_us, self.now_us)
-        source = f"tick.{held.source}"
+    def tick(self, instance: ServiceInstance) -> Envelope:
+        """The Tick that `instance` is due for."""
+        if instance.due_us is None:
+            raise ValueError(f"{instance.source} is not due")
+        count = instance.ticks + 1
+        body = Tick(service=instance.service.name, due_us=instance.due_us, count=count)
+        at_us = max(instance.due_us, self.now_us)
+        source = f"tick.{instance.source}"
         return enclose(body, fabric=self.name, at_us=at_us, cause=None, source=source, seq=count)
 
     def request(self, body: Body, *, source: str, seq: int, clock_us: int | None) -> Envelope:

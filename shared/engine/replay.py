@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from schemas.envelope import Envelope, enclose
 from schemas.registry import encode
 from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
-from shared.engine.dispatch import Held
+from shared.engine.dispatch import ServiceInstance
 from shared.engine.fabric import Fabric
 
 
@@ -29,12 +29,14 @@ class Difference:
         return f"position {self.position}: expected {expected}, found {found}"
 
 
-class Refold:
+class Replay:
     """Feeds a fabric the record of its own log. Feed every message in order; the first difference ends it."""
 
-    def __init__(self, fabric: Fabric, heard: Callable[[Held, Envelope], None] | None = None) -> None:
+    def __init__(
+        self, fabric: Fabric, on_read: Callable[[ServiceInstance, Envelope], None] | None = None
+    ) -> None:
         self.fabric = fabric
-        self._heard = heard
+        self._heard = on_read
         self.pending: deque[Envelope] = deque()
         """What must follow next; empty when the log is quiet."""
         self.repeats = 0
@@ -65,7 +67,7 @@ class Refold:
     def _root(self, message: Envelope) -> Envelope | str:
         """The root message that had to come now, or in words what it would have been."""
         body = message.body
-        commissioned = any(held.state is not None for held in self.fabric.held)
+        commissioned = any(instance.state is not None for instance in self.fabric.instances)
         if isinstance(body, FabricCommissioned):
             return "no second FabricCommissioned" if commissioned else self._as_root(message, at_us=0)
         if not commissioned:
@@ -91,9 +93,13 @@ class Refold:
 def _seen(fabric: Fabric) -> dict[str, int]:
     """Source → last seq of what a fabric has read and said so far; what will be fed comes after it."""
     seen: dict[str, int] = {}
-    for held in fabric.held:
-        own = {held.source: held.said, f"tick.{held.source}": held.ticks} if held.state else {}
-        for source, seq in (*held.seen.items(), *own.items()):
+    for instance in fabric.instances:
+        own = (
+            {instance.source: instance.said, f"tick.{instance.source}": instance.ticks}
+            if instance.state
+            else {}
+        )
+        for source, seq in (*instance.seen.items(), *own.items()):
             seen[source] = max(seq, seen.get(source, -1))
     return seen
 

@@ -15,7 +15,7 @@ from shared.engine.state import StateT
 
 
 @dataclass(frozen=True, slots=True)
-class Because:
+class CausedBy:
     """A body whose cause is an earlier message than the one being handled: what a Tick completes was begun by
     something else, and `why` should lead there."""
 
@@ -23,8 +23,8 @@ class Because:
     body: Body
 
 
-Saying = Body | Because
-Rule = Callable[[StateT, Envelope], Iterable[Saying]]
+Output = Body | CausedBy
+Rule = Callable[[StateT, Envelope], Iterable[Output]]
 """Handles one message: may change the state in place, returns what to append to the log. Reads nothing else.
 """
 

@@ -12,12 +12,12 @@ SPEED_MAX = 1e9
 @dataclass(frozen=True, slots=True)
 class ClockState:
     """`now_us` is the simulated time up to which everything has been done; `speed` is what was asked for,
-    `held_speed` what was held over the last seconds of wall time; `lag_us` how far the twin is behind."""
+    `achieved_speed` what was held over the last seconds of wall time; `lag_us` how far the twin is behind."""
 
     now_us: int
     speed: float
     paused: bool
-    held_speed: float
+    achieved_speed: float
     lag_us: int
 
 

@@ -78,9 +78,9 @@ class Lab:
 
     def _take(self, root: Envelope) -> None:
         log = self.fabric.cascade(root)
-        for held in self.fabric.held:
-            if held.state is not None:
-                held.state.touched.clear()  # nobody reads status documents here
+        for instance in self.fabric.instances:
+            if instance.state is not None:
+                instance.state.touched.clear()  # nobody reads status documents here
         self.messages += len(log)
         lines = b"".join([encode(message) + b"\n" for message in log])
         self._sha256.update(lines)

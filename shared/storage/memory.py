@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 
 from schemas.body import Body
 from shared.basics.errors import InvalidInput, OperationFailed
-from shared.storage.store import Commit, Moment, Progress, Received, Saying, Settlement, Snapshot, Waiting
+from shared.storage.store import (
+    Commit,
+    OutboxEntry,
+    OutboxTrim,
+    Progress,
+    Received,
+    SequencerView,
+    Snapshot,
+    Waiting,
+)
 
 KEY_KEPT_S = 86_400
 """How long an idempotency key is remembered."""
@@ -24,7 +33,7 @@ class _Partition:
     states: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
     documents: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
     progress: dict[tuple[str, str], Progress] = field(default_factory=dict)
-    sayings: dict[tuple[int, str, int], Saying] = field(default_factory=dict)
+    outbox: dict[tuple[int, str, int], OutboxEntry] = field(default_factory=dict)
     dead_letters: dict[int, bytes] = field(default_factory=dict)
     inbox: list[Waiting] = field(default_factory=list)
     last_number: int = 0
@@ -46,7 +55,7 @@ def absent(fabric: str) -> OperationFailed:
     return OperationFailed(f"fabric {fabric}: not in this store")
 
 
-def _place(saying: Saying) -> tuple[int, str, int]:
+def _place(saying: OutboxEntry) -> tuple[int, str, int]:
     return saying.position, saying.service, saying.index
 
 
@@ -93,7 +102,7 @@ class MemoryStore:
             )
         for progress in commit.progress:
             partition.progress[progress.service, progress.fabric] = progress
-        partition.sayings.update({_place(saying): saying for saying in commit.sayings})
+        partition.outbox.update({_place(saying): saying for saying in commit.outbox})
         partition.dead_letters.update(commit.dead_letters)
         if commit.inbox_taken is not None:
             taken = commit.inbox_taken
@@ -112,26 +121,26 @@ class MemoryStore:
     def progress(self, partition: int) -> dict[tuple[str, str], Progress]:
         return dict(self._partitions[partition].progress)
 
-    def moment(self, partition: int, waiting: int) -> Moment:
+    def view(self, partition: int, waiting: int) -> SequencerView:
         kept = self._partitions[partition]
-        return Moment(
+        return SequencerView(
             positions=self.positions(partition),
             values=self.values(partition),
             progress=self.progress(partition),
-            sayings=tuple(sorted(kept.sayings.values())),
+            outbox=tuple(sorted(kept.outbox.values())),
             dead_letters=dict(kept.dead_letters),
             waiting=tuple(self.waiting(partition, waiting)),
             wall_us=int(self._wall_s() * 1e6),
         )
 
-    def settle(self, settlement: Settlement) -> None:
-        kept = self._partitions[settlement.partition]
-        for saying in settlement.sayings:
-            kept.sayings.pop(_place(saying), None)
-        for position in settlement.dead_letters:
+    def trim(self, trim: OutboxTrim) -> None:
+        kept = self._partitions[trim.partition]
+        for saying in trim.outbox:
+            kept.outbox.pop(_place(saying), None)
+        for position in trim.dead_letters:
             kept.dead_letters.pop(position, None)
-        kept.inbox = [waiting for waiting in kept.inbox if waiting.number not in settlement.requests]
-        _note(kept.values, settlement.fields)
+        kept.inbox = [waiting for waiting in kept.inbox if waiting.number not in trim.requests]
+        _note(kept.values, trim.fields)
 
     def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
         loaded = {key: self.load(partition, *key) for key in states}
@@ -141,7 +150,7 @@ class MemoryStore:
             self.values(partition),
             self.progress(partition),
             loaded,
-            len(kept.sayings),
+            len(kept.outbox),
         )
 
     def erase(self, partition: int) -> None:

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from shared.basics.errors import LogDamaged
 from shared.engine.codec import BOOK
-from shared.storage.store import Commit, Progress, Saying
+from shared.storage.store import Commit, OutboxEntry, Progress
 
 FABRICS = "lightwave:fabrics"
 PAIRS_MAX = 1_000
@@ -101,17 +101,17 @@ def progress(head: Mapping[bytes, bytes]) -> dict[tuple[str, str], Progress]:
     return found
 
 
-def sayings(rows: Mapping[bytes, bytes]) -> tuple[Saying, ...]:
+def outbox(rows: Mapping[bytes, bytes]) -> tuple[OutboxEntry, ...]:
     found = []
     for place, value in rows.items():
         position, service, index = place.decode().split("-")
         head, _, line = value.partition(b"\n")
         fabric, kind, source = head.decode().split(" ")
-        found.append(Saying(int(position), service, int(index), fabric, kind, source, line))
+        found.append(OutboxEntry(int(position), service, int(index), fabric, kind, source, line))
     return tuple(sorted(found))
 
 
-def saying_field(saying: Saying) -> str:
+def outbox_field(saying: OutboxEntry) -> str:
     return f"{saying.position}-{saying.service}-{saying.index}"
 
 
@@ -132,7 +132,7 @@ def _commands(commit: Commit, head: str) -> Iterator[Command]:
     cut may carry out the first half of a transaction (`check_whole`): then the position has not moved, and
     what is made again writes the same, or a state is there whose book the head does not know."""
     partition = commit.partition
-    said = {saying_field(s): f"{s.fabric} {s.kind} {s.source}\n".encode() + s.line for s in commit.sayings}
+    said = {outbox_field(s): f"{s.fabric} {s.kind} {s.source}\n".encode() + s.line for s in commit.outbox}
     yield from hset(key(partition, "outbox"), said)
     yield from hset(key(partition, "dead"), {str(at): row for at, row in commit.dead_letters.items()})
     kinds: dict[str, dict[str, bytes | None]] = {}

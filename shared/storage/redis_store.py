@@ -20,7 +20,7 @@ from shared.basics.errors import OperationFailed
 from shared.storage import redis_form as form
 from shared.storage.memory import KEY_KEPT_S, absent, fingerprint, reused
 from shared.storage.redis_client import RedisClient
-from shared.storage.store import Commit, Moment, Progress, Received, Settlement, Snapshot, Waiting
+from shared.storage.store import Commit, OutboxTrim, Progress, Received, SequencerView, Snapshot, Waiting
 
 CLOCK = "lightwave:clock"
 LEAST = (("valkey_version", (7, 2)), ("redis_version", (7, 0)))
@@ -80,16 +80,18 @@ class RedisStore:
             ["HLEN", form.key(partition, "outbox")],
             *(["HGETALL", form.state_key(partition, service, fabric)] for service, fabric in states),
         ]
-        head, unsaid, *rest = self._client.transaction(head_key, read)
+        head, outbox_size, *rest = self._client.transaction(head_key, read)
         found = {
             key: {name.decode(): value for name, value in fields.items()}
             for key, fields in zip(states, rest, strict=True)
         }
         for (service, fabric), stored in found.items():
             form.check_whole(head, service, fabric, stored)
-        return Snapshot(form.positions(head), form.under(head, "value:"), form.progress(head), found, unsaid)
+        return Snapshot(
+            form.positions(head), form.under(head, "value:"), form.progress(head), found, outbox_size
+        )
 
-    def moment(self, partition: int, waiting: int) -> Moment:
+    def view(self, partition: int, waiting: int) -> SequencerView:
         head_key = form.key(partition, "progress")
         read = [
             ["HGETALL", head_key],
@@ -99,11 +101,11 @@ class RedisStore:
             ["TIME"],  # of the node that holds the partition
         ]
         head, outbox, dead, inbox, (seconds, micros) = self._client.transaction(head_key, read)
-        return Moment(
+        return SequencerView(
             positions=form.positions(head),
             values=form.under(head, "value:"),
             progress=form.progress(head),
-            sayings=form.sayings(outbox),
+            outbox=form.outbox(outbox),
             dead_letters={int(at): row for at, row in dead.items()},
             waiting=tuple(
                 self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in inbox[:waiting]
@@ -111,16 +113,16 @@ class RedisStore:
             wall_us=seconds * 1_000_000 + micros,
         )
 
-    def settle(self, settlement: Settlement) -> None:
-        partition = settlement.partition
-        said = [form.saying_field(saying) for saying in settlement.sayings]
+    def trim(self, trim: OutboxTrim) -> None:
+        partition = trim.partition
+        said = [form.outbox_field(saying) for saying in trim.outbox]
         commands = [
             *form.hdel(form.key(partition, "outbox"), said),
-            *form.hdel(form.key(partition, "dead"), [str(at) for at in settlement.dead_letters]),
-            *form.note_values(form.key(partition, "progress"), settlement.fields),
+            *form.hdel(form.key(partition, "dead"), [str(at) for at in trim.dead_letters]),
+            *form.note_values(form.key(partition, "progress"), trim.fields),
         ]
-        if settlement.requests:
-            taken = [f"{number}-0" for number in settlement.requests]
+        if trim.requests:
+            taken = [f"{number}-0" for number in trim.requests]
             commands.append(["XDEL", form.key(partition, "inbox"), *taken])
         if commands:
             self._client.transaction(form.key(partition, "progress"), commands)
@@ -148,11 +150,11 @@ class RedisStore:
         _, (seconds, micros) = self._client.transaction(CLOCK, [["EXISTS", CLOCK], ["TIME"]])
         return int(seconds) * 1_000_000 + int(micros)
 
-    def notes(self, name: str) -> dict[str, str]:
+    def read_globals(self, name: str) -> dict[str, str]:
         """All fields of `lightwave:NAME`, such as `clock` or `processes`."""
         return {k.decode(): v.decode() for k, v in self._all(f"lightwave:{name}").items()}
 
-    def note(self, name: str, fields: Mapping[str, str | None]) -> None:
+    def set_globals(self, name: str, fields: Mapping[str, str | None]) -> None:
         """Set fields of `lightwave:NAME`, and remove those that are None; in one transaction."""
         key = f"lightwave:{name}"
         commands = [

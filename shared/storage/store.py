@@ -45,7 +45,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Saying:
+class OutboxEntry:
     """What a service has to say, on its way to the log: in the order in which the log will hold it.
 
     `position` is that of the message it answers, `index` counts what the service said to it, `fabric` is the
@@ -66,7 +66,7 @@ class Commit:
     """All that one step of a runtime changes in one partition.
 
     `expected` and `positions` map a reader to its position before and after; a reader that is not stored yet
-    stands at 0. `sayings` are put into the outbox, each under its own (position, service, index), and
+    stands at 0. `outbox` are put into the outbox, each under its own (position, service, index), and
     `dead_letters` under their position: one put there again replaces the first.
     `inbox_taken` is the highest number of the inbox that the log now holds; entries up to it are removed.
     `together` are the readers whose keeper is woken when, after this commit, all of them stand at one
@@ -79,46 +79,46 @@ class Commit:
     states: tuple[StateChange, ...] = ()
     documents: tuple[DocumentChange, ...] = ()
     progress: tuple[Progress, ...] = ()
-    sayings: tuple[Saying, ...] = ()
+    outbox: tuple[OutboxEntry, ...] = ()
     dead_letters: Mapping[int, bytes] = field(default_factory=dict)
     inbox_taken: int | None = None
     fields: Mapping[str, str | None] = field(default_factory=dict)
-    """Further values of the partition that must belong to the same moment; None removes one."""
+    """Further values of the partition that must belong to the same view; None removes one."""
     together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One moment of a partition: positions, fields, progress, some states by (service, fabric), and how many
-    sayings are not on the log yet."""
+    """One view of a partition: positions, fields, progress, some states by (service, fabric), and how many
+    outbox are not on the log yet."""
 
     positions: Mapping[str, int]
     values: Mapping[str, str]
     progress: Mapping[tuple[str, str], Progress]
     states: Mapping[tuple[str, str], Mapping[str, bytes]]
-    unsaid: int
+    outbox_size: int
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """All that a sequencer decides on, of one moment of a partition. `sayings` are in order; `waiting` are
+class SequencerView:
+    """All that a sequencer decides on, of one view of a partition. `outbox` are in order; `waiting` are
     the oldest requests of the inbox; `wall_us` is the store's wall clock."""
 
     positions: Mapping[str, int]
     values: Mapping[str, str]
     progress: Mapping[tuple[str, str], Progress]
-    sayings: tuple[Saying, ...]
+    outbox: tuple[OutboxEntry, ...]
     dead_letters: Mapping[int, bytes]
     waiting: tuple["Waiting", ...]
     wall_us: int
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
-    """What a sequencer has done with a moment of a partition: all of it stands on the log by now."""
+class OutboxTrim:
+    """What a sequencer has done with a view of a partition: all of it stands on the log by now."""
 
     partition: int
-    sayings: tuple[Saying, ...] = ()
+    outbox: tuple[OutboxEntry, ...] = ()
     dead_letters: tuple[int, ...] = ()
     requests: tuple[int, ...] = ()
     fields: Mapping[str, str | None] = field(default_factory=dict)
@@ -141,15 +141,15 @@ class StateStore(Protocol):
         """Every stored field of one state; empty if there is none."""
 
     def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
-        """Positions, fields, progress and these states, all of one moment."""
+        """Positions, fields, progress and these states, all of one view."""
 
     def progress(self, partition: int) -> dict[tuple[str, str], Progress]:
         """(service, fabric) → its progress."""
 
-    def moment(self, partition: int, waiting: int) -> Moment:
+    def view(self, partition: int, waiting: int) -> SequencerView:
         """What a sequencer decides on, with the `waiting` oldest requests."""
 
-    def settle(self, settlement: "Settlement") -> None:
+    def trim(self, trim: "OutboxTrim") -> None:
         """Remove what a sequencer has appended to the log, and note what it knows, in one transaction."""
 
     def erase(self, partition: int) -> None:

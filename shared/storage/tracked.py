@@ -19,11 +19,11 @@ from shared.engine.codec import (
     codecs,
     encode_array,
     encode_book,
-    encode_held,
+    encode_instance,
     encode_order,
     row_field,
 )
-from shared.engine.dispatch import Held
+from shared.engine.dispatch import ServiceInstance
 from shared.storage.store import DocumentChange, Progress, StateChange
 
 _MISSING = object()
@@ -49,8 +49,8 @@ def _kept(value: Any, codec: FieldCodec) -> Any:
     return value
 
 
-def _keep_all(held: Held) -> dict[str, Any]:
-    state = held.state
+def _keep_all(instance: ServiceInstance) -> dict[str, Any]:
+    state = instance.state
     if state is None:
         return {}
     return {name: _kept(getattr(state, name), codec) for name, codec in codecs(type(state)).items()}
@@ -59,18 +59,18 @@ def _keep_all(held: Held) -> dict[str, Any]:
 class Tracker:
     """Follows one service's state for one fabric; begins with what the store holds of it."""
 
-    def __init__(self, held: Held) -> None:
-        self._last = _keep_all(held)
+    def __init__(self, instance: ServiceInstance) -> None:
+        self._last = _keep_all(instance)
 
-    def changes(self, held: Held) -> StateChange | None:
+    def changes(self, instance: ServiceInstance) -> StateChange | None:
         """What must be stored so that the store holds the present state; None before commissioning."""
-        state = held.state
+        state = instance.state
         if state is None:
             return None
         if not self._last:
-            self._last = _keep_all(held)
-            return StateChange(held.service.name, held.fabric, encode_held(held))
-        written = {BOOK: encode_book(held)}
+            self._last = _keep_all(instance)
+            return StateChange(instance.service.name, instance.fabric, encode_instance(instance))
+        written = {BOOK: encode_book(instance)}
         removed: list[str] = []
         for name, codec in codecs(type(state)).items():
             value, last = getattr(state, name), self._last[name]
@@ -83,30 +83,30 @@ class Tracker:
             elif not last.is_same(value):
                 written[name] = encode_array(value)
                 self._last[name] = _kept(value, codec)
-        return StateChange(held.service.name, held.fabric, written, tuple(removed))
+        return StateChange(instance.service.name, instance.fabric, written, tuple(removed))
 
 
-def document_changes(held: Held, *, everything: bool = False) -> list[DocumentChange]:
+def document_changes(instance: ServiceInstance, *, everything: bool = False) -> list[DocumentChange]:
     """The status documents that changed since this was last asked, or all of them."""
-    state = held.state
+    state = instance.state
     if state is None:
         return []
     if everything:
-        state.touched.update(held.service.document_keys(state))
+        state.touched.update(instance.service.document_keys(state))
     keys = sorted(state.touched)
     state.touched.clear()
     changes = []
     for kind, name in keys:
-        document = held.service.document(state, (kind, name))
+        document = instance.service.document(state, (kind, name))
         text = None if document is None else document.__pydantic_serializer__.to_json(document)
-        changes.append(DocumentChange(held.fabric, kind, name, text))
+        changes.append(DocumentChange(instance.fabric, kind, name, text))
     return changes
 
 
-def progress_of(held: Held) -> Progress:
+def progress_of(instance: ServiceInstance) -> Progress:
     """What others may read of a service's book for one fabric."""
-    now_us = held.state.now_us if held.state is not None else 0
-    return Progress(held.service.name, held.fabric, held.due_us, held.ticks, now_us)
+    now_us = instance.state.now_us if instance.state is not None else 0
+    return Progress(instance.service.name, instance.fabric, instance.due_us, instance.ticks, now_us)
 
 
 def _table_changes(

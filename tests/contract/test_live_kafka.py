@@ -21,9 +21,9 @@ from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.lab import commissioning
 from shared.runtimes.live.kafka import topics
 from shared.runtimes.live.kafka.appender import Entry, KafkaAppender
-from shared.runtimes.live.kafka.layout import Places, Topics
+from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.runtimes.live.kafka.mirror import LogMirror
-from shared.runtimes.live.kafka.records import LogIdentity, saying_headers
+from shared.runtimes.live.kafka.records import LogIdentity, output_headers
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import (
     DAY_MS,
@@ -35,18 +35,18 @@ from shared.runtimes.live.kafka.topics import (
 )
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.sequencer.partition import root_entry
-from shared.runtimes.live.twin_record import TwinNote
+from shared.runtimes.live.twin_record import TwinRecord
 
 LOG = LogIdentity("twin-a", 2)
 NOWHERE = "127.0.0.1:9"
 
 
 @pytest.fixture
-def places(kafka: LocalKafka) -> Places:
+def endpoints(kafka: LocalKafka) -> Endpoints:
     """Topics of the test's own."""
-    places = Places(kafka.bootstrap, "redis://unused", Topics(f"t{uuid.uuid4().hex[:8]}"))
-    create_topics(places.kafka, places.topics, 2, 1)
-    return places
+    endpoints = Endpoints(kafka.bootstrap, "redis://unused", Topics(f"t{uuid.uuid4().hex[:8]}"))
+    create_topics(endpoints.kafka, endpoints.topics, 2, 1)
+    return endpoints
 
 
 def as_list(topics: Topics) -> list[str]:
@@ -63,9 +63,9 @@ def settings_of(bootstrap: str, topic: str) -> dict[str, str]:
     return {name: row["value"] for name, row in found["topic"][topic].items()}
 
 
-def append(places: Places, partition: int, entries: list[Entry]) -> list[int]:
+def append(endpoints: Endpoints, partition: int, entries: list[Entry]) -> list[int]:
     async def run() -> list[int]:
-        appender = KafkaAppender(places.kafka, places.topics)
+        appender = KafkaAppender(endpoints.kafka, endpoints.topics)
         try:
             return await appender.append(partition, entries)
         finally:
@@ -90,7 +90,7 @@ def say(number: int) -> Envelope:
 
 
 def as_saying(message: Envelope, twin: str = "twin-a") -> Entry:
-    return Entry(message.fabric, encode(message), saying_headers(message.type, message.source, twin))
+    return Entry(message.fabric, encode(message), output_headers(message.type, message.source, twin))
 
 
 def as_root(message: Envelope, offset: int) -> Entry:
@@ -98,30 +98,30 @@ def as_root(message: Envelope, offset: int) -> Entry:
 
 
 class TestTopics:
-    def test_they_are_made_once_and_known_again(self, places: Places) -> None:
-        before = topic_id(places.kafka, places.topics.log)
-        create_topics(places.kafka, places.topics, 2, 1)
-        assert topic_id(places.kafka, places.topics.log) == before
-        assert partition_count(places.kafka, places.topics.log) == 2
-        assert partition_count(places.kafka, places.topics.dead_letters) == 1
+    def test_they_are_made_once_and_known_again(self, endpoints: Endpoints) -> None:
+        before = topic_id(endpoints.kafka, endpoints.topics.log)
+        create_topics(endpoints.kafka, endpoints.topics, 2, 1)
+        assert topic_id(endpoints.kafka, endpoints.topics.log) == before
+        assert partition_count(endpoints.kafka, endpoints.topics.log) == 2
+        assert partition_count(endpoints.kafka, endpoints.topics.dead_letters) == 1
 
-    def test_one_that_was_deleted_and_made_again_is_another(self, places: Places) -> None:
-        before = topic_id(places.kafka, places.topics.log)
-        admin = KafkaAdminClient(bootstrap_servers=places.kafka)
-        admin.delete_topics([places.topics.log])
+    def test_one_that_was_deleted_and_made_again_is_another(self, endpoints: Endpoints) -> None:
+        before = topic_id(endpoints.kafka, endpoints.topics.log)
+        admin = KafkaAdminClient(bootstrap_servers=endpoints.kafka)
+        admin.delete_topics([endpoints.topics.log])
         admin.close()
         until_s = time.monotonic() + 20
         while time.monotonic() < until_s:
             try:
-                create_topics(places.kafka, places.topics, 2, 1)
+                create_topics(endpoints.kafka, endpoints.topics, 2, 1)
                 break
             except OperationFailed:
                 time.sleep(0.2)  # the deletion is still under way
-        assert topic_id(places.kafka, places.topics.log) != before
+        assert topic_id(endpoints.kafka, endpoints.topics.log) != before
 
-    def test_one_that_is_missing_is_one_sentence(self, places: Places) -> None:
+    def test_one_that_is_missing_is_one_sentence(self, endpoints: Endpoints) -> None:
         with pytest.raises(OperationFailed, match=r"topic none\.log: not on Kafka at .*lightwave live init"):
-            topic_id(places.kafka, "none.log")
+            topic_id(endpoints.kafka, "none.log")
 
     def test_no_kafka_is_one_sentence(self) -> None:
         with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}: .*; see that it runs there"):
@@ -132,41 +132,46 @@ class TestTopics:
         monkeypatch.setattr(topics, "ANSWER_S_MAX", 0.2)
         before = set(threading.enumerate())
         with socket.create_server(("127.0.0.1", 0)) as hanging:
-            places = (NOWHERE, f"127.0.0.1:{hanging.getsockname()[1]}", "nobody.invalid:9", "127.0.0.1:99999")
-            for bootstrap in places:
+            endpoints = (
+                NOWHERE,
+                f"127.0.0.1:{hanging.getsockname()[1]}",
+                "nobody.invalid:9",
+                "127.0.0.1:99999",
+            )
+            for bootstrap in endpoints:
                 with pytest.raises(LogUnreachable, match=f"Kafka at {bootstrap}: .*; see that it runs there"):
                     topic_id(bootstrap, "any.log")
         assert set(threading.enumerate()) <= before
 
-    def test_one_broker_of_several_is_enough(self, places: Places) -> None:
-        several = f"{NOWHERE},{places.kafka}"
-        assert topic_id(several, places.topics.log) == topic_id(places.kafka, places.topics.log)
+    def test_one_broker_of_several_is_enough(self, endpoints: Endpoints) -> None:
+        several = f"{NOWHERE},{endpoints.kafka}"
+        assert topic_id(several, endpoints.topics.log) == topic_id(endpoints.kafka, endpoints.topics.log)
 
-    def test_a_topic_that_is_asked_for_is_not_made(self, places: Places) -> None:
+    def test_a_topic_that_is_asked_for_is_not_made(self, endpoints: Endpoints) -> None:
         for _ in range(2):
             with pytest.raises(OperationFailed, match=r"none\.log: not on Kafka"):
-                partition_count(places.kafka, "none.log")
+                partition_count(endpoints.kafka, "none.log")
 
-    def test_what_is_kept_and_for_how_long(self, places: Places) -> None:
-        kept = {name: settings_of(places.kafka, name) for name in as_list(places.topics)}
+    def test_what_is_kept_and_for_how_long(self, endpoints: Endpoints) -> None:
+        kept = {name: settings_of(endpoints.kafka, name) for name in as_list(endpoints.topics)}
         assert {row["cleanup.policy"] for row in kept.values()} == {"delete"}
         assert {row["retention.bytes"] for row in kept.values()} == {"-1"}
         assert {row["min.insync.replicas"] for row in kept.values()} == {"1"}
         forever, week = "-1", str(7 * DAY_MS)
-        assert [kept[name]["retention.ms"] for name in as_list(places.topics)] == [forever, week, forever]
+        assert [kept[name]["retention.ms"] for name in as_list(endpoints.topics)] == [forever, week, forever]
 
-    def test_more_copies_than_brokers_is_one_sentence(self, places: Places) -> None:
+    def test_more_copies_than_brokers_is_one_sentence(self, endpoints: Endpoints) -> None:
         with pytest.raises(InvalidInput, match=r"^--replication 3: Kafka at \S+ has fewer .*: 1 to 1$"):
-            create_topics(places.kafka, Topics("copies"), 2, 3)
+            create_topics(endpoints.kafka, Topics("copies"), 2, 3)
 
     def test_an_old_kafka_is_one_sentence_for_whoever_asks(
-        self, places: Places, monkeypatch: pytest.MonkeyPatch
+        self, endpoints: Endpoints, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert broker_version(places.kafka) >= LEAST
+        assert broker_version(endpoints.kafka) >= LEAST
         monkeypatch.setattr(topics, "LEAST", (99, 1))
         for ask_it in (
-            lambda: topic_id(places.kafka, places.topics.log),
-            lambda: create_topics(places.kafka, places.topics, 2, 1),
+            lambda: topic_id(endpoints.kafka, endpoints.topics.log),
+            lambda: create_topics(endpoints.kafka, endpoints.topics, 2, 1),
         ):
             with pytest.raises(OperationFailed, match=r"version \d+\.\d+.*; needed is 99\.1") as told:
                 ask_it()
@@ -174,40 +179,42 @@ class TestTopics:
 
 
 class TestAppending:
-    def test_records_land_in_order_and_are_read_back_as_they_were(self, places: Places) -> None:
+    def test_records_land_in_order_and_are_read_back_as_they_were(self, endpoints: Endpoints) -> None:
         entries = [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1))]
-        assert append(places, 0, entries) == [0, 1, 2]
-        assert append(places, 0, [as_saying(say(2))]) == [3]
-        (batch,) = read_partition(places.kafka, places.topics.log, 0)
+        assert append(endpoints, 0, entries) == [0, 1, 2]
+        assert append(endpoints, 0, [as_saying(say(2))]) == [3]
+        (batch,) = read_partition(endpoints.kafka, endpoints.topics.log, 0)
         assert [(r.offset, r.value, dict(r.headers)) for r in batch][:3] == [
             (n, entry.value, entry.headers) for n, entry in enumerate(entries)
         ]
-        assert [r.offset for rows in read_partition(places.kafka, places.topics.log, 0, 2) for r in rows] == [
+        assert [
+            r.offset for rows in read_partition(endpoints.kafka, endpoints.topics.log, 0, 2) for r in rows
+        ] == [
             2,
             3,
         ]
-        assert list(read_partition(places.kafka, places.topics.log, 1)) == []
+        assert list(read_partition(endpoints.kafka, endpoints.topics.log, 1)) == []
 
-    def test_the_end_and_what_stands_before_it(self, places: Places) -> None:
-        append(places, 0, [as_saying(say(n)) for n in range(1, 6)])
+    def test_the_end_and_what_stands_before_it(self, endpoints: Endpoints) -> None:
+        append(endpoints, 0, [as_saying(say(n)) for n in range(1, 6)])
 
         async def look() -> tuple[int, list[int]]:
-            appender = KafkaAppender(places.kafka, places.topics)
+            appender = KafkaAppender(endpoints.kafka, endpoints.topics)
             return await appender.end(0), [r.offset for r in await appender.read(0, 2, 4)]
 
         assert asyncio.run(look()) == (5, [2, 3])
 
     def test_no_kafka_is_one_sentence(self) -> None:
         with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}"):
-            append(Places(NOWHERE, "", Topics("t")), 0, [as_saying(say(1))])
+            append(Endpoints(NOWHERE, "", Topics("t")), 0, [as_saying(say(1))])
 
 
 class TestMirror:
     @pytest.fixture
-    def mirrored(self, places: Places, tmp_path: Path) -> Callable[[], LogMirror]:
+    def mirrored(self, endpoints: Endpoints, tmp_path: Path) -> Callable[[], LogMirror]:
         def start() -> LogMirror:
-            twin = TwinNote("twin-a", 2, ("cubes",), "topic")
-            mirror = LogMirror(tmp_path / "mirror", places, twin)
+            twin = TwinRecord("twin-a", 2, ("cubes",), "topic")
+            mirror = LogMirror(tmp_path / "mirror", endpoints, twin)
             mirror.start()
             return mirror
 
@@ -224,17 +231,17 @@ class TestMirror:
         return [line for _, line in mirror.logs.open("pod-0").lines(0)]
 
     def test_it_holds_what_readers_read_and_nothing_else(
-        self, places: Places, mirrored: Callable[[], LogMirror]
+        self, endpoints: Endpoints, mirrored: Callable[[], LogMirror]
     ) -> None:
         strange = [
             Entry("pod-0", b"{", {}),
             as_saying(say(9), twin="twin-b"),
             as_root(ask(9), 77),
             as_saying(say(1)),
-            Entry("pod-0", encode(ask(9)), saying_headers("DrainCube", "operator/0", "twin-a")),
+            Entry("pod-0", encode(ask(9)), output_headers("DrainCube", "operator/0", "twin-a")),
         ]
-        append(places, 0, [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1)), *strange])
-        append(places, 0, [as_saying(say(2))])
+        append(endpoints, 0, [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1)), *strange])
+        append(endpoints, 0, [as_saying(say(2))])
         mirror = mirrored()
         try:
             wanted = [encode(message) for message in (first(), ask(1), say(1), say(2))]
@@ -244,20 +251,20 @@ class TestMirror:
             with pytest.raises(KeyError):
                 mirror.config("pod-1")
             began_s = time.monotonic()
-            append(places, 0, [as_saying(say(3))])
+            append(endpoints, 0, [as_saying(say(3))])
             assert len(self.until(mirror, 5)) == 5
             assert time.monotonic() - began_s < 5
         finally:
             mirror.stop()
 
     def test_it_goes_on_where_it_was_even_if_that_was_not_noted(
-        self, places: Places, mirrored: Callable[[], LogMirror], tmp_path: Path
+        self, endpoints: Endpoints, mirrored: Callable[[], LogMirror], tmp_path: Path
     ) -> None:
-        append(places, 0, [as_root(first(), 0), *(as_saying(say(n)) for n in range(1, 50))])
+        append(endpoints, 0, [as_root(first(), 0), *(as_saying(say(n)) for n in range(1, 50))])
         mirror = mirrored()
         self.until(mirror, 50)
         mirror.stop()
-        append(places, 0, [as_saying(say(n)) for n in range(50, 60)])
+        append(endpoints, 0, [as_saying(say(n)) for n in range(50, 60)])
         (noted,) = tmp_path.glob("mirror/*/offsets.json")
         noted.unlink()
         mirror = mirrored()
@@ -267,9 +274,9 @@ class TestMirror:
             mirror.stop()
 
     def test_a_log_that_is_shorter_than_the_copy_loses_the_copy(
-        self, places: Places, mirrored: Callable[[], LogMirror], tmp_path: Path
+        self, endpoints: Endpoints, mirrored: Callable[[], LogMirror], tmp_path: Path
     ) -> None:
-        append(places, 0, [as_root(first(), 0), as_saying(say(1))])
+        append(endpoints, 0, [as_root(first(), 0), as_saying(say(1))])
         mirror = mirrored()
         self.until(mirror, 2)
         mirror.stop()
@@ -285,9 +292,9 @@ class TestMirror:
         assert not noted.exists()
 
     def test_a_folder_is_one_gateways_at_a_time(
-        self, places: Places, mirrored: Callable[[], LogMirror]
+        self, endpoints: Endpoints, mirrored: Callable[[], LogMirror]
     ) -> None:
-        append(places, 0, [as_root(first(), 0)])
+        append(endpoints, 0, [as_root(first(), 0)])
         mirror = mirrored()
         with pytest.raises(OperationFailed, match="mirror: in use by another gateway; LIGHTWAVE_DATA gives"):
             mirrored()

@@ -64,14 +64,14 @@ class DrivenLive:
         return Driven(lines, digest(self.store, read_twin(self.store), {"pod-0": 0}))
 
     def records(self) -> list[Record]:
-        batches = read_partition(self.settings.kafka, self.settings.places.topics.log, 0)
+        batches = read_partition(self.settings.kafka, self.settings.endpoints.topics.log, 0)
         return [record for batch in batches for record in batch if not record.is_void]
 
     def _is_done(self, clock_us: int) -> bool:
-        moment = self.store.moment(0, 1)
+        moment = self.store.view(0, 1)
         positions = {moment.positions.get(service, 0) for service in read_twin(self.store).services}
         dues = [row.due_us for row in moment.progress.values() if row.due_us is not None]
-        quiet = positions == {int(moment.values.get("end", -1))} and not moment.sayings and not moment.waiting
+        quiet = positions == {int(moment.values.get("end", -1))} and not moment.outbox and not moment.waiting
         return quiet and min(dues) > clock_us
 
 

@@ -13,8 +13,8 @@ from ops.live.status import live_status, status_table
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.runtimes.live.clock import BEAT_US_MAX, Epoch, LiveClock, read_epoch, stood_still, write_epoch
-from shared.runtimes.live.process.health import ProcessFrame, Report, Sample
-from shared.runtimes.live.process.heartbeat import About, Presence, held_speed, processes
+from shared.runtimes.live.process.health import HealthServer, Report, Sample
+from shared.runtimes.live.process.heartbeat import Heartbeat, ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.twin_record import read_twin, write_twin
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit, Progress
@@ -42,8 +42,8 @@ def settings(redis_url: str, store: RedisStore) -> LiveSettings:
     return LiveSettings(redis=redis_url)
 
 
-def beat(store: RedisStore, about: About, partitions: list[int], **extra: object) -> None:
-    Presence(about, store).beat(partitions=partitions, problems=[], address="http://x", extra=extra)
+def beat(store: RedisStore, about: ProcessInfo, partitions: list[int], **extra: object) -> None:
+    Heartbeat(about, store).beat(partitions=partitions, problems=[], address="http://x", extra=extra)
 
 
 def all_read(store: RedisStore) -> None:
@@ -52,8 +52,8 @@ def all_read(store: RedisStore) -> None:
 
 class TestStatus:
     def test_a_service_that_nobody_holds_is_named(self, store: RedisStore, settings: LiveSettings) -> None:
-        beat(store, About("ocs-a", "worker", "ocs"), [0, 1])
-        beat(store, About("seq", "sequencer"), [1], held_speed=12.5)
+        beat(store, ProcessInfo("ocs-a", "worker", "ocs"), [0, 1])
+        beat(store, ProcessInfo("seq", "sequencer"), [1], achieved_speed=12.5)
         found = live_status(settings)
         (place,) = found["partitions"]
         assert (place["fabrics"], place["end"]) == (["pod-1"], 7)
@@ -65,7 +65,7 @@ class TestStatus:
         table = status_table(found)
         assert "nobody" in table
         assert "ocs-a" in table
-        assert held_speed(store) == 12.5
+        assert achieved_speed(store) == 12.5
 
     def test_without_processes_it_says_so(self, settings: LiveSettings) -> None:
         found = live_status(settings)
@@ -99,8 +99,8 @@ class TestStatus:
             ("gateway", "gateway", "Kafka at x: away"),
             ("seq", "sequencer", "Kafka at x: full"),
         ):
-            about = About(name, kind, "ocs" if kind == "worker" else None)
-            Presence(about, store).beat(partitions=[1], problems=[problem], address=None, extra={})
+            about = ProcessInfo(name, kind, "ocs" if kind == "worker" else None)
+            Heartbeat(about, store).beat(partitions=[1], problems=[problem], address=None, extra={})
         problems = live_status(settings)["problems"]
         assert problems[0] == "Kafka at x: full"
         assert problems[-1] == "gateway: Kafka at x: away"
@@ -117,18 +117,18 @@ class TestStatus:
             live_status(LiveSettings(redis=redis_url))
 
     def test_who_left_is_gone_and_who_died_is_shown_as_gone(self, store: RedisStore) -> None:
-        beat(store, About("a", "gateway"), [])
-        Presence(About("a", "gateway"), store).leave()
+        beat(store, ProcessInfo("a", "gateway"), [])
+        Heartbeat(ProcessInfo("a", "gateway"), store).leave()
         assert processes(store) == []
-        beat(store, About("b", "gateway"), [])
-        row = json.loads(store.notes("processes")["b"])
+        beat(store, ProcessInfo("b", "gateway"), [])
+        row = json.loads(store.read_globals("processes")["b"])
         row["beat_us"] -= 60 * US_PER_S
-        store.note("processes", {"b": json.dumps(row)})
+        store.set_globals("processes", {"b": json.dumps(row)})
         assert [(r["name"], r["alive"]) for r in processes(store)] == [("b", False)]
         row["beat_us"] -= 2 * US_PER_HOUR
-        store.note("processes", {"b": json.dumps(row)})
+        store.set_globals("processes", {"b": json.dumps(row)})
         assert processes(store) == []
-        assert store.notes("processes") == {}
+        assert store.read_globals("processes") == {}
 
     def test_the_note_of_a_twin_comes_back(self, store: RedisStore) -> None:
         twin = read_twin(store)
@@ -142,7 +142,7 @@ class TestClock:
     def test_while_something_is_unread_time_is_where_the_fabric_has_come_to(self, store: RedisStore) -> None:
         write_epoch(store, Epoch(60_000_000, store.wall_us(), 1.0, paused=True))
         shown = self.clock(store).show()
-        assert (shown.now_us, shown.lag_us, shown.paused, shown.held_speed) == (
+        assert (shown.now_us, shown.lag_us, shown.paused, shown.achieved_speed) == (
             4_000_000,
             56_000_000,
             True,
@@ -179,7 +179,7 @@ class TestClock:
     def test_a_clock_that_nobody_kept_stood_still(self, store: RedisStore) -> None:
         write_epoch(store, Epoch(0, store.wall_us(), 1.0, paused=False))
         assert not stood_still(store)
-        store.note("clock", {"beat_us": str(store.wall_us() - BEAT_US_MAX - 1)})
+        store.set_globals("clock", {"beat_us": str(store.wall_us() - BEAT_US_MAX - 1)})
         assert stood_still(store)
 
     def test_simulated_time_is_wall_time_times_speed(self) -> None:
@@ -191,16 +191,16 @@ class TestClock:
 
 class TestProcessFrame:
     @pytest.fixture
-    def frame(self, store: RedisStore) -> Iterator[ProcessFrame]:
+    def frame(self, store: RedisStore) -> Iterator[HealthServer]:
         self.problems: tuple[str, ...] = ()
         samples = (
             Sample("commits_total", 7, "transactions"),
             Sample("position", 5, "offset", (("partition", "1"),)),
         )
-        frame = ProcessFrame(
-            About("ocs-a", "worker", "ocs"),
+        frame = HealthServer(
+            ProcessInfo("ocs-a", "worker", "ocs"),
             store,
-            lambda: Report((1,), self.problems, samples, {"held_speed": 2}),
+            lambda: Report((1,), self.problems, samples, {"achieved_speed": 2}),
             lambda: None,
             host="127.0.0.1",
             port=0,
@@ -209,7 +209,7 @@ class TestProcessFrame:
         yield frame
         frame.stop()
 
-    def test_metrics_are_prometheus_text(self, frame: ProcessFrame) -> None:
+    def test_metrics_are_prometheus_text(self, frame: HealthServer) -> None:
         with urllib.request.urlopen(f"{frame.address}/metrics") as answer:
             text = answer.read().decode()
         assert 'lightwave_worker_commits_total{service="ocs"} 7.0' in text
@@ -217,7 +217,7 @@ class TestProcessFrame:
         assert 'lightwave_worker_restarts_total{service="ocs"}' in text
         assert "lightwave_process_resident_memory_bytes" in text
 
-    def test_health_follows_the_problems(self, frame: ProcessFrame) -> None:
+    def test_health_follows_the_problems(self, frame: HealthServer) -> None:
         with urllib.request.urlopen(f"{frame.address}/healthz") as answer:
             assert json.load(answer) == {"healthy": True, "problems": []}
         self.problems = ("it stands",)
@@ -226,11 +226,11 @@ class TestProcessFrame:
         assert raised.value.code == 503
         assert json.load(raised.value)["problems"] == ["it stands"]
 
-    def test_anything_else_is_not_found(self, frame: ProcessFrame) -> None:
+    def test_anything_else_is_not_found(self, frame: HealthServer) -> None:
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"{frame.address}/other")
 
-    def test_it_is_seen_in_redis_and_leaves(self, frame: ProcessFrame, store: RedisStore) -> None:
+    def test_it_is_seen_in_redis_and_leaves(self, frame: HealthServer, store: RedisStore) -> None:
         for _ in range(100):
             if found := processes(store):
                 break
@@ -238,7 +238,7 @@ class TestProcessFrame:
             ("ocs-a", "ocs", [1], True)
         ]
 
-    def test_a_port_in_use_is_one_sentence(self, frame: ProcessFrame, store: RedisStore) -> None:
+    def test_a_port_in_use_is_one_sentence(self, frame: HealthServer, store: RedisStore) -> None:
         port = int(frame.address.rpartition(":")[2])
         with pytest.raises(OperationFailed, match=rf"--metrics-port {port} on 127.0.0.1: Address already"):
-            ProcessFrame(About("x", "worker"), store, Report, lambda: None, host="127.0.0.1", port=port)
+            HealthServer(ProcessInfo("x", "worker"), store, Report, lambda: None, host="127.0.0.1", port=port)

@@ -80,17 +80,17 @@ class TestBothKinds:
     def test_notes_are_set_and_removed_each_under_its_name(self, either: RedisStore) -> None:
         names = ["clock", "twin", "processes", "größe"]
         for name in names:
-            assert either.notes(name) == {}
-            either.note(name, {"who": name, "gone": "1", "ä": ""})
-            either.note(name, {"gone": None, "new": "2"})
-            either.note(name, {})
-        assert {name: either.notes(name) for name in names} == {
+            assert either.read_globals(name) == {}
+            either.set_globals(name, {"who": name, "gone": "1", "ä": ""})
+            either.set_globals(name, {"gone": None, "new": "2"})
+            either.set_globals(name, {})
+        assert {name: either.read_globals(name) for name in names} == {
             name: {"who": name, "ä": "", "new": "2"} for name in names
         }
 
     def test_the_wall_clock_goes_on(self, either: RedisStore) -> None:
         before_us = either.wall_us()
-        moments = [either.moment(partition, 1).wall_us for partition in PARTITIONS]
+        moments = [either.view(partition, 1).wall_us for partition in PARTITIONS]
         assert before_us < moments[0]
         assert sorted(moments) == moments  # on one machine every node has the same clock
         assert moments[-1] < either.wall_us()
@@ -158,7 +158,7 @@ class TestCluster:
             refused: list[Callable[[], object]] = [
                 lambda: store.commit(FULL),
                 lambda: store.snapshot(0, [("ocs", "pod-0")]),
-                lambda: store.moment(0, 1),
+                lambda: store.view(0, 1),
                 lambda: store.erase(0),
                 lambda: store.put(0, "pod-0", DRAIN, None),
             ]

@@ -13,7 +13,7 @@ from ops.servers.redis_server import APPEND_ONLY, BEGUN, LocalRedis, take_off_ha
 from shared.basics.errors import LogDamaged
 from shared.storage import redis_form as form
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, DocumentChange, Progress, Saying, StateChange
+from shared.storage.store import Commit, DocumentChange, OutboxEntry, Progress, StateChange
 
 NAMES = [("ocs", "pod-0"), ("ocs", "pod-1")]
 
@@ -31,7 +31,7 @@ def commit_of(expected: int, position: int, book: bytes) -> Commit:
         ),
         documents=(DocumentChange("pod-0", "ocs", "pod-0/ocs-1", book),),
         progress=tuple(Progress(name, fabric, 17, position, 99) for name, fabric in NAMES),
-        sayings=(Saying(position - 1, "ocs", 0, "pod-0", "OcsDown", "ocs@pod-0", book),),
+        outbox=(OutboxEntry(position - 1, "ocs", 0, "pod-0", "OcsDown", "ocs@pod-0", book),),
         dead_letters={position - 1: b"what"},
         fields={"x": str(position)},
     )
@@ -75,14 +75,14 @@ def test_what_is_half_made_is_noticed_or_does_no_harm(store: RedisStore, made: i
     after = store.snapshot(0, NAMES)
     if after.positions == {"ocs": 5}:
         return  # nothing is missing but a value
-    assert replace(after, unsaid=0) == replace(before, unsaid=0)
+    assert replace(after, outbox_size=0) == replace(before, outbox_size=0)
     assert store.commit(SECOND)
-    whole = (store.snapshot(0, NAMES), store.moment(0, 1).sayings, store.all("pod-0", "ocs"))
+    whole = (store.snapshot(0, NAMES), store.view(0, 1).outbox, store.all("pod-0", "ocs"))
     store.flush()
     store.place("pod-0", 0)
     assert store.commit(FIRST)
     assert store.commit(SECOND)
-    assert whole == (store.snapshot(0, NAMES), store.moment(0, 1).sayings, store.all("pod-0", "ocs"))
+    assert whole == (store.snapshot(0, NAMES), store.view(0, 1).outbox, store.all("pod-0", "ocs"))
 
 
 def test_our_server_takes_half_a_transaction_off_its_file(local_redis: LocalRedis) -> None:

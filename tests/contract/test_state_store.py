@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, given, settings
 
 from schemas.operator import DrainCube
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.engine.codec import encode_held, restore_held
+from shared.engine.codec import encode_instance, restore_instance
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_form import PAIRS_MAX
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import (
     Commit,
     DocumentChange,
+    OutboxEntry,
+    OutboxTrim,
     Progress,
-    Saying,
-    Settlement,
     StateChange,
     StateStore,
     Waiting,
@@ -39,7 +39,7 @@ class Parts(TypedDict, total=False):
     states: tuple[StateChange, ...]
     documents: tuple[DocumentChange, ...]
     progress: tuple[Progress, ...]
-    sayings: tuple[Saying, ...]
+    outbox: tuple[OutboxEntry, ...]
     dead_letters: Mapping[int, bytes]
     inbox_taken: int | None
     fields: Mapping[str, str | None]
@@ -53,7 +53,7 @@ class Everything(TypedDict):
     values: dict[str, str]
     states: dict[tuple[str, str], dict[str, bytes]]
     progress: dict[tuple[str, str], Progress]
-    moment: tuple[Sequence[Saying], Mapping[int, bytes]]
+    moment: tuple[Sequence[OutboxEntry], Mapping[int, bytes]]
     documents: dict[tuple[str, str], dict[str, bytes]]
     inbox: list[Waiting]
 
@@ -67,12 +67,12 @@ def written(**fields: bytes) -> StateChange:
     return StateChange("ocs", "pod-0", fields)
 
 
-def saying(position: int, index: int = 0, service: str = "ocs", line: bytes = b"{}") -> Saying:
-    return Saying(position, service, index, "pod-0", "OcsDown", f"{service}@pod-0", line)
+def saying(position: int, index: int = 0, service: str = "ocs", line: bytes = b"{}") -> OutboxEntry:
+    return OutboxEntry(position, service, index, "pod-0", "OcsDown", f"{service}@pod-0", line)
 
 
-def outbox(store: Store, partition: int = 0) -> list[Saying]:
-    return list(store.moment(partition, 1).sayings)
+def outbox_of(store: Store, partition: int = 0) -> list[OutboxEntry]:
+    return list(store.view(partition, 1).outbox)
 
 
 def document(name: str, text: bytes | None, kind: str = "ocs", fabric: str = "pod-0") -> DocumentChange:
@@ -85,7 +85,7 @@ FULL = commit(
     states=(written(wanted=b"\x00\xff\n", made=b""), StateChange("cubes", "pod-0", {"health": b"[]"})),
     documents=(document("pod-0/ocs-1", b'{"a":1}'), document("pod-0/cube-1", b"{}", "cubes")),
     progress=(Progress("ocs", "pod-0", 17, 4, 99), Progress("cubes", "pod-0", None, 0, 98)),
-    sayings=(saying(2), saying(1, 1, line=b"a\nb"), saying(1, 0), saying(1, 0, "cubes")),
+    outbox=(saying(2), saying(1, 1, line=b"a\nb"), saying(1, 0), saying(1, 0, "cubes")),
     dead_letters={2: b"what"},
     fields={"end": "123"},
 )
@@ -99,7 +99,7 @@ def everything(store: Store, partition: int = 0) -> Everything:
         "values": store.values(partition),
         "states": {name: store.load(partition, *name) for name in names},
         "progress": store.progress(partition),
-        "moment": (store.moment(partition, 1).sayings, store.moment(partition, 1).dead_letters),
+        "moment": (store.view(partition, 1).outbox, store.view(partition, 1).dead_letters),
         "documents": {
             (fabric, kind): store.all(fabric, kind)
             for fabric in ("pod-0", "pod-1")
@@ -127,8 +127,8 @@ class StateStoreContract:
         assert store.load(0, "ocs", "pod-0") == {"wanted": b"\x00\xff\n", "made": b""}
         assert store.load(0, "cubes", "pod-0") == {"health": b"[]"}
         assert store.progress(0) == {(row.service, row.fabric): row for row in FULL.progress}
-        moment = store.moment(0, 1)
-        assert moment.sayings == (saying(1, 0, "cubes"), saying(1, 0), saying(1, 1, line=b"a\nb"), saying(2))
+        moment = store.view(0, 1)
+        assert moment.outbox == (saying(1, 0, "cubes"), saying(1, 0), saying(1, 1, line=b"a\nb"), saying(2))
         assert moment.dead_letters == {2: b"what"}
         assert moment.positions == store.positions(0)
         assert moment.values == store.values(0)
@@ -143,7 +143,7 @@ class StateStoreContract:
         for other in (1, 10):
             assert store.positions(other) == {}
             assert store.load(other, "ocs", "pod-0") == {}
-            assert outbox(store, other) == []
+            assert outbox_of(store, other) == []
 
     def test_a_second_commit_changes_only_what_it_names(self, store: Store) -> None:
         assert store.commit(FULL)
@@ -161,7 +161,7 @@ class StateStoreContract:
             ("ocs", "pod-0"): Progress("ocs", "pod-0", None, 5, 100),
             ("cubes", "pod-0"): FULL.progress[1],
         }
-        assert len(outbox(store)) == 4
+        assert len(outbox_of(store)) == 4
 
     @pytest.mark.parametrize(
         "fence", [{"ocs": 2}, {"ocs": 4}, {"ocs": 3, "cubes": 1}, {"cubes": 1, "ocs": 3}, {"ocs": 0}]
@@ -177,7 +177,7 @@ class StateStoreContract:
             states=(StateChange("ocs", "pod-0", {"wanted": b"changed", "new": b"1"}, ("made",)),),
             documents=(document("pod-0/ocs-1", None), document("pod-0/ocs-2", b"{}")),
             progress=(Progress("ocs", "pod-0", 1, 1, 1),),
-            sayings=(saying(9),),
+            outbox=(saying(9),),
             dead_letters={9: b"never"},
             inbox_taken=2**50,
             fields={"end": "0"},
@@ -230,42 +230,40 @@ class StateStoreContract:
 
     def test_sayings_come_in_order_of_cause_service_and_index(self, store: Store) -> None:
         places = [(100, "ocs", 0), (9, "ocs", 2), (9, "ocs", 10), (10, "cubes", 0), (9, "workload", 1)]
-        sayings = [saying(at, index, service) for at, service, index in places]
-        assert store.commit(commit(0, 1, sayings=tuple(sayings)))
-        assert [(s.position, s.service, s.index) for s in outbox(store)] == sorted(places)
+        entries = [saying(at, index, service) for at, service, index in places]
+        assert store.commit(commit(0, 1, outbox=tuple(entries)))
+        assert [(s.position, s.service, s.index) for s in outbox_of(store)] == sorted(places)
 
     def test_what_two_services_say_to_one_message_lies_side_by_side(self, store: Store) -> None:
-        assert store.commit(commit(0, 1, sayings=(saying(5),)))
-        assert store.commit(commit(1, 1, sayings=(saying(5, service="cubes"),)))
-        assert [s.service for s in outbox(store)] == ["cubes", "ocs"]
+        assert store.commit(commit(0, 1, outbox=(saying(5),)))
+        assert store.commit(commit(1, 1, outbox=(saying(5, service="cubes"),)))
+        assert [s.service for s in outbox_of(store)] == ["cubes", "ocs"]
 
     def test_a_saying_put_again_in_its_place_is_there_once(self, store: Store) -> None:
-        assert store.commit(commit(0, 1, sayings=(saying(5, line=b"first"),), dead_letters={5: b"first"}))
-        assert store.commit(commit(1, 2, sayings=(saying(5, line=b"second"),), dead_letters={5: b"second"}))
-        assert outbox(store) == [saying(5, line=b"second")]
-        assert store.moment(0, 1).dead_letters == {5: b"second"}
+        assert store.commit(commit(0, 1, outbox=(saying(5, line=b"first"),), dead_letters={5: b"first"}))
+        assert store.commit(commit(1, 2, outbox=(saying(5, line=b"second"),), dead_letters={5: b"second"}))
+        assert outbox_of(store) == [saying(5, line=b"second")]
+        assert store.view(0, 1).dead_letters == {5: b"second"}
 
     def test_a_settlement_removes_what_it_names_and_nothing_else(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", DRAIN, None).number for _ in range(3)]
-        sayings = (saying(1), saying(1, 1), saying(2))
+        outbox = (saying(1), saying(1, 1), saying(2))
         dead = {1: b"a", 2: b"b"}
-        assert store.commit(commit(0, 3, sayings=sayings, dead_letters=dead, fields={"end": "3", "x": "y"}))
-        settlement = Settlement(
-            0, sayings[:2], (1,), (numbers[0], numbers[2]), {"end": "5", "x": None, "new": "1"}
-        )
+        assert store.commit(commit(0, 3, outbox=outbox, dead_letters=dead, fields={"end": "3", "x": "y"}))
+        trim = OutboxTrim(0, outbox[:2], (1,), (numbers[0], numbers[2]), {"end": "5", "x": None, "new": "1"})
         for _ in range(2):  # what is gone already is no error
-            store.settle(settlement)
-            moment = store.moment(0, 10)
-            assert moment.sayings == sayings[2:]
+            store.trim(trim)
+            moment = store.view(0, 10)
+            assert moment.outbox == outbox[2:]
             assert moment.dead_letters == {2: b"b"}
             assert [waiting.number for waiting in moment.waiting] == [numbers[1]]
             assert moment.values == {"end": "5", "new": "1"}
-        store.settle(Settlement(0))
-        assert replace(store.moment(0, 10), wall_us=moment.wall_us) == moment
+        store.trim(OutboxTrim(0))
+        assert replace(store.view(0, 10), wall_us=moment.wall_us) == moment
 
     def test_a_moment_has_the_oldest_requests(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", DRAIN, None).number for _ in range(3)]
-        assert [waiting.number for waiting in store.moment(0, 2).waiting] == numbers[:2]
+        assert [waiting.number for waiting in store.view(0, 2).waiting] == numbers[:2]
 
     def test_a_snapshot_is_of_one_moment(self, store: Store) -> None:
         names = [("ocs", "pod-0"), ("cubes", "pod-0"), ("ocs", "pod-1")]
@@ -302,7 +300,7 @@ class StateStoreContract:
 
     def test_erase_forgets_everything_but_the_inbox(self, store: Store) -> None:
         assert store.commit(FULL)
-        other = Commit(partition=10, expected={}, positions={"ocs": 1}, sayings=(saying(0),))
+        other = Commit(partition=10, expected={}, positions={"ocs": 1}, outbox=(saying(0),))
         assert store.commit(other)
         first = store.put(0, "pod-0", DRAIN, "key")
         waiting = store.waiting(0, 10)
@@ -316,19 +314,19 @@ class StateStoreContract:
         assert store.put(0, "pod-0", DRAIN, "key").number == first.number
         assert store.put(0, "pod-0", DRAIN, None).number > first.number
         assert store.fabrics() == {"pod-0": 0, "pod-1": 0}
-        assert outbox(store, 10) == [saying(0)]
+        assert outbox_of(store, 10) == [saying(0)]
         assert store.commit(FULL)
         store.erase(5)
 
     def test_a_large_commit_is_one_commit(self, store: Store) -> None:
-        """More fields, documents and sayings than one command may carry, all set and then all removed."""
+        """More fields, documents and outbox than one command may carry, all set and then all removed."""
         count = 2 * PAIRS_MAX + 7
         fields = {f"row/{n}": b"%d" % n for n in range(count)}
         documents = tuple(document(f"pod-0/ocs-{n}", b"%d" % n) for n in range(count))
-        sayings = tuple(saying(n) for n in range(count))
-        assert store.commit(commit(0, 1, states=(written(**fields),), documents=documents, sayings=sayings))
+        entries = tuple(saying(n) for n in range(count))
+        assert store.commit(commit(0, 1, states=(written(**fields),), documents=documents, outbox=entries))
         assert store.load(0, "ocs", "pod-0") == fields
-        assert len(store.all("pod-0", "ocs")) == len(outbox(store)) == count
+        assert len(store.all("pod-0", "ocs")) == len(outbox_of(store)) == count
         gone = StateChange("ocs", "pod-0", {"rest": b"1"}, tuple(fields))
         removed = tuple(document(row.name, None) for row in documents)
         assert store.commit(commit(1, 2, states=(gone,), documents=removed))
@@ -350,12 +348,12 @@ class StateStoreContract:
     )
     @given(state=toy_states())
     def test_every_state_comes_back_exactly(self, store: Store, state: ToyState) -> None:
-        stored = encode_held(hold(state))
+        stored = encode_instance(hold(state))
         store.erase(0)
         assert store.commit(commit(0, 1, states=(StateChange("toy", "pod-0", stored),)))
         loaded = store.load(0, "toy", "pod-0")
         assert loaded == stored
-        found = restore_held(SERVICE, "pod-0", loaded)
+        found = restore_instance(SERVICE, "pod-0", loaded)
         assert isinstance(found.state, ToyState)
         assert content(found.state) == content(state)
 

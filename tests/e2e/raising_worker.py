@@ -11,13 +11,13 @@ from schemas.envelope import Envelope
 from schemas.operator import DrainCube
 from services.cubes.service import SERVICE
 from services.cubes.state import CubesState
-from shared.engine.service import Saying
+from shared.engine.service import Output
 from shared.runtimes.live.worker.process import ProcessOptions, serve_worker
 
 CUBE = "pod-0/cube-5"
 
 
-def on_drain(state: CubesState, message: Envelope) -> list[Saying]:
+def on_drain(state: CubesState, message: Envelope) -> list[Output]:
     if isinstance(message.body, DrainCube) and message.body.cube == CUBE:
         raise RuntimeError("the bolts are rusty")
     return list(SERVICE.rules[DrainCube](state, message))
@@ -25,4 +25,4 @@ def on_drain(state: CubesState, message: Envelope) -> list[Saying]:
 
 if __name__ == "__main__":
     raising = dataclasses.replace(SERVICE, rules={**SERVICE.rules, DrainCube: on_drain})
-    serve_worker(raising, ProcessOptions(live_settings().places, sys.argv[1]))
+    serve_worker(raising, ProcessOptions(live_settings().endpoints, sys.argv[1]))

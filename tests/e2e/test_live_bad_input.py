@@ -44,7 +44,7 @@ def check(done: subprocess.CompletedProcess[str], code: int, *parts: str) -> Non
 
 
 @pytest.fixture(scope="module")
-def places(
+def endpoints(
     kafka: LocalKafka, live_redis: LocalRedis, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, str]:
     """Settings of a twin that was made, of which no process runs."""
@@ -69,50 +69,50 @@ def check_all(commands: Iterable[str], code: int, *parts: str, **environment: st
             check(done, code, *parts)
 
 
-def test_no_redis(places: dict[str, str]) -> None:
+def test_no_redis(endpoints: dict[str, str]) -> None:
     began_s = time.monotonic()
     url = f"redis://127.0.0.1:{free_port()}/0"
     commands = (*PROCESSES, "live status", "live rebuild", "live skip pod-0", "live init", "audit --live")
-    check_all(commands, REFUSED, "Redis at", url, "does not answer", **places | {"REDIS": url})
+    check_all(commands, REFUSED, "Redis at", url, "does not answer", **endpoints | {"REDIS": url})
     assert time.monotonic() - began_s < SENTENCE_S_MAX
 
 
-def test_no_kafka(places: dict[str, str]) -> None:
+def test_no_kafka(endpoints: dict[str, str]) -> None:
     began_s = time.monotonic()
     server = f"127.0.0.1:{free_port()}"
     commands = (*PROCESSES, "live rebuild", "audit --live")
-    check_all(commands, REFUSED, "Kafka at", server, **places | {"KAFKA": server})
-    empty = {"REDIS": places["REDIS"].replace("/7", "/8")}
-    check_all(["live init"], REFUSED, "Kafka at", server, **places | {"KAFKA": server} | empty)
+    check_all(commands, REFUSED, "Kafka at", server, **endpoints | {"KAFKA": server})
+    empty = {"REDIS": endpoints["REDIS"].replace("/7", "/8")}
+    check_all(["live init"], REFUSED, "Kafka at", server, **endpoints | {"KAFKA": server} | empty)
     assert time.monotonic() - began_s < SENTENCE_S_MAX
 
 
-def test_missing_topics(places: dict[str, str]) -> None:
-    nowhere = places | {"PREFIX": "nowhere"}
+def test_missing_topics(endpoints: dict[str, str]) -> None:
+    nowhere = endpoints | {"PREFIX": "nowhere"}
     check_all(PROCESSES, REFUSED, "topic nowhere.log", "LIGHTWAVE_PREFIX", **nowhere)
 
 
-def test_a_redis_without_a_twin(places: dict[str, str]) -> None:
-    empty = places | {"REDIS": places["REDIS"].replace("/7", "/9")}
+def test_a_redis_without_a_twin(endpoints: dict[str, str]) -> None:
+    empty = endpoints | {"REDIS": endpoints["REDIS"].replace("/7", "/9")}
     commands = (*PROCESSES, "live status", "live skip pod-0", "audit --live")
     check_all(commands, REFUSED, "holds no live twin", "`lightwave live init`", **empty)
 
 
-def test_a_second_twin_on_the_same_topics(places: dict[str, str]) -> None:
-    check(run("live init", **places), REFUSED, "holds a live twin already")
-    other = places["REDIS"].replace("/7", "/9")
+def test_a_second_twin_on_the_same_topics(endpoints: dict[str, str]) -> None:
+    check(run("live init", **endpoints), REFUSED, "holds a live twin already")
+    other = endpoints["REDIS"].replace("/7", "/9")
     check(
-        run("live init --partitions 2", **places | {"REDIS": other}),
+        run("live init --partitions 2", **endpoints | {"REDIS": other}),
         REFUSED,
         f"topic {PREFIX}.log: holds a twin already",
         "LIGHTWAVE_PREFIX",
     )
 
 
-def test_wrong_partition_count(places: dict[str, str]) -> None:
-    other = places["REDIS"].replace("/7", "/9")
+def test_wrong_partition_count(endpoints: dict[str, str]) -> None:
+    other = endpoints["REDIS"].replace("/7", "/9")
     check(
-        run("live init --partitions 3", **places | {"REDIS": other}),
+        run("live init --partitions 3", **endpoints | {"REDIS": other}),
         USAGE,
         "--partitions 3",
         f"topic {PREFIX}.log has 2",
@@ -138,23 +138,23 @@ def test_wrong_use(words: str, parts: tuple[str, ...]) -> None:
     check(run(words), USAGE, *parts)
 
 
-def test_settings_that_are_not_allowed(places: dict[str, str], tmp_path: Path) -> None:
-    check(run("live status", **places | {"REDIS": "http://x"}), USAGE, "http://x", "redis://")
-    check(run("live status", **places | {"PORT": "99999"}), USAGE, "LIGHTWAVE_PORT", "99999")
-    check(run("live status", **places | {"PREFIX": "a b"}), USAGE, "LIGHTWAVE_PREFIX", "a b")
+def test_settings_that_are_not_allowed(endpoints: dict[str, str], tmp_path: Path) -> None:
+    check(run("live status", **endpoints | {"REDIS": "http://x"}), USAGE, "http://x", "redis://")
+    check(run("live status", **endpoints | {"PORT": "99999"}), USAGE, "LIGHTWAVE_PORT", "99999")
+    check(run("live status", **endpoints | {"PREFIX": "a b"}), USAGE, "LIGHTWAVE_PREFIX", "a b")
     missing = tmp_path / "none.toml"
-    check(run(f"live status --config {missing}", **places), USAGE, str(missing))
+    check(run(f"live status --config {missing}", **endpoints), USAGE, str(missing))
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("kafkas = 1\n")
-    check(run(f"live status --config {wrong}", **places), USAGE, "kafkas", "allowed")
+    check(run(f"live status --config {wrong}", **endpoints), USAGE, "kafkas", "allowed")
 
 
-def test_nothing_to_skip(places: dict[str, str]) -> None:
-    check(run("live skip pod-0", **places), NOT_FOUND, "no service has stopped")
-    check(run("live skip pod-9", **places), NOT_FOUND, "pod-9", "pod-0, pod-1")
+def test_nothing_to_skip(endpoints: dict[str, str]) -> None:
+    check(run("live skip pod-0", **endpoints), NOT_FOUND, "no service has stopped")
+    check(run("live skip pod-9", **endpoints), NOT_FOUND, "pod-9", "pod-0, pod-1")
 
 
-def test_partitions_added_to_the_topic_are_refused(places: dict[str, str], kafka: LocalKafka) -> None:
+def test_partitions_added_to_the_topic_are_refused(endpoints: dict[str, str], kafka: LocalKafka) -> None:
     """The last test: a fabric would live elsewhere than its log says."""
     admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
     try:
@@ -162,4 +162,4 @@ def test_partitions_added_to_the_topic_are_refused(places: dict[str, str], kafka
     finally:
         admin.close()
     parts = (f"topic {PREFIX}.log", "has 3 partitions", "made with 2")
-    check_all(PROCESSES, REFUSED, *parts, **places)
+    check_all(PROCESSES, REFUSED, *parts, **endpoints)

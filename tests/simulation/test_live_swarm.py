@@ -10,9 +10,9 @@ from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from services.fleet import SUPERPOD
 from shared.basics.units import US_PER_HOUR
-from shared.engine.codec import encode_held
+from shared.engine.codec import encode_instance
 from shared.engine.fabric import Fabric
-from shared.engine.replay import Refold
+from shared.engine.replay import Replay
 from shared.runtimes.live.kafka.layout import partition_of
 from tests.support.live_swarm import PARTITIONS, LiveSwarm
 
@@ -37,12 +37,12 @@ def some_request(chance: random.Random, fabric: str) -> Body:
 
 def folded_again(fabric: str, messages: list[Envelope]) -> Fabric:
     """The lab on the root messages; asserts that it writes the same log."""
-    refold = Refold(Fabric(fabric, SUPERPOD))
-    differences = [refold.feed(place, message) for place, message in enumerate(messages)]
+    replay = Replay(Fabric(fabric, SUPERPOD))
+    differences = [replay.feed(place, message) for place, message in enumerate(messages)]
     assert not any(differences), next(filter(None, differences))
-    assert not refold.pending
-    assert not refold.repeats
-    return refold.fabric
+    assert not replay.pending
+    assert not replay.repeats
+    return replay.fabric
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -69,8 +69,8 @@ def test_the_log_is_the_labs_whatever_happens(seed: int) -> None:
         assert taken == sorted(set(taken))
         assert set(taken) <= numbers
         partition = partition_of(fabric, PARTITIONS)
-        for held in lab.held:
-            assert swarm.store.load(partition, held.service.name, fabric) == encode_held(held)
+        for instance in lab.instances:
+            assert swarm.store.load(partition, instance.service.name, fabric) == encode_instance(instance)
     assert swarm.log.buried == []
     records = sum(len(rows) for rows in swarm.log.records.values())
     assert records > sum(len(swarm.messages(fabric)) for fabric in asked)  # faults left repeats behind

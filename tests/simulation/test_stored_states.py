@@ -12,8 +12,8 @@ from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from services.fleet import SUPERPOD
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.codec import encode_held, restore_held
-from shared.engine.dispatch import Held
+from shared.engine.codec import encode_instance, restore_instance
+from shared.engine.dispatch import ServiceInstance
 from shared.engine.fabric import Fabric
 from shared.engine.service import DocumentKey
 from shared.runtimes.lab import Lab, Request, commissioning
@@ -60,28 +60,28 @@ class Kept:
     documents: dict[DocumentKey, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.trackers = {held.service.name: Tracker(held) for held in self.fabric.held}
-        self.stored = {held.service.name: {} for held in self.fabric.held}
+        self.trackers = {instance.service.name: Tracker(instance) for instance in self.fabric.instances}
+        self.stored = {instance.service.name: {} for instance in self.fabric.instances}
 
-    def commit(self, read_by: dict[str, Held]) -> None:
+    def commit(self, read_by: dict[str, ServiceInstance]) -> None:
         """As the embedded runtime does it: only of those services that read something."""
-        for name, held in read_by.items():
-            change = self.trackers[name].changes(held)
+        for name, instance in read_by.items():
+            change = self.trackers[name].changes(instance)
             if change is not None:
                 for gone in change.removed:
                     self.stored[name].pop(gone, None)
                 self.stored[name].update(change.written)
-            if held.state is not None:
-                for key in held.state.touched:
-                    self.documents[key] = held.service.document(held.state, key)
-                held.state.touched.clear()
+            if instance.state is not None:
+                for key in instance.state.touched:
+                    self.documents[key] = instance.service.document(instance.state, key)
+                instance.state.touched.clear()
 
 
 def fresh_documents(fabric: Fabric) -> dict[DocumentKey, Any]:
     return {
-        key: held.service.document(held.state, key)
-        for held in fabric.held
-        for key in held.service.document_keys(held.state)
+        key: instance.service.document(instance.state, key)
+        for instance in fabric.instances
+        for key in instance.service.document_keys(instance.state)
     }
 
 
@@ -103,18 +103,23 @@ def test_what_is_kept_along_the_way_is_always_the_whole() -> None:
     """After every root: the changes applied are the states, and documents touched are all that changed."""
     fabric = Fabric("pod-0", SUPERPOD)
     kept = Kept(fabric)
-    read_by: dict[str, Held] = {}
+    read_by: dict[str, ServiceInstance] = {}
     count = 0
     kinds: set[str] = set()
     for root in roots(fabric):
         read_by.clear()
-        log = fabric.cascade(root, lambda held, message: read_by.__setitem__(held.service.name, held))
+        log = fabric.cascade(
+            root, lambda instance, message: read_by.__setitem__(instance.service.name, instance)
+        )
         kinds.update(message.type for message in log)
         if not count:
             kept.documents.update(fresh_documents(fabric))
         kept.commit(read_by)
-        for held in fabric.held:
-            assert kept.stored[held.service.name] == encode_held(held), (root.id, held.service.name)
+        for instance in fabric.instances:
+            assert kept.stored[instance.service.name] == encode_instance(instance), (
+                root.id,
+                instance.service.name,
+            )
         if count % 10 == 0:
             check_documents(kept, root)
         count += 1
@@ -142,8 +147,8 @@ def test_a_lab_whose_states_are_stored_and_loaded_again_writes_the_same_log(hour
     for from_us in range(0, END_US, step_us):
         until_us = min(from_us + step_us, END_US)
         again.run(until_us, [ask for ask in REQUESTS if from_us < ask.at_us <= until_us])
-        held = [restore_held(h.service, "pod-0", encode_held(h)) for h in again.fabric.held]
-        again.fabric = Fabric("pod-0", SUPERPOD, held)
+        instance = [restore_instance(h.service, "pod-0", encode_instance(h)) for h in again.fabric.instances]
+        again.fabric = Fabric("pod-0", SUPERPOD, instance)
     first = next((n for n, pair in enumerate(zip(*lines.values(), strict=False)) if pair[0] != pair[1]), None)
     assert first is None, (lines["whole"][first], lines["again"][first])
     assert again.log_sha256 == whole.log_sha256

@@ -27,10 +27,10 @@ by a person's command only, after a service has raised on it."""
 
 def summaries(fabric: Fabric) -> dict[str, object]:
     return {
-        held.service.name: held.service.document(
-            held.state, ("summaries", f"{fabric.name}/{held.service.name}")
+        instance.service.name: instance.service.document(
+            instance.state, ("summaries", f"{fabric.name}/{instance.service.name}")
         )
-        for held in fabric.held
+        for instance in fabric.instances
     }
 
 

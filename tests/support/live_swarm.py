@@ -48,7 +48,7 @@ class FakeLog:
             raise LogUnreachable("fake: no answer")
         return offsets
 
-    async def bury(self, rows: Sequence[Entry]) -> None:
+    async def dead_letter(self, rows: Sequence[Entry]) -> None:
         self.buried += [row.value for row in rows]
 
     async def end(self, partition: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope, enclose
-from shared.engine.dispatch import Held
+from shared.engine.dispatch import ServiceInstance
 from shared.engine.fabric import Fabric
 from shared.engine.service import AnyService, DocumentKey
 from shared.engine.state import State, is_table, stored_fields
@@ -28,9 +28,9 @@ class Bench:
         self.documents: dict[DocumentKey, Any] = {}
         self._seq: dict[str, int] = {}
         self._take(commissioning(FABRIC, config or FabricConfig()))
-        for held in self.fabric.held:
-            for key in held.service.document_keys(held.state):
-                self.documents[key] = held.service.document(held.state, key)
+        for instance in self.fabric.instances:
+            for key in instance.service.document_keys(instance.state):
+                self.documents[key] = instance.service.document(instance.state, key)
 
     @property
     def now_us(self) -> int:
@@ -69,10 +69,10 @@ class Bench:
     def _take(self, root: Envelope) -> list[Envelope]:
         log = self.fabric.cascade(root)
         self.log += log
-        for held in self.fabric.held:
-            state = state_of(held)
+        for instance in self.fabric.instances:
+            state = state_of(instance)
             for key in sorted(state.touched):
-                self.documents[key] = held.service.document(state, key)
+                self.documents[key] = instance.service.document(state, key)
             state.touched.clear()
         return log
 
@@ -80,19 +80,19 @@ class Bench:
         """The documents kept along the way are those of the states as they are now."""
         kept = {key: document for key, document in self.documents.items() if document is not None}
         fresh = {
-            key: held.service.document(held.state, key)
-            for held in self.fabric.held
-            for key in held.service.document_keys(held.state)
+            key: instance.service.document(instance.state, key)
+            for instance in self.fabric.instances
+            for key in instance.service.document_keys(instance.state)
         }
         assert kept == fresh
 
     def reload(self) -> None:
         """Every state replaced by a new one from its stored fields alone, tables in another order."""
-        for held in self.fabric.held:
-            state = state_of(held)
+        for instance in self.fabric.instances:
+            state = state_of(instance)
             stored: dict[str, Any] = {name: getattr(state, name) for name in stored_fields(state)}
             made: Callable[..., State] = type(state)
-            held.state = made(
+            instance.state = made(
                 **{
                     name: dict(reversed(value.items())) if is_table(value) else value
                     for name, value in stored.items()
@@ -100,9 +100,9 @@ class Bench:
             )
 
 
-def state_of(held: Held) -> State:
-    assert held.state is not None, f"{held.source} was not commissioned"
-    return held.state
+def state_of(instance: ServiceInstance) -> State:
+    assert instance.state is not None, f"{instance.source} was not commissioned"
+    return instance.state
 
 
 @overload

@@ -38,7 +38,7 @@ from services.scheduler.occupancy import Corner
 from services.scheduler.service import SERVICE
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
 from shared.engine.codec import decode_state, encode_state
-from shared.engine.dispatch import Held, read
+from shared.engine.dispatch import ServiceInstance, read
 from shared.engine.service import DocumentKey
 from shared.models.superpod.shapes import slice_joins
 
@@ -94,7 +94,7 @@ class World:
         stored: bool = False,
     ) -> None:
         self.stored = stored
-        self.held = Held(SERVICE, FABRIC)
+        self.held = ServiceInstance(SERVICE, FABRIC)
         self.now_us = 0
         self.seq = 0
         self.requested = 0

@@ -18,7 +18,7 @@ from schemas.operator import DrainCube
 from schemas.repairs import RepairOpened
 from schemas.sequencer import FabricCommissioned, Tick
 from shared.basics.units import US_PER_S
-from shared.engine.service import AnyService, Because, DocumentKey, Rule, Saying, Service
+from shared.engine.service import AnyService, CausedBy, DocumentKey, Output, Rule, Service
 from shared.engine.state import State
 
 PERIOD_US = 10 * US_PER_S
@@ -91,7 +91,7 @@ def document(state: ToyState, key: DocumentKey) -> ToyDocument | None:
 # --- cubes --------------------------------------------------------------------------------------------------
 
 
-def _on_cubes_tick(state: ToyState, message: Envelope) -> Iterable[Saying]:
+def _on_cubes_tick(state: ToyState, message: Envelope) -> Iterable[Output]:
     number = count(state, message)
     assert state.next_us is not None
     state.next_us += PERIOD_US
@@ -101,7 +101,7 @@ def _on_cubes_tick(state: ToyState, message: Envelope) -> Iterable[Saying]:
     yield CubeHealthy(cube=cube)
 
 
-def _on_drain(state: ToyState, message: Envelope) -> list[Saying]:
+def _on_drain(state: ToyState, message: Envelope) -> list[Output]:
     body = message.body
     assert isinstance(body, DrainCube)
     count(state, message)
@@ -114,7 +114,7 @@ def _on_drain(state: ToyState, message: Envelope) -> list[Saying]:
 # --- ocs ----------------------------------------------------------------------------------------------------
 
 
-def _on_unhealthy(state: ToyState, message: Envelope) -> list[Saying]:
+def _on_unhealthy(state: ToyState, message: Envelope) -> list[Output]:
     body = message.body
     assert isinstance(body, CubeUnhealthy)
     count(state, message)
@@ -122,7 +122,7 @@ def _on_unhealthy(state: ToyState, message: Envelope) -> list[Saying]:
     return [OcsDown(ocs=body.cube)]
 
 
-def _on_healthy(state: ToyState, message: Envelope) -> list[Saying]:
+def _on_healthy(state: ToyState, message: Envelope) -> list[Output]:
     body = message.body
     assert isinstance(body, CubeHealthy)
     count(state, message)
@@ -131,10 +131,10 @@ def _on_healthy(state: ToyState, message: Envelope) -> list[Saying]:
     return []
 
 
-def _on_ocs_tick(state: ToyState, message: Envelope) -> list[Saying]:
+def _on_ocs_tick(state: ToyState, message: Envelope) -> list[Output]:
     count(state, message)
     ready = [cube for cube, owed in state.owed.items() if owed.due_us <= state.now_us]
-    return [Because(state.owed.pop(cube).cause, OcsUp(ocs=cube)) for cube in ready]
+    return [CausedBy(state.owed.pop(cube).cause, OcsUp(ocs=cube)) for cube in ready]
 
 
 def _ocs_due(state: ToyState) -> int | None:
@@ -144,7 +144,7 @@ def _ocs_due(state: ToyState) -> int | None:
 # --- repairs ------------------------------------------------------------------------------------------------
 
 
-def _on_ocs_down(state: ToyState, message: Envelope) -> list[Saying]:
+def _on_ocs_down(state: ToyState, message: Envelope) -> list[Output]:
     body = message.body
     assert isinstance(body, OcsDown)
     number = count(state, message)
@@ -152,7 +152,7 @@ def _on_ocs_down(state: ToyState, message: Envelope) -> list[Saying]:
     return [RepairOpened(repair=f"{state.fabric}/repair-{number}", kind="ocs", target=target)]
 
 
-def _on_ocs_up(state: ToyState, message: Envelope) -> list[Saying]:
+def _on_ocs_up(state: ToyState, message: Envelope) -> list[Output]:
     count(state, message)
     return []
 

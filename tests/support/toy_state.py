@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from schemas.config import OcsConfig
 from schemas.sequencer import FabricCommissioned
-from shared.engine.dispatch import Held
+from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import Service
 from shared.engine.state import TRANSIENT, State, stored_fields
 
@@ -141,8 +141,8 @@ SERVICE: Service[ToyState] = Service(
 )
 
 
-def hold(state: ToyState | None) -> Held:
-    return Held(SERVICE, "pod-0", state=state)
+def hold(state: ToyState | None) -> ServiceInstance:
+    return ServiceInstance(SERVICE, "pod-0", state=state)
 
 
 def exactly(value: Any) -> Any:

@@ -9,7 +9,7 @@ from plotly import graph_objects
 
 from shared.models.optics.fabric_links import worst_lane_log10_ber
 from shared.models.optics.link import LinkDesign, Switched
-from shared.models.optics.palomar import RETURN_LOSS_SPECIFIED_DB, RETURN_LOSS_TYPICAL_DB, palomars
+from shared.models.optics.palomar import RETURN_LOSS_SPECIFIED_DB, RETURN_LOSS_TYPICAL_DB, manufactured_ocses
 from shared.models.optics.receiver import BER_THRESHOLD
 
 SEED, FABRIC = 0, "pod-0"
@@ -34,7 +34,7 @@ class Sweep:
 
 def sweeps() -> list[Sweep]:
     """The median and the worst of all pairs of ports of a pod as manufactured from a seed."""
-    losses_db = palomars(SEED, FABRIC).insertion_loss_db()
+    losses_db = manufactured_ocses(SEED, FABRIC).insertion_loss_db()
     found = []
     for pair, loss_db in (("median", float(np.median(losses_db))), ("worst", float(losses_db.max()))):
         ocs = Switched(np.full_like(RETURN_LOSSES_DB, loss_db), RETURN_LOSSES_DB, RETURN_LOSSES_DB)

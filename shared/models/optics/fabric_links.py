@@ -18,7 +18,7 @@ from shared.models.optics.link import (
     dispersion_penalty_db,
     lanes_nm,
 )
-from shared.models.optics.palomar import DECIMALS, Palomars, palomars
+from shared.models.optics.palomar import DECIMALS, ManufacturedOcses, manufactured_ocses
 from shared.models.superpod.wiring import STRANDS, IntArray, ocs_radix
 
 FloatArray = npt.NDArray[np.float64]
@@ -50,7 +50,7 @@ class Pairs:
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign) -> Pairs:
     """All links of a fabric with sound modules and clean connectors."""
-    made = palomars(seed, fabric, ocs_radix(cubes))
+    made = manufactured_ocses(seed, fabric, ocs_radix(cubes))
     table = np.empty((3, made.north_mirror.shape[0], cubes, cubes), dtype=np.int32)
     for ocs in range(table.shape[1]):
         north = between(made, ocs, cubes)
@@ -62,7 +62,7 @@ def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign) -> Pairs:
     return Pairs(*table)
 
 
-def between(made: Palomars, ocs: int, cubes: int) -> Switched:
+def between(made: ManufacturedOcses, ocs: int, cubes: int) -> Switched:
     """What one OCS puts between the + face end of every cube and the − face end of every cube, as the former
     sees it: of a shape that broadcasts to (+ face, − face, strands)."""
     port = STRANDS * np.arange(cubes)[:, None] + np.arange(STRANDS)

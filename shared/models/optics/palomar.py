@@ -43,7 +43,7 @@ FABRICS_KEPT_MAX = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Palomars:
+class ManufacturedOcses:
     """Some OCSes of one fabric, read-only. `north` and `south` arrays have one row an OCS, one column a port.
 
     `*_mirror` is the mirror behind each port, ascending; `*_loss_db` what a port's own collimator, mirror,
@@ -76,7 +76,7 @@ def mirror_count(ports: int) -> int:
     return math.ceil(ports * MIRRORS_PER_DIE / PALOMAR_RADIX)
 
 
-def manufacture(seed: int, fabric: str, ocs: IntArray, ports: int = PALOMAR_RADIX) -> Palomars:
+def manufacture(seed: int, fabric: str, ocs: IntArray, ports: int = PALOMAR_RADIX) -> ManufacturedOcses:
     """The OCSes with these numbers, of shape (n,), in the same order; `ports` as `ocs_radix` gives them."""
     if not 1 <= ports <= PORTS_MAX:
         raise InvalidInput(f"ports {ports}: not a radix of an OCS; allowed are 1 to {PORTS_MAX}")
@@ -84,13 +84,15 @@ def manufacture(seed: int, fabric: str, ocs: IntArray, ports: int = PALOMAR_RADI
     north = _side(seed, fabric, "north", die, ports)
     south = _side(seed, fabric, "south", die, ports)
     deflection_loss_db = _deflection_loss_db(mirror_count(ports))
-    return Palomars(
+    return ManufacturedOcses(
         north[0], south[0], north[1], south[1], north[2], south[2], deflection_loss_db=deflection_loss_db
     )
 
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
-def palomars(seed: int, fabric: str, ports: int = PALOMAR_RADIX, ocs_count: int = OCS_COUNT) -> Palomars:
+def manufactured_ocses(
+    seed: int, fabric: str, ports: int = PALOMAR_RADIX, ocs_count: int = OCS_COUNT
+) -> ManufacturedOcses:
     """All OCSes of a fabric, kept at hand."""
     return manufacture(seed, fabric, np.arange(ocs_count), ports)
 
@@ -100,9 +102,10 @@ def insertion_loss_db(
 ) -> FloatArray:
     """Insertion loss of some circuits (OCS, North port, South port), of their common (broadcast) shape.
 
-    The same as `palomars(…).insertion_loss_db()[ocs, north, south]`, without computing the other pairs.
+    The same as `manufactured_ocses(…).insertion_loss_db()[ocs, north, south]`, without computing the other
+    pairs.
     """
-    made = palomars(seed, fabric, ports)
+    made = manufactured_ocses(seed, fabric, ports)
     at_north, at_south = _place(made, ocs, north), _place(made, ocs, south)
     loss_db: FloatArray = made.deflection_loss_db[
         made.north_mirror.take(at_north), made.south_mirror.take(at_south)
@@ -117,13 +120,13 @@ def return_loss_db(
     """What some ports of one side ("N" or "S") reflect, in dB of what arrives (negative)."""
     if side not in ("N", "S"):
         raise InvalidInput(f"side {side!r}: not a side of an OCS; allowed are 'N' and 'S'")
-    made = palomars(seed, fabric, ports)
+    made = manufactured_ocses(seed, fabric, ports)
     table_db = made.north_return_loss_db if side == "N" else made.south_return_loss_db
     found: FloatArray = table_db.take(_place(made, ocs, port))
     return found
 
 
-def _place(made: Palomars, ocs: IntArray, port: IntArray) -> IntArray:
+def _place(made: ManufacturedOcses, ocs: IntArray, port: IntArray) -> IntArray:
     """Positions in a flat (OCS, port) table."""
     shape = made.north_mirror.shape
     try:

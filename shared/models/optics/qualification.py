@@ -17,7 +17,7 @@ from shared.models.optics.fabric_links import between
 from shared.models.optics.kernel import LaneKernel, SingleArray, Strands, strands
 from shared.models.optics.link import LinkDesign, Switched
 from shared.models.optics.modules import MODULE_KINDS
-from shared.models.optics.palomar import Palomars, palomars
+from shared.models.optics.palomar import ManufacturedOcses, manufactured_ocses
 from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.superpod.wiring import DIMENSIONS, ENDS_PER_CUBE, FACE_LINKS, OCS_COUNT, STRANDS, ocs_radix
 
@@ -90,7 +90,7 @@ def qualify_pod(conditions: Conditions) -> Qualification:
         strands = f"{kind.strands_per_link} strands a link, where the pod has {STRANDS}"
         raise InvalidInput(f"module {kind.name}: {strands}; allowed: {fit}")
     kernel = LaneKernel(conditions.design)
-    made = palomars(conditions.seed, conditions.fabric, ocs_radix(cubes))
+    made = manufactured_ocses(conditions.seed, conditions.fabric, ocs_radix(cubes))
     shape = (DIMENSIONS, FACE_LINKS, SIDES, cubes, cubes)
     floats = np.empty((4, *shape), dtype=np.float32)
     lane = np.empty(shape, dtype=np.uint8)
@@ -106,7 +106,7 @@ def qualify_pod(conditions: Conditions) -> Qualification:
     return Qualification(conditions, log10_ber, lanes, loss_db, received_dbm, interference_db)
 
 
-def _both_sides(made: Palomars, ocs: int, conditions: Conditions) -> Iterator[Strands]:
+def _both_sides(made: ManufacturedOcses, ocs: int, conditions: Conditions) -> Iterator[Strands]:
     """What the North ends of an OCS see of all their partners, then what the South ends do; strands in order
     of (cube, partner, strand)."""
     north = between(made, ocs, conditions.cubes)

@@ -15,7 +15,7 @@ TARGETS: dict[FaultKind, tuple[str, str]] = {
 """Fault kind → the kind of part it can strike, and an example of one."""
 
 
-def struck_part(kind: FaultKind, target: str, fabric: str, cubes: int) -> Part:
+def fault_target(kind: FaultKind, target: str, fabric: str, cubes: int) -> Part:
     """The part of this fabric that a fault strikes; InvalidInput says in a sentence what is allowed
     otherwise."""
     owner = target.split("/", 1)[0]

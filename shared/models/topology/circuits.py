@@ -1,6 +1,6 @@
 """From a slice on given cubes to the circuits of its OCSes, and from circuits back to the slice.
 
-Wiring after Lightwave Fabrics (appendix A, Fig. A.1): see shared.geometry.
+Wiring after Lightwave Fabrics (appendix A, Fig. A.1): see shared.models.superpod.wiring.
 """
 
 import operator

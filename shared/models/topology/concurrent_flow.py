@@ -44,7 +44,7 @@ class FlowBounds:
 def concurrent_flow(topology: SliceTopology) -> FlowBounds:
     """Bounds of the maximum concurrent flow of a connected slice of two chips or more.
 
-    They meet within GAP_MAX unless that takes too long: see ROUNDS_MAX and shared.topology.spread_flow.
+    They meet within GAP_MAX unless that takes too long: see ROUNDS_MAX and `spread_flow`.
     """
     program = FlowProgram(topology)
     routings = _Routings(program)

@@ -1,5 +1,5 @@
 """The links of a slice by kind, and all shortest paths for given lengths of the kinds: what the bounds of the
-concurrent flow come from (see shared.topology.concurrent_flow)."""
+concurrent flow come from (see shared.models.topology.concurrent_flow)."""
 
 import numpy as np
 import numpy.typing as npt

@@ -72,7 +72,7 @@ def _numbers(coordinates: IntArray, shape: Shape) -> IntArray:
 def _join_cubes(
     shape: Shape, twisted: bool, coordinates: IntArray, neighbours: IntArray, ocs: IntArray
 ) -> None:
-    """Lead the links on the cubes' faces where the slice's joins (shared.shapes) say."""
+    """Lead the links on the cubes' faces where the slice's joins (`superpod.shapes`) say."""
     grid = cube_grid(shape)
     place, local = np.divmod(coordinates, CUBE_SIDE)
     cube = _numbers(place, grid)

@@ -109,7 +109,7 @@ def ring_chips(shape: Shape, twisted: bool, axis: int) -> int:
 
 def _ring_all_reduce(shape: Shape, twisted: bool, axis: int) -> float | None:
     """Spanning trees that fit into a ring of k chips at once, k ÷ (k − 1), or into a line: 1 (see
-    shared.topology.trees); None where the axis has one chip."""
+    shared.models.topology.trees); None where the axis has one chip."""
     chips = ring_chips(shape, twisted, axis)
     if chips == 1:
         return None

@@ -73,7 +73,7 @@ class EmbeddedClock:
                 now_us=now_us,
                 speed=self._speed,
                 paused=self._paused,
-                held_speed=0.0 if self._paused else held,
+                achieved_speed=0.0 if self._paused else held,
                 lag_us=max(0, asked_us - now_us),
             )
 

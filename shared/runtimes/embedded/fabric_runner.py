@@ -10,10 +10,10 @@ from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode, encode
 from schemas.sequencer import Tick
 from shared.basics.errors import LogDamaged
-from shared.engine.codec import encode_held, restore_held, state_digest
-from shared.engine.dispatch import Held
+from shared.engine.codec import encode_instance, restore_instance, state_digest
+from shared.engine.dispatch import ServiceInstance
 from shared.engine.fabric import Fabric
-from shared.engine.replay import Refold
+from shared.engine.replay import Replay
 from shared.engine.service import AnyService
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.storage.log.frames import TelemetryFolder
@@ -44,7 +44,7 @@ class PodRunner:
         log: IndexedLog,
         dead_letters: DeadLetters,
         telemetry: TelemetryFolder | None = None,
-        heard: Callable[[list[Envelope]], None] | None = None,
+        on_append: Callable[[list[Envelope]], None] | None = None,
     ) -> None:
         self.name = name
         self.partition = partition
@@ -56,17 +56,17 @@ class PodRunner:
         self._log = log
         self._dead_letters = dead_letters
         self._telemetry = telemetry
-        self._heard = heard
+        self._on_append = on_append
         self._trackers: dict[str, Tracker] = {}
-        self._read_by: dict[str, Held] = {}
+        self._read_by: dict[str, ServiceInstance] = {}
         self.commits = 0
 
     # --- going on
     # ---------------------------------------------------------------------------------------------
 
-    def tick(self, held: Held) -> None:
+    def tick(self, instance: ServiceInstance) -> None:
         """Let one due Tick happen, with everything that follows from it."""
-        self.take(self.fabric.tick(held))
+        self.take(self.fabric.tick(instance))
 
     def request(self, waiting: Waiting, clock_us: int) -> None:
         """Give one request of the inbox its place in the log; one that the log holds is only removed."""
@@ -85,8 +85,8 @@ class PodRunner:
         if isinstance(root.body, Tick):
             self._publish_telemetry(root, root.body)
         self._commit(self.position + len(messages), inbox_taken)
-        if self._heard is not None:
-            self._heard(messages)
+        if self._on_append is not None:
+            self._on_append(messages)
 
     # --- starting, and starting again -----------------------------------------------------------------------
 
@@ -103,12 +103,12 @@ class PodRunner:
                 f"only {self._log.end}: the log lost its end; `lightwave up --rebuild` takes it as it is"
             )
         before = self.position
-        refold = Refold(self.fabric, self._note_reader)
+        replay = Replay(self.fabric, self._note_reader)
         for position, line in self._log.lines(self.position):
-            self._feed(refold, position, line)
-            if not refold.pending and position + 1 - self.position >= REBUILD_STRIDE:
+            self._feed(replay, position, line)
+            if not replay.pending and position + 1 - self.position >= REBUILD_STRIDE:
                 self._commit(position + 1, self._taken())
-        rest = list(refold.pending)
+        rest = list(replay.pending)
         if rest:
             self._log.append(rest, [encode(message) for message in rest])
         if self._log.end > self.position:
@@ -122,7 +122,9 @@ class PodRunner:
 
     def digest(self) -> str:
         """SHA-256 over every stored field of every service's state."""
-        return state_digest((held.source, encode_held(held)) for held in self.fabric.held)
+        return state_digest(
+            (instance.source, encode_instance(instance)) for instance in self.fabric.instances
+        )
 
     def processed_us(self, clock_us: int) -> int:
         """Simulated time up to which everything has been done, if it is `clock_us` by the clock."""
@@ -136,21 +138,21 @@ class PodRunner:
         if len(stood) > 1:
             raise LogDamaged(f"{self.name}: its services stand at different positions {sorted(stood)}")
         self.position = stood.pop()
-        held = [
-            restore_held(service, self.name, self._store.load(self.partition, service.name, self.name))
+        instances = [
+            restore_instance(service, self.name, self._store.load(self.partition, service.name, self.name))
             for service in self._services
         ]
-        self.fabric = Fabric(self.name, self._services, held)
-        self._trackers = {h.service.name: Tracker(h) for h in held}
+        self.fabric = Fabric(self.name, self._services, instances)
+        self._trackers = {instance.service.name: Tracker(instance) for instance in instances}
         self._read_by = {}
 
-    def _feed(self, refold: Refold, position: int, line: bytes) -> None:
+    def _feed(self, replay: Replay, position: int, line: bytes) -> None:
         try:
             message = decode(line)
         except Unreadable as error:
             self._dead_letters.put(f"{self.name}:{position}", str(error), line)
             return
-        difference = refold.feed(position, message)
+        difference = replay.feed(position, message)
         if difference is not None:
             raise LogDamaged(f"{self.name}: {self._log.path} is not what its services say: {difference}")
 
@@ -160,19 +162,19 @@ class PodRunner:
 
     # --- committing -----------------------------------------------------------------------------------------
 
-    def _note_reader(self, held: Held, _message: Envelope) -> None:
-        self._read_by[held.service.name] = held
+    def _note_reader(self, instance: ServiceInstance, _message: Envelope) -> None:
+        self._read_by[instance.service.name] = instance
 
     def _commit(self, position: int, inbox_taken: int | None) -> None:
         states: list[StateChange] = []
         documents: list[DocumentChange] = []
         progress: list[Progress] = []
-        for name, held in self._read_by.items():
-            change = self._trackers[name].changes(held)
+        for name, instance in self._read_by.items():
+            change = self._trackers[name].changes(instance)
             if change is not None:
                 states.append(change)
-            documents.extend(document_changes(held, everything=not self.position))
-            progress.append(progress_of(held))
+            documents.extend(document_changes(instance, everything=not self.position))
+            progress.append(progress_of(instance))
         names = [service.name for service in self._services]
         commit = Commit(
             partition=self.partition,
@@ -190,10 +192,10 @@ class PodRunner:
         self.commits += 1
 
     def _publish_telemetry(self, tick: Envelope, body: Tick) -> None:
-        held = self.fabric.holder(body.service)
-        render = held.service.telemetry
-        if self._telemetry is None or render is None or held.state is None:
+        instance = self.fabric.holder(body.service)
+        render = instance.service.telemetry
+        if self._telemetry is None or render is None or instance.state is None:
             return
-        frame = render(held.state, tick)
+        frame = render(instance.state, tick)
         if frame is not None:
             self._telemetry.put(self.name, tick.at_us, frame)

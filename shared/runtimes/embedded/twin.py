@@ -93,14 +93,14 @@ class EmbeddedTwin:
                 for request in waiting:
                     pod.request(request, clock_us)
                     taken = True
-        due = [(held.due_us, n) for n, pod in enumerate(self.pods) if (held := pod.fabric.next_due())]
+        due = [(instance.due_us, n) for n, pod in enumerate(self.pods) if (instance := pod.fabric.next_due())]
         ready = [(due_us, n) for due_us, n in due if due_us is not None and due_us <= clock_us]
         if not ready:
             return taken
         pod = self.pods[min(ready)[1]]
-        held = pod.fabric.next_due()
-        if held is not None:
-            pod.tick(held)
+        instance = pod.fabric.next_due()
+        if instance is not None:
+            pod.tick(instance)
         return True
 
     def _processed_us(self, clock_us: int) -> int:
@@ -108,7 +108,7 @@ class EmbeddedTwin:
 
     def _wait(self) -> None:
         """Sleep until the next Tick is due, somebody asks, or the clock changes."""
-        dues = [held.due_us for pod in self.pods if (held := pod.fabric.next_due())]
+        dues = [instance.due_us for pod in self.pods if (instance := pod.fabric.next_due())]
         first = min((due for due in dues if due is not None), default=None)
         wait_s = LOOK_AGAIN_S
         if first is not None:

@@ -47,7 +47,7 @@ STOPPED = Epoch(0, 0, 1.0, paused=True)
 
 def read_epoch(store: RedisStore) -> Epoch | None:
     """The clock as it was last asked for; None if the store holds none."""
-    notes = store.notes(CLOCK)
+    notes = store.read_globals(CLOCK)
     if "speed" not in notes:
         return None
     paused = notes["paused"] == "1"
@@ -63,17 +63,17 @@ def write_epoch(store: RedisStore, epoch: Epoch) -> None:
         "paused": "1" if epoch.paused else "0",
         "beat_us": str(epoch.wall_us),
     }
-    store.note(CLOCK, fields)
+    store.set_globals(CLOCK, fields)
 
 
 def keep_beating(store: RedisStore) -> None:
     """Note that a sequencer keeps the clock."""
-    store.note(CLOCK, {"beat_us": str(store.wall_us())})
+    store.set_globals(CLOCK, {"beat_us": str(store.wall_us())})
 
 
 def stood_still(store: RedisStore) -> bool:
     """Whether no sequencer has kept the clock of late."""
-    beat_us = store.notes(CLOCK).get("beat_us")
+    beat_us = store.read_globals(CLOCK).get("beat_us")
     return beat_us is not None and store.wall_us() - int(beat_us) > BEAT_US_MAX
 
 
@@ -113,7 +113,7 @@ class LiveClock:
             now_us=now_us,
             speed=epoch.speed,
             paused=epoch.paused,
-            held_speed=0.0 if epoch.paused else self._held(),
+            achieved_speed=0.0 if epoch.paused else self._held(),
             lag_us=max(0, asked_us - now_us),
         )
 
@@ -153,7 +153,7 @@ class LiveClock:
         for partition in self._partitions():
             snapshot = self._store.snapshot(partition, [])
             stands = {snapshot.positions.get(service, 0) for service in self._services}
-            quiet = stands == {int(snapshot.values.get("end", 0))} and not snapshot.unsaid
+            quiet = stands == {int(snapshot.values.get("end", 0))} and not snapshot.outbox_size
             times.append(processed_us(snapshot.progress, clock_us, quiet=quiet))
         return min(times)
 

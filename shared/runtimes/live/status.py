@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shared.runtimes.live.twin_record import TwinNote
+from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.redis_store import RedisStore
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceStanding:
+class ServiceStatus:
     """One service in one partition: `lag` is how many messages it has not read, `holder` the process that
     reads them or None, `stopped` the sentence with which it stopped or None."""
 
@@ -22,15 +22,15 @@ class ServiceStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionStanding:
+class PartitionStatus:
     partition: int
     fabrics: tuple[str, ...]
     end: int
     waiting: int
-    services: tuple[ServiceStanding, ...]
+    services: tuple[ServiceStatus, ...]
 
 
-def standing(store: RedisStore, twin: TwinNote, rows: Sequence[dict[str, Any]]) -> list[PartitionStanding]:
+def standing(store: RedisStore, twin: TwinRecord, rows: Sequence[dict[str, Any]]) -> list[PartitionStatus]:
     """Every partition that holds a fabric; `rows` are the processes as `presence.processes` gives them."""
     inside: dict[int, list[str]] = {}
     for fabric, partition in store.fabrics().items():
@@ -50,14 +50,12 @@ def standing(store: RedisStore, twin: TwinNote, rows: Sequence[dict[str, Any]]) 
             position = snapshot.positions.get(service, 0)
             stopped = json.loads(snapshot.values.get(f"stopped:{service}", "{}")).get("sentence")
             holder = holders.get((service, partition))
-            services.append(ServiceStanding(service, position, end - position, holder, stopped))
-        found.append(
-            PartitionStanding(partition, tuple(fabrics), end, store.size(partition), tuple(services))
-        )
+            services.append(ServiceStatus(service, position, end - position, holder, stopped))
+        found.append(PartitionStatus(partition, tuple(fabrics), end, store.size(partition), tuple(services)))
     return found
 
 
-def problems_of(store: RedisStore, twin: TwinNote, rows: Sequence[dict[str, Any]]) -> list[str]:
+def problems_of(store: RedisStore, twin: TwinRecord, rows: Sequence[dict[str, Any]]) -> list[str]:
     """Why simulated time stands still somewhere, in one sentence each; empty if all is well."""
     found = []
     sequencers = [row for row in rows if row["kind"] == "sequencer" and row["alive"]]

@@ -11,7 +11,7 @@ NOTE = "twin"
 
 
 @dataclass(frozen=True, slots=True)
-class TwinNote:
+class TwinRecord:
     """`services` are those that every fabric has, in name order; `topic_id` is Kafka's identity of the log's
     topic, which changes when somebody deletes it and makes it again."""
 
@@ -25,15 +25,17 @@ class TwinNote:
         return LogIdentity(self.twin, self.partitions)
 
 
-def find_twin(store: RedisStore) -> TwinNote | None:
+def find_twin(store: RedisStore) -> TwinRecord | None:
     """The twin that this Redis holds, or None."""
-    note = store.notes(NOTE)
+    note = store.read_globals(NOTE)
     if "id" not in note:
         return None
-    return TwinNote(note["id"], int(note["partitions"]), tuple(note["services"].split(",")), note["topic_id"])
+    return TwinRecord(
+        note["id"], int(note["partitions"]), tuple(note["services"].split(",")), note["topic_id"]
+    )
 
 
-def read_twin(store: RedisStore) -> TwinNote:
+def read_twin(store: RedisStore) -> TwinRecord:
     """The twin that this Redis holds; OperationFailed if there is none."""
     found = find_twin(store)
     if found is None:
@@ -51,4 +53,4 @@ def write_twin(store: RedisStore, twin: str, partitions: int, services: Sequence
         "services": ",".join(services),
         "topic_id": topic_id,
     }
-    store.note(NOTE, fields)
+    store.set_globals(NOTE, fields)

@@ -1,7 +1,7 @@
 """The living twin's log of one fabric: an append-only file of JSON lines, and a sparse index into it.
 
 The index holds, for every 512th message, its byte offset, its time, and the last `seq` of every source before
-it. So a moment and an id are both found by a binary search and a short scan. The index is only a help: it is
+it. So a view and an id are both found by a binary search and a short scan. The index is only a help: it is
 made again from the log where it is missing or does not fit.
 """
 
@@ -19,7 +19,7 @@ from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from shared.basics.errors import OperationFailed
 from shared.storage.log.lines import failure
-from shared.storage.log.reader import Sieve
+from shared.storage.log.reader import LineFilter
 
 STRIDE = 512
 """Messages between two entries of the index."""
@@ -97,12 +97,12 @@ class IndexedLog:
         return None
 
     def read(
-        self, start: int, most: int | None = None, sieve: Sieve | None = None
+        self, start: int, most: int | None = None, line_filter: LineFilter | None = None
     ) -> Iterator[tuple[int, Envelope]]:
-        """(position, message) from `start` to the present end; what the sieve holds back and lines that
+        """(position, message) from `start` to the present end; what the line_filter holds back and lines that
         cannot be read are left out."""
         for position, line in self.lines(start, most):
-            if sieve is not None and not sieve(line):
+            if line_filter is not None and not line_filter(line):
                 continue
             try:
                 yield position, decode(line)
@@ -247,6 +247,6 @@ class IndexedLogs:
         return self._of(fabric).position_of(message_id)
 
     def read(
-        self, fabric: str, start: int, most: int | None = None, sieve: Sieve | None = None
+        self, fabric: str, start: int, most: int | None = None, line_filter: LineFilter | None = None
     ) -> Iterator[tuple[int, Envelope]]:
-        return self._of(fabric).read(start, most, sieve)
+        return self._of(fabric).read(start, most, line_filter)

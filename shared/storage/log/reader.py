@@ -5,7 +5,7 @@ from typing import Protocol
 
 from schemas.envelope import Envelope
 
-Sieve = Callable[[bytes], bool]
+LineFilter = Callable[[bytes], bool]
 """A quick look at an encoded message: False leaves it out before it is decoded."""
 
 
@@ -24,7 +24,7 @@ class LogReader(Protocol):
         """The position of the message with this id, or None."""
 
     def read(
-        self, fabric: str, start: int, most: int | None = None, sieve: Sieve | None = None
+        self, fabric: str, start: int, most: int | None = None, line_filter: LineFilter | None = None
     ) -> Iterator[tuple[int, Envelope]]:
-        """(position, message) of `most` positions from `start`, up to the present end; what the sieve holds
-        back and what cannot be read is left out."""
+        """(position, message) of `most` positions from `start`, up to the present end; what the filter
+        holds back and what cannot be read is left out."""

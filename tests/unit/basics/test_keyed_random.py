@@ -55,7 +55,7 @@ PINNED = "bd774a79b07975be"
 
 
 def test_draws_do_not_depend_on_the_hash_seed() -> None:
-    code = "from shared.draws import draw_bits; print(draw_bits(7, 'pod-0', 'arrival', 3))"
+    code = "from shared.basics.keyed_random import draw_bits; print(draw_bits(7, 'pod-0', 'arrival', 3))"
     printed = {
         subprocess.run(
             [sys.executable, "-c", code],

@@ -19,12 +19,12 @@ from shared.engine.codec import (
     decode_array,
     decode_state,
     encode_array,
-    encode_held,
+    encode_instance,
     encode_state,
-    restore_held,
+    restore_instance,
     state_digest,
 )
-from shared.engine.dispatch import Held
+from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import AnyService
 from shared.engine.state import stored_fields
 from shared.runtimes.lab import Lab
@@ -63,19 +63,21 @@ def test_the_order_in_which_a_store_gives_the_fields_does_not_matter(state: ToyS
 def test_the_readers_own_book_comes_back(
     seen: dict[str, int], said: int, ticks: int, due_us: int | None, state: ToyState
 ) -> None:
-    held = Held(SERVICE, "pod-0", state=state, seen=seen, said=said, ticks=ticks, due_us=due_us)
-    stored = encode_held(held)
-    found = restore_held(SERVICE, "pod-0", stored)
+    instance = ServiceInstance(
+        SERVICE, "pod-0", state=state, seen=seen, said=said, ticks=ticks, due_us=due_us
+    )
+    stored = encode_instance(instance)
+    found = restore_instance(SERVICE, "pod-0", stored)
     assert (found.seen, found.said, found.ticks, found.due_us) == (seen, said, ticks, due_us)
     assert found.source == "toy@pod-0"
-    assert encode_held(found) == stored
-    turned = dataclasses.replace(held, seen=dict(reversed(list(seen.items()))))
-    assert encode_held(turned) == stored
+    assert encode_instance(found) == stored
+    turned = dataclasses.replace(instance, seen=dict(reversed(list(seen.items()))))
+    assert encode_instance(turned) == stored
 
 
 def test_nothing_is_stored_before_commissioning_and_nothing_comes_of_it() -> None:
-    assert encode_held(hold(None)) == {}
-    found = restore_held(SERVICE, "pod-0", {})
+    assert encode_instance(hold(None)) == {}
+    found = restore_instance(SERVICE, "pod-0", {})
     assert found.state is None
     assert (found.seen, found.said, found.ticks, found.due_us) == ({}, 0, 0, None)
 
@@ -148,13 +150,13 @@ def test_rows_are_stored_one_by_one_and_their_order_beside_them() -> None:
     ],
 )
 def test_a_field_that_is_missing_or_unreadable_is_named(field: str, data: bytes | None) -> None:
-    stored = encode_held(hold(some_state()))
+    stored = encode_instance(hold(some_state()))
     if data is None:
         del stored[field]
     else:
         stored[field] = data
     with pytest.raises(LogDamaged, match=f"ToyState: field {field} is missing or unreadable .*--rebuild"):
-        restore_held(SERVICE, "pod-0", stored)
+        restore_instance(SERVICE, "pod-0", stored)
 
 
 @settings(max_examples=60, deadline=None)
@@ -197,12 +199,12 @@ def test_every_service_s_state_has_only_fields_that_the_codec_keeps(service: Any
 def test_the_states_of_a_busy_pod_come_back_exactly() -> None:
     lab = Lab("pod-0", FabricConfig(seed=3), SUPERPOD)
     lab.run(2 * US_PER_DAY)
-    for held in lab.fabric.held:
-        stored = encode_held(held)
-        found = restore_held(held.service, "pod-0", stored)
-        assert encode_held(found) == stored
-        for name in stored_fields(held.service.state):
-            value, again = getattr(held.state, name), getattr(found.state, name)
+    for instance in lab.fabric.instances:
+        stored = encode_instance(instance)
+        found = restore_instance(instance.service, "pod-0", stored)
+        assert encode_instance(found) == stored
+        for name in stored_fields(instance.service.state):
+            value, again = getattr(instance.state, name), getattr(found.state, name)
             if isinstance(value, np.ndarray):
                 assert (again.dtype, again.tobytes()) == (value.dtype, value.tobytes())
             else:

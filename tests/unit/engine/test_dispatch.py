@@ -12,9 +12,9 @@ from schemas.ocs import OcsDown, OcsUp
 from schemas.operator import DrainCube
 from schemas.sequencer import FabricCommissioned, Tick
 from shared.basics.errors import ServiceFailed
-from shared.engine.codec import encode_held
-from shared.engine.dispatch import Held, read
-from shared.engine.service import Because, Saying
+from shared.engine.codec import encode_instance
+from shared.engine.dispatch import ServiceInstance, read
+from shared.engine.service import CausedBy, Output
 from shared.runtimes.lab import commissioning
 from tests.support.toy_services import CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
 
@@ -35,13 +35,13 @@ def tick(
     return enclose(body, fabric="pod-0", at_us=at_us, cause=None, source=source, seq=seq or count)
 
 
-def held_of(service: Any = CUBES_TOY) -> Held:
-    held = Held(service, "pod-0")
-    assert read(held, commissioning("pod-0", FabricConfig(seed=9))) == []
-    return held
+def held_of(service: Any = CUBES_TOY) -> ServiceInstance:
+    instance = ServiceInstance(service, "pod-0")
+    assert read(instance, commissioning("pod-0", FabricConfig(seed=9))) == []
+    return instance
 
 
-def saying(*sayings: Saying) -> Any:
+def saying(*sayings: Output) -> Any:
     """A service that answers every DrainCube with these."""
     return toy("cubes", {DrainCube: lambda state, message: sayings})
 
@@ -50,45 +50,45 @@ def saying(*sayings: Saying) -> Any:
 
 
 def test_nothing_is_read_before_commissioning() -> None:
-    held = Held(CUBES_TOY, "pod-0")
+    instance = ServiceInstance(CUBES_TOY, "pod-0")
     for message in (drain(1), tick()):
-        assert read(held, message) == []
-    assert held.state is None
-    assert held.seen == {}
+        assert read(instance, message) == []
+    assert instance.state is None
+    assert instance.seen == {}
 
 
 def test_commissioning_makes_the_state_and_says_when_it_is_due() -> None:
-    held = held_of()
-    assert isinstance(held.state, ToyState)
-    assert (held.state.fabric, held.state.seed, held.state.now_us) == ("pod-0", 9, 0)
-    assert held.due_us == PERIOD_US
-    assert held.seen == {"sequencer@pod-0": 1}
+    instance = held_of()
+    assert isinstance(instance.state, ToyState)
+    assert (instance.state.fabric, instance.state.seed, instance.state.now_us) == ("pod-0", 9, 0)
+    assert instance.due_us == PERIOD_US
+    assert instance.seen == {"sequencer@pod-0": 1}
 
 
 def test_a_fabric_is_commissioned_once() -> None:
-    held = held_of()
-    before = encode_held(held)
+    instance = held_of()
+    before = encode_instance(instance)
     body = FabricCommissioned(config=FabricConfig(seed=10))
     again = enclose(body, fabric="pod-0", at_us=3, cause=None, source="sequencer@pod-0", seq=2)
-    assert read(held, again) == []
-    assert encode_held(held) == before
+    assert read(instance, again) == []
+    assert encode_instance(instance) == before
 
 
 def test_a_repeat_leaves_no_trace() -> None:
-    held = held_of()
-    assert len(read(held, drain(4))) == 1
-    before = encode_held(held)
+    instance = held_of()
+    assert len(read(instance, drain(4))) == 1
+    before = encode_instance(instance)
     for seq in (4, 3, 0):
-        assert read(held, drain(seq, cube=2)) == []
-        assert encode_held(held) == before
-    assert len(read(held, drain(5, cube=2))) == 1
+        assert read(instance, drain(seq, cube=2)) == []
+        assert encode_instance(instance) == before
+    assert len(read(instance, drain(5, cube=2))) == 1
 
 
 def test_every_source_counts_for_itself() -> None:
-    held = held_of()
-    read(held, drain(7))
-    assert len(read(held, drain(1, cube=2, source="operator/1"))) == 1
-    assert held.seen == {"sequencer@pod-0": 1, OPERATOR: 7, "operator/1": 1}
+    instance = held_of()
+    read(instance, drain(7))
+    assert len(read(instance, drain(1, cube=2, source="operator/1"))) == 1
+    assert instance.seen == {"sequencer@pod-0": 1, OPERATOR: 7, "operator/1": 1}
 
 
 @pytest.mark.parametrize(
@@ -102,33 +102,33 @@ def test_every_source_counts_for_itself() -> None:
     ],
 )
 def test_a_tick_that_does_not_name_due_and_count_leaves_no_trace(stale: Envelope) -> None:
-    held = held_of()
-    before = encode_held(held)
-    assert read(held, stale) == []
-    assert encode_held(held) == before
-    assert len(read(held, tick())) == 2
+    instance = held_of()
+    before = encode_instance(instance)
+    assert read(instance, stale) == []
+    assert encode_instance(instance) == before
+    assert len(read(instance, tick())) == 2
 
 
 def test_a_tick_counts_once() -> None:
-    held = held_of()
-    assert len(read(held, tick())) == 2
-    before = encode_held(held)
-    assert read(held, tick()) == []
-    assert read(held, tick(seq=2)) == []
-    assert encode_held(held) == before
-    assert (held.ticks, held.due_us) == (1, 2 * PERIOD_US)
-    assert len(read(held, tick(due_us=2 * PERIOD_US, count=2))) == 2
+    instance = held_of()
+    assert len(read(instance, tick())) == 2
+    before = encode_instance(instance)
+    assert read(instance, tick()) == []
+    assert read(instance, tick(seq=2)) == []
+    assert encode_instance(instance) == before
+    assert (instance.ticks, instance.due_us) == (1, 2 * PERIOD_US)
+    assert len(read(instance, tick(due_us=2 * PERIOD_US, count=2))) == 2
 
 
 def test_a_tick_of_a_service_that_is_not_due_leaves_no_trace() -> None:
-    held = held_of(toy("cubes", {Tick: lambda state, message: []}, due=lambda state: None))
-    before = encode_held(held)
-    assert read(held, tick(due_us=0)) == []
-    assert encode_held(held) == before
+    instance = held_of(toy("cubes", {Tick: lambda state, message: []}, due=lambda state: None))
+    before = encode_instance(instance)
+    assert read(instance, tick(due_us=0)) == []
+    assert encode_instance(instance) == before
 
 
 def test_a_service_reads_what_it_has_a_rule_for_and_its_own_ticks() -> None:
-    cubes, ocs, repairs = (Held(service, "pod-0") for service in TOYS)
+    cubes, ocs, repairs = (ServiceInstance(service, "pod-0") for service in TOYS)
     messages = [drain(1), tick(), commissioning("pod-0", FabricConfig())]
     assert [cubes.reads(m) for m in messages] == [True, True, True]
     assert [ocs.reads(m) for m in messages] == [False, False, True]
@@ -139,72 +139,72 @@ def test_a_service_reads_what_it_has_a_rule_for_and_its_own_ticks() -> None:
 
 
 def test_now_is_the_message_s_time_and_never_goes_back() -> None:
-    held = held_of()
-    assert held.state is not None
-    (late,) = read(held, drain(1, at_us=70))
-    assert held.state.now_us == late.at_us == 70
-    (early,) = read(held, drain(2, cube=2, at_us=30))
-    assert held.state.now_us == early.at_us == 70
+    instance = held_of()
+    assert instance.state is not None
+    (late,) = read(instance, drain(1, at_us=70))
+    assert instance.state.now_us == late.at_us == 70
+    (early,) = read(instance, drain(2, cube=2, at_us=30))
+    assert instance.state.now_us == early.at_us == 70
 
 
 # --- what a service says ------------------------------------------------------------------------------------
 
 
 def test_sayings_carry_source_count_time_and_cause() -> None:
-    held = held_of(saying(CubeHealthy(cube=1), CubeDrained(cube=2)))
-    said = [*read(held, drain(1, at_us=6)), *read(held, drain(2, at_us=8))]
+    instance = held_of(saying(CubeHealthy(cube=1), CubeDrained(cube=2)))
+    said = [*read(instance, drain(1, at_us=6)), *read(instance, drain(2, at_us=8))]
     assert [m.id for m in said] == [f"cubes@pod-0/{n}" for n in (1, 2, 3, 4)]
     assert [m.seq for m in said] == [1, 2, 3, 4]
     assert [m.at_us for m in said] == [6, 6, 8, 8]
     assert [m.cause for m in said] == ["operator/0/1"] * 2 + ["operator/0/2"] * 2
     assert [m.type for m in said] == ["CubeHealthy", "CubeDrained"] * 2
     assert {(m.fabric, m.source, m.v) for m in said} == {("pod-0", "cubes@pod-0", 1)}
-    assert held.said == 4
+    assert instance.said == 4
 
 
 def test_because_names_an_earlier_cause() -> None:
-    earlier = Because("operator/0/77", CubeHealthy(cube=1))
-    held = held_of(saying(earlier, CubeHealthy(cube=2)))
-    assert [m.cause for m in read(held, drain(1))] == ["operator/0/77", "operator/0/1"]
+    earlier = CausedBy("operator/0/77", CubeHealthy(cube=1))
+    instance = held_of(saying(earlier, CubeHealthy(cube=2)))
+    assert [m.cause for m in read(instance, drain(1))] == ["operator/0/77", "operator/0/1"]
 
 
 def test_sayings_may_be_made_one_after_the_other() -> None:
     """A rule may be a generator: what it says is complete before the service is asked when it is due."""
 
-    def rule(state: ToyState, message: Envelope) -> Iterable[Saying]:
+    def rule(state: ToyState, message: Envelope) -> Iterable[Output]:
         yield CubeHealthy(cube=1)
         state.next_us = 99
 
-    held = held_of(toy("cubes", {DrainCube: rule}))
-    assert len(read(held, drain(1))) == 1
-    assert held.due_us == 99
+    instance = held_of(toy("cubes", {DrainCube: rule}))
+    assert len(read(instance, drain(1))) == 1
+    assert instance.due_us == 99
 
 
 # --- a service that does what it may not --------------------------------------------------------------------
 
 
 def test_a_service_may_write_its_own_types_only() -> None:
-    for foreign in (OcsDown(ocs=1), Because("x/1", OcsUp(ocs=1)), Tick(service="cubes", due_us=1, count=1)):
-        held = held_of(saying(CubeHealthy(cube=1), foreign))
+    for foreign in (OcsDown(ocs=1), CausedBy("x/1", OcsUp(ocs=1)), Tick(service="cubes", due_us=1, count=1)):
+        instance = held_of(saying(CubeHealthy(cube=1), foreign))
         with pytest.raises(ServiceFailed, match=r"cubes of pod-0 said \w+, which only \w+ may write, on"):
-            read(held, drain(1))
+            read(instance, drain(1))
 
 
 def test_a_rule_that_raises_is_named_with_its_message() -> None:
-    def rule(state: ToyState, message: Envelope) -> list[Saying]:
+    def rule(state: ToyState, message: Envelope) -> list[Output]:
         raise ZeroDivisionError("by nothing")
 
-    def late(state: ToyState, message: Envelope) -> Iterable[Saying]:
+    def late(state: ToyState, message: Envelope) -> Iterable[Output]:
         yield CubeHealthy(cube=1)
         raise ZeroDivisionError("by nothing")
 
     for broken in (rule, late):
-        held = held_of(toy("cubes", {DrainCube: broken}))
+        instance = held_of(toy("cubes", {DrainCube: broken}))
         with pytest.raises(
             ServiceFailed,
             match=r"^cubes of pod-0 raised ZeroDivisionError: by nothing, on operator/0/1 \(DrainCube\)$",
         ) as caught:
-            read(held, drain(1))
+            read(instance, drain(1))
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
@@ -222,23 +222,23 @@ def test_a_commissioning_or_a_due_that_raises_is_named_too() -> None:
 def test_after_a_tick_a_service_is_due_later_or_not_at_all(due_us: int) -> None:
     """Otherwise simulated time would stand still for ever."""
 
-    def rule(state: ToyState, message: Envelope) -> list[Saying]:
+    def rule(state: ToyState, message: Envelope) -> list[Output]:
         state.next_us = due_us
         return []
 
-    held = held_of(toy("cubes", {Tick: rule}))
+    instance = held_of(toy("cubes", {Tick: rule}))
     with pytest.raises(
         ServiceFailed, match=rf"cubes of pod-0 is due at {due_us}, not later than now {PERIOD_US}, on tick"
     ):
-        read(held, tick())
+        read(instance, tick())
 
 
 def test_any_other_message_may_leave_it_due_at_once() -> None:
-    def rule(state: ToyState, message: Envelope) -> list[Saying]:
+    def rule(state: ToyState, message: Envelope) -> list[Output]:
         state.next_us = state.now_us
         return []
 
-    held = held_of(toy("cubes", {CubeUnhealthy: rule}))
+    instance = held_of(toy("cubes", {CubeUnhealthy: rule}))
     body = CubeUnhealthy(cube=1, reasons=())
-    assert read(held, enclose(body, fabric="pod-0", at_us=5, cause="x", source="y", seq=1)) == []
-    assert held.due_us == 5
+    assert read(instance, enclose(body, fabric="pod-0", at_us=5, cause="x", source="y", seq=1)) == []
+    assert instance.due_us == 5

@@ -15,8 +15,8 @@ from schemas.operator import DrainCube
 from schemas.repairs import RepairOpened
 from shared.basics.errors import ServiceFailed
 from shared.engine import fabric as fabric_module
-from shared.engine.codec import encode_held
-from shared.engine.dispatch import Held
+from shared.engine.codec import encode_instance
+from shared.engine.dispatch import ServiceInstance
 from shared.engine.fabric import Fabric
 from shared.engine.service import AnyService, Rule
 from shared.runtimes.lab import Lab, Request, commissioning
@@ -39,9 +39,9 @@ def commissioned(services: tuple[AnyService, ...] = TOYS) -> Fabric:
 
 def step(fabric: Fabric) -> list[Envelope]:
     """The next Tick and what follows from it."""
-    held = fabric.next_due()
-    assert held is not None
-    return fabric.cascade(fabric.tick(held))
+    instance = fabric.next_due()
+    assert instance is not None
+    return fabric.cascade(fabric.tick(instance))
 
 
 def request(fabric: Fabric, seq: int = 1, clock_us: int | None = 1, body: Body = DRAIN) -> Envelope:
@@ -96,11 +96,13 @@ def test_answers_to_one_message_stand_in_order_of_service_name_then_of_saying(or
 
 def test_every_reading_is_told_in_order() -> None:
     fabric = commissioned()
-    heard: list[tuple[str, str]] = []
-    held = fabric.next_due()
-    assert held is not None
-    fabric.cascade(fabric.tick(held), lambda held, message: heard.append((held.service.name, message.id)))
-    assert heard == [
+    on_read: list[tuple[str, str]] = []
+    instance = fabric.next_due()
+    assert instance is not None
+    fabric.cascade(
+        fabric.tick(instance), lambda instance, message: on_read.append((instance.service.name, message.id))
+    )
+    assert on_read == [
         ("cubes", "tick.cubes@pod-0/1"),
         ("ocs", "cubes@pod-0/1"),
         ("ocs", "cubes@pod-0/2"),
@@ -116,14 +118,14 @@ def test_a_root_that_nobody_reads_is_the_whole_cascade() -> None:
 
 def test_a_tick_of_an_unknown_service_is_read_by_nobody() -> None:
     fabric, other = commissioned(), commissioned()
-    held = other.holder("ocs")
-    held.due_us = 5
-    stray = other.tick(held).model_copy(
-        update={"body": other.tick(held).body.model_copy(update={"service": "nobody"})}
+    instance = other.holder("ocs")
+    instance.due_us = 5
+    stray = other.tick(instance).model_copy(
+        update={"body": other.tick(instance).body.model_copy(update={"service": "nobody"})}
     )
-    before = [encode_held(h) for h in fabric.held]
+    before = [encode_instance(h) for h in fabric.instances]
     assert fabric.cascade(stray) == [stray]
-    assert [encode_held(h) for h in fabric.held] == before
+    assert [encode_instance(h) for h in fabric.instances] == before
 
 
 def test_services_that_answer_each_other_for_ever_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,8 +162,8 @@ def test_a_service_that_waits_for_its_own_tick_ends_the_cascade() -> None:
 def test_the_earliest_is_due_first_and_ties_go_by_name() -> None:
     def waiting(**dues_us: int | None) -> str | None:
         services = [idle(due_us, name) for name, due_us in dues_us.items()]
-        held = commissioned(tuple(services)).next_due()
-        return None if held is None else held.service.name
+        instance = commissioned(tuple(services)).next_due()
+        return None if instance is None else instance.service.name
 
     assert waiting(ocs=5, cubes=6) == "ocs"
     assert waiting(ocs=5, cubes=5, repairs=5) == "cubes"
@@ -172,13 +174,13 @@ def test_the_earliest_is_due_first_and_ties_go_by_name() -> None:
 
 def test_a_tick_names_due_and_count_and_never_comes_before_now() -> None:
     fabric = commissioned()
-    held = fabric.holder("cubes")
-    tick = fabric.tick(held)
+    instance = fabric.holder("cubes")
+    tick = fabric.tick(instance)
     assert (tick.id, tick.at_us, tick.cause) == ("tick.cubes@pod-0/1", PERIOD_US, None)
     assert tick.body.model_dump() == {"service": "cubes", "due_us": PERIOD_US, "count": 1}
     fabric.cascade(request(fabric, clock_us=None))
     fabric.now_us = PERIOD_US + 5
-    assert fabric.tick(held).at_us == PERIOD_US + 5
+    assert fabric.tick(instance).at_us == PERIOD_US + 5
     with pytest.raises(ValueError, match="repairs@pod-0 is not due"):
         fabric.tick(fabric.holder("repairs"))
 
@@ -186,10 +188,10 @@ def test_a_tick_names_due_and_count_and_never_comes_before_now() -> None:
 def test_a_fabric_of_what_was_held_goes_on_at_its_time() -> None:
     fabric = commissioned()
     step(fabric)
-    again = Fabric("pod-0", TOYS, [*reversed(fabric.held)])
+    again = Fabric("pod-0", TOYS, [*reversed(fabric.instances)])
     assert again.now_us == PERIOD_US
-    assert [h.service.name for h in again.held] == ["cubes", "ocs", "repairs"]
-    assert Fabric("pod-0", TOYS, [Held(s, "pod-0") for s in TOYS]).now_us == 0
+    assert [h.service.name for h in again.instances] == ["cubes", "ocs", "repairs"]
+    assert Fabric("pod-0", TOYS, [ServiceInstance(s, "pod-0") for s in TOYS]).now_us == 0
 
 
 # --- when a request has its moment --------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from schemas.registry import decode, encode
 from schemas.sequencer import FabricCommissioned
 from services.fleet import SUPERPOD
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.codec import encode_held, restore_held
+from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.fabric import Fabric
-from shared.engine.replay import Difference, Refold
+from shared.engine.replay import Difference, Replay
 from shared.engine.service import AnyService
 from shared.runtimes.lab import Lab, Request
 from tests.support.toy_services import PERIOD_US, TOYS
@@ -42,18 +42,18 @@ def toy_record() -> tuple[Record, Fabric]:
     return record_of(TOYS, 6 * PERIOD_US, drains)
 
 
-def fold(record: Record, services: tuple[AnyService, ...] = TOYS) -> tuple[Difference | None, Refold]:
+def fold(record: Record, services: tuple[AnyService, ...] = TOYS) -> tuple[Difference | None, Replay]:
     """Feeds the record up to its first difference."""
-    refold = Refold(Fabric("pod-0", services))
+    replay = Replay(Fabric("pod-0", services))
     for position, message in enumerate(record):
-        difference = refold.feed(position, message)
+        difference = replay.feed(position, message)
         if difference is not None:
-            return difference, refold
-    return None, refold
+            return difference, replay
+    return None, replay
 
 
 def states(fabric: Fabric) -> list[dict[str, bytes]]:
-    return [encode_held(held) for held in fabric.held]
+    return [encode_instance(instance) for instance in fabric.instances]
 
 
 def place_of(record: Record, kind: str, nth: int = 0) -> int:
@@ -69,11 +69,11 @@ def changed(record: Record, position: int, **fields: object) -> Record:
 
 def test_a_record_folds_cleanly_to_the_states_that_wrote_it() -> None:
     record, fabric = toy_record()
-    difference, refold = fold(record)
+    difference, replay = fold(record)
     assert difference is None
-    assert not refold.pending
-    assert refold.repeats == 0
-    assert states(refold.fabric) == states(fabric)
+    assert not replay.pending
+    assert replay.repeats == 0
+    assert states(replay.fabric) == states(fabric)
     assert len(record) > 40
 
 
@@ -83,9 +83,9 @@ def test_the_record_of_the_real_services_folds_cleanly_too() -> None:
         Request(2 * US_PER_HOUR, RequestSlice(shape=(4, 4, 8), duration_us=US_PER_HOUR), "operator/0", 5),
     ]
     record, fabric = record_of(SUPERPOD, US_PER_DAY // 2, requests)
-    difference, refold = fold(record, SUPERPOD)
+    difference, replay = fold(record, SUPERPOD)
     assert difference is None
-    assert states(refold.fabric) == states(fabric)
+    assert states(replay.fabric) == states(fabric)
 
 
 def test_the_tail_of_a_record_folds_from_what_was_stored() -> None:
@@ -95,13 +95,13 @@ def test_the_tail_of_a_record_folds_from_what_was_stored() -> None:
         assert difference is None
         if before.pending:
             continue  # stored only when the log is quiet
-        held = [restore_held(h.service, "pod-0", encode_held(h)) for h in before.fabric.held]
-        refold = Refold(Fabric("pod-0", TOYS, held))
+        instance = [restore_instance(h.service, "pod-0", encode_instance(h)) for h in before.fabric.instances]
+        replay = Replay(Fabric("pod-0", TOYS, instance))
         # What stands before the tail is a repeat for it.
         for position, message in enumerate(record):
-            assert refold.feed(position, message) is None
-        assert refold.repeats == start
-        assert states(refold.fabric) == states(fabric)
+            assert replay.feed(position, message) is None
+        assert replay.repeats == start
+        assert states(replay.fabric) == states(fabric)
 
 
 @settings(max_examples=60, deadline=None)
@@ -114,27 +114,27 @@ def test_repeats_are_ignored_wherever_they_stand(data: st.DataObject) -> None:
         # Behind the first of it, at any distance: a sequencer that died appends it again.
         place = data.draw(st.integers(repeated.index(record[first]) + 1, len(repeated)))
         repeated.insert(place, record[first])
-    difference, refold = fold(tuple(repeated))
+    difference, replay = fold(tuple(repeated))
     assert difference is None
-    assert refold.repeats == len(repeated) - len(record)
-    assert states(refold.fabric) == states(fabric)
+    assert replay.repeats == len(repeated) - len(record)
+    assert states(replay.fabric) == states(fabric)
 
 
 def test_a_record_without_its_end_is_unfinished_and_no_difference() -> None:
     record, _ = toy_record()
     for end in range(len(record) + 1):
-        difference, refold = fold(record[:end])
+        difference, replay = fold(record[:end])
         assert difference is None
         # What is missing of the last cascade is exactly what the record went on with.
-        assert tuple(refold.pending) == record[end : end + len(refold.pending)]
-        if end < len(record) and not refold.pending:
+        assert tuple(replay.pending) == record[end : end + len(replay.pending)]
+        if end < len(record) and not replay.pending:
             assert record[end].cause is None
 
 
 def test_an_empty_record_is_clean() -> None:
-    difference, refold = fold(())
+    difference, replay = fold(())
     assert difference is None
-    assert not refold.pending
+    assert not replay.pending
 
 
 # --- tampered records ---------------------------------------------------------------------------------------
@@ -242,10 +242,10 @@ def test_any_other_changed_field_is_found_at_its_place(fields: dict[str, object]
         if tampered == record or (message.type == "DrainCube" and "source" in fields):
             continue  # nothing changed; and which inbox a request came through is an input
         # A message with an earlier number of its new source is a repeat of that one, and is missed then.
-        difference, refold = fold(tampered)
+        difference, replay = fold(tampered)
         if difference is None:
             assert "source" in fields
-            assert [*refold.pending] == [record[place]]
+            assert [*replay.pending] == [record[place]]
             continue
         assert difference.position in ((place,) if "source" not in fields else (place, place + 1))
 

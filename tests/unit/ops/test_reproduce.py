@@ -19,7 +19,7 @@ from ops.reproduce.report import figure, table, tolerance
 from schemas.registry import decode
 from schemas.scheduler import SliceAdmitted, SliceStarted
 from shared.basics.errors import InvalidInput
-from shared.models.optics.palomar import palomars
+from shared.models.optics.palomar import manufactured_ocses
 from tests.support.fake_twin import lightwave
 
 KEYS = (*("name", "claim", "source", "paper_value", "unit", "measured", "tolerance", "holds", "note", "how"),)
@@ -175,10 +175,10 @@ def test_rows_that_read_a_constant_say_so_and_others_can_fail(monkeypatch: pytes
         assert chosen((name,))[0].source.endswith("(derived)")
     assert row("ocs/ports")["measured"] == 136
     assert row("ocs/spare-mirrors")["measured"] == 40
-    made = palomars(0, "pod-0")
+    made = manufactured_ocses(0, "pod-0")
     twice = made.north_mirror.copy()
     twice[5, 1] = twice[5, 0]
-    monkeypatch.setattr(optics, "palomars", lambda *_: replace(made, north_mirror=twice))
+    monkeypatch.setattr(optics, "manufactured_ocses", lambda *_: replace(made, north_mirror=twice))
     assert not row("ocs/ports")["holds"]
     assert row("ocs/spare-mirrors")["holds"]
     monkeypatch.setattr(geometry, "check", lambda *_: None)
@@ -202,8 +202,8 @@ def test_a_quick_claim_holds_or_is_known_not_to(quick: Claim) -> None:
 
 def test_a_lab_run_is_run_once_and_keeps_what_is_asked_for() -> None:
     labs.lab_run.cache_clear()
-    first = labs.lab_run(0.5, (labs.QUIET,))
-    assert labs.lab_run(0.5, (labs.QUIET,)) is first
+    first = labs.lab_run(0.5, (labs.LEVEL_AT,))
+    assert labs.lab_run(0.5, (labs.LEVEL_AT,)) is first
     assert labs.lab_run.cache_info().misses == 1
     assert {type(message.body).__name__ for message in first.messages} <= set(labs.KEPT)
     admitted = sum(isinstance(message.body, SliceAdmitted) for message in first.messages)

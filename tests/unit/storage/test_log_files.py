@@ -44,11 +44,11 @@ def test_a_sieve_sees_the_line_and_spares_decoding(tmp_path: Path) -> None:
     messages = fill(log, list(range(0, 6_000, 5)))
     seen: list[bytes] = []
 
-    def sieve(line: bytes) -> bool:
+    def line_filter(line: bytes) -> bool:
         seen.append(line)
         return b'"SliceReleased"' in line
 
-    found = list(log.read(600, 100, sieve))
+    found = list(log.read(600, 100, line_filter))
     assert seen == [encode(m) for m in messages[600:700]]
     assert found == [(n, messages[n]) for n in range(600, 700) if messages[n].type == "SliceReleased"]
     log.close()

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from schemas.config import FabricConfig
 from services.fleet import SUPERPOD
-from shared.engine.codec import BOOK, encode_held, restore_held
-from shared.engine.dispatch import Held
+from shared.engine.codec import BOOK, encode_instance, restore_instance
+from shared.engine.dispatch import ServiceInstance
 from shared.engine.fabric import Fabric
 from shared.runtimes.lab import commissioning
 from shared.storage.store import StateChange
@@ -48,15 +48,15 @@ class TrackerLaw(RuleBasedStateMachine):
     @initialize(state=toy_states(), late=st.booleans())
     def begin(self, state: ToyState, late: bool) -> None:
         """`late`: the tracker began before commissioning."""
-        self.held = hold(None if late else state)
-        self.tracker = Tracker(self.held)
-        self.stored = encode_held(self.held)
-        self.held.state = state
+        self.instances = hold(None if late else state)
+        self.tracker = Tracker(self.instances)
+        self.stored = encode_instance(self.instances)
+        self.instances.state = state
 
     @property
     def state(self) -> ToyState:
-        assert isinstance(self.held.state, ToyState)
-        return self.held.state
+        assert isinstance(self.instances.state, ToyState)
+        return self.instances.state
 
     @rule(data=st.data(), name=st.sampled_from(TABLES))
     def set_a_row(self, data: st.DataObject, name: str) -> None:
@@ -123,24 +123,24 @@ class TrackerLaw(RuleBasedStateMachine):
     @rule(at_us=st.integers(0, 2**50))
     def read_a_message(self, at_us: int) -> None:
         self.state.now_us = at_us
-        self.held.said += 1
-        self.held.ticks += 1
-        self.held.due_us = at_us or None
-        self.held.seen["tick.toy@pod-0"] = self.held.ticks
+        self.instances.said += 1
+        self.instances.ticks += 1
+        self.instances.due_us = at_us or None
+        self.instances.seen["tick.toy@pod-0"] = self.instances.ticks
 
     @rule()
     def commit(self) -> None:
-        self.stored = applied(self.stored, self.tracker.changes(self.held))
-        assert self.stored == encode_held(self.held)
+        self.stored = applied(self.stored, self.tracker.changes(self.instances))
+        assert self.stored == encode_instance(self.instances)
 
     @rule()
     def crash(self) -> None:
         """What was not committed is lost."""
         self.commit()
         self.state.counts["lost"] = 1
-        self.held = restore_held(SERVICE, "pod-0", self.stored)
-        self.tracker = Tracker(self.held)
-        assert encode_held(self.held) == self.stored
+        self.instances = restore_instance(SERVICE, "pod-0", self.stored)
+        self.tracker = Tracker(self.instances)
+        assert encode_instance(self.instances) == self.stored
 
     def teardown(self) -> None:
         if hasattr(self, "held"):
@@ -155,15 +155,15 @@ def some_record(sign: float) -> Row:
     return Row(1, sign, "", Inner(sign, ""))
 
 
-def names_written(tracker: Tracker, held: Held) -> set[str]:
-    change = tracker.changes(held)
+def names_written(tracker: Tracker, instance: ServiceInstance) -> set[str]:
+    change = tracker.changes(instance)
     assert change is not None
     return set(change.written) | set(change.removed)
 
 
 def test_nothing_changes_before_commissioning() -> None:
-    held = hold(None)
-    assert Tracker(held).changes(held) is None
+    instance = hold(None)
+    assert Tracker(instance).changes(instance) is None
 
 
 def test_a_state_that_did_not_change_writes_its_book_alone() -> None:
@@ -171,36 +171,36 @@ def test_a_state_that_did_not_change_writes_its_book_alone() -> None:
     state = some_state()
     state.by_number = {1: some_record(float("nan"))}
     state.losses = np.full(10, np.nan)
-    held = hold(state)
-    tracker = Tracker(held)
-    assert names_written(tracker, held) == {BOOK}
-    assert names_written(tracker, held) == {BOOK}
+    instance = hold(state)
+    tracker = Tracker(instance)
+    assert names_written(tracker, instance) == {BOOK}
+    assert names_written(tracker, instance) == {BOOK}
 
 
 def test_only_what_changed_is_written() -> None:
     state = some_state()
     state.causes = {n: str(n) for n in range(1_000, 1_500)}
-    held = hold(state)
-    tracker = Tracker(held)
+    instance = hold(state)
+    tracker = Tracker(instance)
     state.causes[1_007] = "changed"
     state.losses[1] = 0.0
-    assert names_written(tracker, held) == {BOOK, "causes/1007", "losses"}
+    assert names_written(tracker, instance) == {BOOK, "causes/1007", "losses"}
     del state.causes[1_250]
-    assert names_written(tracker, held) == {BOOK, "causes", "causes/1250"}
+    assert names_written(tracker, instance) == {BOOK, "causes", "causes/1250"}
     state.causes[7] = "new"
     state.count += 1
-    assert names_written(tracker, held) == {BOOK, "causes", "causes/7", "count"}
-    assert names_written(tracker, held) == {BOOK}
+    assert names_written(tracker, instance) == {BOOK, "causes", "causes/7", "count"}
+    assert names_written(tracker, instance) == {BOOK}
 
 
 @pytest.mark.parametrize("service", SUPERPOD, ids=lambda service: service.name)
 def test_every_service_s_state_is_written_whole_at_first(service: Any) -> None:
     fabric = Fabric("pod-0", [service])
-    held = fabric.holder(service.name)
-    tracker = Tracker(held)
+    instance = fabric.holder(service.name)
+    tracker = Tracker(instance)
     fabric.cascade(commissioning("pod-0", FabricConfig()))
-    change = tracker.changes(held)
+    change = tracker.changes(instance)
     assert change is not None
     assert (change.service, change.fabric, change.removed) == (service.name, "pod-0", ())
-    assert dict(change.written) == encode_held(held)
-    assert names_written(tracker, held) == {BOOK}
+    assert dict(change.written) == encode_instance(instance)
+    assert names_written(tracker, instance) == {BOOK}

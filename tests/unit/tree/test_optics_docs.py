@@ -8,7 +8,7 @@ import numpy as np
 from shared.models.assumptions import ASSUMPTIONS
 from shared.models.optics.link import LinkDesign, Switched, evaluate
 from shared.models.optics.modules import LANE_RATES
-from shared.models.optics.palomar import palomars
+from shared.models.optics.palomar import manufactured_ocses
 from shared.models.optics.qualification import Conditions, qualify_pod
 from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.optics.sensitivity import sensitivity_dbm
@@ -55,7 +55,7 @@ def test_what_is_calibrated_gives_what_the_documentation_says() -> None:
         for soft_fec in (False, True)
         for mitigation in (False, True)
     )
-    median_db = np.asarray(np.median(palomars(7, "pod-0").insertion_loss_db()))
+    median_db = np.asarray(np.median(manufactured_ocses(7, "pod-0").insertion_loss_db()))
     typical = Switched(median_db, np.asarray(-46.0), np.asarray(-46.0))
     margin, bare = (
         float(evaluate(LinkDesign(mitigation=aided, soft_fec=aided), typical).margin.min())

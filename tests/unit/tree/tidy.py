@@ -51,6 +51,7 @@ PURE_IMPORTS = {
 """All that pure modules may import from outside the pure rooms."""
 SCHEMA_IMPORTS = {"schemas", "pydantic", "orjson", "typing", "collections", "re", "enum", "math"}
 IMPURE_CALLS = {"open", "input", "print", "eval", "exec", "hash", "id", "breakpoint", "__import__"}
+IMPURE_NUMPY = re.compile(r"(?:np|numpy)\.(random|load|save\w*|loadtxt|genfromtxt|fromfile|memmap|fromregex)")
 MUTATORS = {
     *(
         "append",
@@ -326,7 +327,8 @@ def _is_pure_module(name: str) -> bool:
 
 
 def impure_calls(source: Source) -> Iterator[Problem]:
-    """What import rules cannot see: builtins that reach outside or differ between runs, and numpy's draws."""
+    """What import rules cannot see: builtins that reach outside or differ between runs, and numpy's draws
+    and files."""
     if source.is_pure:
         for node in ast.walk(source.tree):
             if (
@@ -335,8 +337,8 @@ def impure_calls(source: Source) -> Iterator[Problem]:
                 and node.func.id in IMPURE_CALLS
             ):
                 yield node.lineno, f"calls {node.func.id}"
-            if isinstance(node, ast.Attribute) and ast.unparse(node) in ("np.random", "numpy.random"):
-                yield node.lineno, "draws from numpy, not by key"
+            if isinstance(node, ast.Attribute) and (found := IMPURE_NUMPY.fullmatch(ast.unparse(node))):
+                yield node.lineno, f"numpy's {found[1]}: draws that have no key, or a file"
 
 
 def module_state(source: Source) -> Iterator[Problem]:

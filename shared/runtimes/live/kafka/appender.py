@@ -36,7 +36,7 @@ class Appender(Protocol):
     async def append(self, partition: int, entries: Sequence[Entry]) -> list[int]:
         """Append in order; the offsets on which they landed, once the log holds them all."""
 
-    async def bury(self, rows: Sequence[Entry]) -> None:
+    async def dead_letter(self, rows: Sequence[Entry]) -> None:
         """Append to the dead letters."""
 
     async def end(self, partition: int) -> int:
@@ -58,7 +58,7 @@ class KafkaAppender:
     async def append(self, partition: int, entries: Sequence[Entry]) -> list[int]:
         return await self._send(self._topics.log, partition, entries)
 
-    async def bury(self, rows: Sequence[Entry]) -> None:
+    async def dead_letter(self, rows: Sequence[Entry]) -> None:
         await self._send(self._topics.dead_letters, None, rows)
 
     async def end(self, partition: int) -> int:

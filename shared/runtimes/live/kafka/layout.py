@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-TYPE, SOURCE, OFF, QUIET, TWIN = "type", "source", "off", "quiet", "twin"
+TYPE, SOURCE, EXPECTED_OFFSET, LEVEL_AT, TWIN = "type", "source", "expected-offset", "level-at", "twin"
 """Headers. `type` and `source` repeat the envelope's, so that a reader skips without parsing; `twin` says
-whose log this is. A root message also carries `off`, the offset where it must land (elsewhere it is void),
-and `quiet`, the position at which every service stood when it was written."""
+whose log this is. A root message also carries `expected-offset`, the offset where it must land (elsewhere
+it is void), and `level-at`, the position at which every service stood when it was written."""
 
 PARTITIONS = 16
 """Partitions of a new log."""
@@ -39,7 +39,7 @@ def partition_of(fabric: str, partitions: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Endpoints:
     """Where a live twin's Kafka and Redis are."""
 
     kafka: str

@@ -23,10 +23,10 @@ from schemas.envelope import Envelope
 from schemas.registry import Unreadable
 from schemas.sequencer import FabricCommissioned
 from shared.basics.errors import OperationFailed
-from shared.runtimes.live.kafka.layout import Places
+from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.kafka.unreachable import unreachable
-from shared.runtimes.live.twin_record import TwinNote
+from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.log.folder import FolderHeld, hold_folder
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
@@ -45,10 +45,10 @@ class LogMirror:
     than the copy, so that the process must start again to make it anew. A folder keeps the copy of one twin,
     for one process at a time; OperationFailed while another has it."""
 
-    def __init__(self, folder: Path, places: Places, twin: TwinNote) -> None:
+    def __init__(self, folder: Path, endpoints: Endpoints, twin: TwinRecord) -> None:
         self._held = _hold(folder)
         self._folder = folder / twin.twin
-        self._places = places
+        self._places = endpoints
         self._twin = twin
         self._offsets_file = self._folder / "offsets.json"
         self._remove_others(folder)
@@ -117,10 +117,10 @@ class LogMirror:
             bootstrap_timeout_ms=4_000,
         )
         topics = self._places.topics
-        places = [TopicPartition(topics.log, n) for n in range(self._twin.partitions)]
+        endpoints = [TopicPartition(topics.log, n) for n in range(self._twin.partitions)]
         frames = [TopicPartition(topics.telemetry, n) for n in range(self._twin.partitions)]
-        consumer.assign([*places, *frames])
-        for place in places:
+        consumer.assign([*endpoints, *frames])
+        for place in endpoints:
             consumer.seek(place, self._offsets.get(place.partition, 0))
         for place, end in consumer.end_offsets(frames).items():
             consumer.seek(place, max(0, end - FRAMES_BACK))
@@ -144,8 +144,8 @@ class LogMirror:
                 self._save()
 
     def _look_at_ends(self, consumer: KafkaConsumer) -> None:
-        places = [TopicPartition(self._places.topics.log, n) for n in range(self._twin.partitions)]
-        self._ends = {place.partition: end for place, end in consumer.end_offsets(places).items()}
+        endpoints = [TopicPartition(self._places.topics.log, n) for n in range(self._twin.partitions)]
+        self._ends = {place.partition: end for place, end in consumer.end_offsets(endpoints).items()}
         self.problem = None
         for partition, end in self._ends.items():
             if end < self._offsets.get(partition, 0):

@@ -9,7 +9,7 @@ import orjson
 from schemas.envelope import Envelope
 from schemas.names import FABRIC_PATTERN
 from schemas.registry import TYPES, Unreadable, decode, writer_of
-from shared.runtimes.live.kafka.layout import OFF, QUIET, SOURCE, TWIN, TYPE, partition_of
+from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE, TWIN, TYPE, partition_of
 
 ROOT_WRITERS = frozenset({"sequencer", "operator"})
 SKIPS = "MessageSkipped"
@@ -34,17 +34,17 @@ class Record:
     @property
     def is_void(self) -> bool:
         """Whether this is a root message that missed its offset: another sequencer was faster."""
-        wanted = self.headers.get(OFF)
+        wanted = self.headers.get(EXPECTED_OFFSET)
         return wanted is not None and wanted != b"%d" % self.offset
 
 
 def root_headers(message: Envelope, *, offset: int, quiet: int, twin: str) -> dict[str, bytes]:
     """The headers of a root message that must land on `offset`, written when all stood at `quiet`."""
-    marks = {OFF: b"%d" % offset, QUIET: b"%d" % quiet}
-    return saying_headers(message.type, message.source, twin) | marks
+    marks = {EXPECTED_OFFSET: b"%d" % offset, LEVEL_AT: b"%d" % quiet}
+    return output_headers(message.type, message.source, twin) | marks
 
 
-def saying_headers(kind: str, source: str, twin: str) -> dict[str, bytes]:
+def output_headers(kind: str, source: str, twin: str) -> dict[str, bytes]:
     return {TYPE: kind.encode(), SOURCE: source.encode(), TWIN: twin.encode()}
 
 
@@ -79,7 +79,7 @@ def open_record(record: Record, log: LogIdentity) -> Envelope | None:
     if partition_of(message.fabric, log.partitions) != record.partition:
         raise Unreadable(f"{message.type}: {message.fabric} does not live in partition {record.partition}")
     is_root = message.body.writer in ROOT_WRITERS and message.type != SKIPS
-    marks = [record.header(name) for name in (OFF, QUIET)]
+    marks = [record.header(name) for name in (EXPECTED_OFFSET, LEVEL_AT)]
     if is_root and not all(mark is not None and mark.isdecimal() for mark in marks):
         raise Unreadable(f"{message.type}: a root message without the marks of one")
     if not is_root and marks != [None, None]:

@@ -18,7 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from shared.basics.errors import LightwaveError, OperationFailed
-from shared.runtimes.live.process.heartbeat import About, Presence, restarts
+from shared.runtimes.live.process.heartbeat import Heartbeat, ProcessInfo, restarts
 from shared.storage.redis_store import RedisStore
 
 BEAT_S = 1.0
@@ -56,7 +56,7 @@ class Beat:
 
     def __init__(
         self,
-        about: About,
+        about: ProcessInfo,
         store: RedisStore,
         report: Callable[[], Report],
         guard: Callable[[], str | None],
@@ -64,7 +64,7 @@ class Beat:
         address: str | None,
     ) -> None:
         self._about = about
-        self._presence = Presence(about, store)
+        self._presence = Heartbeat(about, store)
         self._report = report
         self._guard = guard
         self._address = address
@@ -137,12 +137,12 @@ class Beat:
         os._exit(AGAIN)
 
 
-class ProcessFrame:
+class HealthServer:
     """The beat, with /healthz and /metrics of a process that serves nothing else."""
 
     def __init__(
         self,
-        about: About,
+        about: ProcessInfo,
         store: RedisStore,
         report: Callable[[], Report],
         guard: Callable[[], str | None],
@@ -182,7 +182,7 @@ class ProcessFrame:
 
 
 class _Samples(Collector):
-    def __init__(self, about: About, samples: tuple[Sample, ...]) -> None:
+    def __init__(self, about: ProcessInfo, samples: tuple[Sample, ...]) -> None:
         self._about = about
         self._samples = samples
 
@@ -210,7 +210,7 @@ class _Server(ThreadingHTTPServer):
             log.error("an answer of /metrics or /healthz", exc_info=error)
 
 
-def _handler(frame: ProcessFrame) -> type[BaseHTTPRequestHandler]:
+def _handler(frame: HealthServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = CLIENT_S_MAX
 

@@ -19,7 +19,7 @@ RESTARTS = "LIGHTWAVE_RESTARTS"
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ProcessInfo:
     """`name` is unique among a twin's processes; `kind` is worker, sequencer or gateway."""
 
     name: str
@@ -33,10 +33,10 @@ def restarts() -> int:
     return int(said) if said.isdecimal() else 0
 
 
-class Presence:
+class Heartbeat:
     """One process's row."""
 
-    def __init__(self, about: About, store: RedisStore) -> None:
+    def __init__(self, about: ProcessInfo, store: RedisStore) -> None:
         self._about = about
         self._store = store
         self._started_s = time.time()
@@ -57,11 +57,11 @@ class Presence:
             "beat_us": self._store.wall_us(),
             "extra": extra,
         }
-        self._store.note(NOTE, {self._about.name: json.dumps(row)})
+        self._store.set_globals(NOTE, {self._about.name: json.dumps(row)})
 
     def leave(self) -> None:
         """This process ends in good order."""
-        self._store.note(NOTE, {self._about.name: None})
+        self._store.set_globals(NOTE, {self._about.name: None})
 
 
 def processes(store: RedisStore) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ def processes(store: RedisStore) -> list[dict[str, Any]]:
     now_us = store.wall_us()
     found: list[dict[str, Any]] = []
     gone: dict[str, None] = {}
-    for name, text in sorted(store.notes(NOTE).items()):
+    for name, text in sorted(store.read_globals(NOTE).items()):
         row = json.loads(text)
         age_us = max(0, now_us - row["beat_us"])
         if age_us > FORGOTTEN_US:
@@ -77,11 +77,11 @@ def processes(store: RedisStore) -> list[dict[str, Any]]:
             continue
         found.append(row | {"alive": age_us <= ALIVE_US_MAX, "beat_age_s": round(age_us / US_PER_S, 1)})
     if gone:
-        store.note(NOTE, gone)
+        store.set_globals(NOTE, gone)
     return found
 
 
-def held_speed(store: RedisStore) -> float:
+def achieved_speed(store: RedisStore) -> float:
     """Simulated over wall time, as the sequencer holds it; 0 if none is there."""
     rows = [row for row in processes(store) if row["kind"] == "sequencer" and row["alive"]]
-    return max((float(row["extra"].get("held_speed", 0.0)) for row in rows), default=0.0)
+    return max((float(row["extra"].get("achieved_speed", 0.0)) for row in rows), default=0.0)

@@ -11,7 +11,7 @@ from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed
 from shared.runtimes.live.clock import keep_beating, read_epoch
 from shared.runtimes.live.kafka.appender import Appender
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, Written
-from shared.runtimes.live.twin_record import TwinNote
+from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.redis_store import RedisStore
 
 POLL_S = 0.05
@@ -26,10 +26,10 @@ SPEED_WINDOW_S = 5.0
 log = logging.getLogger("lightwave.live")
 
 
-class Relay:
+class SequencerLoop:
     """Runs until `stop`. `problems` says why time stands still, by partition."""
 
-    def __init__(self, twin: TwinNote, store: RedisStore, appender: Appender) -> None:
+    def __init__(self, twin: TwinRecord, store: RedisStore, appender: Appender) -> None:
         self.written = Written()
         self.problems: dict[int, str] = {}
         self.sequencers: dict[int, PartitionSequencer] = {}
@@ -38,7 +38,7 @@ class Relay:
         self._appender = appender
         self._woken: dict[int, asyncio.Event] = {}
         self._stopping = asyncio.Event()
-        self.held_still_s = 0.0
+        self.stalled_s = 0.0
         """Wall time for which simulated time should have advanced and did not."""
         self._held: deque[tuple[float, int]] = deque()
 
@@ -56,14 +56,14 @@ class Relay:
                 try:
                     for partition in sorted(set(self._store.fabrics().values())):
                         if partition not in self.sequencers:
-                            tasks.create_task(self._tend(self._begin(partition)))
+                            tasks.create_task(self._run_partition(self._begin(partition)))
                     keep_beating(self._store)
                 except OperationFailed as error:
                     log.warning("%s", error)
                 self._measure()
                 await self._pause(self._stopping, LOOK_AGAIN_S)
 
-    def held_speed(self) -> float:
+    def achieved_speed(self) -> float:
         """Simulated over wall time, as held over the last seconds."""
         if len(self._held) < 2:
             return 0.0
@@ -78,7 +78,7 @@ class Relay:
         self._woken[partition] = asyncio.Event()
         return found
 
-    async def _tend(self, sequencer: PartitionSequencer) -> None:
+    async def _run_partition(self, sequencer: PartitionSequencer) -> None:
         """Step through one partition; what goes wrong is shown, and tried again."""
         partition, woken = sequencer.partition, self._woken[sequencer.partition]
         backoff_s = POLL_S
@@ -142,7 +142,7 @@ class Relay:
             and self._held[-1][1] == processed_us
             and any(sequencer.lag_us for sequencer in self.sequencers.values())
         ):
-            self.held_still_s += now_s - self._held[-1][0]
+            self.stalled_s += now_s - self._held[-1][0]
         self._held.append((now_s, processed_us))
         while len(self._held) > 2 and now_s - self._held[0][0] > SPEED_WINDOW_S:
             self._held.popleft()

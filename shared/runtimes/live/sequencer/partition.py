@@ -21,9 +21,9 @@ from shared.basics.errors import LogDamaged
 from shared.engine.fabric import CASCADE_MAX
 from shared.runtimes.live.clock import STOPPED, Epoch, processed_us
 from shared.runtimes.live.kafka.appender import Appender, Entry
-from shared.runtimes.live.kafka.layout import OFF, QUIET
-from shared.runtimes.live.kafka.records import LogIdentity, Record, open_record, root_headers, saying_headers
-from shared.storage.store import Moment, Progress, Saying, Settlement, StateStore, Waiting
+from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT
+from shared.runtimes.live.kafka.records import LogIdentity, Record, open_record, output_headers, root_headers
+from shared.storage.store import OutboxEntry, OutboxTrim, Progress, SequencerView, StateStore, Waiting
 
 REQUESTS_IN_A_ROW = 100
 """Requests of one fabric that may go before a Tick that is due."""
@@ -39,7 +39,7 @@ log = logging.getLogger("lightwave.live")
 class Written:
     """What a sequencer has appended since its process began."""
 
-    sayings: int = 0
+    outbox: int = 0
     roots: int = 0
     voids: int = 0
     dead_letters: int = 0
@@ -80,31 +80,31 @@ class PartitionSequencer:
         asked = self.end is None
         if asked:
             await self._find_end()
-        moment = self._store.moment(self.partition, WAITING)
-        positions = [moment.positions.get(service, 0) for service in self._services]
+        view = self._store.view(self.partition, WAITING)
+        positions = [view.positions.get(service, 0) for service in self._services]
         # What no service has read yet may be lost as well; between two sequencers, own acks may be behind.
-        known = int(moment.values.get("end", 0)) if asked else 0
+        known = int(view.values.get("end", 0)) if asked else 0
         end = await self._check_end(max(*positions, known))
-        if moment.dead_letters:
-            await self._bury(moment)
+        if view.dead_letters:
+            await self._dead_letter(view)
         least = min(positions)
-        quiet = self.is_quiet = least == end == max(positions) and not moment.sayings
+        quiet = self.is_quiet = least == end == max(positions) and not view.outbox
         clock = epoch or STOPPED
-        clock_us = clock.clock_us(moment.wall_us)
-        self.processed_us = processed_us(moment.progress, clock_us, quiet=quiet)
+        clock_us = clock.clock_us(view.wall_us)
+        self.processed_us = processed_us(view.progress, clock_us, quiet=quiet)
         self.lag_us = max(0, clock_us - self.processed_us)
         self.wait_s = math.inf
-        if await self._relay(moment, least) or await self._skip(moment):
+        if await self._relay(view, least) or await self._skip(view):
             return True
         if not quiet:
             if end - self._quiet > CASCADE_MAX and least == end:
                 raise LogDamaged(f"partition {self.partition}: services answer each other for ever")
             return False
-        roots = self._roots(moment, clock_us if epoch is not None else None)
+        roots = self._roots(view, clock_us if epoch is not None else None)
         if roots:
             await self._append_roots(roots, end)
-        dues = [row.due_us for row in moment.progress.values() if row.due_us is not None]
-        self.wait_s = clock.wall_s_until(min(dues), moment.wall_us) if dues else math.inf
+        dues = [row.due_us for row in view.progress.values() if row.due_us is not None]
+        self.wait_s = clock.wall_s_until(min(dues), view.wall_us) if dues else math.inf
         return bool(roots)
 
     # --- the end of the log ---------------------------------------------------------------------------------
@@ -124,11 +124,11 @@ class PartitionSequencer:
 
     def _last_root(self, records: Sequence[Record]) -> int | None:
         for record in reversed(records):
-            if OFF not in record.headers:
+            if EXPECTED_OFFSET not in record.headers:
                 continue
             try:
                 if open_record(record, self._identity) is not None:
-                    return int(record.headers[QUIET])
+                    return int(record.headers[LEVEL_AT])
             except Unreadable:
                 continue
         return None
@@ -146,52 +146,52 @@ class PartitionSequencer:
 
     # --- what services said ---------------------------------------------------------------------------------
 
-    async def _relay(self, moment: Moment, least: int) -> bool:
-        """Append sayings whose cause every service has read; what the log holds already is only removed."""
-        known = [saying for saying in moment.sayings if saying.position < self._quiet]
-        ready = [saying for saying in moment.sayings if self._quiet <= saying.position < least]
+    async def _relay(self, view: SequencerView, least: int) -> bool:
+        """Append outbox whose cause every service has read; what the log holds already is only removed."""
+        known = [saying for saying in view.outbox if saying.position < self._quiet]
+        ready = [saying for saying in view.outbox if self._quiet <= saying.position < least]
         if not (known or ready):
             return False
         if ready:
             await self._append([self._entry(saying) for saying in ready])
-            self.written.sayings += len(ready)
-        self._settle(Settlement(self.partition, (*known, *ready)))
+            self.written.outbox += len(ready)
+        self._trim(OutboxTrim(self.partition, (*known, *ready)))
         return True
 
-    def _entry(self, saying: Saying) -> Entry:
-        headers = saying_headers(saying.kind, saying.source, self._identity.twin)
+    def _entry(self, saying: OutboxEntry) -> Entry:
+        headers = output_headers(saying.kind, saying.source, self._identity.twin)
         return Entry(saying.fabric, saying.line, headers)
 
-    async def _skip(self, moment: Moment) -> bool:
+    async def _skip(self, view: SequencerView) -> bool:
         """Put on the log that a person lets a service pass over the message on which it stopped."""
         for service in self._services:
-            order, note = (moment.values.get(f"{word}:{service}") for word in ("skip", "stopped"))
+            order, note = (view.values.get(f"{word}:{service}") for word in ("skip", "stopped"))
             if order is None:
                 continue
-            done = Settlement(self.partition, fields={f"skip:{service}": None})
+            done = OutboxTrim(self.partition, fields={f"skip:{service}": None})
             stopped = json.loads(note) if note else {}
             if stopped.get("message_id") == order:
                 offset, fabric = int(stopped["offset"]), str(stopped["fabric"])
                 body = MessageSkipped(service=service, message=order, sentence=str(stopped["sentence"]))
-                at_us = max(row.now_us for (_, f), row in moment.progress.items() if f == fabric)
+                at_us = max(row.now_us for (_, f), row in view.progress.items() if f == fabric)
                 source = f"skip.{service}@{fabric}"
                 message = enclose(body, fabric=fabric, at_us=at_us, cause=order, source=source, seq=offset)
-                headers = saying_headers(message.type, source, self._identity.twin)
+                headers = output_headers(message.type, source, self._identity.twin)
                 await self._append([Entry(fabric, encode(message), headers)])
-            self._settle(done)
+            self._trim(done)
             return True
         return False
 
     # --- root messages --------------------------------------------------------------------------------------
 
-    def _roots(self, moment: Moment, clock_us: int | None) -> list[tuple[Envelope, Waiting | None]]:
+    def _roots(self, view: SequencerView, clock_us: int | None) -> list[tuple[Envelope, Waiting | None]]:
         """The next root message of every fabric, with the request that it is, or None for a Tick."""
         found: list[tuple[Envelope, Waiting | None]] = []
-        for fabric in sorted({fabric for _, fabric in moment.progress}):
-            rows = [row for (_, f), row in moment.progress.items() if f == fabric]
+        for fabric in sorted({fabric for _, fabric in view.progress}):
+            rows = [row for (_, f), row in view.progress.items() if f == fabric]
             now_us = max(row.now_us for row in rows)
             due = min((row for row in rows if row.due_us is not None), key=_by_due, default=None)
-            request = next((waiting for waiting in moment.waiting if waiting.fabric == fabric), None)
+            request = next((waiting for waiting in view.waiting if waiting.fabric == fabric), None)
             is_due = (
                 due is not None and due.due_us is not None and clock_us is not None and due.due_us <= clock_us
             )
@@ -226,7 +226,7 @@ class PartitionSequencer:
         self.written.voids += len(landed) - sum(landed)
         if any(landed):
             self._quiet = max(self._quiet, end)
-        self._settle(Settlement(self.partition, requests=taken))
+        self._trim(OutboxTrim(self.partition, requests=taken))
 
     # --- to Kafka, and to the store -------------------------------------------------------------------------
 
@@ -240,19 +240,15 @@ class PartitionSequencer:
         self.written.appends += 1
         return offsets
 
-    async def _bury(self, moment: Moment) -> None:
-        rows = sorted(moment.dead_letters.items())
-        await self._appender.bury([Entry(f"{self.partition}:{at}", row, {}) for at, row in rows])
+    async def _dead_letter(self, view: SequencerView) -> None:
+        rows = sorted(view.dead_letters.items())
+        await self._appender.dead_letter([Entry(f"{self.partition}:{at}", row, {}) for at, row in rows])
         self.written.dead_letters += len(rows)
-        self._settle(Settlement(self.partition, dead_letters=tuple(at for at, _ in rows)))
+        self._trim(OutboxTrim(self.partition, dead_letters=tuple(at for at, _ in rows)))
 
-    def _settle(self, settlement: Settlement) -> None:
-        fields = {**settlement.fields, "end": None if self.end is None else str(self.end)}
-        self._store.settle(
-            Settlement(
-                settlement.partition, settlement.sayings, settlement.dead_letters, settlement.requests, fields
-            )
-        )
+    def _trim(self, trim: OutboxTrim) -> None:
+        fields = {**trim.fields, "end": None if self.end is None else str(self.end)}
+        self._store.trim(OutboxTrim(trim.partition, trim.outbox, trim.dead_letters, trim.requests, fields))
 
 
 def root(body: Body, fabric: str, at_us: int, source: str, seq: int) -> Envelope:

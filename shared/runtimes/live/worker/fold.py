@@ -15,12 +15,12 @@ from schemas.envelope import Envelope
 from schemas.registry import Unreadable, encode
 from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
-from shared.engine.codec import restore_held
-from shared.engine.dispatch import Held, read, skip
+from shared.engine.codec import restore_instance
+from shared.engine.dispatch import ServiceInstance, read, skip
 from shared.engine.service import AnyService
 from shared.runtimes.live.kafka.layout import SOURCE, TYPE
 from shared.runtimes.live.kafka.records import SKIPS, LogIdentity, Record, dead_letter, is_known, open_record
-from shared.storage.store import Commit, Saying, StateStore
+from shared.storage.store import Commit, OutboxEntry, StateStore
 from shared.storage.tracked import Tracker, document_changes, progress_of
 
 PENDING_MAX = 100_000
@@ -57,9 +57,9 @@ class _Raised(Exception):
 class _Batch:
     """What one commit will change."""
 
-    touched: dict[str, Held] = field(default_factory=dict)
+    touched: dict[str, ServiceInstance] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
-    sayings: list[Saying] = field(default_factory=list)
+    outbox: list[OutboxEntry] = field(default_factory=list)
     dead: dict[int, bytes] = field(default_factory=dict)
 
 
@@ -102,7 +102,7 @@ class PartitionFold:
         self._judges = service.name == self._together[0]
         self._reads = {body.__name__ for body in service.rules} | {FabricCommissioned.__name__}
         self._publish = publish
-        self._held: dict[str, Held] = {}
+        self._instances: dict[str, ServiceInstance] = {}
         self._trackers: dict[str, Tracker] = {}
         self._marked = False
         self._pending: list[Record] = []
@@ -121,9 +121,9 @@ class PartitionFold:
                 break
             fabrics = now  # another worker commissioned a fabric in between
         for (_, fabric), stored in snapshot.states.items():
-            held = restore_held(self.service, fabric, stored)
-            self._held[fabric] = held
-            self._trackers[fabric] = Tracker(held)
+            instance = restore_instance(self.service, fabric, stored)
+            self._instances[fabric] = instance
+            self._trackers[fabric] = Tracker(instance)
         self._marked = self._mark in snapshot.values
         position = snapshot.positions.get(self.service.name, 0)
         if position < self._furthest:
@@ -203,49 +203,51 @@ class PartitionFold:
         return kind in self._reads and is_known(record)
 
     def _read(self, record: Record, message: Envelope, batch: _Batch) -> None:
-        held = self._held.get(message.fabric)
-        if held is None:
-            held = Held(self.service, message.fabric)
+        instance = self._instances.get(message.fabric)
+        if instance is None:
+            instance = ServiceInstance(self.service, message.fabric)
             if not isinstance(message.body, FabricCommissioned):
                 raise Unreadable(f"{message.type}: {message.fabric} was never commissioned")
-            self._held[message.fabric] = held
-            self._trackers[message.fabric] = Tracker(held)
+            self._instances[message.fabric] = instance
+            self._trackers[message.fabric] = Tracker(instance)
             batch.fresh.add(message.fabric)
-        if not held.reads(message):
+        if not instance.reads(message):
             return
         if record.offset in self._skips:
-            skip(held, message)
+            skip(instance, message)
             said: list[Envelope] = []
             batch.dead[record.offset] = dead_letter(record, self.service.name, "skipped by an operator")
         else:
-            self.counts.repeats += message.seq <= held.seen.get(message.source, -1)
+            self.counts.repeats += message.seq <= instance.seen.get(message.source, -1)
             try:
-                said = read(held, message)
+                said = read(instance, message)
             except ServiceFailed as error:
                 raise _Raised(record, message, error) from error
-        batch.touched[message.fabric] = held
+        batch.touched[message.fabric] = instance
         if isinstance(message.body, Tick):
-            self._render_telemetry(held, message)
+            self._render_telemetry(instance, message)
         for index, saying in enumerate(said):
             place = (record.offset, self.service.name, index)
-            batch.sayings.append(Saying(*place, saying.fabric, saying.type, saying.source, encode(saying)))
+            batch.outbox.append(
+                OutboxEntry(*place, saying.fabric, saying.type, saying.source, encode(saying))
+            )
 
-    def _render_telemetry(self, held: Held, tick: Envelope) -> None:
+    def _render_telemetry(self, instance: ServiceInstance, tick: Envelope) -> None:
         """Published before the commit: a frame may come twice, and none is lost."""
         render = self.service.telemetry
-        if self._publish is None or render is None or held.state is None:
+        if self._publish is None or render is None or instance.state is None:
             return
-        frame = render(held.state, tick)
+        frame = render(instance.state, tick)
         if frame is not None:
-            self._publish(held.fabric, tick.at_us, frame)
+            self._publish(instance.fabric, tick.at_us, frame)
 
     def _commit(self, position: int, batch: _Batch) -> bool:
         name = self.service.name
-        changes = (self._trackers[fabric].changes(held) for fabric, held in batch.touched.items())
+        changes = (self._trackers[fabric].changes(instance) for fabric, instance in batch.touched.items())
         documents = [
             change
-            for fabric, held in batch.touched.items()
-            for change in document_changes(held, everything=fabric in batch.fresh)
+            for fabric, instance in batch.touched.items()
+            for change in document_changes(instance, everything=fabric in batch.fresh)
         ]
         commit = Commit(
             partition=self.partition,
@@ -253,8 +255,8 @@ class PartitionFold:
             positions={name: position},
             states=tuple(change for change in changes if change is not None),
             documents=tuple(documents),
-            progress=tuple(progress_of(held) for held in batch.touched.values()),
-            sayings=tuple(batch.sayings),
+            progress=tuple(progress_of(instance) for instance in batch.touched.values()),
+            outbox=tuple(batch.outbox),
             dead_letters=batch.dead,
             fields={self._mark: None} if self._marked else {},
             together=self._together,
@@ -342,7 +344,7 @@ class PartitionFold:
         """What is in memory may not be what the store holds."""
         self.position = None
         self.stopped = None
-        self._held.clear()
+        self._instances.clear()
         self._trackers.clear()
         self._pending = []
         self._skips.clear()

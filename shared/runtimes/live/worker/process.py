@@ -8,11 +8,11 @@ from kafka.errors import KafkaError
 
 from shared.basics.errors import OperationFailed
 from shared.engine.service import AnyService
-from shared.runtimes.live.kafka.layout import Places
+from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.topics import partition_count, topic_id
-from shared.runtimes.live.process.health import ProcessFrame, Report, Sample
-from shared.runtimes.live.process.heartbeat import About
-from shared.runtimes.live.twin_record import TwinNote, read_twin
+from shared.runtimes.live.process.health import HealthServer, Report, Sample
+from shared.runtimes.live.process.heartbeat import ProcessInfo
+from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.runtimes.live.worker.fold import Publish
 from shared.runtimes.live.worker.pump import PumpOptions, run_pump
 from shared.runtimes.live.worker.watchdog import WorkerWatch
@@ -29,7 +29,7 @@ class ProcessOptions:
     """`replica` names this process among all of its twin; one that comes again under the same name resumes
     at once."""
 
-    places: Places
+    endpoints: Endpoints
     replica: str
     metrics_host: str = "127.0.0.1"
     metrics_port: int = 0
@@ -37,22 +37,22 @@ class ProcessOptions:
 
 def serve_worker(service: AnyService, options: ProcessOptions) -> None:
     """Run a worker of this service until the process is told to end; ends the process."""
-    places = options.places
-    store = RedisStore(places.redis, cluster=places.redis_cluster)
+    endpoints = options.endpoints
+    store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
     store.check()
     twin = read_twin(store)
-    check_log(places, twin)
-    publish = _publisher(places) if service.telemetry is not None else None
+    check_log(endpoints, twin)
+    publish = _publisher(endpoints) if service.telemetry is not None else None
     folds = WorkerFolds(service, twin, store, publish)
     watch = WorkerWatch(
         service.name,
         store,
         folds.standing,
-        lambda: topic_id(places.kafka, places.topics.log),
+        lambda: topic_id(endpoints.kafka, endpoints.topics.log),
         twin.topic_id,
     )
-    frame = ProcessFrame(
-        About(options.replica, "worker", service.name),
+    frame = HealthServer(
+        ProcessInfo(options.replica, "worker", service.name),
         store,
         lambda: _report(folds, watch),
         watch.look,
@@ -61,42 +61,44 @@ def serve_worker(service: AnyService, options: ProcessOptions) -> None:
     )
     frame.start()
     try:
-        group = places.topics.group(service.name)
-        run_pump(PumpOptions(places, group, options.replica, twin.partitions), folds, frame.stop)
+        group = endpoints.topics.group(service.name)
+        run_pump(PumpOptions(endpoints, group, options.replica, twin.partitions), folds, frame.stop)
     finally:
         frame.stop()
 
 
-def check_log(places: Places, twin: TwinNote) -> None:
+def check_log(endpoints: Endpoints, twin: TwinRecord) -> None:
     """OperationFailed unless Kafka has the log that this twin was made with."""
-    found = topic_id(places.kafka, places.topics.log)
+    found = topic_id(endpoints.kafka, endpoints.topics.log)
     if found != twin.topic_id:
         raise OperationFailed(
-            f"topic {places.topics.log}: is not the one that this twin was made with; somebody deleted that "
-            "and made another (is LIGHTWAVE_PREFIX right?)"
+            f"topic {endpoints.topics.log}: is not the one that this twin was made with; somebody "
+            "deleted that and made another (is LIGHTWAVE_PREFIX right?)"
         )
-    has = partition_count(places.kafka, places.topics.log)
+    has = partition_count(endpoints.kafka, endpoints.topics.log)
     if has != twin.partitions:
         raise OperationFailed(
-            f"topic {places.topics.log}: has {has} partitions, this twin was made with {twin.partitions}; "
+            f"topic {endpoints.topics.log}: has {has} partitions, this twin was made with {twin.partitions}; "
             "fabrics would live elsewhere than their log"
         )
 
 
-def _publisher(places: Places) -> Publish:
+def _publisher(endpoints: Endpoints) -> Publish:
     """Frames go out before the commit; one that Kafka does not take ends the process."""
     producer = KafkaProducer(
-        bootstrap_servers=places.kafka.split(","), acks="all", linger_ms=0, max_request_size=8_000_000
+        bootstrap_servers=endpoints.kafka.split(","), acks="all", linger_ms=0, max_request_size=8_000_000
     )
 
     def publish(fabric: str, at_us: int, frame: bytes) -> None:
         headers = [("at_us", str(at_us).encode())]
         try:
-            sent = producer.send(places.topics.telemetry, value=frame, key=fabric.encode(), headers=headers)
+            sent = producer.send(
+                endpoints.topics.telemetry, value=frame, key=fabric.encode(), headers=headers
+            )
             sent.get(timeout=FRAME_S_MAX)
         except KafkaError as error:
             raise OperationFailed(
-                f"topic {places.topics.telemetry}: a frame was not taken: {error}"
+                f"topic {endpoints.topics.telemetry}: a frame was not taken: {error}"
             ) from None
 
     return publish

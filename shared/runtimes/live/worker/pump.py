@@ -22,7 +22,7 @@ from mode import CrashingSupervisor
 from mode.loop import use as use_loop
 
 from shared.basics.errors import LightwaveError
-from shared.runtimes.live.kafka.layout import Places
+from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.records import Record
 
 BATCH = 500
@@ -49,7 +49,7 @@ class PumpOptions:
     """`replica` is the name of this process among those of its group: one that comes again under the same
     name gets its partitions back at once."""
 
-    places: Places
+    endpoints: Endpoints
     group: str
     replica: str
     partitions: int
@@ -113,7 +113,7 @@ def _worker(app: faust.App, end: Callable[[], None]) -> faust.Worker:
 
 
 def _app(options: PumpOptions, feed: Feed) -> faust.App:
-    brokers = ";".join(f"kafka://{broker.strip()}" for broker in options.places.kafka.split(","))
+    brokers = ";".join(f"kafka://{broker.strip()}" for broker in options.endpoints.kafka.split(","))
     app = faust.App(
         options.group,
         broker=brokers,
@@ -137,9 +137,9 @@ def _app(options: PumpOptions, feed: Feed) -> faust.App:
         autodiscover=False,
         datadir=tempfile.gettempdir(),  # Faust makes it, though nothing is kept there
     )
-    app.transport = _transport(app, feed, options.places.topics.log)
+    app.transport = _transport(app, feed, options.endpoints.topics.log)
     topic = app.topic(
-        options.places.topics.log,
+        options.endpoints.topics.log,
         key_type=bytes,
         value_type=bytes,
         key_serializer="raw",
@@ -183,10 +183,10 @@ def _transport(app: faust.App, feed: Feed, topic: str) -> driver.Transport:
         async def perform_seek(self) -> None:
             await super().perform_seek()
             starts = feed.begin(tp.partition for tp in self.assignment() if tp.topic == topic)
-            places = {TP(topic, partition): offset for partition, offset in starts.items()}
-            if places:
-                await self.seek_wait(places)
-            for place, offset in places.items():
+            endpoints = {TP(topic, partition): offset for partition, offset in starts.items()}
+            if endpoints:
+                await self.seek_wait(endpoints)
+            for place, offset in endpoints.items():
                 self._committed_offset[place] = offset or None
                 self._read_offset[place] = offset or None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shared.basics.errors import OperationFailed, StoreUnreachable
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
-from shared.runtimes.live.worker.worker import Standing
+from shared.runtimes.live.worker.worker import PartitionPosition
 from shared.storage.redis_store import RedisStore
 
 STALL_S_MAX = 30.0
@@ -21,14 +21,14 @@ class Stall:
     """What a watch last saw of a partition in which something is left to read, and since when nothing has
     come of it. That counts from when it was seen: before, there may have been nothing to read."""
 
-    standing: Standing
+    standing: PartitionPosition
     stored: int
     since_s: float
     seen_s: float
 
 
 def stall_of(
-    before: Stall | None, standing: Standing, stored: int, end: int | None, now_s: float
+    before: Stall | None, standing: PartitionPosition, stored: int, end: int | None, now_s: float
 ) -> Stall | None:
     """After one more look; None if nothing is left to read. `stored` is the service's position in the store,
     by whomever; `end` the log's end, None while the sequencer does not know it; `now_s` is by any clock that
@@ -43,7 +43,9 @@ def stall_of(
     return Stall(standing, stored, before.since_s, now_s)
 
 
-def verdict(service: str, partition: int, standing: Standing, stored: int, stall: Stall | None) -> str | None:
+def verdict(
+    service: str, partition: int, standing: PartitionPosition, stored: int, stall: Stall | None
+) -> str | None:
     """Why the worker must end, or None."""
     if stored < standing.position:
         return (
@@ -65,7 +67,7 @@ class WorkerWatch:
         self,
         service: str,
         store: RedisStore,
-        standing: Callable[[], Mapping[int, Standing]],
+        standing: Callable[[], Mapping[int, PartitionPosition]],
         topic_id: Callable[[], str],
         wanted_id: str,
         wall_s: Callable[[], float] = time.monotonic,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from shared.engine.service import AnyService
 from shared.runtimes.live.kafka.records import Record
-from shared.runtimes.live.twin_record import TwinNote
+from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.live.worker.fold import Counts, PartitionFold, Publish, Stopped
 from shared.storage.store import StateStore
 
@@ -16,7 +16,7 @@ log = logging.getLogger("lightwave.live")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PartitionPosition:
     """How far a worker has come in one partition: the position that it last committed or took up, and when,
     by a wall clock that only moves on."""
 
@@ -29,7 +29,7 @@ class WorkerFolds:
     """What the pump feeds. One thread feeds; any other may ask how it stands."""
 
     def __init__(
-        self, service: AnyService, twin: TwinNote, store: StateStore, publish: Publish | None = None
+        self, service: AnyService, twin: TwinRecord, store: StateStore, publish: Publish | None = None
     ) -> None:
         self.service = service
         self.counts = Counts()
@@ -37,7 +37,7 @@ class WorkerFolds:
         self._store = store
         self._publish = publish
         self._folds: dict[int, PartitionFold] = {}
-        self._standing: dict[int, Standing] = {}
+        self._standing: dict[int, PartitionPosition] = {}
         self._lock = threading.Lock()
 
     def begin(self, partitions: Iterable[int]) -> dict[int, int]:
@@ -46,7 +46,7 @@ class WorkerFolds:
         starts = {partition: fold.load() for partition, fold in self._folds.items()}
         with self._lock:
             now_s = time.monotonic()
-            self._standing = {p: Standing(at, now_s, None) for p, at in starts.items()}
+            self._standing = {p: PartitionPosition(at, now_s, None) for p, at in starts.items()}
         if starts:
             log.info("%s holds partitions %s", self.service.name, ", ".join(map(str, starts)))
         return starts
@@ -61,9 +61,9 @@ class WorkerFolds:
             pass  # somebody else committed: what it did is taken up, and the rest given again
         with self._lock:
             if partition in self._standing and fold.position is not None:
-                self._standing[partition] = Standing(fold.position, time.monotonic(), fold.stopped)
+                self._standing[partition] = PartitionPosition(fold.position, time.monotonic(), fold.stopped)
 
-    def standing(self) -> dict[int, Standing]:
+    def standing(self) -> dict[int, PartitionPosition]:
         """Partition → how far this worker has come there."""
         with self._lock:
             return dict(self._standing)

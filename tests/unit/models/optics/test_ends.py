@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
-from shared.models.optics.palomar import palomars
+from shared.models.optics.palomar import manufactured_ocses
 from shared.models.optics.strands import check_peer, strands_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE, LinkEnd, link_end, ocs_radix, parse_part
 
@@ -20,7 +20,7 @@ ENDS = st.builds(LinkEnd, st.integers(0, CUBES - 1), st.integers(0, 5), st.integ
 def test_strands_are_those_of_the_switch_as_made(end: LinkEnd, far_cube: int) -> None:
     """The + face end's fibres enter at the North, its partner's at the South."""
     radix = ocs_radix(CUBES)
-    made = palomars(5, "pod-1", radix)
+    made = manufactured_ocses(5, "pod-1", radix)
     peer = LinkEnd(far_cube, end.face ^ 1, end.index)
     found = strands_of(5, "pod-1", end.number, peer.number, radix)
     assert found.loss_db.shape == found.near_return_db.shape == found.far_return_db.shape == (2,)

@@ -25,7 +25,7 @@ from shared.models.optics.link import (
     reflections,
 )
 from shared.models.optics.modules import LANE_RATES, MODULE_KINDS, lane_rate
-from shared.models.optics.palomar import palomars
+from shared.models.optics.palomar import manufactured_ocses
 from shared.models.optics.sensitivity import sensitivity_dbm
 
 ROUND_NUMBERS = {
@@ -271,7 +271,7 @@ def test_mitigation_and_soft_fec_gain_what_they_are_calibrated_to() -> None:
 def test_a_typical_link_has_two_orders_of_margin_and_not_one_without_its_aids() -> None:
     """[LF] Figure 13. Typical: the median pair of ports, return losses of −46 dB. Ports that send back −30 dB
     ([LF] 4.1.1 allows −38) leave nothing of it."""
-    median_db = float(np.median(palomars(1, "pod-0").insertion_loss_db()))
+    median_db = float(np.median(manufactured_ocses(1, "pod-0").insertion_loss_db()))
     typical = switched(median_db, -46.0, -46.0)
     assert -math.log10(2e-4) + worst(LinkDesign(), typical) == pytest.approx(-2.0, abs=0.5)
     assert worst(LinkDesign(mitigation=False, soft_fec=False), typical) > math.log10(2e-4) - 1.0

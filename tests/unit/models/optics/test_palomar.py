@@ -13,11 +13,11 @@ from shared.models.optics.palomar import (
     INSERTION_LOSS_TYPICAL_DB,
     RETURN_LOSS_SPECIFIED_DB,
     RETURN_LOSS_TYPICAL_DB,
-    Palomars,
+    ManufacturedOcses,
     insertion_loss_db,
     manufacture,
+    manufactured_ocses,
     mirror_count,
-    palomars,
     return_loss_db,
 )
 from shared.models.superpod.wiring import OCS_COUNT, PALOMAR_RADIX, ocs_radix
@@ -26,13 +26,13 @@ SEEDS = range(20)
 FABRIC = "pod-0"
 
 
-def return_losses_db(made: Palomars) -> np.ndarray:
+def return_losses_db(made: ManufacturedOcses) -> np.ndarray:
     return np.concatenate((made.north_return_loss_db.ravel(), made.south_return_loss_db.ravel()))
 
 
 def test_losses_are_those_of_figure_10() -> None:
     for seed in SEEDS:
-        loss_db = palomars(seed, FABRIC).insertion_loss_db()
+        loss_db = manufactured_ocses(seed, FABRIC).insertion_loss_db()
         assert loss_db.shape == (OCS_COUNT, 136, 136)
         below, quarter, median, three, high = np.quantile(loss_db, (0.0, 0.25, 0.5, 0.75, 0.99))
         assert below > 0.8
@@ -46,7 +46,7 @@ def test_losses_are_those_of_figure_10() -> None:
 
 def test_tail_comes_from_splices_and_connectors() -> None:
     """[LF] 4.1.1: pairs above 2 dB have ports that lose far more than the mirrors and lenses can."""
-    made = palomars(3, FABRIC)
+    made = manufactured_ocses(3, FABRIC)
     ocs, north, south = np.nonzero(made.insertion_loss_db() > INSERTION_LOSS_TYPICAL_DB)
     worse_db = np.maximum(made.north_loss_db[ocs, north], made.south_loss_db[ocs, south])
     assert (worse_db > assumed("ocs_collimator_loss_db") + 2 * assumed("ocs_mirror_loss_db")).all()
@@ -54,7 +54,7 @@ def test_tail_comes_from_splices_and_connectors() -> None:
 
 
 def test_return_losses_are_those_of_figure_10() -> None:
-    every_db = np.concatenate([return_losses_db(palomars(seed, FABRIC)) for seed in SEEDS])
+    every_db = np.concatenate([return_losses_db(manufactured_ocses(seed, FABRIC)) for seed in SEEDS])
     assert every_db.max() <= RETURN_LOSS_SPECIFIED_DB
     assert every_db.max() > RETURN_LOSS_SPECIFIED_DB - 0.5, "the specification is what cuts the tail"
     assert abs(np.median(every_db) - RETURN_LOSS_TYPICAL_DB) < 0.05
@@ -102,14 +102,14 @@ def test_loss_is_the_sum_of_its_parts() -> None:
     chosen=st.lists(st.integers(0, OCS_COUNT - 1), min_size=1, max_size=4, unique=True),
 )
 def test_any_ocs_is_made_without_the_others(seed: int, chosen: list[int]) -> None:
-    whole = palomars(seed, "pod-3")
+    whole = manufactured_ocses(seed, "pod-3")
     some = manufacture(seed, "pod-3", np.array(chosen))
     assert (some.insertion_loss_db() == whole.insertion_loss_db()[chosen]).all()
     assert (some.south_return_loss_db == whole.south_return_loss_db[chosen]).all()
 
 
 def test_few_pairs_are_the_same_as_all_of_them() -> None:
-    every_db = palomars(2, FABRIC).insertion_loss_db()
+    every_db = manufactured_ocses(2, FABRIC).insertion_loss_db()
     ocs, north, south = np.indices(every_db.shape)[:, ::7, ::5, ::3]
     assert (insertion_loss_db(2, FABRIC, ocs, north, south) == every_db[ocs, north, south]).all()
     one_ocs = insertion_loss_db(2, FABRIC, np.array(9), np.arange(136)[:, None], np.arange(136))
@@ -117,7 +117,7 @@ def test_few_pairs_are_the_same_as_all_of_them() -> None:
 
 
 def test_few_ports_reflect_as_all_of_them() -> None:
-    made = palomars(2, FABRIC)
+    made = manufactured_ocses(2, FABRIC)
     ocs, port = np.array([0, 47, 3]), np.array([135, 0, 64])
     assert (return_loss_db(2, FABRIC, ocs, "N", port) == made.north_return_loss_db[ocs, port]).all()
     assert (return_loss_db(2, FABRIC, ocs, "S", port) == made.south_return_loss_db[ocs, port]).all()
@@ -125,7 +125,11 @@ def test_few_ports_reflect_as_all_of_them() -> None:
 
 def test_devices_differ() -> None:
     """Two seeds, two fabrics, two OCSes, two sides: nothing is drawn twice."""
-    here, elsewhere, other = palomars(1, "pod-0"), palomars(1, "pod-1"), palomars(2, "pod-0")
+    here, elsewhere, other = (
+        manufactured_ocses(1, "pod-0"),
+        manufactured_ocses(1, "pod-1"),
+        manufactured_ocses(2, "pod-0"),
+    )
     assert (here.insertion_loss_db() != elsewhere.insertion_loss_db()).mean() > 0.99
     assert (here.insertion_loss_db() != other.insertion_loss_db()).mean() > 0.99
     rows = np.concatenate((here.north_loss_db, here.south_loss_db))
@@ -136,7 +140,7 @@ def test_devices_differ() -> None:
 
 def test_a_larger_switch_has_mirrors_in_proportion() -> None:
     ports = ocs_radix(144)
-    made = palomars(1, FABRIC, ports)
+    made = manufactured_ocses(1, FABRIC, ports)
     assert (ports, mirror_count(ports), mirror_count(PALOMAR_RADIX)) == (296, 384, 176)
     assert made.insertion_loss_db().shape == (OCS_COUNT, 296, 296)
     assert made.north_mirror.max() < 384
@@ -145,10 +149,10 @@ def test_a_larger_switch_has_mirrors_in_proportion() -> None:
 
 
 def test_nobody_can_change_what_all_share() -> None:
-    made = palomars(1, FABRIC)
+    made = manufactured_ocses(1, FABRIC)
     with pytest.raises(ValueError, match="read-only"):
         made.north_loss_db[0, 0] = 0.0
-    assert palomars(1, FABRIC) is made
+    assert manufactured_ocses(1, FABRIC) is made
 
 
 @pytest.mark.parametrize(
@@ -166,6 +170,6 @@ def test_ports_that_do_not_exist(ocs: int, north: int, south: int, told: str) ->
 
 def test_what_is_no_switch() -> None:
     with pytest.raises(InvalidInput, match="ports 0: not a radix of an OCS; allowed are 1 to 768"):
-        palomars(1, FABRIC, 0)
+        manufactured_ocses(1, FABRIC, 0)
     with pytest.raises(InvalidInput, match="side 'E': not a side"):
         return_loss_db(1, FABRIC, np.array([0]), "E", np.array([0]))

@@ -254,7 +254,7 @@ def missing_on_the_way(left: SliceTopology, table: RoutingTable) -> np.ndarray:
 
 @pytest.mark.parametrize("lost", [[], [0, 1, 2, 3, 20], list(range(16))])
 def test_escapes_are_the_shortest_ways_up_and_then_down(lost: list[int]) -> None:
-    """Held to shortest paths in the graph of (chip, has gone down), as networkx finds them."""
+    """ServiceInstance to shortest paths in the graph of (chip, has gone down), as networkx finds them."""
     left = without_ocs(slice_topology((4, 4, 4)), lost)
     tree = escape_tree(left, np.arange(left.chips))
     legal: nx.DiGraph[tuple[int, bool]] = nx.DiGraph()

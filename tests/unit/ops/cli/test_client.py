@@ -13,7 +13,7 @@ import pytest
 from tests.support.fake_twin import DROP, Answer, answering, as_json, environment, lightwave
 
 HTML: Answer = (200, "text/html", b"<html>hello</html>")
-CLOCK = {"now_us": 3_600_000_000, "speed": 60.0, "paused": False, "held_speed": 59.9, "lag_us": 0}
+CLOCK = {"now_us": 3_600_000_000, "speed": 60.0, "paused": False, "achieved_speed": 59.9, "lag_us": 0}
 BEARER = "LIGHTWAVE_TOKEN"
 REFUSED, USAGE, NOT_FOUND, UNREACHABLE = 1, 2, 3, 4
 

@@ -117,7 +117,7 @@ def test_healthy_figures_need_no_scipy_and_the_command_no_numpy() -> None:
     code = (
         "import sys, ops.cli.main, ops.cli.topology\n"
         "print([m for m in ('numpy', 'scipy', 'plotly', 'matplotlib', 'networkx') if m in sys.modules])\n"
-        "from shared.topology import slice_figures\n"
+        "from shared.models.topology import slice_figures\n"
         "slice_figures((16, 16, 16))\n"
         "print([m for m in ('scipy', 'networkx') if m in sys.modules])\n"
     )

@@ -16,7 +16,7 @@ def test_defaults_are_this_machine() -> None:
         "127.0.0.1",
         "lightwave",
     )
-    assert found.places.topics.log == "lightwave.log"
+    assert found.endpoints.topics.log == "lightwave.log"
 
 
 def test_the_environment_stands_over_the_file(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_it_stands_still_while_paused_and_goes_on_from_there() -> None:
     wall.clock.pause()
     wall.pass_s(3_600)
     shown = wall.clock.show()
-    assert (shown.now_us, shown.paused, shown.speed, shown.held_speed) == (10 * US_PER_S, True, 10.0, 0.0)
+    assert (shown.now_us, shown.paused, shown.speed, shown.achieved_speed) == (10 * US_PER_S, True, 10.0, 0.0)
     wall.clock.pause()
     wall.clock.resume()
     assert wall.now_us == 10 * US_PER_S
@@ -139,20 +139,20 @@ def test_a_lag_is_shown_and_forgiven_by_the_next_order() -> None:
 
 def test_the_speed_held_is_what_was_processed_over_the_last_seconds() -> None:
     wall = Wall(speed=100.0)
-    assert wall.clock.show().held_speed == 100.0  # nothing measured yet: what was asked for
+    assert wall.clock.show().achieved_speed == 100.0  # nothing measured yet: what was asked for
     for tenth in range(1, 101):
         wall.done_us = tenth * 5 * US_PER_S  # half of what is asked for
         wall.pass_s(0.1)
         wall.clock.sample()
-    assert wall.clock.show().held_speed == pytest.approx(50.0)
+    assert wall.clock.show().achieved_speed == pytest.approx(50.0)
     wall.done_us = None
     for _ in range(round(SPEED_WINDOW_S * 10) + 5):
         wall.pass_s(0.1)
         wall.clock.sample()
     # The lag of 500 s is made up within the window, then 100 is held again.
-    assert wall.clock.show().held_speed == pytest.approx(100.0, rel=0.05)
+    assert wall.clock.show().achieved_speed == pytest.approx(100.0, rel=0.05)
     wall.clock.pause()
-    assert wall.clock.show().held_speed == 0.0
+    assert wall.clock.show().achieved_speed == 0.0
 
 
 def test_it_says_how_long_to_wait_for_a_simulated_time() -> None:

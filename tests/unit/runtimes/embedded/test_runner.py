@@ -15,8 +15,8 @@ from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
 from services.fleet import SUPERPOD
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
-from shared.engine.codec import encode_held
-from shared.engine.service import AnyService, Saying
+from shared.engine.codec import encode_instance
+from shared.engine.service import AnyService, Output
 from shared.runtimes.embedded import fabric_runner as pod_module
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.fabric_runner import Fenced, PodRunner
@@ -120,15 +120,15 @@ def check_whole(twin: Twin) -> None:
     runner = twin.runner
     assert set(twin.store.positions(0).values()) == {runner.position}
     assert runner.position == len(twin.log.splitlines())
-    for held in runner.fabric.held:
-        assert twin.store.load(0, held.service.name, "pod-0") == encode_held(held)
-        row = twin.store.progress(0)[held.service.name, "pod-0"]
-        assert (row.due_us, row.ticks) == (held.due_us, held.ticks)
+    for instance in runner.fabric.instances:
+        assert twin.store.load(0, instance.service.name, "pod-0") == encode_instance(instance)
+        row = twin.store.progress(0)[instance.service.name, "pod-0"]
+        assert (row.due_us, row.ticks) == (instance.due_us, instance.ticks)
     fresh = {
         key: document.model_dump_json().encode()
-        for held in runner.fabric.held
-        for key in held.service.document_keys(held.state)
-        if (document := held.service.document(held.state, key)) is not None
+        for instance in runner.fabric.instances
+        for key in instance.service.document_keys(instance.state)
+        if (document := instance.service.document(instance.state, key)) is not None
     }
     kinds = {kind for kind, _ in fresh}
     kept = {(kind, name): text for kind in kinds for name, text in twin.store.all("pod-0", kind).items()}
@@ -166,7 +166,7 @@ def test_a_request_leaves_the_inbox_with_the_commit_that_took_it(tmp_path: Path)
 def test_every_message_is_told_once_committed(tmp_path: Path) -> None:
     twin = Twin(tmp_path)
     told: list[str] = []
-    twin.start(heard=lambda messages: told.extend(m.id for m in messages))
+    twin.start(on_append=lambda messages: told.extend(m.id for m in messages))
     runner = twin.runner
     runner.take(commissioning("pod-0", CONFIG))
     runner.tick(runner.fabric.holder("cubes"))
@@ -175,7 +175,7 @@ def test_every_message_is_told_once_committed(tmp_path: Path) -> None:
 
 
 def test_a_service_that_fails_leaves_log_and_store_as_they_were(tmp_path: Path) -> None:
-    def divide(state: ToyState, message: Envelope) -> list[Saying]:
+    def divide(state: ToyState, message: Envelope) -> list[Output]:
         raise ZeroDivisionError("division by zero")
 
     broken = toy("ocs", {**TOYS[1].rules, DrainCube: divide}, due=TOYS[1].due)
@@ -216,7 +216,7 @@ def check_recovery(
 ) -> None:
     """`twin` wrote its last cascade from byte `start` on, when the store held `before`. Cut its log off after
     each of `cuts` bytes, as a crash may, and recover; where the root itself was lost, go on with `again`."""
-    whole, digest, held = twin.log, twin.runner.digest(), held_by(twin.store)
+    whole, digest, instance = twin.log, twin.runner.digest(), held_by(twin.store)
     root_end = whole.index(b"\n", start) + 1
     for n, cut in enumerate(cuts):
         crashed = Twin(folder / str(n), twin.services, copied(before))
@@ -230,7 +230,7 @@ def check_recovery(
             assert folded == whole[start:].count(b"\n")
         assert crashed.log == whole, cut
         assert crashed.runner.digest() == digest
-        assert held_by(crashed.store) == held
+        assert held_by(crashed.store) == instance
         crashed.stop()
 
 
@@ -281,7 +281,7 @@ def test_a_store_that_is_many_roots_behind_catches_up(
         if n % 4 == 3:
             twin.store.put(0, "pod-0", DrainCube(cube=f"pod-0/cube-{n % 3}"), None)
         twin.step()
-    log, digest, held = twin.log, twin.runner.digest(), copy.deepcopy(held_by(twin.store))
+    log, digest, instance = twin.log, twin.runner.digest(), copy.deepcopy(held_by(twin.store))
     twin.stop()
     twin.store = stores[-behind]
     twin.store.place("pod-0", 0)
@@ -289,7 +289,7 @@ def test_a_store_that_is_many_roots_behind_catches_up(
     assert twin.start() == missing
     assert twin.log == log
     assert twin.runner.digest() == digest
-    assert held_by(twin.store) == held
+    assert held_by(twin.store) == instance
     assert twin.runner.commits >= (missing // 6 if stride == 1 else 1)
     check_whole(twin)
 
@@ -300,7 +300,7 @@ def test_everything_is_made_again_from_the_log_alone(
     tmp_path: Path, services: tuple[AnyService, ...], how: str
 ) -> None:
     twin = run(tmp_path, 60, services, BUSY)
-    log, digest, held = twin.log, twin.runner.digest(), copy.deepcopy(held_by(twin.store))
+    log, digest, instance = twin.log, twin.runner.digest(), copy.deepcopy(held_by(twin.store))
     if how == "empty":
         twin.stop()
         twin.store = MemoryStore()
@@ -311,7 +311,7 @@ def test_everything_is_made_again_from_the_log_alone(
         assert twin.runner.rebuild() == len(log.splitlines())
     assert twin.log == log
     assert twin.runner.digest() == digest
-    assert held_by(twin.store) == held
+    assert held_by(twin.store) == instance
     check_whole(twin)
     twin.step()
     check_whole(twin)
@@ -422,11 +422,11 @@ def test_a_runner_is_fenced_when_another_one_committed(tmp_path: Path) -> None:
     other.path.write_bytes(one.log)
     other.start()
     other.step()
-    held = copy.deepcopy(held_by(one.store))
+    instance = copy.deepcopy(held_by(one.store))
     position = one.runner.position
     with pytest.raises(Fenced, match=f"pod-0: the store no longer stands at position {position}"):
         one.step()
-    assert held_by(one.store) == held
+    assert held_by(one.store) == instance
     # Its log holds the same cascade, for nothing else could follow.
     assert one.runner.recover() == 0
     assert one.log == other.log

@@ -14,9 +14,9 @@ from schemas.sequencer import MessageSkipped
 from services.cubes.service import SERVICE as CUBES
 from services.cubes.state import CubesState
 from shared.basics.errors import LogDamaged
-from shared.engine.service import AnyService, Saying
+from shared.engine.service import AnyService, Output
 from shared.runtimes.lab import commissioning
-from shared.runtimes.live.kafka.records import LogIdentity, Record, root_headers, saying_headers
+from shared.runtimes.live.kafka.records import LogIdentity, Record, output_headers, root_headers
 from shared.runtimes.live.worker.fold import PartitionFold, WentBack
 from shared.storage.memory import MemoryStore
 
@@ -48,7 +48,7 @@ def raising(on: int) -> AnyService:
     """`cubes`, with a bug that shows at one request."""
     rule = CUBES.rules[DrainCube]
 
-    def buggy(state: CubesState, message: Envelope) -> Iterable[Saying]:
+    def buggy(state: CubesState, message: Envelope) -> Iterable[Output]:
         if message.seq == on:
             raise ZeroDivisionError("division by zero")
         return rule(state, message)
@@ -79,7 +79,7 @@ def test_batches_of_any_size_end_in_the_same_state(store: MemoryStore, step: int
         assert fold.take(RECORDS[start : start + step])
     assert store.positions(0) == {"cubes": 4}
     assert drained(store) == ["pod-0/cube-1", "pod-0/cube-2", "pod-0/cube-3"]
-    assert [(s.position, s.index) for s in store.moment(0, 1).sayings] == [(1, 0), (2, 0), (3, 0)]
+    assert [(s.position, s.index) for s in store.view(0, 1).outbox] == [(1, 0), (2, 0), (3, 0)]
 
 
 def test_records_given_again_are_passed_over(store: MemoryStore) -> None:
@@ -88,7 +88,7 @@ def test_records_given_again_are_passed_over(store: MemoryStore) -> None:
     fold.take(RECORDS)
     fold.take(RECORDS[:1])
     assert store.positions(0) == {"cubes": 4}
-    assert len(store.moment(0, 1).sayings) == 3
+    assert len(store.view(0, 1).outbox) == 3
 
 
 def test_of_two_workers_the_second_takes_up_what_the_first_did(store: MemoryStore) -> None:
@@ -132,7 +132,7 @@ def test_a_service_that_raises_stops_before_the_message_and_says_so(store: Memor
 def skip_record(offset: int, message: str = "operator/0/2") -> Record:
     body = MessageSkipped(service="cubes", message=message, sentence="as it raised")
     skipped = enclose(body, fabric="pod-0", at_us=9, cause=message, source="skip.cubes@pod-0", seq=2)
-    return Record(0, offset, encode(skipped), saying_headers(skipped.type, skipped.source, "twin"))
+    return Record(0, offset, encode(skipped), output_headers(skipped.type, skipped.source, "twin"))
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -146,7 +146,7 @@ def test_a_skip_on_the_log_lets_it_go_on(store: MemoryStore, together: bool) -> 
     assert store.positions(0) == {"cubes": 5}
     assert drained(store) == ["pod-0/cube-1", "pod-0/cube-3"]
     assert "stopped:cubes" not in store.values(0)
-    letters = store.moment(0, 1).dead_letters
+    letters = store.view(0, 1).dead_letters
     assert [json.loads(letter)["origin"] for letter in letters.values()] == ["0:2"]
 
 
@@ -159,7 +159,7 @@ def test_a_skip_of_another_message_changes_nothing(store: MemoryStore) -> None:
 def test_strangers_become_dead_letters_and_stop_nothing(store: MemoryStore) -> None:
     strange = [
         Record(0, 2, b"{", {}),
-        Record(0, 3, encode(drain(7, 7)), saying_headers("DrainCube", "operator/0", "other twin")),
+        Record(0, 3, encode(drain(7, 7)), output_headers("DrainCube", "operator/0", "other twin")),
         replace(
             as_root(
                 4,
@@ -177,7 +177,7 @@ def test_strangers_become_dead_letters_and_stop_nothing(store: MemoryStore) -> N
     fold = fold_of(store)
     assert fold.take([*RECORDS[:2], *strange, as_root(5, drain(5, 5))])
     assert drained(store) == ["pod-0/cube-1", "pod-0/cube-5"]
-    letters = {at: json.loads(letter)["error"] for at, letter in store.moment(0, 1).dead_letters.items()}
+    letters = {at: json.loads(letter)["error"] for at, letter in store.view(0, 1).dead_letters.items()}
     assert sorted(letters) == [2, 3, 4]
     assert "not JSON" in letters[2]
     assert "not written by this twin" in letters[3]

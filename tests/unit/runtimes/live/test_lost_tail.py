@@ -14,11 +14,11 @@ from shared.runtimes.lab import commissioning
 from shared.runtimes.live.clock import Epoch
 from shared.runtimes.live.kafka.appender import Entry
 from shared.runtimes.live.sequencer import loop as relay
-from shared.runtimes.live.sequencer.loop import Relay
+from shared.runtimes.live.sequencer.loop import SequencerLoop
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, root_entry
-from shared.runtimes.live.twin_record import TwinNote
+from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, Settlement
+from shared.storage.store import Commit, OutboxTrim
 from tests.support.live_swarm import IDENTITY, FakeLog, FlakyStore
 
 SERVICES = ("cubes", "ocs")
@@ -33,10 +33,10 @@ class Store(FlakyStore):
         super().__init__(random.Random(0))
         self.place("pod-0", 0)
 
-    def notes(self, name: str) -> dict[str, str]:
+    def read_globals(self, name: str) -> dict[str, str]:
         return {}
 
-    def note(self, name: str, fields: Mapping[str, str | None]) -> None:
+    def set_globals(self, name: str, fields: Mapping[str, str | None]) -> None:
         return
 
     def wall_us(self) -> int:
@@ -62,7 +62,7 @@ def store() -> Store:
     """Its sequencer noted how far it wrote; one service has not read the last of it."""
     found = Store()
     found.commit(Commit(0, {}, {"cubes": WRITTEN - 2, "ocs": WRITTEN - 3}))
-    found.settle(Settlement(0, fields={"end": str(WRITTEN)}))
+    found.trim(OutboxTrim(0, fields={"end": str(WRITTEN)}))
     return found
 
 
@@ -120,7 +120,7 @@ def test_services_that_read_nothing_for_long_make_it_ask_again(
 
     short = Shortened(random.Random(0))
     short.records = log.records
-    twin = TwinNote(IDENTITY.twin, IDENTITY.partitions, SERVICES, "topic")
-    found = Relay(twin, cast(RedisStore, store), short)
+    twin = TwinRecord(IDENTITY.twin, IDENTITY.partitions, SERVICES, "topic")
+    found = SequencerLoop(twin, cast(RedisStore, store), short)
     asyncio.run(asyncio.wait_for(found.run(), 20))
     assert "Kafka lost the end of it" in found.problems[0]

@@ -17,12 +17,12 @@ import pytest
 
 from shared.basics.errors import StoreUnreachable
 from shared.runtimes.live.process import health as process
-from shared.runtimes.live.process.health import AGAIN, Beat, ProcessFrame, Report, Sample
-from shared.runtimes.live.process.heartbeat import RESTARTS, About, restarts
+from shared.runtimes.live.process.health import AGAIN, Beat, HealthServer, Report, Sample
+from shared.runtimes.live.process.heartbeat import RESTARTS, ProcessInfo, restarts
 from shared.storage import redis_client
 from shared.storage.redis_store import RedisStore
 
-WORKER = About("ocs-a", "worker", "ocs")
+WORKER = ProcessInfo("ocs-a", "worker", "ocs")
 WAIT_S_MAX = 20.0
 
 
@@ -38,7 +38,7 @@ class Notes:
             raise StoreUnreachable("Redis at x does not answer")
         return 1
 
-    def note(self, _name: str, fields: dict[str, str | None]) -> None:
+    def set_globals(self, _name: str, fields: dict[str, str | None]) -> None:
         self.rows += [None if text is None else json.loads(text) for text in fields.values()]
 
 
@@ -63,8 +63,8 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def frame_of(
     store: Any, report: Callable[[], Report] = Report, guard: Callable[[], str | None] = nothing
-) -> Iterator[ProcessFrame]:
-    frame = ProcessFrame(WORKER, store, report, guard, host="127.0.0.1", port=0)
+) -> Iterator[HealthServer]:
+    frame = HealthServer(WORKER, store, report, guard, host="127.0.0.1", port=0)
     frame.start()
     try:
         yield frame
@@ -72,7 +72,7 @@ def frame_of(
         frame.stop()
 
 
-def health(frame: ProcessFrame) -> tuple[int, list[str]]:
+def health(frame: HealthServer) -> tuple[int, list[str]]:
     try:
         with urllib.request.urlopen(f"{frame.address}/healthz", timeout=5) as answer:
             return answer.status, json.load(answer)["problems"]
@@ -80,7 +80,7 @@ def health(frame: ProcessFrame) -> tuple[int, list[str]]:
         return error.code, json.load(error)["problems"]
 
 
-def metrics(frame: ProcessFrame, path: str = "/metrics") -> str:
+def metrics(frame: HealthServer, path: str = "/metrics") -> str:
     with urllib.request.urlopen(f"{frame.address}{path}", timeout=5) as answer:
         text: str = answer.read().decode()
     return text
@@ -155,7 +155,7 @@ def test_who_leaves_does_not_wait_for_a_store_that_is_away() -> None:
         def wall_us(self) -> int:
             raise StoreUnreachable("Redis at x does not answer")
 
-        def note(self, _name: str, fields: dict[str, str | None]) -> None:
+        def set_globals(self, _name: str, fields: dict[str, str | None]) -> None:
             self.rows.append({"left": "late"})
 
     store = Slow()
@@ -219,9 +219,9 @@ def test_restarts_are_what_the_supervisor_says(
 
 GUARDED = """
 import sys, threading, time
-from ops.logs import configure
-from shared.live import process
-from tests.unit.test_live_process import Notes, WORKER
+from ops.common.logs import configure
+from shared.runtimes.live.process import health as process
+from tests.unit.runtimes.live.test_process import Notes, WORKER
 configure(as_json=True, replica="ocs-a")
 process.BEAT_S = 20.0 if sys.argv[1] == "stops" else 0.02
 beat = process.Beat(WORKER, Notes(), process.Report, lambda: "partition 3: it went back", address=None)

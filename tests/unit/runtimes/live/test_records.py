@@ -17,8 +17,8 @@ from shared.runtimes.live.kafka.records import (
     dead_letter,
     is_known,
     open_record,
+    output_headers,
     root_headers,
-    saying_headers,
 )
 
 LOG = LogIdentity("twin-a", 4)
@@ -32,7 +32,7 @@ def root(offset: int = 9, off: int = 9, message: Envelope = ASK, twin: str = "tw
 
 
 def saying(message: Envelope = SAY, twin: str = "twin-a") -> Record:
-    return Record(1, 10, encode(message), saying_headers(message.type, message.source, twin))
+    return Record(1, 10, encode(message), output_headers(message.type, message.source, twin))
 
 
 def test_a_fabric_lives_where_its_number_says() -> None:
@@ -59,13 +59,13 @@ def test_a_root_message_that_missed_its_offset_is_void_whatever_it_says() -> Non
         (saying(twin="twin-b"), "not written by this twin's sequencer"),
         (replace(saying(), headers={}), "its headers are not those of CubeDrained by cubes@pod-5"),
         (replace(saying(), partition=2), "pod-5 does not live in partition 2"),
-        (replace(root(), headers=saying_headers("DrainCube", "operator/1", "twin-a")), "without the marks"),
+        (replace(root(), headers=output_headers("DrainCube", "operator/1", "twin-a")), "without the marks"),
         (
-            replace(saying(), headers=dict(saying().headers) | {"off": b"10", "quiet": b"10"}),
+            replace(saying(), headers=dict(saying().headers) | {"expected-offset": b"10", "level-at": b"10"}),
             "the marks of a root message, which it is not",
         ),
         (
-            replace(root(), headers=dict(root().headers) | {"quiet": b"soon"}),
+            replace(root(), headers=dict(root().headers) | {"level-at": b"soon"}),
             "a root message without the marks of one",
         ),
     ],
@@ -78,11 +78,11 @@ def test_what_does_not_belong_is_unreadable_with_one_sentence(record: Record, se
 @pytest.mark.parametrize(
     ("headers", "known"),
     [
-        (saying_headers("CubeDrained", "cubes@pod-5", "x"), True),
-        (saying_headers("Tick", "tick.ocs@pod-0", "x"), True),
-        (saying_headers("MessageSkipped", "skip.ocs@pod-0", "x"), True),
-        (saying_headers("CubeDrained", "ocs@pod-5", "x"), False),
-        (saying_headers("NoSuchThing", "ocs@pod-5", "x"), False),
+        (output_headers("CubeDrained", "cubes@pod-5", "x"), True),
+        (output_headers("Tick", "tick.ocs@pod-0", "x"), True),
+        (output_headers("MessageSkipped", "skip.ocs@pod-0", "x"), True),
+        (output_headers("CubeDrained", "ocs@pod-5", "x"), False),
+        (output_headers("NoSuchThing", "ocs@pod-5", "x"), False),
         ({}, False),
     ],
 )

@@ -18,7 +18,7 @@ from shared.runtimes.live.worker.watchdog import (
     stall_of,
     verdict,
 )
-from shared.runtimes.live.worker.worker import Standing
+from shared.runtimes.live.worker.worker import PartitionPosition
 from shared.storage.memory import MemoryStore
 from shared.storage.store import Commit, Snapshot
 
@@ -31,11 +31,11 @@ looks = st.lists(
 
 @given(offsets, offsets)
 def test_a_store_behind_what_was_committed_went_back(position: int, stored: int) -> None:
-    found = verdict("ocs", 3, Standing(position, 0.0, None), stored, None)
+    found = verdict("ocs", 3, PartitionPosition(position, 0.0, None), stored, None)
     assert (found is not None and "went back" in found) == (stored < position)
 
 
-def seen(standing: Standing, stored: int, end: int | None, moments: list[float]) -> Stall | None:
+def seen(standing: PartitionPosition, stored: int, end: int | None, moments: list[float]) -> Stall | None:
     """After looks at these moments, between which nothing moved."""
     stall = None
     for now_s in moments:
@@ -44,7 +44,7 @@ def seen(standing: Standing, stored: int, end: int | None, moments: list[float])
 
 
 class TestStall:
-    HERE = Standing(10, 0.0, None)
+    HERE = PartitionPosition(10, 0.0, None)
 
     def test_nothing_committed_for_half_a_minute_with_something_to_read(self) -> None:
         moments = [100.0 + n for n in range(32)]
@@ -76,7 +76,7 @@ class TestStall:
 
     def test_a_fresh_assignment_begins_anew(self) -> None:
         stall = seen(self.HERE, 10, 11, [float(n) for n in range(29)])
-        taken_up = Standing(10, 28.5, None)
+        taken_up = PartitionPosition(10, 28.5, None)
         for n in range(29, 59):
             stall = stall_of(stall, taken_up, 10, 11, float(n))
             assert verdict("ocs", 3, taken_up, 10, stall) is None
@@ -113,7 +113,7 @@ class TestStall:
             elif (began_s is None and shown == "w") or (began_s is not None and moved):
                 began_s = now_s
             end = {"o": stored, "w": stored + 5, "?": None}[shown]
-            standing = Standing(stored, 0.0, None)
+            standing = PartitionPosition(stored, 0.0, None)
             stall = stall_of(stall, standing, stored, end, now_s)
             stalls = began_s is not None and now_s - began_s > STALL_S_MAX
             assert (verdict("ocs", 3, standing, stored, stall) is not None) == stalls
@@ -136,7 +136,7 @@ class TestWorkerWatch:
         self.store = Unsteady()
         self.store.commit(Commit(0, {}, {"ocs": 5}, fields={"end": "5"}))
         self.now_s = 0.0
-        self.owned = {0: Standing(5, 0.0, None)}
+        self.owned = {0: PartitionPosition(5, 0.0, None)}
         self.topic: str | Exception = "the one"
         self.asked = 0
 
@@ -182,7 +182,7 @@ class TestWorkerWatch:
         assert self.looks(watch, 10) == "topic t.log: not on Kafka at x"
 
     def test_a_store_that_forgot_ends_the_worker(self) -> None:
-        self.owned = {0: Standing(6, 0.0, None)}
+        self.owned = {0: PartitionPosition(6, 0.0, None)}
         assert "went back" in (self.looks(self.watch(), 1) or "")
 
     def test_a_store_that_does_not_answer_is_no_reason_and_its_time_does_not_count(self) -> None:

@@ -32,7 +32,7 @@ class StandingClock:
         self.now_us = now_us
 
     def show(self) -> ClockState:
-        return ClockState(now_us=self.now_us, speed=1.0, paused=True, held_speed=0.0, lag_us=0)
+        return ClockState(now_us=self.now_us, speed=1.0, paused=True, achieved_speed=0.0, lag_us=0)
 
     def pause(self) -> None: ...
 

@@ -13,7 +13,7 @@ from schemas.operator import DrainCube
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import submit
 from shared.runtimes.embedded.clock import EmbeddedClock
-from shared.storage.log.reader import Sieve
+from shared.storage.log.reader import LineFilter
 from shared.storage.memory import MemoryStore
 from shared.storage.store import Received
 
@@ -46,9 +46,9 @@ class GrowingLog:
         return None
 
     def read(
-        self, fabric: str, start: int, most: int | None = None, sieve: Sieve | None = None
+        self, fabric: str, start: int, most: int | None = None, line_filter: LineFilter | None = None
     ) -> Iterator[tuple[int, Envelope]]:
-        assert (most, sieve) == (None, None), "the whole rest is asked for"
+        assert (most, line_filter) == (None, None), "the whole rest is asked for"
         yield from list(enumerate(self.messages[: self.seen]))[start:]
 
 

@@ -20,7 +20,7 @@ from services.ocs.service import SERVICE as OCS
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.transceivers.state import STATES
 from shared.models.optics.link import LinkDesign, Switched, evaluate
-from shared.models.optics.palomar import palomars
+from shared.models.optics.palomar import manufactured_ocses
 from shared.models.superpod.wiring import FACES, parse_part
 from tests.support.ocs_model import (
     COMMANDS,
@@ -140,7 +140,7 @@ class LinksRun(Run):
 @cache
 def lane_bers(ocs: int, north: int, south: int, near_db: float, far_db: float) -> npt.NDArray[np.float64]:
     """Of every lane of one strand, both ways, lane by lane through the elements."""
-    made = palomars(LINKS.seed, "pod-0", 136)
+    made = manufactured_ocses(LINKS.seed, "pod-0", 136)
     loss_db = made.insertion_loss_db()[ocs, north, south]
     north_db, south_db = made.north_return_loss_db[ocs, north], made.south_return_loss_db[ocs, south]
     ways = (

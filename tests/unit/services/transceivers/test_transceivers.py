@@ -17,7 +17,7 @@ from services.transceivers.service import SERVICE
 from shared.basics.units import US_PER_S
 from shared.models.assumptions import assumed
 from shared.models.optics.link import LinkDesign, Switched, evaluate
-from shared.models.optics.palomar import palomars
+from shared.models.optics.palomar import manufactured_ocses
 from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.superpod.wiring import ocs_radix
 from tests.support.ocs_model import CONFIG, fault_began, fault_ended
@@ -192,7 +192,7 @@ def test_an_end_measures_what_the_elements_of_its_link_leave(
     bench = bench_with(BUDGET, seed)
     joins = ((dimension, north, south),)
     bench.say(CircuitsConnected(slice=NAME, joins=joins, missing_ocs=(), missing_ports=()), 100)
-    made = palomars(seed, "pod-0", ocs_radix(4))
+    made = manufactured_ocses(seed, "pod-0", ocs_radix(4))
     insertion_loss_db = made.insertion_loss_db()
     state = bench.state("transceivers")
     for index in range(16):
