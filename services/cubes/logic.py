@@ -28,7 +28,8 @@ from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_index
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
-from shared.models.superpod.wiring import HOSTS_PER_CUBE, link_end, parse_part
+from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.wiring import HOSTS_PER_CUBE, link_end
 
 
 def commission(fabric: str, message: FabricCommissioned) -> CubesState:
@@ -78,17 +79,17 @@ def _count(state: CubesState, kind: str, target: str, change: int, cause: str) -
     """A host or chip is in another condition than before; nobody has seen it yet."""
     if kind not in ("host", "chip"):
         return []
-    part = parse_part(target, state.cubes)
-    number = part.cube * HOSTS_PER_CUBE + part.host
+    part = superpod_plant(state.cubes).parse(target)
+    number = part["cube"] * HOSTS_PER_CUBE + part["host"]
     before = state.hosts.get(number, WORKING)
     if part.kind == "host":
         after = replace(before, faults=before.faults + change)
         works = after.faults == 0
     else:
         chip_faults = list(before.chip_faults)
-        chip_faults[part.chip] += change
+        chip_faults[part["chip"]] += change
         after = replace(before, chip_faults=tuple(chip_faults))
-        works = chip_faults[part.chip] == 0
+        works = chip_faults[part["chip"]] == 0
     _put_host(state, number, after)
     if works and target in state.asked:
         state.asked[target] = "mended"
@@ -212,6 +213,6 @@ def _find_cube(state: CubesState, name: str) -> int | str:
     if fabric != state.fabric:
         return f"cube {name!r}: is in {fabric}, allowed are cubes of {state.fabric}"
     try:
-        return parse_part(name, state.cubes).cube
+        return superpod_plant(state.cubes).parse(name)["cube"]
     except InvalidInput as error:
         return f"cube: {error}"

@@ -18,7 +18,8 @@ from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
-from shared.models.superpod.fault_targets import fault_target
+from shared.models.superpod.faults import fault_target
+from shared.models.superpod.plant import superpod_plant
 
 
 def commission(fabric: str, message: FabricCommissioned) -> FailuresState:
@@ -86,7 +87,7 @@ def on_inject(state: FailuresState, message: Envelope) -> list[Output]:
 def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
     """Why this fault cannot be injected, in a sentence that names field, value and what is allowed."""
     try:
-        fault_target(body.kind, body.target, state.fabric, state.cubes)
+        fault_target(body.kind, body.target, state.fabric, superpod_plant(state.cubes))
     except InvalidInput as error:
         return str(error)
     if len(state.active) >= ACTIVE_MAX:

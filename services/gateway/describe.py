@@ -9,7 +9,9 @@ from services.gateway import history, views
 from services.gateway.ports import TwinPorts
 from services.gateway.views import Row
 from shared.basics.errors import InvalidInput, NotFound
-from shared.models.superpod.wiring import ENDS_PER_CUBE, Part, parse_part
+from shared.models.plant import Part
+from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 LOOK_BACK = 20_000
 """Messages at the end of the log that are searched for events of the thing described."""
@@ -124,7 +126,7 @@ def _events(twin: TwinPorts, fabric: str, name: str) -> list[Row]:
     """The last messages, of a bounded stretch of the log, that name the thing; of a fabric, the last but
     Ticks."""
     try:
-        part = parse_part(name, views.cubes_of(twin, fabric))
+        part = superpod_plant(views.cubes_of(twin, fabric)).parse(name)
     except InvalidInput:  # a fabric, a slice, a fault, a repair
         part = None
 
@@ -147,11 +149,11 @@ def names(body: Row, name: str, part: Part | None) -> bool:
     if part is None:
         return False
     if part.kind == "ocs":
-        return body.get("ocs") == part.ocs or part.ocs in body.get("missing_ocs", ())
+        return body.get("ocs") == part.number or part.number in body.get("missing_ocs", ())
     if part.kind == "host":
-        return (body.get("cube"), body.get("host")) == (part.cube, part.host)
+        return (body.get("cube"), body.get("host")) == (part["cube"], part["host"])
     if part.kind == "end":
         ends = [value for key in ("up", "degraded", "down") if isinstance(value := body.get(key), list)]
-        return body.get("end") == part.end or any(part.end in numbers for numbers in ends)
+        return body.get("end") == part.number or any(part.number in numbers for numbers in ends)
     cubes = (*(body.get(key) for key in ("cube", "left", "spare")), *body.get("cubes", ()))
-    return part.cube in cubes or body.get("end", -1) // ENDS_PER_CUBE == part.cube
+    return part["cube"] in cubes or body.get("end", -1) // ENDS_PER_CUBE == part["cube"]

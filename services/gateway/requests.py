@@ -14,9 +14,9 @@ from services.gateway.ports import TwinPorts
 from services.gateway.views import cubes_of, fabric_of
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.units import US_PER_S, us
-from shared.models.superpod.fault_targets import fault_target
+from shared.models.superpod.faults import fault_target
+from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.shapes import check, parse_shape
-from shared.models.superpod.wiring import parse_part
 
 WAIT_S_MAX = 30.0
 LOOK_S = 0.01
@@ -54,7 +54,7 @@ def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, Body]:
 
 def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, Body]:
     fabric = asked.target.split("/", 1)[0]
-    fault_target(asked.kind, asked.target, fabric, cubes_of(twin, fabric))
+    fault_target(asked.kind, asked.target, fabric, superpod_plant(cubes_of(twin, fabric)))
     body = {"kind": asked.kind, "target": asked.target}
     return fabric, _valid(InjectFault, body | {"duration_us": _duration_us(asked.duration_s)})
 
@@ -69,7 +69,7 @@ def clear_request(twin: TwinPorts, name: str) -> tuple[str, Body]:
 
 def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Body]:
     fabric = fabric_of(twin, name)
-    if parse_part(name, cubes_of(twin, fabric)).kind != "cube":
+    if superpod_plant(cubes_of(twin, fabric)).parse(name).kind != "cube":
         raise InvalidInput(f"cube {name!r}: only whole cubes are drained; names are like {fabric}/cube-12")
     return fabric, _valid(DrainCube if drain else UndrainCube, {"cube": name})
 

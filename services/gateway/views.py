@@ -11,6 +11,7 @@ from services.gateway.names import nobody
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import NotFound, OperationFailed
 from shared.models.optics.palomar import DECIMALS, insertion_loss_db
+from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import (
     ENDS_PER_CUBE,
@@ -19,7 +20,6 @@ from shared.models.superpod.wiring import (
     LinkEnd,
     end_at,
     link_end,
-    parse_part,
 )
 
 Row = dict[str, Any]
@@ -242,7 +242,7 @@ def trace(twin: TwinPorts, name: str) -> Row:
     """
     row = one(twin, "links", name)
     fabric = fabric_of(twin, name)
-    end = link_end(parse_part(name, cubes_of(twin, fabric)).end)
+    end = link_end(superpod_plant(cubes_of(twin, fabric)).parse(name).number)
     document = _of(twin, fabric, "ocs", row["ocs"], lambda d: d)
     if document is None:
         raise OperationFailed(f"{row['ocs']}: the store has no document of it")

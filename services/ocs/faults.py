@@ -13,24 +13,26 @@ from services.ocs.circuits import touch_one
 from services.ocs.state import NO_PORT, SIDES, OcsState, PendingRestore
 from shared.basics.units import US_PER_MS, us
 from shared.engine.service import CausedBy, Output
-from shared.models.superpod.wiring import FACE_LINKS, STRANDS, Part, parse_part
+from shared.models.plant import Part
+from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.wiring import FACE_LINKS, STRANDS
 
 
 def on_fault_began(state: OcsState, message: Envelope) -> list[Output]:
     body = message.body
     if not isinstance(body, FaultBegan) or body.kind not in ("ocs", "port"):
         return []
-    part = parse_part(body.target, state.cubes)
-    return _lose_chassis(state, part.ocs) if body.kind == "ocs" else _lose_port(state, part)
+    part = superpod_plant(state.cubes).parse(body.target)
+    return _lose_chassis(state, part["ocs"]) if body.kind == "ocs" else _lose_port(state, part)
 
 
 def on_fault_ended(state: OcsState, message: Envelope) -> list[Output]:
     body = message.body
     if not isinstance(body, FaultEnded) or body.kind not in ("ocs", "port"):
         return []
-    part = parse_part(body.target, state.cubes)
+    part = superpod_plant(state.cubes).parse(body.target)
     if body.kind == "ocs":
-        return _return_chassis(state, part.ocs, message.id)
+        return _return_chassis(state, part["ocs"], message.id)
     return _return_port(state, part, message.id)
 
 
@@ -68,34 +70,35 @@ def _return_chassis(state: OcsState, ocs: int, cause: str) -> list[Output]:
 
 
 def _lose_port(state: OcsState, part: Part) -> list[Output]:
-    ocs, side = part.ocs, "NS".index(part.side)
-    state.port_faults[side, ocs, part.port] += 1
-    if state.port_faults[side, ocs, part.port] > 1:
+    ocs, side, port = part["ocs"], part["side"], part["port"]
+    state.port_faults[side, ocs, port] += 1
+    if state.port_faults[side, ocs, port] > 1:
         return []
     north = _north_of(state, part)
     if north != NO_PORT:
         state.made[ocs, north] = False
     touch_one(state, ocs)
-    return [PortDown(ocs=ocs, side=SIDES[side], port=part.port)]
+    return [PortDown(ocs=ocs, side=SIDES[side], port=port)]
 
 
 def _return_port(state: OcsState, part: Part, cause: str) -> list[Output]:
-    ocs, side = part.ocs, "NS".index(part.side)
-    state.port_faults[side, ocs, part.port] -= 1
-    if state.port_faults[side, ocs, part.port] > 0:
+    ocs, side, port = part["ocs"], part["side"], part["port"]
+    state.port_faults[side, ocs, port] -= 1
+    if state.port_faults[side, ocs, port] > 0:
         return []
     north = _north_of(state, part)
     if north != NO_PORT:
         _restore_later(state, ocs, north, cause)
     touch_one(state, ocs)
-    return [PortUp(ocs=ocs, side=SIDES[side], port=part.port)]
+    return [PortUp(ocs=ocs, side=SIDES[side], port=port)]
 
 
 def _north_of(state: OcsState, part: Part) -> int:
     """North port of the circuit that is wanted at a port, −1 if there is none."""
-    if part.side == "S":
-        return int(state.wanted_from[part.ocs, part.port])
-    return part.port if state.wanted[part.ocs, part.port] != NO_PORT else NO_PORT
+    ocs, port = part["ocs"], part["port"]
+    if SIDES[part["side"]] == "S":
+        return int(state.wanted_from[ocs, port])
+    return port if state.wanted[ocs, port] != NO_PORT else NO_PORT
 
 
 def _restore_later(state: OcsState, ocs: int, north: int, cause: str) -> None:

@@ -2,7 +2,6 @@
 
 from typing import cast
 
-from schemas.config import RepairsConfig
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.envelope import Envelope
 from schemas.names import FaultKind
@@ -13,9 +12,7 @@ from services.repairs.state import ENDED_MAX, BegunRepair, EndedRepair, Outcome,
 from shared.basics.keyed_random import draw_lognormal
 from shared.basics.units import US_PER_HOUR, us
 from shared.engine.service import CausedBy, Output
-
-URGENT: tuple[FaultKind, ...] = ("ocs", "port")
-"""Repaired before all others: one OCS degrades every slice of several cubes (Lightwave Fabrics 4.2.2)."""
+from shared.models.superpod.faults import FAULTS, mean_repair_h
 
 
 def commission(fabric: str, message: FabricCommissioned) -> RepairsState:
@@ -99,7 +96,7 @@ def _begin_waiting(state: RepairsState) -> list[Output]:
     """
     said: list[Output] = []
     while state.queued and len(state.begun) < state.config.technicians:
-        number = min(state.queued, key=lambda n: (state.queued[n].kind not in URGENT, n))
+        number = min(state.queued, key=lambda n: (FAULTS[state.queued[n].kind].rank, n))
         busy = [repair.technician for repair in state.begun.values()]
         technician = next(t for t in range(state.config.technicians) if t not in busy)
         repair = state.queued.pop(number)
@@ -125,16 +122,10 @@ def _work_us(state: RepairsState, number: int, kind: FaultKind) -> int:
         state.fabric,
         "repair time",
         number,
-        _mean_h(state.config, kind),
+        mean_repair_h(kind, state.config),
         state.config.repair_sigma,
     )
     return us(hours, US_PER_HOUR)
-
-
-def _mean_h(config: RepairsConfig, kind: FaultKind) -> float:
-    if kind in URGENT:
-        return config.ocs_repair_h
-    return config.host_repair_h if kind in ("host", "chip") else config.link_repair_h
 
 
 def _complete(state: RepairsState, number: int) -> CausedBy:

@@ -11,14 +11,14 @@ from schemas.transceivers import ModuleReported
 from services.transceivers.links import changed, measure, touch
 from services.transceivers.state import NO_END, EndFault, TransceiversState
 from shared.engine.service import Output
-from shared.models.superpod.wiring import parse_part
+from shared.models.superpod.plant import superpod_plant
 
 
 def on_fault_began(state: TransceiversState, message: Envelope) -> list[Output]:
     body = message.body
     if not isinstance(body, FaultBegan) or body.kind not in ("link", "connector"):
         return []
-    end = parse_part(body.target, state.cubes).end
+    end = superpod_plant(state.cubes).parse(body.target).number
     before = condition(state, end)
     state.faults[body.fault] = EndFault(end, body.excess_loss_db if body.kind == "connector" else None)
     return _judged(state, end, before)

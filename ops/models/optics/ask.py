@@ -14,7 +14,8 @@ from services.transceivers.optics import design_of
 from shared.basics.errors import InvalidInput
 from shared.models.optics.palomar import DECIMALS
 from shared.models.optics.strands import check_peer, strands_of
-from shared.models.superpod.wiring import STRANDS, LinkEnd, link_end, ocs_radix, parse_part
+from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.wiring import STRANDS, LinkEnd, link_end, ocs_radix
 
 PATH_FIELDS = ("end", "far_end", "wanted_end", "condition", "far_condition", "strands")
 
@@ -28,7 +29,7 @@ def link_of_twin(client: Client, name: str, to: str | None) -> Link:
         joined = path["far_end"] or path["wanted_end"]
         why, note = None if path["far_end"] else unmade(path), _note(path)
     config = _config(client, fabric)
-    end = link_end(parse_part(name, config.pod.cubes).end)
+    end = link_end(superpod_plant(config.pod.cubes).parse(name).number)
     if to is None and why is not None:
         nearest = joined or LinkEnd(end.cube, end.face ^ 1, end.index).name(fabric)
         raise InvalidInput(f"link {name}: {why}; name an end with --to, such as {nearest}")
@@ -60,12 +61,12 @@ def _config(client: Client, fabric: str) -> FabricConfig:
 
 
 def _partner(fabric: str, end: LinkEnd, to: str, cubes: int) -> LinkEnd:
-    part = parse_part(to, cubes)
+    part = superpod_plant(cubes).parse(to)
     if part.kind != "end" or part.fabric != fabric:
-        nearest = LinkEnd(max(part.cube, 0), end.face ^ 1, end.index).name(fabric)
+        nearest = LinkEnd(dict(part.at).get("cube", 0), end.face ^ 1, end.index).name(fabric)
         raise InvalidInput(f"to {to}: not a link end of {fabric}; allowed are ends like {nearest}")
-    check_peer(fabric, end.number, part.end)
-    return link_end(part.end)
+    check_peer(fabric, end.number, part.number)
+    return link_end(part.number)
 
 
 def _strands(config: FabricConfig, fabric: str, end: LinkEnd, far: LinkEnd) -> tuple[Strand, ...]:

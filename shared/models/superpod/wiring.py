@@ -1,23 +1,22 @@
-"""The wiring of a superpod: cubes, hosts, faces, link ends, OCSes and ports, and their names.
+"""The wiring of a superpod: cubes, hosts, faces, link ends, OCSes and ports.
 
 Geometry after Lightwave Fabrics (appendix A, Fig. A.1; 3.1, 4.1.1) and TPU v4 (2.2, Fig. 1). The OCS of
 dimension d and face index i is number 16·d + i. There, cube c's "+d" link i enters North ports 2c and 2c+1
 (its two strands), its "−d" link i South ports 2c and 2c+1.
 """
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from shared.basics.errors import InvalidInput
-
 DIMENSIONS = 3
 FACE_LINKS = 16
 """Links on one face of a cube: 4 × 4 chips."""
 FACES = ("+x", "-x", "+y", "-y", "+z", "-z")
+SIDES = ("N", "S")
+"""North and South side of an OCS."""
 STRANDS = 2
 CHIPS_PER_CUBE = 64
 HOSTS_PER_CUBE = 16
@@ -96,6 +95,13 @@ def host_of_chip(chip: tuple[int, int, int]) -> int:
     return (x // 2) * 8 + (y // 2) * 4 + z
 
 
+def chip_in_cube(chip: tuple[int, int, int]) -> int:
+    """The number (0 … 63) of a chip in its cube: four a host, numbered 2 × (x mod 2) + y mod 2 (the twin's
+    convention)."""
+    x, y, _ = chip
+    return CHIPS_PER_HOST * host_of_chip(chip) + 2 * (x % 2) + y % 2
+
+
 @lru_cache(maxsize=JOINS_KEPT_MAX)
 def join_ports(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray, IntArray]:
     """The circuits of some joins as (OCS, North port, South port), read-only, each of shape (32 × joins,).
@@ -123,70 +129,3 @@ def _fixed(array: IntArray) -> IntArray:
     flat = array.ravel()
     flat.flags.writeable = False
     return flat
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of hardware of a fabric, as a fault or a repair targets it.
-
-    `kind` is one of `cube`, `host`, `chip`, `end`, `ocs`, `port`; the numbers that do not apply are −1.
-    """
-
-    kind: str
-    fabric: str
-    cube: int = -1
-    host: int = -1
-    chip: int = -1
-    end: int = -1
-    ocs: int = -1
-    side: str = ""
-    port: int = -1
-
-
-_NUMBER = r"(0|[1-9][0-9]*)"
-_FORMS = (
-    ("ocs", re.compile(rf"(pod-{_NUMBER})/ocs-{_NUMBER}")),
-    ("port", re.compile(rf"(pod-{_NUMBER})/ocs-{_NUMBER}/([NS]){_NUMBER}")),
-    ("cube", re.compile(rf"(pod-{_NUMBER})/cube-{_NUMBER}")),
-    ("host", re.compile(rf"(pod-{_NUMBER})/cube-{_NUMBER}/host-{_NUMBER}")),
-    ("chip", re.compile(rf"(pod-{_NUMBER})/cube-{_NUMBER}/host-{_NUMBER}/chip-{_NUMBER}")),
-    ("end", re.compile(rf"(pod-{_NUMBER})/cube-{_NUMBER}/([+-][xyz])/{_NUMBER}")),
-)
-
-
-def parse_part(name: str, cubes: int) -> Part:
-    """The part of a pod of `cubes` cubes with this name; InvalidInput says what is allowed otherwise."""
-    for kind, form in _FORMS:
-        match = form.fullmatch(name)
-        if match:
-            return _part(kind, name, match.groups(), cubes)
-    raise InvalidInput(
-        f"name {name!r}: not a part of a pod; allowed are names like pod-0/ocs-17, pod-0/ocs-17/N24, "
-        "pod-0/cube-12, pod-0/cube-12/host-3, pod-0/cube-12/host-3/chip-1 and pod-0/cube-12/+y/7"
-    )
-
-
-def _part(kind: str, name: str, groups: tuple[str, ...], cubes: int) -> Part:
-    fabric = groups[0]
-    if kind in ("ocs", "port"):
-        ocs = _within(name, "OCS", groups[2], OCS_COUNT)
-        if kind == "ocs":
-            return Part("ocs", fabric, ocs=ocs)
-        port = _within(name, "port", groups[4], ocs_radix(cubes))
-        return Part("port", fabric, ocs=ocs, side=groups[3], port=port)
-    cube = _within(name, "cube", groups[2], cubes)
-    if kind == "cube":
-        return Part("cube", fabric, cube=cube)
-    if kind == "end":
-        index = _within(name, "face index", groups[4], FACE_LINKS)
-        return Part("end", fabric, cube=cube, end=LinkEnd(cube, FACES.index(groups[3]), index).number)
-    host = _within(name, "host", groups[3], HOSTS_PER_CUBE)
-    if kind == "host":
-        return Part("host", fabric, cube=cube, host=host)
-    return Part("chip", fabric, cube=cube, host=host, chip=_within(name, "chip", groups[4], CHIPS_PER_HOST))
-
-
-def _within(name: str, what: str, digits: str, size: int) -> int:
-    if len(digits) > 6 or int(digits) >= size:
-        raise InvalidInput(f"name {name!r}: {what} {digits} does not exist; allowed are 0 to {size - 1}")
-    return int(digits)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from shared.basics.errors import InvalidInput
 from shared.models.optics.palomar import manufactured_ocses
 from shared.models.optics.strands import check_peer, strands_of
-from shared.models.superpod.wiring import ENDS_PER_CUBE, LinkEnd, link_end, ocs_radix, parse_part
+from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.wiring import ENDS_PER_CUBE, LinkEnd, link_end, ocs_radix
 
 CUBES = 80
 ENDS = st.builds(LinkEnd, st.integers(0, CUBES - 1), st.integers(0, 5), st.integers(0, 15))
@@ -63,7 +64,7 @@ def test_partners_are_the_opposite_ends_on_the_same_switch() -> None:
 
 
 def test_no_partner_is_one_sentence_with_the_nearest() -> None:
-    end, peer = (parse_part(f"pod-0/cube-{name}", 64).end for name in ("12/+y/7", "3/-z/9"))
+    end, peer = (superpod_plant(64).parse(f"pod-0/cube-{name}").number for name in ("12/+y/7", "3/-z/9"))
     with pytest.raises(InvalidInput) as raised:
         check_peer("pod-0", end, peer)
     assert str(raised.value) == (

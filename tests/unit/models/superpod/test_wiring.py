@@ -6,25 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.basics.errors import InvalidInput
 from shared.models.superpod.wiring import (
     ENDS_PER_CUBE,
     FACES,
     LinkEnd,
+    chip_in_cube,
     end_at,
     host_of_chip,
     join_ends,
     join_ports,
     link_end,
     ocs_radix,
-    parse_part,
 )
 
 ENDS = st.builds(LinkEnd, st.integers(0, 143), st.integers(0, 5), st.integers(0, 15))
 
 
 def test_the_example_of_the_naming_convention() -> None:
-    end = link_end(parse_part("pod-0/cube-12/+y/7", 64).end)
+    end = link_end(96 * 12 + 16 * 2 + 7)
     assert end.chip == (1, 3, 3)
     assert end.ocs == 23
     assert end.is_north
@@ -50,10 +49,9 @@ def test_radix_grows_with_the_pod(cubes: int, radix: int) -> None:
 
 
 @given(ENDS)
-def test_numbers_ports_and_names_lead_back_to_the_end(end: LinkEnd) -> None:
+def test_numbers_and_ports_lead_back_to_the_end(end: LinkEnd) -> None:
     assert link_end(end.number) == end
     assert end_at(end.ocs, "N" if end.is_north else "S", end.port(1)) == end
-    assert parse_part(end.name("pod-3"), 144).end == end.number
 
 
 @given(ENDS)
@@ -65,8 +63,12 @@ def test_the_chip_of_an_end_lies_on_its_face(end: LinkEnd) -> None:
 
 
 def test_every_chip_has_a_host_and_every_host_four() -> None:
-    hosts = [host_of_chip((x, y, z)) for x, y, z in product(range(4), repeat=3)]
+    chips = list(product(range(4), repeat=3))
+    hosts = [host_of_chip((x, y, z)) for x, y, z in chips]
     assert sorted(hosts) == sorted(list(range(16)) * 4)
+    numbers = [chip_in_cube((x, y, z)) for x, y, z in chips]
+    assert sorted(numbers) == list(range(64))
+    assert [number // 4 for number in numbers] == hosts
 
 
 JOINS = st.lists(
@@ -86,26 +88,6 @@ def test_joins_as_circuits_and_as_ends_agree_with_brute_force(
     ]
     north_ends, south_ends = join_ends(joins)
     assert list(zip(north_ends.tolist(), south_ends.tolist(), strict=True)) == ends
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("pod-0/ocs-48", "OCS 48 does not exist; allowed are 0 to 47"),
-        ("pod-0/cube-64", "cube 64 does not exist; allowed are 0 to 63"),
-        ("pod-0/cube-1/host-16", "host 16 does not exist; allowed are 0 to 15"),
-        ("pod-0/cube-1/host-1/chip-4", "chip 4 does not exist; allowed are 0 to 3"),
-        ("pod-0/cube-1/+x/16", "face index 16 does not exist; allowed are 0 to 15"),
-        ("pod-0/ocs-1/N136", "port 136 does not exist; allowed are 0 to 135"),
-        ("pod-0/ocs-01", "not a part of a pod"),
-        ("pod-0/cube-99999999999", "does not exist"),
-        ("pod-0/cube-1/+w/1", "not a part of a pod"),
-        ("", "not a part of a pod"),
-    ],
-)
-def test_a_name_of_nothing_is_refused_with_what_is_allowed(name: str, sentence: str) -> None:
-    with pytest.raises(InvalidInput, match=sentence.replace("+", r"\+")):
-        parse_part(name, 64)
 
 
 def test_ports_and_ends_of_joins_are_shared_and_so_cannot_be_changed() -> None:

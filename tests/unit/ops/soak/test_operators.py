@@ -14,7 +14,8 @@ from ops.soak.operators import Operator, Sent, Wish, Wishes, book_of
 from schemas.registry import TYPES
 from services.gateway.requests import DURATION_S_MAX
 from shared.basics.units import US_PER_S, us
-from shared.models.superpod.fault_targets import fault_target
+from shared.models.superpod.faults import fault_target
+from shared.models.superpod.plant import superpod_plant
 
 CUBES = 16
 FABRIC = "pod-1"
@@ -42,7 +43,7 @@ def test_every_wish_is_one_that_the_twin_takes(seed: int) -> None:
             TYPES[wish.type].model_validate_json(json.dumps(wish.body)).model_dump(mode="json") == wish.body
         )
         if wish.type == "InjectFault":
-            fault_target(wish.body["kind"], wish.body["target"], FABRIC, CUBES)
+            fault_target(wish.body["kind"], wish.body["target"], FABRIC, superpod_plant(CUBES))
         if "duration_s" in wish.sent:
             assert us(wish.sent["duration_s"], US_PER_S) == wish.body["duration_us"]
             assert wish.sent["duration_s"] < DURATION_S_MAX

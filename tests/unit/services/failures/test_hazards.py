@@ -14,7 +14,7 @@ from schemas.repairs import RepairCompleted
 from services.failures.hazards import population, struck_target
 from services.failures.service import SERVICE
 from shared.basics.units import US_PER_DAY
-from shared.models.superpod.wiring import parse_part
+from shared.models.superpod.plant import superpod_plant
 from tests.support.rig import Bench, bodies
 
 DEVIATIONS = 4.5
@@ -57,7 +57,9 @@ def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
     share = math.exp(-1)
     assert abs(longer - share) < DEVIATIONS * math.sqrt(share * (1 - share) / len(gaps))
 
-    cubes = Counter(parse_part(fault.target, 64).cube for _, fault in began if fault.kind == "host")
+    cubes = Counter(
+        superpod_plant(64).parse(fault.target)["cube"] for _, fault in began if fault.kind == "host"
+    )
     chi_squared = sum((cubes[c] - len(times) / 64) ** 2 / (len(times) / 64) for c in range(64))
     assert abs(chi_squared - 63) < DEVIATIONS * math.sqrt(2 * 63)
 
@@ -70,7 +72,7 @@ def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
         size = population(kind, 5)
         targets = {struck_target(state, kind, n) for n in range(12 * size)}
         assert len(targets) == size
-        assert {parse_part(target, 5).kind for target in targets} == {part_kind}
+        assert {superpod_plant(5).parse(target).kind for target in targets} == {part_kind}
 
 
 @pytest.mark.parametrize(

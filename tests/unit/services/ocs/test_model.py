@@ -22,7 +22,8 @@ from schemas.ocs import (
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.service import SERVICE
 from shared.engine.service import AnyService
-from shared.models.superpod.wiring import parse_part
+from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.wiring import SIDES
 from tests.support.ocs_model import (
     COMMANDS,
     CONFIG,
@@ -108,9 +109,11 @@ class Run:
             self.say(began)
 
     def strike(self, began: FaultBegan) -> None:
-        part = parse_part(began.target, CUBES)
-        port = part.ocs, part.side, part.port
-        self.model.faults[began.fault] = part.ocs if began.kind == "ocs" else port
+        part = superpod_plant(CUBES).parse(began.target)
+        if began.kind == "ocs":
+            self.model.faults[began.fault] = part.number
+        else:
+            self.model.faults[began.fault] = part["ocs"], SIDES[part["side"]], part["port"]
 
     def mend(self, began: FaultBegan) -> None:
         self.model.end_fault(began.fault)

@@ -21,7 +21,8 @@ from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.transceivers.state import STATES
 from shared.models.optics.link import LinkDesign, Switched, evaluate
 from shared.models.optics.palomar import manufactured_ocses
-from shared.models.superpod.wiring import FACES, parse_part
+from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.wiring import FACES
 from tests.support.ocs_model import (
     COMMANDS,
     CONFIG,
@@ -65,7 +66,10 @@ class LinksRun(Run):
 
     def strike(self, began: FaultBegan) -> None:
         if began.kind in ("link", "connector"):
-            self.end_faults[began.fault] = (parse_part(began.target, CUBES).end, began.excess_loss_db)
+            self.end_faults[began.fault] = (
+                superpod_plant(CUBES).parse(began.target).number,
+                began.excess_loss_db,
+            )
         else:
             super().strike(began)
 

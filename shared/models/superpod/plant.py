@@ -1,0 +1,94 @@
+"""The plant of a superpod: cubes of hosts and chips with their link ends, and the OCSes with their ports."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from shared.models.plant import Axis, IntArray, LinkEnds, PartKind, Plant
+from shared.models.superpod.wiring import (
+    CHIPS_PER_CUBE,
+    CHIPS_PER_HOST,
+    ENDS_PER_CUBE,
+    FACE_LINKS,
+    FACES,
+    HOSTS_PER_CUBE,
+    OCS_COUNT,
+    SIDES,
+    STRANDS,
+    chip_in_cube,
+    link_end,
+    ocs_radix,
+)
+
+PLANTS_KEPT_MAX = 16
+"""Sizes of pod of which the plant is kept at hand."""
+
+CUBE_KINDS = (
+    PartKind("cube", "cube", "cube-{cube}", "cube-12"),
+    PartKind("host", "host", "cube-{cube}/host-{host}", "cube-12/host-3", "cube", "cube"),
+    PartKind("chip", "chip", "cube-{cube}/host-{host}/chip-{chip}", "cube-12/host-3/chip-1", "host", "cube"),
+    PartKind("end", "link", "cube-{cube}/{face}/{index}", "cube-12/+y/7", "cube", "cube"),
+)
+"""Parts of the cubes. A cube is used as a whole or not at all: one bad host, chip or module takes it out of
+use (docs/decisions/0008)."""
+OCS_KINDS = (
+    PartKind("ocs", "OCS", "ocs-{ocs}", "ocs-17"),
+    PartKind("port", "port", "ocs-{ocs}/{side}{port}", "ocs-17/N24", "ocs"),
+)
+
+
+def cube_axes(cubes: int) -> dict[str, Axis]:
+    """What the names of so many cubes and their parts count along."""
+    return {
+        "cube": Axis("cube", cubes),
+        "host": Axis("host", HOSTS_PER_CUBE),
+        "chip": Axis("chip", CHIPS_PER_HOST),
+        "face": Axis("faces", len(FACES), FACES),
+        "index": Axis("face index", FACE_LINKS),
+    }
+
+
+@lru_cache(maxsize=PLANTS_KEPT_MAX)
+def superpod_plant(cubes: int) -> Plant:
+    """The plant of a superpod of so many cubes.
+
+    With 64: 1,024 hosts, 4,096 chips, 6,144 link ends, and 48 OCSes of 136 ports a side.
+    """
+    radix = ocs_radix(cubes)
+    axes = cube_axes(cubes) | {
+        "ocs": Axis("OCS", OCS_COUNT),
+        "side": Axis("sides", len(SIDES), SIDES),
+        "port": Axis("port", radix),
+    }
+    return Plant("pod", axes, (*OCS_KINDS, *CUBE_KINDS), "cube", _link_ends(cubes, radix))
+
+
+def _link_ends(cubes: int, radix: int) -> LinkEnds:
+    cube, face, index = end_places(cubes)
+    ocs, side, port = face // 2 * FACE_LINKS + index, face % 2, STRANDS * cube
+    fibres = port_number(ocs, side, port, radix)[:, None] + np.arange(STRANDS)
+    return LinkEnds("end", "port", fibres, "chip", end_chips(cubes))
+
+
+def end_places(cubes: int) -> tuple[IntArray, IntArray, IntArray]:
+    """(cube, face, face index) of every link end, each of shape (96 × cubes,)."""
+    cube, rest = np.divmod(np.arange(cubes * ENDS_PER_CUBE), ENDS_PER_CUBE)
+    face, index = np.divmod(rest, FACE_LINKS)
+    return cube, face, index
+
+
+def end_chips(cubes: int) -> IntArray:
+    """The number of the chip of every link end, of shape (96 × cubes,)."""
+    one_cube = np.array([chip_in_cube(link_end(number).chip) for number in range(ENDS_PER_CUBE)])
+    chips: IntArray = CHIPS_PER_CUBE * np.arange(cubes)[:, None] + one_cube
+    return chips.ravel()
+
+
+def port_number(ocs: IntArray, side: IntArray | int, port: IntArray, radix: int) -> IntArray:
+    """Numbers of ports among all of the pod; side 0 is North, 1 South."""
+    return (len(SIDES) * ocs + side) * radix + port
+
+
+def switched_ports(ocs: IntArray, north: IntArray, south: IntArray, radix: int) -> IntArray:
+    """Circuits as pairs of port numbers, of shape (circuits, 2), for `Plant.far_ends`."""
+    return np.stack([port_number(ocs, 0, north, radix), port_number(ocs, 1, south, radix)], axis=1)

@@ -1,0 +1,89 @@
+"""The table of faults, held to the names of fault kinds, the plant and the configuration."""
+
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+
+from schemas.config import FailuresConfig, RepairsConfig
+from schemas.names import FaultKind
+from shared.basics.errors import InvalidInput
+from shared.models.static_pod.plant import static_pod_plant
+from shared.models.superpod.faults import FAULTS, fault_target, mean_repair_h, rate_per_day
+from shared.models.superpod.plant import superpod_plant
+
+POD = superpod_plant(64)
+
+
+def test_the_table_has_every_kind_of_fault_and_no_other() -> None:
+    assert tuple(FAULTS) == get_args(FaultKind)
+
+
+@pytest.mark.parametrize("kind", get_args(FaultKind))
+def test_a_fault_strikes_its_example_and_all_parts_of_that_kind(kind: FaultKind) -> None:
+    row = FAULTS[kind]
+    example = POD.parse(f"pod-0/{row.example}")
+    assert example.kind == row.strikes
+    assert fault_target(kind, example.name, "pod-0", POD) == example
+    assert row.meaning
+
+
+@pytest.mark.parametrize("kind", get_args(FaultKind))
+def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
+    row = FAULTS[kind]
+    assert row.rate is None or row.rate in FailuresConfig.model_fields
+    assert row.repair_time in RepairsConfig.model_fields
+    failures = FailuresConfig(host_per_day=0.1, link_per_day=0.2, ocs_per_day=0.3)
+    repairs = RepairsConfig(host_repair_h=1, link_repair_h=2, ocs_repair_h=3)
+    expected: dict[FaultKind, tuple[float, float, int]] = {
+        "host": (0.1, 1, 1),
+        "chip": (0, 1, 1),
+        "link": (0.2, 2, 1),
+        "connector": (0, 2, 1),
+        "ocs": (0.3, 3, 0),
+        "port": (0, 3, 0),
+    }
+    assert (rate_per_day(kind, failures), mean_repair_h(kind, repairs), row.rank) == expected[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "sentence"),
+    [
+        ("ocs", "pod-1/ocs-3", "target 'pod-1/ocs-3': is in pod-1, allowed are parts of pod-0"),
+        (
+            "ocs",
+            "pod-0/ocs-48",
+            "target: name 'pod-0/ocs-48': OCS 48 does not exist; allowed are 0 to 47",
+        ),
+        (
+            "host",
+            "pod-0/ocs-3",
+            (
+                "target 'pod-0/ocs-3': not what a fault of kind 'host' can strike; "
+                "allowed are names like pod-0/cube-12/host-3"
+            ),
+        ),
+    ],
+)
+def test_what_a_fault_cannot_strike_is_refused(kind: FaultKind, target: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        fault_target(kind, target, "pod-0", POD)
+    assert str(raised.value) == sentence
+
+
+def test_a_fabric_without_switches_has_no_faults_of_them() -> None:
+    with pytest.raises(InvalidInput) as raised:
+        fault_target("ocs", "pod-0/ocs-3", "pod-0", static_pod_plant())
+    assert str(raised.value) == (
+        "kind 'ocs': pod-0 has nothing that it strikes; allowed are host, chip, link, connector"
+    )
+
+
+def test_the_table_can_be_shown_at_once() -> None:
+    program = (
+        "import sys, shared.models.superpod.faults; "
+        "print([m for m in ('pydantic', 'numpy', 'networkx') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
