@@ -32,6 +32,8 @@ BROKEN_BY = [
     (WORLD, "shared/models/superpod/shapes.py", "from shared.storage import store"),
     (MODELS, "shared/models/topology/graph.py", "from shared.models.optics import link"),
     (MODELS, "shared/models/superpod/wiring.py", "from shared.models.topology import graph"),
+    (MODELS, "shared/models/plant.py", "from shared.models import light_graph"),
+    (MODELS, "shared/models/impact.py", "from shared.models.superpod import wiring"),
     (ENGINE, "shared/engine/dispatch.py", "from shared.engine import fabric"),
     (RUNTIMES, "shared/runtimes/lab.py", "from shared.runtimes.embedded import twin"),
     (RUNTIMES, "shared/runtimes/live/clock.py", "import shared.runtimes.lab"),
