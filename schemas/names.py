@@ -1,34 +1,38 @@
 """The names people use, as patterns: `pod-0/ocs-17`, `pod-0/cube-12/host-3`, `pod-0/cube-12/+y/7`,
 `pod-0/slice-42`.
 
-Patterns check the form only; whether such a thing exists in a fabric of a given size is
-`shared.models.superpod.wiring`'s to say.
+Patterns check the form only; whether such a thing exists is for the fabric's plant to say
+(`shared.models.plant`), and each kind of fabric has one of its own.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 FABRIC_PATTERN = r"pod-(?:0|[1-9][0-9]{0,5})"
 NUMBER = r"(?:0|[1-9][0-9]{0,11})"
+SEGMENT = rf"(?:[a-z]{{1,16}}-{NUMBER}|[A-Z]?{NUMBER}|[+-][a-z])"
+"""What stands between two slashes of a part's name: `ocs-17`, `N24`, `7`, `+y`."""
+
+
+def part_name(word: str, number: int) -> Any:
+    """The field of names `FABRIC/WORD-NUMBER`, with the one of this number as the example."""
+    return Field(pattern=rf"^{FABRIC_PATTERN}/{word}-{NUMBER}$", examples=[f"pod-0/{word}-{number}"])
+
 
 FabricName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}$", examples=["pod-0"])]
-SliceName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}/slice-{NUMBER}$", examples=["pod-0/slice-42"])]
-FaultName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}/fault-{NUMBER}$", examples=["pod-0/fault-7"])]
-RepairName = Annotated[
-    str, Field(pattern=rf"^{FABRIC_PATTERN}/repair-{NUMBER}$", examples=["pod-0/repair-3"])
-]
-CubeName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}/cube-{NUMBER}$", examples=["pod-0/cube-12"])]
+SliceName = Annotated[str, part_name("slice", 42)]
+FaultName = Annotated[str, part_name("fault", 7)]
+RepairName = Annotated[str, part_name("repair", 3)]
+CubeName = Annotated[str, part_name("cube", 12)]
 TargetName = Annotated[
     str,
     Field(
-        pattern=rf"^{FABRIC_PATTERN}/(?:"
-        rf"ocs-{NUMBER}(?:/[NS]{NUMBER})?"
-        rf"|cube-{NUMBER}(?:/host-{NUMBER}(?:/chip-{NUMBER})?|/[+-][xyz]/{NUMBER})"
-        rf")$",
+        pattern=rf"^{FABRIC_PATTERN}(?:/{SEGMENT})+$",
         examples=["pod-0/ocs-17", "pod-0/ocs-17/N24", "pod-0/cube-12/host-3", "pod-0/cube-12/+y/7"],
     ),
 ]
+"""A part of whatever kind of fabric."""
 
 FaultKind = Literal["host", "chip", "link", "connector", "ocs", "port"]
 

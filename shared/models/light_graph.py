@@ -7,7 +7,7 @@ import networkx as nx
 from shared.models.plant import Plant
 
 GRAPHS_KEPT_MAX = 8
-"""Fabrics of which the graph is kept at hand: a pod's has 24,424 parts and takes a third of a second."""
+"""Fabrics of which the graph is kept at hand: a superpod's has 24,432 parts and takes a second."""
 
 
 @lru_cache(maxsize=GRAPHS_KEPT_MAX)

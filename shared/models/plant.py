@@ -27,6 +27,8 @@ SHOWN_MAX = 80
 _DIGITS_MAX = 6
 """A number with more digits is larger than any plant."""
 _NUMBER = "(?:0|[1-9][0-9]*)"
+_FABRIC = f"[a-z][a-z0-9]*-{_NUMBER}"
+"""Which fabrics there are is not the plant's to say: it serves all of its make."""
 _LOOSE_NUMBER = "[0-9]{1,9}"
 """What a person may have typed for a number: too large, or with zeros before it."""
 
@@ -104,7 +106,8 @@ class LinkEnds:
 class Plant:
     """The inventory of a fabric of one make; the same object serves all of them.
 
-    `noun` is what such a fabric is called, `pod` for `pod-0`. `unit` is the kind of part that slices hold.
+    `noun` is what sentences call such a fabric: `pod`, with `pod-0` as the example. `unit` is the kind of
+    part that slices hold.
     """
 
     noun: str
@@ -170,8 +173,9 @@ class Plant:
 
     @cached_property
     def _forms(self) -> dict[str, re.Pattern[str]]:
-        fabric = f"(?P<fabric>{re.escape(self.noun)}-{_NUMBER})/"
-        return {kind.word: re.compile(fabric + self._form(kind, _NUMBER)) for kind in self.kinds}
+        return {
+            kind.word: re.compile(f"(?P<fabric>{_FABRIC})/{self._form(kind, _NUMBER)}") for kind in self.kinds
+        }
 
     @cached_property
     def _loose_forms(self) -> dict[str, re.Pattern[str]]:

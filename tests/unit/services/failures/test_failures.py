@@ -73,6 +73,8 @@ def test_every_kind_can_be_injected_and_cleared(kind: FaultKind, target: str) ->
         ("connector", "pod-0/ocs-17", ["'connector'", "+y/7"]),
         ("port", "pod-0/ocs-17", ["'port'", "N24"]),
         ("ocs", "pod-0/ocs-17/N24", ["'ocs'", "ocs-17"]),
+        ("ocs", "pod-0/slice-3", ["not a part of a pod", "pod-0/ocs-17"]),
+        ("host", "pod-0/block-2/trunk-1", ["not a part of a pod", "pod-0/cube-12/host-3"]),
     ],
 )
 def test_what_cannot_break_so_is_refused_with_target_and_what_is_allowed(
