@@ -27,7 +27,8 @@ def next_hazard(state: FailuresState, kind: FaultKind, drawn: int, since_us: int
     Gaps are exponential with mean 1 ÷ (parts × rate) days.
     """
     config = state.config
-    rate = population(kind, state.cubes) * rate_per_day(kind, config)
+    parts = population(kind, state.cubes)
+    rate = parts * rate_per_day(kind, config) if parts else 0
     if not config.enabled or rate == 0:
         return Hazard(drawn, None)
     gap_days = draw_exponential(state.seed, state.fabric, f"{kind} fault time", drawn, 1 / rate)

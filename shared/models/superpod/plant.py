@@ -1,5 +1,6 @@
 """The plant of a superpod: cubes of hosts and chips with their link ends, and the OCSes with their ports."""
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -92,3 +93,19 @@ def port_number(ocs: IntArray, side: IntArray | int, port: IntArray, radix: int)
 def switched_ports(ocs: IntArray, north: IntArray, south: IntArray, radix: int) -> IntArray:
     """Circuits as pairs of port numbers, of shape (circuits, 2), for `Plant.far_ends`."""
     return np.stack([port_number(ocs, 0, north, radix), port_number(ocs, 1, south, radix)], axis=1)
+
+
+def circuits_of(plant: Plant, wanted: Mapping[str, Sequence[int]]) -> IntArray:
+    """Circuits out of status documents, as pairs of port numbers of shape (circuits, 2) for `Plant.far_ends`.
+
+    `wanted` has `OcsDocument.wanted` by the document's name: by North port the South port, −1 for none. With
+    −1 also where `OcsDocument.made` is false these are the circuits that carry light, without it those that
+    would if nothing were broken.
+    """
+    pairs = [np.zeros((0, 2), dtype=np.int64)]
+    for name, south_of in wanted.items():
+        south = np.asarray(south_of, dtype=np.int64)
+        north = np.flatnonzero(south >= 0)
+        ocs = np.full(len(north), plant.parse(name).number)
+        pairs.append(switched_ports(ocs, north, south[north], len(south)))
+    return np.concatenate(pairs)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
 from shared.models.plant import Part
-from shared.models.superpod.plant import superpod_plant, switched_ports
+from shared.models.superpod.plant import circuits_of, superpod_plant, switched_ports
 from shared.models.superpod.wiring import (
     FACES,
     SIDES,
@@ -190,11 +190,18 @@ JOINS = st.sampled_from([8, 64, 144]).flatmap(
 def test_circuits_lead_light_where_the_joins_say(drawn: tuple[int, tuple[tuple[int, int, int], ...]]) -> None:
     cubes, joins = drawn
     plant = superpod_plant(cubes)
-    far = plant.far_ends(switched_ports(*join_ports(joins), ocs_radix(cubes)))
+    circuits = join_ports(joins)
+    far = plant.far_ends(switched_ports(*circuits, ocs_radix(cubes)))
     north, south = join_ends(joins)
     expected = dict(zip(north.tolist(), south.tolist(), strict=True))
     expected |= {b: a for a, b in expected.items()}
     assert {end: int(far[end]) for end in range(len(far)) if far[end] >= 0} == expected
+
+    wanted = {f"pod-0/ocs-{ocs}": [-1] * ocs_radix(cubes) for ocs in range(48)}
+    for ocs, a, b in zip(*(side.tolist() for side in circuits), strict=True):
+        wanted[f"pod-0/ocs-{ocs}"][a] = b
+    assert (plant.far_ends(circuits_of(plant, wanted)) == far).all()
+    assert (plant.far_ends(circuits_of(plant, {})) == -1).all()
 
 
 def test_a_link_needs_both_strands_at_the_same_end() -> None:
