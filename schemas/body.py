@@ -21,3 +21,9 @@ class Body(Model):
 
     writer: ClassVar[str]
     version: ClassVar[int] = 1
+
+    @property
+    def addressee(self) -> str | None:
+        """The fabric that is asked for something, where that is not the one that speaks. A type that asks
+        something of another fabric names it in a field, and answers with it here."""
+        return None

@@ -9,10 +9,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-FABRIC_PATTERN = r"pod-(?:0|[1-9][0-9]{0,5})"
+FABRIC_PATTERN = r"[a-z][a-z0-9]{0,15}-(?:0|[1-9][0-9]{0,5})"
+SITE_PATTERN = r"[a-z][a-z0-9]{0,31}(?:-[a-z0-9]{1,16}){0,3}"
 NUMBER = r"(?:0|[1-9][0-9]{0,11})"
 
 FabricName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}$", examples=["pod-0"])]
+SiteName = Annotated[str, Field(pattern=rf"^{SITE_PATTERN}$", examples=["pod-0", "campus"])]
 SliceName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}/slice-{NUMBER}$", examples=["pod-0/slice-42"])]
 FaultName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}/fault-{NUMBER}$", examples=["pod-0/fault-7"])]
 RepairName = Annotated[
@@ -29,6 +31,13 @@ TargetName = Annotated[
         examples=["pod-0/ocs-17", "pod-0/ocs-17/N24", "pod-0/cube-12/host-3", "pod-0/cube-12/+y/7"],
     ),
 ]
+
+
+def fabric_order(name: str) -> tuple[str, int]:
+    """Where a fabric stands among others: by prefix, then number, so that pod-2 comes before pod-10."""
+    prefix, _, number = name.rpartition("-")
+    return prefix, int(number)
+
 
 FaultKind = Literal["host", "chip", "link", "connector", "ocs", "port"]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from schemas.config import FabricConfig, TraceRow
+from schemas.config import SuperpodConfig, TraceRow
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
 
@@ -28,17 +28,17 @@ class Parameter:
 
 def parameters() -> list[Parameter]:
     """Every parameter that `--set` takes, in the order of the configuration."""
-    return [_described(name, field) for name, field in _fields(FabricConfig).items()]
+    return [_described(name, field) for name, field in _fields(SuperpodConfig).items()]
 
 
 def settings(
     pairs: list[str], *, seed: int | None = None, trace: tuple[TraceRow, ...] | None = None
-) -> FabricConfig:
+) -> SuperpodConfig:
     """The configuration with these `KEY=VALUE` settings over the defaults.
 
     InvalidInput names the key, the value and what is allowed. `seed` and `trace` have options of their own.
     """
-    known = _fields(FabricConfig)
+    known = _fields(SuperpodConfig)
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -59,15 +59,15 @@ def settings(
     return _validated(values)
 
 
-def _validated(values: dict[str, Any]) -> FabricConfig:
+def _validated(values: dict[str, Any]) -> SuperpodConfig:
     try:
-        return FabricConfig.model_validate(values)
+        return SuperpodConfig.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         if first["type"] == "value_error":  # two values that do not go together: the model says which
             raise InvalidInput(f"--set {name}.{first['ctx']['error']}") from None
-        field = _fields(FabricConfig)[name]
+        field = _fields(SuperpodConfig)[name]
         option = "--seed" if name == "seed" else f"--set {name}"
         raise InvalidInput(
             f"{option}: {first['input']!r} is not allowed; allowed: {_allowed(field)}"

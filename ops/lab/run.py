@@ -14,7 +14,7 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from ops.common.version import VERSION
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.documents import (
     CubesSummary,
     FailuresSummary,
@@ -50,7 +50,7 @@ class PodResult:
 
 def run_lab(
     *,
-    config: FabricConfig,
+    config: SuperpodConfig,
     pods: int,
     days: float,
     jobs: int,
@@ -91,7 +91,7 @@ def run_lab(
 
 
 def run_pod(
-    name: str, config: FabricConfig, until_us: int, log: Path | None, progress: Progress | None
+    name: str, config: SuperpodConfig, until_us: int, log: Path | None, progress: Progress | None
 ) -> PodResult:
     """One superpod from its commissioning up to `until_us`."""
     writer = LineWriter(log) if log is not None else None

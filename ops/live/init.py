@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ops.live.settings import LiveSettings
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from services.fleet import SUPERPOD
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.runtimes.lab import commissioning
@@ -30,7 +30,7 @@ POLL_S = 0.3
 class NewTwin:
     """What a twin is made of. `wait` waits for Kafka and Redis; `keep` leaves a twin that exists as it is."""
 
-    config: FabricConfig
+    config: SuperpodConfig
     pods: int = 1
     partitions: int = 16
     replication: int = 1
@@ -92,7 +92,7 @@ def _make(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
 
 
 async def _commission(
-    settings: LiveSettings, identity: LogIdentity, fabrics: list[str], config: FabricConfig
+    settings: LiveSettings, identity: LogIdentity, fabrics: list[str], config: SuperpodConfig
 ) -> None:
     """Write the first message of every fabric; OperationFailed if the log is not empty."""
     topic = settings.endpoints.topics.log

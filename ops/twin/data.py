@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ops.common.configuration import settings
 from schemas.body import Model
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.storage.log.folder import FolderHeld, hold_folder
 
@@ -27,7 +27,7 @@ class TwinIdentity(Model):
     """What was decided when the twin was made: how many superpods, each with this configuration."""
 
     pods: int
-    config: FabricConfig
+    config: SuperpodConfig
 
 
 class DataFolder:

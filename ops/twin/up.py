@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ops.twin.data import DataFolder, TwinIdentity
 from ops.twin.serving import listen, server_of
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
 from services.fleet import SUPERPOD
@@ -144,7 +144,7 @@ class LivingTwin:
             if self._server is not None:
                 self._server.should_exit = True
 
-    def _pod(self, number: int, new: FabricConfig, *, rebuild: bool) -> PodRunner:
+    def _pod(self, number: int, new: SuperpodConfig, *, rebuild: bool) -> PodRunner:
         name = f"pod-{number}"
         self.store.place(name, number)
         runner = PodRunner(
@@ -165,7 +165,7 @@ class LivingTwin:
             runner.take(commissioning(name, new))
         return runner
 
-    def _config(self, fabric: str) -> FabricConfig:
+    def _config(self, fabric: str) -> SuperpodConfig:
         for _, message in self.logs.read(fabric, 0):
             if isinstance(message.body, FabricCommissioned):
                 return message.body.config

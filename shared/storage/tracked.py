@@ -24,7 +24,8 @@ from shared.engine.codec import (
     row_field,
 )
 from shared.engine.dispatch import ServiceInstance
-from shared.storage.store import DocumentChange, Progress, StateChange
+from shared.engine.roots import ServiceClock
+from shared.storage.store import DocumentChange, StateChange
 
 _MISSING = object()
 
@@ -103,10 +104,10 @@ def document_changes(instance: ServiceInstance, *, everything: bool = False) -> 
     return changes
 
 
-def progress_of(instance: ServiceInstance) -> Progress:
+def progress_of(instance: ServiceInstance) -> ServiceClock:
     """What others may read of a service's book for one fabric."""
     now_us = instance.state.now_us if instance.state is not None else 0
-    return Progress(instance.service.name, instance.fabric, instance.due_us, instance.ticks, now_us)
+    return ServiceClock(instance.name, instance.fabric, instance.due_us, instance.ticks, now_us)
 
 
 def _table_changes(

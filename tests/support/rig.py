@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.fabric import Fabric
@@ -22,12 +22,12 @@ BodyT = TypeVar("BodyT", bound=Body)
 class Bench:
     """`log` is all that was said so far, roots included."""
 
-    def __init__(self, services: Sequence[AnyService], config: FabricConfig | None = None) -> None:
+    def __init__(self, services: Sequence[AnyService], config: SuperpodConfig | None = None) -> None:
         self.fabric = Fabric(FABRIC, services)
         self.log: list[Envelope] = []
         self.documents: dict[DocumentKey, Any] = {}
         self._seq: dict[str, int] = {}
-        self._take(commissioning(FABRIC, config or FabricConfig()))
+        self._take(commissioning(FABRIC, config or SuperpodConfig()))
         for instance in self.fabric.instances:
             for key in instance.service.document_keys(instance.state):
                 self.documents[key] = instance.service.document(instance.state, key)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUnhealthy
 from schemas.envelope import Envelope, enclose
 from schemas.ocs import OcsDown, OcsUp
@@ -37,7 +37,7 @@ def tick(
 
 def held_of(service: Any = CUBES_TOY) -> ServiceInstance:
     instance = ServiceInstance(service, "pod-0")
-    assert read(instance, commissioning("pod-0", FabricConfig(seed=9))) == []
+    assert read(instance, commissioning("pod-0", SuperpodConfig(seed=9))) == []
     return instance
 
 
@@ -68,7 +68,7 @@ def test_commissioning_makes_the_state_and_says_when_it_is_due() -> None:
 def test_a_fabric_is_commissioned_once() -> None:
     instance = held_of()
     before = encode_instance(instance)
-    body = FabricCommissioned(config=FabricConfig(seed=10))
+    body = FabricCommissioned(config=SuperpodConfig(seed=10))
     again = enclose(body, fabric="pod-0", at_us=3, cause=None, source="sequencer@pod-0", seq=2)
     assert read(instance, again) == []
     assert encode_instance(instance) == before
@@ -129,7 +129,7 @@ def test_a_tick_of_a_service_that_is_not_due_leaves_no_trace() -> None:
 
 def test_a_service_reads_what_it_has_a_rule_for_and_its_own_ticks() -> None:
     cubes, ocs, repairs = (ServiceInstance(service, "pod-0") for service in TOYS)
-    messages = [drain(1), tick(), commissioning("pod-0", FabricConfig())]
+    messages = [drain(1), tick(), commissioning("pod-0", SuperpodConfig())]
     assert [cubes.reads(m) for m in messages] == [True, True, True]
     assert [ocs.reads(m) for m in messages] == [False, False, True]
     assert [repairs.reads(m) for m in messages] == [False, False, True]

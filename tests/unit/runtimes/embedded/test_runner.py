@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from ops.common.configuration import settings as configured
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
@@ -27,7 +27,7 @@ from shared.storage.memory import MemoryStore
 from shared.storage.store import Commit
 from tests.support.toy_services import CUBES_TOY, TOYS, ToyState, toy
 
-CONFIG = FabricConfig(seed=4)
+CONFIG = SuperpodConfig(seed=4)
 BUSY = configured(["pod.cubes=8", "failures.host_per_day=0.3", "failures.ocs_per_day=0.3"], seed=4)
 
 
@@ -105,7 +105,7 @@ def held_by(store: MemoryStore) -> dict[str, object]:
 
 
 def run(
-    folder: Path, steps: int, services: tuple[AnyService, ...] = TOYS, config: FabricConfig = CONFIG
+    folder: Path, steps: int, services: tuple[AnyService, ...] = TOYS, config: SuperpodConfig = CONFIG
 ) -> Twin:
     twin = Twin(folder, services)
     assert twin.start() == 0

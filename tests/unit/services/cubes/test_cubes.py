@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import CubesConfig, FabricConfig, PodConfig
+from schemas.config import CubesConfig, PodConfig, SuperpodConfig
 from schemas.cubes import (
     CubeDrained,
     CubeHealthy,
@@ -37,7 +37,7 @@ Condition = Literal["ok", "degraded", "failed"]
 
 
 def monitored(seed: int = 0) -> Bench:
-    return Bench([SERVICE], FabricConfig(seed=seed, pod=PodConfig(cubes=CUBES)))
+    return Bench([SERVICE], SuperpodConfig(seed=seed, pod=PodConfig(cubes=CUBES)))
 
 
 def kind_of(target: str) -> Literal["host", "chip"]:
@@ -276,7 +276,7 @@ STEPS = st.lists(
 def test_the_verdict_is_that_of_brute_force_once_all_heartbeats_have_passed(
     steps: list[Step], seed: int, heartbeat_s: int
 ) -> None:
-    config = FabricConfig(seed=seed, pod=PodConfig(cubes=CUBES), cubes=CubesConfig(heartbeat_s=heartbeat_s))
+    config = SuperpodConfig(seed=seed, pod=PodConfig(cubes=CUBES), cubes=CubesConfig(heartbeat_s=heartbeat_s))
     bench = Bench([SERVICE], config)
     active: list[tuple[int, str]] = []
     faults = 0

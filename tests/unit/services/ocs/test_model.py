@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.failures import FaultBegan
 from schemas.names import Join
 from schemas.ocs import (
@@ -72,7 +72,7 @@ class Follower:
 class Run:
     """The service, the model and a reader side by side."""
 
-    def __init__(self, services: Sequence[AnyService] = (SERVICE,), config: FabricConfig = CONFIG) -> None:
+    def __init__(self, services: Sequence[AnyService] = (SERVICE,), config: SuperpodConfig = CONFIG) -> None:
         self.bench = Bench(services, config)
         self.model = PortModel()
         self.follower = Follower()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.cubes import CubeHealthy
 from schemas.envelope import Envelope
 from schemas.ocs import OcsUp
@@ -33,7 +33,7 @@ SAYS: dict[str, Body] = {
 
 def commissioned(services: tuple[AnyService, ...] = TOYS) -> Fabric:
     fabric = Fabric("pod-0", services)
-    fabric.cascade(commissioning("pod-0", FabricConfig()))
+    fabric.cascade(commissioning("pod-0", SuperpodConfig()))
     return fabric
 
 
@@ -224,7 +224,7 @@ def test_requests_never_share_a_moment_and_keep_their_order() -> None:
 
 def test_the_lab_takes_a_request_before_the_ticks_of_its_time() -> None:
     lines: list[bytes] = []
-    lab = Lab("pod-0", FabricConfig(), TOYS, lambda data: lines.extend(data.splitlines()))
+    lab = Lab("pod-0", SuperpodConfig(), TOYS, lambda data: lines.extend(data.splitlines()))
     lab.run(PERIOD_US, [Request(PERIOD_US, DRAIN, "operator/0", 1)])
     types = [line.split(b'"type":"')[1].split(b'"')[0].decode() for line in lines]
     assert types[:4] == ["FabricCommissioned", "DrainCube", "CubeDrained", "Tick"]
@@ -232,7 +232,7 @@ def test_the_lab_takes_a_request_before_the_ticks_of_its_time() -> None:
 
 
 def test_a_request_for_a_time_that_has_passed_comes_just_after_now() -> None:
-    lab = Lab("pod-0", FabricConfig(), TOYS)
+    lab = Lab("pod-0", SuperpodConfig(), TOYS)
     lab.run(3 * PERIOD_US)
     now_us = lab.fabric.now_us
     lab.run(3 * PERIOD_US + 100, [Request(5, DRAIN, "operator/0", 1)])
@@ -240,7 +240,7 @@ def test_a_request_for_a_time_that_has_passed_comes_just_after_now() -> None:
 
 
 def test_the_lab_stops_at_its_end_and_goes_on_from_there() -> None:
-    whole, parts = (Lab("pod-0", FabricConfig(), TOYS) for _ in range(2))
+    whole, parts = (Lab("pod-0", SuperpodConfig(), TOYS) for _ in range(2))
     whole.run(10 * PERIOD_US)
     for n in range(1, 101):
         parts.run(n * PERIOD_US // 10)
