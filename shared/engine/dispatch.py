@@ -10,7 +10,7 @@ from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.sequencer import FabricCommissioned, Tick
 from shared.basics.errors import ServiceFailed
-from shared.engine.service import AnyService, CausedBy
+from shared.engine.service import AnyService, CausedBy, Rule
 from shared.engine.state import State
 
 
@@ -30,11 +30,11 @@ class ServiceInstance:
     ticks: int = 0
     due_us: int | None = None
     source: str = ""
-    rules: dict[str, Any] = field(default_factory=dict)
+    rules: dict[str, Rule[Any, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.source = f"{self.service.name}@{self.fabric}"
-        self.rules = {body.__name__: rule for body, rule in self.service.rules.items()}
+        self.rules = {row.body.__name__: row.rule for row in self.service.rules}
 
     def reads(self, message: Envelope) -> bool:
         """Whether this service has a rule for the message: by its type alone, a Tick by its addressee."""
@@ -70,7 +70,7 @@ def read(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
     if message.at_us > state.now_us:
         state.now_us = message.at_us
     try:
-        outputs = list(instance.rules[message.type](state, message))
+        outputs = list(instance.rules[message.type](state, body, message))
         instance.due_us = instance.service.due(state)
     except Exception as error:
         raise ServiceFailed(_sentence(instance, message, error)) from error
