@@ -3,7 +3,7 @@ module at once. What is seen becomes events, the cube's verdict, and requests fo
 """
 
 from dataclasses import replace
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from schemas.cubes import (
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.operator import DrainCube, UndrainCube
-from schemas.sequencer import FabricCommissioned
+from schemas.sequencer import FabricCommissioned, Tick
 from schemas.transceivers import ModuleReported
 from services.cubes.state import WORKING, CubesState, Heartbeat, Host
 from services.cubes.verdict import change_bad_parts, touch
@@ -64,13 +64,11 @@ def next_heartbeat_us(state: CubesState, number: int) -> int:
     return state.now_us + interval_us - (state.now_us - phase_us) % interval_us
 
 
-def on_fault_began(state: CubesState, message: Envelope) -> list[Output]:
-    body = cast(FaultBegan, message.body)
+def on_fault_began(state: CubesState, body: FaultBegan, message: Envelope) -> list[Output]:
     return _count(state, body.kind, body.target, +1, message.id)
 
 
-def on_fault_ended(state: CubesState, message: Envelope) -> list[Output]:
-    body = cast(FaultEnded, message.body)
+def on_fault_ended(state: CubesState, body: FaultEnded, message: Envelope) -> list[Output]:
     return _count(state, body.kind, body.target, -1, message.id)
 
 
@@ -107,7 +105,7 @@ def _put_host(state: CubesState, number: int, host: Host) -> None:
         state.hosts[number] = host
 
 
-def on_tick(state: CubesState, message: Envelope) -> list[Output]:  # noqa: ARG001 -- a rule's signature
+def on_tick(state: CubesState, _tick: Tick, _message: Envelope) -> list[Output]:
     """The heartbeats that have come due, in order of time and host."""
     come = sorted((h.at_us, number) for number, h in state.heartbeats.items() if h.at_us <= state.now_us)
     said: list[Output] = []
@@ -159,8 +157,7 @@ def _ask_for_repairs(state: CubesState, number: int, host: Host) -> list[Body]:
     return said
 
 
-def on_module_reported(state: CubesState, message: Envelope) -> list[Output]:
-    body = cast(ModuleReported, message.body)
+def on_module_reported(state: CubesState, body: ModuleReported, _message: Envelope) -> list[Output]:
     end = link_end(body.end)
     target = end.name(state.fabric)
     was, now = state.modules.get(body.end, "ok"), body.condition
@@ -182,8 +179,8 @@ def on_module_reported(state: CubesState, message: Envelope) -> list[Output]:
     return said
 
 
-def on_drain(state: CubesState, message: Envelope) -> list[Output]:
-    name = cast(DrainCube, message.body).cube
+def on_drain(state: CubesState, body: DrainCube, _message: Envelope) -> list[Output]:
+    name = body.cube
     cube = _find_cube(state, name)
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]
@@ -194,8 +191,8 @@ def on_drain(state: CubesState, message: Envelope) -> list[Output]:
     return [CubeDrained(cube=cube)]
 
 
-def on_undrain(state: CubesState, message: Envelope) -> list[Output]:
-    name = cast(UndrainCube, message.body).cube
+def on_undrain(state: CubesState, body: UndrainCube, _message: Envelope) -> list[Output]:
+    name = body.cube
     cube = _find_cube(state, name)
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]

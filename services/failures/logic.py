@@ -3,7 +3,7 @@
 Faults may overlap on one part, which works again when the last of them has ended.
 """
 
-from typing import cast, get_args
+from typing import get_args
 
 from schemas.config import FailuresConfig
 from schemas.envelope import Envelope
@@ -11,7 +11,7 @@ from schemas.failures import FaultBegan, FaultEnded, FaultRefused
 from schemas.names import FaultKind
 from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
-from schemas.sequencer import FabricCommissioned
+from schemas.sequencer import FabricCommissioned, Tick
 from services.failures.hazards import CLASSES, next_hazard, struck_target
 from services.failures.state import ACTIVE_MAX, ENDED_MAX, EndedFault, EndedHow, FailuresState, Fault
 from shared.basics.errors import InvalidInput
@@ -46,7 +46,7 @@ def due(state: FailuresState) -> int | None:
     return min(begin + expire, default=None)
 
 
-def on_tick(state: FailuresState, message: Envelope) -> list[Output]:
+def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output]:
     """What expires at a time is over before what breaks at that time."""
     expired = sorted(
         (fault.expires_us, number)
@@ -74,8 +74,7 @@ def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Ou
     return said
 
 
-def on_inject(state: FailuresState, message: Envelope) -> list[Output]:
-    body = cast(InjectFault, message.body)
+def on_inject(state: FailuresState, body: InjectFault, message: Envelope) -> list[Output]:
     refusal = _injection_refusal(state, body)
     if refusal is not None:
         return [FaultRefused(subject=body.target, reason=refusal)]
@@ -94,9 +93,9 @@ def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
     return None
 
 
-def on_clear(state: FailuresState, message: Envelope) -> list[Output]:
+def on_clear(state: FailuresState, body: ClearFault, _message: Envelope) -> list[Output]:
     """Undo is safe: clearing what is not there changes nothing."""
-    name = cast(ClearFault, message.body).fault
+    name = body.fault
     fabric, _, number = name.partition("/fault-")
     if fabric == state.fabric and int(number) in state.active:
         return [_end(state, int(number), "cleared")]
@@ -113,9 +112,9 @@ def _clear_refusal(state: FailuresState, name: str, fabric: str, number: int) ->
     return f"fault {name!r}: has already ended{how}; allowed are active faults"
 
 
-def on_repair_completed(state: FailuresState, message: Envelope) -> list[Output]:
+def on_repair_completed(state: FailuresState, body: RepairCompleted, _message: Envelope) -> list[Output]:
     """A repair ends whatever is wrong with its part."""
-    target = cast(RepairCompleted, message.body).target
+    target = body.target
     numbers = sorted(number for number, fault in state.active.items() if fault.target == target)
     return [_end(state, number, "repaired") for number in numbers]
 

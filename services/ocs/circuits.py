@@ -6,7 +6,6 @@ v4 2.6).
 
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import cast
 
 import numpy as np
 
@@ -20,9 +19,8 @@ from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import FACE_LINKS, JOINS_KEPT_MAX, OCS_COUNT, STRANDS, IntArray, join_ports
 
 
-def on_connect(state: OcsState, message: Envelope) -> list[Output]:
+def on_connect(state: OcsState, body: ConnectCircuits, message: Envelope) -> list[Output]:
     """Take the joins as wanted and let the mirrors turn, or refuse all of them."""
-    body = cast(ConnectCircuits, message.body)
     refused = _why_not_connect(state, body)
     if refused is not None:
         return [refused]
@@ -37,9 +35,8 @@ def on_connect(state: OcsState, message: Envelope) -> list[Output]:
     return []
 
 
-def on_disconnect(state: OcsState, message: Envelope) -> list[Output]:
+def on_disconnect(state: OcsState, body: DisconnectCircuits, _message: Envelope) -> list[Output]:
     """Park the mirrors of the slice's joins at once; what was still turning towards them is dropped."""
-    body = cast(DisconnectCircuits, message.body)
     refused = _why_not_disconnect(state, body)
     if refused is not None:
         return [refused]

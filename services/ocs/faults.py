@@ -16,17 +16,15 @@ from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import FACE_LINKS, STRANDS, Part, parse_part
 
 
-def on_fault_began(state: OcsState, message: Envelope) -> list[Output]:
-    body = message.body
-    if not isinstance(body, FaultBegan) or body.kind not in ("ocs", "port"):
+def on_fault_began(state: OcsState, body: FaultBegan, _message: Envelope) -> list[Output]:
+    if body.kind not in ("ocs", "port"):
         return []
     part = parse_part(body.target, state.cubes)
     return _lose_chassis(state, part.ocs) if body.kind == "ocs" else _lose_port(state, part)
 
 
-def on_fault_ended(state: OcsState, message: Envelope) -> list[Output]:
-    body = message.body
-    if not isinstance(body, FaultEnded) or body.kind not in ("ocs", "port"):
+def on_fault_ended(state: OcsState, body: FaultEnded, message: Envelope) -> list[Output]:
+    if body.kind not in ("ocs", "port"):
         return []
     part = parse_part(body.target, state.cubes)
     if body.kind == "ocs":

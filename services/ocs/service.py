@@ -8,19 +8,19 @@ from services.ocs.documents import document, document_keys
 from services.ocs.faults import on_fault_began, on_fault_ended
 from services.ocs.logic import due, on_tick
 from services.ocs.state import OcsState, commission
-from shared.engine.service import Service
+from shared.engine.service import Service, on
 
 SERVICE: Service[OcsState] = Service(
     name="ocs",
     state=OcsState,
     commission=commission,
-    rules={
-        Tick: on_tick,
-        ConnectCircuits: on_connect,
-        DisconnectCircuits: on_disconnect,
-        FaultBegan: on_fault_began,
-        FaultEnded: on_fault_ended,
-    },
+    rules=(
+        on(Tick, on_tick),
+        on(ConnectCircuits, on_connect),
+        on(DisconnectCircuits, on_disconnect),
+        on(FaultBegan, on_fault_began),
+        on(FaultEnded, on_fault_ended),
+    ),
     due=due,
     document_keys=document_keys,
     document=document,

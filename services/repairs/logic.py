@@ -1,14 +1,12 @@
 """The rules of the repair shop: one open repair a part, OCSes and their ports first, then oldest first."""
 
-from typing import cast
-
 from schemas.config import RepairsConfig
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.envelope import Envelope
 from schemas.names import FaultKind
 from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
-from schemas.sequencer import FabricCommissioned
+from schemas.sequencer import FabricCommissioned, Tick
 from services.repairs.state import ENDED_MAX, BegunRepair, EndedRepair, Outcome, Repair, RepairsState
 from shared.basics.keyed_random import draw_lognormal
 from shared.basics.units import US_PER_HOUR, us
@@ -40,7 +38,7 @@ def due(state: RepairsState) -> int | None:
     return min([repair.ends_us for repair in state.begun.values()], default=None)
 
 
-def on_tick(state: RepairsState, message: Envelope) -> list[Output]:  # noqa: ARG001 -- a rule's signature
+def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output]:
     done = sorted(
         (repair.ends_us, number) for number, repair in state.begun.items() if repair.ends_us <= state.now_us
     )
@@ -48,32 +46,27 @@ def on_tick(state: RepairsState, message: Envelope) -> list[Output]:  # noqa: AR
     return said + _begin_waiting(state)
 
 
-def on_requested(state: RepairsState, message: Envelope) -> list[Output]:
-    body = cast(RepairRequested, message.body)
+def on_requested(state: RepairsState, body: RepairRequested, message: Envelope) -> list[Output]:
     return _open(state, body.kind, body.target, message.id)
 
 
-def on_ocs_down(state: RepairsState, message: Envelope) -> list[Output]:
-    body = cast(OcsDown, message.body)
+def on_ocs_down(state: RepairsState, body: OcsDown, message: Envelope) -> list[Output]:
     return _open(state, "ocs", f"{state.fabric}/ocs-{body.ocs}", message.id)
 
 
-def on_port_down(state: RepairsState, message: Envelope) -> list[Output]:
-    body = cast(PortDown, message.body)
+def on_port_down(state: RepairsState, body: PortDown, message: Envelope) -> list[Output]:
     return _open(state, "port", f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}", message.id)
 
 
-def on_withdrawn(state: RepairsState, message: Envelope) -> list[Output]:
-    return _cancel(state, cast(RepairWithdrawn, message.body).target)
+def on_withdrawn(state: RepairsState, body: RepairWithdrawn, _message: Envelope) -> list[Output]:
+    return _cancel(state, body.target)
 
 
-def on_ocs_up(state: RepairsState, message: Envelope) -> list[Output]:
-    body = cast(OcsUp, message.body)
+def on_ocs_up(state: RepairsState, body: OcsUp, _message: Envelope) -> list[Output]:
     return _cancel(state, f"{state.fabric}/ocs-{body.ocs}")
 
 
-def on_port_up(state: RepairsState, message: Envelope) -> list[Output]:
-    body = cast(PortUp, message.body)
+def on_port_up(state: RepairsState, body: PortUp, _message: Envelope) -> list[Output]:
     return _cancel(state, f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}")
 
 

@@ -5,8 +5,6 @@ whatever fits may pass it; for as long again cubes are kept for it, and only mes
 that are partly used anyway still pass; and so on in turn.
 """
 
-from typing import cast
-
 from schemas.envelope import Envelope
 from schemas.scheduler import SliceCompleted
 from schemas.workload import SliceReleased, SliceRequested
@@ -18,9 +16,8 @@ from shared.engine.service import Output
 from shared.models.superpod.shapes import check, chips_of
 
 
-def on_slice_requested(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Envelope) -> list[Output]:
     """Place the slice if it fits, let it wait if not; refuse it if it never can, or the queue is full."""
-    body = cast(SliceRequested, message.body)
     row = Slice(
         number=slice_number(body.slice),
         shape=body.shape,
@@ -45,9 +42,8 @@ def on_slice_requested(state: SchedulerState, message: Envelope) -> list[Output]
     return said
 
 
-def on_slice_released(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Envelope) -> list[Output]:
     """Its owner is done with the slice: take its circuits away, and see who can use its cubes."""
-    body = cast(SliceReleased, message.body)
     row = state.slices.get(slice_number(body.slice))
     if row is None:
         return []

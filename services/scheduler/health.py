@@ -6,11 +6,11 @@ drained cube in use is left when a spare is idle; until then the slice runs on.
 """
 
 from dataclasses import replace
-from typing import cast
 
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.envelope import Envelope
 from schemas.scheduler import SliceStalled
+from schemas.sequencer import Tick
 from services.scheduler.cycle import cycle, kept_until_us
 from services.scheduler.lifecycle import evict, put, slice_name
 from services.scheduler.state import SchedulerState, Stall, occupancy_of
@@ -18,9 +18,9 @@ from shared.basics.units import US_PER_S
 from shared.engine.service import Output
 
 
-def on_cube_unhealthy(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_cube_unhealthy(state: SchedulerState, body: CubeUnhealthy, message: Envelope) -> list[Output]:
     """Nothing new comes to the cube; the slices on it get first claim on spares."""
-    cube = cast(CubeUnhealthy, message.body).cube
+    cube = body.cube
     if cube in state.unhealthy:
         return []
     state.unhealthy[cube] = message.id
@@ -38,18 +38,18 @@ def on_cube_unhealthy(state: SchedulerState, message: Envelope) -> list[Output]:
     return said
 
 
-def on_cube_healthy(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_cube_healthy(state: SchedulerState, body: CubeHealthy, _message: Envelope) -> list[Output]:
     """The cube may be given away again; a slice that is stalled on it goes on there."""
-    cube = cast(CubeHealthy, message.body).cube
+    cube = body.cube
     if state.unhealthy.pop(cube, None) is None:
         return []
     occupancy_of(state).allow(cube, cube not in state.drained)
     return cycle(state)
 
 
-def on_cube_drained(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_cube_drained(state: SchedulerState, body: CubeDrained, message: Envelope) -> list[Output]:
     """Nothing new comes to the cube; the slices on it leave it when they can."""
-    cube = cast(CubeDrained, message.body).cube
+    cube = body.cube
     if cube in state.drained:
         return []
     state.drained[cube] = message.id
@@ -57,9 +57,9 @@ def on_cube_drained(state: SchedulerState, message: Envelope) -> list[Output]:
     return cycle(state)
 
 
-def on_cube_undrained(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_cube_undrained(state: SchedulerState, body: CubeUndrained, _message: Envelope) -> list[Output]:
     """The cube may be given away again, if it is healthy."""
-    cube = cast(CubeUndrained, message.body).cube
+    cube = body.cube
     if state.drained.pop(cube, None) is None:
         return []
     occupancy_of(state).allow(cube, cube not in state.unhealthy)
@@ -75,7 +75,7 @@ def due(state: SchedulerState) -> int | None:
     return stalled_us if kept_us is None else min(stalled_us, kept_us)
 
 
-def on_tick(state: SchedulerState, _: Envelope) -> list[Output]:
+def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Output]:
     """Give up slices that found no spare in time, one by one: the cubes of one may save the next. Then look
     at the queue, which may go on."""
     said: list[Output] = []

@@ -8,25 +8,25 @@ from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler import admission, health, links
 from services.scheduler.documents import document, document_keys
 from services.scheduler.state import SchedulerState, commission
-from shared.engine.service import Service
+from shared.engine.service import Service, on
 
 SERVICE: Service[SchedulerState] = Service(
     name="scheduler",
     state=SchedulerState,
     commission=commission,
-    rules={
-        Tick: health.on_tick,
-        SliceRequested: admission.on_slice_requested,
-        SliceReleased: admission.on_slice_released,
-        CubeHealthy: health.on_cube_healthy,
-        CubeUnhealthy: health.on_cube_unhealthy,
-        CubeDrained: health.on_cube_drained,
-        CubeUndrained: health.on_cube_undrained,
-        CircuitsConnected: links.on_circuits_connected,
-        CircuitsRefused: links.on_circuits_refused,
-        LinksTrained: links.on_links_trained,
-        LinksChanged: links.on_links_changed,
-    },
+    rules=(
+        on(Tick, health.on_tick),
+        on(SliceRequested, admission.on_slice_requested),
+        on(SliceReleased, admission.on_slice_released),
+        on(CubeHealthy, health.on_cube_healthy),
+        on(CubeUnhealthy, health.on_cube_unhealthy),
+        on(CubeDrained, health.on_cube_drained),
+        on(CubeUndrained, health.on_cube_undrained),
+        on(CircuitsConnected, links.on_circuits_connected),
+        on(CircuitsRefused, links.on_circuits_refused),
+        on(LinksTrained, links.on_links_trained),
+        on(LinksChanged, links.on_links_changed),
+    ),
     due=health.due,
     document_keys=document_keys,
     document=document,

@@ -14,9 +14,8 @@ from shared.engine.service import Output
 from shared.models.superpod.wiring import parse_part
 
 
-def on_fault_began(state: TransceiversState, message: Envelope) -> list[Output]:
-    body = message.body
-    if not isinstance(body, FaultBegan) or body.kind not in ("link", "connector"):
+def on_fault_began(state: TransceiversState, body: FaultBegan, _message: Envelope) -> list[Output]:
+    if body.kind not in ("link", "connector"):
         return []
     end = parse_part(body.target, state.cubes).end
     before = condition(state, end)
@@ -24,9 +23,8 @@ def on_fault_began(state: TransceiversState, message: Envelope) -> list[Output]:
     return _judged(state, end, before)
 
 
-def on_fault_ended(state: TransceiversState, message: Envelope) -> list[Output]:
-    body = message.body
-    if not isinstance(body, FaultEnded) or body.fault not in state.faults:
+def on_fault_ended(state: TransceiversState, body: FaultEnded, _message: Envelope) -> list[Output]:
+    if body.fault not in state.faults:
         return []
     end = state.faults[body.fault].end
     before = condition(state, end)

@@ -2,7 +2,6 @@
 
 import math
 from functools import cache
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +32,8 @@ from shared.models.superpod.wiring import (
 )
 
 
-def on_connected(state: TransceiversState, message: Envelope) -> list[Output]:
+def on_connected(state: TransceiversState, body: CircuitsConnected, _message: Envelope) -> list[Output]:
     """Train the links of a slice's new circuits."""
-    body = cast(CircuitsConnected, message.body)
     norths, souths = join_ends(body.joins)
     loss_db, *log10_bers = optics.of_joins(state, body.joins)
     lit = _lit(body)
@@ -74,9 +72,8 @@ def _lit(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
     return lit
 
 
-def on_disconnected(state: TransceiversState, message: Envelope) -> list[Output]:
+def on_disconnected(state: TransceiversState, body: CircuitsDisconnected, _message: Envelope) -> list[Output]:
     """Links go dark, as commanded: no news to anybody."""
-    body = cast(CircuitsDisconnected, message.body)
     norths, souths = join_ends(body.joins)
     # A circuit that was still being made has no link yet: its ends are dark already, for the ports were free.
     ends = np.concatenate((norths, souths))
@@ -89,8 +86,7 @@ def on_disconnected(state: TransceiversState, message: Envelope) -> list[Output]
     return []
 
 
-def on_restored(state: TransceiversState, message: Envelope) -> list[Output]:
-    body = cast(CircuitsRestored, message.body)
+def on_restored(state: TransceiversState, body: CircuitsRestored, _message: Envelope) -> list[Output]:
     lit: dict[int, int] = {}
     for circuit in body.circuits:
         for side, port in zip("NS", circuit, strict=True):
@@ -100,17 +96,15 @@ def on_restored(state: TransceiversState, message: Envelope) -> list[Output]:
     return _light(state, np.array(ends), np.array([lit[end] for end in ends], dtype=np.uint8))
 
 
-def on_ocs_down(state: TransceiversState, message: Envelope) -> list[Output]:
+def on_ocs_down(state: TransceiversState, body: OcsDown, _message: Envelope) -> list[Output]:
     """The light of every link through this OCS is gone at once."""
-    body = cast(OcsDown, message.body)
     dimension, index = divmod(body.ocs, FACE_LINKS)
     first = np.arange(state.cubes) * ENDS_PER_CUBE + index
     ends = np.concatenate([first + face * FACE_LINKS for face in (2 * dimension, 2 * dimension + 1)])
     return _light(state, np.sort(ends), np.zeros(len(ends), dtype=np.uint8))
 
 
-def on_port_down(state: TransceiversState, message: Envelope) -> list[Output]:
-    body = cast(PortDown, message.body)
+def on_port_down(state: TransceiversState, body: PortDown, _message: Envelope) -> list[Output]:
     if body.port >= STRANDS * state.cubes:
         return []
     end = end_at(body.ocs, body.side, body.port).number

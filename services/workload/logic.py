@@ -4,14 +4,14 @@ A run time counts from the start of the slice, whatever happens to it later.
 """
 
 from heapq import heapify, heappop, heappush
-from typing import Literal, cast
+from typing import Literal
 
 from schemas.config import TraceRow
 from schemas.envelope import Envelope
 from schemas.names import Shape
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
-from schemas.sequencer import FabricCommissioned
+from schemas.sequencer import FabricCommissioned, Tick
 from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
 from services.workload.mix import draw_duration_us, draw_gap_us, draw_kind
 from services.workload.state import WantedSlice, WorkloadState
@@ -45,20 +45,19 @@ def due(state: WorkloadState) -> int | None:
     return min(times, default=None)
 
 
-def on_tick(state: WorkloadState, _: Envelope) -> list[Output]:
+def on_tick(state: WorkloadState, _tick: Tick, _message: Envelope) -> list[Output]:
     """Release what has ended, so that there is room; then request what is due by trace or arrival."""
     return [*_release_ended(state), *_play_trace(state), *_arrive(state)]
 
 
-def on_request_slice(state: WorkloadState, message: Envelope) -> list[Output]:
+def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelope) -> list[Output]:
     """An operator wants a slice; whether it is legal is the scheduler's to say."""
-    body = cast(RequestSlice, message.body)
     return [_request(state, body.shape, body.twisted, body.priority, body.duration_us, "operator")]
 
 
-def on_release_slice(state: WorkloadState, message: Envelope) -> list[Output]:
+def on_release_slice(state: WorkloadState, body: ReleaseSlice, _message: Envelope) -> list[Output]:
     """An operator is done with a slice; refused with the reason if there is no such slice any more."""
-    name = cast(ReleaseSlice, message.body).slice
+    name = body.slice
     fabric, _, digits = name.rpartition("/slice-")
     number = int(digits)
     if fabric != state.fabric:
@@ -71,9 +70,9 @@ def on_release_slice(state: WorkloadState, message: Envelope) -> list[Output]:
     return [SliceReleased(slice=name, reason="operator")]
 
 
-def on_slice_started(state: WorkloadState, message: Envelope) -> list[Output]:
+def on_slice_started(state: WorkloadState, body: SliceStarted, message: Envelope) -> list[Output]:
     """The run time of the slice begins."""
-    number = _number(cast(SliceStarted, message.body).slice)
+    number = _number(body.slice)
     wanted = state.wanted.get(number)
     if wanted is None or wanted.duration_us is None:
         return []
@@ -83,9 +82,10 @@ def on_slice_started(state: WorkloadState, message: Envelope) -> list[Output]:
     return []
 
 
-def on_slice_ended(state: WorkloadState, message: Envelope) -> list[Output]:
+def on_slice_ended(
+    state: WorkloadState, body: SliceRefused | SliceEvicted | SliceCompleted, _message: Envelope
+) -> list[Output]:
     """Refused, evicted or completed: nobody waits for it any more."""
-    body = cast(SliceRefused | SliceEvicted | SliceCompleted, message.body)
     state.wanted.pop(_number(body.slice), None)
     return []
 

@@ -100,7 +100,7 @@ class PartitionFold:
         self._store = store
         self._together = tuple(together)
         self._judges = service.name == self._together[0]
-        self._reads = {body.__name__ for body in service.rules} | {FabricCommissioned.__name__}
+        self._reads = {row.body.__name__ for row in service.rules} | {FabricCommissioned.__name__}
         self._publish = publish
         self._instances: dict[str, ServiceInstance] = {}
         self._trackers: dict[str, Tracker] = {}
