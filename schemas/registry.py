@@ -36,7 +36,7 @@ def encode(envelope: Envelope) -> bytes:
 
 
 def writer_of(source: str) -> str:
-    """The writing service of a source: `scheduler@pod-0` → scheduler, `operator/0` → operator,
+    """The writing service of a source: `scheduler@pod-0` → scheduler, `operator@pod-0` → operator,
     `tick.ocs@pod-0` and `skip.ocs@pod-0` → sequencer."""
     name = source.split("@", 1)[0].split("/", 1)[0]
     return "sequencer" if name.startswith(("tick.", "skip.")) else name

@@ -19,7 +19,7 @@ from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.assumptions import assumed
 from tests.support.rig import Bench, bodies
 
-LEVEL_AT = SuperpodConfig(pod=PodConfig(cubes=4), failures=FailuresConfig(enabled=False))
+QUIET = SuperpodConfig(pod=PodConfig(cubes=4), failures=FailuresConfig(enabled=False))
 PARTS: dict[FaultKind, str] = {
     "host": "pod-0/cube-2/host-3",
     "chip": "pod-0/cube-2/host-3/chip-1",
@@ -31,7 +31,7 @@ PARTS: dict[FaultKind, str] = {
 
 
 def quiet_bench() -> Bench:
-    return Bench([SERVICE], LEVEL_AT)
+    return Bench([SERVICE], QUIET)
 
 
 def repaired(target: str) -> RepairCompleted:

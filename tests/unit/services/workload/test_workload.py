@@ -22,7 +22,7 @@ from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.codec import decode_state, encode_state
 from shared.engine.dispatch import ServiceInstance, read
 
-LEVEL_AT = SuperpodConfig(workload=WorkloadConfig(enabled=False))
+QUIET = SuperpodConfig(workload=WorkloadConfig(enabled=False))
 
 BodyT = TypeVar("BodyT", bound=Body)
 
@@ -117,7 +117,7 @@ def test_a_late_tick_catches_up_without_losing_an_arrival() -> None:
 
 
 def test_nothing_arrives_when_disabled() -> None:
-    assert Driver(LEVEL_AT).held.due_us is None
+    assert Driver(QUIET).held.due_us is None
 
 
 def row(
@@ -147,7 +147,7 @@ def test_a_trace_plays_in_order_of_submission_in_place_of_arrivals(enabled: bool
 
 
 def test_the_run_time_counts_from_the_start_and_its_release_is_caused_by_it() -> None:
-    driver = Driver(LEVEL_AT)
+    driver = Driver(QUIET)
     name = driver.request(duration_us=US_PER_HOUR).slice
     assert driver.held.due_us is None
     driver.feed(SliceStarted(slice=name), at_us=500)
@@ -160,7 +160,7 @@ def test_the_run_time_counts_from_the_start_and_its_release_is_caused_by_it() ->
 
 
 def test_without_a_duration_it_runs_until_released() -> None:
-    driver = Driver(LEVEL_AT)
+    driver = Driver(QUIET)
     name = driver.request().slice
     driver.feed(SliceStarted(slice=name))
     assert driver.held.due_us is None
@@ -177,7 +177,7 @@ def test_without_a_duration_it_runs_until_released() -> None:
     ],
 )
 def test_a_slice_that_ended_is_not_released_any_more(ended: Callable[[str], Body]) -> None:
-    driver = Driver(LEVEL_AT)
+    driver = Driver(QUIET)
     name = driver.request(duration_us=100).slice
     driver.feed(SliceStarted(slice=name))
     driver.feed(ended(name))
@@ -195,7 +195,7 @@ def test_a_slice_that_ended_is_not_released_any_more(ended: Callable[[str], Body
     ],
 )
 def test_releases_of_what_is_not_there_are_refused_with_the_reason(name: str, reason: str) -> None:
-    driver = Driver(LEVEL_AT)
+    driver = Driver(QUIET)
     driver.request()
     (body,) = bodies(ReleaseRefused, driver.release(name))
     assert body.slice == name
@@ -203,7 +203,7 @@ def test_releases_of_what_is_not_there_are_refused_with_the_reason(name: str, re
 
 
 def test_a_second_release_is_refused() -> None:
-    driver = Driver(LEVEL_AT)
+    driver = Driver(QUIET)
     name = driver.request().slice
     assert len(bodies(SliceReleased, driver.release(name))) == 1
     (body,) = bodies(ReleaseRefused, driver.release(name))
