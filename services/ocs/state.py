@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import OcsConfig
+from schemas.config import FabricConfig, OcsConfig
 from schemas.names import Join
-from schemas.sequencer import FabricCommissioned
 from shared.engine.state import State
 from shared.models.superpod.wiring import OCS_COUNT, ocs_radix
 
@@ -69,15 +68,15 @@ class OcsState(State):
         return int(self.wanted.shape[1])
 
 
-def commission(fabric: str, message: FabricCommissioned) -> OcsState:
+def commission(fabric: str, config: FabricConfig, at_us: int) -> OcsState:
     """48 OCSes without a circuit."""
-    cubes = message.config.pod.cubes
+    cubes = config.pod.cubes
     shape = (OCS_COUNT, ocs_radix(cubes))
     return OcsState(
         fabric=fabric,
-        seed=message.config.seed,
-        now_us=0,
-        config=message.config.ocs,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.ocs,
         cubes=cubes,
         wanted=np.full(shape, NO_PORT, dtype=np.int16),
         wanted_from=np.full(shape, NO_PORT, dtype=np.int16),
@@ -85,5 +84,5 @@ def commission(fabric: str, message: FabricCommissioned) -> OcsState:
         made=np.zeros(shape, dtype=np.bool_),
         chassis_faults=np.zeros(OCS_COUNT, dtype=np.int16),
         port_faults=np.zeros((2, *shape), dtype=np.int16),
-        changed_us=np.zeros(OCS_COUNT, dtype=np.int64),
+        changed_us=np.full(OCS_COUNT, at_us, dtype=np.int64),
     )

@@ -9,8 +9,8 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel
 
 from schemas.body import Body
+from schemas.config import FabricConfig
 from schemas.envelope import Envelope
-from schemas.sequencer import FabricCommissioned
 from shared.engine.state import StateT
 
 
@@ -65,7 +65,7 @@ class Service(Generic[StateT]):
 
     name: str
     state: type[StateT]
-    commission: Callable[[str, FabricCommissioned], StateT]
+    commission: Callable[[str, FabricConfig, int], StateT]
     rules: tuple[RuleRow[StateT], ...]
     due: Callable[[StateT], int | None]
     document_keys: Callable[[StateT], Iterable[DocumentKey]]
