@@ -3,7 +3,7 @@
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from schemas.sequencer import Tick
-from services.ocs import circuits, documents, faults, logic
+from services.ocs import documents, faults, logic, superpod
 from services.ocs.state import OcsState, commission
 from shared.engine.service import Service, on
 
@@ -13,8 +13,8 @@ SERVICE: Service[OcsState] = Service(
     commission=commission,
     rules=(
         on(Tick, logic.on_tick),
-        on(ConnectCircuits, circuits.on_connect),
-        on(DisconnectCircuits, circuits.on_disconnect),
+        on(ConnectCircuits, superpod.on_connect),
+        on(DisconnectCircuits, superpod.on_disconnect),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),
     ),
