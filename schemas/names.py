@@ -58,3 +58,8 @@ Shape = tuple[
 Join = tuple[Annotated[int, Field(ge=0, le=2)], CubeIndex, CubeIndex]
 """(dimension, north cube, south cube): the + face of the one joined to the − face of the other, over all 16
 face indices and both strands: 32 circuits on 16 OCSes."""
+
+
+def number_of(name: str) -> int:
+    """The number at the end of a name: 42 of `pod-0/slice-42`."""
+    return int(name.rpartition("-")[2])

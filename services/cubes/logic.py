@@ -5,8 +5,6 @@ module at once. What is seen becomes events, the cube's verdict, and requests fo
 from dataclasses import replace
 from typing import Literal
 
-import numpy as np
-
 from schemas.body import Body
 from schemas.cubes import (
     CubeDrained,
@@ -20,7 +18,7 @@ from schemas.cubes import (
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.operator import DrainCube, UndrainCube
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
 from services.cubes.state import WORKING, CubesState, Heartbeat, Host
 from services.cubes.verdict import change_bad_parts, touch
@@ -29,27 +27,6 @@ from shared.basics.keyed_random import draw_index
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import HOSTS_PER_CUBE, link_end, parse_part
-
-
-def commission(fabric: str, message: FabricCommissioned) -> CubesState:
-    cubes = message.config.pod.cubes
-    return CubesState(
-        fabric=fabric,
-        seed=message.config.seed,
-        now_us=0,
-        config=message.config.cubes,
-        hosts={},
-        heartbeats={},
-        modules={},
-        asked={},
-        bad_parts=np.zeros(cubes, dtype=np.int32),
-        drained=np.zeros(cubes, dtype=np.bool_),
-        changed_us=np.zeros(cubes, dtype=np.int64),
-        hosts_down=0,
-        healthy=cubes,
-        healthy_cube_us=0,
-        at_us=0,
-    )
 
 
 def due(state: CubesState) -> int | None:

@@ -1,17 +1,17 @@
-"""The table of the service `cubes`."""
+"""The table of the service `cubes`: which rule handles which message."""
 
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.operator import DrainCube, UndrainCube
 from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
 from services.cubes import documents, logic
-from services.cubes.state import CubesState
+from services.cubes.state import CubesState, commission
 from shared.engine.service import Service, on
 
 SERVICE: Service[CubesState] = Service(
     name="cubes",
     state=CubesState,
-    commission=logic.commission,
+    commission=commission,
     rules=(
         on(Tick, logic.on_tick),
         on(FaultBegan, logic.on_fault_began),

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import CubesConfig
+from schemas.config import CubesConfig, SuperpodConfig
 from shared.engine.state import State
 from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE
 
@@ -85,3 +85,25 @@ class CubesState(State):
     def host_name(self, number: int) -> str:
         cube, host = divmod(number, HOSTS_PER_CUBE)
         return f"{self.fabric}/cube-{cube}/host-{host}"
+
+
+def commission(fabric: str, config: SuperpodConfig, at_us: int) -> CubesState:
+    """All parts work, and no cube is drained."""
+    cubes = config.pod.cubes
+    return CubesState(
+        fabric=fabric,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.cubes,
+        hosts={},
+        heartbeats={},
+        modules={},
+        asked={},
+        bad_parts=np.zeros(cubes, dtype=np.int32),
+        drained=np.zeros(cubes, dtype=np.bool_),
+        changed_us=np.full(cubes, at_us, dtype=np.int64),
+        hosts_down=0,
+        healthy=cubes,
+        healthy_cube_us=0,
+        at_us=at_us,
+    )

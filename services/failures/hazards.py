@@ -7,7 +7,6 @@ by injection only: the papers give no rates for them.
 
 from schemas.config import FailuresConfig
 from schemas.names import FaultKind
-from services.failures.state import FailuresState, Hazard
 from shared.basics.keyed_random import draw_exponential, draw_index
 from shared.basics.units import US_PER_DAY, us
 from shared.models.superpod.wiring import ENDS_PER_CUBE, HOSTS_PER_CUBE, OCS_COUNT, link_end
@@ -26,28 +25,24 @@ def rate_per_day(kind: FaultKind, config: FailuresConfig) -> float:
     return {"host": config.host_per_day, "link": config.link_per_day, "ocs": config.ocs_per_day}[kind]
 
 
-def next_hazard(state: FailuresState, kind: FaultKind, drawn: int, since_us: int) -> Hazard:
-    """The fault after `drawn` earlier ones of the class, the last of them at `since_us`.
+def draw_gap_us(
+    seed: int, fabric: str, kind: FaultKind, drawn: int, config: FailuresConfig, cubes: int
+) -> int | None:
+    """Time from fault number `drawn` − 1 of the class to the one after it; None if it never breaks by itself.
 
     Gaps are exponential with mean 1 ÷ (parts × rate) days.
     """
-    config = state.config
-    rate = population(kind, state.cubes) * rate_per_day(kind, config)
+    rate = population(kind, cubes) * rate_per_day(kind, config)
     if not config.enabled or rate == 0:
-        return Hazard(drawn, None)
-    gap_days = draw_exponential(state.seed, state.fabric, f"{kind} fault time", drawn, 1 / rate)
-    next_us = since_us + us(gap_days, US_PER_DAY)
-    if config.until_days is not None and next_us > config.until_days * US_PER_DAY:
-        return Hazard(drawn, None)
-    return Hazard(drawn, next_us)
+        return None
+    return us(draw_exponential(seed, fabric, f"{kind} fault time", drawn, 1 / rate), US_PER_DAY)
 
 
-def struck_target(state: FailuresState, kind: FaultKind, drawn: int) -> str:
+def draw_target(seed: int, fabric: str, kind: FaultKind, drawn: int, cubes: int) -> str:
     """The part that the class's fault number `drawn` strikes: uniform over all, broken ones included."""
-    size = population(kind, state.cubes)
-    index = draw_index(state.seed, state.fabric, f"{kind} fault target", drawn, size)
+    index = draw_index(seed, fabric, f"{kind} fault target", drawn, population(kind, cubes))
     if kind == "host":
-        return f"{state.fabric}/cube-{index // HOSTS_PER_CUBE}/host-{index % HOSTS_PER_CUBE}"
+        return f"{fabric}/cube-{index // HOSTS_PER_CUBE}/host-{index % HOSTS_PER_CUBE}"
     if kind == "link":
-        return link_end(index).name(state.fabric)
-    return f"{state.fabric}/ocs-{index}"
+        return link_end(index).name(fabric)
+    return f"{fabric}/ocs-{index}"

@@ -3,40 +3,27 @@
 Faults may overlap on one part, which works again when the last of them has ended.
 """
 
-from typing import get_args
-
-from schemas.config import FailuresConfig
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded, FaultRefused
 from schemas.names import FaultKind
 from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
-from schemas.sequencer import FabricCommissioned, Tick
-from services.failures.hazards import CLASSES, next_hazard, struck_target
-from services.failures.state import ACTIVE_MAX, ENDED_MAX, EndedFault, EndedHow, FailuresState, Fault
+from schemas.sequencer import Tick
+from services.failures.hazards import CLASSES, draw_target
+from services.failures.state import (
+    ACTIVE_MAX,
+    ENDED_MAX,
+    EndedFault,
+    EndedHow,
+    FailuresState,
+    Fault,
+    next_hazard,
+)
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
 from shared.models.superpod.fault_targets import fault_target
-
-
-def commission(fabric: str, message: FabricCommissioned) -> FailuresState:
-    config: FailuresConfig = message.config.failures
-    state = FailuresState(
-        fabric=fabric,
-        seed=message.config.seed,
-        now_us=0,
-        config=config,
-        cubes=message.config.pod.cubes,
-        hazards={},
-        begun=dict.fromkeys(get_args(FaultKind), 0),
-        active={},
-        ended={},
-    )
-    for kind in CLASSES:
-        state.hazards[kind] = next_hazard(state, kind, drawn=0, since_us=0)
-    return state
 
 
 def due(state: FailuresState) -> int | None:
@@ -66,7 +53,7 @@ def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Ou
     said: list[Output] = []
     hazard = state.hazards[kind]
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
-        target = struck_target(state, kind, hazard.drawn)
+        target = draw_target(state.seed, state.fabric, kind, hazard.drawn, state.cubes)
         if not any(f.target == target and f.kind == kind for f in state.active.values()):
             said.append(_begin(state, Fault(kind, target, message.id, False, state.now_us, None)))
         hazard = next_hazard(state, kind, hazard.drawn + 1, hazard.next_us)

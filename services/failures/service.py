@@ -1,16 +1,16 @@
-"""The table of the service `failures`."""
+"""The table of the service `failures`: which rule handles which message."""
 
 from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
 from services.failures import documents, logic
-from services.failures.state import FailuresState
+from services.failures.state import FailuresState, commission
 from shared.engine.service import Service, on
 
 SERVICE: Service[FailuresState] = Service(
     name="failures",
     state=FailuresState,
-    commission=logic.commission,
+    commission=commission,
     rules=(
         on(Tick, logic.on_tick),
         on(InjectFault, logic.on_inject),

@@ -2,9 +2,9 @@
 
 from schemas.envelope import Envelope
 from schemas.sequencer import Tick
-from services.ocs.circuits import settle_connects
 from services.ocs.faults import settle_restores
 from services.ocs.state import OcsState
+from services.ocs.superpod import settle_connects
 from shared.engine.service import Output
 
 

@@ -6,7 +6,7 @@ from schemas.envelope import Envelope
 from schemas.names import FaultKind
 from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import Tick
 from services.repairs.state import ENDED_MAX, BegunRepair, EndedRepair, Outcome, Repair, RepairsState
 from shared.basics.keyed_random import draw_lognormal
 from shared.basics.units import US_PER_HOUR, us
@@ -14,23 +14,6 @@ from shared.engine.service import CausedBy, Output
 
 URGENT: tuple[FaultKind, ...] = ("ocs", "port")
 """Repaired before all others: one OCS degrades every slice of several cubes (Lightwave Fabrics 4.2.2)."""
-
-
-def commission(fabric: str, message: FabricCommissioned) -> RepairsState:
-    return RepairsState(
-        fabric=fabric,
-        seed=message.config.seed,
-        now_us=0,
-        config=message.config.repairs,
-        opened=0,
-        completed=0,
-        cancelled=0,
-        dropped=0,
-        queued={},
-        begun={},
-        ended={},
-        open_targets={},
-    )
 
 
 def due(state: RepairsState) -> int | None:

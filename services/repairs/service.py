@@ -1,16 +1,16 @@
-"""The table of the service `repairs`."""
+"""The table of the service `repairs`: which rule handles which message."""
 
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
 from schemas.sequencer import Tick
 from services.repairs import documents, logic
-from services.repairs.state import RepairsState
+from services.repairs.state import RepairsState, commission
 from shared.engine.service import Service, on
 
 SERVICE: Service[RepairsState] = Service(
     name="repairs",
     state=RepairsState,
-    commission=logic.commission,
+    commission=commission,
     rules=(
         on(Tick, logic.on_tick),
         on(RepairRequested, logic.on_requested),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from schemas.config import RepairsConfig
+from schemas.config import SuperpodConfig, RepairsConfig
 from schemas.names import FaultKind
 from shared.engine.state import State
 
@@ -64,3 +64,21 @@ class RepairsState(State):
 
     def repair_name(self, number: int) -> str:
         return f"{self.fabric}/repair-{number}"
+
+
+def commission(fabric: str, config: SuperpodConfig, at_us: int) -> RepairsState:
+    """Nothing to repair."""
+    return RepairsState(
+        fabric=fabric,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.repairs,
+        opened=0,
+        completed=0,
+        cancelled=0,
+        dropped=0,
+        queued={},
+        begun={},
+        ended={},
+        open_targets={},
+    )

@@ -1,4 +1,4 @@
-"""Cubes that fail, return, are drained and undrained; and slices that were stalled for too long.
+"""Cubes that fail, return, are drained and undrained.
 
 A slice always leaves a failed cube: another takes its place, or it stalls until one can, or it is evicted
 when `recovery_patience_s` is over. If the failed cube itself returns first, the slice goes on where it is. A
@@ -10,11 +10,9 @@ from dataclasses import replace
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.envelope import Envelope
 from schemas.scheduler import SliceStalled
-from schemas.sequencer import Tick
-from services.scheduler.cycle import cycle, kept_until_us
-from services.scheduler.lifecycle import evict, put, slice_name
+from services.scheduler.cycle import cycle
+from services.scheduler.lifecycle import put, slice_name
 from services.scheduler.state import SchedulerState, Stall, occupancy_of
-from shared.basics.units import US_PER_S
 from shared.engine.service import Output
 
 
@@ -64,36 +62,3 @@ def on_cube_undrained(state: SchedulerState, body: CubeUndrained, _message: Enve
         return []
     occupancy_of(state).allow(cube, cube not in state.unhealthy)
     return cycle(state)
-
-
-def due(state: SchedulerState) -> int | None:
-    """When the slice that is stalled longest is given up, or others may pass the first in the queue again."""
-    kept_us = kept_until_us(state)
-    if not state.stalls:
-        return kept_us
-    stalled_us = min([stall.since_us for stall in state.stalls.values()]) + _patience_us(state)
-    return stalled_us if kept_us is None else min(stalled_us, kept_us)
-
-
-def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """Give up slices that found no spare in time, one by one: the cubes of one may save the next. Then look
-    at the queue, which may go on."""
-    said: list[Output] = []
-    while state.stalls:
-        since_us, number = min([(stall.since_us, number) for number, stall in state.stalls.items()])
-        if since_us + _patience_us(state) > state.now_us:
-            break
-        row = state.slices[number]
-        failed = ", ".join(f"{state.fabric}/cube-{c}" for c in row.cubes if c in state.unhealthy)
-        patience_s = state.config.recovery_patience_s
-        reason = (
-            f"{failed} failed and no healthy idle cube took its place within {patience_s} s "
-            "(scheduler.recovery_patience_s)"
-        )
-        said += evict(state, row, reason, state.stalls[number].cause)
-        said += cycle(state)
-    return said + cycle(state)
-
-
-def _patience_us(state: SchedulerState) -> int:
-    return state.config.recovery_patience_s * US_PER_S

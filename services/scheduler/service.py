@@ -1,12 +1,11 @@
-"""The scheduler service: message type → rule."""
+"""The table of the service `scheduler`: which rule handles which message."""
 
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.ocs import CircuitsConnected, CircuitsRefused
 from schemas.sequencer import Tick
 from schemas.transceivers import LinksChanged, LinksTrained
 from schemas.workload import SliceReleased, SliceRequested
-from services.scheduler import admission, health, links
-from services.scheduler.documents import document, document_keys
+from services.scheduler import admission, documents, health, links, logic
 from services.scheduler.state import SchedulerState, commission
 from shared.engine.service import Service, on
 
@@ -15,7 +14,7 @@ SERVICE: Service[SchedulerState] = Service(
     state=SchedulerState,
     commission=commission,
     rules=(
-        on(Tick, health.on_tick),
+        on(Tick, logic.on_tick),
         on(SliceRequested, admission.on_slice_requested),
         on(SliceReleased, admission.on_slice_released),
         on(CubeHealthy, health.on_cube_healthy),
@@ -27,7 +26,7 @@ SERVICE: Service[SchedulerState] = Service(
         on(LinksTrained, links.on_links_trained),
         on(LinksChanged, links.on_links_changed),
     ),
-    due=health.due,
-    document_keys=document_keys,
-    document=document,
+    due=logic.due,
+    document_keys=documents.document_keys,
+    document=documents.document,
 )

@@ -8,10 +8,9 @@ Who holds which cube, and the queue by size, follow from the slices; they are ke
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import SchedulerConfig
+from schemas.config import SuperpodConfig, SchedulerConfig
 from schemas.documents import SliceState
 from schemas.names import Join, Shape
-from schemas.sequencer import FabricCommissioned
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.queue import Queue
 from shared.engine.state import TRANSIENT, State
@@ -98,16 +97,16 @@ class SchedulerState(State):
         return len(self.slices) - self.waiting
 
 
-def commission(fabric: str, message: FabricCommissioned) -> SchedulerState:
+def commission(fabric: str, config: SuperpodConfig, at_us: int) -> SchedulerState:
     """The scheduler of a new fabric. A recorded trace may always wait as a whole."""
-    config = message.config
     return SchedulerState(
         fabric=fabric,
         seed=config.seed,
-        now_us=0,
+        now_us=at_us,
         config=config.scheduler,
         cubes=config.pod.cubes,
         queue_max=max(config.scheduler.queue_max, len(config.trace or ())),
+        at_us=at_us,
     )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
-from pydantic import BaseModel
 
 from schemas.documents import LinkGroupDocument, LinksSummary
 from services.transceivers.optics import path_loss_db, receiving
@@ -20,7 +19,7 @@ def document_keys(state: TransceiversState) -> Iterable[DocumentKey]:
     yield "summaries", f"{state.fabric}/transceivers"
 
 
-def document(state: TransceiversState, key: DocumentKey) -> BaseModel | None:
+def document(state: TransceiversState, key: DocumentKey) -> LinkGroupDocument | LinksSummary:
     kind, name = key
     if kind == "links":
         return _group(state, name, int(name.rpartition("-")[2]))

@@ -1,18 +1,18 @@
-"""The table of the service `transceivers`."""
+"""The table of the service `transceivers`: which rule handles which message."""
 
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored, OcsDown, PortDown
 from schemas.sequencer import Tick
-from services.transceivers import documents, faults, links, state, telemetry
-from services.transceivers.state import TransceiversState
+from services.transceivers import documents, faults, links, logic, telemetry
+from services.transceivers.state import TransceiversState, commission
 from shared.engine.service import Service, on
 
 SERVICE: Service[TransceiversState] = Service(
     name="transceivers",
     state=TransceiversState,
-    commission=state.commission,
+    commission=commission,
     rules=(
-        on(Tick, telemetry.on_tick),
+        on(Tick, logic.on_tick),
         on(CircuitsConnected, links.on_connected),
         on(CircuitsDisconnected, links.on_disconnected),
         on(CircuitsRestored, links.on_restored),
@@ -21,7 +21,7 @@ SERVICE: Service[TransceiversState] = Service(
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),
     ),
-    due=telemetry.due,
+    due=logic.due,
     document_keys=documents.document_keys,
     document=documents.document,
     telemetry=telemetry.frame,

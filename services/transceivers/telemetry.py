@@ -3,23 +3,9 @@
 import numpy as np
 
 from schemas.envelope import Envelope
-from schemas.sequencer import Tick
 from services.transceivers.optics import lane_bers, path_loss_db, receiving, sent_dbm
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
-from shared.basics.units import US_PER_S
-from shared.engine.service import Output
 from shared.models.optics.modules import LANES_PER_LINK
-
-
-def on_tick(state: TransceiversState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
-    interval_us = state.config.telemetry_interval_s * US_PER_S
-    state.next_frame_us = (state.now_us // interval_us + 1) * interval_us
-    return []
-
-
-def due(state: TransceiversState) -> int | None:
-    return state.next_frame_us
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes:

@@ -6,32 +6,15 @@ A run time counts from the start of the slice, whatever happens to it later.
 from heapq import heapify, heappop, heappush
 from typing import Literal
 
-from schemas.config import TraceRow
 from schemas.envelope import Envelope
 from schemas.names import Shape
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import Tick
 from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
-from services.workload.mix import draw_duration_us, draw_gap_us, draw_kind
-from services.workload.state import WantedSlice, WorkloadState
+from services.workload.mix import draw_duration_us, draw_kind
+from services.workload.state import WantedSlice, WorkloadState, next_gap_us
 from shared.engine.service import CausedBy, Output
-
-
-def commission(fabric: str, message: FabricCommissioned) -> WorkloadState:
-    """The workload of a new fabric. A recorded trace takes the place of arrivals."""
-    config = message.config
-    trace = tuple(sorted(config.trace or (), key=_submit_us))
-    state = WorkloadState(
-        fabric=fabric, seed=config.seed, now_us=0, config=config.workload, cubes=config.pod.cubes, trace=trace
-    )
-    if config.workload.enabled and config.trace is None:
-        state.next_arrival_us = _gap_us(state)
-    return state
-
-
-def _submit_us(row: TraceRow) -> int:
-    return row.submit_us
 
 
 def due(state: WorkloadState) -> int | None:
@@ -41,7 +24,7 @@ def due(state: WorkloadState) -> int | None:
     if state.next_arrival_us is not None:
         times.append(state.next_arrival_us)
     if state.trace_played < len(state.trace):
-        times.append(state.trace[state.trace_played].submit_us)
+        times.append(state.commissioned_us + state.trace[state.trace_played].submit_us)
     return min(times, default=None)
 
 
@@ -106,7 +89,7 @@ def _play_trace(state: WorkloadState) -> list[Output]:
     said: list[Output] = []
     while state.trace_played < len(state.trace):
         row = state.trace[state.trace_played]
-        if row.submit_us > state.now_us:
+        if state.commissioned_us + row.submit_us > state.now_us:
             break
         state.trace_played += 1
         said.append(_request(state, row.shape, row.twisted, row.priority, row.duration_us, "trace"))
@@ -119,13 +102,9 @@ def _arrive(state: WorkloadState) -> list[Output]:
         shape, twisted = draw_kind(state.seed, state.fabric, state.arrivals, state.cubes)
         duration_us = draw_duration_us(state.seed, state.fabric, state.arrivals, state.config)
         state.arrivals += 1
-        state.next_arrival_us += _gap_us(state)
+        state.next_arrival_us += next_gap_us(state)
         said.append(_request(state, shape, twisted, 0, duration_us, "arrival"))
     return said
-
-
-def _gap_us(state: WorkloadState) -> int:
-    return draw_gap_us(state.seed, state.fabric, state.arrivals, state.config, state.cubes)
 
 
 def _request(

@@ -1,17 +1,16 @@
-"""The workload service: message type → rule."""
+"""The table of the service `workload`: which rule handles which message."""
 
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import Tick
-from services.workload import logic
-from services.workload.documents import document, document_keys
-from services.workload.state import WorkloadState
+from services.workload import documents, logic
+from services.workload.state import WorkloadState, commission
 from shared.engine.service import Service, on
 
 SERVICE: Service[WorkloadState] = Service(
     name="workload",
     state=WorkloadState,
-    commission=logic.commission,
+    commission=commission,
     rules=(
         on(Tick, logic.on_tick),
         on(RequestSlice, logic.on_request_slice),
@@ -22,6 +21,6 @@ SERVICE: Service[WorkloadState] = Service(
         on(SliceCompleted, logic.on_slice_ended),
     ),
     due=logic.due,
-    document_keys=document_keys,
-    document=document,
+    document_keys=documents.document_keys,
+    document=documents.document,
 )

@@ -110,8 +110,7 @@ def skip(instance: ServiceInstance, message: Envelope) -> None:
 
 def _commission(instance: ServiceInstance, message: Envelope, body: FabricCommissioned) -> list[Envelope]:
     try:
-        instance.state = instance.service.commission(instance.fabric, body)
-        instance.state.now_us = message.at_us
+        instance.state = instance.service.commission(instance.fabric, body.config, message.at_us)
         instance.due_us = instance.service.due(instance.state)
     except Exception as error:
         raise ServiceFailed(_sentence(instance, message, error)) from error

@@ -10,7 +10,6 @@ from pydantic import BaseModel
 
 from schemas.body import Body
 from schemas.envelope import Envelope
-from schemas.sequencer import FabricCommissioned
 from shared.engine.state import StateT
 
 
@@ -56,7 +55,8 @@ DocumentKey = tuple[str, str]
 class Service(Generic[StateT]):
     """One service of the twin, for any number of fabrics.
 
-    `commission` makes the state of a new fabric from its configuration, at the time of its commissioning
+    `commission` makes the state of a new fabric from its configuration (that of a kind which has this
+    service), at the time of its commissioning
     (simulated microseconds): whatever is counted or waited for begins then. `rules` has one row a body type;
     the rule of `Tick` runs when `due` has come. `document` renders one status document of the state, or None
     if there is no such thing any more; `document_keys` lists all of them.
@@ -65,7 +65,7 @@ class Service(Generic[StateT]):
 
     name: str
     state: type[StateT]
-    commission: Callable[[str, FabricCommissioned], StateT]
+    commission: Callable[[str, Any, int], StateT]
     rules: tuple[RuleRow[StateT], ...]
     due: Callable[[StateT], int | None]
     document_keys: Callable[[StateT], Iterable[DocumentKey]]

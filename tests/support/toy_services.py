@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.body import Model
+from schemas.config import SuperpodConfig
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUnhealthy, DrainRefused
 from schemas.envelope import Envelope
 from schemas.ocs import OcsDown, OcsUp
 from schemas.operator import DrainCube
 from schemas.repairs import RepairOpened
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import Tick
 from shared.basics.units import US_PER_S
 from shared.engine.service import AnyService, CausedBy, DocumentKey, Output, RuleRow, Service, on
 from shared.engine.state import State
@@ -69,7 +70,7 @@ def toy(
     return Service(
         name=name,
         state=ToyState,
-        commission=lambda fabric, message: commission(fabric, message, name),
+        commission=lambda fabric, config, at_us: commission(fabric, config, at_us, name),
         rules=rules,
         due=due or (lambda state: state.next_us),
         document_keys=lambda state: [("toys", f"{name}/{kind}") for kind in state.handled],
@@ -78,8 +79,9 @@ def toy(
     )
 
 
-def commission(fabric: str, message: FabricCommissioned, service: str) -> ToyState:
-    return ToyState(fabric=fabric, seed=message.config.seed, now_us=0, service=service, next_us=PERIOD_US)
+def commission(fabric: str, config: SuperpodConfig, at_us: int, service: str) -> ToyState:
+    next_us = at_us + PERIOD_US
+    return ToyState(fabric=fabric, seed=config.seed, now_us=at_us, service=service, next_us=next_us)
 
 
 def document(state: ToyState, key: DocumentKey) -> ToyDocument | None:

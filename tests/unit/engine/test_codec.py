@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.config import SuperpodConfig
-from schemas.sequencer import FabricCommissioned
 from services.fleet import SUPERPOD
 from shared.basics.errors import LogDamaged
 from shared.basics.units import US_PER_DAY
@@ -186,7 +185,7 @@ def test_names_and_contents_do_not_run_into_each_other_in_the_digest() -> None:
 def test_every_service_s_state_has_only_fields_that_the_codec_keeps(service: AnyService) -> None:
     """Every record and value of a state is frozen, so that what did not change is the same object."""
     config = SuperpodConfig()
-    state = service.commission("pod-0", FabricCommissioned(config=config))
+    state = service.commission("pod-0", config, 0)
     kinds = {name: codec.kind for name, codec in codecs(service.state).items()}
     for name, kind in kinds.items():
         value = getattr(state, name)

@@ -11,7 +11,7 @@ from schemas.config import FailuresConfig, PodConfig, SuperpodConfig
 from schemas.failures import FaultBegan
 from schemas.names import FaultKind
 from schemas.repairs import RepairCompleted
-from services.failures.hazards import population, struck_target
+from services.failures.hazards import draw_target, population
 from services.failures.service import SERVICE
 from shared.basics.units import US_PER_DAY
 from shared.models.superpod.wiring import parse_part
@@ -63,12 +63,10 @@ def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
 
 
 def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
-    bench = Bench([SERVICE], SuperpodConfig(pod=PodConfig(cubes=5)))
-    state = bench.state("failures")
     classes: list[tuple[FaultKind, str]] = [("host", "host"), ("link", "end"), ("ocs", "ocs")]
     for kind, part_kind in classes:
         size = population(kind, 5)
-        targets = {struck_target(state, kind, n) for n in range(12 * size)}
+        targets = {draw_target(0, "pod-0", kind, n, 5) for n in range(12 * size)}
         assert len(targets) == size
         assert {parse_part(target, 5).kind for target in targets} == {part_kind}
 
