@@ -319,6 +319,13 @@ class SuperpodConfig(FabricConfig):
     trace: tuple[TraceRow, ...] | None = None
 
 
+def pod_of(config: FabricConfig) -> PodConfig:
+    """How large the pod is, of any kind of pod; ValueError for a fabric that is none."""
+    if not isinstance(config, SuperpodConfig):
+        raise ValueError(f"a {config.kind} is no pod")
+    return config.pod
+
+
 CONFIGS: dict[str, type[FabricConfig]] = {"superpod": SuperpodConfig}
 """Kind of fabric → the model of its configuration."""
 

@@ -26,3 +26,8 @@ def services_of(kind: str) -> tuple[AnyService, ...]:
 def service_names() -> tuple[str, ...]:
     """Every service that some kind of fabric has, in order."""
     return tuple(sorted({service.name for services in FLEET.values() for service in services}))
+
+
+def by_kind(name: str) -> dict[str, AnyService]:
+    """A service wherever it occurs: kind of fabric → what it is there."""
+    return {kind: service for kind, services in FLEET.items() for service in services if service.name == name}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from schemas.config import SuperpodConfig, FailuresConfig
+from schemas.config import FailuresConfig, SuperpodConfig
 from schemas.names import FaultKind
 from services.failures.hazards import CLASSES, draw_gap_us
 from shared.basics.units import US_PER_DAY

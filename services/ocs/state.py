@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import SuperpodConfig, OcsConfig
+from schemas.config import OcsConfig, SuperpodConfig
 from schemas.names import Join
 from shared.engine.state import State
 from shared.models.superpod.wiring import OCS_COUNT, STRANDS, ocs_radix

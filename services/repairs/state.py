@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from schemas.config import SuperpodConfig, RepairsConfig
+from schemas.config import RepairsConfig, SuperpodConfig
 from schemas.names import FaultKind
 from shared.engine.state import State
 

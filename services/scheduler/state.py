@@ -8,7 +8,7 @@ Who holds which cube, and the queue by size, follow from the slices; they are ke
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import SuperpodConfig, SchedulerConfig
+from schemas.config import SchedulerConfig, SuperpodConfig
 from schemas.documents import SliceState
 from schemas.names import Join, Shape
 from services.scheduler.occupancy import Occupancy

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.config import SuperpodConfig, FailuresConfig, PodConfig, TraceRow, TransceiversConfig
+from schemas.config import FailuresConfig, PodConfig, SuperpodConfig, TraceRow, TransceiversConfig
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan
 from schemas.operator import DrainCube, InjectFault, RequestSlice
