@@ -117,7 +117,7 @@ def _mean_h(config: RepairsConfig, kind: FaultKind) -> float:
 def _complete(state: RepairsState, number: int) -> CausedBy:
     repair = state.begun.pop(number)
     state.completed += 1
-    _keep_ended(state, number, repair, "completed")
+    _end(state, number, repair, "completed")
     body = RepairCompleted(
         repair=state.repair_name(number),
         target=repair.target,
@@ -135,12 +135,12 @@ def _cancel(state: RepairsState, target: str) -> list[Output]:
         return []
     repair = state.queued.pop(number, None) or state.begun.pop(number)
     state.cancelled += 1
-    _keep_ended(state, number, repair, "cancelled")
+    _end(state, number, repair, "cancelled")
     cancelled = RepairCancelled(repair=state.repair_name(number), target=target)
     return [cancelled, *_begin_waiting(state)]
 
 
-def _keep_ended(state: RepairsState, number: int, repair: Repair, outcome: Outcome) -> None:
+def _end(state: RepairsState, number: int, repair: Repair, outcome: Outcome) -> None:
     begun = repair if isinstance(repair, BegunRepair) else None
     ended = EndedRepair(
         kind=repair.kind,
