@@ -65,8 +65,8 @@ def _count(state: CubesState, kind: str, target: str, change: int, cause: str) -
         after = replace(before, chip_faults=tuple(chip_faults))
         works = chip_faults[part.chip] == 0
     _put_host(state, number, after)
-    if works and target in state.asked:
-        state.asked[target] = "mended"
+    if works and target in state.repairs_open:
+        state.repairs_open[target] = "mended"
     heartbeat = state.heartbeats.get(number)
     if heartbeat is None:
         state.heartbeats[number] = Heartbeat(next_heartbeat_us(state, number), cause)
@@ -126,10 +126,10 @@ def _ask_for_repairs(state: CubesState, number: int, host: Host) -> list[Body]:
         parts += [("chip", f"{name}/chip-{chip}", faults > 0) for chip, faults in chips]
     said: list[Body] = []
     for kind, target, broken in parts:
-        if broken and state.asked.get(target) != "open":
-            state.asked[target] = "open"
+        if broken and state.repairs_open.get(target) != "open":
+            state.repairs_open[target] = "open"
             said.append(RepairRequested(kind=kind, target=target))
-        elif not broken and state.asked.pop(target, None) is not None:
+        elif not broken and state.repairs_open.pop(target, None) is not None:
             said.append(RepairWithdrawn(target=target))
     return said
 

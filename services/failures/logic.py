@@ -12,7 +12,6 @@ from schemas.sequencer import Tick
 from services.failures.hazards import CLASSES, draw_target
 from services.failures.state import (
     ACTIVE_MAX,
-    ENDED_MAX,
     EndedFault,
     EndedHow,
     FailuresState,
@@ -21,6 +20,7 @@ from services.failures.state import (
 )
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
+from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
 from shared.models.superpod.fault_targets import fault_target
@@ -133,7 +133,7 @@ def excess_loss_db(state: FailuresState, number: int, kind: FaultKind) -> float 
 
 def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
     fault = state.active.pop(number)
-    state.ended[number] = EndedFault(
+    ended = EndedFault(
         kind=fault.kind,
         target=fault.target,
         cause=fault.cause,
@@ -144,10 +144,9 @@ def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
         how=how,
     )
     _touch(state, number)
-    if len(state.ended) > ENDED_MAX:
-        oldest = min(state.ended, key=lambda n: (state.ended[n].ended_us, n))
-        del state.ended[oldest]
-        _touch(state, oldest)
+    forgotten = keep_ended(state.ended, number, ended)
+    if forgotten is not None:
+        _touch(state, forgotten)
     return FaultEnded(fault=state.fault_name(number), kind=fault.kind, target=fault.target, how=how)
 
 

@@ -9,9 +9,6 @@ from services.failures.hazards import CLASSES, draw_gap_us
 from shared.basics.units import US_PER_DAY
 from shared.engine.state import State
 
-ENDED_MAX = 200
-"""Ended faults kept for people to look at, the last to end; older ones are forgotten."""
-
 ACTIVE_MAX = 10_000
 """Active faults beyond which an injection is refused. Faults that begin by themselves are bounded by the
 number of parts."""
@@ -48,8 +45,8 @@ class EndedFault(Fault):
 
 @dataclass
 class FailuresState(State):
-    """`hazards` and `begun` (faults begun since the start) are keyed by fault kind, `active` and `ended` by
-    fault number. `config.until_days` counts from `commissioned_us`."""
+    """`hazards` and `begun` (faults begun since the start) are keyed by fault kind, `active` and `ended` (the
+    last to end) by fault number. `config.until_days` counts from `commissioned_us`."""
 
     config: FailuresConfig
     cubes: int

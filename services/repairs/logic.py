@@ -7,9 +7,10 @@ from schemas.names import FaultKind
 from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
 from schemas.sequencer import Tick
-from services.repairs.state import ENDED_MAX, BegunRepair, EndedRepair, Outcome, Repair, RepairsState
+from services.repairs.state import BegunRepair, EndedRepair, Outcome, Repair, RepairsState
 from shared.basics.keyed_random import draw_lognormal
 from shared.basics.units import US_PER_HOUR, us
+from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 
 URGENT: tuple[FaultKind, ...] = ("ocs", "port")
@@ -116,7 +117,7 @@ def _mean_h(config: RepairsConfig, kind: FaultKind) -> float:
 def _complete(state: RepairsState, number: int) -> CausedBy:
     repair = state.begun.pop(number)
     state.completed += 1
-    _keep_ended(state, number, repair, "completed")
+    _end(state, number, repair, "completed")
     body = RepairCompleted(
         repair=state.repair_name(number),
         target=repair.target,
@@ -134,14 +135,14 @@ def _cancel(state: RepairsState, target: str) -> list[Output]:
         return []
     repair = state.queued.pop(number, None) or state.begun.pop(number)
     state.cancelled += 1
-    _keep_ended(state, number, repair, "cancelled")
+    _end(state, number, repair, "cancelled")
     cancelled = RepairCancelled(repair=state.repair_name(number), target=target)
     return [cancelled, *_begin_waiting(state)]
 
 
-def _keep_ended(state: RepairsState, number: int, repair: Repair, outcome: Outcome) -> None:
+def _end(state: RepairsState, number: int, repair: Repair, outcome: Outcome) -> None:
     begun = repair if isinstance(repair, BegunRepair) else None
-    state.ended[number] = EndedRepair(
+    ended = EndedRepair(
         kind=repair.kind,
         target=repair.target,
         cause=repair.cause,
@@ -153,10 +154,9 @@ def _keep_ended(state: RepairsState, number: int, repair: Repair, outcome: Outco
     )
     del state.open_targets[repair.target]
     _touch(state, number)
-    if len(state.ended) > ENDED_MAX:
-        oldest = min(state.ended, key=lambda n: (state.ended[n].ended_us, n))
-        del state.ended[oldest]
-        _touch(state, oldest)
+    forgotten = keep_ended(state.ended, number, ended)
+    if forgotten is not None:
+        _touch(state, forgotten)
 
 
 def _touch(state: RepairsState, number: int) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Literal
 
 from schemas.envelope import Envelope
+from schemas.names import number_of
 from schemas.ocs import CircuitsConnected, CircuitsRefused
 from schemas.scheduler import DisconnectCircuits, SchedulerBody, SliceEvicted, SliceRestored
 from schemas.transceivers import LinksChanged, LinksTrained
@@ -17,7 +18,6 @@ from services.scheduler.lifecycle import (
     release_cubes,
     settle,
     slice_name,
-    slice_number,
 )
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.engine.service import Output
@@ -31,7 +31,7 @@ Changes = dict[int, tuple[int, int]]
 
 def on_circuits_connected(state: SchedulerState, body: CircuitsConnected, _message: Envelope) -> list[Output]:
     """The mirrors have settled; what is missing stays wanted and shows as links that are down."""
-    number = slice_number(body.slice)
+    number = number_of(body.slice)
     awaited = state.awaited.get(number)
     if awaited:
         made = frozenset(body.joins)
@@ -41,7 +41,7 @@ def on_circuits_connected(state: SchedulerState, body: CircuitsConnected, _messa
 
 def on_links_trained(state: SchedulerState, body: LinksTrained, _message: Envelope) -> list[Output]:
     """When the last circuits are made and trained, the slice starts, or goes on after a swap."""
-    number = slice_number(body.slice)
+    number = number_of(body.slice)
     row = state.slices.get(number)
     if row is None:
         return []
@@ -79,7 +79,7 @@ def _tell(state: SchedulerState, number: int, down: int, degraded_by: int) -> li
 
 def on_circuits_refused(state: SchedulerState, body: CircuitsRefused, _message: Envelope) -> list[Output]:
     """The OCSes will not do what was asked: the slice cannot run, so it is evicted with their reason."""
-    row = state.slices.get(slice_number(body.slice))
+    row = state.slices.get(number_of(body.slice))
     if row is None or not row.cubes:
         return []
     bodies: list[SchedulerBody] = [*_take_back(state, row)]

@@ -16,9 +16,6 @@ from services.scheduler.queue import Queue
 from shared.engine.state import TRANSIENT, State
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
-ENDED_MAX = 200
-"""Ended slices that are kept for people to look at."""
-
 
 @dataclass(frozen=True, slots=True)
 class Slice:
@@ -57,7 +54,7 @@ class Stall:
 
 @dataclass
 class SchedulerState(State):
-    """`slices` wait or hold cubes; `ended` are the last ones that do neither, by the count of the end.
+    """`slices` wait or hold cubes; `ended` are the last ones that do neither.
 
     `awaited` has every slice that is connecting, with the joins commanded whose circuits are not made yet:
     none, when only the training of the last links is missing.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from schemas.envelope import Envelope
-from services.transceivers.optics import lane_bers, path_loss_db, receiving, sent_dbm
+from services.transceivers.optics import lane_bers, path_loss_db, received_dbm_without_loss, receiving
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
 from shared.models.optics.modules import LANES_PER_LINK
 
@@ -24,7 +24,7 @@ def frame(state: TransceiversState, message: Envelope) -> bytes:
         "end": pa.array(ends.astype(np.int32)),
         "state": states,
         "loss_db": pa.array(loss_db, mask=unmade),
-        "rx_power_dbm": pa.array(sent_dbm(state.config) - loss_db, mask=deaf),
+        "rx_power_dbm": pa.array(received_dbm_without_loss(state.config) - loss_db, mask=deaf),
         "ber": pa.array(lanes.max(axis=1).astype(np.float64), mask=deaf),
         "lane_bers": pa.FixedSizeListArray.from_arrays(
             pa.array(lanes.ravel()), LANES_PER_LINK, mask=pa.array(deaf)

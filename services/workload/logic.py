@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 from typing import Literal
 
 from schemas.envelope import Envelope
-from schemas.names import Shape
+from schemas.names import Shape, number_of
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import Tick
@@ -55,7 +55,7 @@ def on_release_slice(state: WorkloadState, body: ReleaseSlice, _message: Envelop
 
 def on_slice_started(state: WorkloadState, body: SliceStarted, message: Envelope) -> list[Output]:
     """The run time of the slice begins."""
-    number = _number(body.slice)
+    number = number_of(body.slice)
     wanted = state.wanted.get(number)
     if wanted is None or wanted.duration_us is None:
         return []
@@ -69,7 +69,7 @@ def on_slice_ended(
     state: WorkloadState, body: SliceRefused | SliceEvicted | SliceCompleted, _message: Envelope
 ) -> list[Output]:
     """Refused, evicted or completed: nobody waits for it any more."""
-    state.wanted.pop(_number(body.slice), None)
+    state.wanted.pop(number_of(body.slice), None)
     return []
 
 
@@ -137,7 +137,3 @@ def _ends(state: WorkloadState) -> list[tuple[int, int]]:
     while state.ends and state.ends[0][1] not in state.wanted:
         heappop(state.ends)
     return state.ends
-
-
-def _number(name: str) -> int:
-    return int(name.rpartition("-")[2])

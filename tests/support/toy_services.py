@@ -14,6 +14,7 @@ from schemas.body import Model
 from schemas.config import SuperpodConfig
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUnhealthy, DrainRefused
 from schemas.envelope import Envelope
+from schemas.names import number_of
 from schemas.ocs import OcsDown, OcsUp
 from schemas.operator import DrainCube
 from schemas.repairs import RepairOpened
@@ -108,7 +109,7 @@ def _on_drain(state: ToyState, body: DrainCube, message: Envelope) -> list[Outpu
     if body.cube in state.drained:
         return [DrainRefused(target=body.cube, reason=f"drained by {state.drained[body.cube]}")]
     state.drained[body.cube] = message.id
-    return [CubeDrained(cube=int(body.cube.rpartition("-")[2]))]
+    return [CubeDrained(cube=number_of(body.cube))]
 
 
 # --- ocs ----------------------------------------------------------------------------------------------------

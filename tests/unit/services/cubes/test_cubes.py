@@ -85,7 +85,7 @@ def test_a_host_fault_is_seen_at_the_next_heartbeat_and_so_is_its_end() -> None:
     assert bodies(said) == [HostUp(cube=2, host=3), CubeHealthy(cube=2), RepairWithdrawn(target=HOST)]
     assert {message.cause for message in said} == {end.id}
     assert bench.state("cubes").hosts == {}
-    assert bench.state("cubes").asked == {}
+    assert bench.state("cubes").repairs_open == {}
     bench.assert_documents_hold()
 
 

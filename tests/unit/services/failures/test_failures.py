@@ -14,8 +14,8 @@ from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
 from services.failures import logic
 from services.failures.service import SERVICE
-from services.failures.state import ENDED_MAX
 from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.engine.ledger import ENDED_MAX
 from shared.models.assumptions import assumed
 from tests.support.rig import Bench, bodies
 

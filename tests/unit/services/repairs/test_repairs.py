@@ -15,8 +15,8 @@ from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
 from services.repairs.service import SERVICE
-from services.repairs.state import ENDED_MAX
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.ledger import ENDED_MAX
 from tests.support.rig import Bench, bodies
 
 AskedKind = Literal["host", "chip", "link", "connector"]
