@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
+from schemas.config import pod_of
 from services.gateway.names import nobody
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import NotFound, OperationFailed

@@ -109,9 +109,9 @@ def settled_us(state: OcsState) -> int:
 def touch(state: OcsState, ocs: IntArray | int) -> None:
     """Note that these OCSes changed; a number may come more than once."""
     keys = ocs_keys(state.fabric, state.ocs_count)
-    numbers = [ocs] if isinstance(ocs, int) else np.flatnonzero(np.bincount(ocs)).tolist()
+    numbers = np.array([ocs]) if isinstance(ocs, int) else np.flatnonzero(np.bincount(ocs))
     state.changed_us[numbers] = state.now_us
-    state.touched.update([keys[number] for number in numbers])
+    state.touched.update([keys[number] for number in numbers.tolist()])
     state.touched.add(("summaries", f"{state.fabric}/ocs"))
 
 
