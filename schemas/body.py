@@ -1,11 +1,13 @@
 """The root of every message body, and of every document that crosses a border.
 
-A body is frozen, refuses fields it does not know and coerces nothing, so a numpy integer or a number in a
-string is an error where it is made and not where it is read. Its type's name is its class name; its one
-writer is a class attribute, set once per service by that service's own base class.
+A body is frozen, refuses fields it does not know and coerces nothing. It is validated where it comes in: when
+a line is decoded, when a person asks for something (`model_validate`). What a rule makes (`OcsDown(ocs=3)`) the
+type checker has seen already; only its fields are counted, and encoding refuses what is no plain value, such as
+a numpy integer. Its type's name is its class name; its one writer is a class attribute, set once per service by
+that service's own base class.
 """
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,3 +23,46 @@ class Body(Model):
 
     writer: ClassVar[str]
     version: ClassVar[int] = 1
+    field_names: ClassVar[tuple[str, ...]] = ()
+
+    if not TYPE_CHECKING:  # the type checker goes by the fields
+
+        def __init__(self, /, **values: Any) -> None:
+            """Take the values as they are, in the order of the fields; TypeError if one is missing or
+            unknown."""
+            cls = type(self)
+            if (*values,) != cls.field_names:
+                values = _in_order(cls, values)
+            _set(self, "__dict__", values)
+            _set(self, "__pydantic_fields_set__", values.keys())
+            _set(self, "__pydantic_extra__", None)
+            _set(self, "__pydantic_private__", None)
+
+        # Decoding and `model_validate` do not come through here: pydantic makes what it has validated itself.
+        __init__.__pydantic_base_init__ = True
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        cls.field_names = tuple(cls.model_fields)
+
+    @property
+    def addressee(self) -> str | None:
+        """The fabric that is asked for something, where that is not the one that speaks. A type that asks
+        something of another fabric names it in a field, and answers with it here."""
+        return None
+
+
+_set = object.__setattr__
+
+
+def _in_order(cls: type[Body], values: dict[str, Any]) -> dict[str, Any]:
+    """The same values in the order of the fields, with the defaults of those that are not given."""
+    unknown = values.keys() - cls.model_fields.keys()
+    if unknown:
+        raise TypeError(f"{cls.__name__}: no such field: {', '.join(sorted(unknown))}")
+    found = {}
+    for name, field in cls.model_fields.items():
+        if name not in values and field.is_required():
+            raise TypeError(f"{cls.__name__}: {name} is missing")
+        found[name] = values[name] if name in values else field.get_default(call_default_factory=True)
+    return found

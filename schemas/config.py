@@ -6,7 +6,17 @@ Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+import orjson
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    SerializeAsAny,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from schemas.body import Model
 from schemas.names import Shape
@@ -287,9 +297,17 @@ class TraceRow(Model):
 
 
 class FabricConfig(Model):
-    """Everything that, with the operators' requests, decides what happens in a fabric."""
+    """What every kind of fabric has. With the operators' requests, a configuration decides all that happens
+    in its fabric; its `kind` decides which services there are, and what the rest of it looks like."""
 
+    kind: str
     seed: int = parameter(0, "the seed of every draw", unit="-", source="choice", ge=0, le=2**63 - 1)
+
+
+class SuperpodConfig(FabricConfig):
+    """A superpod: cubes joined at will by optical circuit switches ([LF] 4.2, [T4] 2)."""
+
+    kind: Literal["superpod"] = "superpod"
     pod: PodConfig = PodConfig()
     workload: WorkloadConfig = WorkloadConfig()
     scheduler: SchedulerConfig = SchedulerConfig()
@@ -299,3 +317,38 @@ class FabricConfig(Model):
     repairs: RepairsConfig = RepairsConfig()
     failures: FailuresConfig = FailuresConfig()
     trace: tuple[TraceRow, ...] | None = None
+
+
+def pod_of(config: FabricConfig) -> PodConfig:
+    """How large the pod is, of any kind of pod; ValueError for a fabric that is none."""
+    if not isinstance(config, SuperpodConfig):
+        raise ValueError(f"a {config.kind} is no pod")
+    return config.pod
+
+
+CONFIGS: dict[str, type[FabricConfig]] = {"superpod": SuperpodConfig}
+"""Kind of fabric → the model of its configuration."""
+
+
+def _of_its_kind(value: object, info: ValidationInfo) -> FabricConfig:
+    if isinstance(value, FabricConfig):
+        return value
+    kind = value.get("kind") if isinstance(value, dict) else None
+    model = CONFIGS.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        raise ValueError(f"kind {kind!r} is not allowed; allowed: {', '.join(CONFIGS)}")
+    if info.mode == "json":
+        return model.model_validate_json(orjson.dumps(value))
+    return model.model_validate(value)
+
+
+class _ByKind:
+    """The JSON Schema of a configuration: one of all kinds'."""
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        kinds = [handler(model.__pydantic_core_schema__) for model in CONFIGS.values()]
+        return {"oneOf": kinds, "discriminator": {"propertyName": "kind"}}
+
+
+AnyConfig = Annotated[SerializeAsAny[FabricConfig], BeforeValidator(_of_its_kind), _ByKind()]
+"""A configuration of any kind, told by its `kind`."""

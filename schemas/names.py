@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-FABRIC_PATTERN = r"pod-(?:0|[1-9][0-9]{0,5})"
+FABRIC_PATTERN = r"[a-z][a-z0-9]{0,15}-(?:0|[1-9][0-9]{0,5})"
+SITE_PATTERN = r"[a-z][a-z0-9]{0,31}(?:-[a-z0-9]{1,16}){0,3}"
 NUMBER = r"(?:0|[1-9][0-9]{0,11})"
 SEGMENT = rf"(?:[a-z]{{1,16}}-{NUMBER}|[A-Z]?{NUMBER}|[+-][a-z])"
 """What stands between two slashes of a part's name: `ocs-17`, `N24`, `7`, `+y`."""
@@ -21,6 +22,7 @@ def part_name(word: str, number: int) -> Any:
 
 
 FabricName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}$", examples=["pod-0"])]
+SiteName = Annotated[str, Field(pattern=rf"^{SITE_PATTERN}$", examples=["pod-0", "campus"])]
 SliceName = Annotated[str, part_name("slice", 42)]
 FaultName = Annotated[str, part_name("fault", 7)]
 RepairName = Annotated[str, part_name("repair", 3)]
@@ -33,6 +35,13 @@ TargetName = Annotated[
     ),
 ]
 """A part of whatever kind of fabric."""
+
+
+def fabric_order(name: str) -> tuple[str, int]:
+    """Where a fabric stands among others: by prefix, then number, so that pod-2 comes before pod-10."""
+    prefix, _, number = name.rpartition("-")
+    return prefix, int(number)
+
 
 FaultKind = Literal["host", "chip", "link", "connector", "ocs", "port"]
 
@@ -53,3 +62,8 @@ Shape = tuple[
 Join = tuple[Annotated[int, Field(ge=0, le=2)], CubeIndex, CubeIndex]
 """(dimension, north cube, south cube): the + face of the one joined to the − face of the other, over all 16
 face indices and both strands: 32 circuits on 16 OCSes."""
+
+
+def number_of(name: str) -> int:
+    """The number at the end of a name: 42 of `pod-0/slice-42`."""
+    return int(name.rpartition("-")[2])

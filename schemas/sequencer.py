@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import AnyConfig
+from schemas.names import SiteName
 
 
 class SequencerBody(Body):
@@ -13,9 +14,15 @@ class SequencerBody(Body):
 
 
 class FabricCommissioned(SequencerBody):
-    """First message of every log: with the operators' requests, all that decides what happens afterwards."""
+    """First message of every fabric: with the operators' requests, all that decides what happens afterwards.
+    The fabric belongs to this site for good."""
 
-    config: FabricConfig
+    site: SiteName
+    config: AnyConfig
+
+    @property
+    def kind(self) -> str:
+        return self.config.kind
 
 
 class Tick(SequencerBody):

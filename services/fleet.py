@@ -1,4 +1,4 @@
-"""The one place where the services of a superpod meet."""
+"""The one place where services meet: which kind of fabric has which."""
 
 from services.cubes.service import SERVICE as CUBES
 from services.failures.service import SERVICE as FAILURES
@@ -7,7 +7,27 @@ from services.repairs.service import SERVICE as REPAIRS
 from services.scheduler.service import SERVICE as SCHEDULER
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.workload.service import SERVICE as WORKLOAD
+from shared.basics.errors import InvalidInput
 from shared.engine.service import AnyService
 
-SUPERPOD: tuple[AnyService, ...] = (CUBES, FAILURES, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD)
-"""Every service of one superpod, in name order: the order in which they read a message."""
+FLEET: dict[str, tuple[AnyService, ...]] = {
+    "superpod": (CUBES, FAILURES, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
+}
+"""Kind of fabric → its services, in name order: the order in which they read a message."""
+
+
+def services_of(kind: str) -> tuple[AnyService, ...]:
+    """The services of every fabric of a kind; InvalidInput if there is no such kind."""
+    if kind not in FLEET:
+        raise InvalidInput(f"kind {kind!r}: no kind of fabric; allowed: {', '.join(FLEET)}")
+    return FLEET[kind]
+
+
+def service_names() -> tuple[str, ...]:
+    """Every service that some kind of fabric has, in order."""
+    return tuple(sorted({service.name for services in FLEET.values() for service in services}))
+
+
+def by_kind(name: str) -> dict[str, AnyService]:
+    """A service wherever it occurs: kind of fabric → what it is there."""
+    return {kind: service for kind, services in FLEET.items() for service in services if service.name == name}

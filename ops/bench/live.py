@@ -13,7 +13,7 @@ from ops.servers.both import LocalKafka, LocalRedis
 from ops.servers.local_server import free_port
 from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.registry import decode
-from services.fleet import SUPERPOD
+from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.runtimes.lab import Lab
@@ -87,7 +87,7 @@ def _speed(twin: WholeTwin, pods: int, quick: bool) -> list[Figure]:
 def _come_to_us(twin: WholeTwin) -> int:
     """Simulated time that the slowest fabric has come to."""
     times = []
-    for partition in set(twin.store.fabrics().values()):
+    for partition in {place.partition for place in twin.store.fabrics().values()}:
         times.append(max(row.now_us for row in twin.store.progress(partition).values()))
     return min(times)
 
@@ -135,14 +135,16 @@ def _backlog(twin: WholeTwin, quick: bool) -> list[Figure]:
 async def _fill(twin: WholeTwin, note: TwinRecord, days: float) -> int:
     """Append a lab's messages after the first, in order; returns the end of the log."""
     lines: list[bytes] = []
-    lab = Lab("pod-0", settings([], seed=7), SUPERPOD, lambda data: lines.extend(data.splitlines()))
+    lab = Lab(
+        "pod-0", {"pod-0": settings([], seed=7)}, services_of, lambda data: lines.extend(data.splitlines())
+    )
     lab.run(round(days * US_PER_DAY))
     appender = KafkaAppender(twin.kafka.bootstrap, twin.topics)
     entries: list[Entry] = []
     for offset, line in enumerate(lines):
         message = decode(line)
         if message.cause is None:
-            entries.append(root_entry(message, note.log, offset=offset, quiet=offset))
+            entries.append(root_entry(message.fabric, message, note.twin, offset=offset, quiet=offset))
         else:
             headers = output_headers(message.type, message.source, note.twin)
             entries.append(Entry(message.fabric, line, headers))

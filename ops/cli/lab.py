@@ -54,17 +54,15 @@ def lab_run(
     log_json: bool,
 ) -> None:
     """Run superpods for simulated days and print what came of them."""
-    from ops.common.configuration import settings
+    from ops.common.sites import single_fabric_sites
     from ops.lab.run import run_lab
     from ops.lab.trace import read_trace
 
     configure_logs(log_json)
     rows = read_trace(trace) if trace is not None else None
-    config = settings(list(pairs), seed=seed, trace=rows)
     with _bar() as progress:
         result = run_lab(
-            config=config,
-            pods=pods,
+            sites=single_fabric_sites(pods, pairs=pairs, seed=seed, trace=rows),
             days=days,
             jobs=jobs,
             log=log,

@@ -1,6 +1,5 @@
 """`lightwave live`: the twin on Kafka and Redis, process by process."""
 
-import importlib
 import socket
 import sys
 from pathlib import Path
@@ -55,13 +54,15 @@ live.add_command(soak)
 @click.option("--keep", is_flag=True, help="do nothing where there is a twin already")
 @config_option
 @output_option
-def init(config: Path | None, output: str, pairs: tuple[str, ...], seed: int | None, **options: Any) -> None:
+def init(
+    config: Path | None, output: str, pairs: tuple[str, ...], seed: int | None, pods: int, **options: Any
+) -> None:
     """Make a twin: its topics, its fabrics, its clock."""
-    from ops.common.configuration import settings
+    from ops.common.sites import single_fabric_sites
     from ops.live.init import NewTwin, init_twin
     from ops.live.settings import live_settings
 
-    new = NewTwin(config=settings(list(pairs), seed=seed), **options)
+    new = NewTwin(sites=single_fabric_sites(pods, pairs=pairs, seed=seed), **options)
     made = init_twin(live_settings(config), new)
     show(made, output, lambda: _made(made))
 
@@ -82,11 +83,13 @@ def _made(made: dict[str, Any]) -> str:
 @log_json_option
 def worker(service: str, log_json: bool, **options: Any) -> None:
     """Run a worker of one service: cubes, failures, ocs, repairs, scheduler, transceivers or workload."""
+    from services.fleet import by_kind, services_of
+    from shared.runtimes.live.worker.fold import ServedService
     from shared.runtimes.live.worker.process import serve_worker
 
     found = _process(service, **options)
     configure_logs(log_json, found.replica)
-    serve_worker(importlib.import_module(f"services.{service}.service").SERVICE, found)
+    serve_worker(ServedService(service, by_kind(service), services_of), found)
 
 
 @live.command()

@@ -70,13 +70,21 @@ def configure_logs(as_json: bool, replica: str | None = None) -> None:
 @click.option("--redis", metavar="URL", help="a Redis of yours in place of the embedded server")
 @click.option("--token", envvar="LIGHTWAVE_TOKEN", help="bearer token that clients must bring")
 @log_json_option
-def up(data: Path | None, log_json: bool, **options: Any) -> None:
+def up(
+    data: Path | None,
+    log_json: bool,
+    pods: int | None,
+    seed: int | None,
+    settings: tuple[str, ...],
+    **options: Any,
+) -> None:
     """Start a living twin, or resume it; Ctrl-C ends it."""
-    from ops.twin.data import default_data
+    from ops.twin.data import AskedTwin, default_data
     from ops.twin.up import UpOptions, run_up
 
     configure_logs(log_json)
-    run_up(UpOptions(data=data or default_data(), **options))
+    asked = AskedTwin(pods=pods, seed=seed, pairs=settings)
+    run_up(UpOptions(data=data or default_data(), asked=asked, **options))
 
 
 @click.command()

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from schemas.config import FabricConfig, TraceRow
+from schemas.config import CONFIGS, FabricConfig, SuperpodConfig, TraceRow
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
 
@@ -26,19 +26,36 @@ class Parameter:
     meaning: str
 
 
-def parameters() -> list[Parameter]:
-    """Every parameter that `--set` takes, in the order of the configuration."""
-    return [_described(name, field) for name, field in _fields(FabricConfig).items()]
+def parameters(kind: str = "superpod") -> list[Parameter]:
+    """Every parameter that `--set` takes for a kind of fabric, in the order of its configuration."""
+    return [_described(name, field) for name, field in _fields(config_model(kind)).items()]
+
+
+def config_model(kind: str) -> type[FabricConfig]:
+    """The configuration's model of a kind; InvalidInput if there is no such kind."""
+    if kind not in CONFIGS:
+        raise InvalidInput(f"--kind {kind}: no kind of fabric; allowed: {', '.join(CONFIGS)}")
+    return CONFIGS[kind]
 
 
 def settings(
     pairs: list[str], *, seed: int | None = None, trace: tuple[TraceRow, ...] | None = None
+) -> SuperpodConfig:
+    """The configuration of a superpod with these `KEY=VALUE` settings over the defaults."""
+    found = settings_of("superpod", pairs, seed=seed, trace=trace)
+    assert isinstance(found, SuperpodConfig)  # noqa: S101 -- the model of that kind
+    return found
+
+
+def settings_of(
+    kind: str, pairs: list[str], *, seed: int | None = None, trace: tuple[TraceRow, ...] | None = None
 ) -> FabricConfig:
-    """The configuration with these `KEY=VALUE` settings over the defaults.
+    """The configuration of a kind of fabric with these `KEY=VALUE` settings over the defaults.
 
     InvalidInput names the key, the value and what is allowed. `seed` and `trace` have options of their own.
     """
-    known = _fields(FabricConfig)
+    model = config_model(kind)
+    known = _fields(model)
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -56,18 +73,18 @@ def settings(
         values["seed"] = seed
     if trace is not None:
         values["trace"] = trace
-    return _validated(values)
+    return _validated(model, values)
 
 
-def _validated(values: dict[str, Any]) -> FabricConfig:
+def _validated(model: type[FabricConfig], values: dict[str, Any]) -> FabricConfig:
     try:
-        return FabricConfig.model_validate(values)
+        return model.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         if first["type"] == "value_error":  # two values that do not go together: the model says which
             raise InvalidInput(f"--set {name}.{first['ctx']['error']}") from None
-        field = _fields(FabricConfig)[name]
+        field = _fields(model)[name]
         option = "--seed" if name == "seed" else f"--set {name}"
         raise InvalidInput(
             f"{option}: {first['input']!r} is not allowed; allowed: {_allowed(field)}"

@@ -12,20 +12,18 @@ from schemas.envelope import Envelope
 
 
 class Checker(Protocol):
-    """Sees every message of one fabric's log once, in order."""
+    """Sees every message of one fabric, or of one site, once, in order."""
 
     def see(self, message: Envelope) -> Iterator[str]:
         """The rules that this message breaks."""
 
 
-class AllCheckers:
-    """Every checker over one fabric's log."""
+class FabricCheckers:
+    """Every checker of what is said of one fabric."""
 
     def __init__(self) -> None:
         self.slices = SliceChecker()
-        self._checkers: tuple[Checker, ...] = (
-            CauseChecker(),
-            WriterChecker(),
+        self.checkers: tuple[Checker, ...] = (
             self.slices,
             CubeChecker(),
             CircuitChecker(),
@@ -33,13 +31,23 @@ class AllCheckers:
             HardwareChecker(),
         )
 
+
+class AllCheckers:
+    """Every checker over one site's log."""
+
+    def __init__(self) -> None:
+        self.fabrics: dict[str, FabricCheckers] = {}
+        self._site: tuple[Checker, ...] = (CauseChecker(), WriterChecker())
+
     def see(self, message: Envelope) -> Iterator[str]:
-        for checker in self._checkers:
+        if message.fabric not in self.fabrics:
+            self.fabrics[message.fabric] = FabricCheckers()
+        for checker in (*self._site, *self.fabrics[message.fabric].checkers):
             for problem in checker.see(message):
                 yield f"{message.id} ({message.type}): {problem}"
 
 
 def check_all(log: Iterable[Envelope]) -> list[str]:
-    """Every violation in one fabric's log."""
+    """Every violation in one site's log."""
     checkers = AllCheckers()
     return [problem for message in log for problem in checkers.see(message)]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored, OcsDown, PortDown
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
@@ -21,7 +22,7 @@ class CircuitChecker:
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
-        if isinstance(body, FabricCommissioned):
+        if isinstance(body, FabricCommissioned) and isinstance(body.config, SuperpodConfig):
             radix = ocs_radix(body.config.pod.cubes)
             self._north = np.full((OCS_COUNT, radix), -1)
             self._south = np.full((OCS_COUNT, radix), -1)

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from ops.invariants import AllCheckers
-from ops.lab.run import combined, fabric_digest
+from ops.lab.run import combined, site_digest
 from schemas.registry import Unreadable, decode
-from services.fleet import SUPERPOD
-from shared.engine.fabric import Fabric
+from schemas.sequencer import FabricCommissioned
+from services.fleet import services_of
 from shared.engine.replay import Difference, Replay
+from shared.engine.site import Site
 from shared.storage.log.lines import read_lines
 
 VIOLATIONS_MAX = 20
@@ -19,7 +20,7 @@ VIOLATIONS_MAX = 20
 
 @dataclass
 class _Record:
-    """One fabric's part of the file as far as it has been read."""
+    """One site's part of the file as far as it has been read."""
 
     replay: Replay
     position: int = 0
@@ -38,10 +39,10 @@ class LogReplay:
 
     def report(self) -> dict[str, Any]:
         """The one object that `lab replay` prints. `clean` when every message is what the fold gives."""
-        names = sorted(self.records, key=lambda name: int(name.rpartition("-")[2]))
+        names = sorted(self.records)
         differences = [
             {
-                "fabric": name,
+                "site": name,
                 "position": record.difference.position,
                 "expected": record.difference.expected,
                 "found": record.difference.found,
@@ -49,11 +50,11 @@ class LogReplay:
             for name in names
             if (record := self.records[name]).difference is not None
         ]
-        states = [fabric_digest(self.records[name].replay.fabric) for name in names]
+        states = [site_digest(self.records[name].replay.site) for name in names]
         return {
             "clean": not differences and not self.violations and bool(names),
             "messages": sum(record.messages for record in self.records.values()),
-            "fabrics": names,
+            "sites": names,
             "state_sha256": combined(names, states) if names else None,
             "first_difference": differences[0] if differences else None,
             "unfinished": {n: len(r.replay.pending) for n, r in self.records.items() if r.replay.pending},
@@ -69,6 +70,7 @@ def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogR
     A log cut off in the middle of what follows from a root is no difference; it is reported as unfinished.
     """
     result = LogReplay()
+    sites: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), start=1):
         if progress is not None and number % 1000 == 0:
             progress(number)
@@ -77,10 +79,12 @@ def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogR
         except Unreadable as error:
             result.dead_letters.append({"line": number, "error": str(error)})
             continue
-        record = result.records.get(message.fabric)
+        if isinstance(message.body, FabricCommissioned):
+            sites.setdefault(message.fabric, message.body.site)
+        site = sites.get(message.fabric, message.fabric)
+        record = result.records.get(site)
         if record is None:
-            record = _Record(Replay(Fabric(message.fabric, SUPERPOD)))
-            result.records[message.fabric] = record
+            record = result.records[site] = _Record(Replay(Site(site, services_of)))
         if record.difference is None:
             record.difference = record.replay.feed(record.position, message)
             record.messages += 1

@@ -2,22 +2,22 @@
 and with every state in Redis."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ops.live.settings import LiveSettings
-from ops.twin.audit import FabricAudit
+from ops.twin.audit import SiteAudit, readers_of
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable
 from schemas.sequencer import MessageSkipped
-from services.fleet import SUPERPOD
 from shared.basics.errors import OperationFailed
+from shared.engine.site import Skip
 from shared.runtimes.live.kafka.records import SKIPS, Record, open_record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Snapshot
+from shared.storage.store import FabricPlace, Snapshot
 
 QUIET_S_MAX = 30.0
 """How long the audit waits for a moment at which every service has read all there is."""
@@ -37,44 +37,52 @@ def audit_live(settings: LiveSettings) -> dict[str, Any]:
     store = settings.store()
     store.check()
     twin = read_twin(store)
-    inside: dict[int, list[str]] = {}
-    for fabric, partition in store.fabrics().items():
-        inside.setdefault(partition, []).append(fabric)
-    fabrics = [
+    inside: dict[int, dict[str, FabricPlace]] = {}
+    for fabric, place in store.fabrics().items():
+        inside.setdefault(place.partition, {})[fabric] = place
+    sites = [
         row
-        for partition, names in sorted(inside.items())
-        for row in _audit_partition(settings, store, twin, partition, names)
+        for partition, places in sorted(inside.items())
+        for row in _audit_partition(settings, store, twin, partition, places)
     ]
-    clean = bool(fabrics) and all(row["log_clean"] and row["states_clean"] for row in fabrics)
-    return {"clean": clean, "fabrics": fabrics}
+    clean = bool(sites) and all(row["log_clean"] and row["states_clean"] for row in sites)
+    return {"clean": clean, "sites": sites}
 
 
 def _audit_partition(
-    settings: LiveSettings, store: RedisStore, twin: TwinRecord, partition: int, names: list[str]
+    settings: LiveSettings,
+    store: RedisStore,
+    twin: TwinRecord,
+    partition: int,
+    places: Mapping[str, FabricPlace],
 ) -> list[dict[str, Any]]:
-    snapshot, position = _quiet_moment(store, twin, partition, names)
+    snapshot, position = _quiet_moment(store, partition, places)
     skips = _skips(settings, twin, partition)
-    audits = {name: FabricAudit(name, snapshot.states, skips) for name in names}
-    counts = dict.fromkeys(names, 0)
+    living: dict[str, list[str]] = {}
+    for fabric, place in places.items():
+        living.setdefault(place.site, []).append(fabric)
+    audits = {site: SiteAudit(site, fabrics, snapshot.states, skips) for site, fabrics in living.items()}
+    counts = dict.fromkeys(audits, 0)
     traces = _Traces()
     end = 0
     for record in _records(settings, partition):
         end = record.offset + 1
         message = _opened(record, twin, traces)
-        if message is not None and message.fabric in audits:
-            counts[message.fabric] += 1
-            audits[message.fabric].feed(record.offset, message)
+        if message is not None and message.fabric in places:
+            site = places[message.fabric].site
+            counts[site] += 1
+            audits[site].feed(record.offset, message)
         if end == position:
             for audit in audits.values():
                 audit.compare()
-    for name, audit in audits.items():
+    for site, audit in audits.items():
         if end < position:
             audit.differing.append(f"services have read {position} messages, Kafka holds {end}")
         elif not position:
-            audit.differing.append(f"{name}: nothing committed")
+            audit.differing.append(f"{site}: nothing committed")
         traces.repeats += audit.replay.repeats
     return [
-        audit.report(counts[name] - audit.replay.repeats, position)
+        audit.report(counts[site] - audit.replay.repeats, position)
         | {
             "partition": partition,
             "dead_letters": traces.unreadable,
@@ -82,19 +90,20 @@ def _audit_partition(
             "repeats": audit.replay.repeats,
             "skipped": len(skips),
         }
-        for name, audit in audits.items()
+        for site, audit in audits.items()
     ]
 
 
 def _quiet_moment(
-    store: RedisStore, twin: TwinRecord, partition: int, names: list[str]
+    store: RedisStore, partition: int, places: Mapping[str, FabricPlace]
 ) -> tuple[Snapshot, int]:
     """The states of one moment at which all services stood at one position and nothing was left to say."""
-    wanted = [(service.name, name) for name in names for service in SUPERPOD]
+    wanted = readers_of(places)
+    names = {service for service, _ in wanted}
     until_s = time.monotonic() + QUIET_S_MAX
     while True:
         snapshot = store.snapshot(partition, wanted)
-        positions = {service: snapshot.positions.get(service, 0) for service in twin.services}
+        positions = {service: snapshot.positions.get(service, 0) for service in sorted(names)}
         read_all = min(positions.values()) >= int(snapshot.values.get("end", 0))
         if len(set(positions.values())) == 1 and read_all and not snapshot.outbox_size:
             return snapshot, min(positions.values())
@@ -116,7 +125,7 @@ def _records(settings: LiveSettings, partition: int) -> Iterator[Record]:
 
 def _opened(record: Record, twin: TwinRecord, traces: _Traces) -> Envelope | None:
     try:
-        message = open_record(record, twin.log)
+        message = open_record(record, twin.twin)
     except Unreadable:
         traces.unreadable += 1
         return None
@@ -124,12 +133,12 @@ def _opened(record: Record, twin: TwinRecord, traces: _Traces) -> Envelope | Non
     return message
 
 
-def _skips(settings: LiveSettings, twin: TwinRecord, partition: int) -> frozenset[tuple[str, str]]:
-    """(service, message) that people let services pass over: the log says so only after the message."""
+def _skips(settings: LiveSettings, twin: TwinRecord, partition: int) -> frozenset[Skip]:
+    """What people let services pass over: the log says so only after the message."""
     found = set()
     for record in _records(settings, partition):
         if record.header("type") == SKIPS:
             message = _opened(record, twin, _Traces())
             if message is not None and isinstance(message.body, MessageSkipped):
-                found.add((message.body.service, message.body.message))
+                found.add((message.fabric, message.body.service, message.body.message))
     return frozenset(found)

@@ -7,6 +7,7 @@ import time
 
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
+from services.fleet import services_of
 from services.gateway.app import create_app
 from services.gateway.bind import check_bind
 from services.gateway.ports import TwinPorts
@@ -15,8 +16,9 @@ from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.process.health import AGAIN, Beat, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, processes
+from shared.runtimes.live.residents import awaited, residents
 from shared.runtimes.live.status import problems_of
-from shared.runtimes.live.twin_record import TwinRecord, read_twin
+from shared.runtimes.live.twin_record import read_twin
 from shared.runtimes.live.worker.process import check_log
 from shared.storage.redis_store import RedisStore
 
@@ -52,40 +54,42 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         beat.start()
         stack.callback(beat.stop)
         log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
-        app = create_app(_ports(store, twin, mirror), token=token)
+        app = create_app(_ports(store, mirror), token=token)
         server_of(app).run(sockets=[listener])
 
 
-def _ports(store: RedisStore, twin: TwinRecord, mirror: LogMirror) -> TwinPorts:
+def _ports(store: RedisStore, mirror: LogMirror) -> TwinPorts:
     return TwinPorts(
         documents=store,
         inbox=store,
         log=mirror.logs,
-        clock=LiveClock(store, twin.services, lambda: achieved_speed(store)),
+        clock=LiveClock(store, services_of, lambda: achieved_speed(store)),
         config=mirror.config,
         telemetry=mirror.telemetry.latest,
-        health=lambda: _health(store, twin, mirror),
+        health=lambda: _health(store, mirror),
         runtime_metrics=lambda: {
             "mirror_messages_total": float(mirror.messages),
             "mirror_behind_messages": float(mirror.behind()),
         },
-        is_quiet=lambda fabric: _is_quiet(store, twin, mirror, fabric),
+        is_quiet=lambda fabric: _is_quiet(store, mirror, fabric),
     )
 
 
-def _is_quiet(store: RedisStore, twin: TwinRecord, mirror: LogMirror, fabric: str) -> bool:
+def _is_quiet(store: RedisStore, mirror: LogMirror, fabric: str) -> bool:
     """All services have read all there is, nothing is left to say, and the copy holds it."""
-    partition = store.fabrics()[fabric]
+    partition = store.fabrics()[fabric].partition
     snapshot = store.snapshot(partition, [])
-    stands = {snapshot.positions.get(service, 0) for service in twin.services}
+    stands = {
+        snapshot.positions.get(service, 0) for service in awaited(residents(snapshot.values), services_of)
+    }
     return stands == {mirror.seen(partition)} and not snapshot.outbox_size
 
 
-def _health(store: RedisStore, twin: TwinRecord, mirror: LogMirror) -> list[str]:
+def _health(store: RedisStore, mirror: LogMirror) -> list[str]:
     """Every reason why this twin is not well, in one sentence each."""
     found = [mirror.problem] if mirror.problem else []
     try:
-        return found + problems_of(store, twin, processes(store))
+        return found + problems_of(store, services_of, processes(store))
     except LightwaveError as error:
         return [*found, str(error)]
 
@@ -102,7 +106,7 @@ def _guard(mirror: LogMirror) -> str | None:
 def _await_fabrics(store: RedisStore, mirror: LogMirror) -> None:
     until_s = time.monotonic() + FIRST_READ_S_MAX
     wanted = set(store.fabrics())
-    while not wanted <= set(mirror.logs.fabrics()) and time.monotonic() < until_s:
+    while not wanted <= set(mirror.fabrics()) and time.monotonic() < until_s:
         if mirror.lost:
             log.error("%s", mirror.problem)
             os._exit(AGAIN)

@@ -4,22 +4,24 @@ import asyncio
 import time
 import uuid
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ops.common.sites import SitePlan, places_of
 from ops.live.settings import LiveSettings
-from schemas.config import FabricConfig
-from services.fleet import SUPERPOD
+from schemas.envelope import Envelope
+from schemas.sequencer import FabricCommissioned
+from services.fleet import services_of
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.runtimes.lab import commissioning
+from shared.engine.roots import commissioning
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.kafka.appender import KafkaAppender
-from shared.runtimes.live.kafka.layout import partition_of
-from shared.runtimes.live.kafka.records import LogIdentity
 from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.sequencer.partition import root_entry
 from shared.runtimes.live.twin_record import find_twin, write_twin
+from shared.storage.store import FabricPlace
 
 WAIT_S_MAX = 60.0
 """How long `--wait` waits for Kafka and Redis."""
@@ -30,8 +32,7 @@ POLL_S = 0.3
 class NewTwin:
     """What a twin is made of. `wait` waits for Kafka and Redis; `keep` leaves a twin that exists as it is."""
 
-    config: FabricConfig
-    pods: int = 1
+    sites: tuple[SitePlan, ...]
     partitions: int = 16
     replication: int = 1
     speed: float = 1.0
@@ -71,46 +72,54 @@ def _make(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
             f"--partitions {new.partitions}: topic {endpoints.topics.log} has {has}, which stays; "
             f"allowed: {has}"
         )
-    identity = LogIdentity(uuid.uuid4().hex, new.partitions)
-    fabrics = [f"pod-{number}" for number in range(new.pods)]
-    asyncio.run(_commission(settings, identity, fabrics, new.config))
-    services = [service.name for service in SUPERPOD]
-    for fabric in fabrics:
-        store.place(fabric, partition_of(fabric, new.partitions))
-    LiveClock(store, services, lambda: 0.0).start(new.speed, paused=new.paused)
-    write_twin(
-        store, identity.twin, new.partitions, services, topic_id(endpoints.kafka, endpoints.topics.log)
-    )
-    seed = new.config.seed
+    twin = uuid.uuid4().hex
+    places = places_of(new.sites, new.partitions)
+    asyncio.run(_commission(settings, twin, new.partitions, _first_messages(new.sites), places))
+    for fabric, place in places.items():
+        store.place(fabric, place)
+    LiveClock(store, services_of, lambda: 0.0).start(new.speed, paused=new.paused)
+    write_twin(store, twin, new.partitions, topic_id(endpoints.kafka, endpoints.topics.log))
     return {
-        "twin": identity.twin,
-        "fabrics": fabrics,
+        "twin": twin,
+        "fabrics": list(places),
         "partitions": new.partitions,
-        "seed": seed,
+        "seed": next(iter(new.sites[0].fabrics.values())).seed,
         "kept": False,
     }
 
 
+def _first_messages(sites: Sequence[SitePlan]) -> list[Envelope]:
+    return [
+        commissioning(fabric, FabricCommissioned(site=plan.site, config=config))
+        for plan in sites
+        for fabric, config in plan.fabrics.items()
+    ]
+
+
 async def _commission(
-    settings: LiveSettings, identity: LogIdentity, fabrics: list[str], config: FabricConfig
+    settings: LiveSettings,
+    twin: str,
+    partitions: int,
+    messages: Sequence[Envelope],
+    places: Mapping[str, FabricPlace],
 ) -> None:
     """Write the first message of every fabric; OperationFailed if the log is not empty."""
     topic = settings.endpoints.topics.log
     appender = KafkaAppender(settings.endpoints.kafka, settings.endpoints.topics)
     try:
-        for partition in range(identity.partitions):
+        for partition in range(partitions):
             if await appender.end(partition):
                 raise OperationFailed(
                     f"topic {topic}: holds a twin already; `lightwave live rebuild` makes its states again, "
                     "another --prefix (LIGHTWAVE_PREFIX) gives another twin"
                 )
-        lives = defaultdict(list)
-        for fabric in fabrics:
-            lives[partition_of(fabric, identity.partitions)].append(fabric)
+        lives: dict[int, list[Envelope]] = defaultdict(list)
+        for message in messages:
+            lives[places[message.fabric].partition].append(message)
         for partition, inside in lives.items():
             first = [
-                root_entry(commissioning(fabric, config), identity, offset=n, quiet=0)
-                for n, fabric in enumerate(inside)
+                root_entry(places[message.fabric].site, message, twin, offset=n, quiet=0)
+                for n, message in enumerate(inside)
             ]
             if await appender.append(partition, first) != [*range(len(first))]:
                 raise OperationFailed(f"topic {topic}: somebody else writes to partition {partition}")

@@ -1,21 +1,25 @@
 """`lightwave live rebuild`: every state in Redis made again from the log on Kafka, by the same folds that the
 workers run. The log is the record; Redis may be lost."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ops.live.settings import LiveSettings
-from services.fleet import SUPERPOD
+from schemas.names import fabric_order
+from schemas.registry import Unreadable, decode
+from services.fleet import by_kind, service_names, services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.codec import state_digest
 from shared.runtimes.live.clock import LiveClock, read_epoch
-from shared.runtimes.live.kafka.layout import LEVEL_AT, TWIN
+from shared.runtimes.live.kafka.layout import LEVEL_AT, SOURCE, TWIN
+from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import partition_count, topic_id
+from shared.runtimes.live.residents import residents
 from shared.runtimes.live.twin_record import TwinRecord, find_twin, read_twin, write_twin
-from shared.runtimes.live.worker.fold import PartitionFold
+from shared.runtimes.live.worker.fold import PartitionFold, ServedService
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import OutboxTrim
+from shared.storage.store import FabricPlace, OutboxTrim
 
 Say = Callable[[str], None]
 
@@ -27,7 +31,7 @@ def rebuild_twin(settings: LiveSettings, say: Say) -> dict[str, Any]:
     store.check()
     twin = _adopt(settings, store)
     messages = 0
-    fabrics: dict[str, int] = {}
+    fabrics: dict[str, FabricPlace] = {}
     for partition in range(twin.partitions):
         store.erase(partition)
     for partition in range(twin.partitions):
@@ -35,34 +39,32 @@ def rebuild_twin(settings: LiveSettings, say: Say) -> dict[str, Any]:
         messages += end
         if not end:
             continue
-        inside = sorted({fabric for _, fabric in store.progress(partition)}, key=_number)
-        for fabric in inside:
-            store.place(fabric, partition)
-            fabrics[fabric] = partition
-        say(f"partition {partition}: {end:,} messages read again, {', '.join(inside)}")
-    found = digest(store, twin, fabrics)
+        living = residents(store.values(partition))
+        for fabric in sorted(living, key=fabric_order):
+            fabrics[fabric] = FabricPlace(partition, living[fabric].site, living[fabric].kind)
+            store.place(fabric, fabrics[fabric])
+        say(
+            f"partition {partition}: {end:,} messages read again, {', '.join(sorted(living, key=fabric_order))}"
+        )
+    found = digest(store, fabrics)
     if read_epoch(store) is None:
-        LiveClock(store, twin.services, lambda: 0.0).start(1.0, paused=True)
+        LiveClock(store, services_of, lambda: 0.0).start(1.0, paused=True)
         say("the clock was lost: simulated time stands still until `lightwave clock resume`")
     return {
         "twin": twin.twin,
         "messages": messages,
-        "fabrics": sorted(fabrics, key=_number),
+        "fabrics": sorted(fabrics, key=fabric_order),
         "state_sha256": found,
     }
 
 
-def digest(store: RedisStore, twin: TwinRecord, fabrics: dict[str, int]) -> str:
+def digest(store: RedisStore, fabrics: Mapping[str, FabricPlace]) -> str:
     """SHA-256 over every stored field of every service's state."""
     return state_digest(
-        (f"{service}@{fabric}", store.load(partition, service, fabric))
-        for fabric, partition in fabrics.items()
-        for service in twin.services
+        (f"{service.name}@{fabric}", store.load(place.partition, service.name, fabric))
+        for fabric, place in fabrics.items()
+        for service in services_of(place.kind)
     )
-
-
-def _number(fabric: str) -> int:
-    return int(fabric.rpartition("-")[2])
 
 
 def _adopt(settings: LiveSettings, store: RedisStore) -> TwinRecord:
@@ -85,20 +87,22 @@ def _adopt(settings: LiveSettings, store: RedisStore) -> TwinRecord:
             f"topic {endpoints.topics.log}: holds twin {name}, Redis at {store.name} holds {kept.twin}; "
             "give the Redis or the prefix that belongs to it"
         )
-    services = [service.name for service in SUPERPOD]
-    write_twin(store, name, partitions, services, topic_id(endpoints.kafka, endpoints.topics.log))
+    write_twin(store, name, partitions, topic_id(endpoints.kafka, endpoints.topics.log))
     return read_twin(store)
 
 
 def _fold(settings: LiveSettings, store: RedisStore, twin: TwinRecord, partition: int, say: Say) -> int:
     """Fold one partition up to its present end, which it returns."""
     folds = [
-        PartitionFold(service, partition, twin.log, store, together=twin.services) for service in SUPERPOD
+        PartitionFold(ServedService(name, by_kind(name), services_of), partition, twin.twin, store)
+        for name in service_names()
     ]
+    numbers = 0
     end = quiet = 0
     endpoints = settings.endpoints
     for batch in read_partition(endpoints.kafka, endpoints.topics.log, partition):
         end = batch[-1].offset + 1
+        numbers = max([numbers, *(_request_number(record) for record in batch)])
         for fold in folds:
             while not fold.take(batch):
                 pass  # a worker was faster; what it committed is taken up
@@ -107,7 +111,19 @@ def _fold(settings: LiveSettings, store: RedisStore, twin: TwinRecord, partition
         # What the last quiet position covers stands on the log; the rest is the sequencer's to append.
         said = tuple(saying for saying in store.view(partition, 1).outbox if saying.position < quiet)
         store.trim(OutboxTrim(partition, said, fields={"end": str(end)}))
+    store.number_above(partition, numbers)
     for fold in folds:
         if fold.stopped is not None:
             say(f"{fold.stopped.sentence}; it stays there until `lightwave live skip`")
     return end
+
+
+def _request_number(record: Record) -> int:
+    """The number of an operator's request; 0 for any other record. Later ones must exceed it."""
+    source = record.header(SOURCE) or ""
+    if not source.startswith("operator@"):
+        return 0
+    try:
+        return decode(record.value).seq
+    except Unreadable:
+        return 0

@@ -4,7 +4,9 @@ in the log, so that every replay does the same."""
 import json
 
 from ops.live.settings import LiveSettings
+from services.fleet import services_of
 from shared.basics.errors import NotFound, OperationFailed
+from shared.runtimes.live.residents import awaited, residents
 from shared.runtimes.live.twin_record import read_twin
 from shared.storage.store import OutboxTrim
 
@@ -13,13 +15,13 @@ def skip_message(settings: LiveSettings, fabric: str) -> str:
     """Ask for it; returns what was asked, as a sentence. NotFound if no service stopped this fabric."""
     store = settings.store()
     store.check()
-    twin = read_twin(store)
+    read_twin(store)
     fabrics = store.fabrics()
     if fabric not in fabrics:
         raise NotFound(f"fabric {fabric!r}: no such fabric; there are {', '.join(fabrics)}")
-    partition = fabrics[fabric]
+    partition = fabrics[fabric].partition
     values = store.values(partition)
-    for service in twin.services:
+    for service in awaited(residents(values), services_of):
         stopped = json.loads(values.get(f"stopped:{service}", "{}"))
         if stopped.get("fabric") != fabric:
             continue

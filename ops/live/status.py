@@ -6,6 +6,7 @@ from typing import Any
 from ops.cli.output import columns
 from ops.cli.words import moment, span
 from ops.live.settings import LiveSettings
+from services.fleet import services_of
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.process.heartbeat import achieved_speed, processes
 from shared.runtimes.live.status import problems_of, standing
@@ -23,8 +24,8 @@ def live_status(settings: LiveSettings) -> dict[str, Any]:
 def _status(store: RedisStore) -> dict[str, Any]:
     twin = read_twin(store)
     rows = processes(store)
-    clock = LiveClock(store, twin.services, lambda: achieved_speed(store)).show()
-    endpoints = standing(store, twin, rows)
+    clock = LiveClock(store, services_of, lambda: achieved_speed(store)).show()
+    endpoints = standing(store, services_of, rows)
     return {
         "twin": twin.twin,
         "clock": {
@@ -39,6 +40,7 @@ def _status(store: RedisStore) -> dict[str, Any]:
             {
                 "partition": place.partition,
                 "fabrics": list(place.fabrics),
+                "sites": sorted(set(place.fabrics.values())),
                 "end": place.end,
                 "waiting": place.waiting,
                 "services": [
@@ -54,7 +56,7 @@ def _status(store: RedisStore) -> dict[str, Any]:
             }
             for place in endpoints
         ],
-        "problems": _problems(problems_of(store, twin, rows), rows),
+        "problems": _problems(problems_of(store, services_of, rows), rows),
     }
 
 

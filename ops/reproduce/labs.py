@@ -9,9 +9,9 @@ from ops.common.configuration import settings
 from ops.lab.run import pod_report
 from schemas.envelope import Envelope
 from schemas.registry import decode
-from services.fleet import SUPERPOD
+from services.fleet import services_of
 from shared.basics.units import US_PER_DAY
-from shared.runtimes.lab import Lab, Request
+from shared.runtimes.lab import Lab, LabRequest
 
 POD = "pod-0"
 WORKLOAD_DAYS = 60.0
@@ -19,7 +19,7 @@ WORKLOAD_DAYS = 60.0
 HARDWARE_DAYS = 3_650.0
 DRILL_DAYS = 2.0
 SEED = 0
-LEVEL_AT = "transceivers.telemetry_interval_s=0"
+NO_TELEMETRY = "transceivers.telemetry_interval_s=0"
 """Telemetry tells nothing that a claim asks for."""
 KEPT = (
     *("CircuitsConnected", "ConnectCircuits", "CubeSwapped", "FaultBegan", "SliceAdmitted", "SliceCompleted"),
@@ -38,34 +38,34 @@ class LabRun:
 
 
 @lru_cache(maxsize=8)
-def lab_run(days: float, pairs: tuple[str, ...], requests: tuple[Request, ...] = ()) -> LabRun:
+def lab_run(days: float, pairs: tuple[str, ...], requests: tuple[LabRequest, ...] = ()) -> LabRun:
     """One superpod for so many days with these settings over the defaults, and with these requests."""
     kept: list[Envelope] = []
-    lab = Lab(POD, settings(list(pairs), seed=SEED), SUPERPOD, _keeping(kept))
+    lab = Lab(POD, {POD: settings(list(pairs), seed=SEED)}, services_of, _keeping(kept))
     until_us = round(days * US_PER_DAY)
     lab.run(until_us, requests)
-    return LabRun(days, pod_report(lab.fabric, until_us), tuple(kept))
+    return LabRun(days, pod_report(lab.site, POD, until_us), tuple(kept))
 
 
 def workload_run() -> LabRun:
     """Defaults: the production mix, faults and repairs."""
-    return lab_run(WORKLOAD_DAYS, (LEVEL_AT,))
+    return lab_run(WORKLOAD_DAYS, (NO_TELEMETRY,))
 
 
 def hardware_run() -> LabRun:
     """Faults and repairs only, for years."""
-    return lab_run(HARDWARE_DAYS, (LEVEL_AT, "workload.enabled=false"))
+    return lab_run(HARDWARE_DAYS, (NO_TELEMETRY, "workload.enabled=false"))
 
 
 def slow_repair_run() -> LabRun:
     """The same with 3 days to repair anything, and people enough to begin at once."""
     slow = ("repairs.host_repair_h=72", "repairs.link_repair_h=72", "repairs.technicians=1000")
-    return lab_run(HARDWARE_DAYS, (LEVEL_AT, "workload.enabled=false", *slow))
+    return lab_run(HARDWARE_DAYS, (NO_TELEMETRY, "workload.enabled=false", *slow))
 
 
-def drill_run(requests: tuple[Request, ...], offered_load: float) -> LabRun:
+def drill_run(requests: tuple[LabRequest, ...], offered_load: float) -> LabRun:
     """A pod in which nothing breaks but what is asked for."""
-    pairs = (LEVEL_AT, "failures.enabled=false", f"workload.offered_load={offered_load}")
+    pairs = (NO_TELEMETRY, "failures.enabled=false", f"workload.offered_load={offered_load}")
     return lab_run(DRILL_DAYS, pairs, requests)
 
 

@@ -24,7 +24,7 @@ from schemas.scheduler import (
 )
 from services.failures.hazards import population
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.runtimes.lab import Request
+from shared.runtimes.lab import LabRequest
 
 CUBES = 64
 WEEK_US = 7 * US_PER_DAY
@@ -102,7 +102,7 @@ def _ocs_drill() -> Measured:
     """Percent of the running slices of several cubes that one failed OCS degrades."""
     at_us = US_PER_DAY
     fault = InjectFault(kind="ocs", target=f"{POD}/ocs-{STRUCK_OCS}")
-    run = drill_run((Request(at_us, fault, "operator", 1),), BUSY)
+    run = drill_run((LabRequest(at_us, POD, fault, 1),), BUSY)
     running = {name for name, cubes in _running(run, at_us) if cubes > 1}
     degraded = {
         m.body.slice
@@ -138,10 +138,10 @@ def _host_drill() -> LabRun:
     """One host of each of some cubes fails for good, an hour apart; there are idle cubes."""
     return drill_run(
         tuple(
-            Request(
+            LabRequest(
                 US_PER_DAY + n * US_PER_HOUR,
+                POD,
                 InjectFault(kind="host", target=f"{POD}/cube-{n}/host-0"),
-                "operator",
                 n + 1,
             )
             for n in range(DRILLED)

@@ -180,7 +180,7 @@ def check_books(facts: Facts, stand: Stand) -> Iterator[str]:
     for (service, fabric), book in stand.books.items():
         if service not in READERS:
             continue
-        read = {source: seq for source, seq in book.items() if source.startswith("operator/")}
+        read = {source: seq for source, seq in book.items() if source.startswith("operator@")}
         if read != last.get((service, fabric), {}):
             yield (
                 f"{service} of {fabric} has read requests up to {read}, the log holds "

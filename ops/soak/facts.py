@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-OPERATOR = re.compile(r"operator/\d+/\d+")
+OPERATOR = re.compile(r"operator@[a-z0-9-]+/\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def gather(lines: Iterable[Line]) -> Facts:
     facts = Facts()
     for line in lines:
         facts.ends[line.partition] = line.offset + 1
-        if line.headers.get("off", str(line.offset)) != str(line.offset):
+        if line.headers.get("expected-offset", str(line.offset)) != str(line.offset):
             facts.voids += 1
             continue
         try:

@@ -24,9 +24,10 @@ from ops.soak.meter import Meter, Probe, Struck, summary
 from ops.soak.operators import Operator, Wishes, book_of, http_post
 from ops.soak.plan import plan_faults
 from ops.soak.twin import TwinOptions, WholeTwin
-from services.fleet import SUPERPOD
+from services.fleet import services_of
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.codec import restore_instance
+from shared.runtimes.live.residents import awaited, residents
 
 STILL_S_MAX = 240.0
 """Time that stands still for so long will not advance again."""
@@ -198,9 +199,12 @@ def quiet(twin: WholeTwin) -> bool:
     left to say and no request waiting; seen twice, for the sequencer may be about to append."""
     for _ in range(2):
         try:
-            for partition in set(twin.store.fabrics().values()):
+            for partition in {place.partition for place in twin.store.fabrics().values()}:
                 snapshot = twin.store.snapshot(partition, [])
-                stands = {snapshot.positions.get(service.name, 0) for service in SUPERPOD}
+                stands = {
+                    snapshot.positions.get(name, 0)
+                    for name in awaited(residents(snapshot.values), services_of)
+                }
                 read_all = len(stands) == 1 and min(stands) >= int(snapshot.values.get("end", 0))
                 if not read_all or snapshot.outbox_size or twin.store.size(partition):
                     return False
@@ -251,8 +255,9 @@ def stand_of(twin: WholeTwin) -> Stand:
     """What states and documents say of a twin that is quiet."""
     books, positions = {}, {}
     faults, slices = {}, {}
-    for fabric, partition in twin.store.fabrics().items():
-        for service in SUPERPOD:
+    for fabric, place in twin.store.fabrics().items():
+        partition = place.partition
+        for service in services_of(place.kind):
             stored = twin.store.load(partition, service.name, fabric)
             books[service.name, fabric] = restore_instance(service, fabric, stored).seen
         for service_name, position in twin.store.positions(partition).items():

@@ -17,7 +17,7 @@ from ops.servers.both import LocalKafka, LocalRedis
 from ops.servers.local_server import free_port
 from ops.soak.plan import Target
 from ops.soak.processes import Supervisor
-from services.fleet import SUPERPOD
+from services.fleet import service_names, services_of
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.runtimes.live.kafka.layout import Topics
 from shared.storage.redis_store import RedisStore
@@ -94,9 +94,9 @@ class WholeTwin:
     def workers(self) -> dict[str, str]:
         """Process name → its service."""
         names = {}
-        for service in SUPERPOD:
-            for replica in "ab" if service.name in self.options.doubled else "a":
-                names[f"{service.name}-{replica}"] = service.name
+        for service in service_names():
+            for replica in "ab" if service in self.options.doubled else "a":
+                names[f"{service}-{replica}"] = service
         return names
 
     def targets(self) -> list[Target]:
@@ -192,16 +192,17 @@ class WholeTwin:
     def positions(self) -> dict[str, int]:
         """Fabric → position up to which every service has read its partition."""
         found = {}
-        for fabric, partition in self.store.fabrics().items():
-            positions = self.store.positions(partition)
-            if len(positions) == len(SUPERPOD):
-                found[fabric] = min(positions.values())
+        for fabric, place in self.store.fabrics().items():
+            positions = self.store.positions(place.partition)
+            wanted = [service.name for service in services_of(place.kind)]
+            if all(name in positions for name in wanted):
+                found[fabric] = min(positions[name] for name in wanted)
         return found
 
     def ticks(self) -> dict[str, int]:
         """Fabric → Ticks that its services have taken: what tells best that its time advances."""
         found = dict.fromkeys(self.fabrics, 0)
-        for partition in set(self.store.fabrics().values()):
+        for partition in {place.partition for place in self.store.fabrics().values()}:
             for (_, fabric), row in self.store.progress(partition).items():
                 found[fabric] += row.ticks
         return found

@@ -3,21 +3,22 @@ states.
 """
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ops.twin.data import DataFolder
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
-from services.fleet import SUPERPOD
+from services.fleet import services_of
 from shared.basics.errors import NotFound, OperationFailed
 from shared.engine.codec import encode_instance, state_digest
-from shared.engine.fabric import Fabric
 from shared.engine.replay import Difference, Replay
+from shared.engine.site import Site, Skip
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.storage.log.lines import read_lines
 from shared.storage.redis_store import RedisStore
+from shared.storage.store import FabricPlace
 
 
 def run_audit(*, data: Path, redis: str | None = None) -> dict[str, Any]:
@@ -26,22 +27,28 @@ def run_audit(*, data: Path, redis: str | None = None) -> dict[str, Any]:
     if not data.exists() or folder.identity() is None:
         raise NotFound(f"data folder {data}: holds no twin")
     with _store(folder, redis) as store:
-        fabrics = [_audit_fabric(folder, store, name, p) for name, p in store.fabrics().items()]
-    return {"clean": all(f["log_clean"] and f["states_clean"] for f in fabrics), "fabrics": fabrics}
+        sites: dict[str, dict[str, FabricPlace]] = {}
+        for fabric, place in store.fabrics().items():
+            sites.setdefault(place.site, {})[fabric] = place
+        rows = [_audit_site(folder, store, site, places) for site, places in sorted(sites.items())]
+    return {"clean": all(row["log_clean"] and row["states_clean"] for row in rows), "sites": rows}
 
 
-def _audit_fabric(folder: DataFolder, store: RedisStore, name: str, partition: int) -> dict[str, Any]:
-    services = [service.name for service in SUPERPOD]
-    snapshot = store.snapshot(partition, [(service, name) for service in services])
-    positions = {service: snapshot.positions.get(service, 0) for service in services}
+def _audit_site(
+    folder: DataFolder, store: RedisStore, site: str, places: Mapping[str, FabricPlace]
+) -> dict[str, Any]:
+    partition = next(iter(places.values())).partition
+    snapshot = store.snapshot(partition, readers_of(places))
+    names = sorted({name for name, _ in snapshot.states})
+    positions = {name: snapshot.positions.get(name, 0) for name in names}
     position = min(positions.values())
-    audit = FabricAudit(name, snapshot.states)
+    audit = SiteAudit(site, list(places), snapshot.states)
     if not position:
-        audit.differing += [f"{service}: nothing committed" for service in services]
+        audit.differing += [f"{name}: nothing committed" for name in names]
     if len(set(positions.values())) > 1:
         audit.differing.append(f"services stand at different positions {positions}")
     messages = torn = 0
-    for number, line in enumerate(read_lines(folder.logs / f"{name}.jsonl")):
+    for number, line in enumerate(read_lines(folder.logs / f"{site}.jsonl")):
         audit.dead_letters += torn
         torn = 0
         try:
@@ -59,20 +66,27 @@ def _audit_fabric(folder: DataFolder, store: RedisStore, name: str, partition: i
     return audit.report(messages, position)
 
 
-class FabricAudit:
-    """The lab on one fabric's recorded log, and the states that a store holds of it."""
+def readers_of(places: Mapping[str, FabricPlace]) -> list[tuple[str, str]]:
+    """(service, fabric) of everyone who holds a state of these fabrics."""
+    return [(service.name, fabric) for fabric, place in places.items() for service in services_of(place.kind)]
+
+
+class SiteAudit:
+    """The lab on one site's recorded log, and the states that a store holds of its fabrics."""
 
     def __init__(
         self,
-        name: str,
+        site: str,
+        fabrics: Sequence[str],
         states: Mapping[tuple[str, str], Mapping[str, bytes]],
-        skips: Collection[tuple[str, str]] = (),
+        skips: Collection[Skip] = (),
     ) -> None:
-        self.name = name
+        self.site = site
         self.difference: Difference | None = None
         self.differing: list[str] = []
         self.requests = self.dead_letters = 0
-        self.replay = Replay(Fabric(name, SUPERPOD, skips=skips))
+        self.replay = Replay(Site(site, services_of, skips=skips))
+        self._fabrics = list(fabrics)
         self._states = states
 
     def feed(self, position: int, message: Envelope) -> bool:
@@ -86,22 +100,23 @@ class FabricAudit:
 
     def compare(self) -> None:
         """Note every field of a stored state that is not what the lab has now."""
-        for instance in self.replay.fabric.instances:
+        for instance in self.replay.site.instances:
             lab = encode_instance(instance)
-            twin = self._states.get((instance.service.name, self.name), {})
+            twin = self._states.get((instance.name, instance.fabric), {})
             for field in sorted(lab.keys() | twin.keys()):
                 if lab.get(field) != twin.get(field):
                     self.differing.append(f"{instance.source}: {field}")
 
     def report(self, messages: int, position: int) -> dict[str, Any]:
-        """The fabric's part of the audit's report."""
-        name = self.name
+        """The site's part of the audit's report."""
+        held = {key: stored for key, stored in self._states.items() if key[1] in self._fabrics}
         return {
-            "fabric": name,
+            "site": self.site,
+            "fabrics": self._fabrics,
             "messages": messages,
             "position": position,
             "state_sha256": state_digest(
-                (f"{service.name}@{name}", self._states.get((service.name, name), {})) for service in SUPERPOD
+                (f"{service}@{fabric}", stored) for (service, fabric), stored in held.items()
             ),
             "requests": self.requests,
             "dead_letters": self.dead_letters,

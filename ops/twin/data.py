@@ -3,12 +3,13 @@
 import json
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from pydantic import ValidationError
 
-from ops.common.configuration import settings
+from ops.common.sites import SitePlan, check_sites, read_site, single_fabric_sites
 from schemas.body import Model
 from schemas.config import FabricConfig
 from shared.basics.errors import InvalidInput, OperationFailed
@@ -24,10 +25,46 @@ def default_data() -> Path:
 
 
 class TwinIdentity(Model):
-    """What was decided when the twin was made: how many superpods, each with this configuration."""
+    """What was decided when the twin was made, and since: its sites with their fabrics."""
 
-    pods: int
-    config: FabricConfig
+    sites: tuple[SitePlan, ...]
+
+    def joined_by(self, site: str, fabric: str, config: FabricConfig) -> "TwinIdentity":
+        """The same with one more fabric in a site."""
+        return TwinIdentity(
+            sites=tuple(
+                SitePlan(site=plan.site, fabrics={**plan.fabrics, fabric: config})
+                if plan.site == site
+                else plan
+                for plan in self.sites
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTwin:
+    """What a new twin is to be made of, as it was asked for on the command line: so many pods of a kind, or
+    the sites of some files. None where nothing was said."""
+
+    pods: int | None = None
+    kind: str | None = None
+    seed: int | None = None
+    pairs: tuple[str, ...] = ()
+    site_files: tuple[Path, ...] = ()
+
+    def sites(self) -> tuple[SitePlan, ...]:
+        """InvalidInput where options do not go together, or a file is not what it should be."""
+        if not self.site_files:
+            count, kind = 1 if self.pods is None else self.pods, self.kind or "superpod"
+            return single_fabric_sites(count, kind=kind, pairs=self.pairs, seed=self.seed)
+        for name, given in (("--pods", self.pods), ("--kind", self.kind), ("--set", self.pairs or None)):
+            if given is not None:
+                raise InvalidInput(
+                    f"{name}: not together with --site, whose file says what the site is made of"
+                )
+        sites = tuple(read_site(path, seed=self.seed) for path in self.site_files)
+        check_sites(sites)
+        return sites
 
 
 class DataFolder:
@@ -82,28 +119,37 @@ class DataFolder:
         except ValidationError:
             raise OperationFailed(f"data folder {self.path}: {MARK} is damaged; use --fresh") from None
 
-    def settle(self, pods: int | None, seed: int | None, pairs: list[str]) -> TwinIdentity:
-        """The folder's twin, a new one where there is none; InvalidInput if it was made otherwise.
-
-        `pairs` are `KEY=VALUE` parameters, which only a new twin takes.
-        """
+    def settle(self, asked: "AskedTwin") -> TwinIdentity:
+        """The folder's twin, a new one where there is none; InvalidInput if it was made otherwise."""
         kept = self.identity()
         if kept is None:
-            kept = TwinIdentity(pods=1 if pods is None else pods, config=settings(pairs, seed=seed))
+            kept = TwinIdentity(sites=asked.sites())
             self._write(self._mark, kept.model_dump_json())
             return kept
-        if pairs:
+        if asked.pairs:
             raise InvalidInput(
-                f"--set {pairs[0]}: data folder {self.path} holds a twin, which keeps its parameters; "
+                f"--set {asked.pairs[0]}: data folder {self.path} holds a twin, which keeps its parameters; "
                 "leave it out, or use --fresh"
             )
-        for name, asked, has in (("--pods", pods, kept.pods), ("--seed", seed, kept.config.seed)):
-            if asked is not None and asked != has:
+        first = next(iter(kept.sites[0].fabrics.values()))
+        for name, value, has in (
+            ("--pods", asked.pods, len(kept.sites)),
+            ("--seed", asked.seed, first.seed),
+            ("--kind", asked.kind, first.kind),
+            ("--site", str(asked.site_files[0]) if asked.site_files else None, f"{len(kept.sites)} sites"),
+        ):
+            if value is not None and value != has:
                 raise InvalidInput(
-                    f"{name} {asked}: data folder {self.path} holds a twin with {has}; "
+                    f"{name} {value}: data folder {self.path} holds a twin with {has}; "
                     "leave it out, or use --fresh"
                 )
         return kept
+
+    def note_joined(self, site: str, fabric: str, config: FabricConfig) -> None:
+        """A fabric joins a site of the twin."""
+        kept = self.identity()
+        if kept is not None:
+            self._write(self._mark, kept.joined_by(site, fabric, config).model_dump_json())
 
     def announce(self, url: str, redis: str) -> None:
         """Say where the running twin is to be reached."""

@@ -5,30 +5,31 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ops.twin.data import DataFolder, TwinIdentity
+from ops.common.sites import SitePlan, places_of
+from ops.twin.data import AskedTwin, DataFolder, TwinIdentity
 from ops.twin.serving import listen, server_of
 from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
-from services.fleet import SUPERPOD
+from services.fleet import services_of
 from services.gateway.bind import check_bind
 from services.gateway.ports import TwinPorts
-from shared.basics.errors import LightwaveError, OperationFailed
+from shared.basics.errors import LightwaveError
+from shared.engine.roots import Request, commissioning, operator_source
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
-from shared.runtimes.embedded.fabric_runner import PodRunner
 from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
-from shared.runtimes.lab import commissioning
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, Received, Waiting
+from shared.storage.store import Commit, FabricPlace, Received
 
 if TYPE_CHECKING:
     import uvicorn
@@ -52,17 +53,14 @@ class UpOptions:
     """What `lightwave up` was asked for; None means as it was, or the default for a new twin."""
 
     data: Path
-    pods: int | None = None
+    asked: AskedTwin = field(default_factory=AskedTwin)
     speed: float | None = None
-    seed: int | None = None
     fresh: bool = False
     rebuild: bool = False
     host: str = "127.0.0.1"
     port: int = 8080
     redis: str | None = None
     token: str | None = None
-    settings: tuple[str, ...] = ()
-    """`KEY=VALUE` parameters of a new twin; one that exists keeps its own."""
 
 
 def run_up(options: UpOptions) -> None:
@@ -75,7 +73,7 @@ def run_up(options: UpOptions) -> None:
         stack.callback(folder.release)
         if options.fresh:
             _erase(folder, options.redis)
-        identity = folder.settle(options.pods, options.seed, list(options.settings))
+        identity = folder.settle(options.asked)
         living = LivingTwin(folder, identity, options, stack)
         url = f"http://{options.host}:{listener.getsockname()[1]}"
         living.serve(listener, url, options.token)
@@ -109,11 +107,13 @@ class LivingTwin:
         kept_speed, paused, self._kept_us = folder.kept_clock()
         speed = options.speed if options.speed is not None else kept_speed or 1.0
         self.clock = EmbeddedClock(speed=speed, paused=paused, keep=folder.clock)
-        self.pods = [
-            self._pod(number, identity.config, rebuild=options.rebuild) for number in range(identity.pods)
+        self.places = places_of(identity.sites, partitions=len(identity.sites))
+        self._place_all()
+        self.sites = [
+            self._runner(number, plan, rebuild=options.rebuild) for number, plan in enumerate(identity.sites)
         ]
-        self.twin = EmbeddedTwin(self.pods, self.store, self.clock, self._ensure_store)
-        self.configs = {pod.name: self._config(pod.name) for pod in self.pods}
+        self.twin = EmbeddedTwin(self.sites, self.store, self.clock, self._ensure_store)
+        self._configs: dict[str, FabricConfig] = {}
 
     def serve(self, listener: socket.socket, url: str, token: str | None) -> None:
         """Start the loop beside the gateway and stay until somebody ends it."""
@@ -127,7 +127,7 @@ class LivingTwin:
         loop.start()
         shown = self.clock.show()
         state = "paused" if shown.paused else f"alive at × {shown.speed:g}"
-        log.info("%s %s; look with `lightwave get fabrics`", ", ".join(self.configs), state)
+        log.info("%s %s; look with `lightwave get fabrics`", ", ".join(self.places), state)
         log.info("gateway %s, API %s/docs, data %s; Ctrl-C ends it", url, url, self._folder.path)
         self._server.run(sockets=[listener])
         self.twin.stop()
@@ -144,38 +144,54 @@ class LivingTwin:
             if self._server is not None:
                 self._server.should_exit = True
 
-    def _pod(self, number: int, new: FabricConfig, *, rebuild: bool) -> PodRunner:
-        name = f"pod-{number}"
-        self.store.place(name, number)
-        runner = PodRunner(
-            name,
-            number,
-            SUPERPOD,
+    def _runner(self, partition: int, plan: SitePlan, *, rebuild: bool) -> SiteRunner:
+        site = plan.site
+        runner = SiteRunner(
+            site,
+            partition,
+            services_of,
             store=self.store,
-            log=self.logs.open(name),
+            places=lambda: self.places,
+            log=self.logs.open(site),
             dead_letters=self.dead_letters,
             telemetry=self.telemetry,
             on_append=_tell,
         )
         if rebuild:
             folded = runner.rebuild()
-            log.info("%s: states made again from %d messages, digest %s", name, folded, runner.digest())
-        if self.logs.end(name) == 0:
+            self.store.number_above(partition, self.logs.open(site).last_seq(operator_source(site)))
+            log.info("%s: states made again from %d messages, digest %s", site, folded, runner.digest())
+        if self.logs.end(site) == 0:
             runner.recover()
-            runner.take(commissioning(name, new))
+            for fabric, config in plan.fabrics.items():
+                runner.take(commissioning(fabric, FabricCommissioned(site=site, config=config)))
         return runner
 
     def _config(self, fabric: str) -> FabricConfig:
-        for _, message in self.logs.read(fabric, 0):
-            if isinstance(message.body, FabricCommissioned):
-                return message.body.config
-        raise OperationFailed(f"{fabric}: its log has no FabricCommissioned")
+        """As the log has it; KeyError for an unknown fabric."""
+        if fabric not in self._configs:
+            site = self.places[fabric].site
+            position = self.logs.position_of(site, f"sequencer@{fabric}/1")
+            for _, message in self.logs.read(site, position or 0, 1):
+                if isinstance(message.body, FabricCommissioned):
+                    self._configs[fabric] = message.body.config
+        return self._configs[fabric]
 
     def _ensure_store(self) -> None:
         if self._embedded is not None:
             self._embedded.ensure()
-        for pod in self.pods:
-            self.store.place(pod.name, pod.partition)  # it may have been emptied
+        self._place_all()  # it may have been emptied
+
+    def _place_all(self) -> None:
+        for fabric, place in self.places.items():
+            self.store.place(fabric, place)
+
+    def join(self, fabric: str, site: str, config: FabricConfig) -> None:
+        """Make room for a fabric that is to join a site; its commissioning goes through the inbox."""
+        partition = next(place.partition for place in self.places.values() if place.site == site)
+        self._folder.note_joined(site, fabric, config)
+        self.places[fabric] = FabricPlace(partition, site, config.kind)
+        self._place_all()
 
     def _ports(self) -> TwinPorts:
         return TwinPorts(
@@ -183,7 +199,7 @@ class LivingTwin:
             inbox=_WakingInbox(self.store, self.twin.wake),
             log=self.logs,
             clock=self.clock,
-            config=self.configs.__getitem__,
+            config=self._config,
             telemetry=self.telemetry.latest,
             health=lambda: [problem] if (problem := self.twin.problem) else [],
             runtime_metrics=self._metrics,
@@ -191,7 +207,7 @@ class LivingTwin:
 
     def _metrics(self) -> dict[str, float]:
         return {
-            "commits_total": float(sum(pod.commits for pod in self.pods)),
+            "commits_total": float(sum(site.commits for site in self.sites)),
             "recoveries_total": float(self.twin.recoveries),
             "dead_letters": float(self.dead_letters.count()),
         }
@@ -209,7 +225,10 @@ class _WakingInbox:
         self._wake(partition)
         return received
 
-    def waiting(self, partition: int, most: int) -> list[Waiting]:
+    def number_above(self, partition: int, number: int) -> None:
+        self._store.number_above(partition, number)
+
+    def waiting(self, partition: int, most: int) -> list[Request]:
         return self._store.waiting(partition, most)
 
     def size(self, partition: int) -> int:
@@ -232,7 +251,7 @@ def _erase(folder: DataFolder, redis: str | None) -> None:
     if redis is not None:
         store = RedisStore(redis)
         store.check()
-        for partition in range(kept.pods if kept else 1):
+        for partition in range(len(kept.sites) if kept else 1):
             store.erase(partition)
             store.commit(Commit(partition, {}, {}, inbox_taken=NUMBER_MAX))
         store.close()

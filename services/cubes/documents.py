@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from schemas.documents import CubeDocument, CubesSummary, HostStatus
+from schemas.names import number_of
 from services.cubes.state import WORKING, CubesState
 from services.cubes.verdict import reasons
 from shared.engine.service import DocumentKey
@@ -27,7 +28,7 @@ def document(state: CubesState, key: DocumentKey) -> CubeDocument | CubesSummary
             hosts_down=state.hosts_down,
             healthy_cube_us=state.healthy_cube_us,
         )
-    cube = int(name.rpartition("-")[2])
+    cube = number_of(name)
     return CubeDocument(
         name=name,
         health="unhealthy" if state.bad_parts[cube] else "healthy",

@@ -3,9 +3,7 @@ module at once. What is seen becomes events, the cube's verdict, and requests fo
 """
 
 from dataclasses import replace
-from typing import Literal, cast
-
-import numpy as np
+from typing import Literal
 
 from schemas.body import Body
 from schemas.cubes import (
@@ -20,7 +18,7 @@ from schemas.cubes import (
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.operator import DrainCube, UndrainCube
-from schemas.sequencer import FabricCommissioned
+from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
 from services.cubes.state import WORKING, CubesState, Heartbeat, Host
 from services.cubes.verdict import change_bad_parts, touch
@@ -30,27 +28,6 @@ from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
 from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.wiring import HOSTS_PER_CUBE, link_end
-
-
-def commission(fabric: str, message: FabricCommissioned) -> CubesState:
-    cubes = message.config.pod.cubes
-    return CubesState(
-        fabric=fabric,
-        seed=message.config.seed,
-        now_us=0,
-        config=message.config.cubes,
-        hosts={},
-        heartbeats={},
-        modules={},
-        asked={},
-        bad_parts=np.zeros(cubes, dtype=np.int32),
-        drained=np.zeros(cubes, dtype=np.bool_),
-        changed_us=np.zeros(cubes, dtype=np.int64),
-        hosts_down=0,
-        healthy=cubes,
-        healthy_cube_us=0,
-        at_us=0,
-    )
 
 
 def due(state: CubesState) -> int | None:
@@ -65,13 +42,11 @@ def next_heartbeat_us(state: CubesState, number: int) -> int:
     return state.now_us + interval_us - (state.now_us - phase_us) % interval_us
 
 
-def on_fault_began(state: CubesState, message: Envelope) -> list[Output]:
-    body = cast(FaultBegan, message.body)
+def on_fault_began(state: CubesState, body: FaultBegan, message: Envelope) -> list[Output]:
     return _count(state, body.kind, body.target, +1, message.id)
 
 
-def on_fault_ended(state: CubesState, message: Envelope) -> list[Output]:
-    body = cast(FaultEnded, message.body)
+def on_fault_ended(state: CubesState, body: FaultEnded, message: Envelope) -> list[Output]:
     return _count(state, body.kind, body.target, -1, message.id)
 
 
@@ -91,8 +66,8 @@ def _count(state: CubesState, kind: str, target: str, change: int, cause: str) -
         after = replace(before, chip_faults=tuple(chip_faults))
         works = chip_faults[part["chip"]] == 0
     _put_host(state, number, after)
-    if works and target in state.asked:
-        state.asked[target] = "mended"
+    if works and target in state.repairs_open:
+        state.repairs_open[target] = "mended"
     heartbeat = state.heartbeats.get(number)
     if heartbeat is None:
         state.heartbeats[number] = Heartbeat(next_heartbeat_us(state, number), cause)
@@ -108,7 +83,7 @@ def _put_host(state: CubesState, number: int, host: Host) -> None:
         state.hosts[number] = host
 
 
-def on_tick(state: CubesState, message: Envelope) -> list[Output]:  # noqa: ARG001 -- a rule's signature
+def on_tick(state: CubesState, _tick: Tick, _message: Envelope) -> list[Output]:
     """The heartbeats that have come due, in order of time and host."""
     come = sorted((h.at_us, number) for number, h in state.heartbeats.items() if h.at_us <= state.now_us)
     said: list[Output] = []
@@ -152,16 +127,15 @@ def _ask_for_repairs(state: CubesState, number: int, host: Host) -> list[Body]:
         parts += [("chip", f"{name}/chip-{chip}", faults > 0) for chip, faults in chips]
     said: list[Body] = []
     for kind, target, broken in parts:
-        if broken and state.asked.get(target) != "open":
-            state.asked[target] = "open"
+        if broken and state.repairs_open.get(target) != "open":
+            state.repairs_open[target] = "open"
             said.append(RepairRequested(kind=kind, target=target))
-        elif not broken and state.asked.pop(target, None) is not None:
+        elif not broken and state.repairs_open.pop(target, None) is not None:
             said.append(RepairWithdrawn(target=target))
     return said
 
 
-def on_module_reported(state: CubesState, message: Envelope) -> list[Output]:
-    body = cast(ModuleReported, message.body)
+def on_module_reported(state: CubesState, body: ModuleReported, _message: Envelope) -> list[Output]:
     end = link_end(body.end)
     target = end.name(state.fabric)
     was, now = state.modules.get(body.end, "ok"), body.condition
@@ -183,8 +157,8 @@ def on_module_reported(state: CubesState, message: Envelope) -> list[Output]:
     return said
 
 
-def on_drain(state: CubesState, message: Envelope) -> list[Output]:
-    name = cast(DrainCube, message.body).cube
+def on_drain(state: CubesState, body: DrainCube, _message: Envelope) -> list[Output]:
+    name = body.cube
     cube = _find_cube(state, name)
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]
@@ -195,8 +169,8 @@ def on_drain(state: CubesState, message: Envelope) -> list[Output]:
     return [CubeDrained(cube=cube)]
 
 
-def on_undrain(state: CubesState, message: Envelope) -> list[Output]:
-    name = cast(UndrainCube, message.body).cube
+def on_undrain(state: CubesState, body: UndrainCube, _message: Envelope) -> list[Output]:
+    name = body.cube
     cube = _find_cube(state, name)
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]

@@ -1,25 +1,25 @@
-"""The table of the service `cubes`."""
+"""The table of the service `cubes`: which rule handles which message."""
 
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.operator import DrainCube, UndrainCube
 from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
 from services.cubes import documents, logic
-from services.cubes.state import CubesState
-from shared.engine.service import Service
+from services.cubes.state import CubesState, commission
+from shared.engine.service import Service, on
 
 SERVICE: Service[CubesState] = Service(
     name="cubes",
     state=CubesState,
-    commission=logic.commission,
-    rules={
-        Tick: logic.on_tick,
-        FaultBegan: logic.on_fault_began,
-        FaultEnded: logic.on_fault_ended,
-        ModuleReported: logic.on_module_reported,
-        DrainCube: logic.on_drain,
-        UndrainCube: logic.on_undrain,
-    },
+    commission=commission,
+    rules=(
+        on(Tick, logic.on_tick),
+        on(FaultBegan, logic.on_fault_began),
+        on(FaultEnded, logic.on_fault_ended),
+        on(ModuleReported, logic.on_module_reported),
+        on(DrainCube, logic.on_drain),
+        on(UndrainCube, logic.on_undrain),
+    ),
     due=logic.due,
     document_keys=documents.document_keys,
     document=documents.document,

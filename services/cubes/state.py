@@ -6,12 +6,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import CubesConfig
+from schemas.config import CubesConfig, SuperpodConfig
 from shared.engine.state import State
 from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE
 
 Trouble = Literal["host", "chip"]
-Asked = Literal["open", "mended"]
+OpenRepair = Literal["open", "mended"]
 """Of a part whose repair was requested: `mended` once it has worked since, seen or not."""
 
 
@@ -56,7 +56,8 @@ class Heartbeat:
 @dataclass
 class CubesState(State):
     """Tables hold only what is out of order: `hosts` and `heartbeats` by host number (16 × cube + host),
-    `modules` (condition, degraded or failed) by link-end number, `asked` by the name of a host or chip.
+    `modules` (condition, degraded or failed) by link-end number, `repairs_open` by the name of a host or
+    chip.
 
     Arrays have one entry a cube: `bad_parts` counts hosts seen down and failed modules, and a cube is healthy
     when it has none. `healthy_cube_us` is the integral of healthy cubes up to `at_us`.
@@ -66,7 +67,7 @@ class CubesState(State):
     hosts: dict[int, Host]
     heartbeats: dict[int, Heartbeat]
     modules: dict[int, str]
-    asked: dict[str, Asked]
+    repairs_open: dict[str, OpenRepair]
     bad_parts: npt.NDArray[np.int32]
     drained: npt.NDArray[np.bool_]
     changed_us: npt.NDArray[np.int64]
@@ -85,3 +86,25 @@ class CubesState(State):
     def host_name(self, number: int) -> str:
         cube, host = divmod(number, HOSTS_PER_CUBE)
         return f"{self.fabric}/cube-{cube}/host-{host}"
+
+
+def commission(fabric: str, config: SuperpodConfig, at_us: int) -> CubesState:
+    """All parts work, and no cube is drained."""
+    cubes = config.pod.cubes
+    return CubesState(
+        fabric=fabric,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.cubes,
+        hosts={},
+        heartbeats={},
+        modules={},
+        repairs_open={},
+        bad_parts=np.zeros(cubes, dtype=np.int32),
+        drained=np.zeros(cubes, dtype=np.bool_),
+        changed_us=np.full(cubes, at_us, dtype=np.int64),
+        hosts_down=0,
+        healthy=cubes,
+        healthy_cube_us=0,
+        at_us=at_us,
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from schemas.documents import FailuresSummary, FaultDocument
+from schemas.names import number_of
 from services.failures.logic import excess_loss_db
 from services.failures.state import FailuresState
 from shared.engine.service import DocumentKey
@@ -18,7 +19,7 @@ def document(state: FailuresState, key: DocumentKey) -> FaultDocument | Failures
     kind, name = key
     if kind == "summaries":
         return FailuresSummary(name=name, active=len(state.active), **state.begun)
-    number = int(name.rpartition("-")[2])
+    number = number_of(name)
     ended = state.ended.get(number)
     fault = ended or state.active.get(number)
     if fault is None:

@@ -5,8 +5,8 @@ rate of cables is taken per link end (96 a cube), since module, cable and connec
 technician replaces. All else breaks by injection only.
 """
 
+from schemas.config import FailuresConfig
 from schemas.names import FaultKind
-from services.failures.state import FailuresState, Hazard
 from shared.basics.keyed_random import draw_exponential, draw_index
 from shared.basics.units import US_PER_DAY, us
 from shared.models.superpod.faults import FAULTS, rate_per_day
@@ -21,25 +21,21 @@ def population(kind: FaultKind, cubes: int) -> int:
     return superpod_plant(cubes).population(FAULTS[kind].strikes)
 
 
-def next_hazard(state: FailuresState, kind: FaultKind, drawn: int, since_us: int) -> Hazard:
-    """The fault after `drawn` earlier ones of the class, the last of them at `since_us`.
+def draw_gap_us(
+    seed: int, fabric: str, kind: FaultKind, drawn: int, config: FailuresConfig, cubes: int
+) -> int | None:
+    """Time from fault number `drawn` − 1 of the class to the one after it; None if it never breaks by itself.
 
     Gaps are exponential with mean 1 ÷ (parts × rate) days.
     """
-    config = state.config
-    parts = population(kind, state.cubes)
+    parts = population(kind, cubes)
     rate = parts * rate_per_day(kind, config) if parts else 0
     if not config.enabled or rate == 0:
-        return Hazard(drawn, None)
-    gap_days = draw_exponential(state.seed, state.fabric, f"{kind} fault time", drawn, 1 / rate)
-    next_us = since_us + us(gap_days, US_PER_DAY)
-    if config.until_days is not None and next_us > config.until_days * US_PER_DAY:
-        return Hazard(drawn, None)
-    return Hazard(drawn, next_us)
+        return None
+    return us(draw_exponential(seed, fabric, f"{kind} fault time", drawn, 1 / rate), US_PER_DAY)
 
 
-def struck_target(state: FailuresState, kind: FaultKind, drawn: int) -> str:
+def draw_target(seed: int, fabric: str, kind: FaultKind, drawn: int, cubes: int) -> str:
     """The part that the class's fault number `drawn` strikes: uniform over all, broken ones included."""
-    size = population(kind, state.cubes)
-    index = draw_index(state.seed, state.fabric, f"{kind} fault target", drawn, size)
-    return superpod_plant(state.cubes).part(FAULTS[kind].strikes, index, state.fabric).name
+    index = draw_index(seed, fabric, f"{kind} fault target", drawn, population(kind, cubes))
+    return superpod_plant(cubes).part(FAULTS[kind].strikes, index, fabric).name

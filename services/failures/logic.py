@@ -3,41 +3,28 @@
 Faults may overlap on one part, which works again when the last of them has ended.
 """
 
-from typing import cast, get_args
-
-from schemas.config import FailuresConfig
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded, FaultRefused
 from schemas.names import FaultKind
 from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
-from schemas.sequencer import FabricCommissioned
-from services.failures.hazards import CLASSES, next_hazard, struck_target
-from services.failures.state import ACTIVE_MAX, ENDED_MAX, EndedFault, EndedHow, FailuresState, Fault
+from schemas.sequencer import Tick
+from services.failures.hazards import CLASSES, draw_target
+from services.failures.state import (
+    ACTIVE_MAX,
+    EndedFault,
+    EndedHow,
+    FailuresState,
+    Fault,
+    next_hazard,
+)
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
+from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
 from shared.models.superpod.faults import fault_target
 from shared.models.superpod.plant import superpod_plant
-
-
-def commission(fabric: str, message: FabricCommissioned) -> FailuresState:
-    config: FailuresConfig = message.config.failures
-    state = FailuresState(
-        fabric=fabric,
-        seed=message.config.seed,
-        now_us=0,
-        config=config,
-        cubes=message.config.pod.cubes,
-        hazards={},
-        begun=dict.fromkeys(get_args(FaultKind), 0),
-        active={},
-        ended={},
-    )
-    for kind in CLASSES:
-        state.hazards[kind] = next_hazard(state, kind, drawn=0, since_us=0)
-    return state
 
 
 def due(state: FailuresState) -> int | None:
@@ -47,7 +34,7 @@ def due(state: FailuresState) -> int | None:
     return min(begin + expire, default=None)
 
 
-def on_tick(state: FailuresState, message: Envelope) -> list[Output]:
+def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output]:
     """What expires at a time is over before what breaks at that time."""
     expired = sorted(
         (fault.expires_us, number)
@@ -67,7 +54,7 @@ def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Ou
     said: list[Output] = []
     hazard = state.hazards[kind]
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
-        target = struck_target(state, kind, hazard.drawn)
+        target = draw_target(state.seed, state.fabric, kind, hazard.drawn, state.cubes)
         if not any(f.target == target and f.kind == kind for f in state.active.values()):
             said.append(_begin(state, Fault(kind, target, message.id, False, state.now_us, None)))
         hazard = next_hazard(state, kind, hazard.drawn + 1, hazard.next_us)
@@ -75,8 +62,7 @@ def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Ou
     return said
 
 
-def on_inject(state: FailuresState, message: Envelope) -> list[Output]:
-    body = cast(InjectFault, message.body)
+def on_inject(state: FailuresState, body: InjectFault, message: Envelope) -> list[Output]:
     refusal = _injection_refusal(state, body)
     if refusal is not None:
         return [FaultRefused(subject=body.target, reason=refusal)]
@@ -95,9 +81,9 @@ def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
     return None
 
 
-def on_clear(state: FailuresState, message: Envelope) -> list[Output]:
+def on_clear(state: FailuresState, body: ClearFault, _message: Envelope) -> list[Output]:
     """Undo is safe: clearing what is not there changes nothing."""
-    name = cast(ClearFault, message.body).fault
+    name = body.fault
     fabric, _, number = name.partition("/fault-")
     if fabric == state.fabric and int(number) in state.active:
         return [_end(state, int(number), "cleared")]
@@ -114,9 +100,9 @@ def _clear_refusal(state: FailuresState, name: str, fabric: str, number: int) ->
     return f"fault {name!r}: has already ended{how}; allowed are active faults"
 
 
-def on_repair_completed(state: FailuresState, message: Envelope) -> list[Output]:
+def on_repair_completed(state: FailuresState, body: RepairCompleted, _message: Envelope) -> list[Output]:
     """A repair ends whatever is wrong with its part."""
-    target = cast(RepairCompleted, message.body).target
+    target = body.target
     numbers = sorted(number for number, fault in state.active.items() if fault.target == target)
     return [_end(state, number, "repaired") for number in numbers]
 
@@ -148,7 +134,7 @@ def excess_loss_db(state: FailuresState, number: int, kind: FaultKind) -> float 
 
 def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
     fault = state.active.pop(number)
-    state.ended[number] = EndedFault(
+    ended = EndedFault(
         kind=fault.kind,
         target=fault.target,
         cause=fault.cause,
@@ -159,10 +145,9 @@ def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
         how=how,
     )
     _touch(state, number)
-    if len(state.ended) > ENDED_MAX:
-        oldest = min(state.ended, key=lambda n: (state.ended[n].ended_us, n))
-        del state.ended[oldest]
-        _touch(state, oldest)
+    forgotten = keep_ended(state.ended, number, ended)
+    if forgotten is not None:
+        _touch(state, forgotten)
     return FaultEnded(fault=state.fault_name(number), kind=fault.kind, target=fault.target, how=how)
 
 

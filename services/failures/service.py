@@ -1,22 +1,22 @@
-"""The table of the service `failures`."""
+"""The table of the service `failures`: which rule handles which message."""
 
 from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
 from services.failures import documents, logic
-from services.failures.state import FailuresState
-from shared.engine.service import Service
+from services.failures.state import FailuresState, commission
+from shared.engine.service import Service, on
 
 SERVICE: Service[FailuresState] = Service(
     name="failures",
     state=FailuresState,
-    commission=logic.commission,
-    rules={
-        Tick: logic.on_tick,
-        InjectFault: logic.on_inject,
-        ClearFault: logic.on_clear,
-        RepairCompleted: logic.on_repair_completed,
-    },
+    commission=commission,
+    rules=(
+        on(Tick, logic.on_tick),
+        on(InjectFault, logic.on_inject),
+        on(ClearFault, logic.on_clear),
+        on(RepairCompleted, logic.on_repair_completed),
+    ),
     due=logic.due,
     document_keys=documents.document_keys,
     document=documents.document,

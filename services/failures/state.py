@@ -1,19 +1,17 @@
 """What is broken in truth in one fabric, and when each class of parts breaks next."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from schemas.config import FailuresConfig
+from schemas.config import FailuresConfig, SuperpodConfig
 from schemas.names import FaultKind
+from services.failures.hazards import CLASSES, draw_gap_us
+from shared.basics.units import US_PER_DAY
 from shared.engine.state import State
-
-ENDED_MAX = 200
-"""Ended faults kept for people to look at, the last to end; older ones are forgotten."""
 
 ACTIVE_MAX = 10_000
 """Active faults beyond which an injection is refused. Faults that begin by themselves are bounded by the
 number of parts."""
-
 
 EndedHow = Literal["repaired", "cleared", "expired"]
 
@@ -47,11 +45,12 @@ class EndedFault(Fault):
 
 @dataclass
 class FailuresState(State):
-    """`hazards` and `begun` (faults begun since the start) are keyed by fault kind, `active` and `ended` by
-    fault number."""
+    """`hazards` and `begun` (faults begun since the start) are keyed by fault kind, `active` and `ended` (the
+    last to end) by fault number. `config.until_days` counts from `commissioned_us`."""
 
     config: FailuresConfig
     cubes: int
+    commissioned_us: int
     hazards: dict[str, Hazard]
     begun: dict[str, int]
     active: dict[int, Fault]
@@ -64,3 +63,34 @@ class FailuresState(State):
 
     def fault_name(self, number: int) -> str:
         return f"{self.fabric}/fault-{number}"
+
+
+def commission(fabric: str, config: SuperpodConfig, at_us: int) -> FailuresState:
+    """Nothing is broken; the first fault of every class is drawn."""
+    state = FailuresState(
+        fabric=fabric,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.failures,
+        cubes=config.pod.cubes,
+        commissioned_us=at_us,
+        hazards={},
+        begun=dict.fromkeys(get_args(FaultKind), 0),
+        active={},
+        ended={},
+    )
+    for kind in CLASSES:
+        state.hazards[kind] = next_hazard(state, kind, drawn=0, since_us=at_us)
+    return state
+
+
+def next_hazard(state: FailuresState, kind: FaultKind, drawn: int, since_us: int) -> Hazard:
+    """The fault after `drawn` earlier ones of the class, the last of them (or the commissioning) at
+    `since_us`."""
+    gap_us = draw_gap_us(state.seed, state.fabric, kind, drawn, state.config, state.cubes)
+    if gap_us is None:
+        return Hazard(drawn, None)
+    next_us, until_days = since_us + gap_us, state.config.until_days
+    if until_days is not None and next_us - state.commissioned_us > until_days * US_PER_DAY:
+        return Hazard(drawn, None)
+    return Hazard(drawn, next_us)

@@ -14,6 +14,7 @@ from services.gateway.ports import TwinPorts
 from services.gateway.views import cubes_of, fabric_of
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.units import US_PER_S, us
+from shared.engine.roots import operator_source
 from shared.models.superpod.faults import fault_target
 from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.shapes import check, parse_shape
@@ -104,13 +105,14 @@ async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait
 
 def _put(twin: TwinPorts, fabric: str, body: Body, key: str | None) -> tuple[str, bool]:
     """(id of the message that the request becomes, whether it was asked before under this key)."""
-    partition = twin.documents.fabrics().get(fabric)
-    if partition is None:
+    lives = twin.documents.fabrics().get(fabric)
+    if lives is None:
         raise OperationFailed(f"fabric {fabric}: not in the store")
+    partition = lives.partition
     if twin.inbox.size(partition) >= INBOX_MAX:
         raise OperationFailed(f"inbox of {fabric}: {INBOX_MAX} requests wait already; try again later")
     received = twin.inbox.put(partition, fabric, body, key)
-    return f"operator/{partition}/{received.number}", received.repeated
+    return f"{operator_source(lives.site)}/{received.number}", received.repeated
 
 
 def _look(twin: TwinPorts, fabric: str, message_id: str, start: int) -> tuple[int | None, int]:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
+from schemas.config import pod_of
 from services.gateway.names import nobody
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import NotFound, OperationFailed
@@ -40,7 +41,7 @@ def documents(twin: TwinPorts, fabric: str, kind: str) -> dict[str, Row]:
 def cubes_of(twin: TwinPorts, fabric: str) -> int:
     """Cubes of a fabric; NotFound if there is no such fabric."""
     try:
-        return twin.config(fabric).pod.cubes
+        return pod_of(twin.config(fabric)).cubes
     except KeyError:
         known = ", ".join(twin.documents.fabrics())
         raise NotFound(f"fabric {fabric[:80]!r}: no such fabric; there is {known}") from None

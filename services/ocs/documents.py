@@ -3,23 +3,23 @@
 from collections.abc import Iterable
 
 import numpy as np
-from pydantic import BaseModel
 
 from schemas.documents import OcsDocument, OcsSummary
+from schemas.names import number_of
 from services.ocs.state import NO_PORT, OcsState
+from services.ocs.switch import ocs_keys
 from shared.engine.service import DocumentKey
-from shared.models.superpod.wiring import OCS_COUNT
 
 
 def document_keys(state: OcsState) -> Iterable[DocumentKey]:
-    yield from (("ocs", f"{state.fabric}/ocs-{ocs}") for ocs in range(OCS_COUNT))
+    yield from ocs_keys(state.fabric, state.ocs_count)
     yield "summaries", f"{state.fabric}/ocs"
 
 
-def document(state: OcsState, key: DocumentKey) -> BaseModel | None:
+def document(state: OcsState, key: DocumentKey) -> OcsDocument | OcsSummary:
     kind, name = key
     if kind == "ocs":
-        return _ocs(state, name, int(name.rpartition("-")[2]))
+        return _ocs(state, name, number_of(name))
     return OcsSummary(
         name=name,
         ocs_down=int(np.count_nonzero(state.chassis_faults)),

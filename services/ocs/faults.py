@@ -8,32 +8,23 @@ import numpy as np
 
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
+from schemas.names import number_of
 from schemas.ocs import CircuitsRestored, OcsDown, OcsUp, PortDown, PortUp
-from services.ocs.circuits import touch_one
 from services.ocs.state import NO_PORT, SIDES, OcsState, PendingRestore
-from shared.basics.units import US_PER_MS, us
+from services.ocs.switch import Port, north_of, settled_us, touch
 from shared.engine.service import CausedBy, Output
-from shared.models.plant import Part
-from shared.models.superpod.plant import superpod_plant
-from shared.models.superpod.wiring import FACE_LINKS, STRANDS
 
 
-def on_fault_began(state: OcsState, message: Envelope) -> list[Output]:
-    body = message.body
-    if not isinstance(body, FaultBegan) or body.kind not in ("ocs", "port"):
-        return []
-    part = superpod_plant(state.cubes).parse(body.target)
-    return _lose_chassis(state, part["ocs"]) if body.kind == "ocs" else _lose_port(state, part)
-
-
-def on_fault_ended(state: OcsState, message: Envelope) -> list[Output]:
-    body = message.body
-    if not isinstance(body, FaultEnded) or body.kind not in ("ocs", "port"):
-        return []
-    part = superpod_plant(state.cubes).parse(body.target)
+def on_fault_began(state: OcsState, body: FaultBegan, _message: Envelope) -> list[Output]:
     if body.kind == "ocs":
-        return _return_chassis(state, part["ocs"], message.id)
-    return _return_port(state, part, message.id)
+        return _lose_chassis(state, number_of(body.target))
+    return _lose_port(state, _port(body.target)) if body.kind == "port" else []
+
+
+def on_fault_ended(state: OcsState, body: FaultEnded, message: Envelope) -> list[Output]:
+    if body.kind == "ocs":
+        return _return_chassis(state, number_of(body.target), message.id)
+    return _return_port(state, _port(body.target), message.id) if body.kind == "port" else []
 
 
 def settle_restores(state: OcsState) -> list[Output]:
@@ -46,7 +37,7 @@ def settle_restores(state: OcsState) -> list[Output]:
         if circuits:
             state.made[pending.ocs, [north for north, _ in circuits]] = True
             state.cross_connects += len(circuits)
-            touch_one(state, pending.ocs)
+            touch(state, pending.ocs)
             said.append(CausedBy(pending.cause, CircuitsRestored(ocs=pending.ocs, circuits=circuits)))
     return said
 
@@ -56,7 +47,7 @@ def _lose_chassis(state: OcsState, ocs: int) -> list[Output]:
     if state.chassis_faults[ocs] > 1:
         return []
     state.made[ocs] = False
-    touch_one(state, ocs)
+    touch(state, ocs)
     return [OcsDown(ocs=ocs)]
 
 
@@ -65,46 +56,43 @@ def _return_chassis(state: OcsState, ocs: int, cause: str) -> list[Output]:
     if state.chassis_faults[ocs] > 0:
         return []
     _restore_later(state, ocs, NO_PORT, cause)
-    touch_one(state, ocs)
+    touch(state, ocs)
     return [OcsUp(ocs=ocs)]
 
 
-def _lose_port(state: OcsState, part: Part) -> list[Output]:
-    ocs, side, port = part["ocs"], part["side"], part["port"]
-    state.port_faults[side, ocs, port] += 1
-    if state.port_faults[side, ocs, port] > 1:
+def _lose_port(state: OcsState, port: Port) -> list[Output]:
+    ocs, side, number = port
+    state.port_faults[side, ocs, number] += 1
+    if state.port_faults[side, ocs, number] > 1:
         return []
-    north = _north_of(state, part)
+    north = north_of(state, port)
     if north != NO_PORT:
         state.made[ocs, north] = False
-    touch_one(state, ocs)
-    return [PortDown(ocs=ocs, side=SIDES[side], port=port)]
+    touch(state, ocs)
+    return [PortDown(ocs=ocs, side=SIDES[side], port=number)]
 
 
-def _return_port(state: OcsState, part: Part, cause: str) -> list[Output]:
-    ocs, side, port = part["ocs"], part["side"], part["port"]
-    state.port_faults[side, ocs, port] -= 1
-    if state.port_faults[side, ocs, port] > 0:
+def _return_port(state: OcsState, port: Port, cause: str) -> list[Output]:
+    ocs, side, number = port
+    state.port_faults[side, ocs, number] -= 1
+    if state.port_faults[side, ocs, number] > 0:
         return []
-    north = _north_of(state, part)
+    north = north_of(state, port)
     if north != NO_PORT:
         _restore_later(state, ocs, north, cause)
-    touch_one(state, ocs)
-    return [PortUp(ocs=ocs, side=SIDES[side], port=port)]
+    touch(state, ocs)
+    return [PortUp(ocs=ocs, side=SIDES[side], port=number)]
 
 
-def _north_of(state: OcsState, part: Part) -> int:
-    """North port of the circuit that is wanted at a port, −1 if there is none."""
-    ocs, port = part["ocs"], part["port"]
-    if SIDES[part["side"]] == "S":
-        return int(state.wanted_from[ocs, port])
-    return port if state.wanted[ocs, port] != NO_PORT else NO_PORT
+def _port(target: str) -> Port:
+    """The port with a name like `pod-0/ocs-17/N24`."""
+    ocs, _, label = target.rpartition("/")
+    return Port(number_of(ocs), SIDES.index(label[0]), int(label[1:]))
 
 
 def _restore_later(state: OcsState, ocs: int, north: int, cause: str) -> None:
     state.orders += 1
-    due_us = state.now_us + us(state.config.switching_time_ms, US_PER_MS)
-    state.restores[state.orders] = PendingRestore(ocs, north, due_us, cause)
+    state.restores[state.orders] = PendingRestore(ocs, north, settled_us(state), cause)
 
 
 def _restorable(state: OcsState, pending: PendingRestore) -> tuple[tuple[int, int], ...]:
@@ -113,14 +101,11 @@ def _restorable(state: OcsState, pending: PendingRestore) -> tuple[tuple[int, in
     ocs = pending.ocs
     if state.chassis_faults[ocs] > 0:
         return ()
-    good = (state.wanted[ocs] != NO_PORT) & ~state.made[ocs] & (state.port_faults[0, ocs] == 0)
+    good = (state.wanted[ocs] != NO_PORT) & ~state.made[ocs] & ~state.turning[ocs]
+    good &= state.port_faults[0, ocs] == 0
     ports = np.arange(state.radix)
     if pending.north != NO_PORT:
         good &= ports == pending.north
-    for connect in state.connects.values():
-        for dimension, cube, _ in connect.joins:
-            if dimension == ocs // FACE_LINKS:
-                good[STRANDS * cube : STRANDS * cube + STRANDS] = False
     for later in state.restores.values():
         if later.ocs == ocs and later.due_us > state.now_us:
             good &= (ports != later.north) & (later.north != NO_PORT)

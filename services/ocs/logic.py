@@ -1,13 +1,14 @@
 """What happens when an OCS is due, and when that is."""
 
 from schemas.envelope import Envelope
-from services.ocs.circuits import settle_connects
+from schemas.sequencer import Tick
 from services.ocs.faults import settle_restores
 from services.ocs.state import OcsState
+from services.ocs.superpod import settle_connects
 from shared.engine.service import Output
 
 
-def on_tick(state: OcsState, _message: Envelope) -> list[Output]:
+def on_tick(state: OcsState, _tick: Tick, _message: Envelope) -> list[Output]:
     """Mirrors have settled: commands first, then what comes back."""
     return settle_connects(state) + settle_restores(state)
 

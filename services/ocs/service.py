@@ -1,27 +1,24 @@
-"""The service `ocs`: which message meets which rule."""
+"""The table of the service `ocs`: which rule handles which message."""
 
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from schemas.sequencer import Tick
-from services.ocs.circuits import on_connect, on_disconnect
-from services.ocs.documents import document, document_keys
-from services.ocs.faults import on_fault_began, on_fault_ended
-from services.ocs.logic import due, on_tick
+from services.ocs import documents, faults, logic, superpod
 from services.ocs.state import OcsState, commission
-from shared.engine.service import Service
+from shared.engine.service import Service, on
 
 SERVICE: Service[OcsState] = Service(
     name="ocs",
     state=OcsState,
     commission=commission,
-    rules={
-        Tick: on_tick,
-        ConnectCircuits: on_connect,
-        DisconnectCircuits: on_disconnect,
-        FaultBegan: on_fault_began,
-        FaultEnded: on_fault_ended,
-    },
-    due=due,
-    document_keys=document_keys,
-    document=document,
+    rules=(
+        on(Tick, logic.on_tick),
+        on(ConnectCircuits, superpod.on_connect),
+        on(DisconnectCircuits, superpod.on_disconnect),
+        on(FaultBegan, faults.on_fault_began),
+        on(FaultEnded, faults.on_fault_ended),
+    ),
+    due=logic.due,
+    document_keys=documents.document_keys,
+    document=documents.document,
 )

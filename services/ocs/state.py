@@ -1,6 +1,7 @@
 """What the OCSes of one fabric are set to do, and what their mirrors do.
 
-Port arrays have shape (48, radix) or (2, 48, radix) for (North, South). A circuit is known by its North port.
+Port arrays have shape (OCSes, radix), or (2, OCSes, radix) for (North, South): how many there are is for the
+fabric's wiring to say, 48 in a superpod. A circuit is known by its North port.
 """
 
 from dataclasses import dataclass, field
@@ -9,13 +10,16 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import OcsConfig
+from schemas.config import OcsConfig, SuperpodConfig
 from schemas.names import Join
-from schemas.sequencer import FabricCommissioned
 from shared.engine.state import State
-from shared.models.superpod.wiring import OCS_COUNT, ocs_radix
+from shared.models.superpod.wiring import OCS_COUNT, STRANDS, ocs_radix
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 NO_PORT = -1
+NO_OWNER = -1
 SIDES: tuple[Literal["N", "S"], ...] = ("N", "S")
 
 
@@ -44,18 +48,20 @@ class PendingRestore:
 class OcsState(State):
     """`wanted[o, n]` is the South port that North port n is to be joined to, `wanted_from[o, s]` its inverse,
     both −1 for none; `owner[o, n]` the number of the slice that wants it; `made[o, n]` whether the mirrors
-    do.
+    do, and `turning[o, n]` whether they turn there for a command.
 
-    Faults are counts of active ones. `connects` and `restores` are keyed by order of arrival.
+    Fibres enter ports 0 to `ports_wired` − 1 of each side; the rest are spares. Faults are counts of active
+    ones. `connects` (what a superpod's scheduler commanded) and `restores` are keyed by order of arrival.
     `cross_connects` counts circuits made since the start.
     """
 
     config: OcsConfig
-    cubes: int
+    ports_wired: int
     wanted: npt.NDArray[np.int16]
     wanted_from: npt.NDArray[np.int16]
     owner: npt.NDArray[np.int32]
-    made: npt.NDArray[np.bool_]
+    made: BoolArray
+    turning: BoolArray
     chassis_faults: npt.NDArray[np.int16]
     port_faults: npt.NDArray[np.int16]
     changed_us: npt.NDArray[np.int64]
@@ -65,25 +71,29 @@ class OcsState(State):
     cross_connects: int = 0
 
     @property
+    def ocs_count(self) -> int:
+        return int(self.wanted.shape[0])
+
+    @property
     def radix(self) -> int:
         return int(self.wanted.shape[1])
 
 
-def commission(fabric: str, message: FabricCommissioned) -> OcsState:
-    """48 OCSes without a circuit."""
-    cubes = message.config.pod.cubes
-    shape = (OCS_COUNT, ocs_radix(cubes))
+def commission(fabric: str, config: SuperpodConfig, at_us: int) -> OcsState:
+    """OCSes without a circuit, as many and as large as the fabric's wiring needs."""
+    shape = (OCS_COUNT, ocs_radix(config.pod.cubes))
     return OcsState(
         fabric=fabric,
-        seed=message.config.seed,
-        now_us=0,
-        config=message.config.ocs,
-        cubes=cubes,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.ocs,
+        ports_wired=STRANDS * config.pod.cubes,
         wanted=np.full(shape, NO_PORT, dtype=np.int16),
         wanted_from=np.full(shape, NO_PORT, dtype=np.int16),
-        owner=np.full(shape, -1, dtype=np.int32),
+        owner=np.full(shape, NO_OWNER, dtype=np.int32),
         made=np.zeros(shape, dtype=np.bool_),
+        turning=np.zeros(shape, dtype=np.bool_),
         chassis_faults=np.zeros(OCS_COUNT, dtype=np.int16),
         port_faults=np.zeros((2, *shape), dtype=np.int16),
-        changed_us=np.zeros(OCS_COUNT, dtype=np.int64),
+        changed_us=np.full(OCS_COUNT, at_us, dtype=np.int64),
     )

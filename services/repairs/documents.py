@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from schemas.documents import RepairDocument, RepairsSummary
+from schemas.names import number_of
 from services.repairs.state import RepairsState
 from shared.engine.service import DocumentKey
 
@@ -23,7 +24,7 @@ def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsS
             completed=state.completed,
             cancelled=state.cancelled,
         )
-    number = int(name.rpartition("-")[2])
+    number = number_of(name)
     begun = state.begun.get(number)
     ended = state.ended.get(number)
     repair = ended or begun or state.queued.get(number)

@@ -1,35 +1,17 @@
 """The rules of the repair shop: one open repair a part, OCSes and their ports first, then oldest first."""
 
-from typing import cast
-
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.envelope import Envelope
 from schemas.names import FaultKind
 from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
-from schemas.sequencer import FabricCommissioned
-from services.repairs.state import ENDED_MAX, BegunRepair, EndedRepair, Outcome, Repair, RepairsState
+from schemas.sequencer import Tick
+from services.repairs.state import BegunRepair, EndedRepair, Outcome, Repair, RepairsState
 from shared.basics.keyed_random import draw_lognormal
 from shared.basics.units import US_PER_HOUR, us
+from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.superpod.faults import FAULTS, mean_repair_h
-
-
-def commission(fabric: str, message: FabricCommissioned) -> RepairsState:
-    return RepairsState(
-        fabric=fabric,
-        seed=message.config.seed,
-        now_us=0,
-        config=message.config.repairs,
-        opened=0,
-        completed=0,
-        cancelled=0,
-        dropped=0,
-        queued={},
-        begun={},
-        ended={},
-        open_targets={},
-    )
 
 
 def due(state: RepairsState) -> int | None:
@@ -37,7 +19,7 @@ def due(state: RepairsState) -> int | None:
     return min([repair.ends_us for repair in state.begun.values()], default=None)
 
 
-def on_tick(state: RepairsState, message: Envelope) -> list[Output]:  # noqa: ARG001 -- a rule's signature
+def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output]:
     done = sorted(
         (repair.ends_us, number) for number, repair in state.begun.items() if repair.ends_us <= state.now_us
     )
@@ -45,32 +27,27 @@ def on_tick(state: RepairsState, message: Envelope) -> list[Output]:  # noqa: AR
     return said + _begin_waiting(state)
 
 
-def on_requested(state: RepairsState, message: Envelope) -> list[Output]:
-    body = cast(RepairRequested, message.body)
+def on_requested(state: RepairsState, body: RepairRequested, message: Envelope) -> list[Output]:
     return _open(state, body.kind, body.target, message.id)
 
 
-def on_ocs_down(state: RepairsState, message: Envelope) -> list[Output]:
-    body = cast(OcsDown, message.body)
+def on_ocs_down(state: RepairsState, body: OcsDown, message: Envelope) -> list[Output]:
     return _open(state, "ocs", f"{state.fabric}/ocs-{body.ocs}", message.id)
 
 
-def on_port_down(state: RepairsState, message: Envelope) -> list[Output]:
-    body = cast(PortDown, message.body)
+def on_port_down(state: RepairsState, body: PortDown, message: Envelope) -> list[Output]:
     return _open(state, "port", f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}", message.id)
 
 
-def on_withdrawn(state: RepairsState, message: Envelope) -> list[Output]:
-    return _cancel(state, cast(RepairWithdrawn, message.body).target)
+def on_withdrawn(state: RepairsState, body: RepairWithdrawn, _message: Envelope) -> list[Output]:
+    return _cancel(state, body.target)
 
 
-def on_ocs_up(state: RepairsState, message: Envelope) -> list[Output]:
-    body = cast(OcsUp, message.body)
+def on_ocs_up(state: RepairsState, body: OcsUp, _message: Envelope) -> list[Output]:
     return _cancel(state, f"{state.fabric}/ocs-{body.ocs}")
 
 
-def on_port_up(state: RepairsState, message: Envelope) -> list[Output]:
-    body = cast(PortUp, message.body)
+def on_port_up(state: RepairsState, body: PortUp, _message: Envelope) -> list[Output]:
     return _cancel(state, f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}")
 
 
@@ -131,7 +108,7 @@ def _work_us(state: RepairsState, number: int, kind: FaultKind) -> int:
 def _complete(state: RepairsState, number: int) -> CausedBy:
     repair = state.begun.pop(number)
     state.completed += 1
-    _keep_ended(state, number, repair, "completed")
+    _end(state, number, repair, "completed")
     body = RepairCompleted(
         repair=state.repair_name(number),
         target=repair.target,
@@ -149,14 +126,14 @@ def _cancel(state: RepairsState, target: str) -> list[Output]:
         return []
     repair = state.queued.pop(number, None) or state.begun.pop(number)
     state.cancelled += 1
-    _keep_ended(state, number, repair, "cancelled")
+    _end(state, number, repair, "cancelled")
     cancelled = RepairCancelled(repair=state.repair_name(number), target=target)
     return [cancelled, *_begin_waiting(state)]
 
 
-def _keep_ended(state: RepairsState, number: int, repair: Repair, outcome: Outcome) -> None:
+def _end(state: RepairsState, number: int, repair: Repair, outcome: Outcome) -> None:
     begun = repair if isinstance(repair, BegunRepair) else None
-    state.ended[number] = EndedRepair(
+    ended = EndedRepair(
         kind=repair.kind,
         target=repair.target,
         cause=repair.cause,
@@ -168,10 +145,9 @@ def _keep_ended(state: RepairsState, number: int, repair: Repair, outcome: Outco
     )
     del state.open_targets[repair.target]
     _touch(state, number)
-    if len(state.ended) > ENDED_MAX:
-        oldest = min(state.ended, key=lambda n: (state.ended[n].ended_us, n))
-        del state.ended[oldest]
-        _touch(state, oldest)
+    forgotten = keep_ended(state.ended, number, ended)
+    if forgotten is not None:
+        _touch(state, forgotten)
 
 
 def _touch(state: RepairsState, number: int) -> None:

@@ -1,25 +1,25 @@
-"""The table of the service `repairs`."""
+"""The table of the service `repairs`: which rule handles which message."""
 
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
 from schemas.sequencer import Tick
 from services.repairs import documents, logic
-from services.repairs.state import RepairsState
-from shared.engine.service import Service
+from services.repairs.state import RepairsState, commission
+from shared.engine.service import Service, on
 
 SERVICE: Service[RepairsState] = Service(
     name="repairs",
     state=RepairsState,
-    commission=logic.commission,
-    rules={
-        Tick: logic.on_tick,
-        RepairRequested: logic.on_requested,
-        RepairWithdrawn: logic.on_withdrawn,
-        OcsDown: logic.on_ocs_down,
-        OcsUp: logic.on_ocs_up,
-        PortDown: logic.on_port_down,
-        PortUp: logic.on_port_up,
-    },
+    commission=commission,
+    rules=(
+        on(Tick, logic.on_tick),
+        on(RepairRequested, logic.on_requested),
+        on(RepairWithdrawn, logic.on_withdrawn),
+        on(OcsDown, logic.on_ocs_down),
+        on(OcsUp, logic.on_ocs_up),
+        on(PortDown, logic.on_port_down),
+        on(PortUp, logic.on_port_up),
+    ),
     due=logic.due,
     document_keys=documents.document_keys,
     document=documents.document,

@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from schemas.config import RepairsConfig
+from schemas.config import RepairsConfig, SuperpodConfig
 from schemas.names import FaultKind
 from shared.engine.state import State
 
 Outcome = Literal["completed", "cancelled"]
-
-ENDED_MAX = 200
-"""Ended repairs kept in the ledger, the last to end; older ones are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +41,8 @@ class EndedRepair(Repair):
 
 @dataclass
 class RepairsState(State):
-    """Repairs by number in the table of their state: `queued`, `begun` or `ended`. `open_targets` maps every
-    part with an open (queued or begun) repair to that repair's number.
+    """Repairs by number in the table of their state: `queued`, `begun` or `ended` (the last to end).
+    `open_targets` maps every part with an open (queued or begun) repair to that repair's number.
 
     `queued` is bounded by `config.queue_max`; what is asked for beyond it is only counted, in `dropped`. By
     default the bound lies above the number of parts of the largest pod, and a part has one open repair at
@@ -64,3 +61,21 @@ class RepairsState(State):
 
     def repair_name(self, number: int) -> str:
         return f"{self.fabric}/repair-{number}"
+
+
+def commission(fabric: str, config: SuperpodConfig, at_us: int) -> RepairsState:
+    """Nothing to repair."""
+    return RepairsState(
+        fabric=fabric,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.repairs,
+        opened=0,
+        completed=0,
+        cancelled=0,
+        dropped=0,
+        queued={},
+        begun={},
+        ended={},
+        open_targets={},
+    )

@@ -5,24 +5,22 @@ whatever fits may pass it; for as long again cubes are kept for it, and only mes
 that are partly used anyway still pass; and so on in turn.
 """
 
-from typing import cast
-
 from schemas.envelope import Envelope
+from schemas.names import number_of
 from schemas.scheduler import SliceCompleted
 from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler.cycle import cycle
-from services.scheduler.lifecycle import end, leave, put, refuse, slice_name, slice_number
+from services.scheduler.lifecycle import end, leave, put, refuse, slice_name
 from services.scheduler.state import SchedulerState, Slice, queue_of
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
 from shared.models.superpod.shapes import check, chips_of
 
 
-def on_slice_requested(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Envelope) -> list[Output]:
     """Place the slice if it fits, let it wait if not; refuse it if it never can, or the queue is full."""
-    body = cast(SliceRequested, message.body)
     row = Slice(
-        number=slice_number(body.slice),
+        number=number_of(body.slice),
         shape=body.shape,
         twisted=body.twisted,
         chips=chips_of(body.shape),
@@ -45,10 +43,9 @@ def on_slice_requested(state: SchedulerState, message: Envelope) -> list[Output]
     return said
 
 
-def on_slice_released(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Envelope) -> list[Output]:
     """Its owner is done with the slice: take its circuits away, and see who can use its cubes."""
-    body = cast(SliceReleased, message.body)
-    row = state.slices.get(slice_number(body.slice))
+    row = state.slices.get(number_of(body.slice))
     if row is None:
         return []
     if row.state == "waiting":

@@ -1,7 +1,8 @@
 """The scheduler's status documents: one per slice, the use of each cube, and a summary."""
 
 from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument
-from services.scheduler.lifecycle import slice_name, slice_number
+from schemas.names import number_of
+from services.scheduler.lifecycle import slice_name
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.engine.service import DocumentKey
 from shared.models.superpod.shapes import cubes_of, is_mesh
@@ -9,9 +10,8 @@ from shared.models.superpod.shapes import cubes_of, is_mesh
 
 def document_keys(state: SchedulerState) -> list[DocumentKey]:
     """Live slices, the last ended ones, cubes, summary."""
-    numbers = [*state.slices, *(row.number for row in state.ended.values())]
     return [
-        *(("slices", slice_name(state, number)) for number in sorted(numbers)),
+        *(("slices", slice_name(state, number)) for number in sorted([*state.slices, *state.ended])),
         *(("cube-uses", f"{state.fabric}/cube-{cube}") for cube in range(state.cubes)),
         ("summaries", f"{state.fabric}/scheduler"),
     ]
@@ -29,10 +29,8 @@ def document(
 
 
 def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
-    number = slice_number(name)
-    row = state.slices.get(number)
-    if row is None:
-        row = next((row for row in state.ended.values() if row.number == number), None)
+    number = number_of(name)
+    row = state.slices.get(number) or state.ended.get(number)
     if row is None:
         return None
     return SliceDocument(
@@ -62,7 +60,7 @@ def _waiting_reason(row: Slice) -> str:
 
 
 def _cube_use(state: SchedulerState, name: str) -> CubeUseDocument | None:
-    cube = slice_number(name)
+    cube = number_of(name)
     if cube >= state.cubes:
         return None
     occupancy = occupancy_of(state)

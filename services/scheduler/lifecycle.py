@@ -19,7 +19,8 @@ from schemas.scheduler import (
     SliceStarted,
 )
 from services.scheduler.occupancy import Corner
-from services.scheduler.state import ENDED_MAX, SchedulerState, Slice, occupancy_of
+from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.superpod.shapes import slice_joins
 from shared.models.superpod.wiring import ENDS_PER_CUBE
@@ -27,10 +28,6 @@ from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 def slice_name(state: SchedulerState, number: int) -> str:
     return f"{state.fabric}/slice-{number}"
-
-
-def slice_number(name: str) -> int:
-    return int(name.rpartition("-")[2])
 
 
 def put(state: SchedulerState, row: Slice) -> None:
@@ -136,8 +133,7 @@ def release_cubes(state: SchedulerState, row: Slice) -> None:
 def end(state: SchedulerState, row: Slice, how: SliceState, reason: str) -> None:
     """Keep an ended slice among the last ones, for people to look at."""
     state.slices.pop(row.number, None)
-    ordinal = state.completed + state.evicted + state.refused
-    state.ended[ordinal] = replace(
+    ended = replace(
         row,
         state=how,
         changed_us=state.now_us,
@@ -146,9 +142,9 @@ def end(state: SchedulerState, row: Slice, how: SliceState, reason: str) -> None
         links_degraded=0,
         reason=reason,
     )
-    oldest = state.ended.pop(ordinal - ENDED_MAX, None)
-    if oldest is not None:
-        state.touched.add(("slices", slice_name(state, oldest.number)))
+    forgotten = keep_ended(state.ended, row.number, ended)
+    if forgotten is not None:
+        state.touched.add(("slices", slice_name(state, forgotten)))
     state.touched.add(("slices", slice_name(state, row.number)))
     state.touched.add(("summaries", f"{state.fabric}/scheduler"))
     if how == "completed":

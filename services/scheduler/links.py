@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal, cast
+from typing import Literal
 
 from schemas.envelope import Envelope
+from schemas.names import number_of
 from schemas.ocs import CircuitsConnected, CircuitsRefused
 from schemas.scheduler import DisconnectCircuits, SchedulerBody, SliceEvicted, SliceRestored
 from schemas.transceivers import LinksChanged, LinksTrained
@@ -17,7 +18,6 @@ from services.scheduler.lifecycle import (
     release_cubes,
     settle,
     slice_name,
-    slice_number,
 )
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.engine.service import Output
@@ -29,10 +29,9 @@ Changes = dict[int, tuple[int, int]]
 """Slice number → change of its (down, degraded) link ends."""
 
 
-def on_circuits_connected(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_circuits_connected(state: SchedulerState, body: CircuitsConnected, _message: Envelope) -> list[Output]:
     """The mirrors have settled; what is missing stays wanted and shows as links that are down."""
-    body = cast(CircuitsConnected, message.body)
-    number = slice_number(body.slice)
+    number = number_of(body.slice)
     awaited = state.awaited.get(number)
     if awaited:
         made = frozenset(body.joins)
@@ -40,10 +39,9 @@ def on_circuits_connected(state: SchedulerState, message: Envelope) -> list[Outp
     return []
 
 
-def on_links_trained(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_links_trained(state: SchedulerState, body: LinksTrained, _message: Envelope) -> list[Output]:
     """When the last circuits are made and trained, the slice starts, or goes on after a swap."""
-    body = cast(LinksTrained, message.body)
-    number = slice_number(body.slice)
+    number = number_of(body.slice)
     row = state.slices.get(number)
     if row is None:
         return []
@@ -58,9 +56,8 @@ def on_links_trained(state: SchedulerState, message: Envelope) -> list[Output]:
     return settle(state, _counted(row, down, degraded_by) if changes else row)
 
 
-def on_links_changed(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_links_changed(state: SchedulerState, body: LinksChanged, _message: Envelope) -> list[Output]:
     """Tell every slice whose link ends changed, unless it is stalled or connecting anyway."""
-    body = cast(LinksChanged, message.body)
     changes: Changes = {}
     _mark(state, body.up, None, changes)
     _mark(state, body.down, "down", changes)
@@ -80,10 +77,9 @@ def _tell(state: SchedulerState, number: int, down: int, degraded_by: int) -> li
     return [SliceRestored(slice=slice_name(state, number))] if condition == "running" else []
 
 
-def on_circuits_refused(state: SchedulerState, message: Envelope) -> list[Output]:
+def on_circuits_refused(state: SchedulerState, body: CircuitsRefused, _message: Envelope) -> list[Output]:
     """The OCSes will not do what was asked: the slice cannot run, so it is evicted with their reason."""
-    body = cast(CircuitsRefused, message.body)
-    row = state.slices.get(slice_number(body.slice))
+    row = state.slices.get(number_of(body.slice))
     if row is None or not row.cubes:
         return []
     bodies: list[SchedulerBody] = [*_take_back(state, row)]

@@ -8,17 +8,13 @@ Who holds which cube, and the queue by size, follow from the slices; they are ke
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import SchedulerConfig
+from schemas.config import SchedulerConfig, SuperpodConfig
 from schemas.documents import SliceState
 from schemas.names import Join, Shape
-from schemas.sequencer import FabricCommissioned
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.queue import Queue
 from shared.engine.state import TRANSIENT, State
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
-
-ENDED_MAX = 200
-"""Ended slices that are kept for people to look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,7 @@ class Stall:
 
 @dataclass
 class SchedulerState(State):
-    """`slices` wait or hold cubes; `ended` are the last ones that do neither, by the count of the end.
+    """`slices` wait or hold cubes; `ended` are the last ones that do neither.
 
     `awaited` has every slice that is connecting, with the joins commanded whose circuits are not made yet:
     none, when only the training of the last links is missing.
@@ -98,16 +94,16 @@ class SchedulerState(State):
         return len(self.slices) - self.waiting
 
 
-def commission(fabric: str, message: FabricCommissioned) -> SchedulerState:
+def commission(fabric: str, config: SuperpodConfig, at_us: int) -> SchedulerState:
     """The scheduler of a new fabric. A recorded trace may always wait as a whole."""
-    config = message.config
     return SchedulerState(
         fabric=fabric,
         seed=config.seed,
-        now_us=0,
+        now_us=at_us,
         config=config.scheduler,
         cubes=config.pod.cubes,
         queue_max=max(config.scheduler.queue_max, len(config.trace or ())),
+        at_us=at_us,
     )
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
-from pydantic import BaseModel
 
 from schemas.documents import LinkGroupDocument, LinksSummary
+from schemas.names import number_of
 from services.transceivers.optics import path_loss_db, receiving
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
 from shared.engine.service import DocumentKey
@@ -20,10 +20,10 @@ def document_keys(state: TransceiversState) -> Iterable[DocumentKey]:
     yield "summaries", f"{state.fabric}/transceivers"
 
 
-def document(state: TransceiversState, key: DocumentKey) -> BaseModel | None:
+def document(state: TransceiversState, key: DocumentKey) -> LinkGroupDocument | LinksSummary:
     kind, name = key
     if kind == "links":
-        return _group(state, name, int(name.rpartition("-")[2]))
+        return _group(state, name, number_of(name))
     counts = np.bincount(state.code, minlength=len(STATES)).tolist()
     return LinksSummary.model_validate({"name": name} | dict(zip(STATES, counts, strict=True)))
 

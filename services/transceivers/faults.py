@@ -8,30 +8,28 @@ import numpy as np
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.transceivers import ModuleReported
-from services.transceivers.links import changed, measure, touch
+from services.transceivers.links import judge, recompute_ber, touch
 from services.transceivers.state import NO_END, EndFault, TransceiversState
 from shared.engine.service import Output
 from shared.models.superpod.plant import superpod_plant
 
 
-def on_fault_began(state: TransceiversState, message: Envelope) -> list[Output]:
-    body = message.body
-    if not isinstance(body, FaultBegan) or body.kind not in ("link", "connector"):
+def on_fault_began(state: TransceiversState, body: FaultBegan, _message: Envelope) -> list[Output]:
+    if body.kind not in ("link", "connector"):
         return []
     end = superpod_plant(state.cubes).parse(body.target).number
     before = condition(state, end)
     state.faults[body.fault] = EndFault(end, body.excess_loss_db if body.kind == "connector" else None)
-    return _judged(state, end, before)
+    return _judge_end(state, end, before)
 
 
-def on_fault_ended(state: TransceiversState, message: Envelope) -> list[Output]:
-    body = message.body
-    if not isinstance(body, FaultEnded) or body.fault not in state.faults:
+def on_fault_ended(state: TransceiversState, body: FaultEnded, _message: Envelope) -> list[Output]:
+    if body.fault not in state.faults:
         return []
     end = state.faults[body.fault].end
     before = condition(state, end)
     del state.faults[body.fault]
-    return _judged(state, end, before)
+    return _judge_end(state, end, before)
 
 
 def condition(state: TransceiversState, end: int) -> str:
@@ -41,7 +39,7 @@ def condition(state: TransceiversState, end: int) -> str:
     return "degraded" if state.excess_db[end] > 0 else "ok"
 
 
-def _judged(state: TransceiversState, end: int, before: str) -> list[Output]:
+def _judge_end(state: TransceiversState, end: int, before: str) -> list[Output]:
     """Add up the end's faults, exactly and so in any order, then judge the link and the module."""
     faults = [fault.excess_db for fault in state.faults.values() if fault.end == end]
     state.failed[end] = sum(excess is None for excess in faults)
@@ -54,5 +52,5 @@ def _judged(state: TransceiversState, end: int, before: str) -> list[Output]:
     ends = np.array([end] if peer == NO_END else sorted({end, peer}))
     touch(state, ends)  # whatever is said: what the link carries is shown at both ends
     if peer != NO_END:
-        measure(state, ends)
-    return said + changed(state, ends)
+        recompute_ber(state, ends)
+    return said + judge(state, ends)

@@ -2,7 +2,6 @@
 
 import math
 from functools import cache
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +32,11 @@ from shared.models.superpod.wiring import (
 )
 
 
-def on_connected(state: TransceiversState, message: Envelope) -> list[Output]:
+def on_connected(state: TransceiversState, body: CircuitsConnected, _message: Envelope) -> list[Output]:
     """Train the links of a slice's new circuits."""
-    body = cast(CircuitsConnected, message.body)
     norths, souths = join_ends(body.joins)
     loss_db, *log10_bers = optics.of_joins(state, body.joins)
-    lit = _lit(body)
+    lit = _strands_made(body)
     for near, far, log10_ber in ((norths, souths, log10_bers[0]), (souths, norths, log10_bers[1])):
         state.peer[near] = far
         state.lit[near] = lit
@@ -46,8 +44,8 @@ def on_connected(state: TransceiversState, message: Envelope) -> list[Output]:
         state.log10_ber[near] = log10_ber
     if state.faults and (state.excess_db[norths].any() or state.excess_db[souths].any()):
         for ends in (norths, souths):
-            measure(state, ends)
-    code = codes(state, norths)
+            recompute_ber(state, ends)
+    code = state_codes(state, norths)
     state.code[norths] = code
     state.code[souths] = code
     ends = np.concatenate((norths, souths))
@@ -62,7 +60,7 @@ def on_connected(state: TransceiversState, message: Envelope) -> list[Output]:
     return [trained]
 
 
-def _lit(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
+def _strands_made(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
     """Which strands of each new link are made, of shape (16 × joins,)."""
     ocs, norths, _ = join_ports(body.joins)
     lit = np.full(len(ocs) // STRANDS, BOTH_STRANDS, dtype=np.uint8)
@@ -74,9 +72,8 @@ def _lit(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
     return lit
 
 
-def on_disconnected(state: TransceiversState, message: Envelope) -> list[Output]:
+def on_disconnected(state: TransceiversState, body: CircuitsDisconnected, _message: Envelope) -> list[Output]:
     """Links go dark, as commanded: no news to anybody."""
-    body = cast(CircuitsDisconnected, message.body)
     norths, souths = join_ends(body.joins)
     # A circuit that was still being made has no link yet: its ends are dark already, for the ports were free.
     ends = np.concatenate((norths, souths))
@@ -89,28 +86,25 @@ def on_disconnected(state: TransceiversState, message: Envelope) -> list[Output]
     return []
 
 
-def on_restored(state: TransceiversState, message: Envelope) -> list[Output]:
-    body = cast(CircuitsRestored, message.body)
+def on_restored(state: TransceiversState, body: CircuitsRestored, _message: Envelope) -> list[Output]:
     lit: dict[int, int] = {}
     for circuit in body.circuits:
         for side, port in zip("NS", circuit, strict=True):
             end = end_at(body.ocs, side, port).number
             lit[end] = lit.get(end, int(state.lit[end])) | 1 << port % STRANDS
     ends = sorted(lit)
-    return _light(state, np.array(ends), np.array([lit[end] for end in ends], dtype=np.uint8))
+    return _set_lit(state, np.array(ends), np.array([lit[end] for end in ends], dtype=np.uint8))
 
 
-def on_ocs_down(state: TransceiversState, message: Envelope) -> list[Output]:
+def on_ocs_down(state: TransceiversState, body: OcsDown, _message: Envelope) -> list[Output]:
     """The light of every link through this OCS is gone at once."""
-    body = cast(OcsDown, message.body)
     dimension, index = divmod(body.ocs, FACE_LINKS)
     first = np.arange(state.cubes) * ENDS_PER_CUBE + index
     ends = np.concatenate([first + face * FACE_LINKS for face in (2 * dimension, 2 * dimension + 1)])
-    return _light(state, np.sort(ends), np.zeros(len(ends), dtype=np.uint8))
+    return _set_lit(state, np.sort(ends), np.zeros(len(ends), dtype=np.uint8))
 
 
-def on_port_down(state: TransceiversState, message: Envelope) -> list[Output]:
-    body = cast(PortDown, message.body)
+def on_port_down(state: TransceiversState, body: PortDown, _message: Envelope) -> list[Output]:
     if body.port >= STRANDS * state.cubes:
         return []
     end = end_at(body.ocs, body.side, body.port).number
@@ -118,23 +112,23 @@ def on_port_down(state: TransceiversState, message: Envelope) -> list[Output]:
     if peer == NO_END:
         return []
     ends = np.array(sorted({end, peer}), dtype=np.int64)
-    return _light(state, ends, state.lit[ends] & np.uint8(BOTH_STRANDS ^ (1 << body.port % STRANDS)))
+    return _set_lit(state, ends, state.lit[ends] & np.uint8(BOTH_STRANDS ^ (1 << body.port % STRANDS)))
 
 
-def _light(state: TransceiversState, ends: IntArray, lit: npt.NDArray[np.uint8]) -> list[Output]:
+def _set_lit(state: TransceiversState, ends: IntArray, lit: npt.NDArray[np.uint8]) -> list[Output]:
     """Take over which strands of these ends are made, and judge the links. An end that is down for another
     reason stays so, but what people read of it may change."""
     seen = (state.lit[ends] == BOTH_STRANDS) != (lit == BOTH_STRANDS)
     state.lit[ends] = lit
     if seen.any():
         touch(state, ends[seen])
-    return changed(state, ends)
+    return judge(state, ends)
 
 
-def changed(state: TransceiversState, ends: IntArray) -> list[Output]:
+def judge(state: TransceiversState, ends: IntArray) -> list[Output]:
     """Judge these ends anew and say which of the connected ones changed."""
     ends = ends[state.peer[ends] != NO_END]
-    code = codes(state, ends)
+    code = state_codes(state, ends)
     moved = code != state.code[ends]
     if not moved.any():
         return []
@@ -145,12 +139,12 @@ def changed(state: TransceiversState, ends: IntArray) -> list[Output]:
     return [LinksChanged(up=up, degraded=degraded, down=down)]
 
 
-def measure(state: TransceiversState, ends: IntArray) -> None:
+def recompute_ber(state: TransceiversState, ends: IntArray) -> None:
     """Take over what these connected ends receive, dirty connectors counted."""
     state.log10_ber[ends] = optics.log10_ber(state, ends)
 
 
-def codes(state: TransceiversState, ends: IntArray) -> IntArray:
+def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:
     """State codes of connected ends: down without both strands or with a dead end, else by the bit error rate
     of the worse direction."""
     peers = state.peer[ends]

@@ -29,7 +29,7 @@ def design_of(config: TransceiversConfig) -> LinkDesign:
 
 
 @lru_cache(maxsize=64)
-def sent_dbm(config: TransceiversConfig) -> float:
+def received_dbm_without_loss(config: TransceiversConfig) -> float:
     """What would be received over a path without fibre and OCS: launch less the losses of both modules."""
     nothing = np.asarray(0.0)
     design = design_of(config)

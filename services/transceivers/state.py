@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import TransceiversConfig
-from schemas.sequencer import FabricCommissioned
+from schemas.config import SuperpodConfig, TransceiversConfig
 from shared.basics.units import US_PER_S
 from shared.engine.state import State
 from shared.models.superpod.wiring import ENDS_PER_CUBE
@@ -49,17 +48,17 @@ class TransceiversState(State):
     faults: dict[str, EndFault] = field(default_factory=dict)
 
 
-def commission(fabric: str, message: FabricCommissioned) -> TransceiversState:
+def commission(fabric: str, config: SuperpodConfig, at_us: int) -> TransceiversState:
     """All ends dark."""
-    config, cubes = message.config.transceivers, message.config.pod.cubes
+    cubes = config.pod.cubes
     ends = cubes * ENDS_PER_CUBE
     return TransceiversState(
         fabric=fabric,
-        seed=message.config.seed,
-        now_us=0,
-        config=config,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.transceivers,
         cubes=cubes,
-        next_frame_us=config.telemetry_interval_s * US_PER_S or None,
+        next_frame_us=frame_after_us(config.transceivers, at_us),
         peer=np.full(ends, NO_END, dtype=np.int32),
         lit=np.zeros(ends, dtype=np.uint8),
         loss_db=np.full(ends, np.nan),
@@ -67,5 +66,12 @@ def commission(fabric: str, message: FabricCommissioned) -> TransceiversState:
         excess_db=np.zeros(ends),
         failed=np.zeros(ends, dtype=np.int16),
         code=np.full(ends, DARK, dtype=np.uint8),
-        changed_us=np.zeros(cubes, dtype=np.int64),
+        changed_us=np.full(cubes, at_us, dtype=np.int64),
     )
+
+
+def frame_after_us(config: TransceiversConfig, at_us: int) -> int | None:
+    """When the first telemetry frame after this moment is due: at whole multiples of the interval. None if
+    there are no frames."""
+    interval_us = config.telemetry_interval_s * US_PER_S
+    return (at_us // interval_us + 1) * interval_us if interval_us else None

@@ -3,22 +3,9 @@
 import numpy as np
 
 from schemas.envelope import Envelope
-from services.transceivers.optics import lane_bers, path_loss_db, receiving, sent_dbm
+from services.transceivers.optics import lane_bers, path_loss_db, received_dbm_without_loss, receiving
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
-from shared.basics.units import US_PER_S
-from shared.engine.service import Output
 from shared.models.optics.modules import LANES_PER_LINK
-
-
-def on_tick(state: TransceiversState, _message: Envelope) -> list[Output]:
-    """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
-    interval_us = state.config.telemetry_interval_s * US_PER_S
-    state.next_frame_us = (state.now_us // interval_us + 1) * interval_us
-    return []
-
-
-def due(state: TransceiversState) -> int | None:
-    return state.next_frame_us
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes:
@@ -37,7 +24,7 @@ def frame(state: TransceiversState, message: Envelope) -> bytes:
         "end": pa.array(ends.astype(np.int32)),
         "state": states,
         "loss_db": pa.array(loss_db, mask=unmade),
-        "rx_power_dbm": pa.array(sent_dbm(state.config) - loss_db, mask=deaf),
+        "rx_power_dbm": pa.array(received_dbm_without_loss(state.config) - loss_db, mask=deaf),
         "ber": pa.array(lanes.max(axis=1).astype(np.float64), mask=deaf),
         "lane_bers": pa.FixedSizeListArray.from_arrays(
             pa.array(lanes.ravel()), LANES_PER_LINK, mask=pa.array(deaf)

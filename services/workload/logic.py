@@ -4,34 +4,17 @@ A run time counts from the start of the slice, whatever happens to it later.
 """
 
 from heapq import heapify, heappop, heappush
-from typing import Literal, cast
+from typing import Literal
 
-from schemas.config import TraceRow
 from schemas.envelope import Envelope
-from schemas.names import Shape
+from schemas.names import Shape, number_of
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
-from schemas.sequencer import FabricCommissioned
+from schemas.sequencer import Tick
 from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
-from services.workload.mix import draw_duration_us, draw_gap_us, draw_kind
-from services.workload.state import WantedSlice, WorkloadState
+from services.workload.mix import draw_duration_us, draw_kind
+from services.workload.state import WantedSlice, WorkloadState, next_gap_us
 from shared.engine.service import CausedBy, Output
-
-
-def commission(fabric: str, message: FabricCommissioned) -> WorkloadState:
-    """The workload of a new fabric. A recorded trace takes the place of arrivals."""
-    config = message.config
-    trace = tuple(sorted(config.trace or (), key=_submit_us))
-    state = WorkloadState(
-        fabric=fabric, seed=config.seed, now_us=0, config=config.workload, cubes=config.pod.cubes, trace=trace
-    )
-    if config.workload.enabled and config.trace is None:
-        state.next_arrival_us = _gap_us(state)
-    return state
-
-
-def _submit_us(row: TraceRow) -> int:
-    return row.submit_us
 
 
 def due(state: WorkloadState) -> int | None:
@@ -41,24 +24,23 @@ def due(state: WorkloadState) -> int | None:
     if state.next_arrival_us is not None:
         times.append(state.next_arrival_us)
     if state.trace_played < len(state.trace):
-        times.append(state.trace[state.trace_played].submit_us)
+        times.append(state.commissioned_us + state.trace[state.trace_played].submit_us)
     return min(times, default=None)
 
 
-def on_tick(state: WorkloadState, _: Envelope) -> list[Output]:
+def on_tick(state: WorkloadState, _tick: Tick, _message: Envelope) -> list[Output]:
     """Release what has ended, so that there is room; then request what is due by trace or arrival."""
     return [*_release_ended(state), *_play_trace(state), *_arrive(state)]
 
 
-def on_request_slice(state: WorkloadState, message: Envelope) -> list[Output]:
+def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelope) -> list[Output]:
     """An operator wants a slice; whether it is legal is the scheduler's to say."""
-    body = cast(RequestSlice, message.body)
     return [_request(state, body.shape, body.twisted, body.priority, body.duration_us, "operator")]
 
 
-def on_release_slice(state: WorkloadState, message: Envelope) -> list[Output]:
+def on_release_slice(state: WorkloadState, body: ReleaseSlice, _message: Envelope) -> list[Output]:
     """An operator is done with a slice; refused with the reason if there is no such slice any more."""
-    name = cast(ReleaseSlice, message.body).slice
+    name = body.slice
     fabric, _, digits = name.rpartition("/slice-")
     number = int(digits)
     if fabric != state.fabric:
@@ -71,9 +53,9 @@ def on_release_slice(state: WorkloadState, message: Envelope) -> list[Output]:
     return [SliceReleased(slice=name, reason="operator")]
 
 
-def on_slice_started(state: WorkloadState, message: Envelope) -> list[Output]:
+def on_slice_started(state: WorkloadState, body: SliceStarted, message: Envelope) -> list[Output]:
     """The run time of the slice begins."""
-    number = _number(cast(SliceStarted, message.body).slice)
+    number = number_of(body.slice)
     wanted = state.wanted.get(number)
     if wanted is None or wanted.duration_us is None:
         return []
@@ -83,10 +65,11 @@ def on_slice_started(state: WorkloadState, message: Envelope) -> list[Output]:
     return []
 
 
-def on_slice_ended(state: WorkloadState, message: Envelope) -> list[Output]:
+def on_slice_ended(
+    state: WorkloadState, body: SliceRefused | SliceEvicted | SliceCompleted, _message: Envelope
+) -> list[Output]:
     """Refused, evicted or completed: nobody waits for it any more."""
-    body = cast(SliceRefused | SliceEvicted | SliceCompleted, message.body)
-    state.wanted.pop(_number(body.slice), None)
+    state.wanted.pop(number_of(body.slice), None)
     return []
 
 
@@ -106,7 +89,7 @@ def _play_trace(state: WorkloadState) -> list[Output]:
     said: list[Output] = []
     while state.trace_played < len(state.trace):
         row = state.trace[state.trace_played]
-        if row.submit_us > state.now_us:
+        if state.commissioned_us + row.submit_us > state.now_us:
             break
         state.trace_played += 1
         said.append(_request(state, row.shape, row.twisted, row.priority, row.duration_us, "trace"))
@@ -119,13 +102,9 @@ def _arrive(state: WorkloadState) -> list[Output]:
         shape, twisted = draw_kind(state.seed, state.fabric, state.arrivals, state.cubes)
         duration_us = draw_duration_us(state.seed, state.fabric, state.arrivals, state.config)
         state.arrivals += 1
-        state.next_arrival_us += _gap_us(state)
+        state.next_arrival_us += next_gap_us(state)
         said.append(_request(state, shape, twisted, 0, duration_us, "arrival"))
     return said
-
-
-def _gap_us(state: WorkloadState) -> int:
-    return draw_gap_us(state.seed, state.fabric, state.arrivals, state.config, state.cubes)
 
 
 def _request(
@@ -158,7 +137,3 @@ def _ends(state: WorkloadState) -> list[tuple[int, int]]:
     while state.ends and state.ends[0][1] not in state.wanted:
         heappop(state.ends)
     return state.ends
-
-
-def _number(name: str) -> int:
-    return int(name.rpartition("-")[2])

@@ -3,7 +3,8 @@ somebody still wants."""
 
 from dataclasses import dataclass, field
 
-from schemas.config import TraceRow, WorkloadConfig
+from schemas.config import SuperpodConfig, TraceRow, WorkloadConfig
+from services.workload.mix import draw_gap_us
 from shared.engine.state import TRANSIENT, State
 
 
@@ -20,7 +21,8 @@ class WantedSlice:
 @dataclass
 class WorkloadState(State):
     """`requested` slices so far; the next one gets this number. `arrivals` drawn so far: draws are keyed by
-    the arrival's own number, so that a request by hand does not change what arrives by itself.
+    the arrival's own number, so that a request by hand does not change what arrives by itself. Times of the
+    `trace` count from `commissioned_us`.
 
     `ends` is a heap of (end, slice number), made from `wanted` when it is missing; an entry whose slice is
     no longer wanted is skipped.
@@ -28,6 +30,7 @@ class WorkloadState(State):
 
     config: WorkloadConfig
     cubes: int
+    commissioned_us: int
     trace: tuple[TraceRow, ...]
     trace_played: int = 0
     requested: int = 0
@@ -35,3 +38,24 @@ class WorkloadState(State):
     next_arrival_us: int | None = None
     wanted: dict[int, WantedSlice] = field(default_factory=dict)
     ends: list[tuple[int, int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+
+
+def commission(fabric: str, config: SuperpodConfig, at_us: int) -> WorkloadState:
+    """Nothing was requested yet. A recorded trace takes the place of arrivals."""
+    state = WorkloadState(
+        fabric=fabric,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.workload,
+        cubes=config.pod.cubes,
+        commissioned_us=at_us,
+        trace=tuple(sorted(config.trace or (), key=lambda row: row.submit_us)),
+    )
+    if config.workload.enabled and config.trace is None:
+        state.next_arrival_us = at_us + next_gap_us(state)
+    return state
+
+
+def next_gap_us(state: WorkloadState) -> int:
+    """Time from the last arrival (or the commissioning) to the next."""
+    return draw_gap_us(state.seed, state.fabric, state.arrivals, state.config, state.cubes)

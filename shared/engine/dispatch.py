@@ -10,13 +10,15 @@ from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.sequencer import FabricCommissioned, Tick
 from shared.basics.errors import ServiceFailed
-from shared.engine.service import AnyService, CausedBy
+from shared.engine.roots import ReaderOrder, reader_order
+from shared.engine.service import AnyService, CausedBy, RuleRow
 from shared.engine.state import State
 
 
 @dataclass(slots=True)
 class ServiceInstance:
-    """One service's state for one fabric, with the reader's own book: what it has seen, said and is due for.
+    """One service of one fabric: its state, with the reader's own book: what it has seen, said and is due
+    for.
 
     `state` is None before the fabric was commissioned. `seen` maps a source to its last seq; a repeat is
     dropped.
@@ -29,19 +31,31 @@ class ServiceInstance:
     said: int = 0
     ticks: int = 0
     due_us: int | None = None
+    name: str = ""
     source: str = ""
-    rules: dict[str, Any] = field(default_factory=dict)
+    order: ReaderOrder = (("", 0), "")
+    rules: dict[str, RuleRow[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.source = f"{self.service.name}@{self.fabric}"
-        self.rules = {body.__name__: rule for body, rule in self.service.rules.items()}
+        self.name = self.service.name
+        self.source = f"{self.name}@{self.fabric}"
+        self.order = reader_order(self.fabric, self.name)
+        self.rules = {row.body.__name__: row for row in self.service.rules}
 
     def reads(self, message: Envelope) -> bool:
-        """Whether this service has a rule for the message: by its type alone, a Tick by its addressee."""
-        if message.type == "Tick":
-            body = message.body
-            return isinstance(body, Tick) and body.service == self.service.name
-        return message.type in self.rules or message.type == "FabricCommissioned"
+        """Whether a message concerns this service of this fabric: by its type and the rule's scope, a Tick by
+        its addressee, the commissioning of its own fabric in any case."""
+        body, is_own = message.body, message.fabric == self.fabric
+        if isinstance(body, Tick):
+            return is_own and body.service == self.name
+        if isinstance(body, FabricCommissioned) and is_own:
+            return True
+        row = self.rules.get(message.type)
+        if row is None:
+            return False
+        if row.scope == "addressed":
+            return (body.addressee or message.fabric) == self.fabric
+        return is_own or row.scope == "site-wide"
 
 
 def read(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
@@ -57,20 +71,20 @@ def read(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
     state = instance.state
     body = message.body
     if state is None:
-        if not isinstance(body, FabricCommissioned):
+        if not isinstance(body, FabricCommissioned) or message.fabric != instance.fabric:
             return []
         return _commission(instance, message, body)
     if isinstance(body, Tick):
         if body.due_us != instance.due_us or body.count != instance.ticks + 1:
             return []
         instance.ticks += 1
-    elif isinstance(body, FabricCommissioned):
+    elif isinstance(body, FabricCommissioned) and message.fabric == instance.fabric:
         return []
     instance.seen[message.source] = message.seq
     if message.at_us > state.now_us:
         state.now_us = message.at_us
     try:
-        outputs = list(instance.rules[message.type](state, message))
+        outputs = list(instance.rules[message.type].rule(state, body, message))
         instance.due_us = instance.service.due(state)
     except Exception as error:
         raise ServiceFailed(_sentence(instance, message, error)) from error
@@ -96,8 +110,7 @@ def skip(instance: ServiceInstance, message: Envelope) -> None:
 
 def _commission(instance: ServiceInstance, message: Envelope, body: FabricCommissioned) -> list[Envelope]:
     try:
-        instance.state = instance.service.commission(instance.fabric, body)
-        instance.state.now_us = message.at_us
+        instance.state = instance.service.commission(instance.fabric, body.config, message.at_us)
         instance.due_us = instance.service.due(instance.state)
     except Exception as error:
         raise ServiceFailed(_sentence(instance, message, error)) from error

@@ -9,11 +9,19 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from schemas.envelope import Envelope, enclose
+from schemas.envelope import Envelope
 from schemas.registry import encode
 from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
 from shared.engine.dispatch import ServiceInstance
-from shared.engine.fabric import Fabric
+from shared.engine.roots import (
+    Request,
+    commissioning,
+    request_of,
+    request_time_us,
+    tick_of,
+    tick_source,
+)
+from shared.engine.site import Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,35 +38,34 @@ class Difference:
 
 
 class Replay:
-    """Feeds a fabric the record of its own log. Feed every message in order; the first difference ends it."""
+    """Feeds a site the record of its own log. Feed every message in order; the first difference ends it."""
 
     def __init__(
-        self, fabric: Fabric, on_read: Callable[[ServiceInstance, Envelope], None] | None = None
+        self, site: Site, on_read: Callable[[ServiceInstance, Envelope], None] | None = None
     ) -> None:
-        self.fabric = fabric
-        self._heard = on_read
+        self.site = site
         self.pending: deque[Envelope] = deque()
-        """What must follow next; empty when the log is quiet."""
+        """What must follow next; empty when the site is quiet."""
         self.repeats = 0
-        self._seen = _seen(fabric)
+        self._on_read = on_read
+        self._seen = _seen(site)
 
     def feed(self, position: int, message: Envelope) -> Difference | None:
         """One recorded message; None if it is what had to come (or a repeat, which readers drop)."""
-        if message.fabric != self.fabric.name:
-            return Difference(position, f"a message of {self.fabric.name}", _text(message))
         if message.seq <= self._seen.get(message.source, -1):
             self.repeats += 1
             return None
         self._seen[message.source] = message.seq
-        if isinstance(message.body, MessageSkipped):
+        body = message.body
+        if isinstance(body, MessageSkipped):
             # Written whenever a person asked for it; what it did began earlier, with the message it names.
-            known = (message.body.service, message.body.message) in self.fabric.skips
+            known = (message.fabric, body.service, body.message) in self.site.skips
             return None if known else Difference(position, "no skip that the fold knows of", _text(message))
         if not self.pending:
             root = self._root(message)
             if isinstance(root, str):
                 return Difference(position, root, _text(message))
-            self.pending.extend(self.fabric.cascade(root, self._heard))
+            self.pending.extend(self.site.cascade(root, self._on_read))
         expected = self.pending.popleft()
         if expected == message:
             return None
@@ -66,38 +73,45 @@ class Replay:
 
     def _root(self, message: Envelope) -> Envelope | str:
         """The root message that had to come now, or in words what it would have been."""
-        body = message.body
-        commissioned = any(instance.state is not None for instance in self.fabric.instances)
+        body, site = message.body, self.site
         if isinstance(body, FabricCommissioned):
-            return "no second FabricCommissioned" if commissioned else self._as_root(message, at_us=0)
-        if not commissioned:
-            return "FabricCommissioned"
-        due = self.fabric.next_due()
+            return self._commissioning(message, body)
+        if message.fabric not in site.fabrics:
+            return f"FabricCommissioned of {message.fabric} before"
+        due = site.earliest()
         if isinstance(body, Tick):
-            return self.fabric.tick(due) if due else "no Tick: no service is due"
+            return tick_of(due, site.now_us) if due else "no Tick: no service is due"
         if body.writer != "operator":
-            return _text(self.fabric.tick(due)) if due else "a root message"
-        latest_us = due.due_us if due else None
-        if message.at_us <= self.fabric.now_us:
-            return f"a request later than {self.fabric.now_us} us"
-        if latest_us is not None and message.at_us > max(latest_us, self.fabric.now_us + 1):
-            return _text(self.fabric.tick(due)) if due else "a root message"
-        return self._as_root(message, at_us=message.at_us)
+            return _text(tick_of(due, site.now_us)) if due else "a root message"
+        return self._request(message, message.seq)
 
-    def _as_root(self, message: Envelope, at_us: int) -> Envelope:
-        """The root message with this body, as the sequencer would have written it."""
-        name, body = self.fabric.name, message.body
-        return enclose(body, fabric=name, at_us=at_us, cause=None, source=message.source, seq=message.seq)
+    def _commissioning(self, message: Envelope, body: FabricCommissioned) -> Envelope | str:
+        """The fabrics that make up a site at its beginning come at 0, one that joins it later as a request."""
+        if body.site != self.site.name:
+            return f"a message of site {self.site.name}"
+        if message.fabric in self.site.fabrics:
+            return "no second FabricCommissioned"
+        if not self.site.now_us and message.at_us == 0:
+            return commissioning(message.fabric, body)
+        return self._request(message, 1) if self.site.fabrics else commissioning(message.fabric, body)
+
+    def _request(self, message: Envelope, number: int) -> Envelope | str:
+        """A request at its recorded time, which only the clock of then knew, within what the rule allows."""
+        due = self.site.earliest()
+        due_us = due.due_us if due else None
+        if request_time_us(self.site.now_us, message.at_us, due_us) != message.at_us:
+            if due and message.at_us > self.site.now_us:
+                return _text(tick_of(due, self.site.now_us))
+            return f"a request later than {self.site.now_us} us"
+        return request_of(self.site.name, Request(number, message.fabric, message.body), message.at_us)
 
 
-def _seen(fabric: Fabric) -> dict[str, int]:
-    """Source → last seq of what a fabric has read and said so far; what will be fed comes after it."""
+def _seen(site: Site) -> dict[str, int]:
+    """Source → last seq of what a site has read and said so far; what will be fed comes after it."""
     seen: dict[str, int] = {}
-    for instance in fabric.instances:
+    for instance in site.instances:
         own = (
-            {instance.source: instance.said, f"tick.{instance.source}": instance.ticks}
-            if instance.state
-            else {}
+            {instance.source: instance.said, tick_source(instance): instance.ticks} if instance.state else {}
         )
         for source, seq in (*instance.seen.items(), *own.items()):
             seen[source] = max(seq, seen.get(source, -1))

@@ -2,15 +2,14 @@
 inherit.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel
 
 from schemas.body import Body
 from schemas.envelope import Envelope
-from schemas.sequencer import FabricCommissioned
 from shared.engine.state import StateT
 
 
@@ -24,9 +23,29 @@ class CausedBy:
 
 
 Output = Body | CausedBy
-Rule = Callable[[StateT, Envelope], Iterable[Output]]
-"""Handles one message: may change the state in place, returns what to append to the log. Reads nothing else.
-"""
+BodyT = TypeVar("BodyT", bound=Body)
+Rule = Callable[[StateT, BodyT, Envelope], Iterable[Output]]
+"""Handles one message, given as its body and the envelope around it: may change the state in place, returns
+what to append to the log. Reads nothing else."""
+
+Scope = Literal["own", "addressed", "site-wide"]
+"""Whose messages a rule reads: `own` those of its fabric, `addressed` also those of other fabrics of the site
+whose body names this fabric, `site-wide` all of the site's."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow(Generic[StateT]):
+    """One row of a service's table, made by `on`: which rule handles which body."""
+
+    body: type[Body]
+    rule: Rule[StateT, Any]
+    scope: Scope = "own"
+
+
+def on(body: type[BodyT], rule: Rule[StateT, BodyT], *, scope: Scope = "own") -> RuleRow[StateT]:
+    """The row for a body type; the type checker sees that the rule takes what it is registered for."""
+    return RuleRow(body, rule, scope)
+
 
 DocumentKey = tuple[str, str]
 """(kind, name), such as ("ocs", "pod-0/ocs-17")."""
@@ -36,16 +55,18 @@ DocumentKey = tuple[str, str]
 class Service(Generic[StateT]):
     """One service of the twin, for any number of fabrics.
 
-    `rules` maps a body type to its rule; the rule under `Tick` runs when `due` has come. `document` renders
-    one status document of the state, or None if there is no such thing any more; `document_keys` lists all of
-    them.
+    `commission` makes the state of a new fabric from its configuration (that of a kind which has this
+    service), at the time of its commissioning
+    (simulated microseconds): whatever is counted or waited for begins then. `rules` has one row a body type;
+    the rule of `Tick` runs when `due` has come. `document` renders one status document of the state, or None
+    if there is no such thing any more; `document_keys` lists all of them.
     `telemetry` renders the frame (Arrow IPC stream) that a Tick of this service calls for, or None.
     """
 
     name: str
     state: type[StateT]
-    commission: Callable[[str, FabricCommissioned], StateT]
-    rules: Mapping[type[Body], Rule[StateT]]
+    commission: Callable[[str, Any, int], StateT]
+    rules: tuple[RuleRow[StateT], ...]
     due: Callable[[StateT], int | None]
     document_keys: Callable[[StateT], Iterable[DocumentKey]]
     document: Callable[[StateT, DocumentKey], BaseModel | None]

@@ -1,86 +1,83 @@
-"""The lab: one fabric's services in virtual time, as fast as they go, in memory.
+"""The lab: one site's services in virtual time, as fast as they go, in memory.
 
 The same services, dispatch and order as every other runtime; only the clock is virtual and nothing is
 committed.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from schemas.body import Body
 from schemas.config import FabricConfig
-from schemas.envelope import Envelope, enclose
+from schemas.envelope import Envelope
+from schemas.names import fabric_order
 from schemas.registry import encode
 from schemas.sequencer import FabricCommissioned
-from shared.engine.fabric import Fabric
-from shared.engine.service import AnyService
+from shared.engine.roots import Request, commissioning
+from shared.engine.site import ServicesOf, Site
+from shared.engine.state import Unwatched
 
 Sink = Callable[[bytes], None]
 """Takes whole lines of the log, newlines included."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """An operator's request for the lab, at a simulated time; `seq` rises along the requests of a fabric."""
+class LabRequest:
+    """An operator's request of a fabric, at a simulated time; `number` rises along the requests of a site."""
 
     at_us: int
+    fabric: str
     body: Body
-    source: str
-    seq: int
-
-
-def commissioning(fabric: str, config: FabricConfig) -> Envelope:
-    """The first message of a fabric's log."""
-    body = FabricCommissioned(config=config)
-    return enclose(body, fabric=fabric, at_us=0, cause=None, source=f"sequencer@{fabric}", seq=1)
+    number: int
 
 
 class Lab:
-    """One fabric in virtual time. Counts and hashes its log; hands it to `sink` where one is given."""
+    """One site in virtual time, which begins with these fabrics. Counts and hashes its log; hands it to
+    `sink` where one is given."""
 
     def __init__(
-        self, name: str, config: FabricConfig, services: Sequence[AnyService], sink: Sink | None = None
+        self,
+        site: str,
+        fabrics: Mapping[str, FabricConfig],
+        services_of: ServicesOf,
+        sink: Sink | None = None,
     ) -> None:
-        self.fabric = Fabric(name, services)
+        self.site = Site(site, services_of)
         self.messages = 0
         self._sha256 = hashlib.sha256()
         self._sink = sink
-        self._take(commissioning(name, config))
+        for fabric in sorted(fabrics, key=fabric_order):
+            self._take(commissioning(fabric, FabricCommissioned(site=site, config=fabrics[fabric])))
 
     @property
     def log_sha256(self) -> str:
         """Of all lines of the log so far, newlines included."""
         return self._sha256.hexdigest()
 
-    def run(self, until_us: int, requests: Iterable[Request] = ()) -> None:
+    def run(self, until_us: int, requests: Iterable[LabRequest] = ()) -> None:
         """Let time pass up to and including `until_us`. A request at T comes before the Ticks of T; it is
         moved to just after the last message where T has passed."""
         waiting = iter(requests)
-        request = next(waiting, None)
-        fabric = self.fabric
+        asked = next(waiting, None)
         while True:
-            due = fabric.next_due()
+            due = self.site.earliest()
             due_us = due.due_us if due is not None else None
-            if request is not None and (due_us is None or request.at_us <= due_us):
-                if request.at_us > until_us:
-                    return
-                self._take(
-                    fabric.request(
-                        request.body, source=request.source, seq=request.seq, clock_us=request.at_us
-                    )
-                )
-                request = next(waiting, None)
-            elif due is None or due_us is None or due_us > until_us:
+            request, clock_us = None, until_us
+            if asked is not None and asked.at_us <= until_us and (due_us is None or asked.at_us <= due_us):
+                request, clock_us = Request(asked.number, asked.fabric, asked.body), asked.at_us
+                asked = next(waiting, None)
+            root = self.site.next_root(request, clock_us=clock_us)
+            if root is None:
                 return
-            else:
-                self._take(fabric.tick(due))
+            self._take(root)
 
     def _take(self, root: Envelope) -> None:
-        log = self.fabric.cascade(root)
-        for instance in self.fabric.instances:
-            if instance.state is not None:
-                instance.state.touched.clear()  # nobody reads status documents here
+        log = self.site.cascade(root)
+        if isinstance(root.body, FabricCommissioned):
+            for instance in self.site.instances:
+                if instance.state is not None:
+                    instance.state.touched = Unwatched()
         self.messages += len(log)
         lines = b"".join([encode(message) + b"\n" for message in log])
         self._sha256.update(lines)

@@ -1,6 +1,5 @@
 """The state store in memory: for tests, and as the plain statement of what a store owes."""
 
-import hashlib
 import itertools
 import time
 from collections import defaultdict
@@ -8,20 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.body import Body
-from shared.basics.errors import InvalidInput, OperationFailed
+from schemas.names import fabric_order
+from shared.engine.roots import Request, ServiceClock
 from shared.storage.store import (
+    KEY_KEPT_S,
     Commit,
+    FabricPlace,
     OutboxEntry,
     OutboxTrim,
-    Progress,
     Received,
     SequencerView,
     Snapshot,
-    Waiting,
+    absent,
+    fingerprint,
+    reused,
 )
-
-KEY_KEPT_S = 86_400
-"""How long an idempotency key is remembered."""
 
 
 @dataclass
@@ -32,31 +32,13 @@ class _Partition:
     values: dict[str, str] = field(default_factory=dict)
     states: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
     documents: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
-    progress: dict[tuple[str, str], Progress] = field(default_factory=dict)
-    outbox: dict[tuple[int, str, int], OutboxEntry] = field(default_factory=dict)
+    progress: dict[tuple[str, str], ServiceClock] = field(default_factory=dict)
+    outbox: dict[tuple[int, str, str, int], OutboxEntry] = field(default_factory=dict)
     dead_letters: dict[int, bytes] = field(default_factory=dict)
-    inbox: list[Waiting] = field(default_factory=list)
+    inbox: list[Request] = field(default_factory=list)
     last_number: int = 0
     keys: dict[str, tuple[int, str, float]] = field(default_factory=dict)
     """Idempotency key → number, fingerprint, and when it was used: in order of use."""
-
-
-def fingerprint(fabric: str, body: Body) -> str:
-    """What tells whether a request under a used key is the same request."""
-    text = f"{fabric} {type(body).__name__} {body.model_dump_json()}"
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def reused(key: str) -> InvalidInput:
-    return InvalidInput(f"Idempotency-Key {key!r}: used before for another request; use a new one")
-
-
-def absent(fabric: str) -> OperationFailed:
-    return OperationFailed(f"fabric {fabric}: not in this store")
-
-
-def _place(saying: OutboxEntry) -> tuple[int, str, int]:
-    return saying.position, saying.service, saying.index
 
 
 def _note(values: dict[str, str], fields: Mapping[str, str | None]) -> None:
@@ -75,12 +57,12 @@ class MemoryStore:
     ) -> None:
         self._wall_s = wall_s
         self._partitions: dict[int, _Partition] = defaultdict(_Partition)
-        self._fabrics: dict[str, int] = {}
+        self._fabrics: dict[str, FabricPlace] = {}
         self._number = number or itertools.count(time.time_ns() // 1_000).__next__
 
-    def place(self, fabric: str, partition: int) -> None:
-        """Say in which partition a fabric lives."""
-        self._fabrics[fabric] = partition
+    def place(self, fabric: str, where: FabricPlace) -> None:
+        """Say where a fabric lives."""
+        self._fabrics[fabric] = where
 
     # --- StateStore -----------------------------------------------------------------------------------------
 
@@ -101,8 +83,8 @@ class MemoryStore:
                 {document.name: document.text}
             )
         for progress in commit.progress:
-            partition.progress[progress.service, progress.fabric] = progress
-        partition.outbox.update({_place(saying): saying for saying in commit.outbox})
+            partition.progress[progress.name, progress.fabric] = progress
+        partition.outbox.update({entry.place: entry for entry in commit.outbox})
         partition.dead_letters.update(commit.dead_letters)
         if commit.inbox_taken is not None:
             taken = commit.inbox_taken
@@ -118,7 +100,7 @@ class MemoryStore:
     def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
         return dict(self._partitions[partition].states.get((service, fabric), {}))
 
-    def progress(self, partition: int) -> dict[tuple[str, str], Progress]:
+    def progress(self, partition: int) -> dict[tuple[str, str], ServiceClock]:
         return dict(self._partitions[partition].progress)
 
     def view(self, partition: int, waiting: int) -> SequencerView:
@@ -127,7 +109,7 @@ class MemoryStore:
             positions=self.positions(partition),
             values=self.values(partition),
             progress=self.progress(partition),
-            outbox=tuple(sorted(kept.outbox.values())),
+            outbox=tuple(sorted(kept.outbox.values(), key=lambda entry: entry.order)),
             dead_letters=dict(kept.dead_letters),
             waiting=tuple(self.waiting(partition, waiting)),
             wall_us=int(self._wall_s() * 1e6),
@@ -135,12 +117,14 @@ class MemoryStore:
 
     def trim(self, trim: OutboxTrim) -> None:
         kept = self._partitions[trim.partition]
-        for saying in trim.outbox:
-            kept.outbox.pop(_place(saying), None)
+        for entry in trim.outbox:
+            kept.outbox.pop(entry.place, None)
         for position in trim.dead_letters:
             kept.dead_letters.pop(position, None)
         kept.inbox = [waiting for waiting in kept.inbox if waiting.number not in trim.requests]
         _note(kept.values, trim.fields)
+        for reader, position in trim.begin.items():
+            kept.positions.setdefault(reader, position)
 
     def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
         loaded = {key: self.load(partition, *key) for key in states}
@@ -159,13 +143,13 @@ class MemoryStore:
 
     # --- DocumentReader -------------------------------------------------------------------------------------
 
-    def fabrics(self) -> dict[str, int]:
-        return dict(sorted(self._fabrics.items(), key=lambda pair: int(pair[0].rpartition("-")[2])))
+    def fabrics(self) -> dict[str, FabricPlace]:
+        return dict(sorted(self._fabrics.items(), key=lambda pair: fabric_order(pair[0])))
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
         if fabric not in self._fabrics:
             raise absent(fabric)
-        partition = self._partitions[self._fabrics[fabric]]
+        partition = self._partitions[self._fabrics[fabric].partition]
         return dict(partition.documents.get((fabric, kind), {}))
 
     def one(self, fabric: str, kind: str, name: str) -> bytes | None:
@@ -186,12 +170,16 @@ class MemoryStore:
             return Received(number, repeated=True)
         number = max(kept.last_number + 1, self._number())
         kept.last_number = number
-        kept.inbox.append(Waiting(number, fabric, body))
+        kept.inbox.append(Request(number, fabric, body))
         if key is not None:
             kept.keys[key] = (number, mark, now_s)
         return Received(number, repeated=False)
 
-    def waiting(self, partition: int, most: int) -> list[Waiting]:
+    def number_above(self, partition: int, number: int) -> None:
+        kept = self._partitions[partition]
+        kept.last_number = max(kept.last_number, number)
+
+    def waiting(self, partition: int, most: int) -> list[Request]:
         return self._partitions[partition].inbox[:most]
 
     def size(self, partition: int) -> int:

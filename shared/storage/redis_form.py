@@ -11,7 +11,8 @@ from zlib import crc32
 
 from shared.basics.errors import LogDamaged
 from shared.engine.codec import BOOK
-from shared.storage.store import Commit, OutboxEntry, Progress
+from shared.engine.roots import ServiceClock
+from shared.storage.store import Commit, OutboxEntry
 
 FABRICS = "lightwave:fabrics"
 PAIRS_MAX = 1_000
@@ -61,6 +62,11 @@ redis.call('PUBLISH', ARGV[7], number)
 return {number, ARGV[2], 0}
 """
 
+RAISE = """
+if tonumber(redis.call('GET', KEYS[1]) or '0') < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
+return 1
+"""
+
 Command = list[str | bytes]
 
 
@@ -91,28 +97,28 @@ def positions(head: Mapping[bytes, bytes]) -> dict[str, int]:
     return {name: int(at) for name, at in under(head, "at:").items()}
 
 
-def progress(head: Mapping[bytes, bytes]) -> dict[tuple[str, str], Progress]:
+def progress(head: Mapping[bytes, bytes]) -> dict[tuple[str, str], ServiceClock]:
     dues, nows = under(head, "due:"), under(head, "now:")
     found = {}
     for source, count in under(head, "ticks:").items():
         service, _, fabric = source.partition("@")
         due_us = int(dues[source]) if dues[source] else None
-        found[service, fabric] = Progress(service, fabric, due_us, int(count), int(nows.get(source, 0)))
+        found[service, fabric] = ServiceClock(service, fabric, due_us, int(count), int(nows.get(source, 0)))
     return found
 
 
 def outbox(rows: Mapping[bytes, bytes]) -> tuple[OutboxEntry, ...]:
     found = []
     for place, value in rows.items():
-        position, service, index = place.decode().split("-")
+        position, fabric, service, index = place.decode().split(" ")
         head, _, line = value.partition(b"\n")
-        fabric, kind, source = head.decode().split(" ")
-        found.append(OutboxEntry(int(position), service, int(index), fabric, kind, source, line))
-    return tuple(sorted(found))
+        kind, source = head.decode().split(" ")
+        found.append(OutboxEntry(int(position), fabric, service, int(index), kind, source, line))
+    return tuple(sorted(found, key=lambda entry: entry.order))
 
 
-def outbox_field(saying: OutboxEntry) -> str:
-    return f"{saying.position}-{saying.service}-{saying.index}"
+def outbox_field(entry: OutboxEntry) -> str:
+    return " ".join(map(str, entry.place))
 
 
 def commit_arguments(commit: Commit) -> tuple[list[str], list[Any]]:
@@ -132,7 +138,7 @@ def _commands(commit: Commit, head: str) -> Iterator[Command]:
     cut may carry out the first half of a transaction (`check_whole`): then the position has not moved, and
     what is made again writes the same, or a state is there whose book the head does not know."""
     partition = commit.partition
-    said = {outbox_field(s): f"{s.fabric} {s.kind} {s.source}\n".encode() + s.line for s in commit.outbox}
+    said = {outbox_field(s): f"{s.kind} {s.source}\n".encode() + s.line for s in commit.outbox}
     yield from hset(key(partition, "outbox"), said)
     yield from hset(key(partition, "dead"), {str(at): row for at, row in commit.dead_letters.items()})
     kinds: dict[str, dict[str, bytes | None]] = {}
@@ -155,7 +161,7 @@ def _commands(commit: Commit, head: str) -> Iterator[Command]:
 def _head_fields(commit: Commit) -> dict[str, str]:
     fields = {f"at:{reader}": str(at) for reader, at in commit.positions.items()}
     for row in commit.progress:
-        source = f"{row.service}@{row.fabric}"
+        source = f"{row.name}@{row.fabric}"
         fields[f"due:{source}"] = "" if row.due_us is None else str(row.due_us)
         fields[f"ticks:{source}"] = str(row.ticks)
         fields[f"now:{source}"] = str(row.now_us)

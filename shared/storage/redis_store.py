@@ -15,12 +15,24 @@ import redis
 from pydantic import ValidationError
 
 from schemas.body import Body
+from schemas.names import fabric_order
 from schemas.registry import TYPES
 from shared.basics.errors import OperationFailed
+from shared.engine.roots import Request, ServiceClock
 from shared.storage import redis_form as form
-from shared.storage.memory import KEY_KEPT_S, absent, fingerprint, reused
 from shared.storage.redis_client import RedisClient
-from shared.storage.store import Commit, OutboxTrim, Progress, Received, SequencerView, Snapshot, Waiting
+from shared.storage.store import (
+    KEY_KEPT_S,
+    Commit,
+    FabricPlace,
+    OutboxTrim,
+    Received,
+    SequencerView,
+    Snapshot,
+    absent,
+    fingerprint,
+    reused,
+)
 
 CLOCK = "lightwave:clock"
 LEAST = (("valkey_version", (7, 2)), ("redis_version", (7, 0)))
@@ -45,9 +57,10 @@ class RedisStore:
                 about: dict[str, Any] = node.info("server")
             _check_version(name, about)
 
-    def place(self, fabric: str, partition: int) -> None:
-        """Say in which partition a fabric lives."""
-        self._client.call(form.FABRICS, "HSET", form.FABRICS, fabric, str(partition))
+    def place(self, fabric: str, where: FabricPlace) -> None:
+        """Say where a fabric lives."""
+        text = f"{where.partition} {where.site} {where.kind}"
+        self._client.call(form.FABRICS, "HSET", form.FABRICS, fabric, text)
 
     def flush(self) -> None:
         """Empty the whole database, of a cluster every node's."""
@@ -67,7 +80,7 @@ class RedisStore:
     def values(self, partition: int) -> dict[str, str]:
         return dict(self.snapshot(partition, []).values)
 
-    def progress(self, partition: int) -> dict[tuple[str, str], Progress]:
+    def progress(self, partition: int) -> dict[tuple[str, str], ServiceClock]:
         return dict(self.snapshot(partition, []).progress)
 
     def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
@@ -121,6 +134,8 @@ class RedisStore:
             *form.hdel(form.key(partition, "dead"), [str(at) for at in trim.dead_letters]),
             *form.note_values(form.key(partition, "progress"), trim.fields),
         ]
+        for reader, position in trim.begin.items():
+            commands.append(["HSETNX", form.key(partition, "progress"), f"at:{reader}", str(position)])
         if trim.requests:
             taken = [f"{number}-0" for number in trim.requests]
             commands.append(["XDEL", form.key(partition, "inbox"), *taken])
@@ -197,9 +212,9 @@ class RedisStore:
 
     # --- DocumentReader -------------------------------------------------------------------------------------
 
-    def fabrics(self) -> dict[str, int]:
-        placed = {name.decode(): int(partition) for name, partition in self._all(form.FABRICS).items()}
-        return dict(sorted(placed.items(), key=lambda pair: int(pair[0].rpartition("-")[2])))
+    def fabrics(self) -> dict[str, FabricPlace]:
+        placed = {name.decode(): _place(text) for name, text in self._all(form.FABRICS).items()}
+        return dict(sorted(placed.items(), key=lambda pair: fabric_order(pair[0])))
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
         rows = self._all(form.documents_key(self._partition_of(fabric), fabric, kind))
@@ -221,15 +236,19 @@ class RedisStore:
             raise reused(str(key))
         return Received(int(number), repeated=bool(repeated))
 
-    def waiting(self, partition: int, most: int) -> list[Waiting]:
+    def number_above(self, partition: int, number: int) -> None:
+        last = form.key(partition, "inbox:last")
+        self._client.run_script(form.RAISE, [last], [str(number)])
+
+    def waiting(self, partition: int, most: int) -> list[Request]:
         key = form.key(partition, "inbox")
         rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", str(most))
         return [self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in rows]
 
-    def _request(self, partition: int, number: int, row: dict[bytes, bytes]) -> Waiting:
+    def _request(self, partition: int, number: int, row: dict[bytes, bytes]) -> Request:
         try:
             body = TYPES[row[b"type"].decode()].model_validate_json(row[b"body"])
-            return Waiting(number, row[b"fabric"].decode(), body)
+            return Request(number, row[b"fabric"].decode(), body)
         except (KeyError, ValidationError):
             what = row.get(b"type", b"no type").decode("utf-8", "replace")
             raise OperationFailed(
@@ -252,10 +271,15 @@ class RedisStore:
         return value
 
     def _partition_of(self, fabric: str) -> int:
-        partition = self._one(form.FABRICS, fabric)
-        if partition is None:
+        found = self._one(form.FABRICS, fabric)
+        if found is None:
             raise absent(fabric)
-        return int(partition)
+        return _place(found).partition
+
+
+def _place(text: bytes) -> FabricPlace:
+    partition, site, kind = text.decode().split(" ")
+    return FabricPlace(int(partition), site, kind)
 
 
 def _check_version(where: str, about: Mapping[str, Any]) -> None:

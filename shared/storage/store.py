@@ -5,11 +5,14 @@ handled. A *state* belongs to a service and a fabric. A commit names the positio
 them has moved, nothing is changed.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from schemas.body import Body
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.engine.roots import ReaderOrder, Request, ServiceClock, reader_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,32 +36,30 @@ class DocumentChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """A service's own book for one fabric that others may read: when it is due, how many Ticks it took, and
-    the simulated time that it has come to."""
-
-    service: str
-    fabric: str
-    due_us: int | None
-    ticks: int
-    now_us: int
-
-
-@dataclass(frozen=True, slots=True, order=True)
 class OutboxEntry:
-    """What a service has to say, on its way to the log: in the order in which the log will hold it.
+    """What a service has to say, on its way to the log.
 
-    `position` is that of the message it answers, `index` counts what the service said to it, `fabric` is the
-    fabric whose log it belongs to, `kind` and `source` are its message's, `line` is the message.
+    `position` is that of the message it answers, `fabric` and `service` are the reader's that answers, `index`
+    counts what it said to that message; `kind` and `source` are those of what it says, `line` is the message.
     """
 
     position: int
+    fabric: str
     service: str
     index: int
-    fabric: str
     kind: str
     source: str
     line: bytes
+
+    @property
+    def place(self) -> tuple[int, str, str, int]:
+        """What tells it from every other entry: two fabrics' schedulers may answer one message."""
+        return self.position, self.fabric, self.service, self.index
+
+    @property
+    def order(self) -> tuple[int, ReaderOrder, int]:
+        """Where the log will hold it."""
+        return self.position, reader_order(self.fabric, self.service), self.index
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Commit:
     """All that one step of a runtime changes in one partition.
 
     `expected` and `positions` map a reader to its position before and after; a reader that is not stored yet
-    stands at 0. `outbox` are put into the outbox, each under its own (position, service, index), and
+    stands at 0. `outbox` are put into the outbox, each under its own `place`, and
     `dead_letters` under their position: one put there again replaces the first.
     `inbox_taken` is the highest number of the inbox that the log now holds; entries up to it are removed.
     `together` are the readers whose keeper is woken when, after this commit, all of them stand at one
@@ -78,7 +79,7 @@ class Commit:
     positions: Mapping[str, int]
     states: tuple[StateChange, ...] = ()
     documents: tuple[DocumentChange, ...] = ()
-    progress: tuple[Progress, ...] = ()
+    progress: tuple[ServiceClock, ...] = ()
     outbox: tuple[OutboxEntry, ...] = ()
     dead_letters: Mapping[int, bytes] = field(default_factory=dict)
     inbox_taken: int | None = None
@@ -94,7 +95,7 @@ class Snapshot:
 
     positions: Mapping[str, int]
     values: Mapping[str, str]
-    progress: Mapping[tuple[str, str], Progress]
+    progress: Mapping[tuple[str, str], ServiceClock]
     states: Mapping[tuple[str, str], Mapping[str, bytes]]
     outbox_size: int
 
@@ -106,10 +107,10 @@ class SequencerView:
 
     positions: Mapping[str, int]
     values: Mapping[str, str]
-    progress: Mapping[tuple[str, str], Progress]
+    progress: Mapping[tuple[str, str], ServiceClock]
     outbox: tuple[OutboxEntry, ...]
     dead_letters: Mapping[int, bytes]
-    waiting: tuple["Waiting", ...]
+    waiting: tuple[Request, ...]
     wall_us: int
 
 
@@ -122,6 +123,8 @@ class OutboxTrim:
     dead_letters: tuple[int, ...] = ()
     requests: tuple[int, ...] = ()
     fields: Mapping[str, str | None] = field(default_factory=dict)
+    begin: Mapping[str, int] = field(default_factory=dict)
+    """Readers that begin at a position, where they have read nothing yet."""
 
 
 class StateStore(Protocol):
@@ -143,7 +146,7 @@ class StateStore(Protocol):
     def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
         """Positions, fields, progress and these states, all of one view."""
 
-    def progress(self, partition: int) -> dict[tuple[str, str], Progress]:
+    def progress(self, partition: int) -> dict[tuple[str, str], ServiceClock]:
         """(service, fabric) → its progress."""
 
     def view(self, partition: int, waiting: int) -> SequencerView:
@@ -156,25 +159,25 @@ class StateStore(Protocol):
         """Forget everything of this partition but its inbox."""
 
 
+@dataclass(frozen=True, slots=True)
+class FabricPlace:
+    """Where a fabric lives: its partition, the site whose log it shares, and what kind it is."""
+
+    partition: int
+    site: str
+    kind: str
+
+
 class DocumentReader(Protocol):
     """Status documents as JSON, for the gateway."""
 
-    def fabrics(self) -> dict[str, int]:
-        """Fabric → partition, in order of fabric number."""
+    def fabrics(self) -> dict[str, FabricPlace]:
+        """Every fabric of the twin, in order."""
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
         """Name → document; empty if there are none."""
 
     def one(self, fabric: str, kind: str, name: str) -> bytes | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """One request in the inbox: its number is the `seq` that its message will carry."""
-
-    number: int
-    fabric: str
-    body: Body
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,24 @@ class Received:
     repeated: bool
 
 
+KEY_KEPT_S = 86_400
+"""How long an idempotency key is remembered."""
+
+
+def fingerprint(fabric: str, body: Body) -> str:
+    """What tells whether a request under a used key is the same request."""
+    text = f"{fabric} {type(body).__name__} {body.model_dump_json()}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def reused(key: str) -> InvalidInput:
+    return InvalidInput(f"Idempotency-Key {key!r}: used before for another request; use a new one")
+
+
+def absent(fabric: str) -> OperationFailed:
+    return OperationFailed(f"fabric {fabric}: not in this store")
+
+
 class Inbox(Protocol):
     """Operators' requests of one partition that wait for their place in the log, numbered as they arrive."""
 
@@ -192,7 +213,10 @@ class Inbox(Protocol):
         """Number and keep a request, in one transaction. With a key that was used within a day, nothing is
         kept and the first number is returned; the same key with another body raises InvalidInput."""
 
-    def waiting(self, partition: int, most: int) -> list[Waiting]:
+    def number_above(self, partition: int, number: int) -> None:
+        """Give no number up to this one any more: the log holds it."""
+
+    def waiting(self, partition: int, most: int) -> list[Request]:
         """The oldest requests, in order of number."""
 
     def size(self, partition: int) -> int: ...

@@ -5,6 +5,7 @@ Only arrays change in place, and are compared with their bytes as last committed
 differ and −0.0 never.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import compress, filterfalse, islice, repeat
 from operator import is_not
@@ -24,7 +25,8 @@ from shared.engine.codec import (
     row_field,
 )
 from shared.engine.dispatch import ServiceInstance
-from shared.storage.store import DocumentChange, Progress, StateChange
+from shared.engine.roots import ServiceClock
+from shared.storage.store import DocumentChange, StateChange
 
 _MISSING = object()
 
@@ -57,10 +59,15 @@ def _keep_all(instance: ServiceInstance) -> dict[str, Any]:
 
 
 class Tracker:
-    """Follows one service's state for one fabric; begins with what the store holds of it."""
+    """Follows one service's state for one fabric; begins with what the store holds of it, or with nothing."""
 
-    def __init__(self, instance: ServiceInstance) -> None:
-        self._last = _keep_all(instance)
+    def __init__(self, stored: ServiceInstance | None = None) -> None:
+        self._last = _keep_all(stored) if stored is not None else {}
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the store holds nothing of it yet."""
+        return not self._last
 
     def changes(self, instance: ServiceInstance) -> StateChange | None:
         """What must be stored so that the store holds the present state; None before commissioning."""
@@ -86,6 +93,32 @@ class Tracker:
         return StateChange(instance.service.name, instance.fabric, written, tuple(removed))
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a commit must write of some services' states."""
+
+    states: tuple[StateChange, ...]
+    documents: tuple[DocumentChange, ...]
+    clocks: tuple[ServiceClock, ...]
+
+
+def changes_of(readers: Iterable[ServiceInstance], trackers: dict[str, Tracker]) -> Changes:
+    """What changed of those who read something since the last commit. `trackers` are by source; who is not
+    stored yet gets one, and is written whole with all its documents."""
+    states: list[StateChange] = []
+    documents: list[DocumentChange] = []
+    clocks: list[ServiceClock] = []
+    for reader in readers:
+        tracker = trackers.setdefault(reader.source, Tracker())
+        is_fresh = tracker.is_fresh
+        change = tracker.changes(reader)
+        if change is not None:
+            states.append(change)
+        documents.extend(document_changes(reader, everything=is_fresh))
+        clocks.append(clock_of(reader))
+    return Changes(tuple(states), tuple(documents), tuple(clocks))
+
+
 def document_changes(instance: ServiceInstance, *, everything: bool = False) -> list[DocumentChange]:
     """The status documents that changed since this was last asked, or all of them."""
     state = instance.state
@@ -103,10 +136,10 @@ def document_changes(instance: ServiceInstance, *, everything: bool = False) -> 
     return changes
 
 
-def progress_of(instance: ServiceInstance) -> Progress:
+def clock_of(instance: ServiceInstance) -> ServiceClock:
     """What others may read of a service's book for one fabric."""
     now_us = instance.state.now_us if instance.state is not None else 0
-    return Progress(instance.service.name, instance.fabric, instance.due_us, instance.ticks, now_us)
+    return ServiceClock(instance.name, instance.fabric, instance.due_us, instance.ticks, now_us)
 
 
 def _table_changes(

@@ -12,7 +12,7 @@ from ops.live.settings import LiveSettings
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from shared.runtimes.live.clock import Epoch, write_epoch
 from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.kafka.scan import read_partition
@@ -25,7 +25,7 @@ QUIET_S_MAX = 120.0
 class DrivenLive:
     """A live twin whose clock stands still until the test moves it."""
 
-    def __init__(self, folder: Path, kafka: LocalKafka, redis: LocalRedis, config: FabricConfig) -> None:
+    def __init__(self, folder: Path, kafka: LocalKafka, redis: LocalRedis, config: SuperpodConfig) -> None:
         prefix = f"contract-{time.time_ns()}"
         options = TwinOptions(prefix=prefix, doubled=("scheduler",), partitions=2)
         self.twin = WholeTwin(folder, kafka, redis, options)
@@ -75,7 +75,7 @@ class DrivenLive:
         return quiet and min(dues) > clock_us
 
 
-def as_pairs(config: FabricConfig) -> list[str]:
+def as_pairs(config: SuperpodConfig) -> list[str]:
     """The configuration as `--set` takes it: what differs from the defaults."""
     changed = config.model_dump(exclude_defaults=True)
     changed.pop("seed", None)
@@ -102,7 +102,7 @@ class TestLive(RuntimeContract):
 
     @pytest.fixture
     def drive(self, tmp_path: Path, kafka: LocalKafka, live_redis: LocalRedis) -> Drive:
-        def drive(config: FabricConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
+        def drive(config: SuperpodConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
             live = DrivenLive(tmp_path / "other", kafka, live_redis, config)
             try:
                 for at_us, body in script:

@@ -15,7 +15,7 @@ from ops.common.configuration import settings
 from ops.invariants import check_all
 from ops.lab.run import fabric_digest
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.registry import decode
@@ -64,10 +64,10 @@ class Driven:
         self.messages = [decode(line) for line in self.log]
 
 
-Drive = Callable[[FabricConfig, list[tuple[int, Body]], int], Driven]
+Drive = Callable[[SuperpodConfig, list[tuple[int, Body]], int], Driven]
 
 
-def drive_lab(config: FabricConfig, script: list[Request], end_us: int) -> Driven:
+def drive_lab(config: SuperpodConfig, script: list[Request], end_us: int) -> Driven:
     lines: list[bytes] = []
     lab = Lab("pod-0", config, SUPERPOD, lambda data: lines.extend(data.splitlines()))
     lab.run(end_us, script)
@@ -95,7 +95,7 @@ class Embedded:
         self.clock = EmbeddedClock(speed=1.0, wall_s=lambda: self.wall_s)
         self.twin = EmbeddedTwin([self.pod], store, self.clock, lambda: None)
 
-    def commission(self, config: FabricConfig) -> None:
+    def commission(self, config: SuperpodConfig) -> None:
         self.pod.recover()
         self.pod.take(commissioning("pod-0", config))
 
@@ -120,7 +120,7 @@ class Embedded:
 def drive_embedded(
     folder: Path,
     store: MemoryStore | RedisStore,
-    config: FabricConfig,
+    config: SuperpodConfig,
     script: list[tuple[int, Body]],
     end_us: int,
 ) -> Driven:
@@ -176,7 +176,7 @@ class RuntimeContract:
 class TestLab(RuntimeContract):
     @pytest.fixture
     def drive(self) -> Drive:
-        def drive(config: FabricConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
+        def drive(config: SuperpodConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
             requests = [Request(at, body, "operator/0", n) for n, (at, body) in enumerate(script, start=1)]
             return drive_lab(config, requests, end_us)
 
@@ -196,7 +196,7 @@ class TestEmbeddedOnRedis(RuntimeContract):
     def drive(self, tmp_path_factory: pytest.TempPathFactory, redis_url: str) -> Iterator[Drive]:
         stores: list[RedisStore] = []
 
-        def drive(config: FabricConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
+        def drive(config: SuperpodConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
             store = RedisStore(redis_url)
             store.flush()
             stores.append(store)

@@ -9,20 +9,22 @@ import sys
 from ops.live.settings import live_settings
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube
+from services.cubes import logic
 from services.cubes.service import SERVICE
 from services.cubes.state import CubesState
-from shared.engine.service import Output
+from shared.engine.service import Output, on
 from shared.runtimes.live.worker.process import ProcessOptions, serve_worker
 
 CUBE = "pod-0/cube-5"
 
 
-def on_drain(state: CubesState, message: Envelope) -> list[Output]:
-    if isinstance(message.body, DrainCube) and message.body.cube == CUBE:
+def on_drain(state: CubesState, body: DrainCube, message: Envelope) -> list[Output]:
+    if body.cube == CUBE:
         raise RuntimeError("the bolts are rusty")
-    return list(SERVICE.rules[DrainCube](state, message))
+    return logic.on_drain(state, body, message)
 
 
 if __name__ == "__main__":
-    raising = dataclasses.replace(SERVICE, rules={**SERVICE.rules, DrainCube: on_drain})
+    others = (row for row in SERVICE.rules if row.body is not DrainCube)
+    raising = dataclasses.replace(SERVICE, rules=(*others, on(DrainCube, on_drain)))
     serve_worker(raising, ProcessOptions(live_settings().endpoints, sys.argv[1]))

@@ -15,14 +15,14 @@ import zstandard
 from ops.common.configuration import settings
 from ops.lab.replay import replay
 from ops.lab.run import run_lab
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 
 DAYS = 1.0
 BUSY = ["pod.cubes=8", "failures.host_per_day=0.1", "failures.ocs_per_day=0.3", "failures.link_per_day=0.01"]
 DIGESTS = ("log_sha256", "state_sha256", "messages", "fabrics")
 
 
-def config(seed: int = 7) -> FabricConfig:
+def config(seed: int = 7) -> SuperpodConfig:
     return settings(BUSY, seed=seed)
 
 

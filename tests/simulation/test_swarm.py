@@ -83,11 +83,11 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
         end_us += SETTLING_STEP_US
         lab.run(end_us)
     report = pod_report(lab.fabric, end_us)["slices"]
-    counts = checkers.slices.counts()
+    counts = checkers.fabrics["pod-0"].slices.counts()
     for state in ("completed", "evicted", "refused", "running", "waiting"):
         if report[state] != counts[state]:
             problems.append(f"{state}: the report has {report[state]}, the log {counts[state]}")
-    if report["requested"] != len(checkers.slices.states):
+    if report["requested"] != len(checkers.fabrics["pod-0"].slices.states):
         problems.append(f"requested: the report has {report['requested']}, the log {counts.total()}")
     return problems[:5] + unsettled(lab.fabric)
 

@@ -28,7 +28,7 @@ from shared.storage.memory import MemoryStore
 from shared.storage.store import Received
 
 CATCH_UP_S_MAX = 60.0
-LEVEL_AT = ["workload.enabled=false", "failures.enabled=false"]
+QUIET = ["workload.enabled=false", "failures.enabled=false"]
 """Nothing happens unless somebody asks."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from services.fleet import SUPERPOD
 from shared.basics.errors import StoreUnreachable
@@ -94,7 +94,7 @@ class LiveSwarm:
     """Several fabrics on two partitions. `accepted` are the requests that were put in and not lost."""
 
     seed: int
-    config: FabricConfig
+    config: SuperpodConfig
     pods: int = 3
     services: Sequence[AnyService] = SUPERPOD
     now_us: int = 0

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from schemas.config import FabricConfig, FailuresConfig, OcsConfig, PodConfig, WorkloadConfig
+from schemas.config import FailuresConfig, OcsConfig, PodConfig, SuperpodConfig, WorkloadConfig
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind, Join
 from shared.basics.units import US_PER_MS
 
 CUBES = 4
 SWITCHING_US = 10 * US_PER_MS
-CONFIG = FabricConfig(
+CONFIG = SuperpodConfig(
     seed=7,
     pod=PodConfig(cubes=CUBES),
     ocs=OcsConfig(switching_time_ms=SWITCHING_US / US_PER_MS),

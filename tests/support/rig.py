@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.fabric import Fabric
@@ -20,14 +20,17 @@ BodyT = TypeVar("BodyT", bound=Body)
 
 
 class Bench:
-    """`log` is all that was said so far, roots included."""
+    """`log` is all that was said so far, roots included. The fabric is commissioned at `at_us`."""
 
-    def __init__(self, services: Sequence[AnyService], config: FabricConfig | None = None) -> None:
+    def __init__(
+        self, services: Sequence[AnyService], config: SuperpodConfig | None = None, at_us: int = 0
+    ) -> None:
         self.fabric = Fabric(FABRIC, services)
         self.log: list[Envelope] = []
         self.documents: dict[DocumentKey, Any] = {}
         self._seq: dict[str, int] = {}
-        self._take(commissioning(FABRIC, config or FabricConfig()))
+        first = commissioning(FABRIC, config or SuperpodConfig())
+        self._take(first.model_copy(update={"at_us": at_us}))
         for instance in self.fabric.instances:
             for key in instance.service.document_keys(instance.state):
                 self.documents[key] = instance.service.document(instance.state, key)

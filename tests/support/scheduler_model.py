@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from schemas.body import Body
-from schemas.config import FabricConfig, PodConfig, SchedulerConfig, TraceRow
+from schemas.config import PodConfig, SchedulerConfig, SuperpodConfig, TraceRow
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument
 from schemas.envelope import Envelope, enclose
@@ -111,7 +111,7 @@ class World:
         self.started: set[str] = set()
         self.ended: dict[str, Ended] = {}
         self.documents: dict[DocumentKey, BaseModel] = {}
-        config = FabricConfig(pod=PodConfig(cubes=cubes), scheduler=policy, trace=trace)
+        config = SuperpodConfig(pod=PodConfig(cubes=cubes), scheduler=policy, trace=trace)
         self.feed(FabricCommissioned(config=config))
         self.documents = self._all_documents()  # as a runtime does with a new state
 

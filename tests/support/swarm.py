@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ops.common.configuration import settings
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.superpod.wiring import FACES
@@ -16,7 +16,7 @@ SHAPES = [(1, 1, 1), (2, 2, 2), (2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 8, 8), (4, 
 
 @dataclass(frozen=True)
 class Scenario:
-    config: FabricConfig
+    config: SuperpodConfig
     requests: list[Request]
     quiet_us: int
     """From here on nothing breaks by itself and no operator acts."""

@@ -4,21 +4,23 @@
 and the second at a Tick of its own; `repairs` answers what `ocs` says.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from schemas.body import Body, Model
+from schemas.body import Model
+from schemas.config import SuperpodConfig
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUnhealthy, DrainRefused
 from schemas.envelope import Envelope
+from schemas.names import number_of
 from schemas.ocs import OcsDown, OcsUp
 from schemas.operator import DrainCube
 from schemas.repairs import RepairOpened
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import Tick
 from shared.basics.units import US_PER_S
-from shared.engine.service import AnyService, CausedBy, DocumentKey, Output, Rule, Service
+from shared.engine.service import AnyService, CausedBy, DocumentKey, Output, RuleRow, Service, on
 from shared.engine.state import State
 
 PERIOD_US = 10 * US_PER_S
@@ -61,7 +63,7 @@ def count(state: ToyState, message: Envelope) -> int:
 
 def toy(
     name: str,
-    rules: Mapping[type[Body], Rule[ToyState]],
+    rules: tuple[RuleRow[ToyState], ...],
     *,
     due: Callable[[ToyState], int | None] | None = None,
 ) -> Service[ToyState]:
@@ -69,7 +71,7 @@ def toy(
     return Service(
         name=name,
         state=ToyState,
-        commission=lambda fabric, message: commission(fabric, message, name),
+        commission=lambda fabric, config, at_us: commission(fabric, config, at_us, name),
         rules=rules,
         due=due or (lambda state: state.next_us),
         document_keys=lambda state: [("toys", f"{name}/{kind}") for kind in state.handled],
@@ -78,8 +80,9 @@ def toy(
     )
 
 
-def commission(fabric: str, message: FabricCommissioned, service: str) -> ToyState:
-    return ToyState(fabric=fabric, seed=message.config.seed, now_us=0, service=service, next_us=PERIOD_US)
+def commission(fabric: str, config: SuperpodConfig, at_us: int, service: str) -> ToyState:
+    next_us = at_us + PERIOD_US
+    return ToyState(fabric=fabric, seed=config.seed, now_us=at_us, service=service, next_us=next_us)
 
 
 def document(state: ToyState, key: DocumentKey) -> ToyDocument | None:
@@ -91,7 +94,7 @@ def document(state: ToyState, key: DocumentKey) -> ToyDocument | None:
 # --- cubes --------------------------------------------------------------------------------------------------
 
 
-def _on_cubes_tick(state: ToyState, message: Envelope) -> Iterable[Output]:
+def _on_cubes_tick(state: ToyState, _tick: Tick, message: Envelope) -> Iterable[Output]:
     number = count(state, message)
     assert state.next_us is not None
     state.next_us += PERIOD_US
@@ -101,37 +104,31 @@ def _on_cubes_tick(state: ToyState, message: Envelope) -> Iterable[Output]:
     yield CubeHealthy(cube=cube)
 
 
-def _on_drain(state: ToyState, message: Envelope) -> list[Output]:
-    body = message.body
-    assert isinstance(body, DrainCube)
+def _on_drain(state: ToyState, body: DrainCube, message: Envelope) -> list[Output]:
     count(state, message)
     if body.cube in state.drained:
         return [DrainRefused(target=body.cube, reason=f"drained by {state.drained[body.cube]}")]
     state.drained[body.cube] = message.id
-    return [CubeDrained(cube=int(body.cube.rpartition("-")[2]))]
+    return [CubeDrained(cube=number_of(body.cube))]
 
 
 # --- ocs ----------------------------------------------------------------------------------------------------
 
 
-def _on_unhealthy(state: ToyState, message: Envelope) -> list[Output]:
-    body = message.body
-    assert isinstance(body, CubeUnhealthy)
+def _on_unhealthy(state: ToyState, body: CubeUnhealthy, message: Envelope) -> list[Output]:
     count(state, message)
     state.readings[body.cube] = -0.0
     return [OcsDown(ocs=body.cube)]
 
 
-def _on_healthy(state: ToyState, message: Envelope) -> list[Output]:
-    body = message.body
-    assert isinstance(body, CubeHealthy)
+def _on_healthy(state: ToyState, body: CubeHealthy, message: Envelope) -> list[Output]:
     count(state, message)
     state.readings[body.cube] = 0.0
     state.owed[body.cube] = Owed(state.now_us + ANSWER_US, message.id)
     return []
 
 
-def _on_ocs_tick(state: ToyState, message: Envelope) -> list[Output]:
+def _on_ocs_tick(state: ToyState, _tick: Tick, message: Envelope) -> list[Output]:
     count(state, message)
     ready = [cube for cube, owed in state.owed.items() if owed.due_us <= state.now_us]
     return [CausedBy(state.owed.pop(cube).cause, OcsUp(ocs=cube)) for cube in ready]
@@ -144,22 +141,22 @@ def _ocs_due(state: ToyState) -> int | None:
 # --- repairs ------------------------------------------------------------------------------------------------
 
 
-def _on_ocs_down(state: ToyState, message: Envelope) -> list[Output]:
-    body = message.body
-    assert isinstance(body, OcsDown)
+def _on_ocs_down(state: ToyState, body: OcsDown, message: Envelope) -> list[Output]:
     number = count(state, message)
     target = f"{state.fabric}/ocs-{body.ocs}"
     return [RepairOpened(repair=f"{state.fabric}/repair-{number}", kind="ocs", target=target)]
 
 
-def _on_ocs_up(state: ToyState, message: Envelope) -> list[Output]:
+def _on_ocs_up(state: ToyState, _body: OcsUp, message: Envelope) -> list[Output]:
     count(state, message)
     return []
 
 
-CUBES_TOY = toy("cubes", {Tick: _on_cubes_tick, DrainCube: _on_drain})
+CUBES_TOY = toy("cubes", (on(Tick, _on_cubes_tick), on(DrainCube, _on_drain)))
 OCS_TOY = toy(
-    "ocs", {CubeUnhealthy: _on_unhealthy, CubeHealthy: _on_healthy, Tick: _on_ocs_tick}, due=_ocs_due
+    "ocs",
+    (on(CubeUnhealthy, _on_unhealthy), on(CubeHealthy, _on_healthy), on(Tick, _on_ocs_tick)),
+    due=_ocs_due,
 )
-REPAIRS_TOY = toy("repairs", {OcsDown: _on_ocs_down, OcsUp: _on_ocs_up}, due=lambda state: None)
+REPAIRS_TOY = toy("repairs", (on(OcsDown, _on_ocs_down), on(OcsUp, _on_ocs_up)), due=lambda state: None)
 TOYS: tuple[AnyService, ...] = (CUBES_TOY, OCS_TOY, REPAIRS_TOY)

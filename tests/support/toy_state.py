@@ -8,8 +8,7 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from schemas.config import OcsConfig
-from schemas.sequencer import FabricCommissioned
+from schemas.config import OcsConfig, SuperpodConfig
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import Service
 from shared.engine.state import TRANSIENT, State, stored_fields
@@ -126,7 +125,7 @@ def toy_states() -> st.SearchStrategy[ToyState]:
     )
 
 
-def commission(fabric: str, message: FabricCommissioned) -> ToyState:
+def commission(fabric: str, config: SuperpodConfig, at_us: int) -> ToyState:
     raise NotImplementedError("a toy state is drawn, not commissioned")
 
 
@@ -134,7 +133,7 @@ SERVICE: Service[ToyState] = Service(
     name="toy",
     state=ToyState,
     commission=commission,
-    rules={},
+    rules=(),
     due=lambda state: None,
     document_keys=lambda state: (),
     document=lambda state, key: None,

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from ops.cli.look import unmade
 from ops.common.client import Client, escape
 from ops.models.optics.budget import Link, Strand
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from services.transceivers.optics import design_of
 from shared.basics.errors import InvalidInput
 from shared.models.optics.palomar import DECIMALS
@@ -52,10 +52,10 @@ def _note(path: dict[str, Any]) -> str | None:
     return None
 
 
-def _config(client: Client, fabric: str) -> FabricConfig:
+def _config(client: Client, fabric: str) -> SuperpodConfig:
     content = client.thing(f"/v1/config/{escape(fabric)}", "seed", "pod", "transceivers")
     try:
-        return FabricConfig.model_validate(content)
+        return SuperpodConfig.model_validate(content)
     except ValidationError as error:
         raise client.foreign(f"its configuration cannot be read: {error.errors()[0]['msg']}") from None
 
@@ -69,7 +69,7 @@ def _partner(fabric: str, end: LinkEnd, to: str, cubes: int) -> LinkEnd:
     return link_end(part.number)
 
 
-def _strands(config: FabricConfig, fabric: str, end: LinkEnd, far: LinkEnd) -> tuple[Strand, ...]:
+def _strands(config: SuperpodConfig, fabric: str, end: LinkEnd, far: LinkEnd) -> tuple[Strand, ...]:
     radix = ocs_radix(config.pod.cubes)
     switched = strands_of(config.seed, fabric, end.number, far.number, radix)
     north, south = (end, far) if end.is_north else (far, end)

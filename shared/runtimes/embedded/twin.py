@@ -1,7 +1,7 @@
-"""The loop of a living twin in one process: requests and due Ticks of every fabric, paced by the clock.
+"""The loop of a living twin in one process: requests and due Ticks of every site, paced by the clock.
 
 In this runtime the loop itself is the sequencer. It outlives a store that goes away: simulated time stands
-still, and when the store answers again every fabric is recovered from what it holds.
+still, and when the store answers again every site is recovered from what it holds.
 """
 
 import logging
@@ -11,29 +11,29 @@ from collections.abc import Callable, Sequence
 
 from shared.basics.errors import StoreUnreachable
 from shared.runtimes.embedded.clock import EmbeddedClock
-from shared.runtimes.embedded.fabric_runner import Fenced, PodRunner
+from shared.runtimes.embedded.site_runner import Fenced, SiteRunner
 from shared.storage.store import Inbox
 
 LOOK_AGAIN_S = 0.5
 """Wall time after which the loop looks at the inbox even if nobody woke it."""
 BACKOFF_S_MAX = 2.0
 REQUESTS_AT_ONCE = 100
-"""Requests of one fabric taken before the next look at what is due."""
+"""Requests of one site taken before the next look at the others."""
 
 log = logging.getLogger("lightwave.twin")
 
 
 class EmbeddedTwin:
-    """Several fabrics, one clock, one store. `ensure_store` is called before a new try to reach the store."""
+    """Several sites, one clock, one store. `ensure_store` is called before a new try to reach the store."""
 
     def __init__(
         self,
-        pods: Sequence[PodRunner],
+        sites: Sequence[SiteRunner],
         inbox: Inbox,
         clock: EmbeddedClock,
         ensure_store: Callable[[], None],
     ) -> None:
-        self.pods = list(pods)
+        self.sites = list(sites)
         self.clock = clock
         self.recoveries = 0
         self.problem: str | None = None
@@ -41,7 +41,7 @@ class EmbeddedTwin:
         self._inbox = inbox
         self._ensure_store = ensure_store
         self._wake = threading.Event()
-        self._asked = {pod.partition: True for pod in pods}
+        self._asked = {site.partition: True for site in sites}
         self._stop = threading.Event()
 
     def wake(self, partition: int) -> None:
@@ -54,13 +54,13 @@ class EmbeddedTwin:
         self._wake.set()
 
     def start(self, at_us: int = 0) -> None:
-        """Recover every fabric; the clock goes on from where they stopped, or from `at_us` if it had come
+        """Recover every site; the clock goes on from where they stopped, or from `at_us` if it had come
         further than the last message."""
-        for pod in self.pods:
-            folded = pod.recover()
+        for site in self.sites:
+            folded = site.recover()
             if folded:
-                log.info("%s: %d messages of the log folded again", pod.name, folded)
-        self.clock.start(self._processed_us, max([at_us, *(pod.fabric.now_us for pod in self.pods)]))
+                log.info("%s: %d messages of the log folded again", site.name, folded)
+        self.clock.start(self._processed_us, max([at_us, *(site.site.now_us for site in self.sites)]))
 
     def run(self) -> None:
         """Until `stop`. Raises what nobody but a person can mend: a damaged log, a full disk, a service's
@@ -82,34 +82,34 @@ class EmbeddedTwin:
                 self._recover(error)
 
     def step(self) -> bool:
-        """Take one request, or the earliest due Tick; False if there is nothing to do now."""
+        """Take the requests that wait, then the earliest due Tick; False if there is nothing to do now."""
         clock_us = self.clock.clock_us()
-        taken = False
-        for pod in self.pods:
-            if self._asked[pod.partition]:
-                self._asked[pod.partition] = False
-                waiting = self._inbox.waiting(pod.partition, REQUESTS_AT_ONCE)
-                self._asked[pod.partition] |= len(waiting) == REQUESTS_AT_ONCE
-                for request in waiting:
-                    pod.request(request, clock_us)
-                    taken = True
-        due = [(instance.due_us, n) for n, pod in enumerate(self.pods) if (instance := pod.fabric.next_due())]
-        ready = [(due_us, n) for due_us, n in due if due_us is not None and due_us <= clock_us]
-        if not ready:
-            return taken
-        pod = self.pods[min(ready)[1]]
-        instance = pod.fabric.next_due()
-        if instance is not None:
-            pod.tick(instance)
-        return True
+        taken = [self._take_requests(site, clock_us) for site in self.sites if self._asked[site.partition]]
+        ready = [
+            (due_us, n)
+            for n, site in enumerate(self.sites)
+            if (due_us := site.due_us()) is not None and due_us <= clock_us
+        ]
+        if ready:
+            self.sites[min(ready)[1]].step(None, clock_us)
+        return bool(ready) or any(taken)
+
+    def _take_requests(self, site: SiteRunner, clock_us: int) -> bool:
+        """Let the oldest requests of a site have their place; False if none waits."""
+        self._asked[site.partition] = False
+        waiting = self._inbox.waiting(site.partition, REQUESTS_AT_ONCE)
+        for request in waiting:
+            while not site.step(request, clock_us):
+                pass  # a Tick that was due went first
+        self._asked[site.partition] |= len(waiting) == REQUESTS_AT_ONCE
+        return bool(waiting)
 
     def _processed_us(self, clock_us: int) -> int:
-        return min((pod.processed_us(clock_us) for pod in self.pods), default=clock_us)
+        return min((site.processed_us(clock_us) for site in self.sites), default=clock_us)
 
     def _wait(self) -> None:
         """Sleep until the next Tick is due, somebody asks, or the clock changes."""
-        dues = [instance.due_us for pod in self.pods if (instance := pod.fabric.next_due())]
-        first = min((due for due in dues if due is not None), default=None)
+        first = min((due for site in self.sites if (due := site.due_us()) is not None), default=None)
         wait_s = LOOK_AGAIN_S
         if first is not None:
             wait_s = min(wait_s, self.clock.wall_s_until(first))
@@ -126,8 +126,8 @@ class EmbeddedTwin:
         while not self._stop.is_set():
             try:
                 self._ensure_store()
-                for pod in self.pods:
-                    pod.recover()
+                for site in self.sites:
+                    site.recover()
                 break
             except (Fenced, StoreUnreachable) as again:
                 self.problem = str(again)

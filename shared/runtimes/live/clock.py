@@ -5,14 +5,15 @@ made up in a jump.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from shared.basics.errors import NotFound
 from shared.basics.units import US_PER_S
+from shared.engine.site import ServicesOf
 from shared.runtimes.clock import ClockState, check_speed
+from shared.runtimes.live.residents import SiteClock, awaited, residents, site_clocks
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Progress
 
 CLOCK = "clock"
 BEAT_US_MAX = 10 * US_PER_S
@@ -77,31 +78,21 @@ def stood_still(store: RedisStore) -> bool:
     return beat_us is not None and store.wall_us() - int(beat_us) > BEAT_US_MAX
 
 
-def fabric_times(progress: Mapping[tuple[str, str], Progress]) -> dict[str, tuple[int, int | None]]:
-    """Fabric → (simulated time that it has come to, its earliest due or None)."""
-    found: dict[str, tuple[int, int | None]] = {}
-    for (_, fabric), row in progress.items():
-        now_us, due_us = found.get(fabric, (0, None))
-        dues = [due for due in (due_us, row.due_us) if due is not None]
-        found[fabric] = (max(now_us, row.now_us), min(dues, default=None))
-    return found
-
-
-def processed_us(progress: Mapping[tuple[str, str], Progress], clock_us: int, *, quiet: bool) -> int:
-    """Simulated time up to which everything has been done in every fabric of a partition."""
-    times = fabric_times(progress).values()
+def processed_us(sites: Iterable[SiteClock], clock_us: int, *, quiet: bool) -> int:
+    """Simulated time up to which everything has been done in every site of a partition."""
     if not quiet:
-        return min([clock_us, *(now_us for now_us, _ in times)])
-    return min([clock_us, *(due_us for _, due_us in times if due_us is not None)])
+        return min([clock_us, *(site.now_us for site in sites)])
+    dues = (site.due.due_us for site in sites if site.due is not None)
+    return min([clock_us, *(due_us for due_us in dues if due_us is not None)])
 
 
 class LiveClock:
     """A `shared.runtimes.clock.Clock` over the epoch in Redis. `held` gives the speed held as the sequencer
-    measures it; `services` are those that every fabric has."""
+    measures it; `services_of` says which services each kind of fabric has."""
 
-    def __init__(self, store: RedisStore, services: Iterable[str], held: Callable[[], float]) -> None:
+    def __init__(self, store: RedisStore, services_of: ServicesOf, held: Callable[[], float]) -> None:
         self._store = store
-        self._services = tuple(services)
+        self._services_of = services_of
         self._held = held
 
     def show(self) -> ClockState:
@@ -133,8 +124,8 @@ class LiveClock:
     def start(self, speed: float, *, paused: bool) -> None:
         """Set a clock where the store holds none, at the time that all fabrics have come to: none of them
         advances while it is paused."""
-        rows = [fabric_times(self._store.progress(partition)) for partition in self._partitions()]
-        now_us = min((now_us for times in rows for now_us, _ in times.values()), default=0)
+        sites = [site for partition in self._partitions() for site in self._sites(partition)]
+        now_us = min((site.now_us for site in sites), default=0)
         write_epoch(self._store, Epoch(now_us, self._store.wall_us(), check_speed(speed), paused))
 
     def _change(self, *, speed: float | None = None, paused: bool | None = None) -> None:
@@ -152,14 +143,21 @@ class LiveClock:
         times = [clock_us]
         for partition in self._partitions():
             snapshot = self._store.snapshot(partition, [])
-            stands = {snapshot.positions.get(service, 0) for service in self._services}
-            quiet = stands == {int(snapshot.values.get("end", 0))} and not snapshot.outbox_size
-            times.append(processed_us(snapshot.progress, clock_us, quiet=quiet))
+            living = residents(snapshot.values)
+            at_end = int(snapshot.values.get("end", 0))
+            stand = (snapshot.positions.get(name, 0) for name in awaited(living, self._services_of))
+            quiet = all(position == at_end for position in stand) and not snapshot.outbox_size
+            sites = site_clocks(living, snapshot.progress).values()
+            times.append(processed_us(sites, clock_us, quiet=quiet))
         return min(times)
 
     def _come_to_us(self) -> int:
-        rows = [row for partition in self._partitions() for row in self._store.progress(partition).values()]
-        return max((row.now_us for row in rows), default=0)
+        sites = [site for partition in self._partitions() for site in self._sites(partition)]
+        return max((site.now_us for site in sites), default=0)
+
+    def _sites(self, partition: int) -> list[SiteClock]:
+        snapshot = self._store.snapshot(partition, [])
+        return list(site_clocks(residents(snapshot.values), snapshot.progress).values())
 
     def _partitions(self) -> list[int]:
-        return sorted(set(self._store.fabrics().values()))
+        return sorted({place.partition for place in self._store.fabrics().values()})

@@ -1,4 +1,4 @@
-"""The living twin's log of one fabric: an append-only file of JSON lines, and a sparse index into it.
+"""The living twin's log of one site: an append-only file of JSON lines, and a sparse index into it.
 
 The index holds, for every 512th message, its byte offset, its time, and the last `seq` of every source before
 it. So a view and an id are both found by a binary search and a short scan. The index is only a help: it is
@@ -36,7 +36,7 @@ class Entry:
 
 
 class IndexedLog:
-    """One fabric's log file. One process appends; any thread may read while it does."""
+    """One site's log file. One process appends; any thread may read while it does."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -212,41 +212,41 @@ def _load(path: Path) -> list[Entry]:
 
 
 class IndexedLogs:
-    """The logs of a twin's fabrics in one folder; a `shared.storage.log.reader.LogReader`."""
+    """The logs of a twin's sites in one folder; a `shared.storage.log.reader.LogReader`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._logs: dict[str, IndexedLog] = {}
 
-    def open(self, fabric: str) -> IndexedLog:
-        """The log of a fabric, made where there is none."""
-        if fabric not in self._logs:
-            self._logs[fabric] = IndexedLog(self.folder / f"{fabric}.jsonl")
-        return self._logs[fabric]
+    def open(self, site: str) -> IndexedLog:
+        """The log of a site, made where there is none."""
+        if site not in self._logs:
+            self._logs[site] = IndexedLog(self.folder / f"{site}.jsonl")
+        return self._logs[site]
 
-    def fabrics(self) -> list[str]:
-        """The fabrics whose logs are open."""
+    def sites(self) -> list[str]:
+        """The sites whose logs are open."""
         return list(self._logs)
 
     def close(self) -> None:
         for log in self._logs.values():
             log.close()
 
-    def _of(self, fabric: str) -> IndexedLog:
-        if fabric not in self._logs:
-            raise OperationFailed(f"fabric {fabric}: no log of it in {self.folder}")
-        return self._logs[fabric]
+    def _of(self, site: str) -> IndexedLog:
+        if site not in self._logs:
+            raise OperationFailed(f"site {site}: no log of it in {self.folder}")
+        return self._logs[site]
 
-    def end(self, fabric: str) -> int:
-        return self._of(fabric).end
+    def end(self, site: str) -> int:
+        return self._of(site).end
 
-    def position_at(self, fabric: str, at_us: int) -> int:
-        return self._of(fabric).position_at(at_us)
+    def position_at(self, site: str, at_us: int) -> int:
+        return self._of(site).position_at(at_us)
 
-    def position_of(self, fabric: str, message_id: str) -> int | None:
-        return self._of(fabric).position_of(message_id)
+    def position_of(self, site: str, message_id: str) -> int | None:
+        return self._of(site).position_of(message_id)
 
     def read(
-        self, fabric: str, start: int, most: int | None = None, line_filter: LineFilter | None = None
+        self, site: str, start: int, most: int | None = None, line_filter: LineFilter | None = None
     ) -> Iterator[tuple[int, Envelope]]:
-        return self._of(fabric).read(start, most, line_filter)
+        return self._of(site).read(start, most, line_filter)

@@ -10,21 +10,21 @@ LineFilter = Callable[[bytes], bool]
 
 
 class LogReader(Protocol):
-    """Positions count the messages of one fabric's log from 0. Nothing here reads the whole log to find a
+    """Positions count the messages of one site's log from 0. Nothing here reads the whole log to find a
     place.
     """
 
-    def end(self, fabric: str) -> int:
+    def end(self, site: str) -> int:
         """The position that the next message will have."""
 
-    def position_at(self, fabric: str, at_us: int) -> int:
+    def position_at(self, site: str, at_us: int) -> int:
         """The position of the first message at or after this simulated time; `end` if there is none."""
 
-    def position_of(self, fabric: str, message_id: str) -> int | None:
+    def position_of(self, site: str, message_id: str) -> int | None:
         """The position of the message with this id, or None."""
 
     def read(
-        self, fabric: str, start: int, most: int | None = None, line_filter: LineFilter | None = None
+        self, site: str, start: int, most: int | None = None, line_filter: LineFilter | None = None
     ) -> Iterator[tuple[int, Envelope]]:
         """(position, message) of `most` positions from `start`, up to the present end; what the filter
         holds back and what cannot be read is left out."""

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import FabricConfig
-from schemas.sequencer import FabricCommissioned
+from schemas.config import SuperpodConfig
 from services.fleet import SUPERPOD
 from shared.basics.errors import LogDamaged
 from shared.basics.units import US_PER_DAY
@@ -185,8 +184,8 @@ def test_names_and_contents_do_not_run_into_each_other_in_the_digest() -> None:
 @pytest.mark.parametrize("service", SUPERPOD, ids=lambda service: service.name)
 def test_every_service_s_state_has_only_fields_that_the_codec_keeps(service: AnyService) -> None:
     """Every record and value of a state is frozen, so that what did not change is the same object."""
-    config = FabricConfig()
-    state = service.commission("pod-0", FabricCommissioned(config=config))
+    config = SuperpodConfig()
+    state = service.commission("pod-0", config, 0)
     kinds = {name: codec.kind for name, codec in codecs(service.state).items()}
     for name, kind in kinds.items():
         value = getattr(state, name)
@@ -197,7 +196,7 @@ def test_every_service_s_state_has_only_fields_that_the_codec_keeps(service: Any
 
 
 def test_the_states_of_a_busy_pod_come_back_exactly() -> None:
-    lab = Lab("pod-0", FabricConfig(seed=3), SUPERPOD)
+    lab = Lab("pod-0", SuperpodConfig(seed=3), SUPERPOD)
     lab.run(2 * US_PER_DAY)
     for instance in lab.fabric.instances:
         stored = encode_instance(instance)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUnhealthy
 from schemas.envelope import Envelope, enclose
 from schemas.ocs import OcsDown, OcsUp
@@ -14,7 +14,7 @@ from schemas.sequencer import FabricCommissioned, Tick
 from shared.basics.errors import ServiceFailed
 from shared.engine.codec import encode_instance
 from shared.engine.dispatch import ServiceInstance, read
-from shared.engine.service import CausedBy, Output
+from shared.engine.service import CausedBy, Output, on
 from shared.runtimes.lab import commissioning
 from tests.support.toy_services import CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
 
@@ -37,13 +37,13 @@ def tick(
 
 def held_of(service: Any = CUBES_TOY) -> ServiceInstance:
     instance = ServiceInstance(service, "pod-0")
-    assert read(instance, commissioning("pod-0", FabricConfig(seed=9))) == []
+    assert read(instance, commissioning("pod-0", SuperpodConfig(seed=9))) == []
     return instance
 
 
 def saying(*sayings: Output) -> Any:
     """A service that answers every DrainCube with these."""
-    return toy("cubes", {DrainCube: lambda state, message: sayings})
+    return toy("cubes", (on(DrainCube, lambda state, body, message: sayings),))
 
 
 # --- what is dropped ----------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def test_commissioning_makes_the_state_and_says_when_it_is_due() -> None:
 def test_a_fabric_is_commissioned_once() -> None:
     instance = held_of()
     before = encode_instance(instance)
-    body = FabricCommissioned(config=FabricConfig(seed=10))
+    body = FabricCommissioned(config=SuperpodConfig(seed=10))
     again = enclose(body, fabric="pod-0", at_us=3, cause=None, source="sequencer@pod-0", seq=2)
     assert read(instance, again) == []
     assert encode_instance(instance) == before
@@ -121,7 +121,7 @@ def test_a_tick_counts_once() -> None:
 
 
 def test_a_tick_of_a_service_that_is_not_due_leaves_no_trace() -> None:
-    instance = held_of(toy("cubes", {Tick: lambda state, message: []}, due=lambda state: None))
+    instance = held_of(toy("cubes", (on(Tick, lambda state, tick, message: []),), due=lambda state: None))
     before = encode_instance(instance)
     assert read(instance, tick(due_us=0)) == []
     assert encode_instance(instance) == before
@@ -129,7 +129,7 @@ def test_a_tick_of_a_service_that_is_not_due_leaves_no_trace() -> None:
 
 def test_a_service_reads_what_it_has_a_rule_for_and_its_own_ticks() -> None:
     cubes, ocs, repairs = (ServiceInstance(service, "pod-0") for service in TOYS)
-    messages = [drain(1), tick(), commissioning("pod-0", FabricConfig())]
+    messages = [drain(1), tick(), commissioning("pod-0", SuperpodConfig())]
     assert [cubes.reads(m) for m in messages] == [True, True, True]
     assert [ocs.reads(m) for m in messages] == [False, False, True]
     assert [repairs.reads(m) for m in messages] == [False, False, True]
@@ -171,11 +171,11 @@ def test_because_names_an_earlier_cause() -> None:
 def test_sayings_may_be_made_one_after_the_other() -> None:
     """A rule may be a generator: what it says is complete before the service is asked when it is due."""
 
-    def rule(state: ToyState, message: Envelope) -> Iterable[Output]:
+    def rule(state: ToyState, body: DrainCube, message: Envelope) -> Iterable[Output]:
         yield CubeHealthy(cube=1)
         state.next_us = 99
 
-    instance = held_of(toy("cubes", {DrainCube: rule}))
+    instance = held_of(toy("cubes", (on(DrainCube, rule),)))
     assert len(read(instance, drain(1))) == 1
     assert instance.due_us == 99
 
@@ -191,15 +191,15 @@ def test_a_service_may_write_its_own_types_only() -> None:
 
 
 def test_a_rule_that_raises_is_named_with_its_message() -> None:
-    def rule(state: ToyState, message: Envelope) -> list[Output]:
+    def rule(state: ToyState, body: DrainCube, message: Envelope) -> list[Output]:
         raise ZeroDivisionError("by nothing")
 
-    def late(state: ToyState, message: Envelope) -> Iterable[Output]:
+    def late(state: ToyState, body: DrainCube, message: Envelope) -> Iterable[Output]:
         yield CubeHealthy(cube=1)
         raise ZeroDivisionError("by nothing")
 
     for broken in (rule, late):
-        instance = held_of(toy("cubes", {DrainCube: broken}))
+        instance = held_of(toy("cubes", (on(DrainCube, broken),)))
         with pytest.raises(
             ServiceFailed,
             match=r"^cubes of pod-0 raised ZeroDivisionError: by nothing, on operator/0/1 \(DrainCube\)$",
@@ -215,18 +215,18 @@ def test_a_commissioning_or_a_due_that_raises_is_named_too() -> None:
     with pytest.raises(
         ServiceFailed, match=r"cubes of pod-0 raised KeyError: 'no due', on sequencer@pod-0/1"
     ):
-        held_of(toy("cubes", {}, due=due))
+        held_of(toy("cubes", (), due=due))
 
 
 @pytest.mark.parametrize("due_us", [0, PERIOD_US - 1, PERIOD_US])
 def test_after_a_tick_a_service_is_due_later_or_not_at_all(due_us: int) -> None:
     """Otherwise simulated time would stand still for ever."""
 
-    def rule(state: ToyState, message: Envelope) -> list[Output]:
+    def rule(state: ToyState, body: Tick, message: Envelope) -> list[Output]:
         state.next_us = due_us
         return []
 
-    instance = held_of(toy("cubes", {Tick: rule}))
+    instance = held_of(toy("cubes", (on(Tick, rule),)))
     with pytest.raises(
         ServiceFailed, match=rf"cubes of pod-0 is due at {due_us}, not later than now {PERIOD_US}, on tick"
     ):
@@ -234,11 +234,11 @@ def test_after_a_tick_a_service_is_due_later_or_not_at_all(due_us: int) -> None:
 
 
 def test_any_other_message_may_leave_it_due_at_once() -> None:
-    def rule(state: ToyState, message: Envelope) -> list[Output]:
+    def rule(state: ToyState, body: CubeUnhealthy, message: Envelope) -> list[Output]:
         state.next_us = state.now_us
         return []
 
-    instance = held_of(toy("cubes", {CubeUnhealthy: rule}))
+    instance = held_of(toy("cubes", (on(CubeUnhealthy, rule),)))
     body = CubeUnhealthy(cube=1, reasons=())
     assert read(instance, enclose(body, fabric="pod-0", at_us=5, cause="x", source="y", seq=1)) == []
     assert instance.due_us == 5

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
@@ -27,7 +27,7 @@ def record_of(
     services: tuple[AnyService, ...], until_us: int, requests: list[Request]
 ) -> tuple[Record, Fabric]:
     lines: list[bytes] = []
-    lab = Lab("pod-0", FabricConfig(seed=4), services, lambda data: lines.extend(data.splitlines()))
+    lab = Lab("pod-0", SuperpodConfig(seed=4), services, lambda data: lines.extend(data.splitlines()))
     lab.run(until_us, requests)
     return tuple(decode(line) for line in lines), lab.fabric
 

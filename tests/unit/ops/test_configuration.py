@@ -3,7 +3,7 @@
 import pytest
 
 from ops.common.configuration import Parameter, parameters, settings
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from shared.basics.errors import InvalidInput
 
 
@@ -11,7 +11,7 @@ from shared.basics.errors import InvalidInput
 def test_every_default_may_be_typed(known: Parameter) -> None:
     typed = "none" if known.default is None else str(known.default)
     for text in (typed, typed.lower(), f" {typed} "):
-        assert settings([f"{known.name}={text}"]) == FabricConfig()
+        assert settings([f"{known.name}={text}"]) == SuperpodConfig()
 
 
 @pytest.mark.parametrize("known", parameters(), ids=lambda known: known.name)

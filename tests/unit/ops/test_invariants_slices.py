@@ -8,7 +8,7 @@ from ops.invariants.checker import Checker
 from ops.invariants.hardware import HardwareChecker
 from ops.invariants.slices import CubeChecker, SliceChecker
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.cubes import CubeHealthy, CubeUnhealthy, HostDown, HostUp
 from schemas.envelope import enclose
 from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
@@ -81,7 +81,7 @@ def judged(checker: Checker, said: Sequence[Body]) -> list[str]:
 )
 def test_lives_that_a_slice_may_have(life: list[Body]) -> None:
     assert judged(SliceChecker(), [requested(), admitted(), *life]) == []
-    assert judged(CubeChecker(), [FabricCommissioned(config=FabricConfig()), admitted(), *life]) == []
+    assert judged(CubeChecker(), [FabricCommissioned(config=SuperpodConfig()), admitted(), *life]) == []
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_lives_that_no_slice_has(life: list[Body], problem: str) -> None:
     ],
 )
 def test_cubes_that_no_slice_holds_like_that(said: list[Body], problem: str) -> None:
-    problems = judged(CubeChecker(), [FabricCommissioned(config=FabricConfig()), *said])
+    problems = judged(CubeChecker(), [FabricCommissioned(config=SuperpodConfig()), *said])
     assert len(problems) == 1
     assert problem in problems[0]
 

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from services.fleet import SUPERPOD
 from shared.engine.codec import BOOK, encode_instance, restore_instance
 from shared.engine.dispatch import ServiceInstance
@@ -198,7 +198,7 @@ def test_every_service_s_state_is_written_whole_at_first(service: Any) -> None:
     fabric = Fabric("pod-0", [service])
     instance = fabric.holder(service.name)
     tracker = Tracker(instance)
-    fabric.cascade(commissioning("pod-0", FabricConfig()))
+    fabric.cascade(commissioning("pod-0", SuperpodConfig()))
     change = tracker.changes(instance)
     assert change is not None
     assert (change.service, change.fabric, change.removed) == (service.name, "pod-0", ())

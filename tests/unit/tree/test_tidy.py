@@ -40,6 +40,8 @@ def test_every_module_is_tidy(check: Check) -> None:
 LOGIC = "services/ocs/logic.py"
 TEST = "tests/unit/services/ocs/test_ocs.py"
 LONG_BODY = "    x = 0\n" * 70
+TABLE = "services/ocs/service.py"
+OCS_TABLE = (ROOT / TABLE).read_text()
 
 REFUSED = [
     (tidy.long_lines, LOGIC, "x" * 111),
@@ -80,6 +82,19 @@ REFUSED = [
     (tidy.service_tables, "services/ocs/service.py", "'''A.'''\nSERVICE: S = Service()\nX: int = 1"),
     (tidy.service_tables, "services/ocs/service.py", "'''A.'''\nSERVICE: S = Service()\ndef f(): ..."),
     (tidy.service_tables, "services/ocs/service.py", "'''A.'''\nfrom a import SERVICE"),
+    (tidy.service_tables, TABLE, OCS_TABLE.replace("which rule handles which", "what answers what")),
+    (tidy.service_tables, TABLE, OCS_TABLE.replace("logic.due", "faults.due")),
+    (tidy.service_tables, TABLE, OCS_TABLE.replace("logic.on_tick", "on_tick")),
+    (tidy.service_tables, TABLE, OCS_TABLE.replace("documents.document,", "document,")),
+    (tidy.service_tables, TABLE, OCS_TABLE.replace('"ocs"', '"switch"')),
+    (tidy.service_roles, "services/ocs/state.py", "X = 1"),
+    (tidy.service_roles, LOGIC, "def due(state): ..."),
+    (tidy.service_roles, "services/ocs/faults.py", "def on_tick(state, body, message): ..."),
+    (
+        tidy.service_roles,
+        "services/ocs/documents.py",
+        "from services.ocs.views import document, document_keys",
+    ),
     (tidy.impure_imports, LOGIC, "import kafka"),
     (tidy.impure_imports, LOGIC, "import aiokafka, faust"),
     (tidy.impure_imports, LOGIC, "def f():\n    from redis import Redis"),
@@ -117,6 +132,9 @@ ALLOWED = [
     (tidy.bare_suppressions, LOGIC, "import a  # type: " + "ignore[import-untyped]  # it ships no types"),
     (tidy.bare_suppressions, LOGIC, "import a  # no" + "qa: F401 -- other modules take it from here"),
     (tidy.missing_docstrings, LOGIC, "'''A.'''\ndef on_tick(state):\n" + LONG_BODY),
+    (tidy.service_tables, TABLE, OCS_TABLE),
+    (tidy.service_roles, "services/gateway/app.py", "def document(): ..."),
+    (tidy.service_roles, LOGIC, "def due(state): ...\ndef on_tick(state, tick, message): ..."),
     (tidy.idle_tests, TEST, "def test_a():\n    with pytest.raises(OSError):\n        run()"),
     (tidy.idle_tests, TEST, "def run():\n    assert 1\ndef test_a():\n    run()"),
     (tidy.module_state, LOGIC, "SEEN = {1: 2}\ndef f(state, x):\n    state.seen[x] = SEEN[x]"),
@@ -169,8 +187,18 @@ def test_every_writer_exists() -> None:
 
 def test_every_service_reads_only_messages_that_exist_and_is_named_after_its_folder() -> None:
     for service in SUPERPOD:
-        assert {TYPES[body.__name__] for body in service.rules} == set(service.rules)
+        read = [row.body for row in service.rules]
+        assert [TYPES[body.__name__] for body in read] == read
+        assert len(set(read)) == len(read), f"{service.name} has two rules for one body"
         assert service.state.__module__ == f"services.{service.name}.state"
+
+
+def test_every_service_has_the_same_files() -> None:
+    folders = [path for path in (ROOT / "services").iterdir() if path.is_dir() and path.name != "gateway"]
+    named = {f.name: {file.name for file in f.glob("*.py")} for f in folders if not f.name.startswith("_")}
+    assert named.keys() >= {service.name for service in SUPERPOD}
+    for name, files in named.items():
+        assert files >= {"__init__.py", "service.py", *tidy.ROLES_BY_FILE}, name
 
 
 # --- decisions ----------------------------------------------------------------------------------------------

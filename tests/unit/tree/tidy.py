@@ -70,6 +70,20 @@ MUTATORS = {
 }
 SKIPS = {"skip", "skipif", "skipIf", "skipUnless", "xfail", "importorskip", "SkipTest", "expectedFailure"}
 
+ROLES_BY_FILE = {
+    "state.py": ("commission",),
+    "logic.py": ("due", "on_tick"),
+    "documents.py": ("document_keys", "document"),
+}
+"""Modules that every service has beside its table, and the functions that stand there and nowhere else."""
+TABLE = {
+    "commission": "commission",
+    "due": "logic.due",
+    "document_keys": "documents.document_keys",
+    "document": "documents.document",
+}
+"""What every service's table gives for these."""
+
 Problem = tuple[int, str]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -297,9 +311,13 @@ def _imported(node: ast.AST) -> list[str]:
 
 
 def service_tables(source: Source) -> Iterator[Problem]:
-    """`services/NAME/service.py` is the table of the service and nothing else."""
-    if not re.fullmatch(r"services/\w+/service\.py", source.path):
+    """`services/NAME/service.py` is the table of the service and nothing else, in the form of all others."""
+    match = re.fullmatch(r"services/(\w+)/service\.py", source.path)
+    if match is None:
         return
+    title = f"The table of the service `{match[1]}`: which rule handles which message."
+    if ast.get_docstring(source.tree) != title:
+        yield 1, f"the docstring is not {title!r}"
     declared = []
     for node in source.tree.body[1:]:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -308,6 +326,31 @@ def service_tables(source: Source) -> Iterator[Problem]:
             yield node.lineno, "only imports and SERVICE belong here"
     if declared != ["SERVICE"]:
         yield 1, f"declares {declared}, not SERVICE alone"
+    given = {
+        str(keyword.arg): ast.unparse(keyword.value)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+    }
+    for role, place in {"name": repr(match[1]), **TABLE}.items():
+        if given.get(role) != place:
+            yield 1, f"{role} is {given.get(role)}, not {place}"
+    if "on(Tick, logic.on_tick)" not in given.get("rules", ""):
+        yield 1, "the rule of Tick is not logic.on_tick"
+
+
+def service_roles(source: Source) -> Iterator[Problem]:
+    """Who knows one service finds his way in all of them: what a table names stands in the same file."""
+    match = re.fullmatch(r"services/\w+/(\w+\.py)", source.path)
+    if match is None or source.path.startswith(GATEWAY):
+        return
+    defined = {node.name: node.lineno for node in source.tree.body if isinstance(node, Function)}
+    for file, roles in ROLES_BY_FILE.items():
+        for role in roles:
+            if file == match[1] and role not in defined:
+                yield 1, f"{role} is missing"
+            if file != match[1] and role in defined:
+                yield defined[role], f"{role} belongs in {file}"
 
 
 def impure_imports(source: Source) -> Iterator[Problem]:
@@ -373,5 +416,5 @@ def _mutated(node: ast.AST) -> str | None:
 EVERY_TEXT: tuple[Check, ...] = (long_lines, leftovers, registry_addresses, machine_paths)
 EVERY_MODULE: tuple[Check, ...] = (
     *(long_modules, long_functions, bare_suppressions, missing_docstrings, skipped_tests, idle_tests),
-    *(schema_imports, service_tables, impure_imports, impure_calls, module_state),
+    *(schema_imports, service_tables, service_roles, impure_imports, impure_calls, module_state),
 )

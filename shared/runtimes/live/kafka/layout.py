@@ -33,11 +33,6 @@ class Topics:
         return f"{self.prefix}.{service}"
 
 
-def partition_of(fabric: str, partitions: int) -> int:
-    """The partition that a fabric lives in: its number, around."""
-    return int(fabric.rpartition("-")[2]) % partitions
-
-
 @dataclass(frozen=True, slots=True)
 class Endpoints:
     """Where a live twin's Kafka and Redis are."""

@@ -1,7 +1,7 @@
 """The gateway's own copy of the log, so that people read it as fast as the embedded twin's.
 
 A thread reads Kafka, passes over what every reader passes over (void, unreadable, repeated), and appends the
-rest to one file a fabric, in the lab's format: message for message what the lab writes. It is only a copy: it
+rest to one file a site, in the lab's format: message for message what the lab writes. It is only a copy: it
 may be removed at any time, and is made again.
 """
 
@@ -57,6 +57,8 @@ class LogMirror:
         self.problem: str | None = "the copy of the log is not begun yet"
         self.lost = False
         self.messages = 0
+        self._sites: dict[str, str] = {}
+        """Fabric → the site whose log it shares, for every fabric that the copy holds the beginning of."""
         self._configs: dict[str, FabricConfig] = {}
         self._offsets = self._take_up()
         self._ends: dict[int, int] = {}
@@ -76,12 +78,16 @@ class LogMirror:
     def config(self, fabric: str) -> FabricConfig:
         """What a fabric was commissioned with; KeyError if the copy does not hold it."""
         if fabric not in self._configs:
-            if fabric not in self.logs.fabrics():
-                raise KeyError(fabric)
-            for _, message in self.logs.read(fabric, 0, 1):
+            site = self._sites[fabric]
+            place = self.logs.position_of(site, f"sequencer@{fabric}/1")
+            for _, message in self.logs.read(site, place or 0, 1):
                 if isinstance(message.body, FabricCommissioned):
                     self._configs[fabric] = message.body.config
         return self._configs[fabric]
+
+    def fabrics(self) -> list[str]:
+        """The fabrics whose first message the copy holds."""
+        return list(self._sites)
 
     def behind(self) -> int:
         """Records on Kafka, as last looked, that the copy has not seen."""
@@ -163,19 +169,24 @@ class LogMirror:
         for row in rows:
             record = Record(partition, row.offset, row.value or b"", dict(row.headers or ()))
             try:
-                message = open_record(record, self._twin.log)
+                message = open_record(record, self._twin.twin)
             except Unreadable:
                 continue
             if message is None:
                 continue
-            source = (message.fabric, message.source)
+            if isinstance(message.body, FabricCommissioned):
+                self._sites.setdefault(message.fabric, message.body.site)
+            site = self._sites.get(message.fabric)
+            if site is None:
+                continue
+            source = (site, message.source)
             if source not in last:
-                last[source] = self.logs.open(message.fabric).last_seq(message.source)
+                last[source] = self.logs.open(site).last_seq(message.source)
             if message.seq > last[source]:
                 last[source] = message.seq
-                found[message.fabric].append((message, record.value))
-        for fabric, pairs in found.items():
-            self.logs.open(fabric).append([message for message, _ in pairs], [line for _, line in pairs])
+                found[site].append((message, record.value))
+        for site, pairs in found.items():
+            self.logs.open(site).append([message for message, _ in pairs], [line for _, line in pairs])
             self.messages += len(pairs)
         self._offsets[partition] = rows[-1].offset + 1
 
@@ -199,14 +210,17 @@ class LogMirror:
         try:
             kept = json.loads(self._offsets_file.read_text())
             offsets = {int(partition): int(offset) for partition, offset in kept["offsets"].items()}
-            whole = all(self.logs.open(fabric).end >= end for fabric, end in kept["ends"].items())
+            whole = all(self.logs.open(site).end >= end for site, end in kept["ends"].items())
+            self._sites = {str(fabric): str(site) for fabric, site in kept["fabrics"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             offsets, whole = {}, True
+            self._sites = {}
         if not whole:
             self.logs.close()
             shutil.rmtree(self._folder / "log", ignore_errors=True)
             self.logs = IndexedLogs(self._folder / "log")
             offsets = {}
+            self._sites = {}
         for path in sorted((self._folder / "log").glob("*.jsonl")):
             self.logs.open(path.stem)
         return offsets
@@ -216,7 +230,8 @@ class LogMirror:
         self._saved_s = time.monotonic()
         kept = {
             "offsets": self._offsets,
-            "ends": {fabric: self.logs.end(fabric) for fabric in self.logs.fabrics()},
+            "ends": {site: self.logs.end(site) for site in self.logs.sites()},
+            "fabrics": self._sites,
         }
         self._folder.mkdir(parents=True, exist_ok=True)
         part = self._offsets_file.with_suffix(".part")

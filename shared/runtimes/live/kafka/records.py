@@ -9,9 +9,9 @@ import orjson
 from schemas.envelope import Envelope
 from schemas.names import FABRIC_PATTERN
 from schemas.registry import TYPES, Unreadable, decode, writer_of
-from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE, TWIN, TYPE, partition_of
+from shared.engine.roots import is_root
+from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE, TWIN, TYPE
 
-ROOT_WRITERS = frozenset({"sequencer", "operator"})
 SKIPS = "MessageSkipped"
 """Written by the sequencer in answer to a person, while the log is not quiet: no root message."""
 
@@ -56,17 +56,9 @@ def is_known(record: Record) -> bool:
     return model is not None and source is not None and writer_of(source) == model.writer
 
 
-@dataclass(frozen=True, slots=True)
-class LogIdentity:
-    """Which log a reader reads: the twin that writes it, and its number of partitions."""
-
-    twin: str
-    partitions: int
-
-
-def open_record(record: Record, log: LogIdentity) -> Envelope | None:
-    """The message of a record; None if it is void. Unreadable with one sentence if it is no message, or none
-    that belongs here."""
+def open_record(record: Record, twin: str) -> Envelope | None:
+    """The message of a record of this twin's log; None if it is void. Unreadable with one sentence if it is no
+    message, or none that belongs here."""
     if record.is_void:
         return None
     message = decode(record.value)
@@ -74,15 +66,12 @@ def open_record(record: Record, log: LogIdentity) -> Envelope | None:
         raise Unreadable(f"{message.type}: its headers are not those of {message.type} by {message.source}")
     if not _is_fabric(message.fabric):
         raise Unreadable(f"{message.type}: {message.fabric[:80]!r} is no fabric")
-    if record.header(TWIN) != log.twin:
+    if record.header(TWIN) != twin:
         raise Unreadable(f"{message.type}: not written by this twin's sequencer")
-    if partition_of(message.fabric, log.partitions) != record.partition:
-        raise Unreadable(f"{message.type}: {message.fabric} does not live in partition {record.partition}")
-    is_root = message.body.writer in ROOT_WRITERS and message.type != SKIPS
     marks = [record.header(name) for name in (EXPECTED_OFFSET, LEVEL_AT)]
-    if is_root and not all(mark is not None and mark.isdecimal() for mark in marks):
+    if is_root(message) and not all(mark is not None and mark.isdecimal() for mark in marks):
         raise Unreadable(f"{message.type}: a root message without the marks of one")
-    if not is_root and marks != [None, None]:
+    if not is_root(message) and marks != [None, None]:
         raise Unreadable(f"{message.type}: the marks of a root message, which it is not")
     return message
 

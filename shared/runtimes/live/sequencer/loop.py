@@ -8,6 +8,7 @@ import time
 from collections import deque
 
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed
+from shared.engine.site import ServicesOf
 from shared.runtimes.live.clock import keep_beating, read_epoch
 from shared.runtimes.live.kafka.appender import Appender
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, Written
@@ -29,11 +30,14 @@ log = logging.getLogger("lightwave.live")
 class SequencerLoop:
     """Runs until `stop`. `problems` says why time stands still, by partition."""
 
-    def __init__(self, twin: TwinRecord, store: RedisStore, appender: Appender) -> None:
+    def __init__(
+        self, twin: TwinRecord, services_of: ServicesOf, store: RedisStore, appender: Appender
+    ) -> None:
         self.written = Written()
         self.problems: dict[int, str] = {}
         self.sequencers: dict[int, PartitionSequencer] = {}
         self._twin = twin
+        self._services_of = services_of
         self._store = store
         self._appender = appender
         self._woken: dict[int, asyncio.Event] = {}
@@ -54,7 +58,7 @@ class SequencerLoop:
             listener.start()
             while not self._stopping.is_set():
                 try:
-                    for partition in sorted(set(self._store.fabrics().values())):
+                    for partition in sorted({place.partition for place in self._store.fabrics().values()}):
                         if partition not in self.sequencers:
                             tasks.create_task(self._run_partition(self._begin(partition)))
                     keep_beating(self._store)
@@ -72,7 +76,7 @@ class SequencerLoop:
 
     def _begin(self, partition: int) -> PartitionSequencer:
         found = PartitionSequencer(
-            partition, self._twin.log, self._twin.services, self._store, self._appender, self.written
+            partition, self._twin.twin, self._services_of, self._store, self._appender, self.written
         )
         self.sequencers[partition] = found
         self._woken[partition] = asyncio.Event()

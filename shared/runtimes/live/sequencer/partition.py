@@ -1,7 +1,7 @@
 """The live sequencer: the only writer of the log, an outbox relay with a clock.
 
-For one partition: append what the services said, in the order of position, service and saying; when every
-service has read everything and nothing is left to say, append one root message per fabric: its oldest
+For one partition: append what the services said, in the order of position, fabric, service and saying; when
+every service has read everything and nothing is left to say, append one root message per site: its oldest
 request, or the earliest Tick that the clock has reached. A root message carries the offset where it must
 land, so a second sequencer does no harm. The log wins over the store: what the `quiet` of a root message
 covers was appended long ago.
@@ -10,23 +10,23 @@ covers was appended long ago.
 import json
 import logging
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.registry import Unreadable, encode
-from schemas.sequencer import MessageSkipped, Tick
+from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
 from shared.basics.errors import LogDamaged
-from shared.engine.fabric import CASCADE_MAX
+from shared.engine.roots import Request, next_root
+from shared.engine.site import CASCADE_MAX, ServicesOf
 from shared.runtimes.live.clock import STOPPED, Epoch, processed_us
 from shared.runtimes.live.kafka.appender import Appender, Entry
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT
-from shared.runtimes.live.kafka.records import LogIdentity, Record, open_record, output_headers, root_headers
-from shared.storage.store import OutboxEntry, OutboxTrim, Progress, SequencerView, StateStore, Waiting
+from shared.runtimes.live.kafka.records import Record, open_record, output_headers, root_headers
+from shared.runtimes.live.residents import Resident, SiteClock, awaited, note_of, residents, site_clocks
+from shared.storage.store import OutboxEntry, OutboxTrim, SequencerView, StateStore
 
-REQUESTS_IN_A_ROW = 100
-"""Requests of one fabric that may go before a Tick that is due."""
 LOOK_BACK = 2_000
 """Records of the first look back from the end of the log; every further one is twice as long."""
 WAITING = 100
@@ -48,13 +48,13 @@ class Written:
 
 
 class PartitionSequencer:
-    """Steps through one partition. `services` are all that every fabric has, in name order."""
+    """Steps through one partition, for the fabrics that live there. `services_of` says who they are."""
 
     def __init__(
         self,
         partition: int,
-        identity: LogIdentity,
-        services: Sequence[str],
+        twin: str,
+        services_of: ServicesOf,
         store: StateStore,
         appender: Appender,
         written: Written | None = None,
@@ -67,8 +67,10 @@ class PartitionSequencer:
         self.wait_s = math.inf
         """Wall time until the next Tick is due, as of the last step."""
         self.written = written or Written()
-        self._identity = identity
-        self._services = tuple(services)
+        self._twin = twin
+        self._services_of = services_of
+        self._residents: dict[str, Resident] = {}
+        self._awaited: tuple[str, ...] = ()
         self._store = store
         self._appender = appender
         self._quiet = 0
@@ -81,29 +83,33 @@ class PartitionSequencer:
         if asked:
             await self._find_end()
         view = self._store.view(self.partition, WAITING)
-        positions = [view.positions.get(service, 0) for service in self._services]
+        self._take_up(view)
+        positions = [view.positions.get(service, 0) for service in self._awaited]
         # What no service has read yet may be lost as well; between two sequencers, own acks may be behind.
         known = int(view.values.get("end", 0)) if asked else 0
-        end = await self._check_end(max(*positions, known))
+        end = await self._check_end(max([*positions, known]))
         if view.dead_letters:
             await self._dead_letter(view)
-        least = min(positions)
-        quiet = self.is_quiet = least == end == max(positions) and not view.outbox
+        least = min(positions, default=end)
+        quiet = self.is_quiet = all(at == end for at in positions) and not view.outbox
         clock = epoch or STOPPED
         clock_us = clock.clock_us(view.wall_us)
-        self.processed_us = processed_us(view.progress, clock_us, quiet=quiet)
+        clocks = site_clocks(self._residents, view.progress)
+        self.processed_us = processed_us(clocks.values(), clock_us, quiet=quiet)
         self.lag_us = max(0, clock_us - self.processed_us)
         self.wait_s = math.inf
-        if await self._relay(view, least) or await self._skip(view):
+        if await self._relay(view, least) or await self._skip(view, clocks):
             return True
         if not quiet:
             if end - self._quiet > CASCADE_MAX and least == end:
                 raise LogDamaged(f"partition {self.partition}: services answer each other for ever")
             return False
-        roots = self._roots(view, clock_us if epoch is not None else None)
+        if self._drop_known(view.waiting):
+            return True
+        roots = self._roots(view, clocks, clock_us if epoch is not None else None)
         if roots:
             await self._append_roots(roots, end)
-        dues = [row.due_us for row in view.progress.values() if row.due_us is not None]
+        dues = [at.due.due_us for at in clocks.values() if at.due is not None and at.due.due_us is not None]
         self.wait_s = clock.wall_s_until(min(dues), view.wall_us) if dues else math.inf
         return bool(roots)
 
@@ -127,7 +133,7 @@ class PartitionSequencer:
             if EXPECTED_OFFSET not in record.headers:
                 continue
             try:
-                if open_record(record, self._identity) is not None:
+                if open_record(record, self._twin) is not None:
                     return int(record.headers[LEVEL_AT])
             except Unreadable:
                 continue
@@ -159,12 +165,12 @@ class PartitionSequencer:
         return True
 
     def _entry(self, saying: OutboxEntry) -> Entry:
-        headers = output_headers(saying.kind, saying.source, self._identity.twin)
-        return Entry(saying.fabric, saying.line, headers)
+        headers = output_headers(saying.kind, saying.source, self._twin)
+        return Entry(self._residents[saying.fabric].site, saying.line, headers)
 
-    async def _skip(self, view: SequencerView) -> bool:
+    async def _skip(self, view: SequencerView, clocks: Mapping[str, SiteClock]) -> bool:
         """Put on the log that a person lets a service pass over the message on which it stopped."""
-        for service in self._services:
+        for service in self._awaited:
             order, note = (view.values.get(f"{word}:{service}") for word in ("skip", "stopped"))
             if order is None:
                 continue
@@ -173,60 +179,78 @@ class PartitionSequencer:
             if stopped.get("message_id") == order:
                 offset, fabric = int(stopped["offset"]), str(stopped["fabric"])
                 body = MessageSkipped(service=service, message=order, sentence=str(stopped["sentence"]))
-                at_us = max(row.now_us for (_, f), row in view.progress.items() if f == fabric)
+                site = self._residents[fabric].site
+                at_us = clocks[site].now_us
                 source = f"skip.{service}@{fabric}"
                 message = enclose(body, fabric=fabric, at_us=at_us, cause=order, source=source, seq=offset)
-                headers = output_headers(message.type, source, self._identity.twin)
-                await self._append([Entry(fabric, encode(message), headers)])
+                headers = output_headers(message.type, source, self._twin)
+                await self._append([Entry(site, encode(message), headers)])
             self._trim(done)
             return True
         return False
 
     # --- root messages --------------------------------------------------------------------------------------
 
-    def _roots(self, view: SequencerView, clock_us: int | None) -> list[tuple[Envelope, Waiting | None]]:
-        """The next root message of every fabric, with the request that it is, or None for a Tick."""
-        found: list[tuple[Envelope, Waiting | None]] = []
-        for fabric in sorted({fabric for _, fabric in view.progress}):
-            rows = [row for (_, f), row in view.progress.items() if f == fabric]
-            now_us = max(row.now_us for row in rows)
-            due = min((row for row in rows if row.due_us is not None), key=_by_due, default=None)
-            request = next((waiting for waiting in view.waiting if waiting.fabric == fabric), None)
-            is_due = (
-                due is not None and due.due_us is not None and clock_us is not None and due.due_us <= clock_us
-            )
-            if request is not None and not (is_due and self._in_a_row.get(fabric, 0) >= REQUESTS_IN_A_ROW):
-                self._in_a_row[fabric] = self._in_a_row.get(fabric, 0) + 1
-                due_us = due.due_us if due is not None else None
-                found.append((self._request(request, now_us, clock_us, due_us), request))
-            elif is_due and due is not None:
-                self._in_a_row[fabric] = 0
-                found.append((_tick(due, now_us), None))
+    def _roots(
+        self, view: SequencerView, clocks: Mapping[str, SiteClock], clock_us: int | None
+    ) -> list[tuple[str, Envelope, Request | None]]:
+        """The next root message of every site, with the request that it is, or None for a Tick."""
+        oldest: dict[str, Request] = {}
+        for request in view.waiting:
+            site = self._site_of(request)
+            if site is not None:
+                oldest.setdefault(site, request)
+        found: list[tuple[str, Envelope, Request | None]] = []
+        for site in sorted({*clocks, *oldest}):
+            at, asked = clocks.get(site, SiteClock(0, None)), oldest.get(site)
+            in_a_row = self._in_a_row.get(site, 0)
+            root = next_root(site, at.now_us, at.due, asked, clock_us=clock_us, in_a_row=in_a_row)
+            if root is None:
+                continue
+            taken = None if isinstance(root.body, Tick) else asked
+            self._in_a_row[site] = in_a_row + 1 if taken is not None else 0
+            found.append((site, root, taken))
         return found
 
-    def _request(self, waiting: Waiting, now_us: int, clock_us: int | None, due_us: int | None) -> Envelope:
-        bounds = [t for t in (clock_us, due_us) if t is not None]
-        at_us = max(now_us + 1, min(bounds, default=0))
-        source = f"operator/{self.partition}"
-        return root(waiting.body, waiting.fabric, at_us, source, waiting.number)
+    def _site_of(self, request: Request) -> str | None:
+        """None while the fabric is not commissioned."""
+        if isinstance(request.body, FabricCommissioned):
+            return request.body.site
+        resident = self._residents.get(request.fabric)
+        return resident.site if resident is not None else None
 
-    async def _append_roots(self, roots: Sequence[tuple[Envelope, Waiting | None]], end: int) -> None:
+    def _drop_known(self, waiting: Sequence[Request]) -> bool:
+        """Requests for fabrics that live here already: whoever appended them ended before it could say so."""
+        known = [r.number for r in waiting if _joins(r.body) and r.fabric in self._residents]
+        if known:
+            self._trim(OutboxTrim(self.partition, requests=tuple(known)))
+        return bool(known)
+
+    async def _append_roots(self, roots: Sequence[tuple[str, Envelope, Request | None]], end: int) -> None:
         entries = [
-            root_entry(message, self._identity, offset=end + n, quiet=end)
-            for n, (message, _) in enumerate(roots)
+            root_entry(site, message, self._twin, offset=end + n, quiet=end)
+            for n, (site, message, _) in enumerate(roots)
         ]
         offsets = await self._append(entries)
-        landed = [offset == end + n for n, offset in enumerate(offsets)]
-        taken = tuple(
-            waiting.number
-            for there, (_, waiting) in zip(landed, roots, strict=True)
-            if there and waiting is not None
-        )
-        self.written.roots += sum(landed)
-        self.written.voids += len(landed) - sum(landed)
-        if any(landed):
+        landed = [row for n, row in enumerate(roots) if offsets[n] == end + n]
+        taken = tuple(request.number for _, _, request in landed if request is not None)
+        self.written.roots += len(landed)
+        self.written.voids += len(roots) - len(landed)
+        if landed:
             self._quiet = max(self._quiet, end)
-        self._trim(OutboxTrim(self.partition, requests=taken))
+        fields: dict[str, str | None] = {}
+        begin: dict[str, int] = {}
+        for _, message, _ in landed:
+            if isinstance(message.body, FabricCommissioned):
+                fields.update(note_of(message.fabric, message.body))
+                begin.update({service.name: end for service in self._services_of(message.body.kind)})
+        self._trim(OutboxTrim(self.partition, requests=taken, fields=fields, begin=begin))
+
+    def _take_up(self, view: SequencerView) -> None:
+        living = residents(view.values)
+        if living != self._residents:
+            self._residents = living
+            self._awaited = awaited(living, self._services_of)
 
     # --- to Kafka, and to the store -------------------------------------------------------------------------
 
@@ -247,25 +271,15 @@ class PartitionSequencer:
         self._trim(OutboxTrim(self.partition, dead_letters=tuple(at for at, _ in rows)))
 
     def _trim(self, trim: OutboxTrim) -> None:
-        fields = {**trim.fields, "end": None if self.end is None else str(self.end)}
-        self._store.trim(OutboxTrim(trim.partition, trim.outbox, trim.dead_letters, trim.requests, fields))
+        end = None if self.end is None else str(self.end)
+        self._store.trim(replace(trim, fields={**trim.fields, "end": end}))
 
 
-def root(body: Body, fabric: str, at_us: int, source: str, seq: int) -> Envelope:
-    return enclose(body, fabric=fabric, at_us=at_us, cause=None, source=source, seq=seq)
+def root_entry(site: str, message: Envelope, twin: str, *, offset: int, quiet: int) -> Entry:
+    """The record of a root message that must land on `offset`."""
+    headers = root_headers(message, offset=offset, quiet=quiet, twin=twin)
+    return Entry(site, encode(message), headers)
 
 
-def root_entry(message: Envelope, identity: LogIdentity, *, offset: int, quiet: int) -> Entry:
-    headers = root_headers(message, offset=offset, quiet=quiet, twin=identity.twin)
-    return Entry(message.fabric, encode(message), headers)
-
-
-def _by_due(row: Progress) -> tuple[int, str]:
-    return row.due_us or 0, row.service
-
-
-def _tick(due: Progress, now_us: int) -> Envelope:
-    due_us, count = due.due_us or 0, due.ticks + 1
-    body = Tick(service=due.service, due_us=due_us, count=count)
-    source = f"tick.{due.service}@{due.fabric}"
-    return root(body, due.fabric, max(due_us, now_us), source, count)
+def _joins(body: Body) -> bool:
+    return isinstance(body, FabricCommissioned)

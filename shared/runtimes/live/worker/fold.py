@@ -5,27 +5,25 @@ fence on its position. It publishes nothing to the log and imports no pump: what
 records, a record is applied exactly once or the fold stops.
 """
 
-import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, encode
-from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
+from schemas.sequencer import FabricCommissioned, Tick
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.engine.codec import restore_instance
 from shared.engine.dispatch import ServiceInstance, read, skip
 from shared.engine.service import AnyService
+from shared.engine.site import ServicesOf
 from shared.runtimes.live.kafka.layout import SOURCE, TYPE
-from shared.runtimes.live.kafka.records import SKIPS, LogIdentity, Record, dead_letter, is_known, open_record
-from shared.storage.store import Commit, OutboxEntry, StateStore
-from shared.storage.tracked import Tracker, document_changes, progress_of
-
-PENDING_MAX = 100_000
-"""Records that wait behind one on which the service raised; the sequencer writes no more than follows from
-one root message."""
+from shared.runtimes.live.kafka.records import Record, dead_letter, is_known, open_record
+from shared.runtimes.live.residents import Resident, awaited, note_of, residents
+from shared.runtimes.live.worker.stoppage import Stoppage, Stopped
+from shared.storage.store import Commit, OutboxEntry, Snapshot, StateStore
+from shared.storage.tracked import Tracker, changes_of
 
 log = logging.getLogger("lightwave.live")
 
@@ -33,34 +31,24 @@ Publish = Callable[[str, int, bytes], None]
 """Takes a telemetry frame: fabric, simulated time, Arrow IPC stream."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """Where and why a service does not go on."""
-
-    offset: int
-    fabric: str
-    message_id: str
-    sentence: str
-
-
 class WentBack(OperationFailed):
     """The store holds less than was committed to it. A process that starts again goes on from there."""
 
 
 class _Raised(Exception):
-    def __init__(self, record: Record, message: Envelope, error: ServiceFailed) -> None:
+    def __init__(self, record: Record, message: Envelope, fabric: str, error: ServiceFailed) -> None:
         super().__init__(str(error))
-        self.stopped = Stopped(record.offset, message.fabric, message.id, str(error))
+        self.stopped = Stopped(record.offset, fabric, message.id, str(error))
 
 
 @dataclass(slots=True)
 class _Batch:
     """What one commit will change."""
 
-    touched: dict[str, ServiceInstance] = field(default_factory=dict)
-    fresh: set[str] = field(default_factory=set)
+    readers: dict[str, ServiceInstance] = field(default_factory=dict)
     outbox: list[OutboxEntry] = field(default_factory=list)
     dead: dict[int, bytes] = field(default_factory=dict)
+    fields: dict[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -74,61 +62,71 @@ class Counts:
     dead_letters: int = 0
 
 
+@dataclass(frozen=True)
+class ServedService:
+    """The service that a worker serves, wherever it occurs: kind of fabric → its table there. `services_of`
+    says who else lives in such a fabric."""
+
+    name: str
+    by_kind: Mapping[str, AnyService]
+    services_of: ServicesOf
+
+
 class PartitionFold:
-    """`position` is the offset of the next record. `together` are all services of the partition, in name
-    order: the first of them also looks at what no service reads, so that nothing unreadable goes unnoticed.
-    """
+    """`position` is the offset of the next record. Of the services of a partition, the first in order also
+    looks at what no service reads, so that nothing unreadable goes unnoticed."""
 
     def __init__(
         self,
-        service: AnyService,
+        served: ServedService,
         partition: int,
-        identity: LogIdentity,
+        twin: str,
         store: StateStore,
         *,
-        together: Sequence[str],
         publish: Publish | None = None,
         counts: Counts | None = None,
     ) -> None:
-        self.service = service
+        self.name = served.name
         self.partition = partition
         self.position: int | None = None
-        self.stopped: Stopped | None = None
         self.counts = counts or Counts()
+        self._served = served
         self._furthest = 0
-        self._identity = identity
+        self._twin = twin
         self._store = store
-        self._together = tuple(together)
-        self._judges = service.name == self._together[0]
-        self._reads = {body.__name__ for body in service.rules} | {FabricCommissioned.__name__}
+        rows = [row for service in served.by_kind.values() for row in service.rules]
+        self._reads = {row.body.__name__ for row in rows} | {FabricCommissioned.__name__}
         self._publish = publish
+        self._residents: dict[str, Resident] = {}
+        self._together: tuple[str, ...] = ()
         self._instances: dict[str, ServiceInstance] = {}
+        """Fabric → this service there, in the order in which they read a message."""
         self._trackers: dict[str, Tracker] = {}
         self._marked = False
-        self._pending: list[Record] = []
-        self._skips: set[int] = set()
+        self._stoppage = Stoppage(self.name, twin)
+
+    @property
+    def stopped(self) -> Stopped | None:
+        """Where and why the service does not go on, or None."""
+        return self._stoppage.stopped
 
     # --- what the pump calls --------------------------------------------------------------------------------
 
     def load(self) -> int:
         """Take up what the store holds; returns the position to read from. WentBack if it was further."""
         self._forget()
-        fabrics = self._fabrics()
-        while True:
-            snapshot = self._store.snapshot(self.partition, [(self.service.name, f) for f in fabrics])
-            now = sorted(f for service, f in snapshot.progress if service == self.service.name)
-            if now == fabrics:
-                break
-            fabrics = now  # another worker commissioned a fabric in between
+        snapshot = self._snapshot()
+        self._residents = residents(snapshot.values)
+        self._together = awaited(self._residents, self._served.services_of)
         for (_, fabric), stored in snapshot.states.items():
-            instance = restore_instance(self.service, fabric, stored)
-            self._instances[fabric] = instance
-            self._trackers[fabric] = Tracker(instance)
+            instance = restore_instance(self._service_in(fabric), fabric, stored)
+            self._add(instance)
+            self._trackers[instance.source] = Tracker(instance)
         self._marked = self._mark in snapshot.values
-        position = snapshot.positions.get(self.service.name, 0)
+        position = snapshot.positions.get(self.name, 0)
         if position < self._furthest:
             raise WentBack(
-                f"partition {self.partition}: {self.service.name} had come to {self._furthest}, but the "
+                f"partition {self.partition}: {self.name} had come to {self._furthest}, but the "
                 f"store stands at {position}: it went back; starting again from there"
             )
         self.position = self._furthest = position
@@ -151,18 +149,19 @@ class PartitionFold:
         if not new:
             return True
         if self.stopped is not None:
-            self._wait_with(new)
+            self._stoppage.wait_with(new)
             return self._go_on()
         return self._apply(new)
 
     def _continue_at(self, records: Sequence[Record]) -> int:
-        """The position, once it is sure that the records reach it without a gap."""
-        reached = (self.position if self.position is not None else self.load()) + len(self._pending)
+        """The offset to go on from; makes sure that the records reach it without a gap."""
+        waiting = len(self._stoppage.waiting)
+        reached = (self.position if self.position is not None else self.load()) + waiting
         if records and records[0].offset > reached:
             reached = self.load()
             if records[0].offset > reached:
                 raise LogDamaged(
-                    f"partition {self.partition}: {self.service.name} stands at {reached}, but the log goes "
+                    f"partition {self.partition}: {self.name} stands at {reached}, but the log goes "
                     f"on at {records[0].offset}: messages are missing"
                 )
         for before, after in pairwise(records):
@@ -188,53 +187,67 @@ class PartitionFold:
             if not (self._judges or self._handles(record)):
                 continue
             try:
-                message = open_record(record, self._identity)
+                message = open_record(record, self._twin)
                 if message is not None:
                     self._read(record, message, batch)
             except Unreadable as error:
-                batch.dead[record.offset] = dead_letter(record, self.service.name, str(error))
+                batch.dead[record.offset] = dead_letter(record, self.name, str(error))
         return batch
+
+    @property
+    def _judges(self) -> bool:
+        return self._together[:1] == (self.name,)
 
     def _handles(self, record: Record) -> bool:
         """By its headers alone."""
         kind = record.header(TYPE)
         if kind == Tick.__name__:
-            return (record.header(SOURCE) or "").startswith(f"tick.{self.service.name}@")
+            return (record.header(SOURCE) or "").startswith(f"tick.{self.name}@")
         return kind in self._reads and is_known(record)
 
     def _read(self, record: Record, message: Envelope, batch: _Batch) -> None:
-        instance = self._instances.get(message.fabric)
-        if instance is None:
-            instance = ServiceInstance(self.service, message.fabric)
-            if not isinstance(message.body, FabricCommissioned):
-                raise Unreadable(f"{message.type}: {message.fabric} was never commissioned")
-            self._instances[message.fabric] = instance
-            self._trackers[message.fabric] = Tracker(instance)
-            batch.fresh.add(message.fabric)
-        if not instance.reads(message):
-            return
-        if record.offset in self._skips:
+        if isinstance(message.body, FabricCommissioned):
+            self._settle_in(message.fabric, message.body, batch)
+        resident = self._residents.get(message.fabric)
+        if resident is None:
+            raise Unreadable(f"{message.type}: {message.fabric} was never commissioned")
+        for fabric, instance in self._instances.items():
+            if self._residents[fabric].site == resident.site and instance.reads(message):
+                self._hand(record, message, instance, batch)
+
+    def _hand(self, record: Record, message: Envelope, instance: ServiceInstance, batch: _Batch) -> None:
+        """Let one fabric's service read a message."""
+        said: list[Envelope] = []
+        if (record.offset, instance.fabric) in self._stoppage.skips:
             skip(instance, message)
-            said: list[Envelope] = []
-            batch.dead[record.offset] = dead_letter(record, self.service.name, "skipped by an operator")
+            batch.dead[record.offset] = dead_letter(record, self.name, "skipped by an operator")
         else:
             self.counts.repeats += message.seq <= instance.seen.get(message.source, -1)
             try:
                 said = read(instance, message)
             except ServiceFailed as error:
-                raise _Raised(record, message, error) from error
-        batch.touched[message.fabric] = instance
+                raise _Raised(record, message, instance.fabric, error) from error
+        batch.readers[instance.source] = instance
         if isinstance(message.body, Tick):
             self._render_telemetry(instance, message)
-        for index, saying in enumerate(said):
-            place = (record.offset, self.service.name, index)
-            batch.outbox.append(
-                OutboxEntry(*place, saying.fabric, saying.type, saying.source, encode(saying))
-            )
+        for index, output in enumerate(said):
+            place = (record.offset, instance.fabric, self.name, index)
+            batch.outbox.append(OutboxEntry(*place, output.type, output.source, encode(output)))
+
+    def _settle_in(self, fabric: str, body: FabricCommissioned, batch: _Batch) -> None:
+        """A fabric comes to live here; the first message of one that does already changes nothing."""
+        if fabric in self._residents:
+            return
+        self._residents[fabric] = Resident(body.site, body.kind)
+        self._together = awaited(self._residents, self._served.services_of)
+        batch.fields.update(note_of(fabric, body))
+        service = self._served.by_kind.get(body.kind)
+        if service is not None:
+            self._add(ServiceInstance(service, fabric))
 
     def _render_telemetry(self, instance: ServiceInstance, tick: Envelope) -> None:
         """Published before the commit: a frame may come twice, and none is lost."""
-        render = self.service.telemetry
+        render = instance.service.telemetry
         if self._publish is None or render is None or instance.state is None:
             return
         frame = render(instance.state, tick)
@@ -242,23 +255,17 @@ class PartitionFold:
             self._publish(instance.fabric, tick.at_us, frame)
 
     def _commit(self, position: int, batch: _Batch) -> bool:
-        name = self.service.name
-        changes = (self._trackers[fabric].changes(instance) for fabric, instance in batch.touched.items())
-        documents = [
-            change
-            for fabric, instance in batch.touched.items()
-            for change in document_changes(instance, everything=fabric in batch.fresh)
-        ]
+        changes = changes_of(batch.readers.values(), self._trackers)
         commit = Commit(
             partition=self.partition,
-            expected={name: self.position or 0},
-            positions={name: position},
-            states=tuple(change for change in changes if change is not None),
-            documents=tuple(documents),
-            progress=tuple(progress_of(instance) for instance in batch.touched.values()),
+            expected={self.name: self.position or 0},
+            positions={self.name: position},
+            states=changes.states,
+            documents=changes.documents,
+            progress=changes.clocks,
             outbox=tuple(batch.outbox),
             dead_letters=batch.dead,
-            fields={self._mark: None} if self._marked else {},
+            fields=batch.fields | ({self._mark: None} if self._marked else {}),
             together=self._together,
         )
         if not self._store.commit(commit):
@@ -277,74 +284,63 @@ class PartitionFold:
     def _stop_at(self, stopped: Stopped, records: Sequence[Record]) -> bool:
         """Commit what came before the message on which the service raises, and say that it stands there."""
         before = [record for record in records if record.offset < stopped.offset]
-        skips = set(self._skips)
+        skips = set(self._stoppage.skips)
         self.load()
-        self._skips = skips
+        self._stoppage.skips = skips
         if self.position != records[0].offset or (before and not self._apply(before)):
             self._forget()
             return False
         log.error("%s", stopped.sentence, extra={"message_id": stopped.message_id, "offset": stopped.offset})
-        note = {
-            "offset": stopped.offset,
-            "fabric": stopped.fabric,
-            "message_id": stopped.message_id,
-            "sentence": stopped.sentence,
-        }
-        fence = {self.service.name: stopped.offset}
-        if not self._store.commit(
-            Commit(self.partition, fence, fence, fields={self._mark: json.dumps(note)})
-        ):
+        fence = {self.name: stopped.offset}
+        if not self._store.commit(Commit(self.partition, fence, fence, fields={self._mark: stopped.note()})):
             self._forget()
             return False
         self._marked = True
-        self.stopped = stopped
-        self._pending = []
-        self._wait_with([record for record in records if record.offset >= stopped.offset])
+        self._stoppage.stop(stopped, [record for record in records if record.offset >= stopped.offset])
         return self._go_on()
-
-    def _wait_with(self, records: Sequence[Record]) -> None:
-        self._pending.extend(records)
-        if len(self._pending) > PENDING_MAX:
-            raise ServiceFailed(f"{len(self._pending)} messages wait behind {self.stopped}")
 
     def _go_on(self) -> bool:
         """Read on if the log says that a person let this service pass over the message."""
-        stopped = self.stopped
-        if stopped is None or not any(self._lets_pass(record, stopped) for record in self._pending):
+        stopped, waiting = self.stopped, self._stoppage.let_go()
+        if not waiting or stopped is None:
             return True
-        log.warning("%s passes over %s", self.service.name, stopped.message_id)
-        self._skips.add(stopped.offset)
-        pending, self._pending = self._pending, []
-        self.stopped = None
-        return self._apply(pending)
-
-    def _lets_pass(self, record: Record, stopped: Stopped) -> bool:
-        if record.header(TYPE) != SKIPS:
-            return False
-        try:
-            message = open_record(record, self._identity)
-        except Unreadable:
-            return False
-        if message is None or not isinstance(message.body, MessageSkipped):
-            return False
-        named = (message.body.service, message.body.message)
-        return named == (self.service.name, stopped.message_id)
+        log.warning("%s of %s passes over %s", self.name, stopped.fabric, stopped.message_id)
+        return self._apply(waiting)
 
     # --- bookkeeping ----------------------------------------------------------------------------------------
 
     @property
     def _mark(self) -> str:
-        return f"stopped:{self.service.name}"
+        return f"stopped:{self.name}"
 
-    def _fabrics(self) -> list[str]:
-        progress = self._store.progress(self.partition)
-        return sorted(fabric for service, fabric in progress if service == self.service.name)
+    def _snapshot(self) -> Snapshot:
+        """One moment of the partition with this service's states in all of its fabrics."""
+        fabrics: list[str] = []
+        while True:
+            snapshot = self._store.snapshot(self.partition, [(self.name, fabric) for fabric in fabrics])
+            now = sorted(fabric for service, fabric in snapshot.progress if service == self.name)
+            if now == fabrics:
+                return snapshot
+            fabrics = now  # another worker commissioned a fabric in between
+
+    def _service_in(self, fabric: str) -> AnyService:
+        resident = self._residents.get(fabric)
+        service = self._served.by_kind.get(resident.kind) if resident is not None else None
+        if service is None:
+            raise LogDamaged(
+                f"partition {self.partition}: holds a state of {self.name}@{fabric}, unknown kind"
+            )
+        return service
+
+    def _add(self, instance: ServiceInstance) -> None:
+        self._instances[instance.fabric] = instance
+        self._instances = dict(sorted(self._instances.items(), key=lambda pair: pair[1].order))
 
     def _forget(self) -> None:
         """What is in memory may not be what the store holds."""
         self.position = None
-        self.stopped = None
-        self._instances.clear()
+        self._residents = {}
+        self._together = ()
+        self._instances = {}
         self._trackers.clear()
-        self._pending = []
-        self._skips.clear()
+        self._stoppage.clear()

@@ -7,13 +7,12 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from shared.basics.errors import OperationFailed
-from shared.engine.service import AnyService
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.topics import partition_count, topic_id
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
-from shared.runtimes.live.worker.fold import Publish
+from shared.runtimes.live.worker.fold import Publish, ServedService
 from shared.runtimes.live.worker.pump import PumpOptions, run_pump
 from shared.runtimes.live.worker.watchdog import WorkerWatch
 from shared.runtimes.live.worker.worker import WorkerFolds
@@ -35,24 +34,24 @@ class ProcessOptions:
     metrics_port: int = 0
 
 
-def serve_worker(service: AnyService, options: ProcessOptions) -> None:
-    """Run a worker of this service until the process is told to end; ends the process."""
+def serve_worker(served: ServedService, options: ProcessOptions) -> None:
+    """Run a worker of this service, wherever it occurs, until the process is told to end; ends the process."""
     endpoints = options.endpoints
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
     store.check()
     twin = read_twin(store)
     check_log(endpoints, twin)
-    publish = _publisher(endpoints) if service.telemetry is not None else None
-    folds = WorkerFolds(service, twin, store, publish)
+    sends = any(service.telemetry is not None for service in served.by_kind.values())
+    folds = WorkerFolds(served, twin.twin, store, _publisher(endpoints) if sends else None)
     watch = WorkerWatch(
-        service.name,
+        served.name,
         store,
         folds.standing,
         lambda: topic_id(endpoints.kafka, endpoints.topics.log),
         twin.topic_id,
     )
     frame = HealthServer(
-        ProcessInfo(options.replica, "worker", service.name),
+        ProcessInfo(options.replica, "worker", served.name),
         store,
         lambda: _report(folds, watch),
         watch.look,
@@ -61,7 +60,7 @@ def serve_worker(service: AnyService, options: ProcessOptions) -> None:
     )
     frame.start()
     try:
-        group = endpoints.topics.group(service.name)
+        group = endpoints.topics.group(served.name)
         run_pump(PumpOptions(endpoints, group, options.replica, twin.partitions), folds, frame.stop)
     finally:
         frame.stop()

@@ -6,10 +6,9 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from shared.engine.service import AnyService
 from shared.runtimes.live.kafka.records import Record
-from shared.runtimes.live.twin_record import TwinRecord
-from shared.runtimes.live.worker.fold import Counts, PartitionFold, Publish, Stopped
+from shared.runtimes.live.worker.fold import Counts, PartitionFold, Publish, ServedService
+from shared.runtimes.live.worker.stoppage import Stopped
 from shared.storage.store import StateStore
 
 log = logging.getLogger("lightwave.live")
@@ -29,9 +28,9 @@ class WorkerFolds:
     """What the pump feeds. One thread feeds; any other may ask how it stands."""
 
     def __init__(
-        self, service: AnyService, twin: TwinRecord, store: StateStore, publish: Publish | None = None
+        self, served: ServedService, twin: str, store: StateStore, publish: Publish | None = None
     ) -> None:
-        self.service = service
+        self.served = served
         self.counts = Counts()
         self._twin = twin
         self._store = store
@@ -48,7 +47,7 @@ class WorkerFolds:
             now_s = time.monotonic()
             self._standing = {p: PartitionPosition(at, now_s, None) for p, at in starts.items()}
         if starts:
-            log.info("%s holds partitions %s", self.service.name, ", ".join(map(str, starts)))
+            log.info("%s holds partitions %s", self.served.name, ", ".join(map(str, starts)))
         return starts
 
     def take(self, partition: int, records: Sequence[Record]) -> None:
@@ -70,11 +69,10 @@ class WorkerFolds:
 
     def _fold(self, partition: int) -> PartitionFold:
         return PartitionFold(
-            self.service,
+            self.served,
             partition,
-            self._twin.log,
+            self._twin,
             self._store,
-            together=self._twin.services,
             publish=self._publish,
             counts=self.counts,
         )

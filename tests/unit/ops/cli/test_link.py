@@ -12,7 +12,7 @@ from ops.cli.main import root
 from shared.basics.errors import LightwaveError, NotFound
 from shared.models.optics.sensitivity import sensitivity_dbm
 from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave, told
-from tests.support.gateway_twin import LEVEL_AT, DrivenTwin
+from tests.support.gateway_twin import QUIET, DrivenTwin
 
 OWN = ("link", "budget", "--loss-db", "2.5", "--return-loss-db", "-40", "--rate", "50G-PAM4")
 LINKED, DIRTY, DARK = "pod-0/cube-0/+z/3", "pod-0/cube-1/+z/5", "pod-0/cube-5/+y/7"
@@ -153,7 +153,7 @@ def test_a_mistake_ends_a_process_with_code_2_and_no_traceback() -> None:
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
     """What a gateway answers about a torus of two cubes in a pod of eight, some of its connectors dirty."""
-    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *LEVEL_AT])
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET])
     client = twin.client()
     requests = [
         ("slices", {"shape": "4x4x8"}),

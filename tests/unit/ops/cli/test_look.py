@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from ops.cli.main import root
 from shared.basics.errors import LightwaveError, NotFound
 from tests.support.fake_twin import FakeTwin, answering, as_json, told
-from tests.support.gateway_twin import LEVEL_AT, DrivenTwin
+from tests.support.gateway_twin import QUIET, DrivenTwin
 
 HALF, HALF_FAR = "pod-0/cube-0/+x/9", "pod-0/cube-0/-x/9"
 """Strand 0 lost at the far end's port; dirty."""
@@ -29,7 +29,7 @@ ABSENT = (
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
     """What a gateway answers about a torus of two cubes in a pod of four, some of its links broken and no
     other cube free to take over."""
-    driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *LEVEL_AT])
+    driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
     client = driven.client()
     faults = [
         ("port", "pod-0/ocs-9/S0"),

@@ -9,14 +9,14 @@ import orjson
 import pytest
 
 from ops.common.configuration import settings as configured
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
 from services.fleet import SUPERPOD
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.engine.codec import encode_instance
-from shared.engine.service import AnyService, Output
+from shared.engine.service import AnyService, Output, on
 from shared.runtimes.embedded import fabric_runner as pod_module
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.fabric_runner import Fenced, PodRunner
@@ -27,7 +27,7 @@ from shared.storage.memory import MemoryStore
 from shared.storage.store import Commit
 from tests.support.toy_services import CUBES_TOY, TOYS, ToyState, toy
 
-CONFIG = FabricConfig(seed=4)
+CONFIG = SuperpodConfig(seed=4)
 BUSY = configured(["pod.cubes=8", "failures.host_per_day=0.3", "failures.ocs_per_day=0.3"], seed=4)
 
 
@@ -105,7 +105,7 @@ def held_by(store: MemoryStore) -> dict[str, object]:
 
 
 def run(
-    folder: Path, steps: int, services: tuple[AnyService, ...] = TOYS, config: FabricConfig = CONFIG
+    folder: Path, steps: int, services: tuple[AnyService, ...] = TOYS, config: SuperpodConfig = CONFIG
 ) -> Twin:
     twin = Twin(folder, services)
     assert twin.start() == 0
@@ -175,10 +175,10 @@ def test_every_message_is_told_once_committed(tmp_path: Path) -> None:
 
 
 def test_a_service_that_fails_leaves_log_and_store_as_they_were(tmp_path: Path) -> None:
-    def divide(state: ToyState, message: Envelope) -> list[Output]:
+    def divide(state: ToyState, body: DrainCube, message: Envelope) -> list[Output]:
         raise ZeroDivisionError("division by zero")
 
-    broken = toy("ocs", {**TOYS[1].rules, DrainCube: divide}, due=TOYS[1].due)
+    broken = toy("ocs", (*TOYS[1].rules, on(DrainCube, divide)), due=TOYS[1].due)
     twin = run(tmp_path, 3, (CUBES_TOY, broken, TOYS[2]))
     before, log = copy.deepcopy(held_by(twin.store)), twin.log
     twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"), None)

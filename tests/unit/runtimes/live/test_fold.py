@@ -11,10 +11,11 @@ from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube, UndrainCube
 from schemas.registry import encode
 from schemas.sequencer import MessageSkipped
+from services.cubes.logic import on_drain
 from services.cubes.service import SERVICE as CUBES
 from services.cubes.state import CubesState
 from shared.basics.errors import LogDamaged
-from shared.engine.service import AnyService, Output
+from shared.engine.service import AnyService, Output, on
 from shared.runtimes.lab import commissioning
 from shared.runtimes.live.kafka.records import LogIdentity, Record, output_headers, root_headers
 from shared.runtimes.live.worker.fold import PartitionFold, WentBack
@@ -44,16 +45,16 @@ RECORDS = [
 ]
 
 
-def raising(on: int) -> AnyService:
+def raising(seq: int) -> AnyService:
     """`cubes`, with a bug that shows at one request."""
-    rule = CUBES.rules[DrainCube]
 
-    def buggy(state: CubesState, message: Envelope) -> Iterable[Output]:
-        if message.seq == on:
+    def buggy(state: CubesState, body: DrainCube, message: Envelope) -> Iterable[Output]:
+        if message.seq == seq:
             raise ZeroDivisionError("division by zero")
-        return rule(state, message)
+        return on_drain(state, body, message)
 
-    return replace(CUBES, rules={**CUBES.rules, DrainCube: buggy})
+    others = (row for row in CUBES.rules if row.body is not DrainCube)
+    return replace(CUBES, rules=(*others, on(DrainCube, buggy)))
 
 
 def fold_of(store: MemoryStore, service: AnyService = CUBES) -> PartitionFold:
@@ -120,7 +121,7 @@ def test_a_store_that_went_back_ends_it(store: MemoryStore) -> None:
 
 
 def test_a_service_that_raises_stops_before_the_message_and_says_so(store: MemoryStore) -> None:
-    fold = fold_of(store, raising(on=2))
+    fold = fold_of(store, raising(seq=2))
     assert fold.take(RECORDS)
     assert store.positions(0) == {"cubes": 2}
     assert drained(store) == ["pod-0/cube-1"]
@@ -137,7 +138,7 @@ def skip_record(offset: int, message: str = "operator/0/2") -> Record:
 
 @pytest.mark.parametrize("together", [True, False])
 def test_a_skip_on_the_log_lets_it_go_on(store: MemoryStore, together: bool) -> None:
-    fold = fold_of(store, raising(on=2))
+    fold = fold_of(store, raising(seq=2))
     if together:  # as after a restart: the skip is on the log already
         assert fold.take([*RECORDS, skip_record(4)])
     else:
@@ -151,7 +152,7 @@ def test_a_skip_on_the_log_lets_it_go_on(store: MemoryStore, together: bool) -> 
 
 
 def test_a_skip_of_another_message_changes_nothing(store: MemoryStore) -> None:
-    fold = fold_of(store, raising(on=2))
+    fold = fold_of(store, raising(seq=2))
     assert fold.take([*RECORDS, skip_record(4, "operator/0/3")])
     assert store.positions(0) == {"cubes": 2}
 

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from shared.basics.errors import LogDamaged
 from shared.runtimes.lab import commissioning
 from shared.runtimes.live.clock import Epoch
@@ -51,7 +51,7 @@ class Store(FlakyStore):
 def log() -> FakeLog:
     """One pod's first message, and more that came after it."""
     found = FakeLog(random.Random(0))
-    first = root_entry(commissioning("pod-0", FabricConfig()), IDENTITY, offset=0, quiet=0)
+    first = root_entry(commissioning("pod-0", SuperpodConfig()), IDENTITY, offset=0, quiet=0)
     for entry in (first, *(Entry("pod-0", b"said", {}) for _ in range(WRITTEN - 1))):
         found.put(0, entry)
     return found

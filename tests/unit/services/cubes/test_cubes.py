@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import CubesConfig, FabricConfig, PodConfig
+from schemas.config import CubesConfig, PodConfig, SuperpodConfig
 from schemas.cubes import (
     CubeDrained,
     CubeHealthy,
@@ -37,7 +37,7 @@ Condition = Literal["ok", "degraded", "failed"]
 
 
 def monitored(seed: int = 0) -> Bench:
-    return Bench([SERVICE], FabricConfig(seed=seed, pod=PodConfig(cubes=CUBES)))
+    return Bench([SERVICE], SuperpodConfig(seed=seed, pod=PodConfig(cubes=CUBES)))
 
 
 def kind_of(target: str) -> Literal["host", "chip"]:
@@ -85,7 +85,7 @@ def test_a_host_fault_is_seen_at_the_next_heartbeat_and_so_is_its_end() -> None:
     assert bodies(said) == [HostUp(cube=2, host=3), CubeHealthy(cube=2), RepairWithdrawn(target=HOST)]
     assert {message.cause for message in said} == {end.id}
     assert bench.state("cubes").hosts == {}
-    assert bench.state("cubes").asked == {}
+    assert bench.state("cubes").repairs_open == {}
     bench.assert_documents_hold()
 
 
@@ -276,7 +276,7 @@ STEPS = st.lists(
 def test_the_verdict_is_that_of_brute_force_once_all_heartbeats_have_passed(
     steps: list[Step], seed: int, heartbeat_s: int
 ) -> None:
-    config = FabricConfig(seed=seed, pod=PodConfig(cubes=CUBES), cubes=CubesConfig(heartbeat_s=heartbeat_s))
+    config = SuperpodConfig(seed=seed, pod=PodConfig(cubes=CUBES), cubes=CubesConfig(heartbeat_s=heartbeat_s))
     bench = Bench([SERVICE], config)
     active: list[tuple[int, str]] = []
     faults = 0

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import FabricConfig, FailuresConfig, PodConfig
+from schemas.config import FailuresConfig, PodConfig, SuperpodConfig
 from schemas.failures import FaultBegan, FaultEnded, FaultRefused
 from schemas.names import FaultKind
 from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
 from services.failures import logic
 from services.failures.service import SERVICE
-from services.failures.state import ENDED_MAX
 from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.engine.ledger import ENDED_MAX
 from shared.models.assumptions import assumed
 from tests.support.rig import Bench, bodies
 
-LEVEL_AT = FabricConfig(pod=PodConfig(cubes=4), failures=FailuresConfig(enabled=False))
+QUIET = SuperpodConfig(pod=PodConfig(cubes=4), failures=FailuresConfig(enabled=False))
 PARTS: dict[FaultKind, str] = {
     "host": "pod-0/cube-2/host-3",
     "chip": "pod-0/cube-2/host-3/chip-1",
@@ -31,7 +31,7 @@ PARTS: dict[FaultKind, str] = {
 
 
 def quiet_bench() -> Bench:
-    return Bench([SERVICE], LEVEL_AT)
+    return Bench([SERVICE], QUIET)
 
 
 def repaired(target: str) -> RepairCompleted:
@@ -204,7 +204,7 @@ def test_faults_neither_outlive_their_expiry_nor_end_twice(
 ) -> None:
     """With hazards on, far above life. The oracle keeps its own list of what must be active."""
     rates = FailuresConfig(host_per_day=0.5, link_per_day=0.05, ocs_per_day=0.5)
-    bench = Bench([SERVICE], FabricConfig(seed=seed, pod=PodConfig(cubes=4), failures=rates))
+    bench = Bench([SERVICE], SuperpodConfig(seed=seed, pod=PodConfig(cubes=4), failures=rates))
     for gap, actions in bursts:
         at_us = bench.now_us + gap + 1
         for action in actions:
@@ -248,7 +248,7 @@ def _act(bench: Bench, action: Action, at_us: int) -> None:
 
 def test_what_expires_at_a_time_is_over_before_what_breaks_at_that_time() -> None:
     """A natural fault due in the very microsecond in which its target's injected one expires does begin."""
-    config = FabricConfig(pod=PodConfig(cubes=4))
+    config = SuperpodConfig(pod=PodConfig(cubes=4))
     first = bodies(Bench([SERVICE], config).run(10**15)[:2], FaultBegan)[0]
     probe = Bench([SERVICE], config)
     due_us = probe.due_us()

@@ -7,11 +7,11 @@ from statistics import fmean
 
 import pytest
 
-from schemas.config import FabricConfig, FailuresConfig, PodConfig
+from schemas.config import FailuresConfig, PodConfig, SuperpodConfig
 from schemas.failures import FaultBegan
 from schemas.names import FaultKind
 from schemas.repairs import RepairCompleted
-from services.failures.hazards import population, struck_target
+from services.failures.hazards import draw_target, population
 from services.failures.service import SERVICE
 from shared.basics.units import US_PER_DAY
 from shared.models.superpod.plant import superpod_plant
@@ -21,7 +21,7 @@ DEVIATIONS = 4.5
 """Standard deviations allowed: for one fixed seed, and a few comparisons, far from a chance failure."""
 
 
-def run_with_instant_repairs(config: FabricConfig, days: float) -> Bench:
+def run_with_instant_repairs(config: SuperpodConfig, days: float) -> Bench:
     """Every fault is repaired in the microsecond of its beginning, so that all parts are always at risk."""
     bench = Bench([SERVICE], config)
     until_us = days * US_PER_DAY
@@ -36,7 +36,7 @@ def run_with_instant_repairs(config: FabricConfig, days: float) -> Bench:
 
 def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
     days = 2000
-    bench = run_with_instant_repairs(FabricConfig(seed=11), days)
+    bench = run_with_instant_repairs(SuperpodConfig(seed=11), days)
     began = [(m.at_us, m.body) for m in bench.log if isinstance(m.body, FaultBegan)]
     counts = Counter(fault.kind for _, fault in began)
     expected: dict[FaultKind, float] = {
@@ -65,12 +65,10 @@ def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
 
 
 def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
-    bench = Bench([SERVICE], FabricConfig(pod=PodConfig(cubes=5)))
-    state = bench.state("failures")
     classes: list[tuple[FaultKind, str]] = [("host", "host"), ("link", "end"), ("ocs", "ocs")]
     for kind, part_kind in classes:
         size = population(kind, 5)
-        targets = {struck_target(state, kind, n) for n in range(12 * size)}
+        targets = {draw_target(0, "pod-0", kind, n, 5) for n in range(12 * size)}
         assert len(targets) == size
         assert {superpod_plant(5).parse(target).kind for target in targets} == {part_kind}
 
@@ -84,13 +82,13 @@ def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
     ],
 )
 def test_nothing_breaks_by_itself_when_hazards_are_off(failures: FailuresConfig) -> None:
-    assert Bench([SERVICE], FabricConfig(failures=failures)).due_us() is None
+    assert Bench([SERVICE], SuperpodConfig(failures=failures)).due_us() is None
 
 
 def test_no_fault_begins_by_itself_after_the_last_day() -> None:
-    config = FabricConfig(seed=3, failures=FailuresConfig(until_days=20))
+    config = SuperpodConfig(seed=3, failures=FailuresConfig(until_days=20))
     bench = run_with_instant_repairs(config, 100)
-    endless = run_with_instant_repairs(FabricConfig(seed=3), 20)
+    endless = run_with_instant_repairs(SuperpodConfig(seed=3), 20)
     assert bench.due_us() is None
     limited, full = bodies(bench.log, FaultBegan), bodies(endless.log, FaultBegan)
     assert limited == full
@@ -100,7 +98,7 @@ def test_no_fault_begins_by_itself_after_the_last_day() -> None:
 def test_a_broken_part_does_not_break_again_in_the_same_way() -> None:
     """Nobody repairs: in the end everything is broken, once, and time still goes on."""
     rates = FailuresConfig(host_per_day=50, link_per_day=0, ocs_per_day=50)
-    bench = Bench([SERVICE], FabricConfig(pod=PodConfig(cubes=4), failures=rates))
+    bench = Bench([SERVICE], SuperpodConfig(pod=PodConfig(cubes=4), failures=rates))
     bench.run(US_PER_DAY // 2)
     began = [(b.kind, b.target) for b in bodies(bench.log, FaultBegan)]
     assert len(began) == len(set(began)) == 64 + 48

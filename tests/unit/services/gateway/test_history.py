@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from schemas.ocs import OcsDown, OcsUp
 from schemas.registry import decode, encode
@@ -82,7 +82,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory, messages: list[Envelope]) -> 
     logs.close()
 
 
-def no_config(name: str) -> FabricConfig:
+def no_config(name: str) -> SuperpodConfig:
     raise KeyError(name)
 
 

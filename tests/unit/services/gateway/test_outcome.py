@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.cubes import CubeDrained, CubeUnhealthy
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube
@@ -81,7 +81,7 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         inbox=store,
         log=log,
         clock=EmbeddedClock(speed=1.0, paused=True),
-        config=lambda _: FabricConfig(),
+        config=lambda _: SuperpodConfig(),
         health=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,

@@ -10,7 +10,7 @@ from services.gateway import requests
 from services.gateway.bind import check_bind
 from shared.basics.errors import InvalidInput, StoreUnreachable
 from shared.storage.store import Received
-from tests.support.gateway_twin import LEVEL_AT, Client, DrivenTwin
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 JSON = {"content-type": "application/json"}
 TOKEN = "open sesame ⟂"  # noqa: S105 -- a test's own
@@ -19,7 +19,7 @@ BEARER = f"Bearer {TOKEN}".encode()
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *LEVEL_AT], pods=2)
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET], pods=2)
     yield twin
     twin.close()
 

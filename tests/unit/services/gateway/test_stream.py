@@ -16,7 +16,7 @@ from sse_starlette.sse import AppStatus
 
 from services.gateway import history
 from services.gateway.app import create_app
-from tests.support.gateway_twin import LEVEL_AT, DrivenTwin
+from tests.support.gateway_twin import QUIET, DrivenTwin
 
 END_S_MAX = 10.0
 
@@ -80,7 +80,7 @@ def events(answer: http.client.HTTPResponse, count: int) -> list[tuple[str, dict
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *LEVEL_AT], pods=2)
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET], pods=2)
     twin.advance(2)
     yield twin
     twin.close()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from services.gateway.ports import TwinPorts
-from tests.support.gateway_twin import LEVEL_AT, Client, DrivenTwin
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 from tests.support.light_paths import circuits, light_path
 
 KINDS = ("fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "repairs")
@@ -18,7 +18,7 @@ CUBES = 8
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
     """Two pods. In the first: a torus of two cubes, a loop of one, two meshes in one cube, a slice that was
     released, a cube drained, an OCS down, a host down."""
-    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [f"pod.cubes={CUBES}", *LEVEL_AT], pods=2)
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [f"pod.cubes={CUBES}", *QUIET], pods=2)
     client = twin.client()
 
     def ask(path: str, body: object = None) -> None:
@@ -308,7 +308,7 @@ def test_configuration_and_telemetry(twin: DrivenTwin, client: Client) -> None:
 
 
 def test_a_full_pod_has_6144_link_ends_and_1024_hosts(tmp_path: Path) -> None:
-    full = DrivenTwin(tmp_path, LEVEL_AT)
+    full = DrivenTwin(tmp_path, QUIET)
     client = full.client()
     assert len(get(client, "links")) == 6144
     assert len(get(client, "hosts")) == 1024

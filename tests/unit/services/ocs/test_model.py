@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.failures import FaultBegan
-from schemas.names import Join
+from schemas.names import Join, number_of
 from schemas.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
@@ -73,7 +73,7 @@ class Follower:
 class Run:
     """The service, the model and a reader side by side."""
 
-    def __init__(self, services: Sequence[AnyService] = (SERVICE,), config: FabricConfig = CONFIG) -> None:
+    def __init__(self, services: Sequence[AnyService] = (SERVICE,), config: SuperpodConfig = CONFIG) -> None:
         self.bench = Bench(services, config)
         self.model = PortModel()
         self.follower = Follower()
@@ -168,7 +168,7 @@ class Run:
             assert {n: s for n, s in enumerate(state.wanted[ocs].tolist()) if s >= 0} == row
             assert {n: s for s, n in enumerate(state.wanted_from[ocs].tolist()) if n >= 0} == row
         owners = {(int(o), "N", int(n)): int(state.owner[o, n]) for o, n in np.argwhere(state.owner >= 0)}
-        assert owners == {port: int(self.model.wanted[port][1].rpartition("-")[2]) for port in wanted}
+        assert owners == {port: number_of(self.model.wanted[port][1]) for port in wanted}
         assert {(int(o), "N", int(n)) for o, n in zip(*state.made.nonzero(), strict=True)} == set(made)
 
 

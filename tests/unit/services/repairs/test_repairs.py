@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import FabricConfig, RepairsConfig
+from schemas.config import RepairsConfig, SuperpodConfig
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
 from services.repairs.service import SERVICE
-from services.repairs.state import ENDED_MAX
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.ledger import ENDED_MAX
 from tests.support.rig import Bench, bodies
 
 AskedKind = Literal["host", "chip", "link", "connector"]
 
 
 def shop(repairs: RepairsConfig | None = None) -> Bench:
-    return Bench([SERVICE], FabricConfig(repairs=repairs or RepairsConfig()))
+    return Bench([SERVICE], SuperpodConfig(repairs=repairs or RepairsConfig()))
 
 
 def ask(n: int, kind: AskedKind = "host") -> RepairRequested:
@@ -196,7 +196,7 @@ def events_of(n: int) -> tuple[Body, Body]:
 def test_every_opened_repair_is_in_one_state_and_technicians_are_never_too_many(
     steps: list[tuple[str, int]], technicians: int, seed: int
 ) -> None:
-    bench = Bench([SERVICE], FabricConfig(seed=seed, repairs=RepairsConfig(technicians=technicians)))
+    bench = Bench([SERVICE], SuperpodConfig(seed=seed, repairs=RepairsConfig(technicians=technicians)))
     for kind, value in steps:
         if kind == "wait":
             of_no_repair = RepairWithdrawn(target="pod-0/cube-99/host-0")

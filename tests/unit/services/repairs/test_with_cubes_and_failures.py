@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.config import CubesConfig, FabricConfig, FailuresConfig, PodConfig, RepairsConfig
+from schemas.config import CubesConfig, FailuresConfig, PodConfig, RepairsConfig, SuperpodConfig
 from schemas.cubes import CubeHealthy, CubeUnhealthy, RepairRequested, RepairWithdrawn
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.operator import InjectFault
@@ -17,9 +17,9 @@ from tests.support.rig import Bench, bodies
 SERVICES: list[AnyService] = [CUBES, FAILURES, REPAIRS]
 
 
-def config(seed: int, failures: FailuresConfig, heartbeat_s: int = 30) -> FabricConfig:
+def config(seed: int, failures: FailuresConfig, heartbeat_s: int = 30) -> SuperpodConfig:
     """Of what breaks by itself, only hosts are left."""
-    return FabricConfig(
+    return SuperpodConfig(
         seed=seed,
         pod=PodConfig(cubes=8),
         failures=failures.model_copy(update={"link_per_day": 0.0, "ocs_per_day": 0.0}),

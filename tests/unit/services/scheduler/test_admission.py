@@ -13,8 +13,8 @@ from schemas.scheduler import (
     SliceStarted,
 )
 from schemas.workload import SliceReleased
-from services.scheduler.state import ENDED_MAX
 from shared.basics.units import US_PER_HOUR
+from shared.engine.ledger import ENDED_MAX
 from shared.models.superpod.shapes import slice_joins
 from tests.support.scheduler_model import SWITCHING_US, Said, World
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import FabricConfig, TransceiversConfig
+from schemas.config import SuperpodConfig, TransceiversConfig
 from schemas.failures import FaultBegan
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected
 from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
@@ -230,7 +230,7 @@ def test_the_default_threshold_is_the_one_that_the_models_assume() -> None:
 
 def test_healthy_links_of_the_default_budget_are_up() -> None:
     """Also the worst pairs: the default thresholds are above them."""
-    bench = Bench([SERVICE], FabricConfig())
+    bench = Bench([SERVICE], SuperpodConfig())
     joins = tuple((d, cube, (cube + 1) % 64) for d in range(3) for cube in range(64))
     said = bodies(bench.say(CircuitsConnected(slice=NAME, joins=joins, missing_ocs=(), missing_ports=()), 9))
     assert said == [LinksTrained(slice=NAME, up=6144, degraded=(), down=())]

@@ -6,7 +6,7 @@ from typing import TypeVar
 import pytest
 
 from schemas.body import Body
-from schemas.config import FabricConfig, PodConfig, TraceRow, WorkloadConfig
+from schemas.config import PodConfig, SuperpodConfig, TraceRow, WorkloadConfig
 from schemas.documents import WorkloadSummary
 from schemas.envelope import Envelope, enclose
 from schemas.names import Shape
@@ -22,7 +22,7 @@ from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.codec import decode_state, encode_state
 from shared.engine.dispatch import ServiceInstance, read
 
-LEVEL_AT = FabricConfig(workload=WorkloadConfig(enabled=False))
+QUIET = SuperpodConfig(workload=WorkloadConfig(enabled=False))
 
 BodyT = TypeVar("BodyT", bound=Body)
 
@@ -37,7 +37,7 @@ def bodies(kind: type[BodyT], said: list[Envelope]) -> list[BodyT]:
 class Driver:
     """One workload, and the other services' messages made by hand."""
 
-    def __init__(self, config: FabricConfig) -> None:
+    def __init__(self, config: SuperpodConfig) -> None:
         self.held = ServiceInstance(SERVICE, "pod-0")
         self.now_us = 0
         self.seq = 0
@@ -83,7 +83,7 @@ class Driver:
 
 
 def test_arrivals_come_when_and_as_drawn() -> None:
-    config = FabricConfig(seed=11)
+    config = SuperpodConfig(seed=11)
     driver = Driver(config)
     at_us = 0
     for n in range(50):
@@ -96,7 +96,7 @@ def test_arrivals_come_when_and_as_drawn() -> None:
 
 
 def test_a_request_by_hand_takes_a_number_and_leaves_the_arrivals_as_they_are() -> None:
-    plain, disturbed = Driver(FabricConfig(seed=4)), Driver(FabricConfig(seed=4))
+    plain, disturbed = Driver(SuperpodConfig(seed=4)), Driver(SuperpodConfig(seed=4))
     body = disturbed.request(priority=7)
     assert (body.slice, body.requested_by, body.priority) == ("pod-0/slice-0", "operator", 7)
     for n in range(20):
@@ -107,7 +107,7 @@ def test_a_request_by_hand_takes_a_number_and_leaves_the_arrivals_as_they_are() 
 
 
 def test_a_late_tick_catches_up_without_losing_an_arrival() -> None:
-    config = FabricConfig(seed=2)
+    config = SuperpodConfig(seed=2)
     prompt, late = Driver(config), Driver(config)
     requested: list[SliceRequested] = []
     while prompt.due_us <= US_PER_DAY:
@@ -117,7 +117,7 @@ def test_a_late_tick_catches_up_without_losing_an_arrival() -> None:
 
 
 def test_nothing_arrives_when_disabled() -> None:
-    assert Driver(LEVEL_AT).held.due_us is None
+    assert Driver(QUIET).held.due_us is None
 
 
 def row(
@@ -135,7 +135,7 @@ def row(
 @pytest.mark.parametrize("enabled", [True, False])
 def test_a_trace_plays_in_order_of_submission_in_place_of_arrivals(enabled: bool) -> None:
     trace = (row(50, priority=3), row(0), row(50, shape=(4, 4, 8), twisted=True), row(70, duration_us=99))
-    driver = Driver(FabricConfig(workload=WorkloadConfig(enabled=enabled), trace=trace))
+    driver = Driver(SuperpodConfig(workload=WorkloadConfig(enabled=enabled), trace=trace))
     assert driver.held.due_us == 0
     assert [body.slice for body in bodies(SliceRequested, driver.tick())] == ["pod-0/slice-0"]
     first, second = bodies(SliceRequested, driver.tick())
@@ -147,7 +147,7 @@ def test_a_trace_plays_in_order_of_submission_in_place_of_arrivals(enabled: bool
 
 
 def test_the_run_time_counts_from_the_start_and_its_release_is_caused_by_it() -> None:
-    driver = Driver(LEVEL_AT)
+    driver = Driver(QUIET)
     name = driver.request(duration_us=US_PER_HOUR).slice
     assert driver.held.due_us is None
     driver.feed(SliceStarted(slice=name), at_us=500)
@@ -160,7 +160,7 @@ def test_the_run_time_counts_from_the_start_and_its_release_is_caused_by_it() ->
 
 
 def test_without_a_duration_it_runs_until_released() -> None:
-    driver = Driver(LEVEL_AT)
+    driver = Driver(QUIET)
     name = driver.request().slice
     driver.feed(SliceStarted(slice=name))
     assert driver.held.due_us is None
@@ -177,7 +177,7 @@ def test_without_a_duration_it_runs_until_released() -> None:
     ],
 )
 def test_a_slice_that_ended_is_not_released_any_more(ended: Callable[[str], Body]) -> None:
-    driver = Driver(LEVEL_AT)
+    driver = Driver(QUIET)
     name = driver.request(duration_us=100).slice
     driver.feed(SliceStarted(slice=name))
     driver.feed(ended(name))
@@ -195,7 +195,7 @@ def test_a_slice_that_ended_is_not_released_any_more(ended: Callable[[str], Body
     ],
 )
 def test_releases_of_what_is_not_there_are_refused_with_the_reason(name: str, reason: str) -> None:
-    driver = Driver(LEVEL_AT)
+    driver = Driver(QUIET)
     driver.request()
     (body,) = bodies(ReleaseRefused, driver.release(name))
     assert body.slice == name
@@ -203,7 +203,7 @@ def test_releases_of_what_is_not_there_are_refused_with_the_reason(name: str, re
 
 
 def test_a_second_release_is_refused() -> None:
-    driver = Driver(LEVEL_AT)
+    driver = Driver(QUIET)
     name = driver.request().slice
     assert len(bodies(SliceReleased, driver.release(name))) == 1
     (body,) = bodies(ReleaseRefused, driver.release(name))
@@ -211,7 +211,7 @@ def test_a_second_release_is_refused() -> None:
 
 
 def test_ends_at_the_same_time_go_by_number_and_before_what_is_requested_then() -> None:
-    driver = Driver(FabricConfig(trace=(row(100),)))
+    driver = Driver(SuperpodConfig(trace=(row(100),)))
     first, second = driver.request(duration_us=40).slice, driver.request(duration_us=50).slice
     driver.feed(SliceStarted(slice=second), at_us=50)
     driver.feed(SliceStarted(slice=first), at_us=60)
@@ -224,7 +224,7 @@ def test_ends_at_the_same_time_go_by_number_and_before_what_is_requested_then() 
 
 
 def test_a_decoded_state_behaves_as_the_original() -> None:
-    kept, decoded = Driver(FabricConfig(seed=9)), Driver(FabricConfig(seed=9))
+    kept, decoded = Driver(SuperpodConfig(seed=9)), Driver(SuperpodConfig(seed=9))
     started: set[str] = set()
     for n in range(300):
         one, other = kept.tick(), decoded.tick()
@@ -240,7 +240,7 @@ def test_a_decoded_state_behaves_as_the_original() -> None:
 
 
 def test_the_summary_counts_requests_and_is_touched_by_them() -> None:
-    driver = Driver(FabricConfig(pod=PodConfig(cubes=4), workload=WorkloadConfig(enabled=False)))
+    driver = Driver(SuperpodConfig(pod=PodConfig(cubes=4), workload=WorkloadConfig(enabled=False)))
     (key,) = SERVICE.document_keys(driver.state)
     assert driver.summary().requested == 0
     driver.state.touched.clear()

@@ -1,25 +1,25 @@
-"""One fabric of a living twin in one process: take a root message, append what follows to the log, commit.
+"""One site of a living twin in one process: take a root message, append what follows to the log, commit.
 
 The log is written before the states are committed. So after a crash at any moment the log may be ahead of the
 states, never behind them, and `recover` folds its tail again; what was only half written is appended.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode, encode
-from schemas.sequencer import Tick
+from schemas.sequencer import FabricCommissioned, Tick
 from shared.basics.errors import LogDamaged
 from shared.engine.codec import encode_instance, restore_instance, state_digest
 from shared.engine.dispatch import ServiceInstance
-from shared.engine.fabric import Fabric
 from shared.engine.replay import Replay
-from shared.engine.service import AnyService
+from shared.engine.roots import Request, operator_source
+from shared.engine.site import ServicesOf, Site
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLog
-from shared.storage.store import Commit, DocumentChange, Progress, StateChange, StateStore, Waiting
-from shared.storage.tracked import Tracker, document_changes, progress_of
+from shared.storage.store import Commit, FabricPlace, StateStore
+from shared.storage.tracked import Tracker, changes_of
 
 REBUILD_STRIDE = 2_000
 """Log messages that a recovery folds between two commits."""
@@ -31,16 +31,20 @@ class Fenced(Exception):
     """
 
 
-class PodRunner:
-    """Owns the fabric's states in memory, its log file and its partition of the store."""
+class SiteRunner:
+    """Owns the states of a site's fabrics in memory, its log file and its partition of the store.
+
+    `places` says which fabrics live where; `on_append` is told of what was appended to the log.
+    """
 
     def __init__(
         self,
         name: str,
         partition: int,
-        services: Sequence[AnyService],
+        services_of: ServicesOf,
         *,
         store: StateStore,
+        places: Callable[[], dict[str, FabricPlace]],
         log: IndexedLog,
         dead_letters: DeadLetters,
         telemetry: TelemetryFolder | None = None,
@@ -48,45 +52,65 @@ class PodRunner:
     ) -> None:
         self.name = name
         self.partition = partition
-        self.requests = f"operator/{partition}"
-        self.fabric = Fabric(name, services)
+        self.site = Site(name, services_of)
         self.position = 0
-        self._services = services
+        self.commits = 0
+        self._requests = operator_source(name)
+        self._in_a_row = 0
+        self._services_of = services_of
         self._store = store
+        self._places = places
         self._log = log
         self._dead_letters = dead_letters
         self._telemetry = telemetry
         self._on_append = on_append
+        self._stored: set[str] = set()
+        """Services that have a position in the store."""
         self._trackers: dict[str, Tracker] = {}
-        self._read_by: dict[str, ServiceInstance] = {}
-        self.commits = 0
+        self._readers: dict[str, ServiceInstance] = {}
+        """Source → who has read something since the last commit."""
 
-    # --- going on
-    # ---------------------------------------------------------------------------------------------
+    # --- going on -------------------------------------------------------------------------------------------
 
-    def tick(self, instance: ServiceInstance) -> None:
-        """Let one due Tick happen, with everything that follows from it."""
-        self.take(self.fabric.tick(instance))
-
-    def request(self, waiting: Waiting, clock_us: int) -> None:
-        """Give one request of the inbox its place in the log; one that the log holds is only removed."""
-        if waiting.number <= self._log.last_seq(self.requests):
-            self._commit(self.position, waiting.number)
-            return
-        self.take(
-            self.fabric.request(waiting.body, source=self.requests, seq=waiting.number, clock_us=clock_us),
-            inbox_taken=waiting.number,
-        )
+    def step(self, request: Request | None, clock_us: int) -> bool:
+        """Let the next root happen, with everything that follows from it: this request, the oldest that
+        waits, or a Tick that is due by the clock. True if the request was taken; False after a Tick, or if
+        there was nothing to do. Raises Fenced."""
+        if request is not None and self._is_on_log(request):
+            self._commit(self.position, request.number)  # the log holds it: it is only removed
+            return True
+        root = self.site.next_root(request, clock_us=clock_us, in_a_row=self._in_a_row)
+        if root is None:
+            return False
+        taken = request is not None and not isinstance(root.body, Tick)
+        self._in_a_row = self._in_a_row + 1 if taken else 0
+        self.take(root, inbox_taken=request.number if request is not None and taken else None)
+        return taken
 
     def take(self, root: Envelope, inbox_taken: int | None = None) -> None:
         """Append a root message and all that follows from it to the log, then commit. Raises Fenced."""
-        messages = self.fabric.cascade(root, self._note_reader)
+        messages = self.site.cascade(root, self._note_reader)
         self._log.append(messages, [encode(message) for message in messages])
         if isinstance(root.body, Tick):
             self._publish_telemetry(root, root.body)
         self._commit(self.position + len(messages), inbox_taken)
         if self._on_append is not None:
             self._on_append(messages)
+
+    def _is_on_log(self, request: Request) -> bool:
+        if isinstance(request.body, FabricCommissioned):
+            return request.fabric in self.site.fabrics
+        return request.number <= self._log.last_seq(self._requests)
+
+    def due_us(self) -> int | None:
+        """When the next Tick is due."""
+        due = self.site.earliest()
+        return due.due_us if due is not None else None
+
+    def processed_us(self, clock_us: int) -> int:
+        """Simulated time up to which everything has been done, if it is `clock_us` by the clock."""
+        due_us = self.due_us()
+        return clock_us if due_us is None else min(clock_us, due_us)
 
     # --- starting, and starting again -----------------------------------------------------------------------
 
@@ -103,7 +127,7 @@ class PodRunner:
                 f"only {self._log.end}: the log lost its end; `lightwave up --rebuild` takes it as it is"
             )
         before = self.position
-        replay = Replay(self.fabric, self._note_reader)
+        replay = Replay(self.site, self._note_reader)
         for position, line in self._log.lines(self.position):
             self._feed(replay, position, line)
             if not replay.pending and position + 1 - self.position >= REBUILD_STRIDE:
@@ -122,29 +146,25 @@ class PodRunner:
 
     def digest(self) -> str:
         """SHA-256 over every stored field of every service's state."""
-        return state_digest(
-            (instance.source, encode_instance(instance)) for instance in self.fabric.instances
-        )
-
-    def processed_us(self, clock_us: int) -> int:
-        """Simulated time up to which everything has been done, if it is `clock_us` by the clock."""
-        due = self.fabric.next_due()
-        return clock_us if due is None or due.due_us is None else min(clock_us, due.due_us)
+        return state_digest((instance.source, encode_instance(instance)) for instance in self.site.instances)
 
     def _load(self) -> None:
-        positions = self._store.positions(self.partition)
-        names = [service.name for service in self._services]
-        stood = {positions.get(name, 0) for name in names}
+        snapshot = self._store.snapshot(self.partition, [])
+        stood = set(snapshot.positions.values()) or {0}
         if len(stood) > 1:
             raise LogDamaged(f"{self.name}: its services stand at different positions {sorted(stood)}")
         self.position = stood.pop()
+        self._stored = set(snapshot.positions)
+        kinds = {fabric: place.kind for fabric, place in self._places().items() if place.site == self.name}
         instances = [
-            restore_instance(service, self.name, self._store.load(self.partition, service.name, self.name))
-            for service in self._services
+            restore_instance(service, fabric, self._store.load(self.partition, service.name, fabric))
+            for fabric, kind in kinds.items()
+            for service in self._services_of(kind)
+            if (service.name, fabric) in snapshot.progress
         ]
-        self.fabric = Fabric(self.name, self._services, instances)
-        self._trackers = {instance.service.name: Tracker(instance) for instance in instances}
-        self._read_by = {}
+        self.site = Site(self.name, self._services_of, instances)
+        self._trackers = {instance.source: Tracker(instance) for instance in instances}
+        self._readers = {}
 
     def _feed(self, replay: Replay, position: int, line: bytes) -> None:
         try:
@@ -157,45 +177,38 @@ class PodRunner:
             raise LogDamaged(f"{self.name}: {self._log.path} is not what its services say: {difference}")
 
     def _taken(self) -> int | None:
-        number = self._log.last_seq(self.requests)
+        number = self._log.last_seq(self._requests)
         return number if number >= 0 else None
 
     # --- committing -----------------------------------------------------------------------------------------
 
     def _note_reader(self, instance: ServiceInstance, _message: Envelope) -> None:
-        self._read_by[instance.service.name] = instance
+        self._readers[instance.source] = instance
 
     def _commit(self, position: int, inbox_taken: int | None) -> None:
-        states: list[StateChange] = []
-        documents: list[DocumentChange] = []
-        progress: list[Progress] = []
-        for name, instance in self._read_by.items():
-            change = self._trackers[name].changes(instance)
-            if change is not None:
-                states.append(change)
-            documents.extend(document_changes(instance, everything=not self.position))
-            progress.append(progress_of(instance))
-        names = [service.name for service in self._services]
+        changes = changes_of(self._readers.values(), self._trackers)
+        names = {instance.name for instance in self.site.instances}
         commit = Commit(
             partition=self.partition,
-            expected=dict.fromkeys(names, self.position),
+            expected={name: self.position if name in self._stored else 0 for name in names},
             positions=dict.fromkeys(names, position),
-            states=tuple(states),
-            documents=tuple(documents),
-            progress=tuple(progress),
+            states=changes.states,
+            documents=changes.documents,
+            progress=changes.clocks,
             inbox_taken=inbox_taken,
         )
         if not self._store.commit(commit):
             raise Fenced(f"{self.name}: the store no longer stands at position {self.position}")
         self.position = position
-        self._read_by = {}
+        self._stored = names
+        self._readers = {}
         self.commits += 1
 
     def _publish_telemetry(self, tick: Envelope, body: Tick) -> None:
-        instance = self.fabric.holder(body.service)
+        instance = self.site.instance(tick.fabric, body.service)
         render = instance.service.telemetry
         if self._telemetry is None or render is None or instance.state is None:
             return
         frame = render(instance.state, tick)
         if frame is not None:
-            self._telemetry.put(self.name, tick.at_us, frame)
+            self._telemetry.put(tick.fabric, tick.at_us, frame)

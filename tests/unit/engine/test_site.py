@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import FabricConfig
+from schemas.config import SuperpodConfig
 from schemas.cubes import CubeHealthy
 from schemas.envelope import Envelope
 from schemas.ocs import OcsUp
@@ -18,7 +18,7 @@ from shared.engine import fabric as fabric_module
 from shared.engine.codec import encode_instance
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.fabric import Fabric
-from shared.engine.service import AnyService, Rule
+from shared.engine.service import AnyService, RuleRow, on
 from shared.runtimes.lab import Lab, Request, commissioning
 from tests.support.rig import state_of
 from tests.support.toy_services import ANSWER_US, CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
@@ -33,7 +33,7 @@ SAYS: dict[str, Body] = {
 
 def commissioned(services: tuple[AnyService, ...] = TOYS) -> Fabric:
     fabric = Fabric("pod-0", services)
-    fabric.cascade(commissioning("pod-0", FabricConfig()))
+    fabric.cascade(commissioning("pod-0", SuperpodConfig()))
     return fabric
 
 
@@ -50,7 +50,7 @@ def request(fabric: Fabric, seq: int = 1, clock_us: int | None = 1, body: Body =
 
 def idle(due_us: int | None, name: str = "cubes") -> AnyService:
     """A service that only waits for `due_us`."""
-    return toy(name, {}, due=lambda state: due_us)
+    return toy(name, (), due=lambda state: due_us)
 
 
 # --- the order of a cascade ---------------------------------------------------------------------------------
@@ -73,14 +73,15 @@ def test_what_follows_stands_in_order_of_its_cause() -> None:
 def test_answers_to_one_message_stand_in_order_of_service_name_then_of_saying(order: tuple[str, ...]) -> None:
     """However the services are listed; and all answers to one message come before answers to the next."""
 
-    def answers(name: str) -> dict[type[Body], Rule[ToyState]]:
+    def answers(name: str) -> tuple[RuleRow[ToyState], ...]:
         own, others = SAYS[name], [body for other, body in SAYS.items() if other != name]
 
-        def once(state: ToyState, message: Envelope) -> list[Body]:
+        def once(state: ToyState, body: Body, message: Envelope) -> list[Body]:
             state.handled[message.type] = state.handled.get(message.type, 0) + 1
             return [own] if state.handled[message.type] == 1 else []
 
-        return {DrainCube: lambda state, message: [own, own]} | {type(body): once for body in others}
+        twice: RuleRow[ToyState] = on(DrainCube, lambda state, body, message: [own, own])
+        return (twice, *(on(type(body), once) for body in others))
 
     fabric = commissioned(tuple(toy(name, answers(name), due=lambda state: None) for name in order))
     log = fabric.cascade(request(fabric))
@@ -131,9 +132,13 @@ def test_a_tick_of_an_unknown_service_is_read_by_nobody() -> None:
 def test_services_that_answer_each_other_for_ever_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fabric_module, "CASCADE_MAX", 500)
     ping = toy(
-        "cubes", {DrainCube: lambda s, m: [CubeHealthy(cube=1)], OcsUp: lambda s, m: [CubeHealthy(cube=1)]}
+        "cubes",
+        (
+            on(DrainCube, lambda state, body, message: [CubeHealthy(cube=1)]),
+            on(OcsUp, lambda state, body, message: [CubeHealthy(cube=1)]),
+        ),
     )
-    pong = toy("ocs", {CubeHealthy: lambda s, m: [OcsUp(ocs=1)]})
+    pong = toy("ocs", (on(CubeHealthy, lambda state, body, message: [OcsUp(ocs=1)]),))
     fabric = commissioned((ping, pong))
     with pytest.raises(
         ServiceFailed,
@@ -224,7 +229,7 @@ def test_requests_never_share_a_moment_and_keep_their_order() -> None:
 
 def test_the_lab_takes_a_request_before_the_ticks_of_its_time() -> None:
     lines: list[bytes] = []
-    lab = Lab("pod-0", FabricConfig(), TOYS, lambda data: lines.extend(data.splitlines()))
+    lab = Lab("pod-0", SuperpodConfig(), TOYS, lambda data: lines.extend(data.splitlines()))
     lab.run(PERIOD_US, [Request(PERIOD_US, DRAIN, "operator/0", 1)])
     types = [line.split(b'"type":"')[1].split(b'"')[0].decode() for line in lines]
     assert types[:4] == ["FabricCommissioned", "DrainCube", "CubeDrained", "Tick"]
@@ -232,7 +237,7 @@ def test_the_lab_takes_a_request_before_the_ticks_of_its_time() -> None:
 
 
 def test_a_request_for_a_time_that_has_passed_comes_just_after_now() -> None:
-    lab = Lab("pod-0", FabricConfig(), TOYS)
+    lab = Lab("pod-0", SuperpodConfig(), TOYS)
     lab.run(3 * PERIOD_US)
     now_us = lab.fabric.now_us
     lab.run(3 * PERIOD_US + 100, [Request(5, DRAIN, "operator/0", 1)])
@@ -240,7 +245,7 @@ def test_a_request_for_a_time_that_has_passed_comes_just_after_now() -> None:
 
 
 def test_the_lab_stops_at_its_end_and_goes_on_from_there() -> None:
-    whole, parts = (Lab("pod-0", FabricConfig(), TOYS) for _ in range(2))
+    whole, parts = (Lab("pod-0", SuperpodConfig(), TOYS) for _ in range(2))
     whole.run(10 * PERIOD_US)
     for n in range(1, 101):
         parts.run(n * PERIOD_US // 10)

@@ -1,0 +1,127 @@
+"""How a superpod commands its OCSes: a slice's joins of cubes, translated to ports (`join_ports`) and back.
+
+A join is 32 circuits, on the 16 OCSes of its dimension. Another kind of fabric has a module like this one.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from schemas.envelope import Envelope
+from schemas.names import Join, number_of
+from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRefused
+from schemas.scheduler import ConnectCircuits, DisconnectCircuits
+from services.ocs.state import SIDES, OcsState, PendingConnect
+from services.ocs.switch import (
+    Circuits,
+    Port,
+    busy_port,
+    drop,
+    foreign_circuit,
+    make,
+    north_of,
+    settled_us,
+    want,
+)
+from shared.engine.service import CausedBy, Output
+from shared.models.superpod.wiring import FACE_LINKS, JOINS_KEPT_MAX, STRANDS, join_ports
+
+Hindrance = tuple[Port, str]
+"""The port that stands in the way of a command, and the reason."""
+
+
+def on_connect(state: OcsState, body: ConnectCircuits, message: Envelope) -> list[Output]:
+    """Take the joins as wanted and let the mirrors turn, or refuse all of them."""
+    hindrance = _misnamed(body.joins, state.ports_wired) or _why_not_connect(state, body)
+    if hindrance is not None:
+        return [_refusal(body.slice, hindrance)]
+    want(state, _circuits(body.joins), number_of(body.slice))
+    state.orders += 1
+    state.connects[state.orders] = PendingConnect(body.slice, body.joins, settled_us(state), message.id)
+    return []
+
+
+def on_disconnect(state: OcsState, body: DisconnectCircuits, _message: Envelope) -> list[Output]:
+    """Park the mirrors of the slice's joins at once; what was still turning towards them is dropped."""
+    hindrance = _misnamed(body.joins, state.ports_wired) or _why_not_disconnect(state, body)
+    if hindrance is not None:
+        return [_refusal(body.slice, hindrance)]
+    drop(state, _circuits(body.joins))
+    _drop_pending(state, body)
+    return [CircuitsDisconnected(slice=body.slice, joins=body.joins)]
+
+
+def settle_connects(state: OcsState) -> list[Output]:
+    """Make the circuits whose switching time is over, in order of the commands."""
+    due = sorted(order for order, pending in state.connects.items() if pending.due_us <= state.now_us)
+    return [_settle(state, state.connects.pop(order)) for order in due]
+
+
+def _settle(state: OcsState, pending: PendingConnect) -> CausedBy:
+    circuits = _circuits(pending.joins)
+    up, sound = make(state, circuits)
+    bad_ports = np.flatnonzero(up & ~sound)
+    body = CircuitsConnected(
+        slice=pending.slice,
+        joins=pending.joins,
+        missing_ocs=() if up.all() else tuple(np.unique(circuits.ocs[~up]).tolist()),
+        missing_ports=tuple((int(circuits.ocs[n]), int(circuits.north[n])) for n in bad_ports),
+    )
+    return CausedBy(pending.cause, body)
+
+
+def _circuits(joins: tuple[Join, ...]) -> Circuits:
+    return Circuits(*join_ports(joins))
+
+
+def _why_not_connect(state: OcsState, body: ConnectCircuits) -> Hindrance | None:
+    port = busy_port(state, _circuits(body.joins))
+    if port is None:
+        return None
+    holder = int(state.owner[port.ocs, north_of(state, port)])
+    return port, f"busy with a circuit of {state.fabric}/slice-{holder}"
+
+
+def _why_not_disconnect(state: OcsState, body: DisconnectCircuits) -> Hindrance | None:
+    ocs, north, south = circuits = _circuits(body.joins)
+    first = foreign_circuit(state, circuits, number_of(body.slice))
+    if first is None:
+        return None
+    reason = f"no circuit N{north[first]} to S{south[first]} of {body.slice}"
+    return Port(int(ocs[first]), SIDES.index("N"), int(north[first])), reason
+
+
+def _refusal(name: str, hindrance: Hindrance) -> CircuitsRefused:
+    port, reason = hindrance
+    return CircuitsRefused(slice=name, ocs=port.ocs, port=port.label, reason=reason)
+
+
+@lru_cache(maxsize=JOINS_KEPT_MAX)
+def _misnamed(joins: tuple[Join, ...], ports_wired: int) -> Hindrance | None:
+    """The first port that no cube is wired to, or that is named twice in one command."""
+    for side, at in ((0, 1), (1, 2)):
+        seen: set[tuple[int, int]] = set()
+        for join in joins:
+            dimension, cube = place = join[0], join[at]
+            port = Port(dimension * FACE_LINKS, side, STRANDS * cube)
+            if port.number >= ports_wired:
+                return port, f"no working port; allowed are 0 to {ports_wired - 1}"
+            if place in seen:
+                return port, "named twice in one command"
+            seen.add(place)
+    return None
+
+
+def _drop_pending(state: OcsState, body: DisconnectCircuits) -> None:
+    if not state.connects:
+        return
+    gone = set(body.joins)
+    for order, pending in list(state.connects.items()):
+        if pending.slice != body.slice or gone.isdisjoint(pending.joins):
+            continue
+        left = tuple(join for join in pending.joins if join not in gone)
+        if left:
+            state.connects[order] = replace(pending, joins=left)
+        else:
+            del state.connects[order]

@@ -1,0 +1,43 @@
+"""What happens when the scheduler is due, and when that is: slices that were stalled for too long, and a
+queue whose first has waited for long."""
+
+from schemas.envelope import Envelope
+from schemas.sequencer import Tick
+from services.scheduler.cycle import cycle, kept_until_us
+from services.scheduler.lifecycle import evict
+from services.scheduler.state import SchedulerState
+from shared.basics.units import US_PER_S
+from shared.engine.service import Output
+
+
+def due(state: SchedulerState) -> int | None:
+    """When the slice that is stalled longest is given up, or others may pass the first in the queue again."""
+    kept_us = kept_until_us(state)
+    if not state.stalls:
+        return kept_us
+    stalled_us = min([stall.since_us for stall in state.stalls.values()]) + _patience_us(state)
+    return stalled_us if kept_us is None else min(stalled_us, kept_us)
+
+
+def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Output]:
+    """Give up slices that found no spare in time, one by one: the cubes of one may save the next. Then look
+    at the queue, which may go on."""
+    said: list[Output] = []
+    while state.stalls:
+        since_us, number = min([(stall.since_us, number) for number, stall in state.stalls.items()])
+        if since_us + _patience_us(state) > state.now_us:
+            break
+        row = state.slices[number]
+        failed = ", ".join(f"{state.fabric}/cube-{c}" for c in row.cubes if c in state.unhealthy)
+        patience_s = state.config.recovery_patience_s
+        reason = (
+            f"{failed} failed and no healthy idle cube took its place within {patience_s} s "
+            "(scheduler.recovery_patience_s)"
+        )
+        said += evict(state, row, reason, state.stalls[number].cause)
+        said += cycle(state)
+    return said + cycle(state)
+
+
+def _patience_us(state: SchedulerState) -> int:
+    return state.config.recovery_patience_s * US_PER_S

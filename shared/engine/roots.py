@@ -1,0 +1,148 @@
+"""The next root message of a site: the one rule that the lab, the embedded and the live sequencer, and every
+replay share.
+
+A *root* is what nothing on the log led to: the commissioning of a fabric, an operator's request, a Tick. When
+a site is quiet (all that follows from its last root has been read), exactly one root comes next: the oldest
+request that waits, or the earliest due Tick that the clock has reached.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from schemas.body import Body
+from schemas.envelope import Envelope, enclose
+from schemas.names import fabric_order
+from schemas.sequencer import FabricCommissioned, Tick
+
+REQUESTS_IN_A_ROW_MAX = 100
+"""Requests of one site that may go before a Tick that is due."""
+
+ReaderOrder = tuple[tuple[str, int], str]
+
+
+def reader_order(fabric: str, service: str) -> ReaderOrder:
+    """Where a reader stands among those of its site: by fabric, then service."""
+    return fabric_order(fabric), service
+
+
+class Clocked(Protocol):
+    """What a root needs to know of one service of one fabric."""
+
+    @property
+    def fabric(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def due_us(self) -> int | None: ...
+    @property
+    def ticks(self) -> int: ...
+
+
+ClockedT = TypeVar("ClockedT", bound=Clocked)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceClock:
+    """A service's own book for one fabric that others may read: when it is due, how many Ticks it took, and
+    the simulated time that it has come to."""
+
+    name: str
+    fabric: str
+    due_us: int | None
+    ticks: int
+    now_us: int
+
+    @property
+    def order(self) -> ReaderOrder:
+        return reader_order(self.fabric, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a person asks of a fabric. Its number rises along the requests of a site, with gaps."""
+
+    number: int
+    fabric: str
+    body: Body
+
+
+def is_root(message: Envelope) -> bool:
+    """Whether nothing on the log led to a message."""
+    return message.cause is None
+
+
+def earliest(readers: Iterable[ClockedT]) -> ClockedT | None:
+    """Who is due first, of readers in their order; of several at one time the first. None if nobody is."""
+    first: ClockedT | None = None
+    first_us = 0
+    for reader in readers:
+        due_us = reader.due_us
+        if due_us is not None and (first is None or due_us < first_us):
+            first, first_us = reader, due_us
+    return first
+
+
+def next_root(
+    site: str,
+    now_us: int,
+    due: Clocked | None,
+    request: Request | None,
+    *,
+    clock_us: int | None,
+    in_a_row: int = 0,
+) -> Envelope | None:
+    """The root that comes next in a quiet site; None if there is nothing to do yet.
+
+    `now_us` is the time that the site has come to, `due` who is due first, `request` the oldest that waits,
+    `clock_us` the clock (None where time stands still for want of one), `in_a_row` how many requests have
+    gone since the last Tick.
+    """
+    ready = due is not None and due.due_us is not None and clock_us is not None and due.due_us <= clock_us
+    if request is not None and not (ready and in_a_row >= REQUESTS_IN_A_ROW_MAX):
+        at_us = request_time_us(now_us, clock_us, due.due_us if due is not None else None)
+        return request_of(site, request, at_us)
+    return tick_of(due, now_us) if due is not None and ready else None
+
+
+def request_time_us(now_us: int, clock_us: int | None, due_us: int | None) -> int:
+    """A request comes after all that has happened, and not after what is due: at
+    max(now + 1, min(clock, earliest due))."""
+    bounds = [at_us for at_us in (clock_us, due_us) if at_us is not None]
+    return max(now_us + 1, min(bounds, default=0))
+
+
+def request_of(site: str, request: Request, at_us: int) -> Envelope:
+    """A request as a root at this time. A fabric that is to join the site is commissioned by the sequencer,
+    whoever asked for it."""
+    if isinstance(request.body, FabricCommissioned):
+        return commissioning(request.fabric, request.body, at_us)
+    return _root(request.body, request.fabric, at_us, operator_source(site), request.number)
+
+
+def commissioning(fabric: str, body: FabricCommissioned, at_us: int = 0) -> Envelope:
+    """The first message of a fabric."""
+    return _root(body, fabric, at_us, f"sequencer@{fabric}", 1)
+
+
+def tick_of(reader: Clocked, now_us: int) -> Envelope:
+    """The Tick that a reader is due for, at its time or as soon after as the site has come."""
+    if reader.due_us is None:
+        raise ValueError(f"{reader.name}@{reader.fabric} is not due")
+    count = reader.ticks + 1
+    body = Tick(service=reader.name, due_us=reader.due_us, count=count)
+    return _root(body, reader.fabric, max(reader.due_us, now_us), tick_source(reader), count)
+
+
+def operator_source(site: str) -> str:
+    """The source of the requests that people make of a site's fabrics."""
+    return f"operator@{site}"
+
+
+def tick_source(reader: Clocked) -> str:
+    """The source of a reader's Ticks; their `seq` is its count of Ticks."""
+    return f"tick.{reader.name}@{reader.fabric}"
+
+
+def _root(body: Body, fabric: str, at_us: int, source: str, seq: int) -> Envelope:
+    return enclose(body, fabric=fabric, at_us=at_us, cause=None, source=source, seq=seq)

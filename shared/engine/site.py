@@ -1,0 +1,120 @@
+"""One site: fabrics that share a log, and the order in which a root message and all that follows unfold.
+
+This is the sequencer's order, wherever the services run in one process: messages first in, first out; each is
+read in the order of (fabric, service); so what services say stands on the log by position of its cause, then
+fabric, service and order of saying. When nothing is left the site is quiet.
+"""
+
+from bisect import insort
+from collections.abc import Callable, Collection, Sequence
+
+from schemas.envelope import Envelope
+from schemas.sequencer import FabricCommissioned, Tick
+from shared.basics.errors import ServiceFailed
+from shared.engine.dispatch import ServiceInstance, read, skip
+from shared.engine.roots import Request, earliest, next_root
+from shared.engine.service import AnyService
+
+CASCADE_MAX = 100_000
+"""Messages that may follow from one root; more means that services answer each other for ever."""
+
+ServicesOf = Callable[[str], Sequence[AnyService]]
+"""The services of every fabric of a kind."""
+
+Skip = tuple[str, str, str]
+"""(fabric, service, message id): what a person let the service of a fabric pass over."""
+
+
+class Site:
+    """The services of a site's fabrics, each with what it holds. A fabric is there from its commissioning
+    on."""
+
+    def __init__(
+        self,
+        name: str,
+        services_of: ServicesOf,
+        instances: Sequence[ServiceInstance] = (),
+        skips: Collection[Skip] = (),
+    ) -> None:
+        self.name = name
+        self.skips = skips
+        self.instances = sorted(instances, key=_order)
+        """In the order in which they read a message."""
+        self.now_us = max((i.state.now_us for i in self.instances if i.state), default=0)
+        """The simulated time that the site has come to: that of the last message which somebody read."""
+        self._services_of = services_of
+        self._index()
+
+    @property
+    def fabrics(self) -> list[str]:
+        """The fabrics that were commissioned, in order."""
+        return list(dict.fromkeys(instance.fabric for instance in self.instances))
+
+    def instance(self, fabric: str, service: str) -> ServiceInstance:
+        return self._at[fabric, service]
+
+    def cascade(
+        self, root: Envelope, on_read: Callable[[ServiceInstance, Envelope], None] | None = None
+    ) -> list[Envelope]:
+        """The root and all that follows from it, in the log's order; `on_read` is told of every reading."""
+        if isinstance(root.body, FabricCommissioned):
+            self._join(root.fabric, root.body)
+        log = [root]
+        for message in log:  # it grows while it is walked: that is the queue, first in, first out
+            for instance in self._readers_of(message):
+                if self.skips and (instance.fabric, instance.name, message.id) in self.skips:
+                    skip(instance, message)
+                elif said := read(instance, message):
+                    log.extend(said)
+                if on_read is not None:
+                    on_read(instance, message)
+            if len(log) > CASCADE_MAX:
+                raise ServiceFailed(
+                    f"services of {self.name} answer each other for ever: more than {CASCADE_MAX} messages "
+                    f"follow from {root.id}, the last of them {message.type} by {message.source}"
+                )
+        if root.at_us > self.now_us and any(
+            instance.state is not None and instance.state.now_us >= root.at_us
+            for instance in self._readers_of(root)
+        ):
+            self.now_us = root.at_us
+        return log
+
+    def earliest(self) -> ServiceInstance | None:
+        """Who is due first; of several at one time the first in order. None if nobody is."""
+        return earliest(self.instances)
+
+    def next_root(
+        self, request: Request | None, *, clock_us: int | None, in_a_row: int = 0
+    ) -> Envelope | None:
+        """The root that comes next by the shared rule; None if there is nothing to do yet."""
+        return next_root(
+            self.name, self.now_us, self.earliest(), request, clock_us=clock_us, in_a_row=in_a_row
+        )
+
+    def _join(self, fabric: str, body: FabricCommissioned) -> None:
+        """Make room for a new fabric's services; what they hold they make when they read the message."""
+        if any(instance.fabric == fabric for instance in self.instances):
+            return
+        for service in self._services_of(body.kind):
+            insort(self.instances, ServiceInstance(service, fabric), key=_order)
+        self._index()
+
+    def _index(self) -> None:
+        self._at = {(instance.fabric, instance.name): instance for instance in self.instances}
+        self._readers: dict[tuple[str, str, str | None], list[ServiceInstance]] = {}
+
+    def _readers_of(self, message: Envelope) -> list[ServiceInstance]:
+        body = message.body
+        if type(body) is Tick:
+            reader = self._at.get((message.fabric, body.service))
+            return [reader] if reader else []
+        key = (message.type, message.fabric, body.addressee)
+        readers = self._readers.get(key)
+        if readers is None:
+            readers = self._readers[key] = [i for i in self.instances if i.reads(message)]
+        return readers
+
+
+def _order(instance: ServiceInstance) -> tuple[tuple[str, int], str]:
+    return instance.order

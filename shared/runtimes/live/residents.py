@@ -1,0 +1,66 @@
+"""Which fabrics live in a partition of the log, as its store knows: noted when a fabric is commissioned, in the
+same transaction as what its services made of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from schemas.sequencer import FabricCommissioned
+from shared.engine.roots import ServiceClock, earliest
+from shared.engine.site import ServicesOf
+
+PREFIX = "fabric:"
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """A fabric of a partition: the site whose log it shares, and its kind."""
+
+    site: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class SiteClock:
+    """How far a site has come: its simulated time, and whose Tick is due first."""
+
+    now_us: int
+    due: ServiceClock | None
+
+
+def note_of(fabric: str, body: FabricCommissioned) -> dict[str, str]:
+    """The value by which a partition knows a fabric."""
+    return {f"{PREFIX}{fabric}": f"{body.site} {body.kind}"}
+
+
+def residents(values: Mapping[str, str]) -> dict[str, Resident]:
+    """Fabric → resident, from the values of a partition."""
+    found = {}
+    for name, text in values.items():
+        if name.startswith(PREFIX):
+            site, kind = text.split(" ")
+            found[name.removeprefix(PREFIX)] = Resident(site, kind)
+    return found
+
+
+def awaited(living: Mapping[str, Resident], services_of: ServicesOf) -> tuple[str, ...]:
+    """The services of all kinds that live here, in order: a partition is quiet when they have read all."""
+    kinds = {resident.kind for resident in living.values()}
+    return tuple(sorted({service.name for kind in kinds for service in services_of(kind)}))
+
+
+def site_clocks(
+    living: Mapping[str, Resident], progress: Mapping[tuple[str, str], ServiceClock]
+) -> dict[str, SiteClock]:
+    """Site → how far it has come, in order of name."""
+    rows: dict[str, list[ServiceClock]] = {resident.site: [] for resident in living.values()}
+    for row in progress.values():
+        resident = living.get(row.fabric)
+        if resident is not None:
+            rows[resident.site].append(row)
+    return {
+        site: SiteClock(
+            max((row.now_us for row in found), default=0),
+            earliest(sorted(found, key=lambda row: row.order)),
+        )
+        for site, found in sorted(rows.items())
+    }

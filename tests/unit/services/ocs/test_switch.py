@@ -1,0 +1,163 @@
+"""The switch by itself: any number of OCSes of any radix, and circuits that are no superpod's."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from schemas.config import OcsConfig
+from schemas.documents import OcsDocument
+from schemas.envelope import Envelope, enclose
+from schemas.failures import FaultBegan, FaultEnded
+from schemas.ocs import CircuitsRestored, OcsDown, OcsUp, PortDown, PortUp
+from schemas.sequencer import Tick
+from services.ocs import documents, faults, logic
+from services.ocs.state import NO_OWNER, NO_PORT, OcsState
+from services.ocs.switch import (
+    Circuits,
+    Port,
+    busy_port,
+    drop,
+    foreign_circuit,
+    make,
+    north_of,
+    settled_us,
+    want,
+)
+from shared.engine.service import CausedBy
+from tests.support.ocs_model import SWITCHING_US, fault_began, fault_ended
+
+OCS_COUNT, RADIX, WIRED = 5, 6, 4
+OWNER = 3
+
+
+def circuits(*rows: tuple[int, int, int]) -> Circuits:
+    return Circuits(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+
+
+TWO = circuits((1, 0, 3), (4, 2, 2))
+
+
+@pytest.fixture
+def state() -> OcsState:
+    shape = (OCS_COUNT, RADIX)
+    return OcsState(
+        fabric="pod-0",
+        seed=0,
+        now_us=100,
+        config=OcsConfig(switching_time_ms=SWITCHING_US / 1000),
+        ports_wired=WIRED,
+        wanted=np.full(shape, NO_PORT, dtype=np.int16),
+        wanted_from=np.full(shape, NO_PORT, dtype=np.int16),
+        owner=np.full(shape, NO_OWNER, dtype=np.int32),
+        made=np.zeros(shape, dtype=np.bool_),
+        turning=np.zeros(shape, dtype=np.bool_),
+        chassis_faults=np.zeros(OCS_COUNT, dtype=np.int16),
+        port_faults=np.zeros((2, *shape), dtype=np.int16),
+        changed_us=np.zeros(OCS_COUNT, dtype=np.int64),
+    )
+
+
+def places(array: np.ndarray) -> list[tuple[int, int]]:
+    """Where an array of (OCS, North port) is true."""
+    return [(int(ocs), int(north)) for ocs, north in np.argwhere(array)]
+
+
+def about(body: FaultBegan | FaultEnded | Tick) -> Envelope:
+    return enclose(body, fabric="pod-0", at_us=0, cause=None, source="failures@pod-0", seq=1)
+
+
+def began(state: OcsState, fault: FaultBegan) -> list[object]:
+    return [*faults.on_fault_began(state, fault, about(fault))]
+
+
+def ended(state: OcsState, fault: FaultBegan) -> list[object]:
+    body = fault_ended(fault)
+    return [*faults.on_fault_ended(state, body, about(body))]
+
+
+def tick(state: OcsState) -> list[object]:
+    """What is said when the next mirrors have settled."""
+    due_us = logic.due(state)
+    assert due_us is not None
+    state.now_us = due_us
+    body = Tick(service="ocs", due_us=due_us, count=1)
+    return [*logic.on_tick(state, body, about(body))]
+
+
+def test_circuits_are_wanted_then_made_then_dropped(state: OcsState) -> None:
+    want(state, TWO, OWNER)
+    assert places(state.turning) == places(state.wanted != NO_PORT) == [(1, 0), (4, 2)]
+    assert places(state.owner == OWNER) == [(1, 0), (4, 2)]
+    assert not state.made.any()
+    assert settled_us(state) == 100 + SWITCHING_US
+    up, sound = make(state, TWO)
+    assert up.all()
+    assert sound.all()
+    assert places(state.made) == [(1, 0), (4, 2)]
+    assert not state.turning.any()
+    assert state.cross_connects == 2
+    drop(state, circuits((4, 2, 2)))
+    assert places(state.made) == places(state.wanted != NO_PORT) == [(1, 0)]
+    assert places(state.wanted_from != NO_PORT) == [(1, 3)]
+    assert state.changed_us.tolist() == [0, 100, 0, 0, 100]
+    assert state.touched == {("ocs", "pod-0/ocs-1"), ("ocs", "pod-0/ocs-4"), ("summaries", "pod-0/ocs")}
+
+
+def test_a_port_in_the_way_and_a_foreign_circuit_are_found(state: OcsState) -> None:
+    assert busy_port(state, TWO) is None
+    want(state, TWO, OWNER)
+    assert busy_port(state, circuits((0, 0, 3), (1, 1, 3))) == Port(1, 1, 3)
+    assert busy_port(state, circuits((1, 1, 3), (4, 2, 0))) == Port(4, 0, 2), "North ports come first"
+    assert busy_port(state, circuits((1, 1, 2), (4, 3, 3))) is None
+    assert Port(4, 0, 2).label == "N2"
+    assert [north_of(state, Port(1, 1, port)) for port in range(WIRED)] == [NO_PORT, NO_PORT, NO_PORT, 0]
+    assert [north_of(state, Port(1, 0, port)) for port in range(WIRED)] == [0, NO_PORT, NO_PORT, NO_PORT]
+    assert foreign_circuit(state, TWO, OWNER) is None
+    assert foreign_circuit(state, TWO, OWNER + 1) == 0
+    assert foreign_circuit(state, circuits((1, 0, 3), (4, 2, 1)), OWNER) == 1
+
+
+def test_what_breaks_while_the_mirrors_turn_is_not_made(state: OcsState) -> None:
+    want(state, TWO, OWNER)
+    assert began(state, fault_began("pod-0/fault-0", "ocs", "pod-0/ocs-1")) == [OcsDown(ocs=1)]
+    port = fault_began("pod-0/fault-1", "port", "pod-0/ocs-4/S2")
+    assert began(state, port) == [PortDown(ocs=4, side="S", port=2)]
+    up, sound = make(state, TWO)
+    assert (up.tolist(), sound.tolist()) == ([False, True], [True, False])
+    assert not state.made.any()
+    assert state.cross_connects == 0
+
+
+def test_what_comes_back_is_made_again_unless_a_command_still_turns_there(state: OcsState) -> None:
+    want(state, circuits((4, 2, 2)), OWNER)
+    make(state, circuits((4, 2, 2)))
+    chassis = fault_began("pod-0/fault-0", "ocs", "pod-0/ocs-4")
+    assert began(state, chassis) == [OcsDown(ocs=4)]
+    assert ended(state, chassis) == [OcsUp(ocs=4)]
+    want(state, circuits((4, 0, 1)), OWNER)
+    assert tick(state) == [CausedBy("failures@pod-0/1", CircuitsRestored(ocs=4, circuits=((2, 2),)))]
+    assert places(state.turning) == [(4, 0)]
+    assert places(state.made) == [(4, 2)]
+    port = fault_began("pod-0/fault-1", "port", "pod-0/ocs-4/N2")
+    assert began(state, port) == [PortDown(ocs=4, side="N", port=2)]
+    assert ended(state, port) == [PortUp(ocs=4, side="N", port=2)]
+    assert tick(state) == [CausedBy("failures@pod-0/1", CircuitsRestored(ocs=4, circuits=((2, 2),)))]
+
+
+def test_every_ocs_has_a_document_of_its_size(state: OcsState) -> None:
+    *ocses, summary = documents.document_keys(state)
+    assert ocses == [("ocs", f"pod-0/ocs-{ocs}") for ocs in range(OCS_COUNT)]
+    assert summary == ("summaries", "pod-0/ocs")
+    want(state, TWO, OWNER)
+    document = documents.document(state, ("ocs", "pod-0/ocs-4"))
+    assert isinstance(document, OcsDocument)
+    assert document.radix == RADIX
+    assert document.wanted == (-1, -1, 2, -1, -1, -1)
+
+
+def test_only_the_commissioning_and_the_commands_know_a_superpod() -> None:
+    modules = Path(faults.__file__).parent.glob("*.py")
+    knowing = {path.name for path in modules if re.search(r"models\.superpod", path.read_text())}
+    assert knowing == {"state.py", "superpod.py"}
