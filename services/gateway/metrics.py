@@ -1,13 +1,9 @@
-"""Metrics for Prometheus: the state of every fabric, of the runtime and of the gateway itself."""
+"""Metrics for Prometheus: the state of every fabric and of the runtime."""
 
-import time
 from collections.abc import Callable, Iterable
 
-from fastapi import FastAPI, Response
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway import views
 from services.gateway.ports import TwinPorts
@@ -34,10 +30,6 @@ CLOCK: tuple[tuple[str, str, Callable[[ClockState], float]], ...] = (
     ("speed_held", "simulated over wall time, as held", lambda c: c.achieved_speed),
     ("lag_seconds", "simulated time that the twin is behind its clock", lambda c: c.lag_us / 1e6),
 )
-
-
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
-"""Any other method counts as `other`: labels are not the caller's to invent."""
 
 
 class TwinCollector(Collector):
@@ -78,48 +70,3 @@ class TwinCollector(Collector):
         for name, value in self._twin.runtime_metrics().items():
             kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             yield kind(f"lightwave_runtime_{name}", "of the runtime itself", value=value)
-
-
-class Measure:
-    """ASGI middleware: counts every answer and times it up to its first byte."""
-
-    def __init__(self, app: ASGIApp, count: Counter, span: Histogram) -> None:
-        self._app = app
-        self._count = count
-        self._span = span
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        started_s = time.perf_counter()
-        method = scope["method"] if scope["method"] in METHODS else "other"
-
-        def note(status: int) -> None:
-            self._count.labels(method, str(status)).inc()
-            self._span.labels(method).observe(time.perf_counter() - started_s)
-
-        async def noted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                note(message["status"])
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noted)
-        except Exception:
-            note(500)
-            raise
-
-
-def install(app: FastAPI, twin: TwinPorts) -> None:
-    """Count and time every answer, and serve /metrics."""
-    registry = CollectorRegistry()
-    registry.register(TwinCollector(twin))
-    count = Counter("lightwave_http_requests", "answers", ["method", "status"], registry=registry)
-    span = Histogram("lightwave_http_seconds", "time to answer", ["method"], registry=registry)
-
-    app.add_middleware(Measure, count=count, span=span)
-
-    @app.get("/metrics", summary="Metrics for Prometheus", tags=["twin"])
-    def metrics() -> Response:
-        return Response(generate_latest(registry), media_type="text/plain; version=0.0.4; charset=utf-8")

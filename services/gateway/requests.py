@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 from schemas.body import Body, Model
 from schemas.names import FaultKind
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
-from services.gateway.answers import invalid_sentence
+from services.gateway.invalid import invalid_sentence
 from services.gateway.ports import TwinPorts
 from services.gateway.views import cubes_of, fabric_of
 from shared.basics.errors import InvalidInput, OperationFailed

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
-from services.gateway.names import nobody
+from services.gateway.not_found import nobody
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import NotFound, OperationFailed
 from shared.models.optics.palomar import DECIMALS, insertion_loss_db

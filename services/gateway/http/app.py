@@ -9,16 +9,15 @@ from sse_starlette import EventSourceResponse
 from schemas.body import Body, Model
 from schemas.envelope import Envelope
 from schemas.registry import encode
-from services.gateway import answers, history, metrics, requests, views
-from services.gateway.answers import answer, refused
-from services.gateway.bind import Guard, Heads
+from services.gateway import history, requests, views
 from services.gateway.describe import describe
+from services.gateway.http import metrics, responses, stream
+from services.gateway.http.access import HeadAsGet, TokenGuard
+from services.gateway.http.responses import answer, refused
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import FaultRequest, SliceRequest, submit
 from shared.basics.errors import InvalidInput
 
-STREAM_END_S = 5 * history.FOLLOW_S
-"""Wall time that a stream has to end in good order when the server ends."""
 Kind = Literal["fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "repairs"]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key is the same request")]
 Wait = Annotated[float, Query(description="seconds to wait until the request is on the log, at most 30")]
@@ -38,10 +37,10 @@ def create_app(twin: TwinPorts, *, token: str | None) -> FastAPI:
     app = FastAPI(
         title="Lightwave Twin", version="1", description="A living twin of optically switched superpods."
     )
-    answers.install(app)
+    responses.install(app)
     # The last one added stands outermost: what the guard turns away is counted, too.
-    app.add_middleware(Heads)
-    app.add_middleware(Guard, token=token)
+    app.add_middleware(HeadAsGet)
+    app.add_middleware(TokenGuard, token=token)
     metrics.install(app, twin)
     for router in (_things(twin), _history(twin), _requests(twin), _clock(twin)):
         app.include_router(router, dependencies=[Depends(check_query)])
@@ -145,7 +144,7 @@ def _history(twin: TwinPorts) -> APIRouter:
         return dumped(history.events(twin, fabric, start=start, kind=type, limit=most))
 
     @router.get("/events/stream", summary="Messages as they come, as server-sent events")
-    def stream(
+    def follow(
         fabric: str = "pod-0",
         since: Since = None,
         type: Type = None,  # noqa: A002 -- the word that people type
@@ -154,14 +153,14 @@ def _history(twin: TwinPorts) -> APIRouter:
         views.cubes_of(twin, fabric)
         history.check_type(type)
         end = twin.log.end(fabric)
-        place = history.resume_at(last_event_id, fabric, end)
+        place = stream.resume_at(last_event_id, fabric, end)
         if place is None:
             place = end if since is None else twin.log.position_at(fabric, history.since_us(twin, since))
         ended = anyio.Event()
         return EventSourceResponse(
-            history.follow(twin, fabric, place, type, ended),
+            stream.events(twin, fabric, place, type, ended),
             shutdown_event=ended,
-            shutdown_grace_period=STREAM_END_S,
+            shutdown_grace_period=stream.STREAM_END_S,
         )
 
     @router.get("/why/{message_id:path}", summary="The chain of causes back to the root")

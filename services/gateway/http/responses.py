@@ -9,10 +9,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from services.gateway.invalid import invalid_sentence, short
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
-
-SHOWN_MAX = 120
-"""Characters of a refused value that are repeated in the sentence."""
 
 
 def answer(content: Any, status: int = 200) -> Response:
@@ -34,29 +32,6 @@ def status_of(error: LightwaveError) -> int:
     return 503 if isinstance(error, OperationFailed) else 500
 
 
-def invalid_sentence(errors: Any) -> str:
-    """The first of pydantic's complaints, with field and value."""
-    first = errors[0]
-    if first["type"] == "json_invalid":
-        return f"body: not JSON: {first.get('ctx', {}).get('error', 'unreadable')}"
-    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
-    if not place and first["type"] != "missing":
-        return "body: not a JSON object (its Content-Type must be application/json)"
-    field = _short(".".join(place)) or "body"
-    if first["type"] == "missing":
-        return f"{field}: missing"
-    value = first.get("input")
-    plain = isinstance(value, str | int | float | bool | type(None))
-    shown = _short(repr(value)) if plain else type(value).__name__
-    if first["type"] == "extra_forbidden":
-        return f"{field} {shown}: no such field"
-    return f"{field} {shown}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
-
-
 def install(app: FastAPI) -> None:
     """Turn every kind of error into one sentence."""
 
@@ -73,10 +48,10 @@ def install(app: FastAPI) -> None:
         if error.status_code == 400:  # the body could not even be parsed: wrong bytes, endless nesting
             return refused("body: not JSON that can be read", 422)
         sentence = f"{request.method} {request.scope['path']}: {str(error.detail).lower()}"
-        return refused(_short(sentence), error.status_code, error.headers)
+        return refused(short(sentence), error.status_code, error.headers)
 
     @app.exception_handler(Exception)
     def unforeseen(request: Request, error: Exception) -> Response:
         # Raised again after the answer, so that the server logs where it came from.
         where = f"{request.method} {request.scope['path']}"
-        return refused(_short(f"{where}: the gateway failed: {type(error).__name__}; its log says more"), 500)
+        return refused(short(f"{where}: the gateway failed: {type(error).__name__}; its log says more"), 500)
