@@ -4,13 +4,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-import numpy as np
 import orjson
 
 from services.gateway.not_found import nobody
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import NotFound, OperationFailed
-from shared.models.optics.palomar import DECIMALS, insertion_loss_db
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import (
     ENDS_PER_CUBE,
@@ -84,23 +82,23 @@ def _fabric_row(twin: TwinPorts, fabric: str, summaries: dict[str, Row]) -> Row:
     }
 
 
-CIRCUIT_ARRAYS = ("wanted", "slices", "made")
+CIRCUIT_ARRAYS = ("wanted", "slices", "made", "losses_db")
 
 
-def ocs_row(twin: TwinPorts, fabric: str, document: Row) -> Row:
-    """An OCS with its circuits as a list in place of three arrays by North port, each with the loss that its
-    pair of ports was made with."""
+def ocs_row(fabric: str, document: Row) -> Row:
+    """An OCS with its circuits as a list in place of four arrays by North port."""
     columns = zip(*(document[name] for name in CIRCUIT_ARRAYS), strict=True)
     circuits = [
-        {"north": north, "south": south, "slice": f"{fabric}/slice-{number}", "made": made}
-        for north, (south, number, made) in enumerate(columns)
+        {
+            "north": north,
+            "south": south,
+            "slice": f"{fabric}/slice-{number}",
+            "made": made,
+            "loss_db": loss_db,
+        }
+        for north, (south, number, made, loss_db) in enumerate(columns)
         if south >= 0
     ]
-    north, south = (np.array([row[side] for row in circuits], dtype=np.int64) for side in ("north", "south"))
-    ocs = np.full(len(circuits), int(document["name"].rpartition("-")[2]))
-    losses_db = insertion_loss_db(twin.config(fabric).seed, fabric, ocs, north, south, document["radix"])
-    for row, loss_db in zip(circuits, losses_db.tolist(), strict=True):
-        row["loss_db"] = round(loss_db, DECIMALS)
     kept = {k: v for k, v in document.items() if k not in CIRCUIT_ARRAYS}
     return kept | {"circuits": circuits}
 
@@ -153,7 +151,7 @@ def listing(twin: TwinPorts, kind: str, fabric: str) -> list[Row]:
     if kind == "fabrics":
         return [fabric_row(twin, fabric)]
     if kind == "ocs":
-        return [ocs_row(twin, fabric, document) for document in documents(twin, fabric, "ocs").values()]
+        return [ocs_row(fabric, document) for document in documents(twin, fabric, "ocs").values()]
     if kind == "hosts":
         return [row for cube in documents(twin, fabric, "cubes").values() for row in host_rows(cube)]
     if kind in ("cubes", "links"):
@@ -194,7 +192,7 @@ def fabric_of(twin: TwinPorts, name: str) -> str:
 def _find(twin: TwinPorts, kind: str, fabric: str, name: str) -> Row | None:
     """Read no more documents than the one thing needs."""
     finders: dict[str, Callable[[], Row | None]] = {
-        "ocs": lambda: _of(twin, fabric, "ocs", name, lambda d: ocs_row(twin, fabric, d)),
+        "ocs": lambda: _of(twin, fabric, "ocs", name, lambda d: ocs_row(fabric, d)),
         "cubes": lambda: _of(
             twin,
             fabric,

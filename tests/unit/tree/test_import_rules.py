@@ -11,8 +11,9 @@ import pytest
 from tests.unit.tree.tidy import LIBRARY, ROOT
 
 LAYERS, SERVICES, ROOMS, FRAME, WORLD = "layers", "services", "rooms", "frame", "world"
-MODELS, ENGINE, RUNTIMES, GATEWAY, WEB = "models", "engine", "runtimes", "gateway", "web"
-CONTRACTS = (LAYERS, SERVICES, ROOMS, FRAME, WORLD, MODELS, ENGINE, RUNTIMES, GATEWAY, WEB)
+MODELS, ENGINE, RUNTIMES = "models", "engine", "runtimes"
+GATEWAY, READING, WEB = "gateway", "reading", "web"
+CONTRACTS = (LAYERS, SERVICES, ROOMS, FRAME, WORLD, MODELS, ENGINE, RUNTIMES, GATEWAY, READING, WEB)
 
 BROKEN_BY = [
     (LAYERS, "schemas/names.py", "import shared.basics.units"),
@@ -25,6 +26,9 @@ BROKEN_BY = [
     (GATEWAY, "services/gateway/requests.py", "from services.gateway.http import responses"),
     (GATEWAY, "services/gateway/ports.py", "from services.gateway import views"),
     (GATEWAY, "services/gateway/attic.py", '"""A module that no rule names."""'),
+    (READING, "services/gateway/views.py", "from shared.models.optics import palomar"),
+    (READING, "services/gateway/describe.py", "def ways():\n    import shared.models.topology.graph"),
+    (READING, "services/gateway/http/app.py", "import shared.models.availability"),
     (WEB, "services/gateway/views.py", "from fastapi import Response"),
     (WEB, "services/gateway/history.py", "def serve():\n    import sse_starlette"),
     (WEB, "services/gateway/attic.py", "import starlette.responses"),
