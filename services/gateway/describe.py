@@ -5,6 +5,8 @@ from typing import Any
 
 import orjson
 
+from schemas.about import Subject
+from schemas.registry import TYPES
 from services.gateway import history, views
 from services.gateway.ports import TwinPorts
 from services.gateway.views import Row
@@ -131,27 +133,31 @@ def _events(twin: TwinPorts, fabric: str, name: str) -> list[Row]:
     def wanted(line: bytes) -> bool:
         try:
             fields = orjson.loads(line)
-            return fields["type"] != "Tick" if name == fabric else names(fields["body"], name, part)
-        except (ValueError, TypeError, KeyError, AttributeError):
+            if name == fabric:
+                return bool(fields["type"] != "Tick")
+            return names(TYPES[fields["type"]].about_fields(fields["body"]), name, part)
+        except (ValueError, TypeError, KeyError):
             return False  # no message at all
 
     found = history.last(twin, fabric, lambda _: True, EVENTS_MAX, look_back=LOOK_BACK, line_filter=wanted)
     return [message.model_dump(mode="json") for message in found]
 
 
-def names(body: Row, name: str, part: Part | None) -> bool:
-    """Whether a message's body names a thing or something in it, in words or by the numbers of hardware."""
+def names(subjects: Iterable[Subject], name: str, part: Part | None) -> bool:
+    """Whether the subjects of a message are a thing or something in it, in words or by the numbers of
+    hardware."""
+    found = frozenset(subjects)
     inside = f"{name}/"
-    if any(isinstance(value, str) and (value == name or value.startswith(inside)) for value in body.values()):
+    if any(kind == "name" and (given == name or str(given).startswith(inside)) for kind, given in found):
         return True
     if part is None:
         return False
     if part.kind == "ocs":
-        return body.get("ocs") == part.ocs or part.ocs in body.get("missing_ocs", ())
+        return ("ocs", part.ocs) in found
     if part.kind == "host":
-        return (body.get("cube"), body.get("host")) == (part.cube, part.host)
+        return {("cube", part.cube), ("host", part.host)} <= found
     if part.kind == "end":
-        ends = [value for key in ("up", "degraded", "down") if isinstance(value := body.get(key), list)]
-        return body.get("end") == part.end or any(part.end in numbers for numbers in ends)
-    cubes = (*(body.get(key) for key in ("cube", "left", "spare")), *body.get("cubes", ()))
-    return part.cube in cubes or body.get("end", -1) // ENDS_PER_CUBE == part.cube
+        return ("end", part.end) in found
+    # A message that lists ends is about each of them, not about all of their cubes.
+    ends = [int(number) for kind, number in found if kind == "end"]
+    return ("cube", part.cube) in found or [end // ENDS_PER_CUBE for end in ends] == [part.cube]
