@@ -2,10 +2,11 @@
 
 import time
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from services.gateway.http.responses import Metrics
 from services.gateway.metrics import TwinCollector
 from services.gateway.ports import TwinPorts
 
@@ -53,6 +54,6 @@ def install(app: FastAPI, twin: TwinPorts) -> None:
 
     app.add_middleware(Measure, count=count, span=span)
 
-    @app.get("/metrics", summary="Metrics for Prometheus", tags=["twin"])
-    def metrics() -> Response:
-        return Response(generate_latest(registry), media_type="text/plain; version=0.0.4; charset=utf-8")
+    @app.get("/metrics", summary="Metrics for Prometheus", tags=["twin"], response_class=Metrics)
+    def metrics() -> Metrics:
+        return Metrics(generate_latest(registry))

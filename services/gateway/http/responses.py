@@ -1,26 +1,49 @@
 """How the gateway answers: JSON, and for whatever goes wrong one sentence under `error`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
+from schemas.api import ErrorReport
+from schemas.body import Model
 from services.gateway.invalid import invalid_sentence, short
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 
+ERRORS: dict[int | str, dict[str, Any]] = {
+    404: {"model": ErrorReport, "description": "no such thing"},
+    422: {"model": ErrorReport, "description": "not allowed: what was given, and what is"},
+    503: {"model": ErrorReport, "description": "what the gateway stands on does not answer"},
+}
+"""How errors of any route are described on the API's page."""
 
-def answer(content: Any, status: int = 200) -> Response:
-    return Response(orjson.dumps(content), status_code=status, media_type="application/json")
+
+class Metrics(Response):
+    """Prometheus's text."""
+
+    media_type = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class ArrowFrame(Response):
+    """A telemetry frame, as an Arrow IPC stream."""
+
+    media_type = "application/vnd.apache.arrow.stream"
+
+
+def answer(content: Model | Sequence[Model], status: int = 200) -> Response:
+    """The typed answer as JSON. It is what the route promises by its types, and not checked again."""
+    text = to_json(content, inf_nan_mode="null")
+    return Response(text, status_code=status, media_type="application/json")
 
 
 def refused(sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
     """The sentence under `error`; what no encoding can carry (half a surrogate pair) is shown escaped."""
-    body = {"error": sentence.encode(errors="backslashreplace").decode()}
-    return Response(orjson.dumps(body), status, headers, media_type="application/json")
+    report = ErrorReport(error=sentence.encode(errors="backslashreplace").decode())
+    return Response(to_json(report), status, headers, media_type="application/json")
 
 
 def status_of(error: LightwaveError) -> int:
