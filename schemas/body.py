@@ -7,9 +7,12 @@ a numpy integer. Its type's name is its class name; its one writer is a class at
 that service's own base class.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
+
+from schemas.about import Subject, SubjectReader, subject_reader
 
 
 class Model(BaseModel):
@@ -24,6 +27,8 @@ class Body(Model):
     writer: ClassVar[str]
     version: ClassVar[int] = 1
     field_names: ClassVar[tuple[str, ...]] = ()
+    subject_readers: ClassVar[Mapping[str, SubjectReader]] = {}
+    """Field → how to find what it names, for the fields that name something."""
 
     if not TYPE_CHECKING:  # the type checker goes by the fields
 
@@ -44,12 +49,27 @@ class Body(Model):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         cls.field_names = tuple(cls.model_fields)
+        found = {
+            name: subject_reader(field.annotation, tuple(field.metadata))
+            for name, field in cls.model_fields.items()
+        }
+        cls.subject_readers = {name: reader for name, reader in found.items() if reader is not None}
 
     @property
     def addressee(self) -> str | None:
         """The fabric that is asked for something, where that is not the one that speaks. A type that asks
         something of another fabric names it in a field, and answers with it here."""
         return None
+
+    def about(self) -> Iterator[Subject]:
+        """What the message is about: slices, cubes, OCSes, ends, faults …"""
+        return self.about_fields({name: getattr(self, name) for name in self.subject_readers})
+
+    @classmethod
+    def about_fields(cls, fields: Mapping[str, Any]) -> Iterator[Subject]:
+        """The same of a body's fields as JSON has them: a search need not read every message in full."""
+        for name, reader in cls.subject_readers.items():
+            yield from reader(fields[name])
 
 
 _set = object.__setattr__

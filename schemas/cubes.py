@@ -1,11 +1,9 @@
 """What the cubes say: hosts lost and back, the health verdict, drains, and what needs repair."""
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from schemas.body import Body
-from schemas.names import CubeIndex, TargetName
+from schemas.names import CubeIndex, GivenName, HostIndex, TargetName
 
 
 class CubesBody(Body):
@@ -16,13 +14,13 @@ class HostDown(CubesBody):
     """A host missed its heartbeat (`host`), or reports a chip as dead (`chip`)."""
 
     cube: CubeIndex
-    host: Annotated[int, Field(ge=0, lt=16)]
+    host: HostIndex
     reason: Literal["host", "chip"]
 
 
 class HostUp(CubesBody):
     cube: CubeIndex
-    host: Annotated[int, Field(ge=0, lt=16)]
+    host: HostIndex
 
 
 class CubeUnhealthy(CubesBody):
@@ -45,7 +43,7 @@ class CubeUndrained(CubesBody):
 
 
 class DrainRefused(CubesBody):
-    target: str
+    target: GivenName
     reason: str
 
 

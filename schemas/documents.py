@@ -20,7 +20,8 @@ class OcsDocument(Model):
     """Written by `ocs`; name `pod-0/ocs-17`.
 
     By North port: `wanted` is the South port commanded (−1 none), `made` whether the mirrors do it, `slices`
-    the number of the slice that wants it (−1 none).
+    the number of the slice that wants it (−1 none), `losses_db` the insertion loss with which the OCS was
+    made between the two ports (null where none is commanded).
     """
 
     name: str
@@ -32,6 +33,7 @@ class OcsDocument(Model):
     wanted: tuple[int, ...]
     made: tuple[bool, ...]
     slices: tuple[int, ...]
+    losses_db: tuple[float | None, ...]
     changed_us: int
 
 

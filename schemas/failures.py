@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schemas.body import Body
-from schemas.names import FaultKind, FaultName, TargetName
+from schemas.names import FaultKind, FaultName, GivenName, TargetName
 
 
 class FailuresBody(Body):
@@ -35,5 +35,5 @@ class FaultRefused(FailuresBody):
     ended.
     """
 
-    subject: str
+    subject: GivenName
     reason: str

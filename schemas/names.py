@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from schemas.about import Names
+
 FABRIC_PATTERN = r"[a-z][a-z0-9]{0,15}-(?:0|[1-9][0-9]{0,5})"
 SITE_PATTERN = r"[a-z][a-z0-9]{0,31}(?:-[a-z0-9]{1,16}){0,3}"
 NUMBER = r"(?:0|[1-9][0-9]{0,11})"
@@ -21,20 +23,23 @@ def part_name(word: str, number: int) -> Any:
     return Field(pattern=rf"^{FABRIC_PATTERN}/{word}-{NUMBER}$", examples=[f"pod-0/{word}-{number}"])
 
 
-FabricName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}$", examples=["pod-0"])]
-SiteName = Annotated[str, Field(pattern=rf"^{SITE_PATTERN}$", examples=["pod-0", "campus"])]
-SliceName = Annotated[str, part_name("slice", 42)]
-FaultName = Annotated[str, part_name("fault", 7)]
-RepairName = Annotated[str, part_name("repair", 3)]
-CubeName = Annotated[str, part_name("cube", 12)]
+FabricName = Annotated[str, Field(pattern=rf"^{FABRIC_PATTERN}$", examples=["pod-0"]), Names("name")]
+SiteName = Annotated[str, Field(pattern=rf"^{SITE_PATTERN}$", examples=["pod-0", "campus"]), Names("name")]
+SliceName = Annotated[str, part_name("slice", 42), Names("name")]
+FaultName = Annotated[str, part_name("fault", 7), Names("name")]
+RepairName = Annotated[str, part_name("repair", 3), Names("name")]
+CubeName = Annotated[str, part_name("cube", 12), Names("name")]
 TargetName = Annotated[
     str,
     Field(
         pattern=rf"^{FABRIC_PATTERN}(?:/{SEGMENT})+$",
         examples=["pod-0/ocs-17", "pod-0/ocs-17/N24", "pod-0/cube-12/host-3", "pod-0/cube-12/+y/7"],
     ),
+    Names("name"),
 ]
 """A part of whatever kind of fabric."""
+GivenName = Annotated[str, Names("name")]
+"""A name as somebody gave it, of whatever form: a refusal repeats it."""
 
 
 def fabric_order(name: str) -> tuple[str, int]:
@@ -45,12 +50,16 @@ def fabric_order(name: str) -> tuple[str, int]:
 
 FaultKind = Literal["host", "chip", "link", "connector", "ocs", "port"]
 
-CubeIndex = Annotated[int, Field(ge=0, lt=144, description="cube of the pod")]
-OcsIndex = Annotated[int, Field(ge=0, lt=48, description="OCS of the pod: 16 × dimension + face index")]
-PortIndex = Annotated[int, Field(ge=0, lt=296, description="port of one side of an OCS")]
+CubeIndex = Annotated[int, Field(ge=0, lt=144, description="cube of the pod"), Names("cube")]
+HostIndex = Annotated[int, Field(ge=0, lt=16), Names("host")]
+OcsIndex = Annotated[
+    int, Field(ge=0, lt=48, description="OCS of the pod: 16 × dimension + face index"), Names("ocs")
+]
+PortIndex = Annotated[int, Field(ge=0, lt=296, description="port of one side of an OCS"), Names("port")]
 LinkEndIndex = Annotated[
     int,
     Field(ge=0, lt=144 * 96, description="link end: 96 × cube + 16 × face + index, faces +x −x +y −y +z −z"),
+    Names("end"),
 ]
 Shape = tuple[
     Annotated[int, Field(ge=1, le=576)],
@@ -59,9 +68,10 @@ Shape = tuple[
 ]
 """Chips along x, y, z."""
 
-Join = tuple[Annotated[int, Field(ge=0, le=2)], CubeIndex, CubeIndex]
+Join = Annotated[tuple[Annotated[int, Field(ge=0, le=2)], CubeIndex, CubeIndex], Names(None)]
 """(dimension, north cube, south cube): the + face of the one joined to the − face of the other, over all 16
-face indices and both strands: 32 circuits on 16 OCSes."""
+face indices and both strands: 32 circuits on 16 OCSes. Joins are a slice's, and their messages are about the
+slice, not about each of its cubes."""
 
 
 def number_of(name: str) -> int:

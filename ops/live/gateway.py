@@ -8,8 +8,8 @@ import time
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
 from services.fleet import services_of
-from services.gateway.app import create_app
-from services.gateway.bind import check_bind
+from services.gateway.http.access import check_bind
+from services.gateway.http.app import create_app
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.clock import LiveClock

@@ -17,7 +17,7 @@ from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
 from services.fleet import services_of
-from services.gateway.bind import check_bind
+from services.gateway.http.access import check_bind
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError
 from shared.engine.roots import Request, commissioning, operator_source
@@ -117,7 +117,7 @@ class LivingTwin:
 
     def serve(self, listener: socket.socket, url: str, token: str | None) -> None:
         """Start the loop beside the gateway and stay until somebody ends it."""
-        from services.gateway.app import create_app
+        from services.gateway.http.app import create_app
 
         self._server = server_of(create_app(self._ports(), token=token))
         self.twin.start(self._kept_us)

@@ -2,14 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from itertools import islice
-from typing import Any
 
 import anyio
 
 from schemas.envelope import Envelope
-from schemas.registry import TYPES, encode
+from schemas.registry import TYPES
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
@@ -135,30 +134,19 @@ def why(twin: TwinPorts, message_id: str) -> list[Envelope]:
 
 async def follow(
     twin: TwinPorts, fabric: str, start: int, kind: str | None, ended: anyio.Event | None = None
-) -> AsyncIterator[dict[str, Any]]:
-    """Server-sent events from a position on, until `ended` is set. The first has only an id: whoever loses
-    the stream before anything happened knows where to go on."""
-    yield {"id": f"{fabric}:{start - 1}"}
+) -> AsyncGenerator[tuple[int, Envelope]]:
+    """(position, message) from a position on, as the log grows, until `ended` is set."""
     position, line_filter = start, _of_type(kind)
     while ended is None or not ended.is_set():
         end = twin.log.end(fabric)
         batch = await asyncio.to_thread(_batch, twin, fabric, position, end, line_filter)
         for at, message in batch:
             if kind in (None, message.type):
-                yield {"id": f"{fabric}:{at}", "data": encode(message).decode()}
+                yield at, message
         if position < end:
             position = min(end, position + STRIDE)
         else:
             await asyncio.sleep(FOLLOW_S)
-
-
-def resume_at(last_event_id: str | None, fabric: str, end: int) -> int | None:
-    """The position after the last one that a client saw, from its Last-Event-ID; None if that tells nothing.
-    A log that has begun anew since then is taken up at its end."""
-    name, _, position = (last_event_id or "").rpartition(":")
-    if name != fabric or not re.fullmatch(r"-1|[0-9]{1,15}", position):
-        return None
-    return min(int(position) + 1, end)
 
 
 def _batch(

@@ -4,14 +4,14 @@ import asyncio
 import time
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from schemas.body import Body, Model
-from schemas.names import FaultKind
+from schemas.api import FaultRequest, LogMessage, RequestReceipt, SliceRequest, log_message
+from schemas.body import Body
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
-from services.gateway.answers import invalid_sentence
+from services.gateway.fabrics import cubes_of, fabric_of
+from services.gateway.invalid import invalid_sentence
 from services.gateway.ports import TwinPorts
-from services.gateway.views import cubes_of, fabric_of
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.units import US_PER_S, us
 from shared.engine.roots import operator_source
@@ -25,24 +25,6 @@ INBOX_MAX = 10_000
 """Requests of one partition that may wait; the next is turned away."""
 KEY_MAX = 200
 DURATION_S_MAX = 100 * 365 * 86_400
-
-
-class SliceRequest(Model):
-    """Ask for a slice; without a duration it runs until it is released."""
-
-    fabric: str = "pod-0"
-    shape: str = Field(examples=["4x4x8"])
-    twisted: bool = False
-    priority: int = 0
-    duration_s: float | None = None
-
-
-class FaultRequest(Model):
-    """Break something; without a duration it stays broken until it is repaired or cleared."""
-
-    kind: FaultKind
-    target: str = Field(examples=["pod-0/ocs-17"])
-    duration_s: float | None = None
 
 
 def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, Body]:
@@ -75,32 +57,27 @@ def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Body
     return fabric, _valid(DrainCube if drain else UndrainCube, {"cube": name})
 
 
-async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait_s: float) -> dict[str, Any]:
-    """Put a request into the inbox and wait up to `wait_s` for its place on the log.
-
-    Returns {id, status, repeated, at_us, outcome}: `received`, or `accepted` with what followed from it at
-    once.
-    """
+async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait_s: float) -> RequestReceipt:
+    """Put a request into the inbox and wait up to `wait_s` for its place on the log."""
     if key is not None and not 0 < len(key) <= KEY_MAX:
         raise InvalidInput(f"Idempotency-Key of {len(key)} characters: allowed are 1 to {KEY_MAX}")
     if not 0 <= wait_s <= WAIT_S_MAX:
         raise InvalidInput(f"wait {wait_s:g}: not allowed; allowed are 0 to {WAIT_S_MAX:g} seconds")
     start = twin.log.end(fabric)
     message_id, repeated = await asyncio.to_thread(_put, twin, fabric, body, key)
-    said: dict[str, Any] = {"id": message_id, "repeated": repeated}
     place = await asyncio.to_thread(twin.log.position_of, fabric, message_id) if repeated else None
     until_s = time.monotonic() + wait_s
     while place is None and time.monotonic() < until_s:
         await asyncio.sleep(LOOK_S)
         place, start = await asyncio.to_thread(_look, twin, fabric, message_id, start)
     if place is None:
-        return said | {"status": "received", "at_us": None, "outcome": []}
+        return RequestReceipt(id=message_id, repeated=repeated, status="received", at_us=None, outcome=())
     complete = await asyncio.to_thread(_is_complete, twin, fabric, place)
     while not complete and time.monotonic() < until_s:
         await asyncio.sleep(LOOK_S)
         complete = await asyncio.to_thread(_is_complete, twin, fabric, place)
     at_us, outcome = await asyncio.to_thread(_outcome, twin, fabric, place)
-    return said | {"status": "accepted", "at_us": at_us, "outcome": outcome}
+    return RequestReceipt(id=message_id, repeated=repeated, status="accepted", at_us=at_us, outcome=outcome)
 
 
 def _put(twin: TwinPorts, fabric: str, body: Body, key: str | None) -> tuple[str, bool]:
@@ -131,18 +108,19 @@ def _is_complete(twin: TwinPorts, fabric: str, place: int) -> bool:
     return any(message.cause is None for _, message in twin.log.read(fabric, place + 1))
 
 
-def _outcome(twin: TwinPorts, fabric: str, place: int) -> tuple[int, list[Any]]:
+def _outcome(twin: TwinPorts, fabric: str, place: int) -> tuple[int, tuple[LogMessage, ...]]:
     """The request's time, and the messages that followed from it before the log was quiet again."""
     messages = twin.log.read(fabric, place)
     _, request = next(messages)
-    known, outcome = {request.id}, []
+    known = {request.id}
+    outcome: list[LogMessage] = []
     for _, message in messages:
         if message.cause is None:
             break
         if message.cause in known:
             known.add(message.id)
-            outcome.append(message.model_dump(mode="json"))
-    return request.at_us, outcome
+            outcome.append(log_message(message))
+    return request.at_us, tuple(outcome)
 
 
 def _duration_us(duration_s: float | None) -> int | None:

@@ -1,14 +1,21 @@
 """Status documents of the OCSes."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from schemas.documents import OcsDocument, OcsSummary
 from schemas.names import number_of
 from services.ocs.state import NO_PORT, OcsState
 from services.ocs.switch import ocs_keys
 from shared.engine.service import DocumentKey
+from shared.models.optics.palomar import DECIMALS, manufactured_ocses
+
+STEPS_PER_DB = 10**DECIMALS
+FABRICS_CACHE_MAX = 32
+"""Fabrics whose losses are kept: 3.6 MB each."""
 
 
 def document_keys(state: OcsState) -> Iterable[DocumentKey]:
@@ -42,5 +49,25 @@ def _ocs(state: OcsState, name: str, ocs: int) -> OcsDocument:
         wanted=tuple(wanted.tolist()),
         made=tuple(state.made[ocs].tolist()),
         slices=tuple(state.owner[ocs].tolist()),
+        losses_db=_losses_db(state, ocs),
         changed_us=int(state.changed_us[ocs]),
     )
+
+
+def _losses_db(state: OcsState, ocs: int) -> tuple[float | None, ...]:
+    """By North port, of the circuits that are wanted; made or not, a pair of ports loses what it loses."""
+    table = _loss_table(state.seed, state.fabric, *state.wanted.shape)[ocs]
+    steps = table[np.arange(state.radix), state.wanted[ocs]]
+    return tuple([None if loss_db < 0 else loss_db for loss_db in (steps / STEPS_PER_DB).tolist()])
+
+
+@lru_cache(maxsize=FABRICS_CACHE_MAX)
+def _loss_table(seed: int, fabric: str, ocs_count: int, radix: int) -> npt.NDArray[np.int32]:
+    """Every pair of ports in steps of 0.0001 dB, of shape (OCSes, North ports, South ports + 1); the last
+    column, which NO_PORT finds, is −1. Documents are made at every change of a circuit: too often to add up
+    losses each time."""
+    losses_db = manufactured_ocses(seed, fabric, radix, ocs_count).insertion_loss_db()
+    table = np.full((ocs_count, radix, radix + 1), -1, dtype=np.int32)
+    table[:, :, :radix] = np.rint(losses_db * STEPS_PER_DB)
+    table.flags.writeable = False
+    return table

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from services.gateway.app import create_app
+from services.gateway.http.app import create_app
 from tests.support.gateway_twin import DrivenTwin
 
 KEPT = Path(__file__).parent / "command_line.txt"

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from ops.common.configuration import settings
 from schemas.body import Body
 from services.fleet import SUPERPOD
-from services.gateway.app import create_app
+from services.gateway.http.app import create_app
 from services.gateway.ports import TwinPorts
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters

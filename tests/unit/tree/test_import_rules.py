@@ -12,7 +12,8 @@ from tests.unit.tree.tidy import LIBRARY, ROOT
 
 LAYERS, SERVICES, ROOMS, FRAME, WORLD = "layers", "services", "rooms", "frame", "world"
 MODELS, ENGINE, RUNTIMES = "models", "engine", "runtimes"
-CONTRACTS = (LAYERS, SERVICES, ROOMS, FRAME, WORLD, MODELS, ENGINE, RUNTIMES)
+GATEWAY, READING, WEB = "gateway", "reading", "web"
+CONTRACTS = (LAYERS, SERVICES, ROOMS, FRAME, WORLD, MODELS, ENGINE, RUNTIMES, GATEWAY, READING, WEB)
 
 BROKEN_BY = [
     (LAYERS, "schemas/names.py", "import shared.basics.units"),
@@ -22,6 +23,16 @@ BROKEN_BY = [
     (SERVICES, "services/gateway/__init__.py", "import services.scheduler.cycle"),
     (SERVICES, "services/workload/state.py", "from services import fleet"),
     (SERVICES, "services/dcn/__init__.py", '"""A service that no rule names."""'),
+    (GATEWAY, "services/gateway/requests.py", "from services.gateway.http import responses"),
+    (GATEWAY, "services/gateway/ports.py", "from services.gateway import views"),
+    (GATEWAY, "services/gateway/attic.py", '"""A module that no rule names."""'),
+    (READING, "services/gateway/views.py", "from shared.models.optics import palomar"),
+    (READING, "services/gateway/describe.py", "def ways():\n    import shared.models.topology.graph"),
+    (READING, "services/gateway/http/app.py", "import shared.models.availability"),
+    (WEB, "services/gateway/views.py", "from fastapi import Response"),
+    (WEB, "services/gateway/history.py", "def serve():\n    import sse_starlette"),
+    (WEB, "services/gateway/attic.py", "import starlette.responses"),
+    (WEB, "services/ocs/logic.py", "import uvicorn"),
     (ROOMS, "shared/engine/dispatch.py", "from shared.storage import store"),
     (ROOMS, "shared/storage/store.py", "import shared.runtimes.clock"),
     (ROOMS, "shared/basics/units.py", "from shared.engine import state"),

@@ -43,13 +43,17 @@ PURE_IMPORTS = {
         "re",
         "statistics",
         "string",
+        "types",
         "typing",
         "zlib",
     ),
     *("networkx", "numpy", "orjson", "pyarrow", "pydantic", "scipy"),
 }
 """All that pure modules may import from outside the pure rooms."""
-SCHEMA_IMPORTS = {"schemas", "pydantic", "orjson", "typing", "collections", "re", "enum", "math"}
+SCHEMA_IMPORTS = {
+    *("schemas", "pydantic", "orjson"),
+    *("collections", "dataclasses", "enum", "math", "re", "types", "typing"),
+}
 IMPURE_CALLS = {"open", "input", "print", "eval", "exec", "hash", "id", "breakpoint", "__import__"}
 IMPURE_NUMPY = re.compile(r"(?:np|numpy)\.(random|load|save\w*|loadtxt|genfromtxt|fromfile|memmap|fromregex)")
 MUTATORS = {

@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from schemas.registry import decode, encode
 from schemas.scheduler import SliceRestored
 from schemas.sequencer import Tick
 from services.gateway import history
+from services.gateway.http import stream
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.runtimes.clock import ClockState
@@ -193,7 +193,7 @@ def test_since_must_be_a_duration(twin: TwinPorts, text: str) -> None:
         history.since_us(twin, text)
 
 
-async def _take(stream: AsyncIterator[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[str, str]]:
     return [await anext(stream) for _ in range(count)]
 
 
@@ -203,11 +203,11 @@ def test_a_stream_goes_on_where_a_reader_stopped(twin: TwinPorts, messages: list
     expected = [m for m in messages[place:] if m.type == "SliceRestored"]
     while len(seen) < len(expected):
         assert place is not None
-        stream = history.follow(twin, FABRIC, place, "SliceRestored")
-        took = asyncio.run(_take(stream, 1 + min(100, len(expected) - len(seen))))
+        reading = stream.events(twin, FABRIC, place, "SliceRestored")
+        took = asyncio.run(_take(reading, 1 + min(100, len(expected) - len(seen))))
         assert took[0] == {"id": f"{FABRIC}:{place - 1}"}
         seen += [decode(event["data"].encode()) for event in took[1:]]
-        place = history.resume_at(took[-1]["id"], FABRIC, COUNT)
+        place = stream.resume_at(took[-1]["id"], FABRIC, COUNT)
     assert seen == expected
 
 
@@ -225,4 +225,4 @@ def test_a_stream_goes_on_where_a_reader_stopped(twin: TwinPorts, messages: list
     ],
 )
 def test_where_a_reader_takes_up_a_stream(last_event_id: str | None, place: int | None) -> None:
-    assert history.resume_at(last_event_id, FABRIC, COUNT) == place
+    assert stream.resume_at(last_event_id, FABRIC, COUNT) == place

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from services.gateway import requests
-from services.gateway.bind import check_bind
+from services.gateway.http.access import check_bind
 from shared.basics.errors import InvalidInput, StoreUnreachable
 from shared.storage.store import Received
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin

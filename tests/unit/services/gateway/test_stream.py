@@ -15,7 +15,7 @@ import uvicorn
 from sse_starlette.sse import AppStatus
 
 from services.gateway import history
-from services.gateway.app import create_app
+from services.gateway.http.app import create_app
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
 END_S_MAX = 10.0

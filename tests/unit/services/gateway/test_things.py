@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from schemas.kinds import KINDS
 from services.gateway.ports import TwinPorts
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 from tests.support.light_paths import circuits, light_path
 
-KINDS = ("fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "repairs")
 CUBES = 8
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from schemas.body import Body
@@ -20,6 +21,7 @@ from schemas.ocs import (
 )
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.service import SERVICE
+from shared.models.optics.palomar import insertion_loss_db
 from shared.models.superpod.wiring import OCS_COUNT
 from tests.support.ocs_model import CONFIG, SWITCHING_US, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
@@ -271,6 +273,21 @@ def test_documents_show_what_is_wanted_and_what_is_made(made: Bench) -> None:
     summary = made.documents["summaries", "pod-0/ocs"]
     assert (summary.ocs_down, summary.circuits_made, summary.cross_connects) == (1, 30, 32)
     assert len(made.documents) == OCS_COUNT + 1
+
+
+def test_documents_show_what_every_wanted_circuit_loses_and_no_other(made: Bench) -> None:
+    """Whether it is made or not: an OCS that is down keeps its mirrors."""
+    made.say(CHASSIS)
+    for ocs in (17, 18, 40):
+        document = made.documents["ocs", f"pod-0/ocs-{ocs}"]
+        pairs = [(n, s) for n, s in enumerate(document.wanted) if s >= 0]
+        assert len(pairs) == document.circuits_wanted
+        north, south = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        by_hand = insertion_loss_db(CONFIG.seed, "pod-0", np.asarray(ocs), north, south)
+        assert [loss_db for loss_db in document.losses_db if loss_db is not None] == [
+            round(loss_db, 4) for loss_db in by_hand.tolist()
+        ]
+        assert [n for n, loss_db in enumerate(document.losses_db) if loss_db is not None] == north.tolist()
 
 
 def test_documents_say_when_their_ocs_changed(bench: Bench) -> None:

@@ -6,7 +6,7 @@ import ipaddress
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from services.gateway.answers import refused
+from services.gateway.http.responses import refused
 from shared.basics.errors import InvalidInput
 
 OPEN_PATHS = frozenset({"/healthz", "/openapi.json", "/docs", "/redoc"})
@@ -41,7 +41,7 @@ def is_allowed(authorization: str | None, token: str | None) -> bool:
     return same and scheme.lower() == "bearer"
 
 
-class Guard:
+class TokenGuard:
     """ASGI middleware: lets pass what is open and who brings the token.
 
     It goes by the path that is routed. `request.url` would not do: it is made up from the Host header, which
@@ -61,7 +61,7 @@ class Guard:
         await refused(sentence, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
 
 
-class Heads:
+class HeadAsGet:
     """ASGI middleware: answers HEAD as GET, without the body. A stream ends before it begins."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,0 +1,88 @@
+"""What a message is about: the things that its body names, in words or by the numbers of hardware.
+
+The types that name something are marked (`schemas.names`), and every body is read by the marks of its fields:
+a message of a new type is found under all that it names, without a word more.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+SubjectKind = Literal["name", "cube", "host", "ocs", "port", "end"]
+"""`name` is a whole name in words, all others are numbers; a host's counts within the cube that the message
+names, a port's within the OCS."""
+
+Subject = tuple[SubjectKind, str | int]
+SubjectReader = Callable[[Any], Iterator[Subject]]
+"""The subjects in a field's value, be it read as a message or still as JSON has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The mark of a type whose values name a thing of this kind. With None the parts of the type name it for
+    others, and a message with such a field is not about them."""
+
+    kind: SubjectKind | None
+
+
+def subject_reader(annotation: Any, metadata: tuple[Any, ...] = ()) -> SubjectReader | None:
+    """How to find the subjects in values of a type; None where there are none to be found."""
+    mark = next((item for item in metadata if isinstance(item, Names)), None)
+    if mark is not None:
+        return None if mark.kind is None else _leaf(mark.kind)
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return subject_reader(arguments[0], arguments[1:])
+    if origin is tuple and arguments[-1:] == (...,):
+        return _each(subject_reader(arguments[0]))
+    if origin is tuple:
+        return _in_turn([subject_reader(argument) for argument in arguments])
+    if origin in (Union, UnionType):
+        return _optional([subject_reader(argument) for argument in arguments if argument is not NoneType])
+    return None
+
+
+def _leaf(kind: SubjectKind) -> SubjectReader:
+    def read(value: Any) -> Iterator[Subject]:
+        yield kind, value
+
+    return read
+
+
+def _each(reader: SubjectReader | None) -> SubjectReader | None:
+    if reader is None:
+        return None
+
+    def read(values: Any) -> Iterator[Subject]:
+        for value in values:
+            yield from reader(value)
+
+    return read
+
+
+def _in_turn(readers: list[SubjectReader | None]) -> SubjectReader | None:
+    if not any(readers):
+        return None
+
+    def read(values: Any) -> Iterator[Subject]:
+        for reader, value in zip(readers, values, strict=True):
+            if reader is not None:
+                yield from reader(value)
+
+    return read
+
+
+def _optional(readers: list[SubjectReader | None]) -> SubjectReader | None:
+    found = [reader for reader in readers if reader is not None]
+    if not found:
+        return None
+    if len(readers) > 1:
+        raise TypeError("a field that may name things of several types: its value does not tell of which")
+    (reader,) = found
+
+    def read(value: Any) -> Iterator[Subject]:
+        if value is not None:
+            yield from reader(value)
+
+    return read

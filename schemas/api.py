@@ -1,0 +1,382 @@
+"""What the HTTP API takes and gives: rows of things, descriptions, receipts of requests, the clock.
+
+Rows are joined from status documents (`schemas.documents`); faults and repairs are shown as their documents
+are. Losses are in dB, times in simulated microseconds since the fabric was commissioned.
+"""
+
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union
+
+from pydantic import Field, GetJsonSchemaHandler, SerializeAsAny, TypeAdapter
+from pydantic.json_schema import JsonSchemaValue
+
+from schemas.body import Body, Model
+from schemas.documents import FaultDocument, LinkState, RepairDocument, SliceState
+from schemas.envelope import Envelope
+from schemas.names import FaultKind
+from schemas.registry import TYPES
+
+ModuleCondition = Literal["ok", "degraded", "failed"]
+FaultRow = FaultDocument
+RepairRow = RepairDocument
+
+
+# --- things -------------------------------------------------------------------------------------------------
+
+
+class LinkCounts(Model):
+    """Link ends by state."""
+
+    up: int
+    degraded: int
+    down: int
+    dark: int
+
+
+class SliceCounts(Model):
+    """Slices since the start; `running` and `waiting` are those of now."""
+
+    requested: int
+    admitted: int
+    completed: int
+    evicted: int
+    refused: int
+    running: int
+    waiting: int
+    swapped: int
+
+
+class RepairCounts(Model):
+    """Open repairs."""
+
+    queued: int
+    begun: int
+
+
+class FabricRow(Model):
+    """One fabric at a glance; `utilisation` and `cube_availability` are means over all time so far.
+    `position` is the number of messages on its log."""
+
+    name: str
+    now_us: int
+    position: int
+    cubes: int
+    healthy: int
+    drained: int
+    hosts_down: int
+    links: LinkCounts
+    ocs: int
+    ocs_down: int
+    cross_connects: int
+    slices: SliceCounts
+    utilisation: float
+    cube_availability: float
+    faults_active: int
+    repairs: RepairCounts
+
+
+class Circuit(Model):
+    """One circuit that is wanted of an OCS, from North port to South port; `made` says whether the mirrors do
+    it."""
+
+    north: int
+    south: int
+    slice: str
+    made: bool
+    loss_db: float | None
+
+
+class OcsBrief(Model):
+    """An OCS without its circuits."""
+
+    name: str
+    state: Literal["up", "down"]
+    radix: int
+    circuits_wanted: int
+    circuits_made: int
+    ports_down: tuple[str, ...]
+    changed_us: int
+
+
+class OcsRow(OcsBrief):
+    """An OCS with every circuit that is wanted of it, by North port."""
+
+    circuits: tuple[Circuit, ...]
+
+
+class CubeRow(Model):
+    """A cube and who uses it; its hosts have rows of their own."""
+
+    name: str
+    health: Literal["healthy", "unhealthy"]
+    reasons: tuple[str, ...]
+    drained: bool
+    changed_us: int
+    hosts_down: int
+    slices: tuple[str, ...]
+    chips_used: int
+
+
+class HostRow(Model):
+    """`reason` says what is wrong with a host that is down."""
+
+    name: str
+    state: Literal["up", "down"]
+    reason: str | None
+
+
+class LinkRow(Model):
+    """One link end. Loss and bit error rate are null where there is no light to measure."""
+
+    name: str
+    state: LinkState
+    condition: ModuleCondition
+    far_end: str | None
+    loss_db: float | None
+    ber: float | None
+    ocs: str
+    slice: str | None
+
+
+class SliceRow(Model):
+    """A slice as its document has it, its shape in words (`4x4x8`)."""
+
+    name: str
+    state: SliceState
+    shape: str
+    twisted: bool
+    chips: int
+    priority: int
+    cubes: tuple[str, ...]
+    corner: tuple[int, int, int] | None
+    links_down: int
+    links_degraded: int
+    swaps: int
+    reason: str | None
+    requested_us: int
+    started_us: int | None
+    ended_us: int | None
+    changed_us: int
+
+
+# --- light paths --------------------------------------------------------------------------------------------
+
+
+class ChipPlace(Model):
+    """A chip by its cube and its place there, each of 0 to 3."""
+
+    cube: str
+    x: int
+    y: int
+    z: int
+
+
+class StrandPath(Model):
+    """One strand's way through an OCS; the port of the other side is null where no circuit is made."""
+
+    strand: int
+    ocs: str
+    north: int | None
+    south: int | None
+
+
+class LightPath(Model):
+    """The way of the light from one link end, by the circuits that are made. `wanted_end` is where it would
+    lead if all that are wanted were; `far_condition` is that of the module there."""
+
+    end: str
+    chip: ChipPlace
+    far_end: str | None
+    far_chip: ChipPlace | None
+    wanted_end: str | None
+    state: LinkState
+    condition: ModuleCondition
+    far_condition: ModuleCondition | None
+    loss_db: float | None
+    ber: float | None
+    slice: str | None
+    strands: tuple[StrandPath, ...]
+
+
+# --- messages -----------------------------------------------------------------------------------------------
+
+
+class _OfEveryType:
+    """Lets the API's page show the body as one of all message types; a reader goes by the field `type`."""
+
+    def __get_pydantic_json_schema__(self, _schema: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        bodies: Any = Union[tuple(TYPES.values())]  # noqa: UP007 -- as many as there are
+        return handler(TypeAdapter(bodies).core_schema)
+
+
+class LogMessage(Envelope):
+    """A message as it stands on the log; `type` says of which type its body is."""
+
+    body: Annotated[SerializeAsAny[Body], _OfEveryType()]
+
+
+def log_message(message: Envelope) -> LogMessage:
+    """The message, as the API gives it; it is not checked again."""
+    return LogMessage.model_construct(**dict(message))
+
+
+# --- descriptions -------------------------------------------------------------------------------------------
+
+
+class OcsBlame(Model):
+    """An OCS and how many of a slice's link ends through it are down or degraded."""
+
+    name: str
+    links: int
+
+
+class FabricRelated(Model):
+    """What is not as it should be."""
+
+    ocs: tuple[OcsBrief, ...]
+    cubes: tuple[CubeRow, ...]
+    slices: tuple[SliceRow, ...]
+    faults: tuple[FaultRow, ...]
+    repairs: tuple[RepairRow, ...]
+
+
+class PartRelated(Model):
+    """Active faults and open repairs of a part or anything in it."""
+
+    faults: tuple[FaultRow, ...]
+    repairs: tuple[RepairRow, ...]
+
+
+class CubeRelated(Model):
+    """Hosts and links of the cube that are not well, and who uses it."""
+
+    hosts: tuple[HostRow, ...]
+    links: tuple[LinkRow, ...]
+    slices: tuple[SliceRow, ...]
+    faults: tuple[FaultRow, ...]
+    repairs: tuple[RepairRow, ...]
+
+
+class LinkRelated(Model):
+    """Both strands, and the end to which they lead or should."""
+
+    strands: tuple[StrandPath, ...]
+    partner: tuple[LinkRow, ...]
+    faults: tuple[FaultRow, ...]
+    repairs: tuple[RepairRow, ...]
+
+
+class SliceRelated(Model):
+    """The slice's cubes, its link ends that are not well, and the OCSes that those have in common."""
+
+    cubes: tuple[CubeRow, ...]
+    links: tuple[LinkRow, ...]
+    ocs: tuple[OcsBlame, ...]
+
+
+RowT = TypeVar("RowT", bound=Model)
+RelatedT = TypeVar("RelatedT", bound=Model)
+
+
+class Description(Model, Generic[RowT, RelatedT]):
+    """One thing, what stands around it, and the last messages that name it."""
+
+    object: RowT
+    related: RelatedT
+    events: tuple[LogMessage, ...]
+
+
+class FabricDescription(Description[FabricRow, FabricRelated]):
+    """A fabric, and what is not as it should be there."""
+
+
+class OcsDescription(Description[OcsRow, PartRelated]):
+    """An OCS, with its faults and repairs."""
+
+
+class CubeDescription(Description[CubeRow, CubeRelated]):
+    """A cube, with what is not well in it and who uses it."""
+
+
+class HostDescription(Description[HostRow, PartRelated]):
+    """A host, with its faults and repairs."""
+
+
+class LinkDescription(Description[LinkRow, LinkRelated]):
+    """A link end, with its light path and partner."""
+
+
+class SliceDescription(Description[SliceRow, SliceRelated]):
+    """A slice, with its cubes and what degrades it."""
+
+
+class FaultDescription(Description[FaultRow, PartRelated]):
+    """A fault, with all that is known of its target."""
+
+
+class RepairDescription(Description[RepairRow, PartRelated]):
+    """A repair, with all that is known of its target."""
+
+
+# --- requests -----------------------------------------------------------------------------------------------
+
+
+class SliceRequest(Model):
+    """Ask for a slice; without a duration it runs until it is released."""
+
+    fabric: str = "pod-0"
+    shape: str = Field(examples=["4x4x8"])
+    twisted: bool = False
+    priority: int = 0
+    duration_s: float | None = None
+
+
+class FaultRequest(Model):
+    """Break something; without a duration it stays broken until it is repaired or cleared."""
+
+    kind: FaultKind
+    target: str = Field(examples=["pod-0/ocs-17"])
+    duration_s: float | None = None
+
+
+class RequestReceipt(Model):
+    """What became of a request: `received` into the inbox, or `accepted` at a time, with what followed from
+    it at once. `repeated` says that its idempotency key had been used before."""
+
+    id: str
+    repeated: bool
+    status: Literal["received", "accepted"]
+    at_us: int | None
+    outcome: tuple[LogMessage, ...]
+
+
+# --- the twin itself ----------------------------------------------------------------------------------------
+
+
+class SpeedRequest(Model):
+    """Simulated over wall time."""
+
+    speed: float
+
+
+class ClockReport(Model):
+    """The simulated clock: up to when all is done, the speed asked for and the speed held, and how far the
+    twin is behind."""
+
+    now_us: int
+    speed: float
+    paused: bool
+    achieved_speed: float
+    lag_us: int
+
+
+class HealthReport(Model):
+    """Whether all is well; if not, why, one sentence each."""
+
+    healthy: bool
+    problems: tuple[str, ...]
+
+
+class ErrorReport(Model):
+    """What was wrong, in one sentence."""
+
+    error: str

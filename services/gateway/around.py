@@ -1,0 +1,125 @@
+"""What stands around a thing: what an operator would look up next."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from schemas.api import (
+    CubeRelated,
+    CubeRow,
+    FabricRelated,
+    FabricRow,
+    FaultRow,
+    HostRow,
+    LinkRelated,
+    LinkRow,
+    OcsBlame,
+    OcsBrief,
+    OcsRow,
+    PartRelated,
+    RepairRow,
+    SliceRelated,
+    SliceRow,
+)
+from services.gateway import rows
+from services.gateway.documents import natural
+from services.gateway.light_path import light_path
+from services.gateway.ports import TwinPorts
+
+RowT = TypeVar("RowT")
+BAD_LINKS = ("degraded", "down")
+
+
+def around_fabric(twin: TwinPorts, fabric: str, _row: FabricRow) -> FabricRelated:
+    """What is not as it should be."""
+    return FabricRelated(
+        ocs=tuple(_brief(row) for row in rows.ocs_rows(twin, fabric) if row.state != "up"),
+        cubes=tuple(row for row in rows.cube_rows(twin, fabric) if row.health != "healthy" or row.drained),
+        slices=tuple(
+            row for row in rows.slice_rows(twin, fabric) if row.state in ("waiting", "degraded", "stalled")
+        ),
+        faults=_faults(twin, fabric, fabric),
+        repairs=_repairs(twin, fabric, fabric),
+    )
+
+
+def around_part(twin: TwinPorts, fabric: str, row: OcsRow | HostRow) -> PartRelated:
+    return _around_name(twin, fabric, row.name)
+
+
+def around_target(twin: TwinPorts, fabric: str, row: FaultRow | RepairRow) -> PartRelated:
+    return _around_name(twin, fabric, row.target)
+
+
+def around_cube(twin: TwinPorts, fabric: str, row: CubeRow) -> CubeRelated:
+    """Hosts and links of the cube that are not well, and who uses it."""
+    return CubeRelated(
+        hosts=tuple(host for host in rows.hosts_of(twin, fabric, row.name) if host.state != "up"),
+        links=tuple(
+            link
+            for link in rows.links_of(twin, fabric, row.name)
+            if link.state in BAD_LINKS or link.condition != "ok"
+        ),
+        slices=_present(rows.find_slice, twin, fabric, row.slices),
+        faults=_faults(twin, fabric, row.name),
+        repairs=_repairs(twin, fabric, row.name),
+    )
+
+
+def around_link(twin: TwinPorts, fabric: str, row: LinkRow) -> LinkRelated:
+    """Both strands, and the end to which they lead or should."""
+    path = light_path(twin, fabric, row)
+    partner = path.far_end or path.wanted_end
+    return LinkRelated(
+        strands=path.strands,
+        partner=_present(rows.find_link, twin, fabric, [partner] if partner else []),
+        faults=_faults(twin, fabric, row.name),
+        repairs=_repairs(twin, fabric, row.name),
+    )
+
+
+def around_slice(twin: TwinPorts, fabric: str, row: SliceRow) -> SliceRelated:
+    """The slice's cubes, its link ends that are not well, and the OCSes that those have in common."""
+    links = [
+        link
+        for cube in row.cubes
+        for link in rows.links_of(twin, fabric, cube)
+        if link.state in BAD_LINKS and link.slice == row.name
+    ]
+    blamed = sorted({link.ocs for link in links}, key=natural)
+    return SliceRelated(
+        cubes=_present(rows.find_cube, twin, fabric, row.cubes),
+        links=tuple(links),
+        ocs=tuple(OcsBlame(name=name, links=sum(link.ocs == name for link in links)) for name in blamed),
+    )
+
+
+def _around_name(twin: TwinPorts, fabric: str, name: str) -> PartRelated:
+    return PartRelated(faults=_faults(twin, fabric, name), repairs=_repairs(twin, fabric, name))
+
+
+def _faults(twin: TwinPorts, fabric: str, name: str) -> tuple[FaultRow, ...]:
+    """Active faults of a part or anything in it."""
+    found = rows.fault_rows(twin, fabric)
+    return tuple(row for row in found if row.state == "active" and _is_within(row.target, name))
+
+
+def _repairs(twin: TwinPorts, fabric: str, name: str) -> tuple[RepairRow, ...]:
+    """Open repairs of a part or anything in it."""
+    found = rows.repair_rows(twin, fabric)
+    return tuple(row for row in found if row.state in ("queued", "begun") and _is_within(row.target, name))
+
+
+def _is_within(target: str, name: str) -> bool:
+    return target == name or target.startswith(f"{name}/")
+
+
+def _present(
+    find: Callable[[TwinPorts, str, str], RowT | None], twin: TwinPorts, fabric: str, names: Iterable[str]
+) -> tuple[RowT, ...]:
+    """The things of these names, but for those that have gone since their names were read."""
+    found = [find(twin, fabric, name) for name in names]
+    return tuple(row for row in found if row is not None)
+
+
+def _brief(row: OcsRow) -> OcsBrief:
+    return OcsBrief(**{name: getattr(row, name) for name in OcsBrief.model_fields})

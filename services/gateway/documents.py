@@ -1,0 +1,39 @@
+"""Status documents as the gateway reads them: whole kinds, or single ones."""
+
+import re
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from schemas.body import Model
+from services.gateway.invalid import invalid_sentence
+from services.gateway.ports import TwinPorts
+from shared.basics.errors import OperationFailed
+
+DocumentT = TypeVar("DocumentT", bound=Model)
+
+
+def read_all(twin: TwinPorts, fabric: str, kind: str, model: type[DocumentT]) -> list[DocumentT]:
+    """Every document of a kind, in natural order of names."""
+    rows = twin.documents.all(fabric, kind)
+    return [read(model, name, rows[name]) for name in sorted(rows, key=natural)]
+
+
+def read_one(twin: TwinPorts, fabric: str, kind: str, name: str, model: type[DocumentT]) -> DocumentT | None:
+    """One document, or None if there is none of this name."""
+    text = twin.documents.one(fabric, kind, name)
+    return None if text is None else read(model, name, text)
+
+
+def read(model: type[DocumentT], name: str, text: bytes) -> DocumentT:
+    """A document from its JSON; OperationFailed if another release wrote it otherwise."""
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        sentence = invalid_sentence(error.errors())
+        raise OperationFailed(f"{name}: the store's document of it cannot be read: {sentence}") from None
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sort key under which `ocs-2` comes before `ocs-10`."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

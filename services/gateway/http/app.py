@@ -1,0 +1,51 @@
+"""The HTTP API over a living twin: its routes, who may use them, how answers and errors look."""
+
+from fastapi import Depends, FastAPI, Request, Response
+
+from schemas.api import HealthReport
+from services.gateway.http import clock, log, metrics, requests, responses, things
+from services.gateway.http.access import HeadAsGet, TokenGuard
+from services.gateway.http.responses import answer
+from services.gateway.ports import TwinPorts
+from shared.basics.errors import InvalidInput
+
+
+def create_app(twin: TwinPorts, *, token: str | None) -> FastAPI:
+    """The gateway over a living twin; with a token, /v1 and /metrics demand it."""
+    app = FastAPI(
+        title="Lightwave Twin",
+        version="1",
+        description="A living twin of optically switched superpods.",
+        separate_input_output_schemas=False,
+    )
+    responses.install(app)
+    # The last one added stands outermost: what the guard turns away is counted, too.
+    app.add_middleware(HeadAsGet)
+    app.add_middleware(TokenGuard, token=token)
+    metrics.install(app, twin)
+    for routes in (things.routes, log.routes, requests.routes, clock.routes):
+        app.include_router(routes(twin), dependencies=[Depends(check_query)], responses=responses.ERRORS)
+
+    @app.get(
+        "/healthz",
+        summary="200 while all is well, otherwise 503 with the reasons",
+        tags=["twin"],
+        response_model=HealthReport,
+        responses={503: {"model": HealthReport, "description": "not all is well"}},
+    )
+    def healthz() -> Response:
+        problems = twin.health()
+        report = HealthReport(healthy=not problems, problems=tuple(problems))
+        return answer(report, 503 if problems else 200)
+
+    return app
+
+
+def check_query(request: Request) -> None:
+    """InvalidInput for a query parameter that the route does not know: a slip would else change nothing and
+    say nothing."""
+    known = [field.alias for field in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            allowed = f"allowed are {', '.join(known)}" if known else "none is allowed here"
+            raise InvalidInput(f"query {name[:80]!r}: no such parameter; {allowed}")

@@ -1,0 +1,104 @@
+"""Routes to the log: since a moment, by type, by cause, as it grows, and back to the root."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import anyio
+from fastapi import APIRouter, Header, Query, Response
+from sse_starlette import EventSourceResponse
+
+from schemas.api import LogMessage
+from schemas.envelope import Envelope
+from schemas.registry import encode
+from services.gateway import history
+from services.gateway.fabrics import cubes_of
+from services.gateway.http import stream
+from services.gateway.ports import TwinPorts
+from shared.basics.errors import InvalidInput
+
+Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX, description="messages at most")]
+Since = Annotated[str | None, Query(description="simulated time back from now: 30s, 15m, 2h, 1d12h")]
+SinceUs = Annotated[int | None, Query(ge=0, le=2**63 - 1)]
+Type = Annotated[str | None, Query(description="only this message type")]
+Cause = Annotated[str | None, Query(description="only what followed from this message")]
+
+
+class EventStream(EventSourceResponse):
+    """Server-sent events, the data of each a message as `/v1/events` has it."""
+
+    media_type = "text/event-stream"
+
+
+def routes(twin: TwinPorts) -> APIRouter:
+    """Messages that have come, messages as they come, and why."""
+    router = APIRouter(prefix="/v1", tags=["log"])
+
+    @router.get("/events", summary="Messages of the log, oldest first", response_model=list[LogMessage])
+    def events(
+        fabric: str = "pod-0",
+        since: Since = None,
+        since_us: SinceUs = None,
+        type: Type = None,  # noqa: A002 -- the word that people type
+        cause: Cause = None,
+        limit: Limit = None,
+    ) -> Response:
+        """With a moment, the first messages from there on; without one, the last before now. With a cause,
+        the first that followed from it, whatever its fabric."""
+        cubes_of(twin, fabric)
+        start_us = _start_us(twin, since, since_us)
+        if cause is not None:
+            most = limit or history.CAUSE_DEFAULT
+            found = history.consequences(twin, cause, start_us=start_us or 0, kind=type, limit=most)
+            return _dumped(found)
+        start = None if start_us is None else twin.log.position_at(fabric, start_us)
+        most = limit or (history.EVENTS_DEFAULT if start is None else history.EVENTS_MAX)
+        return _dumped(history.events(twin, fabric, start=start, kind=type, limit=most))
+
+    @router.get(
+        "/events/stream",
+        summary="Messages as they come, as server-sent events",
+        response_class=EventStream,
+    )
+    def follow(
+        fabric: str = "pod-0",
+        since: Since = None,
+        type: Type = None,  # noqa: A002 -- the word that people type
+        last_event_id: Annotated[str | None, Header()] = None,
+    ) -> EventStream:
+        cubes_of(twin, fabric)
+        history.check_type(type)
+        end = twin.log.end(fabric)
+        place = stream.resume_at(last_event_id, fabric, end)
+        if place is None:
+            place = end if since is None else twin.log.position_at(fabric, history.since_us(twin, since))
+        ended = anyio.Event()
+        return EventStream(
+            stream.events(twin, fabric, place, type, ended),
+            shutdown_event=ended,
+            shutdown_grace_period=stream.STREAM_END_S,
+        )
+
+    @router.get(
+        "/why/{message_id:path}",
+        summary="The chain of causes back to the root",
+        response_model=list[LogMessage],
+    )
+    def why(message_id: str) -> Response:
+        return _dumped(history.why(twin, message_id))
+
+    return router
+
+
+def _start_us(twin: TwinPorts, since: str | None, since_us: int | None) -> int | None:
+    """The moment that a question begins with, told in one of two ways."""
+    if since is None:
+        return since_us
+    if since_us is not None:
+        raise InvalidInput(f"since {since!r}, since_us {since_us}: only one of them is allowed")
+    return history.since_us(twin, since)
+
+
+def _dumped(messages: Sequence[Envelope]) -> Response:
+    # As they stand on the log: making dicts of ten thousand first takes longer than reading them.
+    rows = b",".join([encode(message) for message in messages])
+    return Response(b"[%b]" % rows, media_type="application/json")

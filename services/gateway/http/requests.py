@@ -1,0 +1,56 @@
+"""Routes of operators' requests: each goes into the inbox, and is answered with what became of it."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Response
+
+from schemas.api import FaultRequest, RequestReceipt, SliceRequest
+from schemas.body import Body
+from services.gateway import requests
+from services.gateway.http.responses import answer
+from services.gateway.ports import TwinPorts
+
+Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key is the same request")]
+Wait = Annotated[float, Query(description="seconds to wait until the request is on the log, at most 30")]
+RECEIVED: dict[int | str, dict[str, Any]] = {
+    202: {"model": RequestReceipt, "description": "received, and not yet on the log"}
+}
+
+
+def routes(twin: TwinPorts) -> APIRouter:
+    """Slices asked for and released, faults injected and cleared, cubes drained and taken into use again."""
+    router = APIRouter(prefix="/v1", tags=["requests"], responses=RECEIVED)
+
+    async def ask(request: tuple[str, Body], key: str | None, wait: float) -> Response:
+        receipt = await requests.submit(twin, *request, key, wait)
+        return answer(receipt, 200 if receipt.status == "accepted" else 202)
+
+    @router.post("/slices", summary="Ask for a slice", response_model=RequestReceipt)
+    async def request_slice(asked: SliceRequest, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.slice_request(twin, asked), key, wait)
+
+    @router.post("/slices/{name:path}/release", summary="Release a slice", response_model=RequestReceipt)
+    async def release(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.release_request(twin, name), key, wait)
+
+    @router.post("/faults", summary="Inject a fault", response_model=RequestReceipt)
+    async def inject(asked: FaultRequest, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.fault_request(twin, asked), key, wait)
+
+    @router.post("/faults/{name:path}/clear", summary="Clear a fault", response_model=RequestReceipt)
+    async def clear(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.clear_request(twin, name), key, wait)
+
+    @router.post("/cubes/{name:path}/drain", summary="Drain a cube", response_model=RequestReceipt)
+    async def drain(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.drain_request(twin, name, drain=True), key, wait)
+
+    @router.post(
+        "/cubes/{name:path}/undrain",
+        summary="Take a drained cube into use again",
+        response_model=RequestReceipt,
+    )
+    async def undrain(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
+        return await ask(requests.drain_request(twin, name, drain=False), key, wait)
+
+    return router

@@ -1,0 +1,243 @@
+"""Rows of things, joined from the services' status documents: all of a fabric's, or one by its name."""
+
+from schemas.api import (
+    Circuit,
+    CubeRow,
+    FabricRow,
+    FaultRow,
+    HostRow,
+    LinkCounts,
+    LinkRow,
+    OcsRow,
+    RepairCounts,
+    RepairRow,
+    SliceCounts,
+    SliceRow,
+)
+from schemas.documents import CubeDocument, CubeUseDocument, LinkGroupDocument, OcsDocument, SliceDocument
+from schemas.names import number_of
+from services.gateway.documents import read_all, read_one
+from services.gateway.ports import TwinPorts
+from services.gateway.summaries import Summaries, summaries_of
+from shared.models.superpod.shapes import shape_text
+from shared.models.superpod.wiring import ENDS_PER_CUBE, OCS_COUNT, link_end
+
+# --- fabrics ------------------------------------------------------------------------------------------------
+
+
+def fabric_rows(twin: TwinPorts, fabric: str) -> list[FabricRow]:
+    return [fabric_row(twin, fabric)]
+
+
+def find_fabric(twin: TwinPorts, fabric: str, name: str) -> FabricRow | None:
+    return fabric_row(twin, fabric) if name == fabric else None
+
+
+def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
+    """One fabric at a glance. Utilisation and availability are integrals over all time so far."""
+    found = summaries_of(twin, fabric)
+    scheduler, cubes, links = found.scheduler, found.cubes, found.transceivers
+    # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
+    now_us = max(twin.clock.show().now_us, scheduler.at_us, cubes.at_us)
+    chip_us = scheduler.allocated_chip_us + scheduler.chips_allocated * (now_us - scheduler.at_us)
+    cube_us = cubes.healthy_cube_us + cubes.healthy * (now_us - cubes.at_us)
+    return FabricRow(
+        name=fabric,
+        now_us=now_us,
+        position=twin.log.end(fabric),
+        cubes=cubes.cubes,
+        healthy=cubes.healthy,
+        drained=cubes.drained,
+        hosts_down=cubes.hosts_down,
+        links=LinkCounts(up=links.up, degraded=links.degraded, down=links.down, dark=links.dark),
+        ocs=OCS_COUNT,
+        ocs_down=found.ocs.ocs_down,
+        cross_connects=found.ocs.cross_connects,
+        slices=_slice_counts(found),
+        utilisation=chip_us / (scheduler.chips * now_us) if now_us else 0.0,
+        cube_availability=cube_us / (cubes.cubes * now_us) if now_us else 1.0,
+        faults_active=found.failures.active,
+        repairs=RepairCounts(queued=found.repairs.queued, begun=found.repairs.begun),
+    )
+
+
+def _slice_counts(found: Summaries) -> SliceCounts:
+    scheduler = found.scheduler
+    return SliceCounts(
+        requested=found.workload.requested,
+        admitted=scheduler.admitted,
+        completed=scheduler.completed,
+        evicted=scheduler.evicted,
+        refused=scheduler.refused,
+        running=scheduler.running,
+        waiting=scheduler.waiting,
+        swapped=scheduler.swapped,
+    )
+
+
+# --- OCSes --------------------------------------------------------------------------------------------------
+
+
+def ocs_rows(twin: TwinPorts, fabric: str) -> list[OcsRow]:
+    return [_ocs_row(fabric, document) for document in read_all(twin, fabric, "ocs", OcsDocument)]
+
+
+def find_ocs(twin: TwinPorts, fabric: str, name: str) -> OcsRow | None:
+    document = read_one(twin, fabric, "ocs", name, OcsDocument)
+    return _ocs_row(fabric, document) if document else None
+
+
+def _ocs_row(fabric: str, document: OcsDocument) -> OcsRow:
+    """An OCS with its circuits as a list in place of four arrays by North port."""
+    columns = zip(document.wanted, document.slices, document.made, document.losses_db, strict=True)
+    circuits = [
+        Circuit(north=north, south=south, slice=f"{fabric}/slice-{number}", made=made, loss_db=loss_db)
+        for north, (south, number, made, loss_db) in enumerate(columns)
+        if south >= 0
+    ]
+    return OcsRow(
+        name=document.name,
+        state=document.state,
+        radix=document.radix,
+        circuits_wanted=document.circuits_wanted,
+        circuits_made=document.circuits_made,
+        ports_down=document.ports_down,
+        changed_us=document.changed_us,
+        circuits=tuple(circuits),
+    )
+
+
+# --- cubes and hosts ----------------------------------------------------------------------------------------
+
+
+def cube_rows(twin: TwinPorts, fabric: str) -> list[CubeRow]:
+    """Cubes with who uses them."""
+    uses = _uses(twin, fabric)
+    documents = read_all(twin, fabric, "cubes", CubeDocument)
+    return [_cube_row(document, uses.get(document.name)) for document in documents]
+
+
+def find_cube(twin: TwinPorts, fabric: str, name: str) -> CubeRow | None:
+    document = read_one(twin, fabric, "cubes", name, CubeDocument)
+    return _cube_row(document, _use(twin, fabric, name)) if document else None
+
+
+def _cube_row(document: CubeDocument, use: CubeUseDocument | None) -> CubeRow:
+    return CubeRow(
+        name=document.name,
+        health=document.health,
+        reasons=document.reasons,
+        drained=document.drained,
+        changed_us=document.changed_us,
+        hosts_down=sum(host.state == "down" for host in document.hosts),
+        slices=use.slices if use else (),
+        chips_used=use.chips_used if use else 0,
+    )
+
+
+def host_rows(twin: TwinPorts, fabric: str) -> list[HostRow]:
+    return [row for cube in read_all(twin, fabric, "cubes", CubeDocument) for row in _hosts(cube)]
+
+
+def hosts_of(twin: TwinPorts, fabric: str, cube: str) -> list[HostRow]:
+    """The hosts of one cube; none if there is no such cube."""
+    document = read_one(twin, fabric, "cubes", cube, CubeDocument)
+    return _hosts(document) if document else []
+
+
+def find_host(twin: TwinPorts, fabric: str, name: str) -> HostRow | None:
+    return next((row for row in hosts_of(twin, fabric, _cube_of(name)) if row.name == name), None)
+
+
+def _hosts(document: CubeDocument) -> list[HostRow]:
+    return [
+        HostRow(name=f"{document.name}/host-{host.host}", state=host.state, reason=host.reason)
+        for host in document.hosts
+    ]
+
+
+def _uses(twin: TwinPorts, fabric: str) -> dict[str, CubeUseDocument]:
+    return {use.name: use for use in read_all(twin, fabric, "cube-uses", CubeUseDocument)}
+
+
+def _use(twin: TwinPorts, fabric: str, cube: str) -> CubeUseDocument | None:
+    return read_one(twin, fabric, "cube-uses", cube, CubeUseDocument)
+
+
+def _cube_of(name: str) -> str:
+    return "/".join(name.split("/")[:2])
+
+
+# --- link ends ----------------------------------------------------------------------------------------------
+
+
+def link_rows(twin: TwinPorts, fabric: str) -> list[LinkRow]:
+    """All link ends, cube by cube."""
+    uses = _uses(twin, fabric)
+    groups = read_all(twin, fabric, "links", LinkGroupDocument)
+    return [row for group in groups for row in _links(fabric, group, uses.get(group.name))]
+
+
+def links_of(twin: TwinPorts, fabric: str, cube: str) -> list[LinkRow]:
+    """The link ends of one cube; none if there is no such cube."""
+    group = read_one(twin, fabric, "links", cube, LinkGroupDocument)
+    return _links(fabric, group, _use(twin, fabric, cube)) if group else []
+
+
+def find_link(twin: TwinPorts, fabric: str, name: str) -> LinkRow | None:
+    return next((row for row in links_of(twin, fabric, _cube_of(name)) if row.name == name), None)
+
+
+def _links(fabric: str, group: LinkGroupDocument, use: CubeUseDocument | None) -> list[LinkRow]:
+    first = number_of(group.name) * ENDS_PER_CUBE
+    holder = use.slices[0] if use and use.slices else None
+    columns = zip(group.states, group.conditions, group.far_ends, group.losses_db, group.bers, strict=True)
+    rows = []
+    for number, (state, condition, far, loss_db, ber) in enumerate(columns, first):
+        end = link_end(number)
+        rows.append(
+            LinkRow(
+                name=end.name(fabric),
+                state=state,
+                condition=condition,
+                far_end=link_end(far).name(fabric) if far >= 0 else None,
+                loss_db=loss_db,
+                ber=ber,
+                ocs=f"{fabric}/ocs-{end.ocs}",
+                slice=holder if state != "dark" else None,
+            )
+        )
+    return rows
+
+
+# --- slices, faults, repairs --------------------------------------------------------------------------------
+
+
+def slice_rows(twin: TwinPorts, fabric: str) -> list[SliceRow]:
+    return [_slice_row(document) for document in read_all(twin, fabric, "slices", SliceDocument)]
+
+
+def find_slice(twin: TwinPorts, fabric: str, name: str) -> SliceRow | None:
+    document = read_one(twin, fabric, "slices", name, SliceDocument)
+    return _slice_row(document) if document else None
+
+
+def _slice_row(document: SliceDocument) -> SliceRow:
+    fields = dict(document)
+    return SliceRow(**{**fields, "shape": shape_text(document.shape)})
+
+
+def fault_rows(twin: TwinPorts, fabric: str) -> list[FaultRow]:
+    return read_all(twin, fabric, "faults", FaultRow)
+
+
+def find_fault(twin: TwinPorts, fabric: str, name: str) -> FaultRow | None:
+    return read_one(twin, fabric, "faults", name, FaultRow)
+
+
+def repair_rows(twin: TwinPorts, fabric: str) -> list[RepairRow]:
+    return read_all(twin, fabric, "repairs", RepairRow)
+
+
+def find_repair(twin: TwinPorts, fabric: str, name: str) -> RepairRow | None:
+    return read_one(twin, fabric, "repairs", name, RepairRow)

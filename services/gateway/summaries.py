@@ -1,0 +1,50 @@
+"""The services' summaries of one fabric, side by side."""
+
+from dataclasses import dataclass
+
+from schemas.documents import (
+    CubesSummary,
+    FailuresSummary,
+    LinksSummary,
+    OcsSummary,
+    RepairsSummary,
+    SchedulerSummary,
+    WorkloadSummary,
+)
+from services.gateway.documents import DocumentT, read
+from services.gateway.ports import TwinPorts
+from shared.basics.errors import OperationFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """One summary a service."""
+
+    scheduler: SchedulerSummary
+    cubes: CubesSummary
+    transceivers: LinksSummary
+    ocs: OcsSummary
+    failures: FailuresSummary
+    repairs: RepairsSummary
+    workload: WorkloadSummary
+
+
+def summaries_of(twin: TwinPorts, fabric: str) -> Summaries:
+    """All summaries of one view; OperationFailed if the store lacks one."""
+    rows = twin.documents.all(fabric, "summaries")
+
+    def of(service: str, model: type[DocumentT]) -> DocumentT:
+        name = f"{fabric}/{service}"
+        if name not in rows:
+            raise OperationFailed(f"{fabric}: the store has no summary of its {service}")
+        return read(model, name, rows[name])
+
+    return Summaries(
+        scheduler=of("scheduler", SchedulerSummary),
+        cubes=of("cubes", CubesSummary),
+        transceivers=of("transceivers", LinksSummary),
+        ocs=of("ocs", OcsSummary),
+        failures=of("failures", FailuresSummary),
+        repairs=of("repairs", RepairsSummary),
+        workload=of("workload", WorkloadSummary),
+    )

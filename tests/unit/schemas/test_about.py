@@ -1,0 +1,147 @@
+"""Every message is found under all that it names, by the marks of its fields' types; nothing is left out."""
+
+from collections.abc import Iterator
+from itertools import count
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel
+
+from schemas import names
+from schemas.about import Names
+from schemas.body import Body
+from schemas.names import CubeIndex, FaultName, GivenName, HostIndex, LinkEndIndex, OcsIndex, SliceName
+from schemas.ocs import CircuitsConnected, CircuitsRestored
+from schemas.registry import TYPES
+
+NAME_NOTHING = {
+    *("reason", "reasons", "kind", "how", "condition", "side", "port", "sentence"),
+    *("shape", "corner", "joins", "twisted", "injected", "priority", "requested_by", "config"),
+    *("up", "links_down", "links_degraded", "excess_loss_db", "technician", "service", "message", "count"),
+    *("duration_us", "expires_us", "waited_us", "took_us", "due_us"),
+}
+"""Fields of messages that tell how, why, when and how much; a field of another name either bears a mark or is
+added here on purpose. (`port` is like `N24` where a whole command is refused.)"""
+
+
+def leaves(annotation: Any, metadata: tuple[Any, ...] = ()) -> Iterator[tuple[Any, Names | None]]:
+    """(type, mark) of all that a value of a type is made of."""
+    mark = next((item for item in metadata if isinstance(item, Names)), None)
+    if mark is not None or not get_args(annotation):
+        yield annotation, mark
+    elif get_origin(annotation) is Annotated:
+        inner, *more = get_args(annotation)
+        yield from leaves(inner, tuple(more))
+    else:
+        for argument in get_args(annotation):
+            if isinstance(argument, type) or get_args(argument):
+                yield from leaves(argument)
+
+
+def fields_without_a_mark(model: type[BaseModel]) -> set[str]:
+    return {
+        name
+        for name, field in model.model_fields.items()
+        for leaf, mark in leaves(field.annotation, tuple(field.metadata))
+        if mark is None and leaf is not NoneType
+    }
+
+
+def sample(annotation: Any, metadata: tuple[Any, ...], numbers: Iterator[int], named: list[object]) -> Any:
+    """A value of a type, every name and number in it another; those that name something go into `named`."""
+    mark = next((item for item in metadata if isinstance(item, Names)), None)
+    if mark is not None and mark.kind is not None:
+        named.append((mark.kind, number := next(numbers)))
+        return number
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if mark is None and origin is Annotated:
+        return sample(arguments[0], arguments[1:], numbers, named)
+    if mark is None and origin is tuple:
+        items = arguments[:1] * 3 if arguments[-1] is ... else arguments
+        return tuple(sample(item, (), numbers, named) for item in items)
+    if mark is None and NoneType in arguments:
+        return sample(arguments[0], (), numbers, named)
+    return None
+
+
+# --- every type ---------------------------------------------------------------------------------------------
+
+
+def test_every_type_of_names_and_numbers_is_marked() -> None:
+    of_names = {name: thing for name, thing in vars(names).items() if name.endswith(("Name", "Index"))}
+    assert {"SliceName", "TargetName", "CubeIndex", "HostIndex", "LinkEndIndex"} <= of_names.keys()
+    for name, thing in of_names.items():
+        assert [item.kind for item in get_args(thing)[1:] if isinstance(item, Names)], name
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_field_of_a_message_is_marked_or_known_to_name_nothing(kind: str) -> None:
+    assert fields_without_a_mark(TYPES[kind]) <= NAME_NOTHING
+
+
+def test_a_number_without_a_mark_would_be_seen() -> None:
+    class CubePainted(Body):
+        cube: int
+        others: tuple[tuple[int, OcsIndex], ...]
+        reason: str
+
+    assert fields_without_a_mark(CubePainted) - NAME_NOTHING == {"cube", "others"}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_message_is_about_all_that_its_fields_name(kind: str) -> None:
+    model, numbers = TYPES[kind], count(1)
+    named: list[object] = []
+    values = {
+        name: sample(field.annotation, tuple(field.metadata), numbers, named)
+        for name, field in model.model_fields.items()
+    }
+    assert list(model.model_construct(**values).about()) == named
+    assert list(model.about_fields(values)) == named
+
+
+# --- some messages ------------------------------------------------------------------------------------------
+
+
+class Everything(Body):
+    """One field of each form."""
+
+    slice: SliceName
+    fault: FaultName | None
+    subject: GivenName
+    cube: CubeIndex
+    host: HostIndex
+    ends: tuple[LinkEndIndex, ...]
+    reason: str
+
+
+def test_a_message_is_about_names_and_numbers() -> None:
+    said = Everything(
+        slice="pod-0/slice-4", fault=None, subject="pod-0/x", cube=3, host=7, ends=(5, 6), reason="cube 9"
+    )
+    subjects = [("name", "pod-0/slice-4"), ("name", "pod-0/x"), ("cube", 3), ("host", 7)]
+    assert list(said.about()) == [*subjects, ("end", 5), ("end", 6)]
+
+
+def test_ports_are_named_with_their_ocs_and_joins_name_nothing() -> None:
+    said = CircuitsConnected(
+        slice="pod-0/slice-1", joins=((0, 1, 2),), missing_ocs=(4,), missing_ports=((17, 24),)
+    )
+    subjects = {("name", "pod-0/slice-1"), ("ocs", 4), ("ocs", 17), ("port", 24)}
+    assert set(said.about()) == subjects
+    assert set(CircuitsRestored(ocs=17, circuits=((2, 3),)).about()) == {
+        ("ocs", 17),
+        ("port", 2),
+        ("port", 3),
+    }
+
+
+def test_a_field_that_may_name_one_thing_or_another_is_refused() -> None:
+    with pytest.raises(TypeError, match="does not tell of which"):
+        type("Unclear", (Body,), {"__annotations__": {"thing": CubeIndex | OcsIndex}})
+
+
+def test_messages_as_json_are_about_the_same() -> None:
+    said = CircuitsConnected(slice="pod-0/slice-1", joins=(), missing_ocs=(4, 5), missing_ports=((17, 24),))
+    assert list(CircuitsConnected.about_fields(said.model_dump(mode="json"))) == list(said.about())

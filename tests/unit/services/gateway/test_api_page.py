@@ -1,0 +1,166 @@
+"""The API's page tells the truth: every route says which fields it answers with, and answers with them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from schemas.kinds import KINDS
+from services.gateway.http.app import create_app
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+
+NO_JSON = {
+    "/metrics": "text/plain; version=0.0.4; charset=utf-8",
+    "/v1/events/stream": "text/event-stream",
+    "/v1/telemetry/{fabric}": "application/vnd.apache.arrow.stream",
+}
+"""Path → media type of what is no JSON."""
+METHODS = ("get", "post", "put", "patch", "delete")
+Page = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    """A pod with slices, faults and repairs."""
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET])
+    client = twin.client()
+    for shape in ("4x4x8", "2x2x2"):
+        client.post("/v1/slices", json={"shape": shape}, params={"wait": 20})
+    client.post("/v1/faults", json={"kind": "ocs", "target": "pod-0/ocs-17"}, params={"wait": 20})
+    twin.advance(0.1)
+    yield twin
+    twin.close()
+
+
+@pytest.fixture(scope="module")
+def client(twin: DrivenTwin) -> Client:
+    return twin.client()
+
+
+@pytest.fixture(scope="module")
+def page(client: Client) -> Page:
+    found: Page = client.get("/openapi.json").json()
+    return found
+
+
+def untyped(page: Page) -> list[str]:
+    """The answers of the page, errors included, that do not name all of their fields."""
+    return [
+        f"{method.upper()} {path} {status}"
+        for path, routes in page["paths"].items()
+        for method, route in routes.items()
+        if method in METHODS
+        for status, answer in route["responses"].items()
+        if NO_JSON.get(path) not in answer.get("content", {})
+        if not is_typed(page, answer.get("content", {}).get("application/json", {}).get("schema", {}))
+    ]
+
+
+def is_typed(page: Page, schema: Page, outer: tuple[str, ...] = (), *, inside: bool = False) -> bool:
+    """Whether a schema is an object with named fields, or a list or choice of such; within a field also a
+    plain value."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return name in outer or is_typed(page, page["components"]["schemas"][name], (*outer, name))
+    if "anyOf" in schema:
+        return all(is_typed(page, choice, outer, inside=inside) for choice in schema["anyOf"])
+    kind = schema.get("type")
+    if kind == "array":
+        items = schema.get("prefixItems") or [schema.get("items", {})]
+        return all(is_typed(page, item, outer, inside=inside) for item in items)
+    if kind == "object" or not inside:
+        fields = schema.get("properties", {})
+        empty_message = not fields and schema.get("additionalProperties") is False and bool(outer[1:])
+        named = bool(fields) or empty_message
+        return named and all(is_typed(page, field, outer, inside=True) for field in fields.values())
+    return "enum" in schema or "const" in schema or kind in ("string", "integer", "number", "boolean", "null")
+
+
+# --- what the page says -------------------------------------------------------------------------------------
+
+
+def test_every_route_names_the_fields_of_its_answers(page: Page) -> None:
+    assert len(page["paths"]) > 3 * len(KINDS) + 15
+    assert untyped(page) == []
+
+
+def test_an_untyped_route_would_be_seen(twin: DrivenTwin) -> None:
+    app = create_app(twin.ports, token=None)
+
+    @app.get("/v1/anything")
+    def anything() -> Any:
+        return {}
+
+    @app.get("/v1/rows", response_model=list[dict[str, Any]])
+    def rows() -> Any:
+        return []
+
+    @app.get("/v1/number", response_model=int)
+    def number() -> int:
+        return 1
+
+    assert untyped(Client(app).get("/openapi.json").json()) == [
+        "GET /v1/anything 200",
+        "GET /v1/rows 200",
+        "GET /v1/number 200",
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_its_three_routes(page: Page, kind: str) -> None:
+    assert {f"/v1/{kind}", f"/v1/{kind}/{{name}}", f"/v1/describe/{kind}/{{name}}"} <= page["paths"].keys()
+
+
+# --- what the gateway answers -------------------------------------------------------------------------------
+
+
+def check_answer(page: Page, client: Client, method: str, route: str, path: str, body: object = None) -> None:
+    """The answer is what the page says of this route and status."""
+    said = client.request(method.upper(), path, json=body)
+    answer = page["paths"][route][method]["responses"][str(said.status_code)]
+    schema = answer["content"]["application/json"]["schema"]
+    validator = Draft202012Validator({"components": page["components"], **schema})
+    assert [error.message for error in validator.iter_errors(said.json())] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_and_descriptions_are_as_the_page_says(client: Client, page: Page, kind: str) -> None:
+    check_answer(page, client, "get", f"/v1/{kind}", f"/v1/{kind}")
+    for row in client.get(f"/v1/{kind}").json()[:60:6]:
+        name = row["name"]
+        check_answer(page, client, "get", f"/v1/{kind}/{{name}}", f"/v1/{kind}/{name}")
+        check_answer(page, client, "get", f"/v1/describe/{kind}/{{name}}", f"/v1/describe/{kind}/{name}")
+    check_answer(page, client, "get", f"/v1/{kind}/{{name}}", f"/v1/{kind}/pod-0/none")
+
+
+@pytest.mark.parametrize(
+    ("method", "route", "path", "body"),
+    [
+        ("get", "/v1/trace/{end}", "/v1/trace/pod-0/cube-0/+x/1", None),
+        ("get", "/v1/trace/{end}", "/v1/trace/pod-0/cube-7/+y/1", None),
+        ("get", "/v1/trace/{end}", "/v1/trace/nowhere", None),
+        ("get", "/v1/config/{fabric}", "/v1/config/pod-0", None),
+        ("get", "/v1/events", "/v1/events?since_us=0", None),
+        ("get", "/v1/events", "/v1/events?since=soon", None),
+        ("get", "/v1/why/{message_id}", "/v1/why/operator/0/1", None),
+        ("get", "/v1/clock", "/v1/clock", None),
+        ("put", "/v1/clock/speed", "/v1/clock/speed", {"speed": 2}),
+        ("put", "/v1/clock/speed", "/v1/clock/speed", {"speed": 0}),
+        ("post", "/v1/slices", "/v1/slices?wait=20", {"shape": "1x1x2"}),
+        ("post", "/v1/slices", "/v1/slices", {"shape": "1x1x2"}),
+        ("post", "/v1/slices", "/v1/slices", {"shape": "5x5x5"}),
+        ("post", "/v1/cubes/{name}/drain", "/v1/cubes/pod-0/cube-3/drain?wait=20", None),
+        ("get", "/healthz", "/healthz", None),
+    ],
+)
+def test_every_answer_is_as_the_page_says(
+    client: Client, page: Page, method: str, route: str, path: str, body: object
+) -> None:
+    check_answer(page, client, method, route, path, body)
+
+
+def test_a_twin_that_is_not_well_says_so_as_the_page_says(twin: DrivenTwin, page: Page) -> None:
+    client = twin.client(health=lambda: ["disk full"])
+    assert client.get("/healthz").status_code == 503
+    check_answer(page, client, "get", "/healthz", "/healthz")

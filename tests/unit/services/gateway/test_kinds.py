@@ -1,0 +1,113 @@
+"""One table says which kinds of things there are: the gateway, its routes and the command line go by it."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from ops.cli.tables import TABLES
+from ops.cli.words import KINDS as WORDS
+from schemas.documents import DOCUMENTS
+from schemas.kinds import KINDS, Kind, kind_of
+from services.gateway.kinds import VIEWS
+from services.gateway.ports import TwinPorts
+from shared.storage.store import FabricPlace
+from tests.support.gateway_twin import QUIET, DrivenTwin
+
+SLOW = ("pydantic", "numpy", "orjson", "fastapi")
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    """A pod with one thing of each kind."""
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
+    client = twin.client()
+    client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20})
+    client.post("/v1/faults", json={"kind": "ocs", "target": "pod-0/ocs-17"}, params={"wait": 20})
+    twin.advance(0.1)
+    yield twin
+    twin.close()
+
+
+class Watched:
+    """Documents, and which kinds of them have been read."""
+
+    def __init__(self, ports: TwinPorts) -> None:
+        self._documents = ports.documents
+        self.read: set[str] = set()
+
+    def fabrics(self) -> dict[str, FabricPlace]:
+        return self._documents.fabrics()
+
+    def all(self, fabric: str, kind: str) -> dict[str, bytes]:
+        self.read.add(kind)
+        return self._documents.all(fabric, kind)
+
+    def one(self, fabric: str, kind: str, name: str) -> bytes | None:
+        self.read.add(kind)
+        return self._documents.one(fabric, kind, name)
+
+
+# --- the plain table ----------------------------------------------------------------------------------------
+
+
+def test_the_table_is_fast_to_import() -> None:
+    code = f"import sys, schemas.kinds; print([m for m in {SLOW!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_row_agrees_with_itself(kind: Kind) -> None:
+    assert kind.word in kind.spellings
+    assert kind.title.lower() in kind.spellings
+    assert set(kind.documents) <= set(DOCUMENTS)
+    assert kind.columns[0] == "NAME"
+    assert len(set(kind.columns)) == len(kind.columns)
+    if kind.form is not None:
+        assert kind.form.count("#") == len(kind.numbers)
+        assert re.fullmatch(kind.form, re.sub("[0-9]+", "#", kind.example))
+
+
+def test_a_word_means_one_kind_in_any_case() -> None:
+    spellings = [word for kind in KINDS.values() for word in kind.spellings]
+    assert len(set(spellings)) == len(spellings)
+    for kind in KINDS.values():
+        assert {kind_of(word.upper()) for word in kind.spellings} == {kind}
+    assert kind_of("dragons") is None
+
+
+# --- those that go by it ------------------------------------------------------------------------------------
+
+
+def test_the_gateway_reads_every_kind_and_no_other() -> None:
+    assert [view.kind for view in VIEWS.values()] == list(KINDS.values())
+
+
+def test_the_command_line_shows_every_kind_under_its_columns() -> None:
+    assert tuple(KINDS) == WORDS
+    assert {word: kind.columns for word, kind in KINDS.items()} == {
+        word: headers for word, (headers, _) in TABLES.items()
+    }
+
+
+@pytest.mark.parametrize("word", KINDS)
+def test_a_kind_is_read_from_its_documents_and_no_others(twin: DrivenTwin, word: str) -> None:
+    watched = Watched(twin.ports)
+    client = twin.client(documents=watched)
+    (first, *_) = client.get(f"/v1/{word}").json()
+    assert watched.read == set(KINDS[word].documents)
+    watched.read.clear()
+    assert client.get(f"/v1/{word}/{first['name']}").json() == first
+    assert watched.read == set(KINDS[word].documents)
+
+
+@pytest.mark.parametrize("word", KINDS)
+def test_a_name_of_the_tables_form_is_one_that_things_have(twin: DrivenTwin, word: str) -> None:
+    form = KINDS[word].form
+    names = [row["name"].partition("/")[2] for row in twin.client().get(f"/v1/{word}").json()]
+    assert names
+    if form is not None:
+        assert {bool(re.fullmatch(form, re.sub("[0-9]+", "#", name))) for name in names} == {True}
