@@ -19,7 +19,7 @@ from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.registry import decode
-from services.fleet import SUPERPOD
+from tests.support.pods import SUPERPOD
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters

@@ -8,7 +8,7 @@ from ops.common.configuration import settings
 from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
-from services.fleet import SUPERPOD
+from tests.support.pods import SUPERPOD
 from shared.basics.units import US_PER_HOUR
 from shared.engine.codec import encode_instance
 from shared.engine.fabric import Fabric

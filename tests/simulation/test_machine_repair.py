@@ -8,7 +8,7 @@ from ops.common.configuration import settings
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.registry import decode
-from services.fleet import SUPERPOD
+from tests.support.pods import SUPERPOD
 from shared.basics.units import US_PER_DAY
 from shared.models.availability import AlternatingRenewal, machine_repair
 from shared.models.superpod.wiring import HOSTS_PER_CUBE

@@ -10,7 +10,7 @@ from ops.common.configuration import settings
 from ops.lab.run import fabric_digest
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
-from services.fleet import SUPERPOD
+from tests.support.pods import SUPERPOD
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.dispatch import ServiceInstance

@@ -9,7 +9,7 @@ from ops.invariants.checker import AllCheckers
 from ops.lab.run import pod_report
 from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, OcsSummary, RepairsSummary
 from schemas.registry import TYPES, decode
-from services.fleet import SUPERPOD
+from tests.support.pods import SUPERPOD
 from shared.basics.units import US_PER_DAY
 from shared.engine.fabric import Fabric
 from shared.runtimes.lab import Lab

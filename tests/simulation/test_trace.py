@@ -9,7 +9,7 @@ from ops.lab.trace import read_trace
 from schemas.envelope import Envelope
 from schemas.registry import decode
 from schemas.workload import SliceRequested
-from services.fleet import SUPERPOD
+from tests.support.pods import SUPERPOD
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.superpod.shapes import chips_of, legal_shapes
 from shared.runtimes.lab import Lab

@@ -14,7 +14,6 @@ from fastapi import FastAPI
 
 from ops.common.configuration import settings
 from schemas.body import Body
-from services.fleet import SUPERPOD
 from services.gateway.app import create_app
 from services.gateway.ports import TwinPorts
 from shared.runtimes.embedded.clock import EmbeddedClock
@@ -26,6 +25,7 @@ from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
 from shared.storage.store import Received
+from tests.support.pods import SUPERPOD
 
 CATCH_UP_S_MAX = 60.0
 QUIET = ["workload.enabled=false", "failures.enabled=false"]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from schemas.body import Body
 from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
-from services.fleet import SUPERPOD
 from shared.basics.errors import StoreUnreachable
 from shared.engine.service import AnyService
 from shared.runtimes.lab import commissioning
@@ -25,6 +24,7 @@ from shared.runtimes.live.sequencer.partition import PartitionSequencer, root_en
 from shared.runtimes.live.worker.fold import PartitionFold, WentBack
 from shared.storage.memory import MemoryStore
 from shared.storage.store import Commit
+from tests.support.pods import SUPERPOD
 
 PARTITIONS = 2
 IDENTITY = LogIdentity("this-twin", PARTITIONS)

@@ -20,10 +20,10 @@ from ops.soak.log import read_log
 from ops.soak.operators import http_post
 from ops.soak.run import quiet
 from ops.soak.twin import TwinOptions, WholeTwin
-from services.fleet import SUPERPOD
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.twin_record import read_twin
+from tests.support.pods import SUPERPOD
 
 WAIT_S_MAX = 90.0
 TICKS = 3

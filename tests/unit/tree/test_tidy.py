@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from schemas.registry import MODULES, TYPES, WRITERS
-from services.fleet import SUPERPOD
+from tests.support.pods import SUPERPOD
 from tests.unit.tree import tidy
 from tests.unit.tree.tidy import EVERY_MODULE, EVERY_TEXT, ROOT, Check, Source
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from ops.cli.live import SERVICES, live
-from services.fleet import SUPERPOD
+from tests.support.pods import SUPERPOD
 
 WITHOUT_FAUST = """
 import sys

@@ -13,7 +13,6 @@ from ops.live.settings import LiveSettings, variable
 from ops.servers.kafka_jars import kafka_version
 from ops.servers.kafka_server import ONE_NODE
 from ops.servers.redis_server import LASTING
-from services.fleet import SUPERPOD
 from tests.support.deployment import (
     VARIABLE,
     Compose,
@@ -25,6 +24,7 @@ from tests.support.deployment import (
     procfile,
     services,
 )
+from tests.support.pods import SUPERPOD
 from tests.unit.tree.tidy import ROOT
 
 SERVICES = sorted(service.name for service in SUPERPOD)

@@ -13,7 +13,6 @@ from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
-from services.fleet import SUPERPOD
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.engine.codec import encode_instance
 from shared.engine.service import AnyService, Output, on
@@ -25,6 +24,7 @@ from shared.storage.log.frames import FRAMES_MAX, TelemetryFolder
 from shared.storage.log.indexed import IndexedLog
 from shared.storage.memory import MemoryStore
 from shared.storage.store import Commit
+from tests.support.pods import SUPERPOD
 from tests.support.toy_services import CUBES_TOY, TOYS, ToyState, toy
 
 CONFIG = SuperpodConfig(seed=4)

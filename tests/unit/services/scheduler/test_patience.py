@@ -4,9 +4,9 @@ from ops.common.configuration import settings
 from schemas.operator import RequestSlice
 from schemas.registry import decode
 from schemas.scheduler import SliceAdmitted
-from services.fleet import SUPERPOD
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.runtimes.lab import Lab, Request
+from tests.support.pods import SUPERPOD
 
 CALM = [
     "pod.cubes=8",
