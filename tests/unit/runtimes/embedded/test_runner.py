@@ -93,6 +93,7 @@ def _close_logs() -> Iterator[None]:
 
 def copied(store: MemoryStore) -> MemoryStore:
     other = MemoryStore()
+    other._fabrics = dict(store._fabrics)
     other._partitions = copy.deepcopy(store._partitions)
     return other
 
