@@ -1,5 +1,7 @@
-"""What a twin is made of: its sites, each with its fabrics and their configurations; from options or a file."""
+"""What a twin is made of: its sites, each with its fabrics and their configurations; from options or from a
+file."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,7 +9,7 @@ from pydantic import ValidationError, field_validator
 
 from ops.common.configuration import settings_of
 from schemas.body import Model
-from schemas.config import AnyConfig, TraceRow
+from schemas.config import CONFIGS, AnyConfig, TraceRow
 from schemas.names import FabricName, SiteName, fabric_order
 from shared.basics.errors import InvalidInput
 from shared.storage.store import FabricPlace
@@ -67,61 +69,74 @@ def read_site(path: Path, *, seed: int | None = None) -> SitePlan:
     """A site from a YAML file: `site` its name, `fabrics` a list of {name, kind, config}, where `config` holds
     what differs from the configuration of its kind. `seed` is that of fabrics that give none. InvalidInput
     names the line or the field, the value and what is allowed."""
+    try:
+        file = _mapping("the file", _yaml(path), ("site", "fabrics"))
+        rows = file.get("fabrics")
+        if not isinstance(rows, list) or not rows:
+            raise InvalidInput(f"fabrics: {_short(rows)} is not allowed; allowed: a list of one or more")
+        fabrics: dict[str, dict[str, object]] = {}
+        for n, row in enumerate(rows):
+            name, config = _fabric(f"fabrics.{n}", row, seed)
+            if name in fabrics:
+                raise InvalidInput(f"fabrics.{n}.name: {name} is given twice; names are unique")
+            fabrics[name] = config
+        return _validated(file.get("site"), fabrics)
+    except InvalidInput as error:
+        raise InvalidInput(f"--site {path}: {error}") from None
+
+
+def _yaml(path: Path) -> object:
     import yaml
 
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInput(f"--site {path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        where = getattr(error, "problem_mark", None)
-        line = f" line {where.line + 1}:" if where is not None else ""
-        problem = getattr(error, "problem", None) or "not a text in UTF-8"
-        raise InvalidInput(f"--site {path}:{line} not YAML: {problem}") from None
-    fields = _mapping(path, "the file", content, {"site", "fabrics"})
-    rows = fields.get("fabrics")
-    if not isinstance(rows, list) or not rows:
+        raise InvalidInput(error.strerror or str(error)) from None
+    except UnicodeDecodeError:
+        raise InvalidInput("not a text in UTF-8") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark is not None else ""
+        raise InvalidInput(f"{where}not YAML: {getattr(error, 'problem', None) or error}") from None
+
+
+def _fabric(where: str, row: object, seed: int | None) -> tuple[str, dict[str, object]]:
+    """(name, configuration) of one row of the list."""
+    fields = _mapping(where, row, ("name", "kind", "config"))
+    name, kind = fields.get("name"), fields.get("kind", "superpod")
+    if not isinstance(name, str):
+        raise InvalidInput(f"{where}.name: {_short(name)} is no name; names are like pod-0")
+    if kind not in CONFIGS:
         raise InvalidInput(
-            f"--site {path}: fabrics: {_short(rows)} is not allowed; allowed: a list of one or more"
+            f"{where}.kind: {_short(kind)} is no kind of fabric; allowed: {', '.join(CONFIGS)}"
         )
-    fabrics: dict[str, object] = {}
-    for n, row in enumerate(rows):
-        row = _mapping(path, f"fabrics.{n}", row, {"name", "kind", "config"})
-        name, kind = row.get("name"), row.get("kind", "superpod")
-        if not isinstance(name, str):
-            raise InvalidInput(
-                f"--site {path}: fabrics.{n}.name: {_short(name)} is no name; names are like pod-0"
-            )
-        if name in fabrics:
-            raise InvalidInput(f"--site {path}: fabrics.{n}.name: {name} is given twice; names are unique")
-        config = _mapping(path, f"fabrics.{n}.config", row.get("config") or {}, None)
-        fabrics[name] = ({"seed": seed} if seed is not None else {}) | config | {"kind": kind}
+    given = _mapping(f"{where}.config", fields.get("config") or {}, ("any parameter",), closed=False)
+    return name, ({} if seed is None else {"seed": seed}) | given | {"kind": kind}
+
+
+def _validated(site: object, fabrics: dict[str, dict[str, object]]) -> SitePlan:
+    # Through JSON, for a list in YAML stands for what is a tuple in a strict model.
+    text = json.dumps({"site": site, "fabrics": fabrics}, default=str)
     try:
-        return SitePlan.model_validate({"site": fields.get("site"), "fabrics": fabrics}, strict=False)
+        return SitePlan.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        where_is = ".".join(str(part) for part in first["loc"] if part != "[key]")
-        raise InvalidInput(
-            f"--site {path}: {where_is}: {_short(first['input'])}: {_sentence(first['msg'])}"
-        ) from None
+        where = ".".join(str(part) for part in first["loc"] if part != "[key]")
+        message = first["msg"].removeprefix("Value error, ")
+        raise InvalidInput(f"{where}: {_short(first['input'])} is not allowed: {message}") from None
 
 
-def _mapping(path: Path, where: str, value: object, known: set[str] | None) -> dict[str, object]:
+def _mapping(where: str, value: object, known: tuple[str, ...], *, closed: bool = True) -> dict[str, object]:
     if not isinstance(value, dict):
         raise InvalidInput(
-            f"--site {path}: {where}: {_short(value)} is not allowed; allowed: fields with values"
+            f"{where}: {_short(value)} is not allowed; allowed: {', '.join(known)} with values"
         )
     for name in value:
-        if known is not None and name not in known:
-            allowed = ", ".join(sorted(known))
-            raise InvalidInput(f"--site {path}: {where}: no such field {name!r}; allowed: {allowed}")
+        if closed and name not in known:
+            raise InvalidInput(f"{where}: no such field {_short(name)}; allowed: {', '.join(known)}")
     return value
 
 
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
-
-
-def _sentence(message: str) -> str:
-    return message.removeprefix("Value error, ")

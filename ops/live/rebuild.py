@@ -44,7 +44,8 @@ def rebuild_twin(settings: LiveSettings, say: Say) -> dict[str, Any]:
             fabrics[fabric] = FabricPlace(partition, living[fabric].site, living[fabric].kind)
             store.place(fabric, fabrics[fabric])
         say(
-            f"partition {partition}: {end:,} messages read again, {', '.join(sorted(living, key=fabric_order))}"
+            f"partition {partition}: {end:,} messages read again, "
+            f"{', '.join(sorted(living, key=fabric_order))}"
         )
     found = digest(store, fabrics)
     if read_epoch(store) is None:

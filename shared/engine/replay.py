@@ -88,7 +88,7 @@ class Replay:
         return self._request(message, message.seq)
 
     def _commissioning(self, message: Envelope, body: FabricCommissioned) -> Envelope | str:
-        """The fabrics that make up a site at its beginning come at 0, one that joins it later as a request."""
+        """The fabrics that make up a site at its beginning come at 0; one that joins later, as a request."""
         if body.site != self.site.name:
             return f"a message of site {self.site.name}"
         if message.fabric in self.site.fabrics:

@@ -63,7 +63,8 @@ return {number, ARGV[2], 0}
 """
 
 RAISE = """
-if tonumber(redis.call('GET', KEYS[1]) or '0') < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
+local last = tonumber(redis.call('GET', KEYS[1]) or '0')
+if last < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
 return 1
 """
 

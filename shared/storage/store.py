@@ -39,8 +39,9 @@ class DocumentChange:
 class OutboxEntry:
     """What a service has to say, on its way to the log.
 
-    `position` is that of the message it answers, `fabric` and `service` are the reader's that answers, `index`
-    counts what it said to that message; `kind` and `source` are those of what it says, `line` is the message.
+    `position` is that of the message it answers, `fabric` and `service` are the reader's that answers,
+    `index` counts what it said to that message; `kind` and `source` are those of what it says, `line` is the
+    message.
     """
 
     position: int

@@ -12,7 +12,9 @@ from schemas.operator import DrainCube
 from services.cubes import logic
 from services.cubes.service import SERVICE
 from services.cubes.state import CubesState
+from services.fleet import services_of
 from shared.engine.service import Output, on
+from shared.runtimes.live.worker.fold import ServedService
 from shared.runtimes.live.worker.process import ProcessOptions, serve_worker
 
 CUBE = "pod-0/cube-5"
@@ -27,4 +29,5 @@ def on_drain(state: CubesState, body: DrainCube, message: Envelope) -> list[Outp
 if __name__ == "__main__":
     others = (row for row in SERVICE.rules if row.body is not DrainCube)
     raising = dataclasses.replace(SERVICE, rules=(*others, on(DrainCube, on_drain)))
-    serve_worker(raising, ProcessOptions(live_settings().endpoints, sys.argv[1]))
+    served = ServedService(SERVICE.name, {"superpod": raising}, services_of)
+    serve_worker(served, ProcessOptions(live_settings().endpoints, sys.argv[1]))

@@ -1,5 +1,5 @@
-"""Which fabrics live in a partition of the log, as its store knows: noted when a fabric is commissioned, in the
-same transaction as what its services made of it."""
+"""Which fabrics live in a partition of the log, as its store knows: noted when a fabric is commissioned, in
+the same transaction as what its services made of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

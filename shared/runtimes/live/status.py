@@ -13,7 +13,8 @@ from shared.storage.redis_store import RedisStore
 @dataclass(frozen=True, slots=True)
 class ServiceStatus:
     """One service in one partition: `lag` is how many messages it has not read, `holder` the process that
-    reads them or None, `stopped` the sentence with which it stopped or None, `stopped_in` the fabric where."""
+    reads them or None, `stopped` the sentence with which it stopped or None, `stopped_in` the fabric where.
+    """
 
     service: str
     position: int

@@ -57,8 +57,8 @@ def is_known(record: Record) -> bool:
 
 
 def open_record(record: Record, twin: str) -> Envelope | None:
-    """The message of a record of this twin's log; None if it is void. Unreadable with one sentence if it is no
-    message, or none that belongs here."""
+    """The message of a record of this twin's log; None if it is void. Unreadable with one sentence if it is
+    no message, or none that belongs here."""
     if record.is_void:
         return None
     message = decode(record.value)

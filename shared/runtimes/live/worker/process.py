@@ -35,7 +35,7 @@ class ProcessOptions:
 
 
 def serve_worker(served: ServedService, options: ProcessOptions) -> None:
-    """Run a worker of this service, wherever it occurs, until the process is told to end; ends the process."""
+    """Run a worker of this service, wherever it occurs, until the process is told to end; ends it."""
     endpoints = options.endpoints
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
     store.check()
