@@ -66,9 +66,9 @@ def places_of(sites: Sequence[SitePlan], partitions: int) -> dict[str, FabricPla
 
 
 def read_site(path: Path, *, seed: int | None = None) -> SitePlan:
-    """A site from a YAML file: `site` its name, `fabrics` a list of {name, kind, config}, where `config` holds
-    what differs from the configuration of its kind. `seed` is that of fabrics that give none. InvalidInput
-    names the line or the field, the value and what is allowed."""
+    """A site from a YAML file: `site` its name, `fabrics` a list of {name, kind, config}, where `config`
+    holds what differs from the configuration of its kind. `seed` is that of fabrics that give none.
+    InvalidInput names the line or the field, the value and what is allowed."""
     try:
         file = _mapping("the file", _yaml(path), ("site", "fabrics"))
         rows = file.get("fabrics")

@@ -1,4 +1,4 @@
-"""Every message type goes into bytes and comes back as it was, though nobody validates it where it is made."""
+"""Every message type goes into bytes and comes back as it was, though unvalidated where it is made."""
 
 import copy
 import pickle

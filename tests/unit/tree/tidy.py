@@ -47,11 +47,11 @@ PURE_IMPORTS = {
         "typing",
         "zlib",
     ),
-    *("networkx", "numpy", "orjson", "pyarrow", "pydantic", "scipy"),
+    *("networkx", "numpy", "orjson", "pyarrow", "pydantic", "pydantic_core", "scipy"),
 }
 """All that pure modules may import from outside the pure rooms."""
 SCHEMA_IMPORTS = {
-    *("schemas", "pydantic", "orjson"),
+    *("schemas", "pydantic", "pydantic_core", "orjson"),
     *("collections", "dataclasses", "enum", "math", "re", "types", "typing"),
 }
 IMPURE_CALLS = {"open", "input", "print", "eval", "exec", "hash", "id", "breakpoint", "__import__"}
