@@ -52,7 +52,7 @@ class Injector:
     def _strike_process(self, fault: Fault) -> End:
         signs = {"kill": signal.SIGKILL, "restart": signal.SIGTERM, "pause": signal.SIGSTOP}
         supervisor = self._twin.supervisor
-        pid = supervisor.signal(fault.target.name, signs[fault.action])
+        pid = supervisor.send_signal(fault.target.name, signs[fault.action])
         if fault.action == "pause" and pid is not None:
             return lambda: supervisor.resume(pid)
         return _nothing

@@ -9,7 +9,7 @@ from typing import Any
 
 from ops.cli.output import columns
 from ops.common.version import VERSION
-from ops.live.keep import how_it_ended
+from ops.live.supervise import how_it_ended
 from ops.servers.kafka_jars import kafka_libs
 from ops.soak.checks import Book, count_outcomes
 from ops.soak.facts import Facts

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.runtimes.child_process import RESTARTS
 from shared.storage.redis_store import RedisStore
 
 NOTE = "processes"
 ALIVE_US_MAX = 6 * US_PER_S
 """A process whose last beat is older is taken for dead."""
 FORGOTTEN_US = US_PER_HOUR
-RESTARTS = "LIGHTWAVE_RESTARTS"
-"""Set by who restarts the process: how often it did."""
 
 
 @dataclass(frozen=True, slots=True)

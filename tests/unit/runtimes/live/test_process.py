@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from shared.basics.errors import StoreUnreachable
+from shared.runtimes.child_process import RESTARTS
 from shared.runtimes.live.process import health as process
 from shared.runtimes.live.process.health import AGAIN, Beat, HealthServer, Report, Sample
-from shared.runtimes.live.process.heartbeat import RESTARTS, ProcessInfo, restarts
+from shared.runtimes.live.process.heartbeat import ProcessInfo, restarts
 from shared.storage import redis_client
 from shared.storage.redis_store import RedisStore
 
@@ -220,6 +221,7 @@ def test_restarts_are_what_the_supervisor_says(
 GUARDED = """
 import sys, threading, time
 from ops.common.logs import configure
+from shared.runtimes.child_process import RESTARTS
 from shared.runtimes.live.process import health as process
 from tests.unit.runtimes.live.test_process import Notes, WORKER
 configure(as_json=True, replica="ocs-a")

@@ -1,4 +1,4 @@
-"""The soak's supervision: what ends is started again, signals meet the process itself, nothing is left."""
+"""Several processes supervised: what ends is started again, signals meet the process itself, none is left."""
 
 import os
 import signal
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ops.soak.processes import Supervisor
+from ops.live.supervise import Supervisor
+from shared.basics.errors import OperationFailed
 
 PYTHON = (sys.executable, "-c")
 SLEEP = (*PYTHON, "import time; time.sleep(60)")
@@ -51,7 +52,7 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 def test_what_is_killed_is_started_again(supervisor: Supervisor) -> None:
     supervisor.keep("a", SLEEP)
     wait_for(lambda: supervisor.pids()["a"])
-    first = supervisor.signal("a", signal.SIGKILL)
+    first = supervisor.send_signal("a", signal.SIGKILL)
     assert first is not None
     wait_for(lambda: supervisor.pids()["a"] not in (None, first))
     assert supervisor.exits() == {"a": [-signal.SIGKILL]}
@@ -68,7 +69,7 @@ def test_a_process_is_told_how_often_it_was_started_again(supervisor: Supervisor
 def test_a_paused_process_stands_until_it_is_resumed(supervisor: Supervisor) -> None:
     supervisor.keep("a", SLEEP)
     wait_for(lambda: supervisor.pids()["a"])
-    pid = supervisor.signal("a", signal.SIGSTOP)
+    pid = supervisor.send_signal("a", signal.SIGSTOP)
     assert pid is not None
 
     def state() -> str:
@@ -90,15 +91,15 @@ def test_dropping_ends_it_in_good_order_and_nobody_starts_it_again(
     supervisor.drop("c")
     assert is_gone(pid)
     assert supervisor.names == []
-    assert supervisor.signal("c", signal.SIGTERM) is None
+    assert supervisor.send_signal("c", signal.SIGTERM) is None
 
 
-def test_what_is_lost_is_killed_and_nobody_starts_it_again(supervisor: Supervisor) -> None:
-    supervisor.keep("a", SLEEP)
+def test_what_is_killed_while_it_is_dropped_is_not_started_again(supervisor: Supervisor) -> None:
+    supervisor.keep("a", STUBBORN)
     wait_for(lambda: supervisor.pids()["a"])
     pid = supervisor.pids()["a"]
     assert pid is not None
-    supervisor.lose("a")
+    supervisor.drop("a", signal.SIGKILL)
     assert is_gone(pid)
     assert supervisor.names == []
 
@@ -109,7 +110,7 @@ def test_stop_ends_even_what_stands_still(tmp_path: Path) -> None:
     supervisor.keep("b", STUBBORN)
     wait_for(lambda: all(supervisor.pids().values()))
     pids = supervisor.pids()
-    supervisor.signal("a", signal.SIGSTOP)
+    supervisor.send_signal("a", signal.SIGSTOP)
     supervisor.stop()
     assert all(pid is not None and is_gone(pid) for pid in pids.values())
 
@@ -120,8 +121,18 @@ def test_a_command_that_cannot_be_started_is_told(supervisor: Supervisor) -> Non
     def told() -> bool:
         try:
             supervisor.check()
-        except OSError as error:
-            return "/nowhere/at/all" in str(error)
+        except OperationFailed as error:
+            return str(error) == "x: /nowhere/at/all: No such file or directory"
         return False
 
     wait_for(told)
+
+
+def test_a_command_that_is_used_wrongly_is_told_and_not_started_again(supervisor: Supervisor) -> None:
+    supervisor.keep("x", (*PYTHON, "import sys; sys.exit(2)"))
+    wait_for(lambda: supervisor.exits()["x"])
+    time.sleep(0.5)
+    assert supervisor.exits() == {"x": [2]}
+    with pytest.raises(OperationFailed, match=r"^x: exit code 2 after \d\.\d s, which is not tried again$"):
+        supervisor.check()
+    supervisor.check()
