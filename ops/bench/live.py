@@ -10,7 +10,6 @@ from pathlib import Path
 from ops.bench.figure import Figure
 from ops.common.configuration import settings
 from ops.servers.both import LocalKafka, LocalRedis
-from ops.servers.local_server import free_port
 from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.registry import decode
 from services.fleet import SUPERPOD
@@ -22,6 +21,7 @@ from shared.runtimes.live.kafka.records import output_headers
 from shared.runtimes.live.process.heartbeat import processes
 from shared.runtimes.live.sequencer.partition import root_entry
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
+from shared.runtimes.ports import free_port
 
 WARM_S = 10.0
 CHUNK = 200

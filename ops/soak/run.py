@@ -14,7 +14,6 @@ from typing import Any
 import redis
 
 from ops.servers.both import LocalKafka, LocalRedis
-from ops.servers.local_server import free_port
 from ops.soak import report as reports
 from ops.soak.checks import FAULT_KINDS, Stand, check_all
 from ops.soak.facts import gather
@@ -27,6 +26,7 @@ from ops.soak.twin import TwinOptions, WholeTwin
 from services.fleet import SUPERPOD
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.codec import restore_instance
+from shared.runtimes.ports import free_port
 
 STILL_S_MAX = 240.0
 """Time that stands still for so long will not advance again."""

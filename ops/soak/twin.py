@@ -15,11 +15,11 @@ from typing import Any
 
 from ops.live.supervise import RestartPolicy, Supervisor
 from ops.servers.both import LocalKafka, LocalRedis
-from ops.servers.local_server import free_port
 from ops.soak.plan import Target
 from services.fleet import SUPERPOD
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.runtimes.live.kafka.layout import Topics
+from shared.runtimes.ports import free_port
 from shared.storage.redis_store import RedisStore
 
 LIGHTWAVE = (sys.executable, "-m", "ops.cli")
