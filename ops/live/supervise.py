@@ -63,7 +63,7 @@ def how_it_ended(code: int) -> str:
 
 
 class SupervisedProcess:
-    """One command, running from now on until `stop` or until it is given up. Safe to use from several
+    """One command, running from `start` until `stop` or until it is given up. Safe to use from several
     threads. `exits` are the codes with which it ended, minus a signal's number.
 
     `environment` is added to this process's own; output goes to the file `output`, or where this process's
@@ -93,9 +93,14 @@ class SupervisedProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._stopping = threading.Event()
+        self._gone = threading.Event()
+        """While no process of it is there."""
+        self._gone.set()
+
+    def start(self) -> None:
+        """Once. `stop` may follow at any moment, even if an interrupt ends this halfway."""
         # A process dies with the thread that started it: this one ends after the last that it started.
-        self._thread = threading.Thread(target=self._run, name=f"supervise {name}", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._run, name=f"supervise {self.name}", daemon=True).start()
 
     @property
     def pid(self) -> int | None:
@@ -121,13 +126,12 @@ class SupervisedProcess:
     def wait_stopped(self, seconds: float) -> int | None:
         """Until it has ended, killed if that takes longer: its last exit code; None if it did not run."""
         process = self._process
-        self._thread.join(seconds)
-        if self._thread.is_alive():
+        if not self._gone.wait(seconds):
             log.warning(
                 "%s: did not end within %.0f s of SIGTERM, killed", self.name, self._policy.stop_s_max
             )
             self.send_signal(signal.SIGKILL)
-            self._thread.join()
+            self._gone.wait()
         return None if process is None else process.returncode
 
     def stop(self) -> int | None:
@@ -148,6 +152,7 @@ class SupervisedProcess:
             if process is None:
                 return
             code = process.wait()
+            self._gone.set()
             if self._stopping.is_set():
                 return
             ran_s = time.monotonic() - began_s
@@ -177,6 +182,7 @@ class SupervisedProcess:
                     stderr=output,
                     preexec_fn=dies_with_parent(),  # noqa: PLW1509 -- three system calls, no lock
                 )
+            self._gone.clear()
             return self._process
 
 
@@ -194,15 +200,17 @@ class Supervisor:
 
     def keep(self, name: str, command: Sequence[str]) -> None:
         """Start a command, and keep it running from now on."""
+        process = SupervisedProcess(
+            name,
+            command,
+            given_up=self._given_up.put,
+            environment=self._environment,
+            output=self._logs / f"{name}.log",
+            policy=self._policy,
+        )
         with self._lock:
-            self._processes[name] = SupervisedProcess(
-                name,
-                command,
-                given_up=self._given_up.put,
-                environment=self._environment,
-                output=self._logs / f"{name}.log",
-                policy=self._policy,
-            )
+            self._processes[name] = process  # first, so that `stop` ends it whatever happens meanwhile
+            process.start()
 
     def drop(self, name: str, sign: signal.Signals = signal.SIGTERM) -> None:
         """End a process, in good order unless `sign` is SIGKILL, and keep it no longer."""
@@ -278,6 +286,7 @@ def supervise(
         process = SupervisedProcess(
             name, command, given_up=ends.put, restarting=lambda text: log.warning("%s", text), policy=policy
         )
+        process.start()
         given_up = ends.get()
         code = process.stop()
     if given_up is None:

@@ -6,10 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from ops.live.supervise import Supervisor
+from ops.live.supervise import SupervisedProcess, Supervisor
 from shared.basics.errors import OperationFailed
 
 PYTHON = (sys.executable, "-c")
@@ -136,3 +137,33 @@ def test_a_command_that_is_used_wrongly_is_told_and_not_started_again(supervisor
     with pytest.raises(OperationFailed, match=r"^x: exit code 2 after \d\.\d s, which is not tried again$"):
         supervisor.check()
     supervisor.check()
+
+
+def test_what_is_interrupted_while_it_starts_is_ended_by_a_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C may come when the thread is there and nobody knows yet that it is."""
+    supervisor = Supervisor({}, tmp_path)
+    start = Thread.start
+
+    def interrupted(thread: Thread) -> None:
+        start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        supervisor.keep("a", SLEEP)
+    monkeypatch.undo()
+    wait_for(lambda: supervisor.pids()["a"])
+    pid = supervisor.pids()["a"]
+    supervisor.stop()
+    assert pid is not None
+    assert is_gone(pid)
+
+
+def test_what_was_never_started_is_stopped_at_once(tmp_path: Path) -> None:
+    process = SupervisedProcess("a", SLEEP, given_up=lambda _: None)
+    assert process.stop() is None
+    process.start()
+    time.sleep(0.2)
+    assert process.pid is None
