@@ -12,7 +12,7 @@ from schemas.envelope import Envelope, enclose
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.fabric import Fabric
 from shared.engine.service import AnyService, DocumentKey
-from shared.engine.state import State, is_table, stored_fields
+from shared.engine.state import State, stored_fields
 from shared.runtimes.lab import commissioning
 
 FABRIC = "pod-0"
@@ -94,7 +94,7 @@ class Bench:
             made: Callable[..., State] = type(state)
             instance.state = made(
                 **{
-                    name: dict(reversed(value.items())) if is_table(value) else value
+                    name: dict(reversed(value.items())) if isinstance(value, dict) else value
                     for name, value in stored.items()
                 }
             )
