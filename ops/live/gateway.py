@@ -13,7 +13,7 @@ from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.kafka.mirror import LogMirror
-from shared.runtimes.live.process.health import AGAIN, Beat, Report, Sample
+from shared.runtimes.live.process.health import AGAIN, Heartbeat, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.status import problems_of
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
@@ -41,7 +41,7 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         mirror.start()
         stack.callback(mirror.stop)
         url = f"http://{host}:{listener.getsockname()[1]}"
-        beat = Beat(
+        heartbeat = Heartbeat(
             ProcessInfo(replica, "gateway"),
             store,
             lambda: _report(mirror),
@@ -49,8 +49,8 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
             address=url,
         )
         _await_fabrics(store, mirror)
-        beat.start()
-        stack.callback(beat.stop)
+        heartbeat.start()
+        stack.callback(heartbeat.stop)
         log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
         app = create_app(_ports(store, twin, mirror), token=token)
         server_of(app).run(sockets=[listener])

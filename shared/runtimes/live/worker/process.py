@@ -1,4 +1,4 @@
-"""The process around a live worker: its store, its twin, its frame, and the pump that feeds it."""
+"""The process around a live worker: its store, its twin, its health, and the pump that feeds it."""
 
 import logging
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def serve_worker(service: AnyService, options: ProcessOptions) -> None:
         lambda: topic_id(endpoints.kafka, endpoints.topics.log),
         twin.topic_id,
     )
-    frame = HealthServer(
+    health = HealthServer(
         ProcessInfo(options.replica, "worker", service.name),
         store,
         lambda: _report(folds, watch),
@@ -59,12 +59,12 @@ def serve_worker(service: AnyService, options: ProcessOptions) -> None:
         host=options.metrics_host,
         port=options.metrics_port,
     )
-    frame.start()
+    health.start()
     try:
         group = endpoints.topics.group(service.name)
-        run_pump(PumpOptions(endpoints, group, options.replica, twin.partitions), folds, frame.stop)
+        run_pump(PumpOptions(endpoints, group, options.replica, twin.partitions), folds, health.stop)
     finally:
-        frame.stop()
+        health.stop()
 
 
 def check_log(endpoints: Endpoints, twin: TwinRecord) -> None:
