@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import os
-import time
 
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
@@ -18,6 +17,7 @@ from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, 
 from shared.runtimes.live.status import problems_of
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.runtimes.live.worker.process import check_log
+from shared.runtimes.waiting import until
 from shared.storage.redis_store import RedisStore
 
 FIRST_READ_S_MAX = 20.0
@@ -100,10 +100,8 @@ def _guard(mirror: LogMirror) -> str | None:
 
 
 def _await_fabrics(store: RedisStore, mirror: LogMirror) -> None:
-    until_s = time.monotonic() + FIRST_READ_S_MAX
     wanted = set(store.fabrics())
-    while not wanted <= set(mirror.logs.fabrics()) and time.monotonic() < until_s:
-        if mirror.lost:
-            log.error("%s", mirror.problem)
-            os._exit(AGAIN)
-        time.sleep(0.02)
+    until(lambda: mirror.lost or wanted <= set(mirror.logs.fabrics()), FIRST_READ_S_MAX)
+    if mirror.lost:
+        log.error("%s", mirror.problem)
+        os._exit(AGAIN)

@@ -2,7 +2,6 @@
 
 import signal
 import sys
-import time
 from types import FrameType
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ from ops.servers.kafka_server import LocalKafka
 from ops.servers.redis_server import LocalRedis
 from ops.servers.tcp_server import TcpServer
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.waiting import until
 
 __all__ = ["LocalKafka", "LocalRedis", "run_kafka", "run_redis"]
 
@@ -64,9 +64,7 @@ def _end(_sign: int, _frame: FrameType | None) -> None:
 
 def _wait_for_clients(server: TcpServer) -> None:
     """Ctrl-C reaches a whole twin at once: those that work with the server end before it, in good order."""
-    until = time.monotonic() + CLIENTS_S_MAX
-    while server.runs and server.clients() and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: not (server.runs and server.clients()), CLIENTS_S_MAX, 0.05)
 
 
 def _run(server: TcpServer) -> int:

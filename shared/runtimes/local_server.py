@@ -7,22 +7,21 @@ import contextlib
 import fcntl
 import signal
 import subprocess
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import IO, ClassVar
 
 from shared.basics.errors import OperationFailed
 from shared.runtimes.child_process import dies_with_parent
+from shared.runtimes.waiting import until
 
 STOP_S_MAX = 10.0
 LOCK_S_MAX = 5.0
 """How long the folder of a server that was killed a moment ago may stay locked."""
 LINES_SHOWN = 3
-LOOK_S = 0.01
 
 
 class LocalServer(ABC):
@@ -77,12 +76,9 @@ class LocalServer(ABC):
 
     def wait_ready(self, seconds: float | None = None) -> None:
         """Until it answers; OperationFailed if it ends instead, or not within this time."""
-        until = time.monotonic() + (self.start_s_max if seconds is None else seconds)
-        while self.runs and time.monotonic() < until:
-            if self.answers():
-                return
-            time.sleep(LOOK_S)
-        raise OperationFailed(f"{self.name} in {self.folder} did not start: {self.last_words()}")
+        limit_s = self.start_s_max if seconds is None else seconds
+        if not until(lambda: not self.runs or self.answers(), limit_s) or not self.runs:
+            raise OperationFailed(f"{self.name} in {self.folder} did not start: {self.last_words()}")
 
     def wait_end(self) -> int:
         """Until it ends: its exit code, or minus the signal's number."""
@@ -138,16 +134,18 @@ class LocalServer(ABC):
     @contextmanager
     def _locked(self) -> Iterator[int]:
         """A lock of the folder that the server inherits: it is free again when the server has ended."""
-        until = time.monotonic() + LOCK_S_MAX
         with (self.folder / "lock").open("w") as lock:
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > until:
-                        raise OperationFailed(
-                            f"{self.name} in {self.folder}: another one runs in this folder; {self.way_out}"
-                        ) from None
-                    time.sleep(LOOK_S)
+            if not until(lambda: _is_locked(lock), LOCK_S_MAX):
+                raise OperationFailed(
+                    f"{self.name} in {self.folder}: another one runs in this folder; {self.way_out}"
+                )
             yield lock.fileno()
+
+
+def _is_locked(file: IO[str]) -> bool:
+    """Whether this process holds the lock of a file now."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -24,6 +24,7 @@ from ops.servers.kafka_server import metadata_answers
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.local_server import LocalServer
 from shared.runtimes.ports import free_port
+from tests.support.child_processes import has_ended, runs
 
 RUN = (
     "import sys\n"
@@ -31,20 +32,6 @@ RUN = (
     "from ops.live.settings import live_settings\n"
     "sys.exit(getattr(both, sys.argv[1])(live_settings()))\n"
 )
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def has_ended(pid: int) -> bool:
-    until = time.monotonic() + 10
-    while runs(pid) and time.monotonic() < until:
-        time.sleep(0.01)
-    return not runs(pid)
 
 
 def pid_of(server: LocalServer) -> int:

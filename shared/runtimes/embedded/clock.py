@@ -10,6 +10,7 @@ from pathlib import Path
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
 from shared.runtimes.clock import ClockState, SpeedMeter, check_speed
+from shared.runtimes.files import replace_text
 
 
 class EmbeddedClock:
@@ -104,9 +105,7 @@ class EmbeddedClock:
             return
         now_us = self._processed() if self._processed else self._anchor_us
         text = json.dumps({"speed": self._speed, "paused": self._paused, "now_us": now_us})
-        part = self._keep.with_suffix(".part")
         try:
-            part.write_text(text)
-            part.replace(self._keep)
+            replace_text(self._keep, text)
         except OSError as error:
             raise OperationFailed(f"clock file {self._keep}: {error.strerror or error}") from None

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ops.live.supervise import PATIENT, how_it_ended, supervise
 from shared.basics.errors import InvalidInput, OperationFailed
+from tests.support.child_processes import has_ended, runs
 
 SUPERVISE = (
     "import logging, sys\n"
@@ -70,20 +71,6 @@ def foreground(tmp_path: Path) -> Iterator[Foreground]:
     if foreground.process is not None:
         foreground.process.kill()
         foreground.process.communicate()
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def has_ended(pid: int) -> bool:
-    until = time.monotonic() + 10
-    while runs(pid) and time.monotonic() < until:
-        time.sleep(0.01)
-    return not runs(pid)
 
 
 def test_starts_a_command_again_however_it_ended_and_tells_it_how_often(foreground: Foreground) -> None:

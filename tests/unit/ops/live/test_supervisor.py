@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -12,6 +12,9 @@ import pytest
 
 from ops.live.supervise import SupervisedProcess, Supervisor
 from shared.basics.errors import OperationFailed
+from shared.runtimes.waiting import until
+
+WAIT_S_MAX = 20.0
 
 PYTHON = (sys.executable, "-c")
 SLEEP = (*PYTHON, "import time; time.sleep(60)")
@@ -25,13 +28,6 @@ time.sleep(60)
 """,
 )
 COUNTS = (*PYTHON, "import os; print(os.environ['LIGHTWAVE_RESTARTS'], os.environ['WORD'], flush=True)")
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def is_gone(pid: int) -> bool:
@@ -52,33 +48,33 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 
 def test_what_is_killed_is_started_again(supervisor: Supervisor) -> None:
     supervisor.keep("a", SLEEP)
-    wait_for(lambda: supervisor.pids()["a"])
+    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     first = supervisor.send_signal("a", signal.SIGKILL)
     assert first is not None
-    wait_for(lambda: supervisor.pids()["a"] not in (None, first))
+    assert until(lambda: supervisor.pids()["a"] not in (None, first), WAIT_S_MAX)
     assert supervisor.exits() == {"a": [-signal.SIGKILL]}
     assert is_gone(first)
 
 
 def test_a_process_is_told_how_often_it_was_started_again(supervisor: Supervisor, tmp_path: Path) -> None:
     supervisor.keep("b", COUNTS)
-    wait_for(lambda: len(supervisor.exits()["b"]) >= 2)
+    assert until(lambda: len(supervisor.exits()["b"]) >= 2, WAIT_S_MAX)
     assert (tmp_path / "b.log").read_text().splitlines()[:2] == ["0 of ours", "1 of ours"]
     assert supervisor.exits()["b"][:2] == [0, 0]
 
 
 def test_a_paused_process_stands_until_it_is_resumed(supervisor: Supervisor) -> None:
     supervisor.keep("a", SLEEP)
-    wait_for(lambda: supervisor.pids()["a"])
+    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     pid = supervisor.send_signal("a", signal.SIGSTOP)
     assert pid is not None
 
     def state() -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
-    wait_for(lambda: state() == "T")
+    assert until(lambda: state() == "T", WAIT_S_MAX)
     supervisor.resume(pid)
-    wait_for(lambda: state() != "T")
+    assert until(lambda: state() != "T", WAIT_S_MAX)
     assert supervisor.exits() == {"a": []}
 
 
@@ -86,7 +82,7 @@ def test_dropping_ends_it_in_good_order_and_nobody_starts_it_again(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
     supervisor.keep("c", STUBBORN)
-    wait_for(lambda: (tmp_path / "c.log").exists() and (tmp_path / "c.log").read_text())
+    assert until(lambda: (tmp_path / "c.log").exists() and (tmp_path / "c.log").read_text(), WAIT_S_MAX)
     pid = supervisor.pids()["c"]
     assert pid is not None
     supervisor.drop("c")
@@ -97,7 +93,7 @@ def test_dropping_ends_it_in_good_order_and_nobody_starts_it_again(
 
 def test_what_is_killed_while_it_is_dropped_is_not_started_again(supervisor: Supervisor) -> None:
     supervisor.keep("a", STUBBORN)
-    wait_for(lambda: supervisor.pids()["a"])
+    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     pid = supervisor.pids()["a"]
     assert pid is not None
     supervisor.drop("a", signal.SIGKILL)
@@ -109,7 +105,7 @@ def test_stop_ends_even_what_stands_still(tmp_path: Path) -> None:
     supervisor = Supervisor({}, tmp_path)
     supervisor.keep("a", SLEEP)
     supervisor.keep("b", STUBBORN)
-    wait_for(lambda: all(supervisor.pids().values()))
+    assert until(lambda: all(supervisor.pids().values()), WAIT_S_MAX)
     pids = supervisor.pids()
     supervisor.send_signal("a", signal.SIGSTOP)
     supervisor.stop()
@@ -126,12 +122,12 @@ def test_a_command_that_cannot_be_started_is_told(supervisor: Supervisor) -> Non
             return str(error) == "x: /nowhere/at/all: No such file or directory"
         return False
 
-    wait_for(told)
+    assert until(told, WAIT_S_MAX)
 
 
 def test_a_command_that_is_used_wrongly_is_told_and_not_started_again(supervisor: Supervisor) -> None:
     supervisor.keep("x", (*PYTHON, "import sys; sys.exit(2)"))
-    wait_for(lambda: supervisor.exits()["x"])
+    assert until(lambda: supervisor.exits()["x"], WAIT_S_MAX)
     time.sleep(0.5)
     assert supervisor.exits() == {"x": [2]}
     with pytest.raises(OperationFailed, match=r"^x: exit code 2 after \d\.\d s, which is not tried again$"):
@@ -154,7 +150,7 @@ def test_what_is_interrupted_while_it_starts_is_ended_by_a_stop(
     with pytest.raises(KeyboardInterrupt):
         supervisor.keep("a", SLEEP)
     monkeypatch.undo()
-    wait_for(lambda: supervisor.pids()["a"])
+    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     pid = supervisor.pids()["a"]
     supervisor.stop()
     assert pid is not None
