@@ -146,8 +146,9 @@ class SupervisedProcess:
             began_s = time.monotonic()
             try:
                 process = self._start()
-            except OSError as error:
-                self._given_up(f"{self.name}: {self._command[0]}: {error.strerror or error}")
+            except (OSError, subprocess.SubprocessError) as error:
+                why = getattr(error, "strerror", None) or error
+                self._given_up(f"{self.name}: {self._command[0]}: {why}")
                 return
             if process is None:
                 return

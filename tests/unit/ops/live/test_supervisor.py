@@ -163,3 +163,24 @@ def test_what_was_never_started_is_stopped_at_once(tmp_path: Path) -> None:
     process.start()
     time.sleep(0.2)
     assert process.pid is None
+
+
+def test_a_process_that_cannot_be_tied_to_its_parent_is_told(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails between fork and exec is no OSError; whoever waits must hear of it all the same."""
+
+    def fail() -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("ops.live.supervise.dies_with_parent", lambda: fail)
+    supervisor.keep("a", SLEEP)
+
+    def told() -> bool:
+        try:
+            supervisor.check()
+        except OperationFailed as error:
+            return "preexec_fn" in str(error)
+        return False
+
+    assert until(told, WAIT_S_MAX)
