@@ -23,8 +23,6 @@ def _types() -> dict[str, type[Body]]:
 TYPES: dict[str, type[Body]] = _types()
 """Message type name → body model, in name order."""
 
-WRITERS: tuple[str, ...] = tuple(sorted({body.writer for body in TYPES.values()}))
-
 
 class Unreadable(Exception):
     """A line that is no message of this twin; `str()` is the sentence for the dead letters."""

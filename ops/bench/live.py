@@ -10,7 +10,6 @@ from pathlib import Path
 from ops.bench.figure import Figure
 from ops.common.configuration import settings
 from ops.servers.both import LocalKafka, LocalRedis
-from ops.servers.local_server import free_port
 from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.registry import decode
 from services.fleet import services_of
@@ -22,6 +21,8 @@ from shared.runtimes.live.kafka.records import output_headers
 from shared.runtimes.live.process.heartbeat import processes
 from shared.runtimes.live.sequencer.partition import root_entry
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
+from shared.runtimes.ports import free_port
+from shared.runtimes.waiting import until
 
 WARM_S = 10.0
 CHUNK = 200
@@ -169,10 +170,12 @@ def _rate(twin: WholeTwin, service: str, end: int) -> float:
 
 def _until(twin: WholeTwin, service: str, position: int) -> tuple[float, int]:
     """(wall time, position) when the service has come to this position."""
-    until_s = time.monotonic() + BACKLOG_S_MAX
-    while time.monotonic() < until_s:
+
+    def come() -> int | None:
         found = twin.store.positions(0).get(service, 0)
-        if found >= position:
-            return time.monotonic(), found
-        time.sleep(0.01)
+        return found if found >= position else None
+
+    found = until(come, BACKLOG_S_MAX)
+    if found is not None:
+        return time.monotonic(), found
     raise OperationFailed(f"{service}: not at {position} after {BACKLOG_S_MAX:.0f} s: {twin.words()}")

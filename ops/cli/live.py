@@ -195,12 +195,14 @@ def redis(config: Path | None) -> None:
 @click.option("--with-parent", is_flag=True, help="end when the process that started it ends")
 @click.option("--after-init", is_flag=True, help="first wait until the Redis of the settings holds a twin")
 @log_json_option
-def keep(name: str, command: tuple[str, ...], with_parent: bool, after_init: bool, log_json: bool) -> None:
+def supervise(
+    name: str, command: tuple[str, ...], with_parent: bool, after_init: bool, log_json: bool
+) -> None:
     """Run a command, and run it again whenever it ends badly."""
     from ops.live.await_twin import await_twin
-    from ops.live.keep import keep as keep_running
     from ops.live.settings import live_settings
+    from ops.live.supervise import supervise as run_supervised
 
     configure_logs(log_json)
     ready = (lambda: await_twin(live_settings())) if after_init else None
-    sys.exit(keep_running(name, command, ready, with_parent=with_parent))
+    sys.exit(run_supervised(name, command, ready, with_parent=with_parent))

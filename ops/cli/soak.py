@@ -4,6 +4,7 @@ import json
 import signal
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -12,6 +13,8 @@ from ops.cli.words import Speed
 
 MINUTES_MAX = 7 * 24 * 60.0
 FAULTS_A_MINUTE = 2
+DEVIATED = 5
+"""Exit code: the soak did its work, and the twin did not."""
 
 
 @click.command()
@@ -42,9 +45,11 @@ def soak(
     """Strike a whole live twin with random faults, and prove that nothing was lost or done twice.
 
     Starts Kafka, Redis and every process of a twin of its own in a temporary folder, and ends them again.
+    Exit code 5 if the twin deviated from what must hold, 1 if the soak itself failed.
     """
-    from ops.soak.report import in_words
+    from ops.soak.report import CLEAN, failure, in_words
     from ops.soak.run import Soak, run_soak
+    from shared.basics.errors import OperationFailed
 
     signal.signal(signal.SIGTERM, _interrupt)
     wanted = Soak(
@@ -54,11 +59,19 @@ def soak(
         seed=seed,
         speed=speed,
     )
-    found = run_soak(wanted, lambda line: click.echo(line, err=True))
+    try:
+        found = run_soak(wanted, lambda line: click.echo(line, err=True))
+    except OperationFailed as error:
+        _write(report, failure(wanted.repeat, str(error)))
+        raise
+    _write(report, found)
+    click.echo(in_words(found))
+    ctx.exit(0 if found["verdict"] == CLEAN else DEVIATED)
+
+
+def _write(report: Path | None, found: dict[str, Any]) -> None:
     if report is not None:
         report.write_text(json.dumps(found, indent=2) + "\n")
-    click.echo(in_words(found))
-    ctx.exit(0 if found["clean"] else 1)
 
 
 def _interrupt(_sign: int, _frame: FrameType | None) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import os
-import time
 
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
@@ -14,12 +13,13 @@ from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.kafka.mirror import LogMirror
-from shared.runtimes.live.process.health import AGAIN, Beat, Report, Sample
+from shared.runtimes.live.process.health import AGAIN, Heartbeat, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.residents import awaited, residents
 from shared.runtimes.live.status import problems_of
 from shared.runtimes.live.twin_record import read_twin
 from shared.runtimes.live.worker.process import check_log
+from shared.runtimes.waiting import until
 from shared.storage.redis_store import RedisStore
 
 FIRST_READ_S_MAX = 20.0
@@ -43,7 +43,7 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         mirror.start()
         stack.callback(mirror.stop)
         url = f"http://{host}:{listener.getsockname()[1]}"
-        beat = Beat(
+        heartbeat = Heartbeat(
             ProcessInfo(replica, "gateway"),
             store,
             lambda: _report(mirror),
@@ -51,8 +51,8 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
             address=url,
         )
         _await_fabrics(store, mirror)
-        beat.start()
-        stack.callback(beat.stop)
+        heartbeat.start()
+        stack.callback(heartbeat.stop)
         log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
         app = create_app(_ports(store, mirror), token=token)
         server_of(app).run(sockets=[listener])
@@ -104,10 +104,8 @@ def _guard(mirror: LogMirror) -> str | None:
 
 
 def _await_fabrics(store: RedisStore, mirror: LogMirror) -> None:
-    until_s = time.monotonic() + FIRST_READ_S_MAX
     wanted = set(store.fabrics())
-    while not wanted <= set(mirror.fabrics()) and time.monotonic() < until_s:
-        if mirror.lost:
-            log.error("%s", mirror.problem)
-            os._exit(AGAIN)
-        time.sleep(0.02)
+    until(lambda: mirror.lost or wanted <= set(mirror.fabrics()), FIRST_READ_S_MAX)
+    if mirror.lost:
+        log.error("%s", mirror.problem)
+        os._exit(AGAIN)

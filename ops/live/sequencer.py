@@ -30,7 +30,7 @@ def run_sequencer(options: ProcessOptions) -> None:
 async def _run(options: ProcessOptions, store: RedisStore, twin: TwinRecord) -> None:
     appender = KafkaAppender(options.endpoints.kafka, options.endpoints.topics)
     relay = SequencerLoop(twin, services_of, store, appender)
-    frame = HealthServer(
+    health = HealthServer(
         ProcessInfo(options.replica, "sequencer"),
         store,
         lambda: _report(relay),
@@ -41,11 +41,11 @@ async def _run(options: ProcessOptions, store: RedisStore, twin: TwinRecord) -> 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, relay.stop)
-    frame.start()
+    health.start()
     try:
         await relay.run()
     finally:
-        frame.stop()
+        health.stop()
         await appender.close()
 
 

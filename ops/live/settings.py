@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from ops.common.folders import user_folder
 from schemas.body import Model
 from shared.basics.errors import InvalidInput
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
@@ -18,8 +19,7 @@ CONFIG = "LIGHTWAVE_CONFIG"
 
 def default_data() -> Path:
     """`lightwave-live` in the user's state directory (XDG)."""
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "lightwave-live"
+    return user_folder("state", "lightwave-live")
 
 
 class LiveSettings(Model):

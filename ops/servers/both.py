@@ -2,15 +2,15 @@
 
 import signal
 import sys
-import time
 from types import FrameType
 from urllib.parse import urlsplit
 
 from ops.live.settings import LiveSettings
 from ops.servers.kafka_server import LocalKafka
-from ops.servers.local_server import LocalServer
 from ops.servers.redis_server import LocalRedis
+from ops.servers.tcp_server import TcpServer
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.waiting import until
 
 __all__ = ["LocalKafka", "LocalRedis", "run_kafka", "run_redis"]
 
@@ -62,14 +62,12 @@ def _end(_sign: int, _frame: FrameType | None) -> None:
     raise _Ended
 
 
-def _wait_for_clients(server: LocalServer) -> None:
+def _wait_for_clients(server: TcpServer) -> None:
     """Ctrl-C reaches a whole twin at once: those that work with the server end before it, in good order."""
-    until = time.monotonic() + CLIENTS_S_MAX
-    while server.runs and server.clients() and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: not (server.runs and server.clients()), CLIENTS_S_MAX, 0.05)
 
 
-def _run(server: LocalServer) -> int:
+def _run(server: TcpServer) -> int:
     for sign in ENDING:
         signal.signal(sign, _end)
     try:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from ops.common.folders import user_folder
 from shared.basics.errors import InvalidInput, OperationFailed
 
 LIBS = "LIGHTWAVE_KAFKA_LIBS"
@@ -46,8 +47,7 @@ def kafka_libs() -> Path:
 
 def cache() -> Path:
     """`lightwave` in the user's cache directory (XDG)."""
-    place = os.environ.get("XDG_CACHE_HOME")
-    return (Path(place) if place else Path.home() / ".cache") / "lightwave"
+    return user_folder("cache", "lightwave")
 
 
 def java() -> str:

@@ -10,8 +10,9 @@ import uuid
 from pathlib import Path
 
 from ops.servers.kafka_jars import DEPLOY, java, kafka_libs
-from ops.servers.local_server import LocalServer, check_free, free_port
+from ops.servers.tcp_server import TcpServer
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.ports import check_free, free_port
 
 ANSWER_S_MAX = 1.0
 CONTROLLER_HOST = "127.0.0.1"
@@ -24,7 +25,7 @@ QUICK = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 """Ready sooner, and content with the half of a core."""
 
 
-class LocalKafka(LocalServer):
+class LocalKafka(TcpServer):
     """A broker that keeps all that it confirmed over a kill. Paths in its settings are relative to its
     folder, so no character of a folder's name can be taken for anything else."""
 
@@ -43,7 +44,7 @@ class LocalKafka(LocalServer):
     def answers(self) -> bool:
         return metadata_answers(self.host, self.port)
 
-    def _prepare(self) -> list[str]:
+    def _command(self) -> list[str]:
         run, libs = [java()], kafka_libs()
         classes = ["-cp", f"{libs}/*"]
         shutil.copyfile(DEPLOY / LOGGING, self.folder / LOGGING)

@@ -10,7 +10,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from ops.servers.local_server import LocalServer
+from ops.servers.tcp_server import TcpServer
 from shared.basics.errors import OperationFailed
 
 log = logging.getLogger("lightwave.live")
@@ -50,7 +50,7 @@ def take_off_half(checker: str, folder: Path) -> int:
     return len(rest)
 
 
-class LocalRedis(LocalServer):
+class LocalRedis(TcpServer):
     """One Redis on one folder and port."""
 
     name = "Redis"
@@ -72,7 +72,7 @@ class LocalRedis(LocalServer):
         except redis.RedisError:
             return False  # not there yet, or still reading its file
 
-    def _prepare(self) -> list[str]:
+    def _command(self) -> list[str]:
         binary, checker = shutil.which("redis-server"), shutil.which("redis-check-aof")
         if binary is None or checker is None:
             raise OperationFailed("Redis is not installed; on Debian: apt-get install redis-server")

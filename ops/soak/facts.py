@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OPERATOR = re.compile(r"operator@[a-z0-9-]+/\d+")
+EXPECTED_OFFSET = "expected-offset"
+"""The header of a root message that names the only offset at which it counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def gather(lines: Iterable[Line]) -> Facts:
     facts = Facts()
     for line in lines:
         facts.ends[line.partition] = line.offset + 1
-        if line.headers.get("expected-offset", str(line.offset)) != str(line.offset):
+        if line.headers.get(EXPECTED_OFFSET, str(line.offset)) != str(line.offset):
             facts.voids += 1
             continue
         try:

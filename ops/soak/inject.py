@@ -10,12 +10,12 @@ from pathlib import Path
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError
 
-from ops.servers.local_server import LocalServer
 from ops.soak.meter import Meter, Struck
 from ops.soak.plan import Fault
 from ops.soak.twin import SECOND, WholeTwin
 from shared.basics.errors import OperationFailed
 from shared.runtimes.live.kafka.topics import MESSAGE_BYTES_MAX
+from shared.runtimes.local_server import LocalServer
 
 APPEND_ONLY = "appendonlydir/*.incr.aof"
 CUT_SHARE_MAX = 0.5
@@ -52,7 +52,7 @@ class Injector:
     def _strike_process(self, fault: Fault) -> End:
         signs = {"kill": signal.SIGKILL, "restart": signal.SIGTERM, "pause": signal.SIGSTOP}
         supervisor = self._twin.supervisor
-        pid = supervisor.signal(fault.target.name, signs[fault.action])
+        pid = supervisor.send_signal(fault.target.name, signs[fault.action])
         if fault.action == "pause" and pid is not None:
             return lambda: supervisor.resume(pid)
         return _nothing

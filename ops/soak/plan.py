@@ -83,11 +83,6 @@ def plan_faults(seed: int, targets: Sequence[Target], faults: int, seconds: floa
     return found
 
 
-def kinds_of(targets: Sequence[Target]) -> int:
-    """How many different faults there are: a plan of at least so many has each."""
-    return sum(len(ACTIONS[kind]) for kind in {target.kind for target in targets})
-
-
 def _first_free(pool: Sequence[Pair], free_at_s: Mapping[str, float], at_s: float) -> Pair | None:
     return next((pair for pair in pool if free_at_s[pair[1].name] <= at_s), None)
 

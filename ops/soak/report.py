@@ -3,19 +3,21 @@
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ops.cli.output import columns
 from ops.common.version import VERSION
-from ops.live.keep import how_it_ended
+from ops.live.supervise import how_it_ended
 from ops.servers.kafka_jars import kafka_libs
 from ops.soak.checks import Book, count_outcomes
 from ops.soak.facts import Facts
 from ops.soak.meter import Struck
 from shared.basics.units import US_PER_DAY
 
+CLEAN, DEVIATED, FAILED = "clean", "deviated", "failed"
+"""Verdicts: all that must hold held; the twin did otherwise; the soak itself broke."""
 PACKAGES = ("faust-streaming", "aiokafka", "kafka-python", "redis", "uvloop")
 
 
@@ -92,24 +94,24 @@ def versions(redis: str) -> dict[str, str]:
     return found | {"kafka": match.group(1) if match else "unknown"}
 
 
+def failure(repeat: str, reason: str) -> dict[str, Any]:
+    """The report of a soak that broke: nothing was found out of the twin."""
+    return {"verdict": FAILED, "reason": reason, "repeat": repeat}
+
+
 def in_words(report: Mapping[str, Any]) -> str:
-    """The report for a person."""
-    asked, log = report["requests"], report["log"]
+    """The report of a soak that came to a verdict, for a person."""
     rows = [
         (kind, action, row["count"], f"{row['median_s']:.1f} s", f"{row['most_s']:.1f} s")
         for kind, actions in report["resumed"].items()
         for action, row in actions.items()
     ]
-    verdict = "clean" if report["clean"] else "NOT clean"
     ends = sum(sum(row.values()) for row in report["ends"].values())
-    days = sum(log["days"].values())
-    minutes = report["wall_s"] / 60
+    faults, minutes = len(report["faults"]), report["wall_s"] / 60
     lines = [
-        f"{verdict}: {len(report['faults'])} faults in {minutes:.1f} minutes over {report['pods']} pods",
-        f"simulated time: {days:.1f} pod-days; the longest stand was {report['longest_stand_s']:.1f} s",
-        f"requests: {asked['accepted']} accepted; {asked['done']} done, {asked['refused']} refused",
-        f"asked again: {asked['asked_again']} times; taken again after a rollback: {asked['taken_again']}",
-        f"log: {log['messages']} messages, {log['repeats']} repeats, {log['voids']} void",
+        f"{report['verdict']}: {faults} faults in {minutes:.1f} minutes over {report['pods']} pods",
+        *_proof_in_words(report),
+        f"the longest stand was {report['longest_stand_s']:.1f} s",
         f"processes ended, and started again: {ends} times",
         "",
         columns(("process", "fault", "times", "resumed, median", "at most"), rows),
@@ -120,3 +122,14 @@ def in_words(report: Mapping[str, Any]) -> str:
     if report["folder"] is not None:
         lines.append(f"logs and data: {report['folder']}")
     return "\n".join(lines)
+
+
+def _proof_in_words(report: Mapping[str, Any]) -> Iterator[str]:
+    asked, log = report["requests"], report["log"]
+    if asked is None:
+        yield "not compared with its log: the twin did not come to rest"
+        return
+    yield f"simulated time: {sum(log['days'].values()):.1f} pod-days"
+    yield f"requests: {asked['accepted']} accepted; {asked['done']} done, {asked['refused']} refused"
+    yield f"asked again: {asked['asked_again']} times; taken again after a rollback: {asked['taken_again']}"
+    yield f"log: {log['messages']} messages, {log['repeats']} repeats, {log['voids']} void"

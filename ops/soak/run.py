@@ -5,7 +5,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 import redis
 
 from ops.servers.both import LocalKafka, LocalRedis
-from ops.servers.local_server import free_port
 from ops.soak import report as reports
 from ops.soak.checks import FAULT_KINDS, Stand, check_all
 from ops.soak.facts import gather
@@ -28,6 +27,7 @@ from services.fleet import services_of
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.codec import restore_instance
 from shared.runtimes.live.residents import awaited, residents
+from shared.runtimes.ports import free_port
 
 STILL_S_MAX = 240.0
 """Time that stands still for so long will not advance again."""
@@ -42,6 +42,10 @@ SETTINGS = (
 """Pods that are small and busy: more happens to them in an hour."""
 
 Say = Callable[[str], None]
+
+
+class Deviated(Exception):
+    """The twin does what it must not, and cannot be compared any more; `str()` is the problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class _Run:
     began_s: float = field(default_factory=time.monotonic)
 
     def wait(self, seconds: float) -> None:
-        """Wait, and see meanwhile that things go on; OperationFailed if they do not."""
+        """Wait, and see meanwhile that things go on; Deviated if they do not."""
         until_s = time.monotonic() + seconds
         while True:
             self.twin.supervisor.check()
@@ -86,11 +90,9 @@ class _Run:
             self.longest_stand_s = max(self.longest_stand_s, still_s)
             for operator in self.operators:
                 if operator.surprise is not None:
-                    raise OperationFailed(
-                        f"an operator got an answer that none should get: {operator.surprise}"
-                    )
+                    raise Deviated(f"an operator got an answer that none should get: {operator.surprise}")
             if still_s > STILL_S_MAX:
-                raise OperationFailed(f"time stands still since {still_s:.0f} s: {self.twin.words()}")
+                raise Deviated(f"time stands still since {still_s:.0f} s: {self.twin.words()}")
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 return
@@ -98,8 +100,9 @@ class _Run:
 
 
 def run_soak(soak: Soak, say: Say = lambda _: None) -> dict[str, Any]:
-    """Run it; the report's `clean` says whether all that must hold held. What it started has ended when it
-    returns or raises, and its folder is kept only where something went wrong."""
+    """Run it; the report's `verdict` is `clean` if all that must hold held, `deviated` if the twin did
+    otherwise. OperationFailed if the soak itself failed, which says nothing of the twin. What it started has
+    ended when it returns or raises, and its folder is kept only where something went wrong."""
     folder = Path(tempfile.mkdtemp(prefix="lightwave-soak-"))
     try:
         with _twin(soak, folder) as twin:
@@ -108,7 +111,7 @@ def run_soak(soak: Soak, say: Say = lambda _: None) -> dict[str, Any]:
     except BaseException:
         say(f"logs and data are kept in {folder}")
         raise
-    if report["clean"]:
+    if report["verdict"] == reports.CLEAN:
         shutil.rmtree(folder, ignore_errors=True)
     else:
         report["folder"] = str(folder)
@@ -142,6 +145,7 @@ def _soak(soak: Soak, twin: WholeTwin, say: Say) -> dict[str, Any]:
         operators=[Operator(Wishes(soak.seed, fabric, CUBES), post) for fabric in twin.fabrics],
         say=say,
     )
+    problem: str | None = None
     run.meter.start()
     for operator in run.operators:
         operator.start()
@@ -149,12 +153,17 @@ def _soak(soak: Soak, twin: WholeTwin, say: Say) -> dict[str, Any]:
         plan = plan_faults(soak.seed, twin.targets(), soak.faults, 60 * soak.minutes)
         strike(plan, run.injector, run.meter, run.wait, say)
         converge(run)
+    except Deviated as error:
+        problem = str(error)
     finally:
         for operator in run.operators:
             operator.give_up()
         run.meter.stop()
+    wall_s = time.monotonic() - run.began_s
+    if problem is not None:
+        return report_of(run, wall_s, [problem], requests=None, log=None, audit=None)
     say("all requests are accepted, all processes run, the clock is paused; comparing")
-    return compare(run)
+    return compare(run, wall_s)
 
 
 def gateway_pid(twin: WholeTwin) -> int | None:
@@ -166,7 +175,7 @@ def gateway_pid(twin: WholeTwin) -> int | None:
 
 def converge(run: _Run) -> None:
     """Wait until every process runs and every pod's time advances, every request begun is accepted, and the
-    clock is paused with nothing left to read."""
+    clock is paused with nothing left to read; Deviated if that takes too long."""
     run.wait(CALM_S)
     until_s = time.monotonic() + CONVERGE_S_MAX
     while run.meter.waiting() or None in run.twin.supervisor.pids().values():
@@ -183,7 +192,7 @@ def converge(run: _Run) -> None:
 
 def _within(until_s: float, run: _Run, problem: str) -> None:
     if time.monotonic() > until_s:
-        raise OperationFailed(f"{problem} after {CONVERGE_S_MAX:.0f} s: {run.twin.words()}")
+        raise Deviated(f"{problem} after {CONVERGE_S_MAX:.0f} s: {run.twin.words()}")
     run.wait(0.2)
 
 
@@ -217,10 +226,9 @@ def quiet(twin: WholeTwin) -> bool:
 # --- the proof ----------------------------------------------------------------------------------------------
 
 
-def compare(run: _Run) -> dict[str, Any]:
-    """Everything that must hold, and what was counted on the way."""
+def compare(run: _Run, wall_s: float) -> dict[str, Any]:
+    """The report of a soak to its end: everything that must hold, and what was counted on the way."""
     twin = run.twin
-    wall_s = time.monotonic() - run.began_s
     book = book_of(run.operators, run.injector.rollbacks)
     facts = gather(read_log(twin.kafka.bootstrap, twin.topics.log))
     problems = check_all(book, facts, stand_of(twin))
@@ -229,9 +237,21 @@ def compare(run: _Run) -> dict[str, Any]:
     audit = twin.json("audit", "--live")
     if not audit["clean"]:
         problems.append(f"the audit is not clean: {json.dumps(audit)}")
+    return report_of(
+        run,
+        wall_s,
+        problems,
+        requests=reports.request_counts(book, facts, sum(one.again for one in run.operators)),
+        log=reports.log_counts(facts),
+        audit=audit,
+    )
+
+
+def report_of(run: _Run, wall_s: float, problems: Sequence[str], **proof: Any) -> dict[str, Any]:
+    """All that is told of a soak; the parts of the `proof` are None where the twin could not be compared."""
     struck: list[Struck] = run.meter.struck
     return {
-        "clean": not problems,
+        "verdict": reports.DEVIATED if problems else reports.CLEAN,
         "problems": problems,
         "repeat": run.soak.repeat,
         "seed": run.soak.seed,
@@ -241,13 +261,11 @@ def compare(run: _Run) -> dict[str, Any]:
         "longest_stand_s": round(run.longest_stand_s, 1),
         "fault_counts": reports.fault_counts(struck),
         "resumed": summary(struck),
-        "requests": reports.request_counts(book, facts, sum(one.again for one in run.operators)),
-        "log": reports.log_counts(facts),
-        "ends": reports.restart_counts(twin.supervisor.exits()),
-        "audit": audit,
-        "versions": reports.versions(_redis_version(twin.redis.url)),
+        "ends": reports.restart_counts(run.twin.supervisor.exits()),
+        "versions": reports.versions(_redis_version(run.twin.redis.url)),
         "faults": reports.fault_rows(struck, run.began_s),
         "folder": None,
+        **proof,
     }
 
 
@@ -278,6 +296,9 @@ def _summary(twin: WholeTwin, fabric: str, service: str) -> dict[str, int]:
 
 
 def _redis_version(url: str) -> str:
-    with redis.Redis.from_url(url) as client:
-        about: Any = client.info("server")  # the client's types speak for its asynchronous form as well
+    try:
+        with redis.Redis.from_url(url) as client:
+            about: Any = client.info("server")  # the client's types speak for its asynchronous form as well
+    except redis.RedisError:
+        return "does not answer"  # the soak ended while it was struck
     return str(about["redis_version"])

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ops.live.supervise import RestartPolicy, Supervisor
 from ops.servers.both import LocalKafka, LocalRedis
-from ops.servers.local_server import free_port
 from ops.soak.plan import Target
-from ops.soak.processes import Supervisor
 from services.fleet import service_names, services_of
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.runtimes.live.kafka.layout import Topics
+from shared.runtimes.ports import free_port
 from shared.storage.redis_store import RedisStore
 
 LIGHTWAVE = (sys.executable, "-m", "ops.cli")
@@ -29,6 +29,8 @@ READY_S_MAX = 90.0
 COMMAND_S_MAX = 300.0
 ANSWER_S_MAX = 10.0
 SECOND = "sequencer-b"
+RESTART = RestartPolicy(wait_s_max=3.0, good_s_min=10.0, stop_s_max=15.0)
+"""Less patient than one for daily use: a soak's faults are frequent, and it is to go on after each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class WholeTwin:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.supervisor = Supervisor(self.environment, self.folder)
+        self.supervisor = Supervisor(self.environment, self.folder, RESTART)
         self.store = RedisStore(self.redis.url)
 
     @property

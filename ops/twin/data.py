@@ -9,10 +9,12 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
+from ops.common.folders import user_folder
 from ops.common.sites import SitePlan, check_sites, read_site, single_fabric_sites
 from schemas.body import Model
 from schemas.config import FabricConfig
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.files import replace_text
 from shared.storage.log.folder import FolderHeld, hold_folder
 
 MARK = "lightwave-twin.json"
@@ -20,8 +22,7 @@ MARK = "lightwave-twin.json"
 
 def default_data() -> Path:
     """`lightwave` in the user's state directory (XDG)."""
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "lightwave"
+    return user_folder("state", "lightwave")
 
 
 class TwinIdentity(Model):
@@ -172,9 +173,7 @@ class DataFolder:
             return None, False, 0
 
     def _write(self, path: Path, text: str) -> None:
-        part = path.with_suffix(".part")
         try:
-            part.write_text(text)
-            part.replace(path)
+            replace_text(path, text)
         except OSError as error:
             raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None

@@ -6,7 +6,7 @@ the fields and table rows that did change are written.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import TypeVar
 
 TRANSIENT = {"transient": True}
 """Field metadata: not part of the state; never stored, hashed or compared."""
@@ -42,8 +42,3 @@ StateT = TypeVar("StateT", bound=State)
 def stored_fields(state: State | type[State]) -> tuple[str, ...]:
     """Names of the fields that belong to the state, in order of declaration."""
     return tuple(f.name for f in fields(state) if not f.metadata.get("transient"))
-
-
-def is_table(value: Any) -> bool:
-    """Whether a field is a table: a dict whose rows are stored one by one."""
-    return isinstance(value, dict)

@@ -1,4 +1,4 @@
-"""Child processes that end with the process that started them, whatever ends that one."""
+"""Child processes: they end with the process that started them, and may be told how often they were."""
 
 import ctypes
 import os
@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import partial
 
 PR_SET_PDEATHSIG = 1
+RESTARTS = "LIGHTWAVE_RESTARTS"
+"""The variable by which a supervisor tells a process how often it was started again."""
 
 
 def dies_with_parent() -> Callable[[], None] | None:

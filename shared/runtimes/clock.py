@@ -1,12 +1,21 @@
-"""The port of the simulated clock of a living twin: asked for by people, kept by the sequencer."""
+"""The port of the simulated clock of a living twin: asked for by people, kept by the sequencer; and how fast
+simulated time really goes on."""
 
 import math
+from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
 from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_S
 
 SPEED_MAX = 1e9
+SPEED_WINDOW_S = 5.0
+"""Wall time over which the achieved speed is measured."""
+SPEED_STEP_S = 0.1
+"""Readings that are closer together are not all kept."""
+SPEED_SPAN_S_MIN = 0.05
+"""Over less wall time no speed is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +48,31 @@ def check_speed(speed: float) -> float:
     if not math.isfinite(speed) or not 0 < speed <= SPEED_MAX:
         raise InvalidInput(f"speed {speed:g}: not allowed; allowed: above 0 up to {SPEED_MAX:,.0f}")
     return speed
+
+
+class SpeedMeter:
+    """Simulated over wall time, over the last `SPEED_WINDOW_S`. Not safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._readings: deque[tuple[float, int]] = deque()
+
+    @property
+    def last(self) -> tuple[float, int] | None:
+        """The last reading kept: wall seconds and simulated microseconds."""
+        return self._readings[-1] if self._readings else None
+
+    def measure(self, wall_s: float, now_us: int) -> float | None:
+        """Take a reading; the speed since the first one of the window, None while there is none."""
+        readings = self._readings
+        if not readings or wall_s - readings[-1][0] >= SPEED_STEP_S:
+            readings.append((wall_s, now_us))
+        while len(readings) > 2 and wall_s - readings[0][0] > SPEED_WINDOW_S:
+            readings.popleft()
+        first_s, first_us = readings[0]
+        if wall_s - first_s < SPEED_SPAN_S_MIN:
+            return None
+        return (now_us - first_us) / US_PER_S / (wall_s - first_s)
+
+    def clear(self) -> None:
+        """Begin anew: time was set, or goes at another speed."""
+        self._readings.clear()

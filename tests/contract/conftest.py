@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from ops.servers.both import LocalRedis
-from ops.servers.local_server import free_port
 from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.ports import free_port
 from tests.support.redis_cluster import redis_cluster
 
 __all__ = ["embedded_server", "redis_cluster", "redis_url"]

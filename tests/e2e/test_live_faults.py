@@ -20,7 +20,7 @@ def test_nothing_happened_to_the_world_that_it_stands_for() -> None:
     report = run_soak(SOAK, said.append)
     words = in_words(report)
     assert report["problems"] == [], words
-    assert report["clean"] is True
+    assert report["verdict"] == "clean"
     assert report["audit"]["clean"] is True
     assert [row["fabric"] for row in report["audit"]["fabrics"]] == ["pod-0", "pod-1", "pod-2", "pod-3"]
     assert all(row["log_clean"] and row["states_clean"] for row in report["audit"]["fabrics"])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from ops.servers.both import LocalKafka, LocalRedis
-from ops.servers.local_server import free_port
+from shared.runtimes.ports import free_port
 
 __all__ = ["kafka", "live_redis"]
 

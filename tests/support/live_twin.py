@@ -15,7 +15,6 @@ from kafka import KafkaProducer
 
 from ops.live.rebuild import digest
 from ops.servers.both import LocalKafka, LocalRedis
-from ops.servers.local_server import free_port
 from ops.soak.log import read_log
 from ops.soak.operators import http_post
 from ops.soak.run import quiet
@@ -23,6 +22,7 @@ from ops.soak.twin import TwinOptions, WholeTwin
 from services.fleet import services_of
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.clock import LiveClock
+from shared.runtimes.ports import free_port
 
 WAIT_S_MAX = 90.0
 TICKS = 3

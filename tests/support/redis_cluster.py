@@ -13,8 +13,8 @@ from redis.backoff import NoBackoff
 from redis.crc import key_slot
 from redis.retry import Retry
 
-from ops.servers.local_server import free_port
 from ops.servers.redis_server import LocalRedis
+from shared.runtimes.ports import free_port
 
 __all__ = ["redis_cluster"]
 

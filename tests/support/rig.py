@@ -11,7 +11,7 @@ from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import AnyService, DocumentKey
-from shared.engine.state import State, is_table, stored_fields
+from shared.engine.state import State, stored_fields
 from tests.support.pods import POD, empty_site, first_message, next_tick
 
 BodyT = TypeVar("BodyT", bound=Body)
@@ -90,7 +90,7 @@ class Bench:
             made: Callable[..., State] = type(state)
             instance.state = made(
                 **{
-                    name: dict(reversed(value.items())) if is_table(value) else value
+                    name: dict(reversed(value.items())) if isinstance(value, dict) else value
                     for name, value in stored.items()
                 }
             )

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from shared.models.assumptions import assumed
 from shared.models.optics.fec import post_fec_ber
 from shared.models.optics.modules import (
-    LANES_PER_LINK,
     MODULE_KINDS,
     SPAN_NM,
     LaneRate,
@@ -191,11 +190,6 @@ def evaluate(
 def lanes_nm(kind: ModuleKind) -> FloatArray:
     """Wavelengths of a strand's lanes, of shape (lanes,): 20 or 10 nm apart over the span of 80 nm."""
     return FIRST_NM + kind.spacing_nm * np.arange(SPAN_NM // kind.spacing_nm, dtype=np.float64)
-
-
-def link_lanes_nm(kind: ModuleKind) -> FloatArray:
-    """Wavelengths of the 8 lanes of a link, strand after strand."""
-    return np.resize(lanes_nm(kind), LANES_PER_LINK)
 
 
 def dispersion_ps_per_nm(wavelength_nm: FloatArray, length_km: float) -> FloatArray:

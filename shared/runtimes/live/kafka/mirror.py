@@ -23,6 +23,7 @@ from schemas.envelope import Envelope
 from schemas.registry import Unreadable
 from schemas.sequencer import FabricCommissioned
 from shared.basics.errors import OperationFailed
+from shared.runtimes.files import replace_text
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.kafka.unreachable import unreachable
@@ -234,9 +235,7 @@ class LogMirror:
             "fabrics": self._sites,
         }
         self._folder.mkdir(parents=True, exist_ok=True)
-        part = self._offsets_file.with_suffix(".part")
-        part.write_text(json.dumps(kept))
-        part.replace(self._offsets_file)
+        replace_text(self._offsets_file, json.dumps(kept))
 
 
 def _hold(folder: Path) -> IO[str]:

@@ -14,6 +14,7 @@ from kafka.net.compat import KafkaNetClient
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.live.kafka.unreachable import unreachable
+from shared.runtimes.waiting import until
 
 ANSWER_S_MAX = 4.0
 """How long Kafka may take to answer at all."""
@@ -58,11 +59,10 @@ def create_topics(bootstrap: str, topics: Topics, partitions: int, replication: 
                     f"--replication {replication}: Kafka at {bootstrap} has fewer brokers than that; "
                     f"allowed: 1 to {brokers}"
                 ) from None
-        until_s = time.monotonic() + APPEAR_S_MAX
-        while any(_found(admin, topic.name) is None for topic in wanted):
-            if time.monotonic() > until_s:
-                raise OperationFailed(f"Kafka at {bootstrap}: does not make topics like {topics.log}")
-            time.sleep(POLL_S)
+        if not until(
+            lambda: all(_found(admin, topic.name) is not None for topic in wanted), APPEAR_S_MAX, POLL_S
+        ):
+            raise OperationFailed(f"Kafka at {bootstrap}: does not make topics like {topics.log}")
 
 
 def topic_id(bootstrap: str, topic: str) -> str:

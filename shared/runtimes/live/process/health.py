@@ -8,17 +8,17 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client import CollectorRegistry, MetricsHandler, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from shared.basics.errors import LightwaveError, OperationFailed
-from shared.runtimes.live.process.heartbeat import Heartbeat, ProcessInfo, restarts
+from shared.runtimes.live.process.heartbeat import ProcessInfo, ProcessRow, restarts
 from shared.storage.redis_store import RedisStore
 
 BEAT_S = 1.0
@@ -50,21 +50,21 @@ class Report:
     extra: Mapping[str, Any] | None = None
 
 
-class Beat:
+class Heartbeat:
     """Notes every second that this process is there, and asks its guard. `report` says how the process
     stands; `guard` gives the sentence with which it must end, or None."""
 
     def __init__(
         self,
-        about: ProcessInfo,
+        info: ProcessInfo,
         store: RedisStore,
         report: Callable[[], Report],
         guard: Callable[[], str | None],
         *,
         address: str | None,
     ) -> None:
-        self._about = about
-        self._presence = Heartbeat(about, store)
+        self._info = info
+        self._row = ProcessRow(info, store)
         self._report = report
         self._guard = guard
         self._address = address
@@ -87,7 +87,7 @@ class Beat:
         if beating.is_alive() or "beat" in self._failing:
             return  # Redis does not answer, and this would wait for it as well
         try:
-            self._presence.leave()
+            self._row.leave()
         except LightwaveError:
             return
 
@@ -122,7 +122,7 @@ class Beat:
     def _beat(self) -> None:
         report = self.standing()
         late = self._failing.get("beat")  # is over if this beat arrives
-        self._presence.beat(
+        self._row.write(
             partitions=list(report.partitions),
             problems=[problem for problem in report.problems if problem != late],
             address=self._address,
@@ -133,16 +133,16 @@ class Beat:
         sentence = self._guard()
         if sentence is None or self._ended.wait(BEAT_S):
             return
-        log.error("%s", sentence, extra={"service": self._about.service})
+        log.error("%s", sentence, extra={"service": self._info.service})
         os._exit(AGAIN)
 
 
 class HealthServer:
-    """The beat, with /healthz and /metrics of a process that serves nothing else."""
+    """The heartbeat, with /healthz and /metrics of a process that serves nothing else."""
 
     def __init__(
         self,
-        about: ProcessInfo,
+        info: ProcessInfo,
         store: RedisStore,
         report: Callable[[], Report],
         guard: Callable[[], str | None],
@@ -150,58 +150,64 @@ class HealthServer:
         host: str,
         port: int,
     ) -> None:
-        self.about = about
+        metrics = CollectorRegistry()
+        ProcessCollector(namespace="lightwave", registry=metrics)
+        metrics.register(_Samples(info, lambda: self._heartbeat.standing().samples))
         try:
-            self._server = _Server((host, port), _handler(self))
+            self._server = _Server((host, port), metrics, self._problems)
         except OSError as error:
             raise OperationFailed(
                 f"--metrics-port {port} on {host}: {error.strerror}; choose another, or 0 for any"
             ) from None
         self.address = f"http://{host}:{self._server.server_address[1]}"
-        self._beat = Beat(about, store, report, guard, address=self.address)
+        self._heartbeat = Heartbeat(info, store, report, guard, address=self.address)
 
     def start(self) -> None:
         threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
-        self._beat.start()
+        self._heartbeat.start()
 
     def stop(self) -> None:
         """Leave in good order."""
         self._server.shutdown()
         self._server.server_close()
-        self._beat.stop()
+        self._heartbeat.stop()
 
-    def problems(self) -> list[str]:
-        return list(self._beat.standing().problems)
-
-    def metrics(self) -> bytes:
-        """All samples in Prometheus's text form."""
-        registry = CollectorRegistry()
-        ProcessCollector(namespace="lightwave", registry=registry)
-        registry.register(_Samples(self.about, self._beat.standing().samples))
-        return generate_latest(registry)
+    def _problems(self) -> tuple[str, ...]:
+        return self._heartbeat.standing().problems
 
 
 class _Samples(Collector):
-    def __init__(self, about: ProcessInfo, samples: tuple[Sample, ...]) -> None:
-        self._about = about
-        self._samples = samples
+    """The samples of a process, as they are at each scrape."""
 
-    def collect(self) -> Any:
-        again = Sample("restarts_total", restarts(), "starts after the first")
-        families: dict[str, Any] = {}
-        for sample in (*self._samples, again):
-            own = [("service", self._about.service)] if self._about.service else []
-            labels = [*own, *sample.labels]
+    def __init__(self, info: ProcessInfo, read: Callable[[], tuple[Sample, ...]]) -> None:
+        self._info = info
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        own = {"service": self._info.service} if self._info.service else {}
+        families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+        for sample in (*self._read(), Sample("restarts_total", restarts(), "starts after the first")):
+            labels = own | dict(sample.labels)
             if sample.name not in families:
-                kind = CounterMetricFamily if sample.name.endswith("_total") else GaugeMetricFamily
-                name = f"lightwave_{self._about.kind}_{sample.name}"
-                families[sample.name] = kind(name, sample.text, labels=[label for label, _ in labels])
-            families[sample.name].add_metric([str(value) for _, value in labels], sample.value)
+                family = CounterMetricFamily if sample.name.endswith("_total") else GaugeMetricFamily
+                name = f"lightwave_{self._info.kind}_{sample.name}"
+                families[sample.name] = family(name, sample.text, labels=list(labels))
+            families[sample.name].add_metric(list(labels.values()), sample.value)
         yield from families.values()
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        metrics: CollectorRegistry,
+        problems: Callable[[], tuple[str, ...]],
+    ) -> None:
+        self.metrics = metrics
+        self.problems = problems
+        super().__init__(address, _Handler)
 
     def handle_error(self, _request: Any, _client: Any) -> None:
         """Somebody who went away before the answer is no news."""
@@ -210,29 +216,25 @@ class _Server(ThreadingHTTPServer):
             log.error("an answer of /metrics or /healthz", exc_info=error)
 
 
-def _handler(frame: HealthServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        timeout = CLIENT_S_MAX
+class _Handler(MetricsHandler):
+    timeout = CLIENT_S_MAX
+    server: _Server
 
-        def do_GET(self) -> None:
-            path = self.path.partition("?")[0]
-            if path == "/metrics":
-                self._answer(200, frame.metrics(), "text/plain; version=0.0.4; charset=utf-8")
-            elif path == "/healthz":
-                problems = frame.problems()
-                body = json.dumps({"healthy": not problems, "problems": problems}).encode()
-                self._answer(503 if problems else 200, body, "application/json")
-            else:
-                self._answer(404, b'{"error": "allowed are /healthz and /metrics"}', "application/json")
+    def do_GET(self) -> None:  # noqa: N802 -- http.server's own name
+        path = self.path.partition("?")[0]
+        if path == "/metrics":
+            self.registry = self.server.metrics
+            super().do_GET()
+        elif path == "/healthz":
+            problems = self.server.problems()
+            self._answer(503 if problems else 200, {"healthy": not problems, "problems": problems})
+        else:
+            self._answer(404, {"error": "allowed are /healthz and /metrics"})
 
-        def _answer(self, status: int, body: bytes, kind: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- http.server's own name
-            """Say nothing of every scrape."""
-
-    return Handler
+    def _answer(self, status: int, body: Mapping[str, Any]) -> None:
+        text = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.runtimes.child_process import RESTARTS
 from shared.storage.redis_store import RedisStore
 
 NOTE = "processes"
 ALIVE_US_MAX = 6 * US_PER_S
 """A process whose last beat is older is taken for dead."""
 FORGOTTEN_US = US_PER_HOUR
-RESTARTS = "LIGHTWAVE_RESTARTS"
-"""Set by who restarts the process: how often it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +32,20 @@ def restarts() -> int:
     return int(said) if said.isdecimal() else 0
 
 
-class Heartbeat:
-    """One process's row."""
+class ProcessRow:
+    """One process's row among all of its twin."""
 
-    def __init__(self, about: ProcessInfo, store: RedisStore) -> None:
-        self._about = about
+    def __init__(self, info: ProcessInfo, store: RedisStore) -> None:
+        self._info = info
         self._store = store
         self._started_s = time.time()
 
-    def beat(self, *, partitions: list[int], problems: list[str], address: str | None, extra: Any) -> None:
+    def write(self, *, partitions: list[int], problems: list[str], address: str | None, extra: Any) -> None:
         """Say that this process is there, and how it stands."""
         row = {
-            "name": self._about.name,
-            "kind": self._about.kind,
-            "service": self._about.service,
+            "name": self._info.name,
+            "kind": self._info.kind,
+            "service": self._info.service,
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "started_s": self._started_s,
@@ -57,11 +56,11 @@ class Heartbeat:
             "beat_us": self._store.wall_us(),
             "extra": extra,
         }
-        self._store.set_globals(NOTE, {self._about.name: json.dumps(row)})
+        self._store.set_globals(NOTE, {self._info.name: json.dumps(row)})
 
     def leave(self) -> None:
         """This process ends in good order."""
-        self._store.set_globals(NOTE, {self._about.name: None})
+        self._store.set_globals(NOTE, {self._info.name: None})
 
 
 def processes(store: RedisStore) -> list[dict[str, Any]]:

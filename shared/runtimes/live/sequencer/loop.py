@@ -5,10 +5,10 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
 
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed
 from shared.engine.site import ServicesOf
+from shared.runtimes.clock import SpeedMeter
 from shared.runtimes.live.clock import keep_beating, read_epoch
 from shared.runtimes.live.kafka.appender import Appender
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, Written
@@ -22,7 +22,6 @@ LOOK_AGAIN_S = 1.0
 BACKOFF_S_MAX = 2.0
 ASK_AGAIN_S = 10.0
 """How long services may leave something unread before Kafka is asked where its log ends."""
-SPEED_WINDOW_S = 5.0
 
 log = logging.getLogger("lightwave.live")
 
@@ -44,7 +43,8 @@ class SequencerLoop:
         self._stopping = asyncio.Event()
         self.stalled_s = 0.0
         """Wall time for which simulated time should have advanced and did not."""
-        self._held: deque[tuple[float, int]] = deque()
+        self._meter = SpeedMeter()
+        self._speed = 0.0
 
     def stop(self) -> None:
         self._stopping.set()
@@ -69,10 +69,7 @@ class SequencerLoop:
 
     def achieved_speed(self) -> float:
         """Simulated over wall time, as held over the last seconds."""
-        if len(self._held) < 2:
-            return 0.0
-        (first_s, first_us), (last_s, last_us) = self._held[0], self._held[-1]
-        return (last_us - first_us) / 1e6 / (last_s - first_s)
+        return self._speed
 
     def _begin(self, partition: int) -> PartitionSequencer:
         found = PartitionSequencer(
@@ -141,15 +138,10 @@ class SequencerLoop:
             return
         now_s = time.monotonic()
         processed_us = min(s.processed_us for s in self.sequencers.values())
-        if (
-            self._held
-            and self._held[-1][1] == processed_us
-            and any(sequencer.lag_us for sequencer in self.sequencers.values())
-        ):
-            self.stalled_s += now_s - self._held[-1][0]
-        self._held.append((now_s, processed_us))
-        while len(self._held) > 2 and now_s - self._held[0][0] > SPEED_WINDOW_S:
-            self._held.popleft()
+        last_s, last_us = self._meter.last or (now_s, -1)
+        if last_us == processed_us and any(sequencer.lag_us for sequencer in self.sequencers.values()):
+            self.stalled_s += now_s - last_s
+        self._speed = self._meter.measure(now_s, processed_us) or 0.0
 
     @staticmethod
     async def _pause(event: asyncio.Event, seconds: float) -> None:

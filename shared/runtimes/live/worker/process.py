@@ -1,4 +1,4 @@
-"""The process around a live worker: its store, its twin, its frame, and the pump that feeds it."""
+"""The process around a live worker: its store, its twin, its health, and the pump that feeds it."""
 
 import logging
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         lambda: topic_id(endpoints.kafka, endpoints.topics.log),
         twin.topic_id,
     )
-    frame = HealthServer(
+    health = HealthServer(
         ProcessInfo(options.replica, "worker", served.name),
         store,
         lambda: _report(folds, watch),
@@ -58,12 +58,12 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         host=options.metrics_host,
         port=options.metrics_port,
     )
-    frame.start()
+    health.start()
     try:
         group = endpoints.topics.group(served.name)
-        run_pump(PumpOptions(endpoints, group, options.replica, twin.partitions), folds, frame.stop)
+        run_pump(PumpOptions(endpoints, group, options.replica, twin.partitions), folds, health.stop)
     finally:
-        frame.stop()
+        health.stop()
 
 
 def check_log(endpoints: Endpoints, twin: TwinRecord) -> None:

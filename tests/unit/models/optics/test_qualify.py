@@ -9,7 +9,7 @@ from ops.models.optics.qualify import named, repeat, report, table
 from ops.models.optics.qualify_page import page
 from shared.basics.errors import InvalidInput
 from shared.models.optics.fabric_links import pairs, rounded, worst_lane_log10_ber
-from shared.models.optics.link import LinkDesign, Switched, evaluate, link_lanes_nm
+from shared.models.optics.link import LinkDesign, Switched, evaluate, lanes_nm
 from shared.models.optics.modules import MODULE_KINDS, lane_rate
 from shared.models.optics.palomar import insertion_loss_db, return_loss_db
 from shared.models.optics.qualification import Conditions, Qualification, qualify_pod
@@ -78,9 +78,8 @@ def one_pairing(conditions: Conditions, end: LinkEnd, partner: int) -> tuple[flo
     lanes = [np.repeat(array, 4) for array in (loss_db, near_db, far_db)]
     if conditions.return_loss_db is not None:
         lanes[1:] = [np.full(8, conditions.return_loss_db)] * 2
-    log10_ber = evaluate(
-        conditions.design, Switched(*lanes), wavelength_nm=link_lanes_nm(conditions.design.kind)
-    ).log10_ber
+    wavelength_nm = np.resize(lanes_nm(conditions.design.kind), 8)
+    log10_ber = evaluate(conditions.design, Switched(*lanes), wavelength_nm=wavelength_nm).log10_ber
     worst = int(log10_ber.argmax())
     return float(log10_ber[worst]), worst, float(lanes[0][worst])
 

@@ -7,10 +7,10 @@ import pytest
 
 from ops.live.await_twin import await_twin
 from ops.live.settings import LiveSettings
-from ops.servers.local_server import free_port
 from shared.basics.errors import OperationFailed
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.live.twin_record import write_twin
+from shared.runtimes.ports import free_port
 
 
 @pytest.fixture

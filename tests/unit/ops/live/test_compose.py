@@ -98,7 +98,7 @@ def test_every_command_of_a_container_can_be_given(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(procfile()))
 def test_every_command_of_a_process_can_be_given(name: str) -> None:
     found = [parse(words) for words in commands_of(procfile()[name])]
-    assert found[-2] == "live keep"
+    assert found[-2] == "live supervise"
     assert {path.split()[0] for path in found} == {"live"}
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from ops.soak.checks import Accepted, Book, Stand, check_all, count_outcomes
 from ops.soak.facts import Facts, Line, gather
+from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT
 
 POD = "pod-0"
 
@@ -23,7 +24,7 @@ class Log:
     def root(self, kind: str, number: int, body: Mapping[str, Any], *, at: int | None = None) -> str:
         """An operator's request that wants to land here, or at another offset."""
         offset = len(self.lines)
-        headers = {"off": str(offset if at is None else at), "quiet": str(offset)}
+        headers = {EXPECTED_OFFSET: str(offset if at is None else at), LEVEL_AT: str(offset)}
         return self._write(kind, "operator/0", number, body, None, headers)
 
     def say(self, service: str, kind: str, cause: str | None, body: Mapping[str, Any]) -> str:
@@ -40,8 +41,8 @@ class Log:
         kept = [line for line in self.lines if json.loads(line.value)["id"] != message_id]
         self.lines = []
         for offset, line in enumerate(kept):
-            landed = line.headers.get("off") == str(line.offset)
-            headers = line.headers | ({"off": str(offset)} if landed else {})
+            landed = line.headers.get(EXPECTED_OFFSET) == str(line.offset)
+            headers = line.headers | ({EXPECTED_OFFSET: str(offset)} if landed else {})
             self.lines.append(Line(0, offset, headers, line.value))
 
     def _write(
@@ -252,6 +253,6 @@ def test_refusals_count_as_answers(case: Case) -> None:
 
 
 def test_what_is_no_message_is_counted() -> None:
-    facts = gather([Line(0, 0, {}, b"{"), Line(0, 1, {}, b"[]"), Line(0, 2, {"off": "1"}, b"{")])
+    facts = gather([Line(0, 0, {}, b"{"), Line(0, 1, {}, b"[]"), Line(0, 2, {EXPECTED_OFFSET: "1"}, b"{")])
     assert (facts.messages, facts.voids, facts.unreadable) == (0, 1, 2)
     assert facts.ends == {0: 3}

@@ -1,7 +1,7 @@
 """How long a twin needed to go on is measured from its own Ticks, and a gateway from its answers."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,6 +9,9 @@ import pytest
 from ops.soak.meter import TICKS, Meter, Probe, Struck, summary
 from ops.soak.plan import Action, Fault, Kind, Target
 from shared.basics.errors import OperationFailed
+from shared.runtimes.waiting import until
+
+WAIT_S_MAX = 10.0
 
 
 @dataclass
@@ -51,22 +54,15 @@ def fault(action: Action = "kill", kind: Kind = "worker") -> Fault:
     return Fault(0, 0.0, action, Target("it", kind), 0.0)
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    until = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 def test_every_pod_must_go_on(twin: Twin, meter: Meter) -> None:
     struck = meter.begin(fault(), 100)
     meter.end(struck)
-    wait_for(lambda: struck.ticks is not None)
+    assert until(lambda: struck.ticks is not None, WAIT_S_MAX)
     twin.advance("pod-0")
     time.sleep(0.3)
     assert meter.waiting() == [struck]
     twin.advance("pod-1")
-    wait_for(lambda: struck.resumed_s is not None)
+    assert until(lambda: struck.resumed_s is not None, WAIT_S_MAX)
     assert struck.resumed_s is not None
     assert 0.3 <= struck.resumed_s < 5
     assert meter.waiting() == []
@@ -78,9 +74,9 @@ def test_time_counts_from_the_end_of_a_fault_that_lasts(twin: Twin, meter: Meter
     time.sleep(0.5)
     meter.end(struck)
     twin.ticks = {"pod-0": 1, "pod-1": 1}
-    wait_for(lambda: struck.ticks is not None)
+    assert until(lambda: struck.ticks is not None, WAIT_S_MAX)
     twin.advance("pod-0", "pod-1")
-    wait_for(lambda: struck.resumed_s is not None)
+    assert until(lambda: struck.resumed_s is not None, WAIT_S_MAX)
     assert struck.resumed_s is not None
     assert struck.resumed_s < 0.5
 
@@ -94,16 +90,16 @@ def test_a_gateway_is_back_when_another_process_answers(twin: Twin, meter: Meter
     time.sleep(0.3)
     assert killed.resumed_s is None
     twin.gateway = 101
-    wait_for(lambda: killed.resumed_s is not None)
+    assert until(lambda: killed.resumed_s is not None, WAIT_S_MAX)
     paused = meter.begin(fault("pause", "gateway"), 101)
     meter.end(paused)
-    wait_for(lambda: paused.resumed_s is not None)
+    assert until(lambda: paused.resumed_s is not None, WAIT_S_MAX)
 
 
 def test_it_tells_how_long_time_stands(twin: Twin, meter: Meter) -> None:
-    wait_for(lambda: meter.still_s() > 0.4)
+    assert until(lambda: meter.still_s() > 0.4, WAIT_S_MAX)
     twin.advance("pod-0", "pod-1")
-    wait_for(lambda: meter.still_s() < 0.2)
+    assert until(lambda: meter.still_s() < 0.2, WAIT_S_MAX)
 
 
 def test_summary_tells_median_and_most_by_kind_of_process() -> None:

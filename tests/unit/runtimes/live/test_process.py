@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from shared.basics.errors import StoreUnreachable
+from shared.runtimes.child_process import RESTARTS
 from shared.runtimes.live.process import health as process
-from shared.runtimes.live.process.health import AGAIN, Beat, HealthServer, Report, Sample
-from shared.runtimes.live.process.heartbeat import RESTARTS, ProcessInfo, restarts
+from shared.runtimes.live.process.health import AGAIN, HealthServer, Heartbeat, Report, Sample
+from shared.runtimes.live.process.heartbeat import ProcessInfo, restarts
 from shared.storage import redis_client
 from shared.storage.redis_store import RedisStore
 
@@ -61,27 +62,27 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def frame_of(
+def server_of(
     store: Any, report: Callable[[], Report] = Report, guard: Callable[[], str | None] = nothing
 ) -> Iterator[HealthServer]:
-    frame = HealthServer(WORKER, store, report, guard, host="127.0.0.1", port=0)
-    frame.start()
+    server = HealthServer(WORKER, store, report, guard, host="127.0.0.1", port=0)
+    server.start()
     try:
-        yield frame
+        yield server
     finally:
-        frame.stop()
+        server.stop()
 
 
-def health(frame: HealthServer) -> tuple[int, list[str]]:
+def health(server: HealthServer) -> tuple[int, list[str]]:
     try:
-        with urllib.request.urlopen(f"{frame.address}/healthz", timeout=5) as answer:
+        with urllib.request.urlopen(f"{server.address}/healthz", timeout=5) as answer:
             return answer.status, json.load(answer)["problems"]
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)["problems"]
 
 
-def metrics(frame: HealthServer, path: str = "/metrics") -> str:
-    with urllib.request.urlopen(f"{frame.address}{path}", timeout=5) as answer:
+def metrics(server: HealthServer, path: str = "/metrics") -> str:
+    with urllib.request.urlopen(f"{server.address}{path}", timeout=5) as answer:
         text: str = answer.read().decode()
     return text
 
@@ -98,14 +99,14 @@ def test_a_beat_goes_on_after_a_report_that_raised(caplog: pytest.LogCaptureFixt
             raise KeyError("partition")
         return Report((3,))
 
-    with frame_of(store, report) as frame:
+    with server_of(store, report) as server:
         until(lambda: len(store.rows) > 3)
         assert (store.rows[-1] or {})["problems"] == ["report: KeyError('partition')"]
-        assert health(frame) == (503, ["report: KeyError('partition')"])
-        assert "lightwave_worker_restarts_total" in metrics(frame)
+        assert health(server) == (503, ["report: KeyError('partition')"])
+        assert "lightwave_worker_restarts_total" in metrics(server)
         broken.clear()
         until(lambda: (store.rows[-1] or {})["partitions"] == [3])
-        assert health(frame) == (200, [])
+        assert health(server) == (200, [])
     assert [record.getMessage() for record in caplog.records] == ["report: KeyError('partition')"]
 
 
@@ -118,9 +119,9 @@ def test_a_guard_that_raised_is_a_problem_and_is_asked_again(caplog: pytest.LogC
             raise ValueError("no number")
 
     store = Notes()
-    with frame_of(store, guard=guard) as frame:
+    with server_of(store, guard=guard) as server:
         until(lambda: len(asked) > 5)
-        until(lambda: health(frame) == (200, []))
+        until(lambda: health(server) == (200, []))
     assert "guard: ValueError('no number')" in [p for row in store.rows if row for p in row["problems"]]
     assert len(caplog.records) == 1
 
@@ -133,19 +134,19 @@ def test_a_guard_that_waits_does_not_hold_up_the_beat() -> None:
     def guard() -> None:
         waits.wait(WAIT_S_MAX)
 
-    with frame_of(store, guard=guard) as frame:
+    with server_of(store, guard=guard) as server:
         until(lambda: len(store.rows) > 5)
-        assert health(frame) == (200, [])
+        assert health(server) == (200, [])
         waits.set()
 
 
 def test_a_store_that_is_away_is_a_problem_until_it_is_back() -> None:
     store = Notes()
     store.away = True
-    with frame_of(store) as frame:
-        until(lambda: health(frame) == (503, ["Redis at x does not answer"]))
+    with server_of(store) as server:
+        until(lambda: health(server) == (503, ["Redis at x does not answer"]))
         store.away = False
-        until(lambda: health(frame) == (200, []))
+        until(lambda: health(server) == (200, []))
     assert [row["problems"] for row in store.rows if row] == [[]] * (len(store.rows) - 1)
     assert store.rows[-1] is None  # it left
 
@@ -159,8 +160,8 @@ def test_who_leaves_does_not_wait_for_a_store_that_is_away() -> None:
             self.rows.append({"left": "late"})
 
     store = Slow()
-    with frame_of(store) as frame:
-        until(lambda: health(frame)[1])
+    with server_of(store) as server:
+        until(lambda: health(server)[1])
     assert store.rows == []
 
 
@@ -175,12 +176,12 @@ def test_a_redis_that_hangs_holds_up_neither_health_nor_metrics(
     silent_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redis_client, "ANSWER_S_MAX", 3.0)
-    with frame_of(RedisStore(silent_url)) as frame:
+    with server_of(RedisStore(silent_url)) as server:
         began_s = time.monotonic()
-        assert health(frame) == (200, [])
-        assert "lightwave_process_cpu_seconds_total" in metrics(frame)
+        assert health(server) == (200, [])
+        assert "lightwave_process_cpu_seconds_total" in metrics(server)
         assert time.monotonic() - began_s < 2.5
-        code, (problem,) = until(lambda: found if (found := health(frame))[1] else None)
+        code, (problem,) = until(lambda: found if (found := health(server))[1] else None)
         assert (code, "does not answer" in problem) == (503, True)
         began_s = time.monotonic()
     assert time.monotonic() - began_s < 2.5
@@ -188,15 +189,15 @@ def test_a_redis_that_hangs_holds_up_neither_health_nor_metrics(
 
 def test_metrics_take_a_query_and_a_client_that_goes_away(capfd: pytest.CaptureFixture[str]) -> None:
     samples = tuple(Sample(f"s{n}_total", n, "any", (("partition", "1"),)) for n in range(2_000))
-    with frame_of(Notes(), lambda: Report(samples=samples)) as frame:
-        assert 'lightwave_worker_s7_total{partition="1",service="ocs"} 7.0' in metrics(frame, "/metrics?a=b")
-        port = int(frame.address.rpartition(":")[2])
+    with server_of(Notes(), lambda: Report(samples=samples)) as server:
+        assert 'lightwave_worker_s7_total{partition="1",service="ocs"} 7.0' in metrics(server, "/metrics?a=b")
+        port = int(server.address.rpartition(":")[2])
         before = threading.active_count()
         for _ in range(5):
             with socket.create_connection(("127.0.0.1", port)) as client:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
                 client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-        assert health(frame) == (200, [])
+        assert health(server) == (200, [])
         until(lambda: threading.active_count() <= before)
     assert "Traceback" not in capfd.readouterr().err
 
@@ -211,20 +212,21 @@ def test_restarts_are_what_the_supervisor_says(
         monkeypatch.setenv(RESTARTS, said)
     assert restarts() == count
     store = Notes()
-    with frame_of(store) as frame:
+    with server_of(store) as server:
         until(lambda: store.rows)
-        assert f'lightwave_worker_restarts_total{{service="ocs"}} {count}.0' in metrics(frame)
+        assert f'lightwave_worker_restarts_total{{service="ocs"}} {count}.0' in metrics(server)
     assert (store.rows[0] or {})["restarts"] == count
 
 
 GUARDED = """
 import sys, threading, time
 from ops.common.logs import configure
+from shared.runtimes.child_process import RESTARTS
 from shared.runtimes.live.process import health as process
 from tests.unit.runtimes.live.test_process import Notes, WORKER
 configure(as_json=True, replica="ocs-a")
 process.BEAT_S = 20.0 if sys.argv[1] == "stops" else 0.02
-beat = process.Beat(WORKER, Notes(), process.Report, lambda: "partition 3: it went back", address=None)
+beat = process.Heartbeat(WORKER, Notes(), process.Report, lambda: "partition 3: it went back", address=None)
 beat.start()
 if sys.argv[1] == "stops":
     beat.stop()
@@ -256,7 +258,7 @@ def test_a_process_that_is_told_to_end_is_not_ended_by_its_guard() -> None:
 
 def test_a_beat_that_stopped_does_not_come_back() -> None:
     store = Notes()
-    beat = Beat(WORKER, store, Report, nothing, address=None)  # type: ignore[arg-type]  # enough of a store
+    beat = Heartbeat(WORKER, store, Report, nothing, address=None)  # type: ignore[arg-type]  # enough of a store
     beat.start()
     until(lambda: store.rows)
     beat.stop()

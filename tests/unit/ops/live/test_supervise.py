@@ -13,20 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.live.keep import (
-    GOOD_S_MIN,
-    WAIT_S_MAX,
-    WAIT_S_MIN,
-    how_it_ended,
-    next_wait_s,
-)
+from ops.live.supervise import PATIENT, how_it_ended, supervise
+from shared.basics.errors import InvalidInput, OperationFailed
+from tests.support.child_processes import has_ended, runs
 
-KEEP = (
+SUPERVISE = (
     "import logging, sys\n"
-    "from ops.live import keep\n"
+    "from ops.live.supervise import RestartPolicy, supervise\n"
     "logging.basicConfig(format='%(message)s')\n"
-    "keep.STOP_S_MAX = 1.0\n"
-    "sys.exit(keep.keep('it', sys.argv[1:], with_parent=True))\n"
+    "policy = RestartPolicy(stop_s_max=1.0)\n"
+    "sys.exit(supervise('it', sys.argv[1:], with_parent=True, policy=policy))\n"
 )
 WAIT = "import time; time.sleep(60)"
 
@@ -35,8 +31,8 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-class Kept:
-    """A supervisor in a process of its own; `starts` are the pids that its command wrote down."""
+class Foreground:
+    """`supervise` in a process of its own; `starts` are the pids that its command wrote down."""
 
     def __init__(self, folder: Path) -> None:
         self.noted = folder / "starts"
@@ -50,7 +46,10 @@ class Kept:
             "    file.write(f\"{os.getpid()} {os.environ['LIGHTWAVE_RESTARTS']}\\n\")\n"
         )
         self.process = subprocess.Popen(
-            [*python(KEEP), *python(note + code)], stderr=subprocess.PIPE, text=True, start_new_session=True
+            [*python(SUPERVISE), *python(note + code)],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         return self.process
 
@@ -66,29 +65,15 @@ class Kept:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Kept]:
-    kept = Kept(tmp_path)
-    yield kept
-    if kept.process is not None:
-        kept.process.kill()
-        kept.process.communicate()
+def foreground(tmp_path: Path) -> Iterator[Foreground]:
+    foreground = Foreground(tmp_path)
+    yield foreground
+    if foreground.process is not None:
+        foreground.process.kill()
+        foreground.process.communicate()
 
 
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def has_ended(pid: int) -> bool:
-    until = time.monotonic() + 10
-    while runs(pid) and time.monotonic() < until:
-        time.sleep(0.01)
-    return not runs(pid)
-
-
-def test_starts_a_command_again_however_it_ended_and_tells_it_how_often(kept: Kept) -> None:
+def test_starts_a_command_again_however_it_ended_and_tells_it_how_often(foreground: Foreground) -> None:
     code = (
         "n = int(os.environ['LIGHTWAVE_RESTARTS'])\n"
         "if n == 0: sys.exit(0)\n"
@@ -96,10 +81,10 @@ def test_starts_a_command_again_however_it_ended_and_tells_it_how_often(kept: Ke
         "if n == 2: os.kill(os.getpid(), signal.SIGKILL)\n"
         "sys.exit(2)\n"
     )
-    process = kept.run(code)
+    process = foreground.run(code)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 2
-    assert [number for _, number in kept.starts(4)] == [0, 1, 2, 3]
+    assert [number for _, number in foreground.starts(4)] == [0, 1, 2, 3]
     lines = said.splitlines()
     assert len(lines) == 4
     for line, start in zip(lines, ("it: exit code 0", "it: exit code 7", "it: SIGKILL"), strict=False):
@@ -115,26 +100,26 @@ def test_starts_a_command_again_however_it_ended_and_tells_it_how_often(kept: Ke
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("code", [WAIT, f"signal.signal(15, lambda *_: sys.exit(0)); {WAIT}"])
-def test_ends_with_the_command_in_good_order(kept: Kept, sign: signal.Signals, code: str) -> None:
-    process = kept.run(code)
-    ((pid, _),) = kept.starts(1)
+def test_ends_with_the_command_in_good_order(foreground: Foreground, sign: signal.Signals, code: str) -> None:
+    process = foreground.run(code)
+    ((pid, _),) = foreground.starts(1)
     time.sleep(0.1)
     process.send_signal(sign)
     assert process.wait(10) == 0
     assert not runs(pid)
 
 
-def test_a_command_that_ends_badly_when_it_is_asked_to_is_told_of(kept: Kept) -> None:
-    process = kept.run(f"signal.signal(15, lambda *_: sys.exit(9)); print(); {WAIT}")
-    kept.starts(1)
+def test_a_command_that_ends_badly_when_it_is_asked_to_is_told_of(foreground: Foreground) -> None:
+    process = foreground.run(f"signal.signal(15, lambda *_: sys.exit(9)); print(); {WAIT}")
+    foreground.starts(1)
     time.sleep(0.1)
     process.terminate()
     assert process.wait(10) == 9
 
 
-def test_a_command_that_does_not_end_is_killed(kept: Kept) -> None:
-    process = kept.run(f"signal.signal(15, signal.SIG_IGN); {WAIT}")
-    ((pid, _),) = kept.starts(1)
+def test_a_command_that_does_not_end_is_killed(foreground: Foreground) -> None:
+    process = foreground.run(f"signal.signal(15, signal.SIG_IGN); {WAIT}")
+    ((pid, _),) = foreground.starts(1)
     time.sleep(0.1)
     process.terminate()
     process.terminate()
@@ -144,29 +129,29 @@ def test_a_command_that_does_not_end_is_killed(kept: Kept) -> None:
     assert not runs(pid)
 
 
-def test_a_command_that_stands_still_is_ended_too(kept: Kept) -> None:
-    process = kept.run(WAIT)
-    ((pid, _),) = kept.starts(1)
+def test_a_command_that_stands_still_is_ended_too(foreground: Foreground) -> None:
+    process = foreground.run(WAIT)
+    ((pid, _),) = foreground.starts(1)
     os.kill(pid, signal.SIGSTOP)
     process.terminate()
     assert process.wait(10) == 0
     assert not runs(pid)
 
 
-def test_ends_at_once_while_it_waits_for_the_next_start(kept: Kept) -> None:
-    process = kept.run("sys.exit(1)")
-    kept.starts(4)  # the next wait is 1.6 s
+def test_ends_at_once_while_it_waits_for_the_next_start(foreground: Foreground) -> None:
+    process = foreground.run("sys.exit(1)")
+    foreground.starts(4)  # the next wait is 1.6 s
     began = time.monotonic()
     time.sleep(0.2)
     process.terminate()
     assert process.wait(10) == 0
     assert time.monotonic() - began < 1.2
-    assert len(kept.starts(4)) == 4
+    assert len(foreground.starts(4)) == 4
 
 
-def test_the_command_dies_with_a_supervisor_that_is_killed(kept: Kept) -> None:
-    process = kept.run(f"signal.signal(15, signal.SIG_IGN); {WAIT}")
-    ((pid, _),) = kept.starts(1)
+def test_the_command_dies_with_a_supervisor_that_is_killed(foreground: Foreground) -> None:
+    process = foreground.run(f"signal.signal(15, signal.SIG_IGN); {WAIT}")
+    ((pid, _),) = foreground.starts(1)
     process.kill()
     process.wait()
     assert has_ended(pid)
@@ -176,7 +161,7 @@ def test_ends_in_good_order_with_the_process_that_started_it(tmp_path: Path) -> 
     """Such as a process manager whose terminal is closed."""
     noted = tmp_path / "noted"
     command = f"import os, time; open({str(noted)!r}, 'w').write(f'{{os.getppid()}} {{os.getpid()}}'); {WAIT}"
-    started = [*python(KEEP), *python(command)]
+    started = [*python(SUPERVISE), *python(command)]
     code = f"import subprocess; subprocess.Popen({started!r}, start_new_session=True).wait()"
     manager = subprocess.Popen(python(code))
     try:
@@ -194,33 +179,28 @@ def test_ends_in_good_order_with_the_process_that_started_it(tmp_path: Path) -> 
 
 
 def test_a_command_that_cannot_be_run_is_one_sentence_and_not_tried_again() -> None:
-    from ops.live.keep import keep
-    from shared.basics.errors import InvalidInput
-
-    with pytest.raises(InvalidInput, match=r"keep it: /nowhere/x: No such file or directory; allowed: "):
-        keep("it", ["/nowhere/x"])
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(InvalidInput, match=r"supervise it: /nowhere/x: No such file or directory; allowed: "):
+        supervise("it", ["/nowhere/x"])
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_what_must_be_ready_first_is_waited_for_and_may_refuse() -> None:
-    from ops.live.keep import keep
-    from shared.basics.errors import OperationFailed
-
     def refuse() -> None:
         raise OperationFailed("no twin")
 
     with pytest.raises(OperationFailed, match="no twin"):
-        keep("it", ["/nowhere/x"], refuse)
+        supervise("it", ["/nowhere/x"], refuse)
 
 
-@given(st.lists(st.floats(0, GOOD_S_MIN - 0.001), min_size=1, max_size=20))
+@given(st.lists(st.floats(0, PATIENT.good_s_min - 0.001), min_size=1, max_size=20))
 def test_waits_twice_as_long_after_each_short_run_up_to_a_bound(ran: list[float]) -> None:
     waits = [0.0]
     for ran_s in ran:
-        waits.append(next_wait_s(waits[-1], ran_s))
-    assert waits[1] == WAIT_S_MIN
-    assert all(after == min(2 * before, WAIT_S_MAX) for before, after in pairwise(waits[1:]))
-    assert next_wait_s(waits[-1], GOOD_S_MIN) == WAIT_S_MIN
+        waits.append(PATIENT.next_wait_s(waits[-1], ran_s))
+    assert waits[1] == PATIENT.wait_s_min
+    assert all(after == min(2 * before, PATIENT.wait_s_max) for before, after in pairwise(waits[1:]))
+    assert PATIENT.next_wait_s(waits[-1], PATIENT.good_s_min) == PATIENT.wait_s_min
 
 
 def test_a_signal_without_a_name_is_said_by_its_number() -> None:

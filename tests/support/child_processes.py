@@ -1,0 +1,20 @@
+"""Whether other processes are there."""
+
+from pathlib import Path
+
+from shared.runtimes.waiting import until
+
+END_S_MAX = 10.0
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; one that ended but was not yet waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def has_ended(pid: int) -> bool:
+    """Whether it ends within a few seconds."""
+    return until(lambda: not runs(pid), END_S_MAX)

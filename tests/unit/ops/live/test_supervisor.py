@@ -1,0 +1,186 @@
+"""Several processes supervised: what ends is started again, signals meet the process itself, none is left."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from ops.live.supervise import SupervisedProcess, Supervisor
+from shared.basics.errors import OperationFailed
+from shared.runtimes.waiting import until
+
+WAIT_S_MAX = 20.0
+
+PYTHON = (sys.executable, "-c")
+SLEEP = (*PYTHON, "import time; time.sleep(60)")
+STUBBORN = (
+    *PYTHON,
+    """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+print('up', flush=True)
+time.sleep(60)
+""",
+)
+COUNTS = (*PYTHON, "import os; print(os.environ['LIGHTWAVE_RESTARTS'], os.environ['WORD'], flush=True)")
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    found = Supervisor({"WORD": "of ours"}, tmp_path)
+    yield found
+    found.stop()
+    assert found.pids() == {}
+
+
+def test_what_is_killed_is_started_again(supervisor: Supervisor) -> None:
+    supervisor.keep("a", SLEEP)
+    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
+    first = supervisor.send_signal("a", signal.SIGKILL)
+    assert first is not None
+    assert until(lambda: supervisor.pids()["a"] not in (None, first), WAIT_S_MAX)
+    assert supervisor.exits() == {"a": [-signal.SIGKILL]}
+    assert is_gone(first)
+
+
+def test_a_process_is_told_how_often_it_was_started_again(supervisor: Supervisor, tmp_path: Path) -> None:
+    supervisor.keep("b", COUNTS)
+    assert until(lambda: len(supervisor.exits()["b"]) >= 2, WAIT_S_MAX)
+    assert (tmp_path / "b.log").read_text().splitlines()[:2] == ["0 of ours", "1 of ours"]
+    assert supervisor.exits()["b"][:2] == [0, 0]
+
+
+def test_a_paused_process_stands_until_it_is_resumed(supervisor: Supervisor) -> None:
+    supervisor.keep("a", SLEEP)
+    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
+    pid = supervisor.send_signal("a", signal.SIGSTOP)
+    assert pid is not None
+
+    def state() -> str:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    assert until(lambda: state() == "T", WAIT_S_MAX)
+    supervisor.resume(pid)
+    assert until(lambda: state() != "T", WAIT_S_MAX)
+    assert supervisor.exits() == {"a": []}
+
+
+def test_dropping_ends_it_in_good_order_and_nobody_starts_it_again(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    supervisor.keep("c", STUBBORN)
+    assert until(lambda: (tmp_path / "c.log").exists() and (tmp_path / "c.log").read_text(), WAIT_S_MAX)
+    pid = supervisor.pids()["c"]
+    assert pid is not None
+    supervisor.drop("c")
+    assert is_gone(pid)
+    assert supervisor.names == []
+    assert supervisor.send_signal("c", signal.SIGTERM) is None
+
+
+def test_what_is_killed_while_it_is_dropped_is_not_started_again(supervisor: Supervisor) -> None:
+    supervisor.keep("a", STUBBORN)
+    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
+    pid = supervisor.pids()["a"]
+    assert pid is not None
+    supervisor.drop("a", signal.SIGKILL)
+    assert is_gone(pid)
+    assert supervisor.names == []
+
+
+def test_stop_ends_even_what_stands_still(tmp_path: Path) -> None:
+    supervisor = Supervisor({}, tmp_path)
+    supervisor.keep("a", SLEEP)
+    supervisor.keep("b", STUBBORN)
+    assert until(lambda: all(supervisor.pids().values()), WAIT_S_MAX)
+    pids = supervisor.pids()
+    supervisor.send_signal("a", signal.SIGSTOP)
+    supervisor.stop()
+    assert all(pid is not None and is_gone(pid) for pid in pids.values())
+
+
+def test_a_command_that_cannot_be_started_is_told(supervisor: Supervisor) -> None:
+    supervisor.keep("x", ["/nowhere/at/all"])
+
+    def told() -> bool:
+        try:
+            supervisor.check()
+        except OperationFailed as error:
+            return str(error) == "x: /nowhere/at/all: No such file or directory"
+        return False
+
+    assert until(told, WAIT_S_MAX)
+
+
+def test_a_command_that_is_used_wrongly_is_told_and_not_started_again(supervisor: Supervisor) -> None:
+    supervisor.keep("x", (*PYTHON, "import sys; sys.exit(2)"))
+    assert until(lambda: supervisor.exits()["x"], WAIT_S_MAX)
+    time.sleep(0.5)
+    assert supervisor.exits() == {"x": [2]}
+    with pytest.raises(OperationFailed, match=r"^x: exit code 2 after \d\.\d s, which is not tried again$"):
+        supervisor.check()
+    supervisor.check()
+
+
+def test_what_is_interrupted_while_it_starts_is_ended_by_a_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C may come when the thread is there and nobody knows yet that it is."""
+    supervisor = Supervisor({}, tmp_path)
+    start = Thread.start
+
+    def interrupted(thread: Thread) -> None:
+        start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        supervisor.keep("a", SLEEP)
+    monkeypatch.undo()
+    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
+    pid = supervisor.pids()["a"]
+    supervisor.stop()
+    assert pid is not None
+    assert is_gone(pid)
+
+
+def test_what_was_never_started_is_stopped_at_once(tmp_path: Path) -> None:
+    process = SupervisedProcess("a", SLEEP, given_up=lambda _: None)
+    assert process.stop() is None
+    process.start()
+    time.sleep(0.2)
+    assert process.pid is None
+
+
+def test_a_process_that_cannot_be_tied_to_its_parent_is_told(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails between fork and exec is no OSError; whoever waits must hear of it all the same."""
+
+    def fail() -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("ops.live.supervise.dies_with_parent", lambda: fail)
+    supervisor.keep("a", SLEEP)
+
+    def told() -> bool:
+        try:
+            supervisor.check()
+        except OperationFailed as error:
+            return "preexec_fn" in str(error)
+        return False
+
+    assert until(told, WAIT_S_MAX)

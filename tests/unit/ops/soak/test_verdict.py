@@ -1,0 +1,141 @@
+"""A soak that broke says nothing of the twin; a twin that deviates is what a soak is there to find."""
+
+import json
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ops.cli.main import main
+from ops.soak import report as reports
+from ops.soak import run as soaks
+from ops.soak.report import in_words
+from ops.soak.run import STILL_S_MAX, Deviated, Soak
+from shared.basics.errors import OperationFailed
+
+SOAK = Soak(minutes=1.0, pods=1)
+
+
+class Supervised:
+    def __init__(self) -> None:
+        self.given_up: str | None = None
+
+    def check(self) -> None:
+        if self.given_up is not None:
+            raise OperationFailed(self.given_up)
+
+    def exits(self) -> dict[str, list[int]]:
+        return {"ocs-a": [-9, 1, -9], "gateway": []}
+
+
+class Meter:
+    def __init__(self) -> None:
+        self.struck: list[Any] = []
+        self.standing_s = 1.5
+
+    def still_s(self) -> float:
+        return self.standing_s
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """As much of a soak as waiting and reporting ask for."""
+    monkeypatch.setattr(reports, "versions", lambda redis: {"redis-server": redis})
+    twin: Any = SimpleNamespace(
+        supervisor=Supervised(),
+        redis=SimpleNamespace(url="redis://127.0.0.1:1/0"),
+        words=lambda: "ocs-a: its last words",
+    )
+    meter: Any = Meter()
+    operator: Any = SimpleNamespace(surprise=None)
+    injector: Any = None
+    return soaks._Run(SOAK, twin, meter, injector, [operator], lambda _: None)
+
+
+def test_waiting_notes_the_longest_stand(run: Any) -> None:
+    run.wait(0.0)
+    assert run.longest_stand_s == 1.5
+
+
+def test_time_that_stands_still_and_a_wrong_answer_are_the_twin_s(run: Any) -> None:
+    run.meter.standing_s = STILL_S_MAX + 1
+    with pytest.raises(Deviated, match=r"^time stands still since 241 s: ocs-a: its last words$"):
+        run.wait(0.0)
+    run.operators[0].surprise = "/v1/slices {}: 500"
+    with pytest.raises(Deviated, match=r"^an operator got an answer that none should get: /v1/slices"):
+        run.wait(0.0)
+
+
+def test_a_process_that_is_given_up_is_the_soak_s_own_failure(run: Any) -> None:
+    run.twin.supervisor.given_up = "gateway: exit code 2 after 0.3 s, which is not tried again"
+    with pytest.raises(OperationFailed, match=r"^gateway: exit code 2"):
+        run.wait(0.0)
+
+
+def test_a_twin_that_cannot_be_compared_has_deviated(run: Any) -> None:
+    report = soaks.report_of(run, 90.0, ["time stands still"], requests=None, log=None, audit=None)
+    assert report["verdict"] == "deviated"
+    assert report["ends"] == {"ocs-a": {"SIGKILL": 2, "exit code 1": 1}}
+    assert report["versions"] == {"redis-server": "does not answer"}
+    assert json.loads(json.dumps(report)) == report
+    words = in_words(report).splitlines()
+    assert words[:2] == [
+        "deviated: 0 faults in 1.5 minutes over 1 pods",
+        "not compared with its log: the twin did not come to rest",
+    ]
+    assert "problem: time stands still" in words
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], tuple[int, Any]]:
+    """`lightwave live soak` whose soak returns or raises what is given: its exit code, the report written."""
+    file = tmp_path / "report.json"
+    monkeypatch.setattr(
+        sys, "argv", ["lightwave", "live", "soak", "--minutes", "1", "--pods", "1", "--report", str(file)]
+    )
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    def run_it(found: Any) -> tuple[int, Any]:
+        def run_soak(*_: Any) -> Any:
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        monkeypatch.setattr(soaks, "run_soak", run_soak)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, json.loads(file.read_text())
+
+    return run_it
+
+
+def test_a_twin_that_deviated_is_exit_code_5(
+    run: Any, command: Callable[[Any], tuple[int, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    deviated = soaks.report_of(run, 60.0, ["it lost a request"], requests=None, log=None, audit=None)
+    assert command(deviated) == (5, deviated)
+    assert "problem: it lost a request\n" in capsys.readouterr().out
+
+
+def test_a_clean_soak_is_exit_code_0(run: Any, command: Callable[[Any], tuple[int, Any]]) -> None:
+    clean = soaks.report_of(run, 60.0, [], requests=None, log=None, audit=None)
+    assert command(clean) == (0, clean)
+    assert clean["verdict"] == "clean"
+
+
+def test_a_soak_that_broke_is_exit_code_1_and_says_why(
+    command: Callable[[Any], tuple[int, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, report = command(OperationFailed("Java is not installed"))
+    assert code == 1
+    assert capsys.readouterr().err == "lightwave: Java is not installed\n"
+    assert report == {
+        "verdict": "failed",
+        "reason": "Java is not installed",
+        "repeat": "lightwave live soak --minutes 1 --pods 1 --faults 2 --seed 0 --speed 3000",
+    }

@@ -1,0 +1,51 @@
+"""The speed that a living twin achieves."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.basics.units import US_PER_S
+from shared.runtimes.clock import SPEED_WINDOW_S, SpeedMeter
+
+
+def test_no_speed_is_told_over_no_time() -> None:
+    meter = SpeedMeter()
+    assert meter.last is None
+    assert meter.measure(10.0, 0) is None
+    assert meter.measure(10.04, 5 * US_PER_S) is None
+    assert meter.measure(10.05, 5 * US_PER_S) == pytest.approx(100.0)
+    assert meter.last == (10.0, 0)
+
+
+@given(st.floats(0.01, 1e6), st.lists(st.floats(0.001, 3.0), min_size=1, max_size=50))
+def test_a_steady_speed_is_what_is_measured(speed: float, steps: list[float]) -> None:
+    meter = SpeedMeter()
+    wall_s = 0.0
+    meter.measure(wall_s, 0)
+    for step in steps:
+        wall_s += step
+        found = meter.measure(wall_s, round(wall_s * speed * US_PER_S))
+        assert (found is None) == (wall_s < 0.05)
+        if found is not None:
+            assert found == pytest.approx(speed, rel=1e-3, abs=1e-4)
+
+
+def test_what_was_before_the_window_is_forgotten() -> None:
+    meter = SpeedMeter()
+    meter.measure(0.0, 0)
+    for second in range(1, 4):
+        assert meter.measure(second, 0) == 0.0
+    for second in range(4, 20):
+        speed = meter.measure(second, (second - 3) * US_PER_S)
+    assert speed == pytest.approx(1.0)
+    assert meter.measure(19 + 3 * SPEED_WINDOW_S, 16 * US_PER_S) == 0.0
+
+
+def test_a_cleared_meter_begins_anew() -> None:
+    meter = SpeedMeter()
+    meter.measure(0.0, 0)
+    meter.measure(1.0, 60 * US_PER_S)
+    meter.clear()
+    assert meter.last is None
+    assert meter.measure(2.0, 0) is None
+    assert meter.measure(3.0, US_PER_S) == 1.0
