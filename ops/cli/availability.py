@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
-from ops.cli.output import columns, output_option, rendered, show, write
+from ops.cli.output import output_option, rendered, show, write
 from ops.cli.run import OUT_FILE
+from ops.common.tables import columns
 
 HOST_AVAILABILITY = "share of the time that a host works"
 figure_option = click.option(

@@ -5,9 +5,11 @@ from typing import Any
 import click
 
 from ops.cli.groups import Group
-from ops.cli.output import columns, output_option, rendered, show, watch_option, watched
-from ops.cli.words import Speed, moment, span
+from ops.cli.output import output_option, rendered, show, watch_option, watched
+from ops.cli.words import Speed
 from ops.common.client import Client
+from ops.common.tables import columns
+from ops.common.times import moment, span
 
 FIELDS = ("now_us", "speed", "paused", "achieved_speed", "lag_us")
 

@@ -6,10 +6,12 @@ from typing import Any
 import click
 
 from ops.cli.names import Name
-from ops.cli.output import line, output_option, rendered, show
+from ops.cli.output import output_option, rendered, show
 from ops.cli.tables import EVENT_HEADERS, brief, event_row, event_rows
-from ops.cli.words import Duration, moment_ms
+from ops.cli.words import Duration
 from ops.common.client import Client, ConnectionLost, escape
+from ops.common.tables import line
+from ops.common.times import moment_ms
 
 MESSAGE = ("id", "type", "at_us", "cause", "body")
 EVENTS_MAX = 10_000

@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from ops.cli.groups import Group
-from ops.cli.output import columns, output_option, show
+from ops.cli.output import output_option, show
 from ops.cli.run import FILE, SEED, configure_logs, log_json_option
+from ops.common.tables import columns
 
 DAYS_MAX = 36_500
 SLICES = ("requested", "completed", "evicted", "refused", "running", "waiting", "swapped")

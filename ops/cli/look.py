@@ -6,10 +6,13 @@ from typing import Any
 import click
 
 from ops.cli.names import Name
-from ops.cli.output import columns, output_option, rendered, show, shown, watch_option, watched
+from ops.cli.output import output_option, rendered, show, watch_option, watched
 from ops.cli.tables import event_rows, table_of
-from ops.cli.words import Kind, moment
+from ops.cli.words import Kind
 from ops.common.client import Client, escape
+from ops.common.light_path import unmade
+from ops.common.tables import columns, shown
+from ops.common.times import moment
 
 PATH_FIELDS = (
     "end",
@@ -165,18 +168,6 @@ def _condition(path: Mapping[str, Any]) -> str:
         ber = "-" if path["ber"] is None else shown("ber", path["ber"])
         words += f", {shown('loss_db', path['loss_db'])} dB, BER {ber}"
     return f"{words}; the far end's module has failed" if path["far_condition"] == "failed" else words
-
-
-def unmade(path: Mapping[str, Any]) -> str:
-    """Why a traced path has no far end."""
-    wanted = path["wanted_end"]
-    if wanted is None:
-        return "no circuit is wanted"
-    lost = [strand["strand"] for strand in path["strands"] if None in (strand["north"], strand["south"])]
-    made = [strand["strand"] for strand in path["strands"] if strand["strand"] not in lost]
-    if not made:
-        return f"neither fibre to {wanted} is made"
-    return f"fibre {lost[0]} is not made; fibre {made[0]} leads to {wanted}"
 
 
 def _end(name: str, chip: Mapping[str, Any]) -> list[str]:

@@ -1,16 +1,13 @@
-"""Tables for people, JSON and YAML for programs."""
+"""What commands print: tables for people, JSON and YAML for programs, once or again and again."""
 
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-
-Table = tuple[Sequence[str], list[Sequence[object]]]
-"""(headers, rows)."""
 
 WATCH_S = 1.0
 CLEAR = "\x1b[H\x1b[2J"
@@ -57,37 +54,6 @@ def _json(content: Any) -> str:
         return json.dumps(content, indent=2, ensure_ascii=False)
     rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in content)
     return f"[\n{rows}\n]"
-
-
-def shown(field: str, value: Any) -> Any:
-    """A value as every table shows that field: bit error rates by their order of magnitude, losses to the
-    last digit that is known; others as they are."""
-    if not isinstance(value, float):
-        return value
-    if field == "ber":
-        return f"{value:.1e}"
-    return f"{value:.4f}" if field.endswith("_db") else value
-
-
-def columns(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Aligned columns as kubectl prints them: upper-case headers, three spaces between, no boxes."""
-    cells = [[*headers], *[[_cell(value) for value in row] for row in rows]]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(headers))]
-    return "\n".join(line(row, widths) for row in cells)
-
-
-def line(cells: Sequence[object], widths: Sequence[int]) -> str:
-    """One row of a table whose widths are known."""
-    padded = (f"{_cell(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
-    return "   ".join(padded).rstrip()
-
-
-def _cell(value: object) -> str:
-    if value is None or value == "":
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def watched(look: Callable[[], str], watch: bool) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from ops.cli.groups import Group
-from ops.cli.output import columns, output_option, show
+from ops.cli.output import output_option, show
 from ops.cli.words import OneOf, Speed
+from ops.common.tables import columns
 
 SEED = click.IntRange(0, 2**63 - 1)
 SHELLS = ("bash", "zsh", "fish")

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ops.cli.output import Table, columns, shown
-from ops.cli.words import moment, moment_ms, span
+from ops.common.tables import Table, columns, shown
+from ops.common.times import moment, moment_ms, span
 
 Row = dict[str, Any]
 

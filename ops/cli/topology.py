@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ops.cli.groups import Group
-from ops.cli.output import columns, output_option, show
+from ops.cli.output import output_option, show
 from ops.cli.run import OUT_FILE
 from ops.cli.topology_route import topology_route
 from ops.cli.topology_words import (
@@ -18,6 +18,7 @@ from ops.cli.topology_words import (
     shape_argument,
     twisted_option,
 )
+from ops.common.tables import columns
 
 UNITS = {
     "diameter": "hops",

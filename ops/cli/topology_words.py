@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import click
 
-from ops.cli.output import columns
+from ops.common.tables import columns
 
 shape_argument = click.argument("shape", metavar="SHAPE")
 more_argument = click.argument("more", nargs=-1, metavar="")

@@ -3,8 +3,8 @@
 import contextlib
 from typing import Any
 
-from ops.cli.output import columns
-from ops.cli.words import moment, span
+from ops.common.tables import columns
+from ops.common.times import moment, span
 from ops.live.settings import LiveSettings
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.process.heartbeat import achieved_speed, processes

@@ -13,6 +13,7 @@ from services.gateway.answers import invalid_sentence
 from services.gateway.ports import TwinPorts
 from services.gateway.views import cubes_of, fabric_of
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.grammar import DURATION_S_MAX, KEY_MAX
 from shared.basics.units import US_PER_S, us
 from shared.models.superpod.fault_targets import fault_target
 from shared.models.superpod.shapes import check, parse_shape
@@ -22,8 +23,6 @@ WAIT_S_MAX = 30.0
 LOOK_S = 0.01
 INBOX_MAX = 10_000
 """Requests of one partition that may wait; the next is turned away."""
-KEY_MAX = 200
-DURATION_S_MAX = 100 * 365 * 86_400
 
 
 class SliceRequest(Model):

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shared.basics.errors import InvalidInput
-
-SPEED_MAX = 1e9
+from shared.basics.grammar import SPEED_MAX
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,10 @@
 """How people write and read: durations, shapes, kinds, times, tables, summaries."""
 
-import re
-
 import click
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ops.cli.output import columns
 from ops.cli.tables import TABLES, brief
-from ops.cli.words import KINDS, Duration, Kind, ShapeText, moment, moment_ms, span, unknown
+from ops.cli.words import KINDS, Duration, Kind, ShapeText, unknown
 
 
 @pytest.mark.parametrize(
@@ -48,33 +43,6 @@ def test_shapes(text: str) -> None:
 def test_what_is_no_shape(text: str) -> None:
     with pytest.raises(click.BadParameter, match="no shape"):
         ShapeText().convert(text, None, None)
-
-
-@pytest.mark.parametrize(
-    ("us", "text"),
-    [(0, "0s"), (59_999_999, "59s"), (61_000_000, "1m1s"), (7_200_000_000, "2h"), (90_061_000_000, "1d1h")],
-)
-def test_spans(us: int, text: str) -> None:
-    assert span(us) == text
-
-
-@given(st.integers(0, 10**15))
-def test_a_moment_says_the_time_to_the_millisecond(us: int) -> None:
-    form = re.fullmatch(r"(\d+)d(\d\d):(\d\d):(\d\d)\.(\d{3})", moment_ms(us))
-    assert form is not None
-    assert moment_ms(us).startswith(f"{moment(us)}.")
-    days, hours, minutes, seconds, ms = map(int, form.groups())
-    assert (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + ms == us // 1000
-
-
-def test_columns_line_up() -> None:
-    table = columns(("NAME", "N", "SET"), [["a", 1, True], ["long-name", None, False], ["b", 0.12345, ""]])
-    assert table.splitlines() == [
-        "NAME        N       SET",
-        "a           1       yes",
-        "long-name   -       no",
-        "b           0.123   -",
-    ]
 
 
 def test_every_kind_has_a_table() -> None:
