@@ -5,26 +5,20 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import click
+import typer
+
+Form = Literal["table", "json", "yaml"]
+PageForm = Literal["table", "json", "yaml", "html"]
+"""With a page that draws what the others list."""
 
 WATCH_S = 1.0
 CLEAR = "\x1b[H\x1b[2J"
 """Cursor home, and nothing left on the screen."""
 
-output_option = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml"]),
-    default="table",
-    show_default=True,
-    help="form",
-)
-watch_option = click.option("--watch", "-w", is_flag=True, help="look again every second, until Ctrl-C")
 
-
-def rendered(content: Any, form: str, table: Callable[[], str]) -> str:
+def rendered(content: Any, form: Form, table: Callable[[], str]) -> str:
     """The content as JSON or YAML, or the table made of it; without the last newline."""
     if form == "json":
         return _json(content)
@@ -35,15 +29,15 @@ def rendered(content: Any, form: str, table: Callable[[], str]) -> str:
     return table()
 
 
-def show(content: Any, form: str, table: Callable[[], str]) -> None:
+def show(content: Any, form: Form, table: Callable[[], str]) -> None:
     """Print the content in one of the three forms."""
-    click.echo(rendered(content, form, table))
+    typer.echo(rendered(content, form, table))
 
 
 def write(text: str, out: Path | None) -> None:
     """Print the text, or put it into a file of its own."""
     if out is None:
-        click.echo(text)
+        typer.echo(text)
     else:
         out.write_text(f"{text}\n", encoding="utf-8")
 
@@ -59,12 +53,12 @@ def _json(content: Any) -> str:
 def watched(look: Callable[[], str], watch: bool) -> None:
     """Print what a look gives once, or every second until Ctrl-C; on a terminal each replaces the last."""
     if not watch:
-        click.echo(look())
+        typer.echo(look())
         return
     try:
         while True:
             text = look()
-            click.echo(CLEAR + text if sys.stdout.isatty() else text)
+            typer.echo(CLEAR + text if sys.stdout.isatty() else text)
             time.sleep(WATCH_S)
     except KeyboardInterrupt:
         return

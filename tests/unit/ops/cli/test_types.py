@@ -1,10 +1,10 @@
-"""How people write and read: durations, shapes, kinds, times, tables, summaries."""
+"""How people write durations, kinds, shapes and whatever else a parameter takes."""
 
 import click
 import pytest
 
-from ops.cli.tables import TABLES, brief
-from ops.cli.words import KINDS, Duration, Kind, ShapeText, unknown
+from ops.cli.kinds import KINDS
+from ops.cli.types import Duration, Kind, ShapeText, unknown
 
 
 @pytest.mark.parametrize(
@@ -43,21 +43,3 @@ def test_shapes(text: str) -> None:
 def test_what_is_no_shape(text: str) -> None:
     with pytest.raises(click.BadParameter, match="no shape"):
         ShapeText().convert(text, None, None)
-
-
-def test_every_kind_has_a_table() -> None:
-    assert set(TABLES) == set(KINDS)
-
-
-def test_a_summary_is_short_and_says_shapes_and_spans() -> None:
-    assert brief({"slice": "pod-0/slice-1", "shape": [4, 4, 8], "waited_us": 61_000_000}) == (
-        "slice=pod-0/slice-1 shape=4x4x8 waited=1m1s"
-    )
-    assert (
-        brief({"down": list(range(9)), "up": [], "cause": None, "twisted": False})
-        == "down=(9 of them) twisted=no"
-    )
-    assert (
-        brief({"cubes": [8], "joins": [[0, 8, 8]], "due_us": 0}) == "cubes=8 joins=(1 of them) due=0d00:00:00"
-    )
-    assert len(brief({"text": "x" * 500})) == 100

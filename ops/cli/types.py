@@ -1,20 +1,20 @@
-"""Types of parameters: how people write kinds, durations, shapes, speeds and keys."""
+"""Types of parameters: how people write kinds, durations, shapes, speeds, keys and files."""
 
 import math
+import os
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ops.cli.kinds import KINDS
 from shared.basics.grammar import KEY_MAX, SPEED_MAX, duration_s, shape_sides
 from shared.basics.words import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-KINDS = ("fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "repairs")
-FAULT_KINDS = ("host", "chip", "link", "connector", "ocs", "port")
 
 
 class OneOf(click.ParamType):
@@ -102,6 +102,35 @@ class Key(click.ParamType):
         if not 0 < len(value) <= KEY_MAX or not re.fullmatch(r"[!-~]+", value):
             self.fail(f"{value!r} is no key; allowed are 1 to {KEY_MAX} visible ASCII characters", param, ctx)
         return value
+
+
+class File(click.Path):
+    """A path that is not the empty word, which would mean the current folder."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value) or "\0" in str(value):
+            self.fail(f"{value!r} is no path", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class OutFile(File):
+    """A file to be written: refused before any work is done for it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(super().convert(value, param, ctx))
+        if path.is_dir():
+            self.fail(f"{path} is a folder, not a file", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"{path}: there is no folder {path.parent}", param, ctx)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            self.fail(f"{path} cannot be written", param, ctx)
+        return path
+
+
+FILE = File(path_type=Path)
+OUT_FILE = OutFile(path_type=Path)
 
 
 def unknown(what: str, word: str, allowed: Sequence[str]) -> str:
