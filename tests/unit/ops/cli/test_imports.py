@@ -1,6 +1,6 @@
 """Commands must start at once: the root imports none of them, and none of them what is slow.
 
-`test_cli_client.py` looks again after each query has run.
+`test_client.py` looks again after each query has run.
 """
 
 import subprocess
