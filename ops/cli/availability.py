@@ -1,35 +1,39 @@
 """`lightwave fabric-availability`, `goodput-model`, `placement-model`: closed forms; no twin is asked."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import click
+import typer
 
-from ops.cli.output import columns, output_option, rendered, show, write
-from ops.cli.run import OUT_FILE
+from ops.cli.groups import application
+from ops.cli.options import Out, Output, PageOutput
+from ops.cli.output import Form, PageForm, rendered, show, write
+from ops.common.tables import columns
 
-HOST_AVAILABILITY = "share of the time that a host works"
-figure_option = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml", "html"]),
-    default="table",
-    show_default=True,
-    help="form; html draws it",
-)
-out_option = click.option("--out", type=OUT_FILE, metavar="FILE", help="write it there")
+OcsAvailability = Annotated[float, typer.Option(help="of one OCS")]
+Cubes = Annotated[int, typer.Option(help="cubes of the pod")]
+
+app = application()
 
 
-@click.command(name="fabric-availability")
-@click.option("--ocs-availability", type=float, default=0.999, show_default=True, help="of one OCS")
-@click.option(
-    "--kind",
-    default="cwdm4-bidi",
-    show_default=True,
-    help="modules: cwdm4-duplex (96 OCSes), cwdm4-bidi (48) or cwdm8-bidi (24)",
-)
-@output_option
-def fabric_availability(ocs_availability: float, kind: str, output: str) -> None:
+class GoodputModel(TypedDict):
+    """What holds for every point of the model, as `goodput` takes it."""
+
+    target: float
+    cubes: int
+    ocs_availability: float | None
+    kind: str
+
+
+@app.command("fabric-availability")
+def fabric_availability(
+    ocs_availability: OcsAvailability = 0.999,
+    kind: Annotated[
+        str, typer.Option(help="modules: cwdm4-duplex (96 OCSes), cwdm4-bidi (48) or cwdm8-bidi (24)")
+    ] = "cwdm4-bidi",
+    output: Output = "table",
+) -> None:
     """Print how often all OCSes of a superpod work at a time.
 
     Lightwave Fabrics, 4.2.2, Figure 15a.
@@ -41,64 +45,87 @@ def fabric_availability(ocs_availability: float, kind: str, output: str) -> None
     show(found, output, lambda: columns(("KIND", "OCS", "AVAILABILITY"), [_row(found)]))
 
 
-@click.command(name="goodput-model")
-@click.option("--host-availability", type=float, help=f"{HOST_AVAILABILITY} [default: 0.999]")
-@click.option("--slice-chips", type=int, help="chips of each slice: a multiple of 64 [default: 1024]")
-@click.option("--fabric", help="reconfigurable or static [default: reconfigurable]")
-@click.option(
-    "--target",
-    type=float,
-    default=0.97,
-    show_default=True,
-    help="probability with which the slices must be had: what both papers hold constant",
-)
-@click.option(
-    "--ocs-availability", type=float, help="of one OCS; the fabric then counts towards the target as well"
-)
-@click.option(
-    "--kind",
-    default="cwdm8-bidi",
-    show_default=True,
-    help="modules, which set the number of OCSes: with 48 of 99.9 % no slice could meet 97 %",
-)
-@click.option("--cubes", type=int, default=64, show_default=True, help="cubes of the pod")
-@click.option(
-    "--sweep", is_flag=True, help="all sizes of slices, host availabilities and fabrics of the figure"
-)
-@figure_option
-@out_option
+@app.command("goodput-model")
 def goodput_model(
-    host_availability: float | None,
-    slice_chips: int | None,
-    fabric: str | None,
-    sweep: bool,
-    output: str,
-    out: Path | None,
-    **model: Any,
+    host_availability: Annotated[
+        float | None, typer.Option(help="share of the time that a host works [default: 0.999]")
+    ] = None,
+    slice_chips: Annotated[
+        int | None, typer.Option(help="chips of each slice: a multiple of 64 [default: 1024]")
+    ] = None,
+    fabric: Annotated[
+        str | None, typer.Option(help="reconfigurable or static [default: reconfigurable]")
+    ] = None,
+    target: Annotated[
+        float,
+        typer.Option(help="probability with which the slices must be had: what both papers hold constant"),
+    ] = 0.97,
+    ocs_availability: Annotated[
+        float | None,
+        typer.Option(help="of one OCS; the fabric then counts towards the target as well"),
+    ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="modules, which set the number of OCSes: with 48 of 99.9 % no slice could meet 97 %"
+        ),
+    ] = "cwdm8-bidi",
+    cubes: Cubes = 64,
+    sweep: Annotated[
+        bool,
+        typer.Option("--sweep", help="all sizes of slices, host availabilities and fabrics of the figure"),
+    ] = False,
+    output: PageOutput = "table",
+    out: Out = None,
 ) -> None:
     """Print the share of a pod that can be promised to equal slices.
 
     Lightwave Fabrics, 4.2.2, Figure 15b; TPU v4, 2.3, Figure 4. With --sweep the other options keep the
     curves that they name.
     """
-    from dataclasses import asdict
-
-    from shared.models.availability.goodput import FABRICS, FIGURE_HOST_AVAILABILITY, goodput, goodput_figure
-
     _check_page(out, output)
-    if not sweep:
+    model = GoodputModel(target=target, cubes=cubes, ocs_availability=ocs_availability, kind=kind)
+    if sweep:
+        if slice_chips is not None:
+            raise click.UsageError("--slice-chips goes without --sweep, which takes every size")
+        text = _goodput_sweep(host_availability, fabric, model, output)
+    else:
         if output == "html":
             raise click.UsageError("-o html goes with --sweep")
-        one = goodput(
-            0.999 if host_availability is None else host_availability,
-            1024 if slice_chips is None else slice_chips,
-            FABRICS[0] if fabric is None else fabric,
-            **model,
-        )
-        write(rendered(asdict(one), output, lambda: _table([asdict(one)])), out)
-        return
-    if slice_chips is not None:
-        raise click.UsageError("--slice-chips goes without --sweep, which takes every size")
+        text = _one_goodput(host_availability, slice_chips, fabric, model, output)
+    write(text, out)
+
+
+def _one_goodput(
+    host_availability: float | None,
+    slice_chips: int | None,
+    fabric: str | None,
+    model: GoodputModel,
+    output: Form,
+) -> str:
+    """What can be promised to slices of one size, in the form that is asked for."""
+    from dataclasses import asdict
+
+    from shared.models.availability.goodput import FABRICS, goodput
+
+    found = goodput(
+        0.999 if host_availability is None else host_availability,
+        1024 if slice_chips is None else slice_chips,
+        FABRICS[0] if fabric is None else fabric,
+        **model,
+    )
+    one = asdict(found)
+    return rendered(one, output, lambda: _table([one]))
+
+
+def _goodput_sweep(
+    host_availability: float | None, fabric: str | None, model: GoodputModel, output: PageForm
+) -> str:
+    """Every point of the papers' figure, in the form that is asked for."""
+    from dataclasses import asdict
+
+    from shared.models.availability.goodput import FABRICS, FIGURE_HOST_AVAILABILITY, goodput_figure
+
     points = goodput_figure(
         host_availabilities=FIGURE_HOST_AVAILABILITY if host_availability is None else (host_availability,),
         fabrics=FABRICS if fabric is None else (fabric,),
@@ -108,36 +135,24 @@ def goodput_model(
         from ops.models.availability.draw import goodput_chart, page_of, stated_goodput
 
         title = f"Goodput of equal slices, had with probability {model['target']:g}"
-        write(page_of(goodput_chart(points, stated_goodput(model), title)), out)
-        return
+        return page_of(goodput_chart(points, stated_goodput(model), title))
     rows = [asdict(point) for point in points]
-    write(rendered(rows, output, lambda: _table(rows)), out)
+    return rendered(rows, output, lambda: _table(rows))
 
 
-@click.command(name="placement-model")
-@click.option(
-    "--cube-availability", type=float, required=True, help="share of the time that a cube can be had"
-)
-@click.option("--ocs-availability", type=float, required=True, help="of one OCS")
-@click.option("--slice-cubes", type=int, help="cubes of the slice [default: every size]")
-@click.option("--cubes", type=int, default=64, show_default=True, help="cubes of the pod")
-@click.option(
-    "--kind", default="cwdm4-bidi", show_default=True, help="modules, which set the number of OCSes"
-)
-@click.option(
-    "--faults-tolerated",
-    type=int,
-    help="failed OCSes that routing can go around at a time [default: any number]",
-)
-@figure_option
-@out_option
+@app.command("placement-model")
 def placement_model(
-    cube_availability: float,
-    ocs_availability: float,
-    slice_cubes: int | None,
-    output: str,
-    out: Path | None,
-    **model: Any,
+    cube_availability: Annotated[float, typer.Option(help="share of the time that a cube can be had")],
+    ocs_availability: OcsAvailability,
+    slice_cubes: Annotated[int | None, typer.Option(help="cubes of the slice [default: every size]")] = None,
+    cubes: Cubes = 64,
+    kind: Annotated[str, typer.Option(help="modules, which set the number of OCSes")] = "cwdm4-bidi",
+    faults_tolerated: Annotated[
+        int | None,
+        typer.Option(help="failed OCSes that routing can go around at a time [default: any number]"),
+    ] = None,
+    output: PageOutput = "table",
+    out: Out = None,
 ) -> None:
     """Print how probable it is that a slice can be placed.
 
@@ -151,7 +166,9 @@ def placement_model(
     if output == "html" and slice_cubes is not None:
         raise click.UsageError("--slice-cubes goes without -o html, which draws every size")
     _check_page(out, output)
-    curve = placement_curve(cube_availability, ocs_availability, **model)
+    curve = placement_curve(
+        cube_availability, ocs_availability, cubes=cubes, kind=kind, faults_tolerated=faults_tolerated
+    )
     if output == "html":
         from ops.models.availability.draw import page_of, placement_chart
 
@@ -176,7 +193,7 @@ def _row(row: dict[str, Any]) -> list[object]:
     return [f"{value:.6g}" if isinstance(value, float) else value for value in row.values()]
 
 
-def _check_page(out: Path | None, output: str) -> None:
+def _check_page(out: Path | None, output: PageForm) -> None:
     """A page is named .html, and nothing else is."""
     if out is None or (out.suffix.lower() == ".html") == (output == "html"):
         return

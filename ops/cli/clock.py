@@ -1,26 +1,29 @@
 """`lightwave clock`: the twin's simulated time and speed."""
 
-from typing import Any
+from typing import Annotated, Any
 
-import click
+import typer
 
-from ops.cli.groups import Group
-from ops.cli.output import columns, output_option, rendered, show, watch_option, watched
-from ops.cli.words import Speed, moment, span
+from ops.cli.groups import application
+from ops.cli.options import Output, Watch
+from ops.cli.output import Form, rendered, show, watched
+from ops.cli.types import Speed
 from ops.common.client import Client
+from ops.common.tables import columns
+from ops.common.times import moment, span
 
 FIELDS = ("now_us", "speed", "paused", "achieved_speed", "lag_us")
 
+app = application("clock")
 
-@click.group(cls=Group)
+
+@app.callback()
 def clock() -> None:
     """Look at the simulated clock, stop it, change its speed."""
 
 
-@clock.command(name="show")
-@output_option
-@watch_option
-def show_clock(output: str, watch: bool) -> None:
+@app.command("show")
+def show_clock(output: Output = "table", watch: Watch = False) -> None:
     """Show simulated time and speed."""
     client = Client()
 
@@ -32,33 +35,32 @@ def show_clock(output: str, watch: bool) -> None:
     watched(look, watch)
 
 
-@clock.command()
-@output_option
-def pause(output: str) -> None:
+@app.command()
+def pause(output: Output = "table") -> None:
     """Let simulated time stand still."""
     client = Client()
     _changed(client, client.post("/v1/clock/pause", *FIELDS), output)
 
 
-@clock.command()
-@output_option
-def resume(output: str) -> None:
+@app.command()
+def resume(output: Output = "table") -> None:
     """Let simulated time go on."""
     client = Client()
     _changed(client, client.post("/v1/clock/resume", *FIELDS), output)
 
 
 # Every word is an argument here, so that -5 is a wrong speed and not an unknown option.
-@clock.command(context_settings={"ignore_unknown_options": True})
-@click.argument("times", type=Speed(), metavar="X")
-@output_option
-def speed(times: float, output: str) -> None:
+@app.command(context_settings={"ignore_unknown_options": True})
+def speed(
+    times: Annotated[float, typer.Argument(click_type=Speed(), metavar="X", help="simulated over wall time")],
+    output: Output = "table",
+) -> None:
     """Run X times as fast as wall time."""
     client = Client()
     _changed(client, client.put("/v1/clock/speed", {"speed": times}, *FIELDS), output)
 
 
-def _changed(client: Client, content: dict[str, Any], output: str) -> None:
+def _changed(client: Client, content: dict[str, Any], output: Form) -> None:
     with client.reading():
         show(content, output, lambda: _table(content))
 

@@ -1,15 +1,19 @@
 """Commands that read the log: events, as they were or as they come, and why."""
 
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import typer
 
-from ops.cli.names import Name
-from ops.cli.output import line, output_option, rendered, show
-from ops.cli.tables import EVENT_HEADERS, brief, event_row, event_rows
-from ops.cli.words import Duration, moment_ms
+from ops.cli.groups import application
+from ops.cli.messages import EVENT_HEADERS, brief, event_row, event_rows
+from ops.cli.options import Fabric, Output
+from ops.cli.output import Form, rendered, show
+from ops.cli.types import Duration
 from ops.common.client import Client, ConnectionLost, escape
+from ops.common.tables import line
+from ops.common.times import moment_ms
 
 MESSAGE = ("id", "type", "at_us", "cause", "body")
 EVENTS_MAX = 10_000
@@ -20,23 +24,23 @@ RETRY_S = 0.3
 WIDTHS = (16, 28, 20, 28, 0)
 """Of the columns of `--follow`, whose rows are not known beforehand."""
 
+app = application()
 
-@click.command()
-@click.option("--follow", "-f", is_flag=True, help="go on as they come, until Ctrl-C")
-@click.option("--type", "kind", metavar="TYPE", help="only this message type")
-@click.option("--cause", metavar="ID", help="only what followed from this message")
-@click.option("--since", type=Duration(), metavar="2h", help="simulated time back from now")
-@click.option("--limit", type=click.IntRange(1, EVENTS_MAX), help="at most so many")
-@click.option("--fabric", type=Name("fabrics"), default="pod-0", show_default=True)
-@output_option
+
+@app.command()
 def events(
-    follow: bool,
-    kind: str | None,
-    cause: str | None,
-    since: int | None,
-    limit: int | None,
-    fabric: str,
-    output: str,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="go on as they come, until Ctrl-C")] = False,
+    kind: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="only this message type")] = None,
+    cause: Annotated[
+        str | None, typer.Option(metavar="ID", help="only what followed from this message")
+    ] = None,
+    since: Annotated[
+        int | None,
+        typer.Option(click_type=Duration(), metavar="2h", help="simulated time back from now"),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=EVENTS_MAX, help="at most so many")] = None,
+    fabric: Fabric = "pod-0",
+    output: Output = "table",
 ) -> None:
     """Show messages of the log, oldest first; without --since the last hundred."""
     client = Client()
@@ -48,7 +52,7 @@ def events(
         with client.reading():
             show(found, output, lambda: event_rows(found))
         if len(found) == EVENTS_MAX and limit is None:
-            click.echo(
+            typer.echo(
                 f"lightwave: these are the oldest {EVENTS_MAX:,}; a shorter --since shows later ones",
                 err=True,
             )
@@ -57,13 +61,13 @@ def events(
         raise click.UsageError("--follow goes with --type, --since and --fabric only")
     try:
         if output == "table":
-            click.echo(line(EVENT_HEADERS, WIDTHS))
+            typer.echo(line(EVENT_HEADERS, WIDTHS))
         _follow(client, fabric, kind, back, output)
     except KeyboardInterrupt:
         return
 
 
-def _follow(client: Client, fabric: str, kind: str | None, since: str | None, output: str) -> None:
+def _follow(client: Client, fabric: str, kind: str | None, since: str | None, output: Form) -> None:
     """Print as they come; where the stream breaks off, take it up again behind the last message seen."""
     last: str | None = None
     if since is None:
@@ -89,22 +93,25 @@ def _follow(client: Client, fabric: str, kind: str | None, since: str | None, ou
         time.sleep(RETRY_S)
 
 
-def _print(message: dict[str, Any], output: str) -> None:
+def _print(message: dict[str, Any], output: Form) -> None:
     """One message: a row, a line of JSON, or a YAML document."""
     if output == "table":
-        click.echo(line(event_row(message), WIDTHS))
+        typer.echo(line(event_row(message), WIDTHS))
     elif output == "json":
         import json
 
-        click.echo(json.dumps(message, ensure_ascii=False))
+        typer.echo(json.dumps(message, ensure_ascii=False))
     else:
-        click.echo("---\n" + rendered(message, output, str))
+        typer.echo("---\n" + rendered(message, output, str))
 
 
-@click.command()
-@click.argument("message_id", metavar="ID")
-@output_option
-def why(message_id: str, output: str) -> None:
+@app.command()
+def why(
+    message_id: Annotated[
+        str, typer.Argument(metavar="ID", help="of the message, such as scheduler@pod-0/42")
+    ],
+    output: Output = "table",
+) -> None:
     """Show the chain of causes from a message back to its root."""
     client = Client()
     chain = client.rows(f"/v1/why/{escape(message_id)}", *MESSAGE)

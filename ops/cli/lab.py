@@ -5,78 +5,93 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import click
+import typer
 
-from ops.cli.groups import Group
-from ops.cli.output import columns, output_option, show
-from ops.cli.run import FILE, SEED, configure_logs, log_json_option
+from ops.cli.groups import application
+from ops.cli.options import KindOfFabric, LogJson, Output, Pods, SiteFiles, seed_option, settings_option
+from ops.cli.output import show
+from ops.cli.types import FILE
+from ops.common.tables import columns
+
+if TYPE_CHECKING:
+    from ops.common.sites import AskedTwin
 
 DAYS_MAX = 36_500
 SLICES = ("requested", "completed", "evicted", "refused", "running", "waiting", "swapped")
 
+app = application("lab")
 
-@click.group(cls=Group)
+
+@app.callback()
 def lab() -> None:
     """Run the same services in virtual time."""
 
 
-def _days(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
+def _days(value: float) -> float:
     if not math.isfinite(value) or not 0 < value <= DAYS_MAX:
-        raise click.BadParameter(f"{value:g} is not allowed; allowed are days above 0 up to {DAYS_MAX:,}")
+        raise typer.BadParameter(f"{value:g} is not allowed; allowed are days above 0 up to {DAYS_MAX:,}")
     return value
 
 
-@lab.command(name="run")
-@click.option("--pods", type=click.IntRange(1, 1_000), default=1, show_default=True)
-@click.option("--days", type=float, default=1.0, show_default=True, callback=_days)
-@click.option("--seed", type=SEED, default=0, show_default=True)
-@click.option(
-    "--trace", type=FILE, metavar="FILE", help="CSV of recorded requests, played in place of arrivals"
-)
-@click.option("--log", type=FILE, metavar="FILE", help="write the log; .zst and .gz compress it")
-@click.option(
-    "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="a parameter; `lab config` lists them"
-)
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="worker processes")
-@output_option
-@log_json_option
+@app.command("run")
 def lab_run(
-    pods: int,
-    days: float,
-    seed: int,
-    trace: Path | None,
-    log: Path | None,
-    pairs: tuple[str, ...],
-    jobs: int,
-    output: str,
-    log_json: bool,
+    pods: Pods = None,
+    kind: KindOfFabric = None,
+    site: SiteFiles = None,
+    days: Annotated[float, typer.Option(callback=_days)] = 1.0,
+    seed: Annotated[int | None, seed_option("[default: 0, or what the site's file says]")] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            click_type=FILE,
+            metavar="FILE",
+            help="CSV of recorded requests, played in place of arrivals",
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(click_type=FILE, metavar="FILE", help="write the log; .zst and .gz compress it"),
+    ] = None,
+    pairs: Annotated[list[str] | None, settings_option("a parameter; `lab config` lists them")] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="worker processes")] = 1,
+    output: Output = "table",
+    log_json: LogJson = False,
 ) -> None:
     """Run superpods for simulated days and print what came of them."""
-    from ops.common.sites import single_fabric_sites
+    from ops.common.logs import configure
+    from ops.common.sites import AskedTwin
     from ops.lab.run import run_lab
     from ops.lab.trace import read_trace
 
-    configure_logs(log_json)
+    configure(as_json=log_json)
     rows = read_trace(trace) if trace is not None else None
+    asked = AskedTwin(pods, kind, seed, tuple(pairs or ()), tuple(site or ()))
     with _bar() as progress:
         result = run_lab(
-            sites=single_fabric_sites(pods, pairs=pairs, seed=seed, trace=rows),
+            sites=asked.sites(trace=rows),
             days=days,
             jobs=jobs,
             log=log,
-            repeat=_repeat(pods, days, seed, pairs, trace),
+            repeat=_repeat(asked, days, trace),
             progress=progress,
         )
     show(result, output, lambda: _summary(result))
 
 
-def _repeat(pods: int, days: float, seed: int, pairs: tuple[str, ...], trace: Path | None) -> list[str]:
+def _repeat(asked: "AskedTwin", days: float, trace: Path | None) -> list[str]:
     """The command that repeats a run, from any folder."""
-    words = ["lightwave", "lab", "run", "--pods", str(pods)]
-    words += ["--days", repr(days).removesuffix(".0"), "--seed", str(seed)]
-    words += [word for pair in pairs for word in ("--set", pair)]
+    words = ["lightwave", "lab", "run"]
+    for path in asked.site_files:
+        words += ["--site", str(path.absolute())]
+    if not asked.site_files:
+        words += ["--pods", str(1 if asked.pods is None else asked.pods)]
+        words += [] if asked.kind is None else ["--kind", asked.kind]
+    words += ["--days", repr(days).removesuffix(".0")]
+    if asked.seed is not None or not asked.site_files:
+        words += ["--seed", str(asked.seed or 0)]
+    words += [word for pair in asked.pairs for word in ("--set", pair)]
     if trace is not None:
         words += ["--trace", str(trace.absolute())]
     return [*words, "-o", "json"]
@@ -123,10 +138,13 @@ def _summary(result: dict[str, Any]) -> str:
     )
 
 
-@lab.command(name="replay")
-@click.argument("file", type=FILE, metavar="FILE")
-@output_option
-def lab_replay(file: Path, output: str) -> None:
+@app.command("replay")
+def lab_replay(
+    file: Annotated[
+        Path, typer.Argument(click_type=FILE, metavar="FILE", help="as `lab run --log` writes it")
+    ],
+    output: Output = "table",
+) -> None:
     """Fold a recorded log again and report the first difference, if any."""
     from ops.lab.replay import replay
 
@@ -156,9 +174,8 @@ def _replayed(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-@lab.command(name="config")
-@output_option
-def lab_config(output: str) -> None:
+@app.command("config")
+def lab_config(output: Output = "table") -> None:
     """List every parameter that --set takes, with unit, default and source."""
     from dataclasses import asdict
 

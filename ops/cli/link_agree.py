@@ -1,18 +1,21 @@
 """`lightwave link agree`: what two modules run a lane at, or why they do not."""
 
-import click
+from typing import Annotated
 
-from ops.cli.output import output_option, show
+import typer
+
+from ops.cli.options import Output
+from ops.cli.output import show
 
 
-@click.command(name="agree")
-@click.argument("module")
-@click.argument("other")
-@output_option
-def link_agree(module: str, other: str, output: str) -> None:
+def link_agree(
+    module: Annotated[str, typer.Argument(metavar="MODULE", help="such as cwdm4-bidi-800G")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="such as cwdm4-bidi-400G")],
+    output: Output = "table",
+) -> None:
     """Print the best rate of a lane that a MODULE and an OTHER have in common, or why there is none.
 
-    A module is a kind and a generation, such as cwdm4-bidi-800G. Lightwave Fabrics, 2.3, 3.3.1.
+    A module is a kind and a generation. Lightwave Fabrics, 2.3, 3.3.1.
     """
     from shared.models.optics.modules import agree, parse_module
 

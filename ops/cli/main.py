@@ -5,42 +5,44 @@ import contextlib
 import importlib
 import os
 import sys
-from typing import NoReturn, TextIO
+from collections.abc import MutableMapping
+from typing import Annotated, Any, NoReturn, TextIO
 
 import click
+import typer
 
-from ops.cli.groups import Group
+from ops.cli.groups import Group, application, command_of
 from shared.basics.errors import LightwaveError
 
 COMMANDS = {
-    "up": "run:up",
-    "clock": "clock:clock",
-    "get": "look:get",
-    "describe": "look:describe",
-    "trace": "look:trace",
-    "events": "events:events",
-    "why": "events:why",
-    "inject": "act:inject",
-    "clear": "act:clear",
-    "request": "act:request",
-    "release": "act:release",
-    "drain": "act:drain",
-    "undrain": "act:undrain",
-    "topology": "topology:topology",
-    "fabric-availability": "availability:fabric_availability",
-    "goodput-model": "availability:goodput_model",
-    "placement-model": "availability:placement_model",
-    "link": "link:link",
-    "pod": "pod:pod",
-    "reproduce": "reproduce:reproduce",
-    "lab": "lab:lab",
-    "live": "live:live",
-    "audit": "run:audit",
-    "schema": "run:schema",
-    "bench": "run:bench",
-    "completion": "run:completion",
+    "up": "twin",
+    "clock": "clock",
+    "get": "get",
+    "describe": "get",
+    "trace": "get",
+    "events": "events",
+    "why": "events",
+    "inject": "request",
+    "clear": "request",
+    "request": "request",
+    "release": "request",
+    "drain": "request",
+    "undrain": "request",
+    "topology": "topology",
+    "fabric-availability": "availability",
+    "goodput-model": "availability",
+    "placement-model": "availability",
+    "link": "link",
+    "pod": "pod",
+    "reproduce": "reproduce",
+    "lab": "lab",
+    "live": "live",
+    "audit": "audit",
+    "schema": "schema",
+    "bench": "bench",
+    "completion": "completion",
 }
-"""Command → `module:name` below ops.cli; imported only when it is called."""
+"""Command → the module below ops.cli whose `app` has it; imported only when it is called."""
 
 COMPLETE = "_LIGHTWAVE_COMPLETE"
 """The variable by which a shell's completion script asks for completions."""
@@ -58,28 +60,47 @@ class LazyGroup(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(f"ops.cli.{module}"), name)
-        return command
+        module = importlib.import_module(f"ops.cli.{COMMANDS[cmd_name]}")
+        return command_of(module.app, cmd_name)
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """As click runs a command: Typer's own way differs where Ctrl-C ends it."""
+        return click.Command.main(self, *args, **options)
+
+    def _main_shell_completion(
+        self, ctx_args: MutableMapping[str, Any], prog_name: str, complete_var: str | None = None
+    ) -> None:
+        """As click's scripts ask, which `lightwave completion` prints: Typer's ask otherwise."""
+        if complete_var is not None and (instruction := os.environ.get(complete_var)):
+            from click.shell_completion import shell_complete
+
+            sys.exit(shell_complete(self, ctx_args, prog_name, complete_var, instruction))
 
 
-def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+def _print_version(ctx: typer.Context, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         from ops.common.version import VERSION
 
-        click.echo(f"lightwave {VERSION}")
-        ctx.exit()
+        typer.echo(f"lightwave {VERSION}")
+        raise typer.Exit
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="and exit"
-)
-def root() -> None:
+app = application(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="and exit")
+    ] = False,
+) -> None:
     """A living digital twin of optically reconfigured ML datacenters.
 
     LIGHTWAVE_URL says which twin (default http://127.0.0.1:8080), LIGHTWAVE_TOKEN is its bearer token.
     """
+
+
+root = typer.main.get_group(app)
 
 
 def main() -> NoReturn:

@@ -20,6 +20,7 @@ STRUCK = {
     "port": "ocs",
 }
 """Kind of fault → the kind of thing whose names its target begins with."""
+FAULT_KINDS = tuple(STRUCK)
 CHIPS_PER_HOST = 4
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ops.cli.words import moment
+from ops.common.times import moment
 
 Message = Mapping[str, Any]
 Body = Mapping[str, Any]

@@ -1,33 +1,24 @@
-"""Tables for people, JSON and YAML for programs."""
+"""What commands print: tables for people, JSON and YAML for programs, once or again and again."""
 
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import click
+import typer
 
-Table = tuple[Sequence[str], list[Sequence[object]]]
-"""(headers, rows)."""
+Form = Literal["table", "json", "yaml"]
+PageForm = Literal["table", "json", "yaml", "html"]
+"""With a page that draws what the others list."""
 
 WATCH_S = 1.0
 CLEAR = "\x1b[H\x1b[2J"
 """Cursor home, and nothing left on the screen."""
 
-output_option = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml"]),
-    default="table",
-    show_default=True,
-    help="form",
-)
-watch_option = click.option("--watch", "-w", is_flag=True, help="look again every second, until Ctrl-C")
 
-
-def rendered(content: Any, form: str, table: Callable[[], str]) -> str:
+def rendered(content: Any, form: Form, table: Callable[[], str]) -> str:
     """The content as JSON or YAML, or the table made of it; without the last newline."""
     if form == "json":
         return _json(content)
@@ -38,15 +29,15 @@ def rendered(content: Any, form: str, table: Callable[[], str]) -> str:
     return table()
 
 
-def show(content: Any, form: str, table: Callable[[], str]) -> None:
+def show(content: Any, form: Form, table: Callable[[], str]) -> None:
     """Print the content in one of the three forms."""
-    click.echo(rendered(content, form, table))
+    typer.echo(rendered(content, form, table))
 
 
 def write(text: str, out: Path | None) -> None:
     """Print the text, or put it into a file of its own."""
     if out is None:
-        click.echo(text)
+        typer.echo(text)
     else:
         out.write_text(f"{text}\n", encoding="utf-8")
 
@@ -59,46 +50,15 @@ def _json(content: Any) -> str:
     return f"[\n{rows}\n]"
 
 
-def shown(field: str, value: Any) -> Any:
-    """A value as every table shows that field: bit error rates by their order of magnitude, losses to the
-    last digit that is known; others as they are."""
-    if not isinstance(value, float):
-        return value
-    if field == "ber":
-        return f"{value:.1e}"
-    return f"{value:.4f}" if field.endswith("_db") else value
-
-
-def columns(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Aligned columns as kubectl prints them: upper-case headers, three spaces between, no boxes."""
-    cells = [[*headers], *[[_cell(value) for value in row] for row in rows]]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(headers))]
-    return "\n".join(line(row, widths) for row in cells)
-
-
-def line(cells: Sequence[object], widths: Sequence[int]) -> str:
-    """One row of a table whose widths are known."""
-    padded = (f"{_cell(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
-    return "   ".join(padded).rstrip()
-
-
-def _cell(value: object) -> str:
-    if value is None or value == "":
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
 def watched(look: Callable[[], str], watch: bool) -> None:
     """Print what a look gives once, or every second until Ctrl-C; on a terminal each replaces the last."""
     if not watch:
-        click.echo(look())
+        typer.echo(look())
         return
     try:
         while True:
             text = look()
-            click.echo(CLEAR + text if sys.stdout.isatty() else text)
+            typer.echo(CLEAR + text if sys.stdout.isatty() else text)
             time.sleep(WATCH_S)
     except KeyboardInterrupt:
         return

@@ -1,48 +1,36 @@
 """`lightwave pod`: what holds for a whole superpod, computed without a twin."""
 
-from pathlib import Path
+from typing import Annotated
 
-import click
+import typer
 
-from ops.cli.groups import Group
+from ops.cli.groups import application
+from ops.cli.options import Out, PageOutput, seed_option
 from ops.cli.output import rendered, write
-from ops.cli.run import OUT_FILE, SEED
+
+app = application("pod")
 
 
-@click.group(cls=Group)
+@app.callback()
 def pod() -> None:
     """Compute what holds for a whole superpod, without a twin."""
 
 
-@pod.command()
-@click.option("--seed", type=SEED, default=0, show_default=True, help="the OCSes as manufactured")
-@click.option("--cubes", type=click.IntRange(4, 144), default=64, show_default=True)
-@click.option("--no-mitigation", is_flag=True, help="without the notch against interference")
-@click.option("--no-soft-fec", is_flag=True, help="without the inner code")
-@click.option(
-    "--return-loss-db", type=float, help="every port of every OCS reflects so much [default: as made]"
-)
-@click.option(
-    "--worst", type=click.IntRange(0, 1_000), default=10, show_default=True, help="pairings by name"
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml", "html"]),
-    default="table",
-    show_default=True,
-    help="form",
-)
-@click.option("--out", type=OUT_FILE, metavar="FILE", help="write it there")
+@app.command()
 def qualify(
-    seed: int,
-    cubes: int,
-    no_mitigation: bool,
-    no_soft_fec: bool,
-    return_loss_db: float | None,
-    worst: int,
-    output: str,
-    out: Path | None,
+    seed: Annotated[int, seed_option("the OCSes as manufactured")] = 0,
+    cubes: Annotated[int, typer.Option(min=4, max=144)] = 64,
+    no_mitigation: Annotated[
+        bool, typer.Option("--no-mitigation", help="without the notch against interference")
+    ] = False,
+    no_soft_fec: Annotated[bool, typer.Option("--no-soft-fec", help="without the inner code")] = False,
+    return_loss_db: Annotated[
+        float | None,
+        typer.Option(help="every port of every OCS reflects so much [default: as made]"),
+    ] = None,
+    worst: Annotated[int, typer.Option(min=0, max=1_000, help="pairings by name")] = 10,
+    output: PageOutput = "table",
+    out: Out = None,
 ) -> None:
     """Compute the bit error rate of every link end with every possible partner.
 

@@ -1,31 +1,32 @@
 """`lightwave reproduce`: what the papers state, computed anew and put side by side."""
 
-from pathlib import Path
+from typing import Annotated
 
-import click
+import typer
 
-from ops.cli.output import rendered, write
-from ops.cli.run import OUT_FILE
+from ops.cli.groups import application
+from ops.cli.options import Out, repeated
+from ops.cli.output import PageForm, rendered, write
+
+app = application()
 
 
-@click.command()
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="NAME...",
-    help="claims with this name, prefix (goodput) or pattern ('*/lf-*'); may be repeated",
-)
-@click.argument("more", nargs=-1, metavar="")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml", "html"]),
-    default="table",
-    show_default=True,
-    help="form; html draws the papers' figures as well",
-)
-@click.option("--out", type=OUT_FILE, metavar="FILE", help="write it there")
-def reproduce(only: tuple[str, ...], more: tuple[str, ...], output: str, out: Path | None) -> None:
+# The words behind the first of --only are extra arguments to click: `--only goodput mix`.
+@app.command(context_settings={"allow_extra_args": True})
+def reproduce(
+    context: typer.Context,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME...",
+            help="claims with this name, prefix (goodput) or pattern ('*/lf-*'); may be repeated",
+        ),
+    ] = None,
+    output: Annotated[
+        PageForm, typer.Option("-o", "--output", help="form; html draws the papers' figures as well")
+    ] = "table",
+    out: Out = None,
+) -> None:
     """Compute what the papers state, and say whether it holds.
 
     Every row is computed now: by closed form, model or a run of the lab. One that does not hold says why.
@@ -33,9 +34,7 @@ def reproduce(only: tuple[str, ...], more: tuple[str, ...], output: str, out: Pa
     from ops.reproduce.registry import chosen
     from ops.reproduce.report import table
 
-    if more and not only:
-        raise click.UsageError(f"Got unexpected extra argument ({more[0]})")
-    names = tuple(name for words in (*only, *more) for name in words.split(","))
+    names = tuple(repeated(only, context))
     rows = [claim.row() for claim in chosen(names)]
     if output == "html":
         from ops.reproduce.charts import charts

@@ -1,15 +1,15 @@
-"""The command line of the soak."""
+"""`lightwave live soak`: faults at random, and the proof that nothing was lost."""
 
 import json
 import signal
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
-import click
+import typer
 
-from ops.cli.run import FILE, SEED
-from ops.cli.words import Speed
+from ops.cli.options import seed_option
+from ops.cli.types import FILE, Speed
 
 MINUTES_MAX = 7 * 24 * 60.0
 FAULTS_A_MINUTE = 2
@@ -17,30 +17,21 @@ DEVIATED = 5
 """Exit code: the soak did its work, and the twin did not."""
 
 
-@click.command()
-@click.option(
-    "--minutes",
-    type=click.FloatRange(0.1, MINUTES_MAX),
-    default=30.0,
-    show_default=True,
-    help="time for faults; start and proof take some more",
-)
-@click.option("--pods", type=click.IntRange(1, 64), default=4, show_default=True, help="superpods")
-@click.option(
-    "--faults", type=click.IntRange(1, 100_000), help=f"how many [default: {FAULTS_A_MINUTE} a minute]"
-)
-@click.option("--seed", type=SEED, default=0, show_default=True, help="of the twin, the faults, the requests")
-@click.option("--speed", type=Speed(), default="3000", show_default=True, help="simulated over wall time")
-@click.option("--report", type=FILE, metavar="FILE", help="write all that was found, as JSON")
-@click.pass_context
 def soak(
-    ctx: click.Context,
-    minutes: float,
-    pods: int,
-    faults: int | None,
-    seed: int,
-    speed: float,
-    report: Path | None,
+    minutes: Annotated[
+        float,
+        typer.Option(min=0.1, max=MINUTES_MAX, help="time for faults; start and proof take some more"),
+    ] = 30.0,
+    pods: Annotated[int, typer.Option(min=1, max=64, help="superpods")] = 4,
+    faults: Annotated[
+        int | None,
+        typer.Option(min=1, max=100_000, help=f"how many [default: {FAULTS_A_MINUTE} a minute]"),
+    ] = None,
+    seed: Annotated[int, seed_option("of the twin, the faults, the requests")] = 0,
+    speed: Annotated[float, typer.Option(click_type=Speed(), help="simulated over wall time")] = 3000.0,
+    report: Annotated[
+        Path | None, typer.Option(click_type=FILE, metavar="FILE", help="write all that was found, as JSON")
+    ] = None,
 ) -> None:
     """Strike a whole live twin with random faults, and prove that nothing was lost or done twice.
 
@@ -60,13 +51,13 @@ def soak(
         speed=speed,
     )
     try:
-        found = run_soak(wanted, lambda line: click.echo(line, err=True))
+        found = run_soak(wanted, lambda line: typer.echo(line, err=True))
     except OperationFailed as error:
         _write(report, failure(wanted.repeat, str(error)))
         raise
     _write(report, found)
-    click.echo(in_words(found))
-    ctx.exit(0 if found["verdict"] == CLEAN else DEVIATED)
+    typer.echo(in_words(found))
+    raise typer.Exit(0 if found["verdict"] == CLEAN else DEVIATED)
 
 
 def _write(report: Path | None, found: dict[str, Any]) -> None:

@@ -1,23 +1,17 @@
 """`lightwave topology`: slice shapes, what they can carry, and what they look like. No twin is asked."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import click
+import typer
 
-from ops.cli.groups import Group
-from ops.cli.output import columns, output_option, show
-from ops.cli.run import OUT_FILE
+from ops.cli.groups import application
+from ops.cli.options import Output
+from ops.cli.output import show
+from ops.cli.topology_options import ALL_TO_ALL_UNIT, Shape, Twisted, Without, figure_table, ocs_numbers
 from ops.cli.topology_route import topology_route
-from ops.cli.topology_words import (
-    ALL_TO_ALL_UNIT,
-    figure_table,
-    lost_option,
-    more_argument,
-    ocs_numbers,
-    shape_argument,
-    twisted_option,
-)
+from ops.cli.types import OUT_FILE
+from ops.common.tables import columns
 
 UNITS = {
     "diameter": "hops",
@@ -29,33 +23,38 @@ UNITS = {
 }
 
 
-@click.group(cls=Group)
+SPREAD = {"allow_extra_args": True}
+"""The words behind the first of --without are extra arguments to click: `--without 1 2`."""
+
+app = application("topology")
+
+
+@app.callback()
 def topology() -> None:
     """Slice shapes: figures, pictures, routes, and which suits what."""
 
 
-topology.add_command(topology_route)
+app.command("route", context_settings=SPREAD)(topology_route)
 
 
-@topology.command(name="show")
-@shape_argument
-@more_argument
-@twisted_option
-@lost_option
-@output_option
+@app.command("show", context_settings=SPREAD)
 def topology_show(
-    shape: str, more: tuple[str, ...], twisted: bool, lost: tuple[str, ...], output: str
+    context: typer.Context,
+    shape: Shape,
+    twisted: Twisted = False,
+    lost: Without = None,
+    output: Output = "table",
 ) -> None:
     """Print what a slice is made of and what it can carry.
 
-    SHAPE is in chips, like 4x4x8. Bandwidths are in units of one link in one direction.
+    Bandwidths are in units of one link in one direction.
     """
     from dataclasses import asdict
 
     from shared.models.superpod.shapes import parse_shape
     from shared.models.topology.figures import slice_figures
 
-    figures = asdict(slice_figures(parse_shape(shape), twisted, ocs_numbers(lost, more)))
+    figures = asdict(slice_figures(parse_shape(shape), twisted, ocs_numbers(lost, context)))
     show(figures, output, lambda: _figures(figures))
 
 
@@ -64,17 +63,14 @@ def _figures(figures: dict[str, Any]) -> str:
     return "\n".join([figure_table(listed, UNITS), "", *figures["notes"]]).rstrip()
 
 
-@topology.command(name="suggest")
-@click.option("--chips", type=click.IntRange(1), required=True, help="chips of the slice")
-@click.option(
-    "--traffic",
-    metavar="PATTERN",
-    default="all-to-all",
-    show_default=True,
-    help="all-to-all, ring:x, ring:y, ring:z or nearest",
-)
-@output_option
-def topology_suggest(chips: int, traffic: str, output: str) -> None:
+@app.command("suggest")
+def topology_suggest(
+    chips: Annotated[int, typer.Option(min=1, help="chips of the slice")],
+    traffic: Annotated[
+        str, typer.Option(metavar="PATTERN", help="all-to-all, ring:x, ring:y, ring:z or nearest")
+    ] = "all-to-all",
+    output: Output = "table",
+) -> None:
     """List the shapes of so many chips, the best for a traffic pattern first."""
     from dataclasses import asdict
 
@@ -94,13 +90,14 @@ def topology_suggest(chips: int, traffic: str, output: str) -> None:
     show(result, output, lambda: f"{columns(headers, table)}\n\n{measure.meaning}")
 
 
-@topology.command(name="draw")
-@shape_argument
-@twisted_option
-@click.option("--out", type=OUT_FILE, required=True, metavar="FILE", help="to write: .html or .png")
-def topology_draw(shape: str, twisted: bool, out: Path) -> None:
+@app.command("draw")
+def topology_draw(
+    shape: Shape,
+    out: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="to write: .html or .png")],
+    twisted: Twisted = False,
+) -> None:
     """Draw a slice: chips, cubes, links around, links twisted; as a page to turn about or as a picture."""
     from ops.models.topology.draw import draw
     from shared.models.superpod.shapes import parse_shape
 
-    click.echo(draw(parse_shape(shape), twisted, out))
+    typer.echo(draw(parse_shape(shape), twisted, out))

@@ -1,17 +1,13 @@
 """`lightwave topology route`: the routing table of a slice, whole or damaged, with its proof."""
 
-import click
+from typing import Annotated
 
-from ops.cli.output import output_option, show
-from ops.cli.topology_words import (
-    ALL_TO_ALL_UNIT,
-    figure_table,
-    lost_option,
-    more_argument,
-    ocs_numbers,
-    shape_argument,
-    twisted_option,
-)
+import click
+import typer
+
+from ops.cli.options import Output
+from ops.cli.output import show
+from ops.cli.topology_options import ALL_TO_ALL_UNIT, Shape, Twisted, Without, figure_table, ocs_numbers
 
 UNITS = {
     "missing_links": "links",
@@ -43,25 +39,24 @@ def chip_and_direction(word: str) -> tuple[int, int]:
     return int(chip), FACES.index(direction)
 
 
-@click.command(name="route")
-@shape_argument
-@more_argument
-@twisted_option
-@lost_option
-@click.option(
-    "--without-link",
-    "cut",
-    multiple=True,
-    metavar="CHIP,DIRECTION",
-    help="a failed link from either end, like 5,+y; may be repeated",
-)
-@output_option
 def topology_route(
-    shape: str, more: tuple[str, ...], twisted: bool, lost: tuple[str, ...], cut: tuple[str, ...], output: str
+    context: typer.Context,
+    shape: Shape,
+    twisted: Twisted = False,
+    lost: Without = None,
+    cut: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without-link",
+            metavar="CHIP,DIRECTION",
+            help="a failed link from either end, like 5,+y; may be repeated",
+        ),
+    ] = None,
+    output: Output = "table",
 ) -> None:
     """Route a slice around what has failed, and prove that every chip is reached without deadlock.
 
-    SHAPE is in chips, like 4x4x8. Chips are numbered with x slowest and z fastest.
+    Chips are numbered with x slowest and z fastest.
     """
     from dataclasses import asdict
 
@@ -69,8 +64,8 @@ def topology_route(
     from shared.models.topology.graph import slice_topology, without_links, without_ocs
     from shared.models.topology.routing import routing_figures
 
-    failed = ocs_numbers(lost, more)
-    links = [chip_and_direction(word) for word in cut]
+    failed = ocs_numbers(lost, context)
+    links = [chip_and_direction(word) for word in cut or ()]
     left = without_links(without_ocs(slice_topology(parse_shape(shape), twisted), failed), links)
     figures = asdict(routing_figures(left))
     show(figures, output, lambda: figure_table(figures, UNITS))

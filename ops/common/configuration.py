@@ -3,7 +3,6 @@ value.
 """
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +11,7 @@ from pydantic.fields import FieldInfo
 from schemas.config import CONFIGS, FabricConfig, SuperpodConfig, TraceRow
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
+from shared.basics.words import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ def settings_of(
         if not equals:
             raise InvalidInput(f"--set {pair!r}: not KEY=VALUE, such as workload.offered_load=0.8")
         if name not in known:
-            near = get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else "`lightwave lab config` lists them"
+            near = nearest(name, known, alike=0.5)
+            hint = f"did you mean {near}?" if near else "`lightwave lab config` lists them"
             raise InvalidInput(f"--set {name}={text}: no such parameter; {hint}")
         section, _, field = name.rpartition(".")
         place = values.setdefault(section, {}) if section else values

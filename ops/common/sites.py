@@ -3,6 +3,7 @@ file."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError, field_validator
@@ -27,6 +28,38 @@ class SitePlan(Model):
         if not fabrics:
             raise ValueError("fabrics: none is given; allowed: one or more")
         return {name: fabrics[name] for name in sorted(fabrics, key=fabric_order)}
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTwin:
+    """What a new twin is to be made of, as it was asked for on the command line: so many pods of a kind, or
+    the sites of some files. None where nothing was said."""
+
+    pods: int | None = None
+    kind: str | None = None
+    seed: int | None = None
+    pairs: tuple[str, ...] = ()
+    site_files: tuple[Path, ...] = ()
+
+    def sites(self, *, trace: tuple[TraceRow, ...] | None = None) -> tuple[SitePlan, ...]:
+        """`trace` are recorded requests in place of arrivals. InvalidInput where options do not go together,
+        or a file is not what it should be."""
+        if not self.site_files:
+            count, kind = 1 if self.pods is None else self.pods, self.kind or "superpod"
+            return single_fabric_sites(count, kind=kind, pairs=self.pairs, seed=self.seed, trace=trace)
+        for name, given in (
+            ("--pods", self.pods),
+            ("--kind", self.kind),
+            ("--set", self.pairs or None),
+            ("--trace", trace),
+        ):
+            if given is not None:
+                raise InvalidInput(
+                    f"{name}: not together with --site, whose file says what the site is made of"
+                )
+        sites = tuple(read_site(path, seed=self.seed) for path in self.site_files)
+        check_sites(sites)
+        return sites
 
 
 def single_fabric_sites(

@@ -3,8 +3,8 @@
 import contextlib
 from typing import Any
 
-from ops.cli.output import columns
-from ops.cli.words import moment, span
+from ops.common.tables import columns
+from ops.common.times import moment, span
 from ops.live.settings import LiveSettings
 from services.fleet import services_of
 from shared.runtimes.live.clock import LiveClock

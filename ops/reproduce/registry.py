@@ -1,11 +1,11 @@
 """Every claim, in the order of the page, and the choice of some by name."""
 
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from ops.reproduce import availability, geometry, jobs, light, living, mix, optics, topology
 from ops.reproduce.claims import Claim
 from shared.basics.errors import InvalidInput
+from shared.basics.words import nearest_words
 
 CLAIMS: tuple[Claim, ...] = (
     *geometry.CLAIMS,
@@ -42,6 +42,6 @@ def _fits(name: str, word: str) -> bool:
 def _unknown(word: str) -> str:
     names = [claim.name for claim in CLAIMS]
     topics = list(dict.fromkeys(name.partition("/")[0] for name in names))
-    near = get_close_matches(word.lower(), names + topics, n=3, cutoff=0.4)
+    near = nearest_words(word.lower(), names + topics, limit=3, alike=0.4)
     hint = f"the nearest are {', '.join(near)}; " if near else ""
     return f"--only {word!r}: no such claim; {hint}topics are {', '.join(topics)}"

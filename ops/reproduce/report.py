@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.cli.output import columns
+from ops.common.tables import columns
 
 HEADERS = ("CLAIM", "PAPER", "MEASURED", "UNIT", "TOLERANCE", "HOLDS", "HOW", "SOURCE")
 

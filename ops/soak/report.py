@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from ops.cli.output import columns
+from ops.common.tables import columns
 from ops.common.version import VERSION
 from ops.live.supervise import how_it_ended
 from ops.servers.kafka_jars import kafka_libs

@@ -3,14 +3,13 @@
 import json
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from pydantic import ValidationError
 
 from ops.common.folders import user_folder
-from ops.common.sites import SitePlan, check_sites, read_site, single_fabric_sites
+from ops.common.sites import AskedTwin, SitePlan
 from schemas.body import Model
 from schemas.config import FabricConfig
 from shared.basics.errors import InvalidInput, OperationFailed
@@ -40,32 +39,6 @@ class TwinIdentity(Model):
                 for plan in self.sites
             )
         )
-
-
-@dataclass(frozen=True, slots=True)
-class AskedTwin:
-    """What a new twin is to be made of, as it was asked for on the command line: so many pods of a kind, or
-    the sites of some files. None where nothing was said."""
-
-    pods: int | None = None
-    kind: str | None = None
-    seed: int | None = None
-    pairs: tuple[str, ...] = ()
-    site_files: tuple[Path, ...] = ()
-
-    def sites(self) -> tuple[SitePlan, ...]:
-        """InvalidInput where options do not go together, or a file is not what it should be."""
-        if not self.site_files:
-            count, kind = 1 if self.pods is None else self.pods, self.kind or "superpod"
-            return single_fabric_sites(count, kind=kind, pairs=self.pairs, seed=self.seed)
-        for name, given in (("--pods", self.pods), ("--kind", self.kind), ("--set", self.pairs or None)):
-            if given is not None:
-                raise InvalidInput(
-                    f"{name}: not together with --site, whose file says what the site is made of"
-                )
-        sites = tuple(read_site(path, seed=self.seed) for path in self.site_files)
-        check_sites(sites)
-        return sites
 
 
 class DataFolder:
@@ -120,7 +93,7 @@ class DataFolder:
         except ValidationError:
             raise OperationFailed(f"data folder {self.path}: {MARK} is damaged; use --fresh") from None
 
-    def settle(self, asked: "AskedTwin") -> TwinIdentity:
+    def settle(self, asked: AskedTwin) -> TwinIdentity:
         """The folder's twin, a new one where there is none; InvalidInput if it was made otherwise."""
         kept = self.identity()
         if kept is None:

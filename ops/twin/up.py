@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ops.common.sites import SitePlan, places_of
-from ops.twin.data import AskedTwin, DataFolder, TwinIdentity
+from ops.common.sites import AskedTwin, SitePlan, places_of
+from ops.twin.data import DataFolder, TwinIdentity
 from ops.twin.serving import listen, server_of
 from schemas.body import Body
 from schemas.config import FabricConfig

@@ -11,7 +11,8 @@ from schemas.envelope import Envelope
 from schemas.registry import TYPES
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
-from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.basics.grammar import duration_s
+from shared.basics.units import US_PER_S
 from shared.storage.log.reader import LineFilter
 
 EVENTS_MAX = 10_000
@@ -27,18 +28,16 @@ STRIDE = 512
 """Messages of the first look back from the end of the log; every further one is twice as long."""
 FOLLOW_S = 0.2
 """Wall time between two looks at the end of the log."""
-UNITS_US = {"s": US_PER_S, "m": 60 * US_PER_S, "h": US_PER_HOUR, "d": US_PER_DAY}
 
 _cause_of = re.compile(rb'"cause": ?"([^"]+)"').search
 
 
 def since_us(twin: TwinPorts, text: str) -> int:
     """`2h`, `1d12h`, `30s` before the twin's now, as simulated time."""
-    parts = re.findall(r"([0-9]{1,9})([smhd])", text)
-    if not parts or "".join(n + u for n, u in parts) != text:
+    span_s = duration_s(text)
+    if span_s is None:
         raise InvalidInput(f"since {text!r}: not a duration; allowed are 30s, 15m, 2h, 1d12h")
-    span_us = sum(int(number) * UNITS_US[unit] for number, unit in parts)
-    return max(0, twin.clock.show().now_us - span_us)
+    return max(0, twin.clock.show().now_us - span_s * US_PER_S)
 
 
 def check_type(kind: str | None) -> None:

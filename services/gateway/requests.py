@@ -13,6 +13,7 @@ from services.gateway.fabrics import cubes_of, fabric_of
 from services.gateway.invalid import invalid_sentence
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.grammar import DURATION_S_MAX, KEY_MAX
 from shared.basics.units import US_PER_S, us
 from shared.engine.roots import operator_source
 from shared.models.superpod.faults import fault_target
@@ -23,8 +24,6 @@ WAIT_S_MAX = 30.0
 LOOK_S = 0.01
 INBOX_MAX = 10_000
 """Requests of one partition that may wait; the next is turned away."""
-KEY_MAX = 200
-DURATION_S_MAX = 100 * 365 * 86_400
 
 
 def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, Body]:

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from shared.basics.errors import InvalidInput
+from shared.basics.words import nearest
 
 COUNT_MAX = 100_000
 """Machines, cubes or OCSes at most: far above any fabric, and still a table of a fraction of a second."""
@@ -61,5 +61,5 @@ def check_range(name: str, value: float, least: float, most: float, unit: str) -
 
 def nearest_word(meant: str, allowed: Iterable[str], alike: float = 0.5) -> str:
     """`; the nearest is …`, to end a refusal with, where a word is so much like what was meant (0 to 1)."""
-    near = get_close_matches(meant, list(allowed), n=1, cutoff=alike)
-    return f"; the nearest is {near[0]}" if near else ""
+    near = nearest(meant, allowed, alike=alike)
+    return f"; the nearest is {near}" if near else ""

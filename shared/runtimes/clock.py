@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shared.basics.errors import InvalidInput
+from shared.basics.grammar import SPEED_MAX
 from shared.basics.units import US_PER_S
 
-SPEED_MAX = 1e9
 SPEED_WINDOW_S = 5.0
 """Wall time over which the achieved speed is measured."""
 SPEED_STEP_S = 0.1

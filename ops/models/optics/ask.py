@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ops.cli.look import unmade
 from ops.common.client import Client, escape
+from ops.common.light_path import unmade
 from ops.models.optics.budget import Link, Strand
 from schemas.config import SuperpodConfig
 from services.transceivers.optics import design_of

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ops.cli.output import columns
+from ops.common.tables import columns
 from shared.models.optics.budget import Budget, link_budget
 from shared.models.optics.link import LinkDesign
 from shared.models.optics.receiver import BER_THRESHOLD

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.cli.output import columns
+from ops.common.tables import columns
 from shared.models.optics.qualification import Qualification
 from shared.models.superpod.wiring import LinkEnd, link_end
 

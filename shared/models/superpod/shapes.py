@@ -5,11 +5,11 @@ no circuits; a torus is made of whole cubes, wraps around in all three dimension
 cubes of a slice are listed x-major: x slowest, z fastest.
 """
 
-import re
 from functools import lru_cache
 
 from schemas.names import Join, Shape
 from shared.basics.errors import InvalidInput
+from shared.basics.grammar import shape_sides
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 CUBE_SIDE = 4
@@ -19,21 +19,18 @@ POD_CUBES_MAX = SIDE_MAX // CUBE_SIDE
 MESHES: tuple[Shape, ...] = ((1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 4), (2, 4, 4))
 """Shapes below 64 chips ([T4] Table 2), each with a number of chips of its own."""
 
-_FORM = re.compile(r"(\d{1,4})[xX×](\d{1,4})[xX×](\d{1,4})", re.ASCII)
-
 
 def parse_shape(text: str) -> Shape:
     """`4x4x8` or `4×4×8` → (4, 4, 8); the form only, `check` says whether it is legal."""
-    match = _FORM.fullmatch(text)
-    if match is None:
+    sides = shape_sides(text)
+    if sides is None:
         raise InvalidInput(f"shape {text!r}: not three sides in chips; write it like 4x4x8")
-    x, y, z = (int(side) for side in match.groups())
-    for side in (x, y, z):
+    for side in sides:
         if not 1 <= side <= SIDE_MAX:
             raise InvalidInput(
                 f"shape {text!r}: side {side} is not allowed; allowed are 1 to {SIDE_MAX} chips"
             )
-    return x, y, z
+    return sides
 
 
 def shape_text(shape: Shape) -> str:

@@ -11,9 +11,9 @@ import pytest
 from tests.unit.tree.tidy import LIBRARY, ROOT
 
 LAYERS, SERVICES, ROOMS, FRAME, WORLD = "layers", "services", "rooms", "frame", "world"
-MODELS, ENGINE, RUNTIMES = "models", "engine", "runtimes"
+MODELS, ENGINE, RUNTIMES, OPS = "models", "engine", "runtimes", "ops"
 GATEWAY, READING, WEB = "gateway", "reading", "web"
-CONTRACTS = (LAYERS, SERVICES, ROOMS, FRAME, WORLD, MODELS, ENGINE, RUNTIMES, GATEWAY, READING, WEB)
+CONTRACTS = (LAYERS, SERVICES, ROOMS, FRAME, WORLD, MODELS, ENGINE, RUNTIMES, OPS, GATEWAY, READING, WEB)
 
 BROKEN_BY = [
     (LAYERS, "schemas/names.py", "import shared.basics.units"),
@@ -48,6 +48,13 @@ BROKEN_BY = [
     (ENGINE, "shared/engine/dispatch.py", "from shared.engine import fabric"),
     (RUNTIMES, "shared/runtimes/lab.py", "from shared.runtimes.embedded import twin"),
     (RUNTIMES, "shared/runtimes/live/clock.py", "import shared.runtimes.lab"),
+    (OPS, "ops/models/optics/budget.py", "from ops.cli import output"),
+    (OPS, "ops/reproduce/report.py", "def table():\n    import ops.cli.options"),
+    (OPS, "ops/common/tables.py", "from ops.lab import run"),
+    (OPS, "ops/common/times.py", "import ops.invariants.order"),
+    (OPS, "ops/live/status.py", "from ops.servers import both"),
+    (OPS, "ops/twin/up.py", "from ops.live import settings"),
+    (OPS, "ops/attic/__init__.py", '"""A room that no rule names."""'),
 ]
 
 

@@ -3,7 +3,9 @@
 import subprocess
 import sys
 
-from ops.cli.live import SERVICES, live
+import typer
+
+from ops.cli.live import SERVICES, app
 from services.fleet import service_names
 
 WITHOUT_FAUST = """
@@ -20,7 +22,7 @@ def test_there_is_a_worker_for_every_service() -> None:
 
 
 def test_every_command_says_what_it_does() -> None:
-    assert all(command.help for command in live.commands.values())
+    assert all(command.help for command in typer.main.get_group(app).commands.values())
 
 
 def test_without_its_libraries_it_names_the_extra() -> None:

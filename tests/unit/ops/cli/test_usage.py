@@ -3,14 +3,19 @@
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 import click
 import pytest
+import typer
 from click.testing import CliRunner
+from typer.core import TyperArgument
 
 from ops.cli.groups import Group
 from ops.cli.lab import _repeat
 from ops.cli.main import COMMANDS, root
+from ops.cli.options import repeated
+from ops.common.sites import AskedTwin
 from tests.support.fake_twin import answering, as_json, lightwave
 
 
@@ -145,10 +150,13 @@ def test_names_are_completed_from_the_running_twin() -> None:
 
 
 def test_a_run_says_how_to_repeat_it() -> None:
-    words = _repeat(2, 365.0, 7, ("a.b=1", "c=two words"), None)
+    words = _repeat(AskedTwin(2, seed=7, pairs=("a.b=1", "c=two words")), 365.0, None)
     assert words[:9] == ["lightwave", "lab", "run", "--pods", "2", "--days", "365", "--seed", "7"]
     assert words[9:] == ["--set", "a.b=1", "--set", "c=two words", "-o", "json"]
-    assert "0.1" in _repeat(1, 0.1, 7, (), None)
+    assert "0.1" in _repeat(AskedTwin(seed=7), 0.1, None)
+    assert _repeat(AskedTwin(kind="static-pod"), 1.0, None)[3:7] == ["--pods", "1", "--kind", "static-pod"]
+    of_files = _repeat(AskedTwin(site_files=(Path("/x/campus.yaml"),)), 1.0, None)
+    assert of_files == [*("lightwave", "lab", "run", "--site", "/x/campus.yaml", "--days", "1", "-o", "json")]
 
 
 def test_a_twin_that_is_slow_to_answer_does_not_hold_up_the_shell() -> None:
@@ -156,3 +164,23 @@ def test_a_twin_that_is_slow_to_answer_does_not_hold_up_the_shell() -> None:
         started_s = time.monotonic()
         assert complete("lightwave get ocs p", f"http://127.0.0.1:{silent.getsockname()[1]}") == []
         assert time.monotonic() - started_s < 2
+
+
+@pytest.mark.parametrize("words", leaves(root), ids=" ".join)
+def test_every_argument_says_what_it_is(words: list[str]) -> None:
+    command: click.Command | None = root
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)
+    assert command is not None
+    arguments = [each for each in command.params if isinstance(each, TyperArgument)]
+    assert len(arguments) == sum(isinstance(each, click.Argument) for each in command.params)
+    assert [each.name for each in arguments if not each.help] == []
+
+
+def test_words_behind_an_option_that_may_be_repeated_are_more_of_its_values() -> None:
+    context = typer.Context(click.Command("x"))
+    context.args = ["b", "c,d"]
+    assert repeated(["a"], context) == ["a", "b", "c", "d"]
+    with pytest.raises(click.UsageError, match=r"unexpected extra argument \(b\)"):
+        repeated(None, context)

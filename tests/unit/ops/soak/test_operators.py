@@ -12,7 +12,7 @@ import pytest
 
 from ops.soak.operators import Operator, Sent, Wish, Wishes, book_of
 from schemas.registry import TYPES
-from services.gateway.requests import DURATION_S_MAX
+from shared.basics.grammar import DURATION_S_MAX
 from shared.basics.units import US_PER_S, us
 from shared.models.superpod.faults import fault_target
 from shared.models.superpod.plant import superpod_plant

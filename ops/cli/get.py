@@ -1,15 +1,23 @@
 """Commands that only look at things: get, describe, trace."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import typer
 
+from ops.cli.groups import application
+from ops.cli.kinds import table_of
+from ops.cli.messages import event_rows
 from ops.cli.names import Name
-from ops.cli.output import columns, output_option, rendered, show, shown, watch_option, watched
-from ops.cli.tables import event_rows, table_of
-from ops.cli.words import Kind, moment
+from ops.cli.options import Output, Watch
+from ops.cli.output import rendered, show, watched
+from ops.cli.types import Kind
 from ops.common.client import Client, escape
+from ops.common.light_path import unmade
+from ops.common.tables import columns, shown
+from ops.common.times import moment
+from schemas.kinds import KINDS
 
 PATH_FIELDS = (
     "end",
@@ -29,17 +37,24 @@ SPELT = {"ocs": "OCS", "ber": "BER", "db": "dB"}
 """Words of a field's name that people write otherwise."""
 
 
-@click.command()
-@click.argument("kind", type=Kind(), metavar="KIND")
-@click.argument("name", type=Name(), required=False)
-@click.option("--fabric", type=Name("fabrics"), help="only of this fabric")
-@output_option
-@watch_option
-def get(kind: str, name: str | None, fabric: str | None, output: str, watch: bool) -> None:
-    """List things of a KIND, or show one by NAME.
+KindArgument = Annotated[str, typer.Argument(click_type=Kind(), metavar="KIND", help=", ".join(KINDS))]
 
-    KIND: fabrics, ocs, cubes, hosts, links, slices, faults, repairs.
-    """
+app = application()
+
+
+@app.command()
+def get(
+    kind: KindArgument,
+    name: Annotated[
+        str | None, typer.Argument(click_type=Name(), metavar="NAME", help="only this one")
+    ] = None,
+    fabric: Annotated[
+        str | None, typer.Option(click_type=Name("fabrics"), help="only of this fabric")
+    ] = None,
+    output: Output = "table",
+    watch: Watch = False,
+) -> None:
+    """List things of a KIND, or show one by NAME."""
     if name is not None and fabric is not None:
         raise click.UsageError("--fabric goes with a whole list; a NAME says its fabric itself")
     if name == "":
@@ -64,12 +79,13 @@ def _table(client: Client, kind: str, rows: list[dict[str, Any]]) -> str:
         return columns(*table_of(kind, rows, now_us))
 
 
-@click.command()
-@click.argument("kind", type=Kind(), metavar="KIND")
-@click.argument("name", type=Name(), metavar="NAME")
-@output_option
-@watch_option
-def describe(kind: str, name: str, output: str, watch: bool) -> None:
+@app.command()
+def describe(
+    kind: KindArgument,
+    name: Annotated[str, typer.Argument(click_type=Name(), metavar="NAME", help="such as pod-0/cube-12")],
+    output: Output = "table",
+    watch: Watch = False,
+) -> None:
     """Show one thing, what stands around it, and its last events."""
     client = Client()
 
@@ -133,11 +149,14 @@ def _value(field: str, value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-@click.command()
-@click.argument("end", type=Name("links"), metavar="END")
-@output_option
-def trace(end: str, output: str) -> None:
-    """Show the whole light path from a link END, such as pod-0/cube-12/+y/7."""
+@app.command()
+def trace(
+    end: Annotated[
+        str, typer.Argument(click_type=Name("links"), metavar="END", help="such as pod-0/cube-12/+y/7")
+    ],
+    output: Output = "table",
+) -> None:
+    """Show the whole light path from a link END."""
     client = Client()
     content = client.thing(f"/v1/trace/{escape(end)}", *PATH_FIELDS)
     with client.reading():
@@ -165,18 +184,6 @@ def _condition(path: Mapping[str, Any]) -> str:
         ber = "-" if path["ber"] is None else shown("ber", path["ber"])
         words += f", {shown('loss_db', path['loss_db'])} dB, BER {ber}"
     return f"{words}; the far end's module has failed" if path["far_condition"] == "failed" else words
-
-
-def unmade(path: Mapping[str, Any]) -> str:
-    """Why a traced path has no far end."""
-    wanted = path["wanted_end"]
-    if wanted is None:
-        return "no circuit is wanted"
-    lost = [strand["strand"] for strand in path["strands"] if None in (strand["north"], strand["south"])]
-    made = [strand["strand"] for strand in path["strands"] if strand["strand"] not in lost]
-    if not made:
-        return f"neither fibre to {wanted} is made"
-    return f"fibre {lost[0]} is not made; fibre {made[0]} leads to {wanted}"
 
 
 def _end(name: str, chip: Mapping[str, Any]) -> list[str]:

@@ -1,18 +1,21 @@
-"""What the commands of `lightwave topology` have in common: their words, and figures as a table."""
+"""What the commands of `lightwave topology` have in common: their parameters, and figures as a table."""
 
 import re
 from collections.abc import Mapping
+from typing import Annotated
 
 import click
+import typer
 
-from ops.cli.output import columns
+from ops.cli.options import repeated
+from ops.common.tables import columns
 
-shape_argument = click.argument("shape", metavar="SHAPE")
-more_argument = click.argument("more", nargs=-1, metavar="")
-twisted_option = click.option("--twisted", is_flag=True, help="n×n×2n and n×2n×2n only")
-lost_option = click.option(
-    "--without", "lost", multiple=True, metavar="OCS...", help="number of a failed OCS; may be repeated"
-)
+Shape = Annotated[str, typer.Argument(metavar="SHAPE", help="sides in chips, like 4x4x8")]
+Twisted = Annotated[bool, typer.Option("--twisted", help="n×n×2n and n×2n×2n only")]
+Without = Annotated[
+    list[str] | None,
+    typer.Option("--without", metavar="OCS...", help="number of a failed OCS; may be repeated"),
+]
 
 ALL_TO_ALL_UNIT = "links one way, a chip, its own share included"
 """Rate per ordered pair × N chips: (N − 1)/N of it leave the chip."""
@@ -30,11 +33,9 @@ def ocs_number(word: str) -> int:
     return int(match[1])
 
 
-def ocs_numbers(lost: tuple[str, ...], more: tuple[str, ...]) -> list[int]:
-    """The OCSes of `--without 1 2,3 --without 4`; click takes the words behind the first for arguments."""
-    if more and not lost:
-        raise click.UsageError(f"Got unexpected extra argument ({more[0]})")
-    return [ocs_number(word) for words in (*lost, *more) for word in words.split(",")]
+def ocs_numbers(lost: list[str] | None, context: typer.Context) -> list[int]:
+    """The OCSes of `--without 1 2,3 --without 4`."""
+    return [ocs_number(word) for word in repeated(lost, context)]
 
 
 def figure_table(figures: Mapping[str, object], units: Mapping[str, str]) -> str:

@@ -1,0 +1,71 @@
+"""`lightwave audit`: a twin's log and states against the lab on its root messages."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.groups import application
+from ops.cli.options import Output
+from ops.cli.output import show
+from ops.cli.types import FILE
+
+app = application()
+
+
+@app.command()
+def audit(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            click_type=FILE, metavar="DIR", help="the twin's folder [default: the user's state folder]"
+        ),
+    ] = None,
+    redis: Annotated[
+        str | None, typer.Option(metavar="URL", help="the Redis that the twin uses, if not its own")
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="the twin on Kafka and Redis, instead of a folder's")
+    ] = False,
+    config: Annotated[
+        Path | None, typer.Option(click_type=FILE, metavar="FILE", help="settings of the live twin as TOML")
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Compare a twin's log and states with the lab on its root messages."""
+    if live and (data is not None or redis is not None):
+        raise click.UsageError("--live: goes by the live twin's settings, without --data and --redis")
+    if config is not None and not live:
+        raise click.UsageError("--config: belongs to --live")
+    report = _audit_live(config) if live else _audit_folder(data, redis)
+    show(report, output, lambda: _audited(report))
+    if not report["clean"]:
+        sys.exit(1)
+
+
+def _audit_folder(data: Path | None, redis: str | None) -> dict[str, Any]:
+    from ops.twin.audit import run_audit
+    from ops.twin.data import default_data
+
+    return run_audit(data=data or default_data(), redis=redis)
+
+
+def _audit_live(config: Path | None) -> dict[str, Any]:
+    from ops.live.audit import audit_live
+    from ops.live.settings import live_settings
+
+    return audit_live(live_settings(config))
+
+
+def _audited(report: dict[str, Any]) -> str:
+    lines = []
+    for fabric in report["fabrics"]:
+        verdict = "clean" if fabric["log_clean"] and fabric["states_clean"] else "NOT CLEAN"
+        counts = f"{fabric['messages']:,} messages, {fabric['requests']:,} requests"
+        lines.append(f"{fabric['fabric']}: {verdict}; {counts}, {fabric['dead_letters']} dead letters")
+        if fabric["first_difference"]:
+            lines.append(f"  {fabric['first_difference']}")
+        lines += [f"  {field}" for field in fabric["differing_states"][:20]]
+    return "\n".join(lines)

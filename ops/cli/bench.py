@@ -1,0 +1,31 @@
+"""`lightwave bench`: how fast it is on this machine."""
+
+from typing import Annotated
+
+import typer
+
+from ops.cli.groups import application
+from ops.cli.options import Output
+from ops.cli.output import show
+from ops.common.tables import columns
+
+app = application()
+
+
+@app.command()
+def bench(
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="lab, speed, resume, queries, live, topology, availability or optics; may be repeated"
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="shorter runs, for a first look")] = False,
+    output: Output = "table",
+) -> None:
+    """Measure the lab, a living twin and the models on this machine."""
+    from ops.bench.run import run_bench
+
+    result = run_bench(only=only or [], quick=quick)
+    rows = [[f["name"], f"{f['value']:,}", f["unit"], f["goal"], f["how"]] for f in result["figures"]]
+    show(result, output, lambda: columns(("FIGURE", "VALUE", "UNIT", "GOAL", "HOW"), rows))

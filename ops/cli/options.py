@@ -1,0 +1,87 @@
+"""Options that several commands share, as types of their parameters."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.names import Name
+from ops.cli.output import Form, PageForm
+from ops.cli.types import FILE, OUT_FILE, Key
+
+SEED_MAX = 2**63 - 1
+PODS_MAX = 1_000
+PORT_MAX = 65_535
+
+Pods = Annotated[
+    int | None, typer.Option(min=1, max=PODS_MAX, help="so many pods, each a site of its own [default: 1]")
+]
+KindOfFabric = Annotated[
+    str | None, typer.Option("--kind", help="superpod or static-pod [default: superpod]")
+]
+SiteFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--site",
+        click_type=FILE,
+        metavar="FILE",
+        help="a site from YAML, in place of --pods; may be repeated",
+    ),
+]
+
+Output = Annotated[Form, typer.Option("-o", "--output", help="form")]
+PageOutput = Annotated[PageForm, typer.Option("-o", "--output", help="form; html draws it")]
+Out = Annotated[Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write it there")]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="look again every second, until Ctrl-C")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="logs on stderr as JSON lines")]
+
+Fabric = Annotated[str, typer.Option(click_type=Name("fabrics"))]
+RequestKey = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        click_type=Key(),
+        help="idempotency key: the same key is the same request [default: a new one]",
+    ),
+]
+
+Config = Annotated[
+    Path | None,
+    typer.Option(click_type=FILE, metavar="FILE", help="settings as TOML [default: LIGHTWAVE_CONFIG]"),
+]
+Replica = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="name of this process, its own among all of the twin's [default: its kind and the host's name]",
+    ),
+]
+Token = Annotated[
+    str | None, typer.Option(envvar="LIGHTWAVE_TOKEN", help="bearer token that clients must bring")
+]
+MetricsPort = Annotated[
+    int,
+    typer.Option(min=0, max=PORT_MAX, show_default=False, help="of /metrics and /healthz; 0: any"),
+]
+
+
+def seed_option(meaning: str | None = None) -> Any:
+    """`--seed`, of what the help says."""
+    return typer.Option("--seed", min=0, max=SEED_MAX, help=meaning)
+
+
+def settings_option(meaning: str) -> Any:
+    """`--set KEY=VALUE`, which may be repeated."""
+    return typer.Option("--set", metavar="KEY=VALUE", help=meaning)
+
+
+def repeated(words: list[str] | None, context: typer.Context) -> list[str]:
+    """The values of an option that may be given as `--only A B`, `--only A,B` or `--only A --only B`.
+
+    Click takes the words behind the first for extra arguments, which the command must allow; without the
+    option they are none that it knows.
+    """
+    if context.args and not words:
+        raise click.UsageError(f"Got unexpected extra argument ({context.args[0]})")
+    return [value for word in (*(words or ()), *context.args) for value in word.split(",")]

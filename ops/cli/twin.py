@@ -1,0 +1,71 @@
+"""`lightwave up`: the living twin of this machine."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ops.cli.groups import application
+from ops.cli.options import (
+    PORT_MAX,
+    KindOfFabric,
+    LogJson,
+    Pods,
+    SiteFiles,
+    Token,
+    seed_option,
+    settings_option,
+)
+from ops.cli.types import FILE, Speed
+
+app = application()
+
+
+@app.command()
+def up(
+    pods: Pods = None,
+    kind: KindOfFabric = None,
+    site: SiteFiles = None,
+    speed: Annotated[
+        float | None,
+        typer.Option(
+            click_type=Speed(), metavar="X", help="simulated over wall time [default: as before, or 1]"
+        ),
+    ] = None,
+    seed: Annotated[int | None, seed_option("seed of a new twin [default: 0]")] = None,
+    settings: Annotated[list[str] | None, settings_option("a parameter of a new twin")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="forget the twin in the data folder")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="make every state again from the logs")] = False,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=PORT_MAX, help="0: any free one")] = 8080,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            click_type=FILE, metavar="DIR", help="where the twin is kept [default: the user's state folder]"
+        ),
+    ] = None,
+    redis: Annotated[
+        str | None, typer.Option(metavar="URL", help="a Redis of yours in place of the embedded server")
+    ] = None,
+    token: Token = None,
+    log_json: LogJson = False,
+) -> None:
+    """Start a living twin, or resume it; Ctrl-C ends it."""
+    from ops.common.logs import configure
+    from ops.common.sites import AskedTwin
+    from ops.twin.data import default_data
+    from ops.twin.up import UpOptions, run_up
+
+    configure(as_json=log_json)
+    options = UpOptions(
+        data=data or default_data(),
+        asked=AskedTwin(pods, kind, seed, tuple(settings or ()), tuple(site or ())),
+        speed=speed,
+        fresh=fresh,
+        rebuild=rebuild,
+        host=host,
+        port=port,
+        redis=redis,
+        token=token,
+    )
+    run_up(options)

@@ -1,0 +1,139 @@
+"""Types of parameters: how people write kinds, durations, shapes, speeds, keys and files."""
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from schemas.kinds import KINDS, kind_of
+from shared.basics.grammar import KEY_MAX, SPEED_MAX, duration_s, shape_sides
+from shared.basics.words import nearest
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class OneOf(click.ParamType):
+    """One word of a few, in any case; completed, and with a hint at the nearest."""
+
+    def __init__(self, name: str, words: Sequence[str]) -> None:
+        self.name = name
+        self.words = words
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word = self._meant(value.lower())
+        return word or self.fail(unknown(self.name, value, self.words), param, ctx)
+
+    def _meant(self, word: str) -> str | None:
+        return word if word in self.words else None
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(word) for word in self.words if word.startswith(incomplete.lower())]
+
+
+class Kind(OneOf):
+    """A kind of thing: singular or plural, in any case."""
+
+    def __init__(self) -> None:
+        super().__init__("kind", tuple(KINDS))
+
+    def _meant(self, word: str) -> str | None:
+        kind = kind_of(word)
+        return kind.word if kind is not None else None
+
+
+class Duration(click.ParamType):
+    """`30s`, `15m`, `2h`, `1d12h`, as seconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found_s = duration_s(str(value))
+        if not found_s:
+            allowed = "30s, 15m, 2h, 1d12h and the like, up to 100 years"
+            self.fail(f"{str(value)!r} is no duration; allowed are {allowed}", param, ctx)
+        return found_s
+
+
+class ShapeText(click.ParamType):
+    """`4x4x8`: the form only; whether a pod can hold it is the twin's to say."""
+
+    name = "shape"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        sides = shape_sides(value)
+        if sides is None:
+            self.fail(f"{value!r} is no shape; allowed are three sides in chips, like 4x4x8", param, ctx)
+        return "x".join(map(str, sides))
+
+
+class Speed(click.ParamType):
+    """Simulated over wall time."""
+
+    name = "speed"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            speed = float(str(value))
+        except ValueError:
+            speed = math.nan
+        if not 0 < speed <= SPEED_MAX:
+            self.fail(f"{value!r} is no speed; allowed are numbers above 0 up to {SPEED_MAX:g}", param, ctx)
+        return speed
+
+
+class Key(click.ParamType):
+    """An idempotency key, as it may stand in an HTTP header."""
+
+    name = "key"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not 0 < len(value) <= KEY_MAX or not re.fullmatch(r"[!-~]+", value):
+            self.fail(f"{value!r} is no key; allowed are 1 to {KEY_MAX} visible ASCII characters", param, ctx)
+        return value
+
+
+class File(click.Path):
+    """A path that is not the empty word, which would mean the current folder."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value) or "\0" in str(value):
+            self.fail(f"{value!r} is no path", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class OutFile(File):
+    """A file to be written: refused before any work is done for it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(super().convert(value, param, ctx))
+        if path.is_dir():
+            self.fail(f"{path} is a folder, not a file", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"{path}: there is no folder {path.parent}", param, ctx)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            self.fail(f"{path} cannot be written", param, ctx)
+        return path
+
+
+FILE = File(path_type=Path)
+OUT_FILE = OutFile(path_type=Path)
+
+
+def unknown(what: str, word: str, allowed: Sequence[str]) -> str:
+    """A sentence for a word that is not one of the allowed."""
+    near = nearest(word.lower(), allowed)
+    hint = f"did you mean {near}? " if near else ""
+    return f"no {what} {word!r}; {hint}allowed are {', '.join(allowed)}"

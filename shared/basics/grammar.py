@@ -1,0 +1,32 @@
+"""How people write durations, shapes, speeds and keys: one grammar and one bound each, for the command line
+and the HTTP API alike. Imports nothing slow: every command reads it."""
+
+import re
+
+from shared.basics.units import US_PER_DAY, US_PER_S
+
+DURATION_S_MAX = 100 * 365 * US_PER_DAY // US_PER_S
+SPEED_MAX = 1e9
+"""Simulated over wall time."""
+KEY_MAX = 200
+"""Characters of an idempotency key."""
+UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+# Ten digits are more than a century of seconds: longer numbers need no arithmetic to be refused.
+_DURATION = re.compile(r"(?:[0-9]{1,10}[smhd])+")
+_PART = re.compile(r"([0-9]+)([smhd])")
+_SHAPE = re.compile(r"(\d{1,4})[xX×](\d{1,4})[xX×](\d{1,4})", re.ASCII)
+
+
+def duration_s(text: str) -> int | None:
+    """`30s`, `15m`, `2h`, `1d12h` in seconds; None where it is no duration, or one of over a century."""
+    if _DURATION.fullmatch(text) is None:
+        return None
+    total_s = sum(int(number) * UNITS_S[unit] for number, unit in _PART.findall(text))
+    return total_s if total_s <= DURATION_S_MAX else None
+
+
+def shape_sides(text: str) -> tuple[int, int, int] | None:
+    """The three sides of `4x4x8` or `4×4×8`, legal or not; None where it is not three numbers."""
+    match = _SHAPE.fullmatch(text)
+    return None if match is None else (int(match[1]), int(match[2]), int(match[3]))

@@ -1,0 +1,45 @@
+"""How people write durations, kinds, shapes and whatever else a parameter takes."""
+
+import click
+import pytest
+
+from ops.cli.types import Duration, Kind, ShapeText, unknown
+from schemas.kinds import KINDS
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30s", 30), ("15m", 900), ("2h", 7200), ("1d12h", 129_600), ("1h1m1s", 3661)]
+)
+def test_durations(text: str, seconds: int) -> None:
+    assert Duration().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "2", "2x", "-2h", "0s", "h", "1.5h", "2h ", "99999d", "２h"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="no duration"):
+        Duration().convert(text, None, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_in_every_spelling(kind: str) -> None:
+    for word in (kind, kind.upper(), kind.removesuffix("s") if kind != "ocs" else "ocs", kind.title()):
+        assert Kind().convert(word, None, None) == kind
+
+
+def test_unknown_words_name_the_nearest_and_all_allowed() -> None:
+    assert unknown("kind", "cubse", KINDS).startswith(
+        "no kind 'cubse'; did you mean cubes? allowed are fabrics, "
+    )
+    with pytest.raises(click.BadParameter, match="did you mean slices"):
+        Kind().convert("slcies", None, None)
+
+
+@pytest.mark.parametrize("text", ["4x4x8", "4×4×8", "16x16x16"])
+def test_shapes(text: str) -> None:
+    assert ShapeText().convert(text, None, None) == text.replace("×", "x")
+
+
+@pytest.mark.parametrize("text", ["4x4", "4x4x", "axbxc", "4x4x4x4", "-4x4x4", "44444x4x4"])
+def test_what_is_no_shape(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="no shape"):
+        ShapeText().convert(text, None, None)

@@ -1,0 +1,25 @@
+"""Why a traced path has no far end."""
+
+from typing import Any
+
+import pytest
+
+from ops.common.light_path import unmade
+
+MADE = {"north": 1, "south": 2}
+LOST = {"north": 1, "south": None}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fibres", "why"),
+    [
+        (None, (LOST, LOST), "no circuit is wanted"),
+        ("pod-0/cube-1/-x/0", (LOST, LOST), "neither fibre to pod-0/cube-1/-x/0 is made"),
+        ("pod-0/cube-1/-x/0", (MADE, LOST), "fibre 1 is not made; fibre 0 leads to pod-0/cube-1/-x/0"),
+    ],
+)
+def test_it_names_the_fibre_that_is_missing(
+    wanted: str | None, fibres: tuple[dict[str, Any], ...], why: str
+) -> None:
+    strands = [{"strand": n, **fibre} for n, fibre in enumerate(fibres)]
+    assert unmade({"wanted_end": wanted, "strands": strands}) == why
