@@ -34,7 +34,7 @@ class Body(Model):
             if (*values,) != cls.field_names:
                 values = _in_order(cls, values)
             _set(self, "__dict__", values)
-            _set(self, "__pydantic_fields_set__", values.keys())
+            _set(self, "__pydantic_fields_set__", {*values})
             _set(self, "__pydantic_extra__", None)
             _set(self, "__pydantic_private__", None)
 

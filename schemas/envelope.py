@@ -48,7 +48,7 @@ def enclose(body: Body, *, fabric: str, at_us: int, cause: str | None, source: s
             "body": body,
         },
     )
-    _set(message, "__pydantic_fields_set__", _FIELDS)
+    _set(message, "__pydantic_fields_set__", set(_FIELDS))
     _set(message, "__pydantic_extra__", None)
     _set(message, "__pydantic_private__", None)
     return message

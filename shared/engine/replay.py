@@ -53,6 +53,8 @@ class Replay:
     def feed(self, position: int, message: Envelope) -> Difference | None:
         """One recorded message; None if it is what had to come (or a repeat, which readers drop)."""
         if message.seq <= self._seen.get(message.source, -1):
+            if message.fabric not in self.site.fabrics:
+                return Difference(position, f"a message of site {self.site.name}", _text(message))
             self.repeats += 1
             return None
         self._seen[message.source] = message.seq

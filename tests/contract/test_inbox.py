@@ -14,10 +14,11 @@ import pytest
 from schemas.body import Body
 from schemas.operator import DrainCube, ReleaseSlice, RequestSlice, UndrainCube
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.engine.roots import Request
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, Inbox, Received, Waiting
+from shared.storage.store import Commit, Inbox, Received
 
 Store = MemoryStore | RedisStore
 BODIES: list[Body] = [
@@ -47,7 +48,7 @@ class InboxContract:
         assert min(numbers) > 0
         assert not any(r.repeated for r in received)
         assert store.waiting(0, 10) == [
-            Waiting(number, f"pod-{n}", body)
+            Request(number, f"pod-{n}", body)
             for n, (number, body) in enumerate(zip(numbers, BODIES, strict=True))
         ]
         assert store.size(0) == len(BODIES)

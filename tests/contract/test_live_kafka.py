@@ -13,17 +13,17 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from ops.common.configuration import settings
 from ops.servers.both import LocalKafka
+from schemas.config import pod_of
 from schemas.cubes import CubeDrained
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube
 from schemas.registry import encode
 from shared.basics.errors import InvalidInput, OperationFailed
-from shared.runtimes.lab import commissioning
 from shared.runtimes.live.kafka import topics
 from shared.runtimes.live.kafka.appender import Entry, KafkaAppender
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.runtimes.live.kafka.mirror import LogMirror
-from shared.runtimes.live.kafka.records import LogIdentity, output_headers
+from shared.runtimes.live.kafka.records import output_headers
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import (
     DAY_MS,
@@ -36,8 +36,9 @@ from shared.runtimes.live.kafka.topics import (
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.sequencer.partition import root_entry
 from shared.runtimes.live.twin_record import TwinRecord
+from tests.support.pods import OPERATOR, first_message
 
-LOG = LogIdentity("twin-a", 2)
+TWIN = "twin-a"
 NOWHERE = "127.0.0.1:9"
 
 
@@ -75,17 +76,17 @@ def append(endpoints: Endpoints, partition: int, entries: list[Entry]) -> list[i
 
 
 def first(fabric: str = "pod-0") -> Envelope:
-    return commissioning(fabric, settings(["pod.cubes=8"]))
+    return first_message(settings(["pod.cubes=8"]), fabric)
 
 
 def ask(number: int) -> Envelope:
     body = DrainCube(cube="pod-0/cube-1")
-    return enclose(body, fabric="pod-0", at_us=number, cause=None, source="operator/0", seq=number)
+    return enclose(body, fabric="pod-0", at_us=number, cause=None, source=OPERATOR, seq=number)
 
 
 def say(number: int) -> Envelope:
     body = CubeDrained(cube=1)
-    cause = f"operator/0/{number}"
+    cause = f"{OPERATOR}/{number}"
     return enclose(body, fabric="pod-0", at_us=number, cause=cause, source="cubes@pod-0", seq=number)
 
 
@@ -94,7 +95,7 @@ def as_saying(message: Envelope, twin: str = "twin-a") -> Entry:
 
 
 def as_root(message: Envelope, offset: int) -> Entry:
-    return root_entry(message, LOG, offset=offset, quiet=offset)
+    return root_entry(message.fabric, message, TWIN, offset=offset, quiet=offset)
 
 
 class TestTopics:
@@ -213,7 +214,7 @@ class TestMirror:
     @pytest.fixture
     def mirrored(self, endpoints: Endpoints, tmp_path: Path) -> Callable[[], LogMirror]:
         def start() -> LogMirror:
-            twin = TwinRecord("twin-a", 2, ("cubes",), "topic")
+            twin = TwinRecord("twin-a", 2, "topic")
             mirror = LogMirror(tmp_path / "mirror", endpoints, twin)
             mirror.start()
             return mirror
@@ -224,7 +225,7 @@ class TestMirror:
     def until(mirror: LogMirror, messages: int) -> list[bytes]:
         """The copy of pod-0's log once it holds so many messages."""
         until_s = time.monotonic() + 20
-        while "pod-0" not in mirror.logs.fabrics() or mirror.logs.end("pod-0") < messages:
+        while "pod-0" not in mirror.logs.sites() or mirror.logs.end("pod-0") < messages:
             assert time.monotonic() < until_s, mirror.problem
             time.sleep(0.01)
         time.sleep(0.3)  # what should not come would have come by now
@@ -238,7 +239,7 @@ class TestMirror:
             as_saying(say(9), twin="twin-b"),
             as_root(ask(9), 77),
             as_saying(say(1)),
-            Entry("pod-0", encode(ask(9)), output_headers("DrainCube", "operator/0", "twin-a")),
+            Entry("pod-0", encode(ask(9)), output_headers("DrainCube", OPERATOR, "twin-a")),
         ]
         append(endpoints, 0, [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1)), *strange])
         append(endpoints, 0, [as_saying(say(2))])
@@ -247,7 +248,7 @@ class TestMirror:
             wanted = [encode(message) for message in (first(), ask(1), say(1), say(2))]
             assert self.until(mirror, 4) == wanted
             assert mirror.problem is None
-            assert mirror.config("pod-0").pod.cubes == 8
+            assert pod_of(mirror.config("pod-0")).cubes == 8
             with pytest.raises(KeyError):
                 mirror.config("pod-1")
             began_s = time.monotonic()

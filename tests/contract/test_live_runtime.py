@@ -13,10 +13,10 @@ from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.body import Body
 from schemas.config import SuperpodConfig
+from services.fleet import service_names
 from shared.runtimes.live.clock import Epoch, write_epoch
 from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.kafka.scan import read_partition
-from shared.runtimes.live.twin_record import read_twin
 from tests.contract.test_runtime import CONFIG, END_US, SCRIPT, Drive, Driven, RuntimeContract
 
 QUIET_S_MAX = 120.0
@@ -61,7 +61,7 @@ class DrivenLive:
 
     def driven(self) -> Driven:
         lines = [record.value for record in self.records()]
-        return Driven(lines, digest(self.store, read_twin(self.store), {"pod-0": 0}))
+        return Driven(lines, digest(self.store, self.store.fabrics()))
 
     def records(self) -> list[Record]:
         batches = read_partition(self.settings.kafka, self.settings.endpoints.topics.log, 0)
@@ -69,7 +69,7 @@ class DrivenLive:
 
     def _is_done(self, clock_us: int) -> bool:
         moment = self.store.view(0, 1)
-        positions = {moment.positions.get(service, 0) for service in read_twin(self.store).services}
+        positions = {moment.positions.get(service, 0) for service in service_names()}
         dues = [row.due_us for row in moment.progress.values() if row.due_us is not None]
         quiet = positions == {int(moment.values.get("end", -1))} and not moment.outbox and not moment.waiting
         return quiet and min(dues) > clock_us

@@ -10,29 +10,37 @@ import pytest
 from ops.live.settings import LiveSettings
 from ops.live.skip import skip_message
 from ops.live.status import live_status, status_table
+from services.fleet import FLEET, services_of
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.engine.roots import ServiceClock
 from shared.runtimes.live.clock import BEAT_US_MAX, Epoch, LiveClock, read_epoch, stood_still, write_epoch
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import Heartbeat, ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.twin_record import read_twin, write_twin
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, Progress
+from shared.storage.store import Commit, FabricPlace
+from tests.support.toy_services import CUBES_TOY, OCS_TOY
 
-SERVICES = ("cubes", "ocs")
+KIND = "toypod"
 
 
 @pytest.fixture
-def store(redis_url: str) -> Iterator[RedisStore]:
+def store(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisStore]:
     """A twin of one pod in partition 1: `cubes` has read all 7 messages, `ocs` 5 of them."""
+    monkeypatch.setitem(FLEET, KIND, (CUBES_TOY, OCS_TOY))
     store = RedisStore(redis_url)
-    store.place("pod-1", 1)
-    write_twin(store, "twin-a", 4, SERVICES, "topic")
+    store.place("pod-1", FabricPlace(1, "pod-1", KIND))
+    write_twin(store, "twin-a", 4, "topic")
     rows = (
-        Progress("cubes", "pod-1", 5_000_000, 2, 4_000_000),
-        Progress("ocs", "pod-1", None, 0, 3_000_000),
+        ServiceClock("cubes", "pod-1", 5_000_000, 2, 4_000_000),
+        ServiceClock("ocs", "pod-1", None, 0, 3_000_000),
     )
-    store.commit(Commit(1, {}, {"cubes": 7, "ocs": 5}, progress=rows, fields={"end": "7"}))
+    store.commit(
+        Commit(
+            1, {}, {"cubes": 7, "ocs": 5}, progress=rows, fields={"end": "7", "fabric:pod-1": f"pod-1 {KIND}"}
+        )
+    )
     yield store
     store.close()
 
@@ -56,7 +64,7 @@ class TestStatus:
         beat(store, ProcessInfo("seq", "sequencer"), [1], achieved_speed=12.5)
         found = live_status(settings)
         (place,) = found["partitions"]
-        assert (place["fabrics"], place["end"]) == (["pod-1"], 7)
+        assert (place["fabrics"], place["sites"], place["end"]) == (["pod-1"], ["pod-1"], 7)
         assert [(s["service"], s["position"], s["lag"], s["holder"]) for s in place["services"]] == [
             ("cubes", 7, 0, None),
             ("ocs", 5, 2, "ocs-a"),
@@ -75,13 +83,14 @@ class TestStatus:
     def test_a_stopped_service_is_shown_and_can_be_let_go_on(
         self, store: RedisStore, settings: LiveSettings
     ) -> None:
-        note = {"offset": 5, "fabric": "pod-1", "message_id": "operator/1/9", "sentence": "ocs raised"}
+        note = {"offset": 5, "fabric": "pod-1", "message_id": "operator@pod-1/9", "sentence": "ocs raised"}
         store.commit(Commit(1, {}, {}, fields={"stopped:ocs": json.dumps(note)}))
         assert "ocs raised; `lightwave live skip pod-1` passes over it" in live_status(settings)["problems"]
         assert (
-            skip_message(settings, "pod-1") == "ocs of pod-1 passes over operator/1/9; it raised: ocs raised"
+            skip_message(settings, "pod-1")
+            == "ocs of pod-1 passes over operator@pod-1/9; it raised: ocs raised"
         )
-        assert store.values(1)["skip:ocs"] == "operator/1/9"
+        assert store.values(1)["skip:ocs"] == "operator@pod-1/9"
 
     def test_there_is_nothing_to_skip(self, settings: LiveSettings) -> None:
         with pytest.raises(NotFound, match="no service has stopped"):
@@ -92,7 +101,7 @@ class TestStatus:
     def test_what_a_process_says_of_itself_is_shown_once(
         self, store: RedisStore, settings: LiveSettings
     ) -> None:
-        note = {"offset": 5, "fabric": "pod-1", "message_id": "operator/1/9", "sentence": "ocs raised"}
+        note = {"offset": 5, "fabric": "pod-1", "message_id": "operator@pod-1/9", "sentence": "ocs raised"}
         store.commit(Commit(1, {}, {}, fields={"stopped:ocs": json.dumps(note)}))
         for name, kind, problem in (
             ("ocs-a", "worker", "ocs raised"),
@@ -132,12 +141,12 @@ class TestStatus:
 
     def test_the_note_of_a_twin_comes_back(self, store: RedisStore) -> None:
         twin = read_twin(store)
-        assert (twin.twin, twin.partitions, twin.services, twin.topic_id) == ("twin-a", 4, SERVICES, "topic")
+        assert (twin.twin, twin.partitions, twin.topic_id) == ("twin-a", 4, "topic")
 
 
 class TestClock:
     def clock(self, store: RedisStore) -> LiveClock:
-        return LiveClock(store, SERVICES, lambda: 3.0)
+        return LiveClock(store, services_of, lambda: 3.0)
 
     def test_while_something_is_unread_time_is_where_the_fabric_has_come_to(self, store: RedisStore) -> None:
         write_epoch(store, Epoch(60_000_000, store.wall_us(), 1.0, paused=True))

@@ -15,6 +15,7 @@ from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit, StateChange
 from tests.contract.test_inbox import InboxContract
 from tests.contract.test_state_store import FULL, StateStoreContract, everything, placed
+from tests.support.pods import pod_place
 from tests.support.redis_cluster import RedisCluster, until_true
 
 DRAIN = DrainCube(cube="pod-0/cube-1")
@@ -110,7 +111,7 @@ class TestBothKinds:
 
     def test_what_is_flushed_is_gone_everywhere(self, either: RedisStore) -> None:
         for partition in PARTITIONS:
-            either.place(f"pod-{partition}", partition)
+            either.place(f"pod-{partition}", pod_place(partition, f"pod-{partition}"))
             assert either.commit(step(partition, 0))
         either.flush()
         assert either.fabrics() == {}
@@ -250,8 +251,8 @@ class TestEntry:
     def test_any_node_will_do(self, cluster: RedisCluster) -> None:
         for node in cluster.nodes:
             store = RedisStore(node.url, cluster=True)
-            store.place("pod-0", 0)
-            assert store.fabrics() == {"pod-0": 0}
+            store.place("pod-0", pod_place())
+            assert store.fabrics() == {"pod-0": pod_place()}
             store.close()
 
     def test_a_cluster_that_is_not_there_is_one_sentence_each_time(self) -> None:

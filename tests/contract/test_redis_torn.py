@@ -11,9 +11,11 @@ import redis
 
 from ops.servers.redis_server import APPEND_ONLY, BEGUN, LocalRedis, take_off_half
 from shared.basics.errors import LogDamaged
+from shared.engine.roots import ServiceClock
 from shared.storage import redis_form as form
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, DocumentChange, OutboxEntry, Progress, StateChange
+from shared.storage.store import Commit, DocumentChange, OutboxEntry, StateChange
+from tests.support.pods import pod_place
 
 NAMES = [("ocs", "pod-0"), ("ocs", "pod-1")]
 
@@ -30,8 +32,8 @@ def commit_of(expected: int, position: int, book: bytes) -> Commit:
             for name, fabric in NAMES
         ),
         documents=(DocumentChange("pod-0", "ocs", "pod-0/ocs-1", book),),
-        progress=tuple(Progress(name, fabric, 17, position, 99) for name, fabric in NAMES),
-        outbox=(OutboxEntry(position - 1, "ocs", 0, "pod-0", "OcsDown", "ocs@pod-0", book),),
+        progress=tuple(ServiceClock(name, fabric, 17, position, 99) for name, fabric in NAMES),
+        outbox=(OutboxEntry(position - 1, "pod-0", "ocs", 0, "OcsDown", "ocs@pod-0", book),),
         dead_letters={position - 1: b"what"},
         fields={"x": str(position)},
     )
@@ -49,7 +51,7 @@ HEAD = len(COMMANDS) - 1
 def store(live_redis: LocalRedis) -> Iterator[RedisStore]:
     store = RedisStore(live_redis.url.replace("/0", "/11"))
     store.flush()
-    store.place("pod-0", 0)
+    store.place("pod-0", pod_place())
     assert store.commit(FIRST)
     yield store
     store.close()
@@ -79,7 +81,7 @@ def test_what_is_half_made_is_noticed_or_does_no_harm(store: RedisStore, made: i
     assert store.commit(SECOND)
     whole = (store.snapshot(0, NAMES), store.view(0, 1).outbox, store.all("pod-0", "ocs"))
     store.flush()
-    store.place("pod-0", 0)
+    store.place("pod-0", pod_place())
     assert store.commit(FIRST)
     assert store.commit(SECOND)
     assert whole == (store.snapshot(0, NAMES), store.view(0, 1).outbox, store.all("pod-0", "ocs"))

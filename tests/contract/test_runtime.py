@@ -13,22 +13,23 @@ import pytest
 
 from ops.common.configuration import settings
 from ops.invariants import check_all
-from ops.lab.run import fabric_digest
+from ops.lab.run import site_digest
 from schemas.body import Body
 from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.registry import decode
-from services.fleet import SUPERPOD
+from services.fleet import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
-from shared.runtimes.embedded.fabric_runner import PodRunner
+from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
-from shared.runtimes.lab import Lab, Request, commissioning
+from shared.runtimes.lab import LabRequest
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_store import RedisStore
+from tests.support.pods import OPERATOR, POD, first_message, pod_lab, pod_place
 
 CONFIG = settings(
     [
@@ -67,11 +68,11 @@ class Driven:
 Drive = Callable[[SuperpodConfig, list[tuple[int, Body]], int], Driven]
 
 
-def drive_lab(config: SuperpodConfig, script: list[Request], end_us: int) -> Driven:
+def drive_lab(config: SuperpodConfig, script: list[LabRequest], end_us: int) -> Driven:
     lines: list[bytes] = []
-    lab = Lab("pod-0", config, SUPERPOD, lambda data: lines.extend(data.splitlines()))
+    lab = pod_lab(config, sink=lambda data: lines.extend(data.splitlines()))
     lab.run(end_us, script)
-    return Driven(lines, fabric_digest(lab.fabric))
+    return Driven(lines, site_digest(lab.site))
 
 
 class Embedded:
@@ -82,13 +83,14 @@ class Embedded:
     def __init__(self, folder: Path, store: MemoryStore | RedisStore) -> None:
         self.wall_s = 0.0
         self.store = store
-        store.place("pod-0", 0)
+        store.place(POD, pod_place())
         self.logs = IndexedLogs(folder / "log")
-        self.pod = PodRunner(
-            "pod-0",
+        self.pod = SiteRunner(
+            POD,
             0,
-            SUPERPOD,
+            services_of,
             store=store,
+            places=store.fabrics,
             log=self.logs.open("pod-0"),
             dead_letters=DeadLetters(folder / "dead-letters.jsonl"),
         )
@@ -97,7 +99,7 @@ class Embedded:
 
     def commission(self, config: SuperpodConfig) -> None:
         self.pod.recover()
-        self.pod.take(commissioning("pod-0", config))
+        self.pod.take(first_message(config))
 
     def advance(self, to_us: int) -> None:
         self.wall_s = to_us / US_PER_S
@@ -135,8 +137,8 @@ def drive_embedded(
     return driven
 
 
-def as_requests(messages: list[Envelope]) -> list[Request]:
-    return [Request(m.at_us, m.body, m.source, m.seq) for m in messages if m.body.writer == "operator"]
+def as_requests(messages: list[Envelope]) -> list[LabRequest]:
+    return [LabRequest(m.at_us, m.fabric, m.body, m.seq) for m in messages if m.source == OPERATOR]
 
 
 class RuntimeContract:
@@ -162,7 +164,7 @@ class RuntimeContract:
 
     def test_answers_every_request_with_an_event_or_a_refusal(self, driven: Driven) -> None:
         caused = {m.cause: m.type for m in driven.messages}
-        kinds = [caused.get(f"{r.source}/{r.seq}") for r in as_requests(driven.messages)]
+        kinds = [caused.get(f"{OPERATOR}/{r.number}") for r in as_requests(driven.messages)]
         assert kinds[-1] == "FaultRefused"
         assert None not in kinds
 
@@ -177,7 +179,7 @@ class TestLab(RuntimeContract):
     @pytest.fixture
     def drive(self) -> Drive:
         def drive(config: SuperpodConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
-            requests = [Request(at, body, "operator/0", n) for n, (at, body) in enumerate(script, start=1)]
+            requests = [LabRequest(at, POD, body, n) for n, (at, body) in enumerate(script, start=1)]
             return drive_lab(config, requests, end_us)
 
         return drive

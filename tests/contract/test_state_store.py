@@ -13,19 +13,20 @@ from hypothesis import HealthCheck, given, settings
 from schemas.operator import DrainCube
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.engine.codec import encode_instance, restore_instance
+from shared.engine.roots import Request, ServiceClock
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_form import PAIRS_MAX
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import (
     Commit,
     DocumentChange,
+    FabricPlace,
     OutboxEntry,
     OutboxTrim,
-    Progress,
     StateChange,
     StateStore,
-    Waiting,
 )
+from tests.support.pods import pod_place
 from tests.support.toy_state import SERVICE, ToyState, content, hold, toy_states
 
 Store = MemoryStore | RedisStore
@@ -38,7 +39,7 @@ class Parts(TypedDict, total=False):
 
     states: tuple[StateChange, ...]
     documents: tuple[DocumentChange, ...]
-    progress: tuple[Progress, ...]
+    progress: tuple[ServiceClock, ...]
     outbox: tuple[OutboxEntry, ...]
     dead_letters: Mapping[int, bytes]
     inbox_taken: int | None
@@ -52,10 +53,10 @@ class Everything(TypedDict):
     positions: dict[str, int]
     values: dict[str, str]
     states: dict[tuple[str, str], dict[str, bytes]]
-    progress: dict[tuple[str, str], Progress]
+    progress: dict[tuple[str, str], ServiceClock]
     moment: tuple[Sequence[OutboxEntry], Mapping[int, bytes]]
     documents: dict[tuple[str, str], dict[str, bytes]]
-    inbox: list[Waiting]
+    inbox: list[Request]
 
 
 def commit(expected: int, position: int, **parts: Unpack[Parts]) -> Commit:
@@ -67,8 +68,10 @@ def written(**fields: bytes) -> StateChange:
     return StateChange("ocs", "pod-0", fields)
 
 
-def saying(position: int, index: int = 0, service: str = "ocs", line: bytes = b"{}") -> OutboxEntry:
-    return OutboxEntry(position, service, index, "pod-0", "OcsDown", f"{service}@pod-0", line)
+def saying(
+    position: int, index: int = 0, service: str = "ocs", line: bytes = b"{}", fabric: str = "pod-0"
+) -> OutboxEntry:
+    return OutboxEntry(position, fabric, service, index, "OcsDown", f"{service}@{fabric}", line)
 
 
 def outbox_of(store: Store, partition: int = 0) -> list[OutboxEntry]:
@@ -84,7 +87,7 @@ FULL = commit(
     3,
     states=(written(wanted=b"\x00\xff\n", made=b""), StateChange("cubes", "pod-0", {"health": b"[]"})),
     documents=(document("pod-0/ocs-1", b'{"a":1}'), document("pod-0/cube-1", b"{}", "cubes")),
-    progress=(Progress("ocs", "pod-0", 17, 4, 99), Progress("cubes", "pod-0", None, 0, 98)),
+    progress=(ServiceClock("ocs", "pod-0", 17, 4, 99), ServiceClock("cubes", "pod-0", None, 0, 98)),
     outbox=(saying(2), saying(1, 1, line=b"a\nb"), saying(1, 0), saying(1, 0, "cubes")),
     dead_letters={2: b"what"},
     fields={"end": "123"},
@@ -126,7 +129,7 @@ class StateStoreContract:
         assert store.values(0) == {"end": "123"}
         assert store.load(0, "ocs", "pod-0") == {"wanted": b"\x00\xff\n", "made": b""}
         assert store.load(0, "cubes", "pod-0") == {"health": b"[]"}
-        assert store.progress(0) == {(row.service, row.fabric): row for row in FULL.progress}
+        assert store.progress(0) == {(row.name, row.fabric): row for row in FULL.progress}
         moment = store.view(0, 1)
         assert moment.outbox == (saying(1, 0, "cubes"), saying(1, 0), saying(1, 1, line=b"a\nb"), saying(2))
         assert moment.dead_letters == {2: b"what"}
@@ -150,7 +153,11 @@ class StateStoreContract:
         change = StateChange("ocs", "pod-0", {"made": b"new", "row/1": b"1"}, ("wanted", "never there"))
         assert store.commit(
             commit(
-                3, 5, states=(change,), progress=(Progress("ocs", "pod-0", None, 5, 100),), fields={"x": "y"}
+                3,
+                5,
+                states=(change,),
+                progress=(ServiceClock("ocs", "pod-0", None, 5, 100),),
+                fields={"x": "y"},
             )
         )
         assert store.positions(0) == {"ocs": 5}
@@ -158,7 +165,7 @@ class StateStoreContract:
         assert store.load(0, "ocs", "pod-0") == {"made": b"new", "row/1": b"1"}
         assert store.load(0, "cubes", "pod-0") == {"health": b"[]"}
         assert store.progress(0) == {
-            ("ocs", "pod-0"): Progress("ocs", "pod-0", None, 5, 100),
+            ("ocs", "pod-0"): ServiceClock("ocs", "pod-0", None, 5, 100),
             ("cubes", "pod-0"): FULL.progress[1],
         }
         assert len(outbox_of(store)) == 4
@@ -176,7 +183,7 @@ class StateStoreContract:
             positions={"ocs": 9, "cubes": 9},
             states=(StateChange("ocs", "pod-0", {"wanted": b"changed", "new": b"1"}, ("made",)),),
             documents=(document("pod-0/ocs-1", None), document("pod-0/ocs-2", b"{}")),
-            progress=(Progress("ocs", "pod-0", 1, 1, 1),),
+            progress=(ServiceClock("ocs", "pod-0", 1, 1, 1),),
             outbox=(saying(9),),
             dead_letters={9: b"never"},
             inbox_taken=2**50,
@@ -223,16 +230,39 @@ class StateStoreContract:
         with pytest.raises(OperationFailed, match="fabric pod-7: not in this store"):
             store.one("pod-7", "ocs", "pod-7/ocs-1")
 
-    def test_fabrics_come_in_order_of_number_with_their_partition(self, store: Store) -> None:
-        for number, partition in ((10, 2), (2, 1)):
-            store.place(f"pod-{number}", partition)
-        assert list(store.fabrics().items()) == [("pod-0", 0), ("pod-1", 0), ("pod-2", 1), ("pod-10", 2)]
+    def test_fabrics_come_in_order_of_number_with_where_they_live(self, store: Store) -> None:
+        campus = [("pod-10", "superpod"), ("pod-2", "superpod"), ("dcn-0", "toynet")]
+        for fabric, kind in campus:
+            store.place(fabric, FabricPlace(2, "campus", kind))
+        assert list(store.fabrics().items()) == [
+            ("dcn-0", FabricPlace(2, "campus", "toynet")),
+            ("pod-0", FabricPlace(0, "pod-0", "superpod")),
+            ("pod-1", FabricPlace(0, "pod-1", "superpod")),
+            ("pod-2", FabricPlace(2, "campus", "superpod")),
+            ("pod-10", FabricPlace(2, "campus", "superpod")),
+        ]
 
     def test_sayings_come_in_order_of_cause_service_and_index(self, store: Store) -> None:
         places = [(100, "ocs", 0), (9, "ocs", 2), (9, "ocs", 10), (10, "cubes", 0), (9, "workload", 1)]
         entries = [saying(at, index, service) for at, service, index in places]
         assert store.commit(commit(0, 1, outbox=tuple(entries)))
         assert [(s.position, s.service, s.index) for s in outbox_of(store)] == sorted(places)
+
+    def test_what_services_of_several_fabrics_say_to_one_message_comes_in_order_of_fabric(
+        self, store: Store
+    ) -> None:
+        """By the fabric's number, and two of one name lie side by side."""
+        places = [
+            (fabric, service, index)
+            for fabric in ("dcn-0", "pod-2", "pod-10")
+            for service in ("agent", "clerk")
+            for index in (0, 1)
+        ]
+        entries = [saying(5, index, service, fabric=fabric) for fabric, service, index in reversed(places)]
+        assert store.commit(commit(0, 1, outbox=tuple(entries)))
+        assert [(s.fabric, s.service, s.index) for s in outbox_of(store)] == places
+        store.trim(OutboxTrim(0, tuple(entry for entry in entries if entry.fabric == "pod-2")))
+        assert {s.fabric for s in outbox_of(store)} == {"dcn-0", "pod-10"}
 
     def test_what_two_services_say_to_one_message_lies_side_by_side(self, store: Store) -> None:
         assert store.commit(commit(0, 1, outbox=(saying(5),)))
@@ -273,7 +303,7 @@ class StateStoreContract:
             for n in range(150):
                 value = str(n + 1).encode()
                 states = tuple(StateChange(*name, {"n": value}) for name in names)
-                due = (Progress("ocs", "pod-0", n + 1, n + 1, n + 1),)
+                due = (ServiceClock("ocs", "pod-0", n + 1, n + 1, n + 1),)
                 assert store.commit(
                     commit(n, n + 1, states=states, progress=due, fields={"n": value.decode()})
                 )
@@ -291,7 +321,7 @@ class StateStoreContract:
                 looks += 1
                 assert snapshot.values == {"n": str(position)}
                 assert snapshot.progress == {
-                    ("ocs", "pod-0"): Progress("ocs", "pod-0", position, position, position)
+                    ("ocs", "pod-0"): ServiceClock("ocs", "pod-0", position, position, position)
                 }
                 assert dict(snapshot.states) == {name: {"n": b"%d" % position} for name in names}
         thread.join()
@@ -313,7 +343,7 @@ class StateStoreContract:
         assert found["inbox"] == waiting
         assert store.put(0, "pod-0", DRAIN, "key").number == first.number
         assert store.put(0, "pod-0", DRAIN, None).number > first.number
-        assert store.fabrics() == {"pod-0": 0, "pod-1": 0}
+        assert store.fabrics() == {"pod-0": pod_place(0), "pod-1": pod_place(0, "pod-1")}
         assert outbox_of(store, 10) == [saying(0)]
         assert store.commit(FULL)
         store.erase(5)
@@ -474,5 +504,5 @@ class TestRedisStore(StateStoreContract):
 
 def placed(store: StoreT) -> StoreT:
     for fabric in ("pod-0", "pod-1"):
-        store.place(fabric, 0)
+        store.place(fabric, pod_place(0, fabric))
     return store

@@ -12,24 +12,20 @@ from typing import Any
 import pytest
 import zstandard
 
-from ops.common.configuration import settings
+from ops.common.sites import single_fabric_sites
 from ops.lab.replay import replay
 from ops.lab.run import run_lab
-from schemas.config import SuperpodConfig
 
 DAYS = 1.0
 BUSY = ["pod.cubes=8", "failures.host_per_day=0.1", "failures.ocs_per_day=0.3", "failures.link_per_day=0.01"]
 DIGESTS = ("log_sha256", "state_sha256", "messages", "fabrics")
 
 
-def config(seed: int = 7) -> SuperpodConfig:
-    return settings(BUSY, seed=seed)
-
-
 def run(
     pods: int = 1, jobs: int = 1, log: Path | None = None, seed: int = 7, days: float = DAYS
 ) -> dict[str, Any]:
-    return run_lab(config=config(seed), pods=pods, days=days, jobs=jobs, log=log, repeat=["lightwave"])
+    sites = single_fabric_sites(pods, pairs=BUSY, seed=seed)
+    return run_lab(sites=sites, days=days, jobs=jobs, log=log, repeat=["lightwave"])
 
 
 def told(result: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +110,7 @@ def test_a_file_of_several_pods_replays_pod_by_pod(tmp_path: Path) -> None:
     result = run(pods=3, jobs=2, log=path)
     report = replay(path).report()
     assert report["clean"] is True
-    assert report["fabrics"] == ["pod-0", "pod-1", "pod-2"]
+    assert report["sites"] == ["pod-0", "pod-1", "pod-2"]
     assert report["state_sha256"] == result["state_sha256"]
 
 
@@ -135,7 +131,7 @@ def test_a_file_that_was_tampered_with_is_not_clean_and_says_where(tmp_path: Pat
         report = replay(path).report()
         assert report["clean"] is False
         assert report["first_difference"] == {
-            "fabric": "pod-0",
+            "site": "pod-0",
             "position": place,
             "expected": lines[place].decode().rstrip("\n"),
             "found": found.decode().rstrip("\n"),

@@ -8,18 +8,20 @@ from ops.common.configuration import settings
 from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
-from services.fleet import SUPERPOD
+from services.fleet import services_of
 from shared.basics.units import US_PER_HOUR
 from shared.engine.codec import encode_instance
-from shared.engine.fabric import Fabric
 from shared.engine.replay import Replay
-from shared.runtimes.live.kafka.layout import partition_of
-from tests.support.live_swarm import PARTITIONS, LiveSwarm
+from shared.engine.site import Site
+from tests.support.live_swarm import LiveSwarm
 
 CONFIG = settings(
     ["pod.cubes=8", "failures.host_per_day=0.5", "failures.link_per_day=0.01", "failures.ocs_per_day=0.1"],
     seed=3,
 )
+PODS = tuple(f"pod-{number}" for number in range(3))
+SITES = {pod: {pod: CONFIG} for pod in PODS}
+"""Pods that do not act on each other, two of them in one partition."""
 
 
 def some_request(chance: random.Random, fabric: str) -> Body:
@@ -35,40 +37,40 @@ def some_request(chance: random.Random, fabric: str) -> Body:
     )
 
 
-def folded_again(fabric: str, messages: list[Envelope]) -> Fabric:
+def folded_again(site: str, messages: list[Envelope]) -> Site:
     """The lab on the root messages; asserts that it writes the same log."""
-    replay = Replay(Fabric(fabric, SUPERPOD))
+    replay = Replay(Site(site, services_of))
     differences = [replay.feed(place, message) for place, message in enumerate(messages)]
     assert not any(differences), next(filter(None, differences))
     assert not replay.pending
     assert not replay.repeats
-    return replay.fabric
+    return replay.site
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_log_is_the_labs_whatever_happens(seed: int) -> None:
-    swarm = LiveSwarm(seed, CONFIG)
+    swarm = LiveSwarm(seed, SITES)
     chance = random.Random(seed)
-    asked: dict[str, set[int]] = {f"pod-{n}": set() for n in range(swarm.pods)}
+    asked: dict[str, set[int]] = {pod: set() for pod in PODS}
     for hour in range(1, 7):
         swarm.now_us = hour * US_PER_HOUR
         for _ in range(300):
             swarm.step(faults=True)
             if chance.random() < 0.05:
-                fabric = f"pod-{chance.randrange(swarm.pods)}"
+                fabric = PODS[chance.randrange(len(PODS))]
                 asked[fabric].add(swarm.ask(fabric, some_request(chance, fabric)))
     swarm.run_out()
     for fabric, numbers in asked.items():
         messages = swarm.messages(fabric)
         lab = folded_again(fabric, messages)
-        due = lab.next_due()
+        due = lab.earliest()
         assert due is not None
         assert due.due_us is not None
         assert due.due_us > swarm.now_us
         taken = [m.seq for m in messages if m.body.writer == "operator"]
         assert taken == sorted(set(taken))
         assert set(taken) <= numbers
-        partition = partition_of(fabric, PARTITIONS)
+        partition = swarm.partitions[fabric]
         for instance in lab.instances:
             assert swarm.store.load(partition, instance.service.name, fabric) == encode_instance(instance)
     assert swarm.log.buried == []
@@ -77,7 +79,7 @@ def test_the_log_is_the_labs_whatever_happens(seed: int) -> None:
 
 
 def test_without_rollback_no_request_is_lost() -> None:
-    swarm = LiveSwarm(5, CONFIG)
+    swarm = LiveSwarm(5, SITES)
     chance = random.Random(5)
     swarm.pictures.clear()
     asked = []

@@ -8,11 +8,10 @@ from ops.common.configuration import settings
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.registry import decode
-from services.fleet import SUPERPOD
 from shared.basics.units import US_PER_DAY
 from shared.models.availability import AlternatingRenewal, machine_repair
 from shared.models.superpod.wiring import HOSTS_PER_CUBE
-from shared.runtimes.lab import Lab
+from tests.support.pods import pod_lab
 
 CUBES = 8
 HOSTS = CUBES * HOSTS_PER_CUBE
@@ -37,7 +36,7 @@ def faults(*pairs: str, seed: int = 3) -> list[Envelope]:
     def keep(lines: bytes) -> None:
         kept.extend(decode(line) for line in lines.splitlines() if b'"type":"Fault' in line)
 
-    lab = Lab("pod-0", settings([*HARDWARE, *pairs], seed=seed), SUPERPOD, keep)
+    lab = pod_lab(settings([*HARDWARE, *pairs], seed=seed), sink=keep)
     lab.run(DAYS * US_PER_DAY)
     return kept
 

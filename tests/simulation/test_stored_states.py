@@ -7,17 +7,26 @@ from typing import Any
 import pytest
 
 from ops.common.configuration import settings
-from ops.lab.run import fabric_digest
+from ops.lab.run import site_digest
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
-from services.fleet import SUPERPOD
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.dispatch import ServiceInstance
-from shared.engine.fabric import Fabric
 from shared.engine.service import DocumentKey
-from shared.runtimes.lab import Lab, Request, commissioning
+from shared.engine.site import Site
+from shared.runtimes.lab import LabRequest
 from shared.storage.tracked import Tracker
+from tests.support.pods import (
+    POD,
+    SUPERPOD,
+    empty_site,
+    first_message,
+    has,
+    next_tick,
+    pod_lab,
+    request_to,
+)
 
 CONFIG = settings(
     [
@@ -46,22 +55,20 @@ BODIES = [
     UndrainCube(cube="pod-0/cube-4"),
     InjectFault(kind="ocs", target="pod-0/ocs-99"),
 ]
-REQUESTS = [
-    Request((n + 1) * 3 * US_PER_HOUR + 17, body, "operator/0", n + 1) for n, body in enumerate(BODIES)
-]
+REQUESTS = [LabRequest((n + 1) * 3 * US_PER_HOUR + 17, POD, body, n + 1) for n, body in enumerate(BODIES)]
 
 
 @dataclass
 class Kept:
     """What a runtime keeps along the way, root by root."""
 
-    fabric: Fabric
+    site: Site
     stored: dict[str, dict[str, bytes]] = field(default_factory=dict)
     documents: dict[DocumentKey, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.trackers = {instance.service.name: Tracker(instance) for instance in self.fabric.instances}
-        self.stored = {instance.service.name: {} for instance in self.fabric.instances}
+        self.trackers = {service.name: Tracker() for service in SUPERPOD}
+        self.stored = {service.name: {} for service in SUPERPOD}
 
     def commit(self, read_by: dict[str, ServiceInstance]) -> None:
         """As the embedded runtime does it: only of those services that read something."""
@@ -77,45 +84,45 @@ class Kept:
                 instance.state.touched.clear()
 
 
-def fresh_documents(fabric: Fabric) -> dict[DocumentKey, Any]:
+def fresh_documents(site: Site) -> dict[DocumentKey, Any]:
     return {
         key: instance.service.document(instance.state, key)
-        for instance in fabric.instances
+        for instance in site.instances
         for key in instance.service.document_keys(instance.state)
     }
 
 
-def roots(fabric: Fabric) -> Iterator[Envelope]:
+def roots(site: Site) -> Iterator[Envelope]:
     """Every root up to the end, in the lab's order."""
-    yield commissioning("pod-0", CONFIG)
+    yield first_message(CONFIG)
     waiting = [*REQUESTS]
-    while (due := fabric.next_due()) is not None and due.due_us is not None:
+    while (due := site.earliest()) is not None and due.due_us is not None:
         if waiting and waiting[0].at_us <= due.due_us:
             ask = waiting.pop(0)
-            yield fabric.request(ask.body, source=ask.source, seq=ask.seq, clock_us=ask.at_us)
+            yield request_to(site, ask.body, ask.number, ask.at_us)
         elif due.due_us > END_US:
             return
         else:
-            yield fabric.tick(due)
+            yield next_tick(site)
 
 
 def test_what_is_kept_along_the_way_is_always_the_whole() -> None:
     """After every root: the changes applied are the states, and documents touched are all that changed."""
-    fabric = Fabric("pod-0", SUPERPOD)
-    kept = Kept(fabric)
+    site = empty_site()
+    kept = Kept(site)
     read_by: dict[str, ServiceInstance] = {}
     count = 0
     kinds: set[str] = set()
-    for root in roots(fabric):
+    for root in roots(site):
         read_by.clear()
-        log = fabric.cascade(
+        log = site.cascade(
             root, lambda instance, message: read_by.__setitem__(instance.service.name, instance)
         )
         kinds.update(message.type for message in log)
         if not count:
-            kept.documents.update(fresh_documents(fabric))
+            kept.documents.update(fresh_documents(site))
         kept.commit(read_by)
-        for instance in fabric.instances:
+        for instance in site.instances:
             assert kept.stored[instance.service.name] == encode_instance(instance), (
                 root.id,
                 instance.service.name,
@@ -131,7 +138,7 @@ def test_what_is_kept_along_the_way_is_always_the_whole() -> None:
 
 def check_documents(kept: Kept, root: Envelope) -> None:
     there = {key: document for key, document in kept.documents.items() if document is not None}
-    fresh = fresh_documents(kept.fabric)
+    fresh = fresh_documents(kept.site)
     assert there.keys() == fresh.keys(), root.id
     differing = [key for key, document in fresh.items() if there[key] != document]
     assert differing == [], root.id
@@ -140,17 +147,17 @@ def check_documents(kept: Kept, root: Envelope) -> None:
 @pytest.mark.parametrize("hours", [1, 7])
 def test_a_lab_whose_states_are_stored_and_loaded_again_writes_the_same_log(hours: int) -> None:
     lines: dict[str, list[bytes]] = {"whole": [], "again": []}
-    whole = Lab("pod-0", CONFIG, SUPERPOD, lines["whole"].append)
+    whole = pod_lab(CONFIG, sink=lines["whole"].append)
     whole.run(END_US, REQUESTS)
-    again = Lab("pod-0", CONFIG, SUPERPOD, lines["again"].append)
+    again = pod_lab(CONFIG, sink=lines["again"].append)
     step_us = hours * US_PER_HOUR
     for from_us in range(0, END_US, step_us):
         until_us = min(from_us + step_us, END_US)
         again.run(until_us, [ask for ask in REQUESTS if from_us < ask.at_us <= until_us])
-        instance = [restore_instance(h.service, "pod-0", encode_instance(h)) for h in again.fabric.instances]
-        again.fabric = Fabric("pod-0", SUPERPOD, instance)
+        stored = [restore_instance(i.service, POD, encode_instance(i)) for i in again.site.instances]
+        again.site = Site(POD, has(SUPERPOD), stored)
     first = next((n for n, pair in enumerate(zip(*lines.values(), strict=False)) if pair[0] != pair[1]), None)
     assert first is None, (lines["whole"][first], lines["again"][first])
     assert again.log_sha256 == whole.log_sha256
-    assert fabric_digest(again.fabric) == fabric_digest(whole.fabric)
+    assert site_digest(again.site) == site_digest(whole.site)
     assert again.messages > 1_000

@@ -9,10 +9,9 @@ from ops.invariants.checker import AllCheckers
 from ops.lab.run import pod_report
 from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, OcsSummary, RepairsSummary
 from schemas.registry import TYPES, decode
-from services.fleet import SUPERPOD
 from shared.basics.units import US_PER_DAY
-from shared.engine.fabric import Fabric
-from shared.runtimes.lab import Lab
+from shared.engine.site import Site
+from tests.support.pods import POD, pod_lab
 from tests.support.swarm import draw_scenario
 
 SEEDS = 200
@@ -25,19 +24,19 @@ NEVER_SAID = {"CircuitsRefused", "MessageSkipped"}
 by a person's command only, after a service has raised on it."""
 
 
-def summaries(fabric: Fabric) -> dict[str, object]:
+def summaries(site: Site) -> dict[str, object]:
     return {
         instance.service.name: instance.service.document(
-            instance.state, ("summaries", f"{fabric.name}/{instance.service.name}")
+            instance.state, ("summaries", f"{POD}/{instance.service.name}")
         )
-        for instance in fabric.instances
+        for instance in site.instances
     }
 
 
-def unsettled(fabric: Fabric) -> list[str]:
+def unsettled(site: Site) -> list[str]:
     """In words, what is still broken."""
     found = []
-    summary = summaries(fabric)
+    summary = summaries(site)
     cubes, failures, links = summary["cubes"], summary["failures"], summary["transceivers"]
     ocs, repairs = summary["ocs"], summary["repairs"]
     assert isinstance(cubes, CubesSummary)
@@ -55,7 +54,7 @@ def unsettled(fabric: Fabric) -> list[str]:
         found.append(f"ocs: {ocs}")
     if repairs.queued or repairs.begun:
         found.append(f"repairs: {repairs}")
-    scheduler = fabric.holder("scheduler")
+    scheduler = site.instance(POD, "scheduler")
     assert scheduler.state is not None
     for key in scheduler.service.document_keys(scheduler.state):
         document = scheduler.service.document(scheduler.state, key)
@@ -76,20 +75,20 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
             said[message.type] += 1
             problems.extend(checkers.see(message))
 
-    lab = Lab("pod-0", scenario.config, SUPERPOD, judge)
+    lab = pod_lab(scenario.config, sink=judge)
     lab.run(scenario.quiet_us, scenario.requests)
     end_us = scenario.quiet_us
-    while unsettled(lab.fabric) and end_us < scenario.quiet_us + scenario.patience_us:
+    while unsettled(lab.site) and end_us < scenario.quiet_us + scenario.patience_us:
         end_us += SETTLING_STEP_US
         lab.run(end_us)
-    report = pod_report(lab.fabric, end_us)["slices"]
+    report = pod_report(lab.site, POD, end_us)["slices"]
     counts = checkers.fabrics["pod-0"].slices.counts()
     for state in ("completed", "evicted", "refused", "running", "waiting"):
         if report[state] != counts[state]:
             problems.append(f"{state}: the report has {report[state]}, the log {counts[state]}")
     if report["requested"] != len(checkers.fabrics["pod-0"].slices.states):
         problems.append(f"requested: the report has {report['requested']}, the log {counts.total()}")
-    return problems[:5] + unsettled(lab.fabric)
+    return problems[:5] + unsettled(lab.site)
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))

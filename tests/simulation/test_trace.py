@@ -4,15 +4,14 @@ import random
 from pathlib import Path
 
 from ops.common.configuration import settings
-from ops.lab.run import run_pod
+from ops.lab.run import pod_report
 from ops.lab.trace import read_trace
 from schemas.envelope import Envelope
 from schemas.registry import decode
 from schemas.workload import SliceRequested
-from services.fleet import SUPERPOD
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.superpod.shapes import chips_of, legal_shapes
-from shared.runtimes.lab import Lab
+from tests.support.pods import POD, pod_lab
 
 ROWS = 3_000
 
@@ -33,7 +32,7 @@ def test_thousands_of_rows_all_end_in_one_state(tmp_path: Path) -> None:
     trace = read_trace(tmp_path / "trace.csv")
     config = settings(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=trace)
     lines: list[bytes] = []
-    lab = Lab("pod-0", config, SUPERPOD, lambda data: lines.extend(data.splitlines()))
+    lab = pod_lab(config, sink=lambda data: lines.extend(data.splitlines()))
     lab.run(30 * US_PER_DAY)
     log: list[Envelope] = [decode(line) for line in lines]
     asked = [(m.at_us, m.body) for m in log if isinstance(m.body, SliceRequested)]
@@ -42,7 +41,7 @@ def test_thousands_of_rows_all_end_in_one_state(tmp_path: Path) -> None:
     for (at_us, body), (submit_s, _, chips) in zip(asked, sorted(rows, key=lambda row: row[0]), strict=True):
         assert at_us == submit_s * US_PER_S
         assert chips_of(body.shape) == next(size for size in sizes if size >= chips)
-    slices = run_pod("pod-0", config, 30 * US_PER_DAY, None, None).report["slices"]
+    slices = pod_report(lab.site, POD, 30 * US_PER_DAY)["slices"]
     # Without failures, and with a queue that holds the whole trace, all of it runs.
     assert slices["requested"] == slices["completed"] == ROWS
 

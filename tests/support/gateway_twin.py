@@ -14,18 +14,18 @@ from fastapi import FastAPI
 
 from ops.common.configuration import settings
 from schemas.body import Body
-from services.fleet import SUPERPOD
+from services.fleet import services_of
 from services.gateway.app import create_app
 from services.gateway.ports import TwinPorts
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
-from shared.runtimes.embedded.fabric_runner import PodRunner
+from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
-from shared.runtimes.lab import commissioning
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
 from shared.storage.store import Received
+from tests.support.pods import first_message, pod_place
 
 CATCH_UP_S_MAX = 60.0
 QUIET = ["workload.enabled=false", "failures.enabled=false"]
@@ -86,18 +86,19 @@ class DrivenTwin:
         runners = []
         for number in range(pods):
             name = f"pod-{number}"
-            self.store.place(name, number)
-            runner = PodRunner(
+            self.store.place(name, pod_place(number, name))
+            runner = SiteRunner(
                 name,
                 number,
-                SUPERPOD,
+                services_of,
                 store=self.store,
+                places=self.store.fabrics,
                 log=self.logs.open(name),
                 dead_letters=DeadLetters(folder / "dead-letters.jsonl"),
                 telemetry=telemetry,
             )
             runner.recover()
-            runner.take(commissioning(name, config))
+            runner.take(first_message(config, name))
             runners.append(runner)
         self.twin = EmbeddedTwin(runners, self.store, self.clock, lambda: None)
         self.store.twin = self.twin
@@ -128,8 +129,8 @@ class DrivenTwin:
     def _is_due(self) -> bool:
         """Whether a Tick of this very moment is still to come: the clock does not lag behind for it."""
         now_us = self.clock.show().now_us
-        dues = [pod.fabric.next_due() for pod in self.twin.pods]
-        return any(due is not None and (due.due_us or 0) <= now_us for due in dues)
+        dues = [site.due_us() for site in self.twin.sites]
+        return any(due_us is not None and due_us <= now_us for due_us in dues)
 
     def close(self) -> None:
         """End the loop and the log files."""

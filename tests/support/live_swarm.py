@@ -6,28 +6,30 @@ import asyncio
 import copy
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.body import Body
-from schemas.config import SuperpodConfig
+from schemas.config import FabricConfig
 from schemas.envelope import Envelope
-from services.fleet import SUPERPOD
+from schemas.sequencer import FabricCommissioned
+from services.fleet import FLEET
 from shared.basics.errors import StoreUnreachable
 from shared.engine.service import AnyService
-from shared.runtimes.lab import commissioning
 from shared.runtimes.live.clock import Epoch
 from shared.runtimes.live.kafka.appender import Entry
-from shared.runtimes.live.kafka.layout import partition_of
-from shared.runtimes.live.kafka.records import LogIdentity, Record, open_record
+from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, root_entry
-from shared.runtimes.live.worker.fold import PartitionFold, WentBack
+from shared.runtimes.live.worker.fold import PartitionFold, ServedService, WentBack
 from shared.storage.memory import MemoryStore
-from shared.storage.store import Commit
+from shared.storage.store import Commit, FabricPlace
+from tests.support.pods import commissioned, first_message
 
 PARTITIONS = 2
-IDENTITY = LogIdentity("this-twin", PARTITIONS)
+TWIN = "this-twin"
+Sites = Mapping[str, Mapping[str, FabricConfig]]
+"""Site → its fabrics, each with its configuration."""
 
 
 class FakeLog:
@@ -91,12 +93,11 @@ class FlakyStore(MemoryStore):
 
 @dataclass
 class LiveSwarm:
-    """Several fabrics on two partitions. `accepted` are the requests that were put in and not lost."""
+    """Several sites, in turn on two partitions. `fleet` says which services a kind of fabric has."""
 
     seed: int
-    config: SuperpodConfig
-    pods: int = 3
-    services: Sequence[AnyService] = SUPERPOD
+    sites: Sites
+    fleet: Mapping[str, Sequence[AnyService]] = field(default_factory=lambda: FLEET)
     now_us: int = 0
     folds: dict[tuple[int, str, int], PartitionFold] = field(default_factory=dict)
     sequencers: dict[tuple[int, int], PartitionSequencer] = field(default_factory=dict)
@@ -106,16 +107,27 @@ class LiveSwarm:
         self.log = FakeLog(self.chance)
         self.store = FlakyStore(self.chance)
         self.pictures: dict[int, list[object]] = defaultdict(list)
-        self.names = [service.name for service in self.services]
-        for number in range(self.pods):
-            fabric = f"pod-{number}"
-            partition = partition_of(fabric, PARTITIONS)
-            self.store.place(fabric, partition)
-            offset = len(self.log.records[partition])
-            self.log.put(
-                partition,
-                root_entry(commissioning(fabric, self.config), IDENTITY, offset=offset, quiet=0),
-            )
+        self.partitions = {site: n % PARTITIONS for n, site in enumerate(self.sites)}
+        names = sorted({service.name for services in self.fleet.values() for service in services})
+        self.served = [self._served(name) for name in names]
+        for site, fabrics in self.sites.items():
+            for fabric, config in fabrics.items():
+                self.place(site, fabric, config)
+                partition = self.partitions[site]
+                offset = len(self.log.records[partition])
+                message = first_message(config, fabric, site=site)
+                self.log.put(partition, root_entry(site, message, TWIN, offset=offset, quiet=0))
+
+    def place(self, site: str, fabric: str, config: FabricConfig) -> None:
+        """Note where a fabric lives, as whoever makes it does."""
+        self.store.place(fabric, FabricPlace(self.partitions[site], site, config.kind))
+
+    def services_of(self, kind: str) -> Sequence[AnyService]:
+        return self.fleet[kind]
+
+    def _served(self, name: str) -> ServedService:
+        by_kind = {kind: s for kind, services in self.fleet.items() for s in services if s.name == name}
+        return ServedService(name, by_kind, self.services_of)
 
     # --- what may happen ------------------------------------------------------------------------------------
 
@@ -126,7 +138,7 @@ class LiveSwarm:
         if self.chance.random() < 0.3:
             self._sequence(partition, self.chance.randrange(2) if faults else 0)
         else:
-            service = self.chance.choice(list(self.services))
+            service = self.chance.choice(self.served)
             self._read(partition, service, self.chance.randrange(2) if faults else 0)
         if faults and self.chance.random() < 0.05:
             self._strike(partition)
@@ -139,7 +151,7 @@ class LiveSwarm:
             for partition in range(PARTITIONS):
                 self.log.fail = self.store.fail = 0.0
                 self._guard(partition)
-                for service in self.services:
+                for service in self.served:
                     self._read(partition, service, 0, most=10**6)
                 self._sequence(partition, 0)
             idle = idle + 1 if before == (len(self.log.records[0]), len(self.log.records[1])) else 0
@@ -152,12 +164,18 @@ class LiveSwarm:
                 del self.folds[place]
 
     def ask(self, fabric: str, body: Body) -> int:
-        return self.store.put(partition_of(fabric, PARTITIONS), fabric, body, None).number
+        """Put a request to a fabric into the inbox; its number."""
+        return self.store.put(self.store.fabrics()[fabric].partition, fabric, body, None).number
+
+    def join(self, site: str, fabric: str, config: FabricConfig) -> int:
+        """Ask for one more fabric in a site; the request's number."""
+        self.place(site, fabric, config)
+        return self.ask(fabric, commissioned(config, site))
 
     def _sequence(self, partition: int, replica: int) -> None:
         sequencer = self.sequencers.get((partition, replica))
         if sequencer is None:
-            sequencer = PartitionSequencer(partition, IDENTITY, self.names, self.store, self.log)
+            sequencer = PartitionSequencer(partition, TWIN, self.services_of, self.store, self.log)
             self.sequencers[partition, replica] = sequencer
         try:
             asyncio.run(sequencer.step(Epoch(self.now_us, 0, 1.0, paused=True)))
@@ -165,12 +183,12 @@ class LiveSwarm:
             if self.chance.random() < 0.5:
                 del self.sequencers[partition, replica]
 
-    def _read(self, partition: int, service: AnyService, replica: int, most: int | None = None) -> None:
+    def _read(self, partition: int, service: ServedService, replica: int, most: int | None = None) -> None:
         place = (partition, service.name, replica)
         fold = self.folds.get(place)
         try:
             if fold is None:
-                fold = PartitionFold(service, partition, IDENTITY, self.store, together=self.names)
+                fold = PartitionFold(service, partition, TWIN, self.store)
                 self.folds[place] = fold
             start = fold.position if fold.position is not None else fold.load()
             first = max(0, start - self.chance.randint(0, 5))
@@ -200,14 +218,18 @@ class LiveSwarm:
 
     # --- what it left behind --------------------------------------------------------------------------------
 
-    def messages(self, fabric: str) -> list[Envelope]:
-        """The fabric's log as a reader sees it: without what is void, unreadable or repeated."""
+    def messages(self, site: str) -> list[Envelope]:
+        """The site's log as a reader sees it: without what is void, unreadable or repeated."""
         seen: dict[str, int] = {}
         found = []
-        for record in self.log.records[partition_of(fabric, PARTITIONS)]:
-            message = open_record(record, IDENTITY)
-            if message is None or message.fabric != fabric or message.seq <= seen.get(message.source, -1):
+        fabrics: set[str] = set()
+        for record in self.log.records[self.partitions[site]]:
+            message = open_record(record, TWIN)
+            if message is None or message.seq <= seen.get(message.source, -1):
                 continue
-            seen[message.source] = message.seq
-            found.append(message)
+            if isinstance(message.body, FabricCommissioned) and message.body.site == site:
+                fabrics.add(message.fabric)
+            if message.fabric in fabrics:
+                seen[message.source] = message.seq
+                found.append(message)
         return found

@@ -20,10 +20,9 @@ from ops.soak.log import read_log
 from ops.soak.operators import http_post
 from ops.soak.run import quiet
 from ops.soak.twin import TwinOptions, WholeTwin
-from services.fleet import SUPERPOD
+from services.fleet import services_of
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.clock import LiveClock
-from shared.runtimes.live.twin_record import read_twin
 
 WAIT_S_MAX = 90.0
 TICKS = 3
@@ -79,7 +78,7 @@ class LiveTwin(WholeTwin):
 
     @property
     def clock(self) -> LiveClock:
-        return LiveClock(self.store, [service.name for service in SUPERPOD], lambda: 0.0)
+        return LiveClock(self.store, services_of, lambda: 0.0)
 
     def set_speed(self, speed: float) -> None:
         self.clock.set_speed(speed)
@@ -110,7 +109,7 @@ class LiveTwin(WholeTwin):
 
     def digest(self) -> str:
         """What all states come to."""
-        return digest(self.store, read_twin(self.store), self.store.fabrics())
+        return digest(self.store, self.store.fabrics())
 
     def dead_letters(self) -> list[dict[str, Any]]:
         """{origin, error, service, line} of each, oldest first."""

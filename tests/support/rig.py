@@ -10,12 +10,10 @@ from schemas.body import Body
 from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from shared.engine.dispatch import ServiceInstance
-from shared.engine.fabric import Fabric
 from shared.engine.service import AnyService, DocumentKey
 from shared.engine.state import State, is_table, stored_fields
-from shared.runtimes.lab import commissioning
+from tests.support.pods import POD, empty_site, first_message, next_tick
 
-FABRIC = "pod-0"
 BodyT = TypeVar("BodyT", bound=Body)
 
 
@@ -25,54 +23,49 @@ class Bench:
     def __init__(
         self, services: Sequence[AnyService], config: SuperpodConfig | None = None, at_us: int = 0
     ) -> None:
-        self.fabric = Fabric(FABRIC, services)
+        self.site = empty_site(services)
         self.log: list[Envelope] = []
         self.documents: dict[DocumentKey, Any] = {}
         self._seq: dict[str, int] = {}
-        first = commissioning(FABRIC, config or SuperpodConfig())
-        self._take(first.model_copy(update={"at_us": at_us}))
-        for instance in self.fabric.instances:
+        self._take(first_message(config, at_us=at_us))
+        for instance in self.site.instances:
             for key in instance.service.document_keys(instance.state):
                 self.documents[key] = instance.service.document(instance.state, key)
 
     @property
     def now_us(self) -> int:
-        return self.fabric.now_us
+        return self.site.now_us
 
     def state(self, service: str) -> Any:
-        return self.fabric.holder(service).state
+        return self.site.instance(POD, service).state
 
     def due_us(self) -> int | None:
-        due = self.fabric.next_due()
+        due = self.site.earliest()
         return None if due is None else due.due_us
 
     def say(self, body: Body, at_us: int | None = None, cause: str | None = None) -> list[Envelope]:
         """Let time pass to just before `at_us` (default: now), say it, and return all that followed."""
         at_us = self.now_us if at_us is None else at_us
         self.run(at_us - 1)
-        source = "operator/0" if body.writer == "operator" else f"{body.writer}@{FABRIC}"
+        source = f"{body.writer}@{POD}"
         seq = self._seq[source] = self._seq.get(source, 0) + 1
-        return self._take(enclose(body, fabric=FABRIC, at_us=at_us, cause=cause, source=source, seq=seq))[1:]
+        return self._take(enclose(body, fabric=POD, at_us=at_us, cause=cause, source=source, seq=seq))[1:]
 
     def run(self, until_us: int) -> list[Envelope]:
         """Every Tick up to and including `until_us`, with what followed."""
         start = len(self.log)
         while (due_us := self.due_us()) is not None and due_us <= until_us:
-            due = self.fabric.next_due()
-            assert due is not None
-            self._take(self.fabric.tick(due))
+            self._take(next_tick(self.site))
         return self.log[start:]
 
     def step(self) -> list[Envelope]:
         """The next Tick, whenever it is, and what followed from it."""
-        due = self.fabric.next_due()
-        assert due is not None
-        return self._take(self.fabric.tick(due))[1:]
+        return self._take(next_tick(self.site))[1:]
 
     def _take(self, root: Envelope) -> list[Envelope]:
-        log = self.fabric.cascade(root)
+        log = self.site.cascade(root)
         self.log += log
-        for instance in self.fabric.instances:
+        for instance in self.site.instances:
             state = state_of(instance)
             for key in sorted(state.touched):
                 self.documents[key] = instance.service.document(state, key)
@@ -84,14 +77,14 @@ class Bench:
         kept = {key: document for key, document in self.documents.items() if document is not None}
         fresh = {
             key: instance.service.document(instance.state, key)
-            for instance in self.fabric.instances
+            for instance in self.site.instances
             for key in instance.service.document_keys(instance.state)
         }
         assert kept == fresh
 
     def reload(self) -> None:
         """Every state replaced by a new one from its stored fields alone, tables in another order."""
-        for instance in self.fabric.instances:
+        for instance in self.site.instances:
             state = state_of(instance)
             stored: dict[str, Any] = {name: getattr(state, name) for name in stored_fields(state)}
             made: Callable[..., State] = type(state)

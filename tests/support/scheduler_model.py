@@ -112,7 +112,7 @@ class World:
         self.ended: dict[str, Ended] = {}
         self.documents: dict[DocumentKey, BaseModel] = {}
         config = SuperpodConfig(pod=PodConfig(cubes=cubes), scheduler=policy, trace=trace)
-        self.feed(FabricCommissioned(config=config))
+        self.feed(FabricCommissioned(site="pod-0", config=config))
         self.documents = self._all_documents()  # as a runtime does with a new state
 
     @property

@@ -9,7 +9,8 @@ from schemas.config import SuperpodConfig
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.superpod.wiring import FACES
-from shared.runtimes.lab import Request
+from shared.runtimes.lab import LabRequest
+from tests.support.pods import POD
 
 SHAPES = [(1, 1, 1), (2, 2, 2), (2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 8, 8), (4, 4, 16), (8, 8, 8), (4, 4, 12)]
 
@@ -17,7 +18,7 @@ SHAPES = [(1, 1, 1), (2, 2, 2), (2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 8, 8), (4, 
 @dataclass(frozen=True)
 class Scenario:
     config: SuperpodConfig
-    requests: list[Request]
+    requests: list[LabRequest]
     quiet_us: int
     """From here on nothing breaks by itself and no operator acts."""
     patience_us: int
@@ -52,10 +53,10 @@ def draw_scenario(seed: int) -> Scenario:
     quiet_us = round(quiet_days * US_PER_DAY)
     times = sorted(draw.randrange(1, quiet_us) for _ in range(draw.choice([0, 10, 60])))
     requests = [
-        Request(at_us, _act(draw, cubes), "operator/0", number) for number, at_us in enumerate(times, start=1)
+        LabRequest(at_us, POD, _act(draw, cubes), number) for number, at_us in enumerate(times, start=1)
     ]
     undrain = [
-        Request(quiet_us, UndrainCube(cube=f"pod-0/cube-{cube}"), "operator/0", len(times) + 1 + cube)
+        LabRequest(quiet_us, POD, UndrainCube(cube=f"pod-0/cube-{cube}"), len(times) + 1 + cube)
         for cube in range(cubes)
     ]
     return Scenario(config, requests + undrain, quiet_us, 20 * US_PER_DAY)

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.config import SuperpodConfig
-from services.fleet import SUPERPOD
 from shared.basics.errors import LogDamaged
 from shared.basics.units import US_PER_DAY
 from shared.engine.codec import (
@@ -26,7 +25,7 @@ from shared.engine.codec import (
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import AnyService
 from shared.engine.state import stored_fields
-from shared.runtimes.lab import Lab
+from tests.support.pods import SUPERPOD, pod_lab
 from tests.support.toy_state import SERVICE, ToyState, content, hold, some_state, toy_states
 
 
@@ -196,9 +195,9 @@ def test_every_service_s_state_has_only_fields_that_the_codec_keeps(service: Any
 
 
 def test_the_states_of_a_busy_pod_come_back_exactly() -> None:
-    lab = Lab("pod-0", SuperpodConfig(seed=3), SUPERPOD)
+    lab = pod_lab(SuperpodConfig(seed=3))
     lab.run(2 * US_PER_DAY)
-    for instance in lab.fabric.instances:
+    for instance in lab.site.instances:
         stored = encode_instance(instance)
         found = restore_instance(instance.service, "pod-0", stored)
         assert encode_instance(found) == stored

@@ -10,15 +10,13 @@ from schemas.cubes import CubeDrained, CubeHealthy, CubeUnhealthy
 from schemas.envelope import Envelope, enclose
 from schemas.ocs import OcsDown, OcsUp
 from schemas.operator import DrainCube
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import Tick
 from shared.basics.errors import ServiceFailed
 from shared.engine.codec import encode_instance
 from shared.engine.dispatch import ServiceInstance, read
 from shared.engine.service import CausedBy, Output, on
-from shared.runtimes.lab import commissioning
+from tests.support.pods import OPERATOR, commissioned, first_message
 from tests.support.toy_services import CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
-
-OPERATOR = "operator/0"
 
 
 def drain(seq: int, cube: int = 1, at_us: int = 5, source: str = OPERATOR) -> Envelope:
@@ -37,7 +35,7 @@ def tick(
 
 def held_of(service: Any = CUBES_TOY) -> ServiceInstance:
     instance = ServiceInstance(service, "pod-0")
-    assert read(instance, commissioning("pod-0", SuperpodConfig(seed=9))) == []
+    assert read(instance, first_message(SuperpodConfig(seed=9))) == []
     return instance
 
 
@@ -68,7 +66,7 @@ def test_commissioning_makes_the_state_and_says_when_it_is_due() -> None:
 def test_a_fabric_is_commissioned_once() -> None:
     instance = held_of()
     before = encode_instance(instance)
-    body = FabricCommissioned(config=SuperpodConfig(seed=10))
+    body = commissioned(SuperpodConfig(seed=10))
     again = enclose(body, fabric="pod-0", at_us=3, cause=None, source="sequencer@pod-0", seq=2)
     assert read(instance, again) == []
     assert encode_instance(instance) == before
@@ -87,8 +85,8 @@ def test_a_repeat_leaves_no_trace() -> None:
 def test_every_source_counts_for_itself() -> None:
     instance = held_of()
     read(instance, drain(7))
-    assert len(read(instance, drain(1, cube=2, source="operator/1"))) == 1
-    assert instance.seen == {"sequencer@pod-0": 1, OPERATOR: 7, "operator/1": 1}
+    assert len(read(instance, drain(1, cube=2, source="operator@pod-1"))) == 1
+    assert instance.seen == {"sequencer@pod-0": 1, OPERATOR: 7, "operator@pod-1": 1}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +127,7 @@ def test_a_tick_of_a_service_that_is_not_due_leaves_no_trace() -> None:
 
 def test_a_service_reads_what_it_has_a_rule_for_and_its_own_ticks() -> None:
     cubes, ocs, repairs = (ServiceInstance(service, "pod-0") for service in TOYS)
-    messages = [drain(1), tick(), commissioning("pod-0", SuperpodConfig())]
+    messages = [drain(1), tick(), first_message()]
     assert [cubes.reads(m) for m in messages] == [True, True, True]
     assert [ocs.reads(m) for m in messages] == [False, False, True]
     assert [repairs.reads(m) for m in messages] == [False, False, True]
@@ -156,16 +154,16 @@ def test_sayings_carry_source_count_time_and_cause() -> None:
     assert [m.id for m in said] == [f"cubes@pod-0/{n}" for n in (1, 2, 3, 4)]
     assert [m.seq for m in said] == [1, 2, 3, 4]
     assert [m.at_us for m in said] == [6, 6, 8, 8]
-    assert [m.cause for m in said] == ["operator/0/1"] * 2 + ["operator/0/2"] * 2
+    assert [m.cause for m in said] == ["operator@pod-0/1"] * 2 + ["operator@pod-0/2"] * 2
     assert [m.type for m in said] == ["CubeHealthy", "CubeDrained"] * 2
     assert {(m.fabric, m.source, m.v) for m in said} == {("pod-0", "cubes@pod-0", 1)}
     assert instance.said == 4
 
 
 def test_because_names_an_earlier_cause() -> None:
-    earlier = CausedBy("operator/0/77", CubeHealthy(cube=1))
+    earlier = CausedBy("operator@pod-0/77", CubeHealthy(cube=1))
     instance = held_of(saying(earlier, CubeHealthy(cube=2)))
-    assert [m.cause for m in read(instance, drain(1))] == ["operator/0/77", "operator/0/1"]
+    assert [m.cause for m in read(instance, drain(1))] == ["operator@pod-0/77", "operator@pod-0/1"]
 
 
 def test_sayings_may_be_made_one_after_the_other() -> None:
@@ -202,7 +200,7 @@ def test_a_rule_that_raises_is_named_with_its_message() -> None:
         instance = held_of(toy("cubes", (on(DrainCube, broken),)))
         with pytest.raises(
             ServiceFailed,
-            match=r"^cubes of pod-0 raised ZeroDivisionError: by nothing, on operator/0/1 \(DrainCube\)$",
+            match=r"^cubes of pod-0 raised ZeroDivisionError: by nothing, on operator@pod-0/1 \(DrainCube\)$",
         ) as caught:
             read(instance, drain(1))
         assert isinstance(caught.value.__cause__, ZeroDivisionError)

@@ -11,32 +11,32 @@ from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
 from schemas.sequencer import FabricCommissioned
-from services.fleet import SUPERPOD
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.codec import encode_instance, restore_instance
-from shared.engine.fabric import Fabric
 from shared.engine.replay import Difference, Replay
 from shared.engine.service import AnyService
-from shared.runtimes.lab import Lab, Request
+from shared.engine.site import Site
+from shared.runtimes.lab import LabRequest
+from tests.support.pods import POD, SUPERPOD, empty_site, has, pod_lab
 from tests.support.toy_services import PERIOD_US, TOYS
 
 Record = tuple[Envelope, ...]
 
 
 def record_of(
-    services: tuple[AnyService, ...], until_us: int, requests: list[Request]
-) -> tuple[Record, Fabric]:
+    services: tuple[AnyService, ...], until_us: int, requests: list[LabRequest]
+) -> tuple[Record, Site]:
     lines: list[bytes] = []
-    lab = Lab("pod-0", SuperpodConfig(seed=4), services, lambda data: lines.extend(data.splitlines()))
+    lab = pod_lab(SuperpodConfig(seed=4), services, lambda data: lines.extend(data.splitlines()))
     lab.run(until_us, requests)
-    return tuple(decode(line) for line in lines), lab.fabric
+    return tuple(decode(line) for line in lines), lab.site
 
 
 @cache
-def toy_record() -> tuple[Record, Fabric]:
+def toy_record() -> tuple[Record, Site]:
     """Six Ticks of the toys with three requests between them."""
     drains = [
-        Request((n + 1) * PERIOD_US + 3, DrainCube(cube=f"pod-0/cube-{n % 2}"), "operator/0", 10 * n)
+        LabRequest((n + 1) * PERIOD_US + 3, POD, DrainCube(cube=f"pod-0/cube-{n % 2}"), 10 * n)
         for n in range(3)
     ]
     return record_of(TOYS, 6 * PERIOD_US, drains)
@@ -44,7 +44,7 @@ def toy_record() -> tuple[Record, Fabric]:
 
 def fold(record: Record, services: tuple[AnyService, ...] = TOYS) -> tuple[Difference | None, Replay]:
     """Feeds the record up to its first difference."""
-    replay = Replay(Fabric("pod-0", services))
+    replay = Replay(empty_site(services))
     for position, message in enumerate(record):
         difference = replay.feed(position, message)
         if difference is not None:
@@ -52,8 +52,8 @@ def fold(record: Record, services: tuple[AnyService, ...] = TOYS) -> tuple[Diffe
     return None, replay
 
 
-def states(fabric: Fabric) -> list[dict[str, bytes]]:
-    return [encode_instance(instance) for instance in fabric.instances]
+def states(site: Site) -> list[dict[str, bytes]]:
+    return [encode_instance(instance) for instance in site.instances]
 
 
 def place_of(record: Record, kind: str, nth: int = 0) -> int:
@@ -68,46 +68,46 @@ def changed(record: Record, position: int, **fields: object) -> Record:
 
 
 def test_a_record_folds_cleanly_to_the_states_that_wrote_it() -> None:
-    record, fabric = toy_record()
+    record, site = toy_record()
     difference, replay = fold(record)
     assert difference is None
     assert not replay.pending
     assert replay.repeats == 0
-    assert states(replay.fabric) == states(fabric)
+    assert states(replay.site) == states(site)
     assert len(record) > 40
 
 
 def test_the_record_of_the_real_services_folds_cleanly_too() -> None:
     requests = [
-        Request(US_PER_HOUR, InjectFault(kind="ocs", target="pod-0/ocs-7"), "operator/0", 1),
-        Request(2 * US_PER_HOUR, RequestSlice(shape=(4, 4, 8), duration_us=US_PER_HOUR), "operator/0", 5),
+        LabRequest(US_PER_HOUR, POD, InjectFault(kind="ocs", target="pod-0/ocs-7"), 1),
+        LabRequest(2 * US_PER_HOUR, POD, RequestSlice(shape=(4, 4, 8), duration_us=US_PER_HOUR), 5),
     ]
-    record, fabric = record_of(SUPERPOD, US_PER_DAY // 2, requests)
+    record, site = record_of(SUPERPOD, US_PER_DAY // 2, requests)
     difference, replay = fold(record, SUPERPOD)
     assert difference is None
-    assert states(replay.fabric) == states(fabric)
+    assert states(replay.site) == states(site)
 
 
 def test_the_tail_of_a_record_folds_from_what_was_stored() -> None:
-    record, fabric = toy_record()
+    record, site = toy_record()
     for start in range(1, len(record)):
         difference, before = fold(record[:start])
         assert difference is None
         if before.pending:
             continue  # stored only when the log is quiet
-        instance = [restore_instance(h.service, "pod-0", encode_instance(h)) for h in before.fabric.instances]
-        replay = Replay(Fabric("pod-0", TOYS, instance))
+        stored = [restore_instance(i.service, POD, encode_instance(i)) for i in before.site.instances]
+        replay = Replay(Site(POD, has(TOYS), stored))
         # What stands before the tail is a repeat for it.
         for position, message in enumerate(record):
             assert replay.feed(position, message) is None
         assert replay.repeats == start
-        assert states(replay.fabric) == states(fabric)
+        assert states(replay.site) == states(site)
 
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_repeats_are_ignored_wherever_they_stand(data: st.DataObject) -> None:
-    record, fabric = toy_record()
+    record, site = toy_record()
     repeated = list(record)
     for _ in range(data.draw(st.integers(1, 5))):
         first = data.draw(st.integers(0, len(record) - 1))
@@ -117,7 +117,7 @@ def test_repeats_are_ignored_wherever_they_stand(data: st.DataObject) -> None:
     difference, replay = fold(tuple(repeated))
     assert difference is None
     assert replay.repeats == len(repeated) - len(record)
-    assert states(replay.fabric) == states(fabric)
+    assert states(replay.site) == states(site)
 
 
 def test_a_record_without_its_end_is_unfinished_and_no_difference() -> None:
@@ -227,7 +227,7 @@ def test_a_request_has_its_moment_after_what_happened_and_not_after_what_is_due(
 @pytest.mark.parametrize(
     "fields",
     [
-        {"cause": "operator/0/999"},
+        {"cause": "operator@pod-0/999"},
         {"source": "ocs@pod-0"},
         {"fabric": "pod-1"},
         {"v": 2},
@@ -274,7 +274,7 @@ def test_a_record_begins_with_its_commissioning() -> None:
     for place in (1, place_of(record, "DrainCube")):
         difference, _ = fold(record[place:])
         assert difference is not None
-        assert (difference.position, difference.expected) == (0, "FabricCommissioned")
+        assert (difference.position, difference.expected) == (0, "FabricCommissioned of pod-0 before")
     late, _ = fold(changed(record, 0, at_us=5))
     assert late is not None
     assert late.position == 0
@@ -284,7 +284,7 @@ def test_another_seed_is_found_where_it_first_shows() -> None:
     record, _ = record_of(SUPERPOD, US_PER_DAY // 10, [])
     body = record[0].body
     assert isinstance(body, FabricCommissioned)
-    other = FabricCommissioned(config=body.config.model_copy(update={"seed": 5}))
+    other = body.model_copy(update={"config": body.config.model_copy(update={"seed": 5})})
     difference, _ = fold(changed(record, 0, body=other), SUPERPOD)
     assert difference is not None
     assert difference.position == 1

@@ -81,7 +81,10 @@ def judged(checker: Checker, said: Sequence[Body]) -> list[str]:
 )
 def test_lives_that_a_slice_may_have(life: list[Body]) -> None:
     assert judged(SliceChecker(), [requested(), admitted(), *life]) == []
-    assert judged(CubeChecker(), [FabricCommissioned(config=SuperpodConfig()), admitted(), *life]) == []
+    assert (
+        judged(CubeChecker(), [FabricCommissioned(site="pod-0", config=SuperpodConfig()), admitted(), *life])
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,7 +115,7 @@ def test_lives_that_no_slice_has(life: list[Body], problem: str) -> None:
     ],
 )
 def test_cubes_that_no_slice_holds_like_that(said: list[Body], problem: str) -> None:
-    problems = judged(CubeChecker(), [FabricCommissioned(config=SuperpodConfig()), *said])
+    problems = judged(CubeChecker(), [FabricCommissioned(site="pod-0", config=SuperpodConfig()), *said])
     assert len(problems) == 1
     assert problem in problems[0]
 

@@ -1,5 +1,7 @@
-"""Every message type goes into bytes and comes back as it was, though nothing is validated where it is made."""
+"""Every message type goes into bytes and comes back as it was, though nobody validates it where it is made."""
 
+import copy
+import pickle
 from collections.abc import Mapping
 from typing import Any
 
@@ -81,6 +83,13 @@ def test_defaults_are_filled_in_the_order_of_the_fields() -> None:
     made = RequestSlice(duration_us=5, shape=(4, 4, 8))
     assert made == RequestSlice.model_validate({"shape": (4, 4, 8), "duration_us": 5})
     assert [*made.__dict__] == ["shape", "twisted", "priority", "duration_us"]
+
+
+def test_what_is_made_without_validation_can_be_copied_and_pickled() -> None:
+    message = message_of(OcsDown(ocs=3))
+    assert copy.deepcopy(message) == pickle.loads(pickle.dumps(message)) == message  # noqa: S301 -- our own
+    assert message.model_copy(update={"at_us": 18}).at_us == 18
+    assert message.body.model_copy(update={"ocs": 4}) == OcsDown(ocs=4)
 
 
 def test_a_forgotten_or_unknown_field_is_an_error_where_it_is_made() -> None:

@@ -13,10 +13,10 @@ from schemas.failures import FaultBegan
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import encode
 from schemas.workload import SliceRequested
-from services.fleet import SUPERPOD
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.engine.service import AnyService
 from shared.engine.state import stored_fields
+from tests.support.pods import SUPERPOD
 from tests.support.rig import Bench, bodies
 
 JOINED_US = 10 * US_PER_DAY

@@ -8,14 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from schemas.config import SuperpodConfig
-from services.fleet import SUPERPOD
 from shared.engine.codec import BOOK, encode_instance, restore_instance
 from shared.engine.dispatch import ServiceInstance
-from shared.engine.fabric import Fabric
-from shared.runtimes.lab import commissioning
 from shared.storage.store import StateChange
 from shared.storage.tracked import Tracker
+from tests.support.pods import SUPERPOD, pod_site
 from tests.support.toy_state import (
     ARRAYS,
     DTYPES,
@@ -195,10 +192,8 @@ def test_only_what_changed_is_written() -> None:
 
 @pytest.mark.parametrize("service", SUPERPOD, ids=lambda service: service.name)
 def test_every_service_s_state_is_written_whole_at_first(service: Any) -> None:
-    fabric = Fabric("pod-0", [service])
-    instance = fabric.holder(service.name)
-    tracker = Tracker(instance)
-    fabric.cascade(commissioning("pod-0", SuperpodConfig()))
+    instance = pod_site([service]).instance("pod-0", service.name)
+    tracker = Tracker(ServiceInstance(service, "pod-0"))
     change = tracker.changes(instance)
     assert change is not None
     assert (change.service, change.fabric, change.removed) == (service.name, "pod-0", ())

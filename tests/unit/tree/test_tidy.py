@@ -1,6 +1,7 @@
 """The tree is tidy, and every check of it can fail."""
 
 import importlib.metadata
+import itertools
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from schemas.registry import MODULES, TYPES, WRITERS
-from services.fleet import SUPERPOD
+from services.fleet import FLEET, service_names
 from tests.unit.tree import tidy
 from tests.unit.tree.tidy import EVERY_MODULE, EVERY_TEXT, ROOT, Check, Source
 
@@ -33,7 +34,7 @@ def test_every_text_is_tidy(check: Check) -> None:
 @pytest.mark.parametrize("check", EVERY_MODULE, ids=name_of)
 def test_every_module_is_tidy(check: Check) -> None:
     modules = [source for source in SOURCES if source.is_python]
-    assert len(modules) > len(SUPERPOD)
+    assert len(modules) > len(service_names())
     assert problems(check, modules) == []
 
 
@@ -181,12 +182,12 @@ def test_every_message_type_has_exactly_one_writer() -> None:
 
 
 def test_every_writer_exists() -> None:
-    services = {service.name for service in SUPERPOD}
+    services = set(service_names())
     assert services | {"operator", "sequencer"} == {*WRITERS, *services}
 
 
 def test_every_service_reads_only_messages_that_exist_and_is_named_after_its_folder() -> None:
-    for service in SUPERPOD:
+    for service in itertools.chain.from_iterable(FLEET.values()):
         read = [row.body for row in service.rules]
         assert [TYPES[body.__name__] for body in read] == read
         assert len(set(read)) == len(read), f"{service.name} has two rules for one body"
@@ -196,7 +197,7 @@ def test_every_service_reads_only_messages_that_exist_and_is_named_after_its_fol
 def test_every_service_has_the_same_files() -> None:
     folders = [path for path in (ROOT / "services").iterdir() if path.is_dir() and path.name != "gateway"]
     named = {f.name: {file.name for file in f.glob("*.py")} for f in folders if not f.name.startswith("_")}
-    assert named.keys() >= {service.name for service in SUPERPOD}
+    assert named.keys() >= {*service_names()}
     for name, files in named.items():
         assert files >= {"__init__.py", "service.py", *tidy.ROLES_BY_FILE}, name
 

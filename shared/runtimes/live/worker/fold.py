@@ -235,14 +235,14 @@ class PartitionFold:
             batch.outbox.append(OutboxEntry(*place, output.type, output.source, encode(output)))
 
     def _settle_in(self, fabric: str, body: FabricCommissioned, batch: _Batch) -> None:
-        """A fabric comes to live here; the first message of one that does already changes nothing."""
-        if fabric in self._residents:
-            return
-        self._residents[fabric] = Resident(body.site, body.kind)
-        self._together = awaited(self._residents, self._served.services_of)
-        batch.fields.update(note_of(fabric, body))
-        service = self._served.by_kind.get(body.kind)
-        if service is not None:
+        """A fabric comes to live here, unless another service has noted already that it does; this service
+        begins there with its first message."""
+        if fabric not in self._residents:
+            self._residents[fabric] = Resident(body.site, body.kind)
+            self._together = awaited(self._residents, self._served.services_of)
+            batch.fields.update(note_of(fabric, body))
+        service = self._served.by_kind.get(self._residents[fabric].kind)
+        if service is not None and fabric not in self._instances:
             self._add(ServiceInstance(service, fabric))
 
     def _render_telemetry(self, instance: ServiceInstance, tick: Envelope) -> None:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from ops.cli.live import SERVICES, live
-from services.fleet import SUPERPOD
+from services.fleet import service_names
 
 WITHOUT_FAUST = """
 import sys
@@ -16,7 +16,7 @@ main()
 
 
 def test_there_is_a_worker_for_every_service() -> None:
-    assert [service.name for service in SUPERPOD] == list(SERVICES)
+    assert [*service_names()] == list(SERVICES)
 
 
 def test_every_command_says_what_it_does() -> None:

@@ -13,7 +13,7 @@ from ops.live.settings import LiveSettings, variable
 from ops.servers.kafka_jars import kafka_version
 from ops.servers.kafka_server import ONE_NODE
 from ops.servers.redis_server import LASTING
-from services.fleet import SUPERPOD
+from services.fleet import service_names
 from tests.support.deployment import (
     VARIABLE,
     Compose,
@@ -27,7 +27,7 @@ from tests.support.deployment import (
 )
 from tests.unit.tree.tidy import ROOT
 
-SERVICES = sorted(service.name for service in SUPERPOD)
+SERVICES = [*service_names()]
 LIVING = sorted([*SERVICES, "gateway", "sequencer"])
 MAKEFILE_VARIABLES = {"PODS", "SPEED", "PORT"}
 

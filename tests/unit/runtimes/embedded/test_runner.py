@@ -13,18 +13,17 @@ from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
-from services.fleet import SUPERPOD
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.engine.codec import encode_instance
 from shared.engine.service import AnyService, Output, on
-from shared.runtimes.embedded import fabric_runner as pod_module
+from shared.runtimes.embedded import site_runner as runner_module
 from shared.runtimes.embedded.dead_letters import DeadLetters
-from shared.runtimes.embedded.fabric_runner import Fenced, PodRunner
-from shared.runtimes.lab import commissioning
+from shared.runtimes.embedded.site_runner import Fenced, SiteRunner
 from shared.storage.log.frames import FRAMES_MAX, TelemetryFolder
 from shared.storage.log.indexed import IndexedLog
 from shared.storage.memory import MemoryStore
 from shared.storage.store import Commit
+from tests.support.pods import POD, SUPERPOD, first_message, has, next_tick, pod_place
 from tests.support.toy_services import CUBES_TOY, TOYS, ToyState, toy
 
 CONFIG = SuperpodConfig(seed=4)
@@ -40,7 +39,7 @@ class Twin:
         self.folder = folder
         self.services = services
         self.store = store or MemoryStore()
-        self.store.place("pod-0", 0)
+        self.store.place(POD, pod_place())
         folder.mkdir(parents=True, exist_ok=True)
         self.letters = DeadLetters(folder / "dead-letters.jsonl")
 
@@ -58,8 +57,15 @@ class Twin:
         """Returns how many messages of the log were folded again."""
         log = IndexedLog(self.path)
         self.opened.append(log)
-        self.runner = PodRunner(
-            "pod-0", 0, self.services, store=self.store, log=log, dead_letters=self.letters, **more
+        self.runner = SiteRunner(
+            POD,
+            0,
+            has(self.services),
+            store=self.store,
+            places=self.store.fabrics,
+            log=log,
+            dead_letters=self.letters,
+            **more,
         )
         return self.runner.recover()
 
@@ -67,11 +73,11 @@ class Twin:
         """What the loop does next: the oldest request, otherwise the next Tick."""
         waiting = self.store.waiting(0, 1)
         if waiting:
-            self.runner.request(waiting[0], self.runner.fabric.now_us + 5)
+            assert self.runner.step(waiting[0], self.runner.site.now_us + 5)
             return
-        due = self.runner.fabric.next_due()
-        assert due is not None
-        self.runner.tick(due)
+        due_us = self.runner.due_us()
+        assert due_us is not None
+        assert not self.runner.step(None, due_us)
 
     def stop(self) -> None:
         self.opened[-1].close()
@@ -87,6 +93,7 @@ def _close_logs() -> Iterator[None]:
 
 def copied(store: MemoryStore) -> MemoryStore:
     other = MemoryStore()
+    other._fabrics = dict(store._fabrics)
     other._partitions = copy.deepcopy(store._partitions)
     return other
 
@@ -109,7 +116,7 @@ def run(
 ) -> Twin:
     twin = Twin(folder, services)
     assert twin.start() == 0
-    twin.runner.take(commissioning("pod-0", config))
+    twin.runner.take(first_message(config))
     for _ in range(steps):
         twin.step()
     return twin
@@ -120,13 +127,13 @@ def check_whole(twin: Twin) -> None:
     runner = twin.runner
     assert set(twin.store.positions(0).values()) == {runner.position}
     assert runner.position == len(twin.log.splitlines())
-    for instance in runner.fabric.instances:
+    for instance in runner.site.instances:
         assert twin.store.load(0, instance.service.name, "pod-0") == encode_instance(instance)
         row = twin.store.progress(0)[instance.service.name, "pod-0"]
         assert (row.due_us, row.ticks) == (instance.due_us, instance.ticks)
     fresh = {
         key: document.model_dump_json().encode()
-        for instance in runner.fabric.instances
+        for instance in runner.site.instances
         for key in instance.service.document_keys(instance.state)
         if (document := instance.service.document(instance.state, key)) is not None
     }
@@ -146,7 +153,7 @@ def test_every_root_is_one_commit_of_everything(tmp_path: Path) -> None:
     for n in range(8):
         twin.step()
         assert twin.runner.commits == n + 2
-    assert max(row.now_us for row in twin.store.progress(0).values()) == twin.runner.fabric.now_us
+    assert max(row.now_us for row in twin.store.progress(0).values()) == twin.runner.site.now_us
     assert twin.runner.position == len(twin.log.splitlines())
 
 
@@ -157,9 +164,9 @@ def test_a_request_leaves_the_inbox_with_the_commit_that_took_it(tmp_path: Path)
     twin.step()
     assert twin.store.size(0) == 0
     line = next(line for line in twin.log.splitlines() if b'"DrainCube"' in line)
-    assert decode(line).id == f"operator/0/{received.number}"
+    assert decode(line).id == f"operator@pod-0/{received.number}"
     before = twin.log
-    twin.runner.request(waiting, 10**9)  # handed out once more: the log holds it already
+    assert twin.runner.step(waiting, 10**9)  # handed out once more: the log holds it already
     assert twin.log == before
 
 
@@ -168,8 +175,8 @@ def test_every_message_is_told_once_committed(tmp_path: Path) -> None:
     told: list[str] = []
     twin.start(on_append=lambda messages: told.extend(m.id for m in messages))
     runner = twin.runner
-    runner.take(commissioning("pod-0", CONFIG))
-    runner.tick(runner.fabric.holder("cubes"))
+    runner.take(first_message(CONFIG))
+    runner.take(next_tick(runner.site))
     assert told == [decode(line).id for line in twin.log.splitlines()]
     assert len(told) == 6
 
@@ -237,7 +244,7 @@ def check_recovery(
 @pytest.mark.parametrize("root", ["tick", "request"])
 def test_a_crash_after_any_byte_of_the_log_loses_nothing(tmp_path: Path, root: str) -> None:
     twin = run(tmp_path / "whole", 6)
-    while twin.runner.fabric.next_due() is not twin.runner.fabric.holder("cubes"):
+    while twin.runner.site.earliest() is not twin.runner.site.instance(POD, "cubes"):
         twin.step()
     if root == "request":
         twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"), None)
@@ -273,7 +280,7 @@ def test_the_real_services_lose_nothing_around_any_line_of_a_long_cascade(tmp_pa
 def test_a_store_that_is_many_roots_behind_catches_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stride: int, behind: int
 ) -> None:
-    monkeypatch.setattr(pod_module, "REBUILD_STRIDE", stride)
+    monkeypatch.setattr(runner_module, "REBUILD_STRIDE", stride)
     twin = run(tmp_path, 0)
     stores = []
     for n in range(20):
@@ -284,7 +291,7 @@ def test_a_store_that_is_many_roots_behind_catches_up(
     log, digest, instance = twin.log, twin.runner.digest(), copy.deepcopy(held_by(twin.store))
     twin.stop()
     twin.store = stores[-behind]
-    twin.store.place("pod-0", 0)
+    twin.store.place(POD, pod_place())
     missing = len(log.splitlines()) - twin.store.positions(0)["cubes"]
     assert twin.start() == missing
     assert twin.log == log
@@ -304,7 +311,7 @@ def test_everything_is_made_again_from_the_log_alone(
     if how == "empty":
         twin.stop()
         twin.store = MemoryStore()
-        twin.store.place("pod-0", 0)
+        twin.store.place(POD, pod_place())
         assert twin.start() == len(log.splitlines())
     else:
         twin.store._partitions[0].documents["pod-0", "toys"]["stale"] = b"{}"
@@ -516,7 +523,7 @@ def test_every_tick_of_a_service_with_telemetry_publishes_its_frame(tmp_path: Pa
     folder = TelemetryFolder(tmp_path / "telemetry")
     twin.start(telemetry=folder)
     runner = twin.runner
-    runner.take(commissioning("pod-0", CONFIG))
+    runner.take(first_message(CONFIG))
     assert folder.latest("pod-0") is None
-    runner.tick(runner.fabric.holder("cubes"))
+    runner.take(next_tick(runner.site))
     assert folder.latest("pod-0") == b"cubes 10000000 1"

@@ -16,17 +16,17 @@ from services.cubes.service import SERVICE as CUBES
 from services.cubes.state import CubesState
 from shared.basics.errors import LogDamaged
 from shared.engine.service import AnyService, Output, on
-from shared.runtimes.lab import commissioning
-from shared.runtimes.live.kafka.records import LogIdentity, Record, output_headers, root_headers
+from shared.runtimes.live.kafka.records import Record, output_headers, root_headers
 from shared.runtimes.live.worker.fold import PartitionFold, WentBack
 from shared.storage.memory import MemoryStore
+from tests.support.pods import OPERATOR, first_message, pod_place, served
 
-LOG = LogIdentity("twin", 1)
+TWIN = "twin"
 CONFIG = settings(["pod.cubes=8"])
 
 
 def ask(number: int, body: DrainCube | UndrainCube) -> Envelope:
-    return enclose(body, fabric="pod-0", at_us=number, cause=None, source="operator/0", seq=number)
+    return enclose(body, fabric="pod-0", at_us=number, cause=None, source=OPERATOR, seq=number)
 
 
 def as_root(offset: int, message: Envelope) -> Record:
@@ -38,7 +38,7 @@ def drain(number: int, cube: int) -> Envelope:
 
 
 RECORDS = [
-    as_root(0, commissioning("pod-0", CONFIG)),
+    as_root(0, first_message(CONFIG)),
     as_root(1, drain(1, 1)),
     as_root(2, drain(2, 2)),
     as_root(3, drain(3, 3)),
@@ -58,7 +58,7 @@ def raising(seq: int) -> AnyService:
 
 
 def fold_of(store: MemoryStore, service: AnyService = CUBES) -> PartitionFold:
-    return PartitionFold(service, 0, LOG, store, together=["cubes"])
+    return PartitionFold(served(service), 0, TWIN, store)
 
 
 def drained(store: MemoryStore) -> list[str]:
@@ -69,7 +69,7 @@ def drained(store: MemoryStore) -> list[str]:
 @pytest.fixture
 def store() -> MemoryStore:
     store = MemoryStore()
-    store.place("pod-0", 0)
+    store.place("pod-0", pod_place())
     return store
 
 
@@ -126,11 +126,13 @@ def test_a_service_that_raises_stops_before_the_message_and_says_so(store: Memor
     assert store.positions(0) == {"cubes": 2}
     assert drained(store) == ["pod-0/cube-1"]
     note = json.loads(store.values(0)["stopped:cubes"])
-    assert (note["offset"], note["fabric"], note["message_id"]) == (2, "pod-0", "operator/0/2")
-    assert "cubes of pod-0 raised ZeroDivisionError: division by zero, on operator/0/2" in note["sentence"]
+    assert (note["offset"], note["fabric"], note["message_id"]) == (2, "pod-0", "operator@pod-0/2")
+    assert (
+        "cubes of pod-0 raised ZeroDivisionError: division by zero, on operator@pod-0/2" in note["sentence"]
+    )
 
 
-def skip_record(offset: int, message: str = "operator/0/2") -> Record:
+def skip_record(offset: int, message: str = "operator@pod-0/2") -> Record:
     body = MessageSkipped(service="cubes", message=message, sentence="as it raised")
     skipped = enclose(body, fabric="pod-0", at_us=9, cause=message, source="skip.cubes@pod-0", seq=2)
     return Record(0, offset, encode(skipped), output_headers(skipped.type, skipped.source, "twin"))
@@ -153,14 +155,14 @@ def test_a_skip_on_the_log_lets_it_go_on(store: MemoryStore, together: bool) -> 
 
 def test_a_skip_of_another_message_changes_nothing(store: MemoryStore) -> None:
     fold = fold_of(store, raising(seq=2))
-    assert fold.take([*RECORDS, skip_record(4, "operator/0/3")])
+    assert fold.take([*RECORDS, skip_record(4, "operator@pod-0/3")])
     assert store.positions(0) == {"cubes": 2}
 
 
 def test_strangers_become_dead_letters_and_stop_nothing(store: MemoryStore) -> None:
     strange = [
         Record(0, 2, b"{", {}),
-        Record(0, 3, encode(drain(7, 7)), output_headers("DrainCube", "operator/0", "other twin")),
+        Record(0, 3, encode(drain(7, 7)), output_headers("DrainCube", OPERATOR, "other twin")),
         replace(
             as_root(
                 4,
@@ -169,7 +171,7 @@ def test_strangers_become_dead_letters_and_stop_nothing(store: MemoryStore) -> N
                     fabric="pod-9",
                     at_us=1,
                     cause=None,
-                    source="operator/0",
+                    source=OPERATOR,
                     seq=1,
                 ),
             )

@@ -8,20 +8,21 @@ from typing import cast
 
 import pytest
 
-from schemas.config import SuperpodConfig
 from shared.basics.errors import LogDamaged
-from shared.runtimes.lab import commissioning
 from shared.runtimes.live.clock import Epoch
 from shared.runtimes.live.kafka.appender import Entry
+from shared.runtimes.live.residents import note_of
 from shared.runtimes.live.sequencer import loop as relay
 from shared.runtimes.live.sequencer.loop import SequencerLoop
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, root_entry
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit, OutboxTrim
-from tests.support.live_swarm import IDENTITY, FakeLog, FlakyStore
+from tests.support.live_swarm import PARTITIONS, TWIN, FakeLog, FlakyStore
+from tests.support.pods import POD, commissioned, first_message, has, pod_place
+from tests.support.toy_services import CUBES_TOY, OCS_TOY
 
-SERVICES = ("cubes", "ocs")
+SERVICES_OF = has((CUBES_TOY, OCS_TOY))
 EPOCH = Epoch(0, 0, 1.0, paused=True)
 WRITTEN = 5
 
@@ -31,7 +32,7 @@ class Store(FlakyStore):
 
     def __init__(self) -> None:
         super().__init__(random.Random(0))
-        self.place("pod-0", 0)
+        self.place(POD, pod_place())
 
     def read_globals(self, name: str) -> dict[str, str]:
         return {}
@@ -51,7 +52,7 @@ class Store(FlakyStore):
 def log() -> FakeLog:
     """One pod's first message, and more that came after it."""
     found = FakeLog(random.Random(0))
-    first = root_entry(commissioning("pod-0", SuperpodConfig()), IDENTITY, offset=0, quiet=0)
+    first = root_entry(POD, first_message(), TWIN, offset=0, quiet=0)
     for entry in (first, *(Entry("pod-0", b"said", {}) for _ in range(WRITTEN - 1))):
         found.put(0, entry)
     return found
@@ -61,13 +62,14 @@ def log() -> FakeLog:
 def store() -> Store:
     """Its sequencer noted how far it wrote; one service has not read the last of it."""
     found = Store()
-    found.commit(Commit(0, {}, {"cubes": WRITTEN - 2, "ocs": WRITTEN - 3}))
+    noted = note_of(POD, commissioned())
+    found.commit(Commit(0, {}, {"cubes": WRITTEN - 2, "ocs": WRITTEN - 3}, fields=noted))
     found.trim(OutboxTrim(0, fields={"end": str(WRITTEN)}))
     return found
 
 
 def sequencer(store: Store, log: FakeLog) -> PartitionSequencer:
-    return PartitionSequencer(0, IDENTITY, SERVICES, store, log)
+    return PartitionSequencer(0, TWIN, SERVICES_OF, store, log)
 
 
 def test_a_whole_log_is_gone_on_with(store: Store, log: FakeLog) -> None:
@@ -120,7 +122,7 @@ def test_services_that_read_nothing_for_long_make_it_ask_again(
 
     short = Shortened(random.Random(0))
     short.records = log.records
-    twin = TwinRecord(IDENTITY.twin, IDENTITY.partitions, SERVICES, "topic")
-    found = SequencerLoop(twin, cast(RedisStore, store), short)
+    twin = TwinRecord(TWIN, PARTITIONS, "topic")
+    found = SequencerLoop(twin, SERVICES_OF, cast(RedisStore, store), short)
     asyncio.run(asyncio.wait_for(found.run(), 20))
     assert "Kafka lost the end of it" in found.problems[0]

@@ -9,10 +9,8 @@ from schemas.cubes import CubeDrained
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube
 from schemas.registry import Unreadable, encode
-from shared.runtimes.lab import commissioning
-from shared.runtimes.live.kafka.layout import Topics, partition_of
+from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.live.kafka.records import (
-    LogIdentity,
     Record,
     dead_letter,
     is_known,
@@ -20,9 +18,11 @@ from shared.runtimes.live.kafka.records import (
     output_headers,
     root_headers,
 )
+from tests.support.pods import first_message
 
-LOG = LogIdentity("twin-a", 4)
-ASK = enclose(DrainCube(cube="pod-5/cube-1"), fabric="pod-5", at_us=7, cause=None, source="operator/1", seq=3)
+TWIN = "twin-a"
+OPERATOR = "operator@pod-5"
+ASK = enclose(DrainCube(cube="pod-5/cube-1"), fabric="pod-5", at_us=7, cause=None, source=OPERATOR, seq=3)
 SAY = enclose(CubeDrained(cube=1), fabric="pod-5", at_us=7, cause=ASK.id, source="cubes@pod-5", seq=1)
 
 
@@ -35,21 +35,20 @@ def saying(message: Envelope = SAY, twin: str = "twin-a") -> Record:
     return Record(1, 10, encode(message), output_headers(message.type, message.source, twin))
 
 
-def test_a_fabric_lives_where_its_number_says() -> None:
-    assert [partition_of(f"pod-{n}", 4) for n in (0, 3, 4, 13)] == [0, 3, 0, 1]
+def test_the_topics_of_a_twin_begin_with_its_prefix() -> None:
     assert Topics("x").dead_letters == "x.dead-letters"
 
 
 def test_messages_come_back_as_they_were() -> None:
-    assert open_record(root(), LOG) == ASK
-    assert open_record(saying(), LOG) == SAY
-    first = commissioning("pod-5", settings([]))
-    assert open_record(root(message=first), LOG) == first
+    assert open_record(root(), TWIN) == ASK
+    assert open_record(saying(), TWIN) == SAY
+    first = first_message(settings([]), "pod-5", site="campus")
+    assert open_record(root(message=first), TWIN) == first
 
 
 def test_a_root_message_that_missed_its_offset_is_void_whatever_it_says() -> None:
-    assert open_record(root(offset=10), LOG) is None
-    assert open_record(replace(root(offset=10), value=b"not even JSON"), LOG) is None
+    assert open_record(root(offset=10), TWIN) is None
+    assert open_record(replace(root(offset=10), value=b"not even JSON"), TWIN) is None
 
 
 @pytest.mark.parametrize(
@@ -58,8 +57,8 @@ def test_a_root_message_that_missed_its_offset_is_void_whatever_it_says() -> Non
         (replace(saying(), value=b"{"), "not JSON"),
         (saying(twin="twin-b"), "not written by this twin's sequencer"),
         (replace(saying(), headers={}), "its headers are not those of CubeDrained by cubes@pod-5"),
-        (replace(saying(), partition=2), "pod-5 does not live in partition 2"),
-        (replace(root(), headers=output_headers("DrainCube", "operator/1", "twin-a")), "without the marks"),
+        (saying(SAY.model_copy(update={"fabric": "nowhere"})), "'nowhere' is no fabric"),
+        (replace(root(), headers=output_headers("DrainCube", OPERATOR, "twin-a")), "without the marks"),
         (
             replace(saying(), headers=dict(saying().headers) | {"expected-offset": b"10", "level-at": b"10"}),
             "the marks of a root message, which it is not",
@@ -72,7 +71,7 @@ def test_a_root_message_that_missed_its_offset_is_void_whatever_it_says() -> Non
 )
 def test_what_does_not_belong_is_unreadable_with_one_sentence(record: Record, sentence: str) -> None:
     with pytest.raises(Unreadable, match=sentence):
-        open_record(record, LOG)
+        open_record(record, TWIN)
 
 
 @pytest.mark.parametrize(

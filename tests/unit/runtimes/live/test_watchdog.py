@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shared.basics.errors import OperationFailed, StoreUnreachable
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
-from shared.runtimes.live.worker.fold import Stopped
+from shared.runtimes.live.worker.stoppage import Stopped
 from shared.runtimes.live.worker.watchdog import (
     STALL_S_MAX,
     TOPIC_EVERY_S,

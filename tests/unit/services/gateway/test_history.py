@@ -20,6 +20,7 @@ from shared.basics.errors import InvalidInput, NotFound
 from shared.runtimes.clock import ClockState
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
+from tests.support.pods import pod_place
 
 FABRIC = "pod-0"
 COUNT = 3_000
@@ -89,7 +90,7 @@ def no_config(name: str) -> SuperpodConfig:
 @pytest.fixture(scope="module")
 def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
     store = MemoryStore()
-    store.place(FABRIC, 0)
+    store.place(FABRIC, pod_place(0, FABRIC))
     return TwinPorts(
         documents=store,
         inbox=store,

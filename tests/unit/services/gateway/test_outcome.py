@@ -16,6 +16,7 @@ from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.storage.log.reader import LineFilter
 from shared.storage.memory import MemoryStore
 from shared.storage.store import Received
+from tests.support.pods import OPERATOR, pod_place
 
 BODY = DrainCube(cube="pod-0/cube-1")
 
@@ -57,18 +58,18 @@ class Store(MemoryStore):
 
     def __init__(self, log: GrowingLog, *, tick: bool) -> None:
         super().__init__(number=iter(range(7, 99)).__next__)
-        self.place("pod-0", 0)
+        self.place("pod-0", pod_place())
         self._log = log
         self._tick = tick
 
     def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
         received = super().put(partition, fabric, body, key)
-        ask = message(BODY, "operator/0", received.number, None)
+        ask = message(BODY, OPERATOR, received.number, None)
         first = message(CubeDrained(cube=1), "cubes@pod-0", 1, ask.id)
         last = message(CubeUnhealthy(cube=1, reasons=("drained",)), "cubes@pod-0", 2, first.id)
         self._log.messages = [ask, first, last]
         if self._tick:
-            self._log.messages.append(message(BODY, "operator/0", received.number + 1, None))
+            self._log.messages.append(message(BODY, OPERATOR, received.number + 1, None))
         return received
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from services.gateway.ports import TwinPorts
+from shared.storage.store import FabricPlace
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 from tests.support.light_paths import circuits, light_path
 
@@ -143,7 +144,7 @@ def test_circuits_of_an_ocs_are_those_of_the_log(twin: DrivenTwin, client: Clien
         *("describe/cubes/pod-0/cube-8", "describe/fabrics/pod-7", "config/pod-7", "telemetry/pod-7"),
         *("cubes/pod-0/cube-1%00", "cubes/%ff%fe", "cubes/⟂", "slices/%2e%2e", "../etc/passwd", "nonsense"),
         *("cubes?fabric=pod-7", "links?fabric=", "events?fabric=pod-9", "events/stream?fabric=pod-9"),
-        *("why/", "why/nobody/1", "why/operator/0/9", "events?cause=nobody/1", "cubes/" + "x" * 3000),
+        *("why/", "why/nobody/1", "why/operator@pod-0/9", "events?cause=nobody/1", "cubes/" + "x" * 3000),
     ],
 )
 def test_what_does_not_exist_is_named(client: Client, path: str) -> None:
@@ -270,7 +271,7 @@ class Moving:
         self._documents = ports.documents
         self._gone = gone
 
-    def fabrics(self) -> dict[str, int]:
+    def fabrics(self) -> dict[str, FabricPlace]:
         return self._documents.fabrics()
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:

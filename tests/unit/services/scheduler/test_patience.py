@@ -2,11 +2,10 @@
 
 from ops.common.configuration import settings
 from schemas.operator import RequestSlice
-from schemas.registry import decode
 from schemas.scheduler import SliceAdmitted
-from services.fleet import SUPERPOD
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.runtimes.lab import Lab, Request
+from shared.runtimes.lab import LabRequest
+from tests.support.pods import POD, lab_log
 
 CALM = [
     "pod.cubes=8",
@@ -22,15 +21,12 @@ def admissions(patience_h: float) -> dict[str, float]:
     config = settings([*CALM, f"scheduler.backfill_patience_h={patience_h}"], seed=1)
     asked = [(0.5, (4, 4, 8)), (1.0, (8, 8, 8)), (1.5, (4, 4, 4)), (2.5, (4, 4, 4)), (3.5, (4, 4, 4))]
     requests = [
-        Request(round(at_h * US_PER_HOUR), RequestSlice(shape=shape), "operator/0", n)
+        LabRequest(round(at_h * US_PER_HOUR), POD, RequestSlice(shape=shape), n)
         for n, (at_h, shape) in enumerate(asked, start=1)
     ]
-    lines: list[bytes] = []
-    Lab("pod-0", config, SUPERPOD, lambda data: lines.extend(data.splitlines())).run(US_PER_DAY, requests)
-    log = [decode(line) for line in lines]
     return {
         message.body.slice.partition("/")[2]: message.at_us / US_PER_HOUR
-        for message in log
+        for message in lab_log(config, US_PER_DAY, requests)
         if isinstance(message.body, SliceAdmitted)
     }
 

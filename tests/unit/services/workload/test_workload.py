@@ -41,7 +41,7 @@ class Driver:
         self.held = ServiceInstance(SERVICE, "pod-0")
         self.now_us = 0
         self.seq = 0
-        self.feed(FabricCommissioned(config=config))
+        self.feed(FabricCommissioned(site="pod-0", config=config))
 
     @property
     def state(self) -> WorkloadState:
@@ -57,7 +57,7 @@ class Driver:
     def feed(self, body: Body, at_us: int | None = None) -> list[Envelope]:
         self.now_us = self.now_us if at_us is None else at_us
         self.seq += 1
-        source = {"operator": "operator/0"}.get(body.writer, f"{body.writer}@pod-0")
+        source = f"{body.writer}@pod-0"
         message = enclose(body, fabric="pod-0", at_us=self.now_us, cause=None, source=source, seq=self.seq)
         assert writer_of(source) == body.writer
         return read(self.held, message)

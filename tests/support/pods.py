@@ -1,0 +1,94 @@
+"""A pod by itself, as most tests want one: a site named as it is, its first message, and where it lives."""
+
+from collections.abc import Iterable, Sequence
+
+from schemas.body import Body
+from schemas.config import FabricConfig, SuperpodConfig
+from schemas.envelope import Envelope
+from schemas.registry import decode
+from schemas.sequencer import FabricCommissioned
+from services.fleet import FLEET
+from shared.engine.roots import Request, commissioning, request_of, request_time_us, tick_of
+from shared.engine.service import AnyService
+from shared.engine.site import ServicesOf, Site
+from shared.runtimes.lab import Lab, LabRequest, Sink
+from shared.runtimes.live.worker.fold import ServedService
+from shared.storage.store import FabricPlace
+
+POD = "pod-0"
+KIND = "superpod"
+OPERATOR = f"operator@{POD}"
+"""The source of what people ask of a pod by itself."""
+SUPERPOD = FLEET[KIND]
+
+
+def has(services: Sequence[AnyService]) -> ServicesOf:
+    """A fleet in which every fabric, of whatever kind, has these services."""
+    return lambda _kind: services
+
+
+def first_message(
+    config: FabricConfig | None = None, fabric: str = POD, *, site: str | None = None, at_us: int = 0
+) -> Envelope:
+    """The commissioning of a fabric; by default it is a site by itself."""
+    return commissioning(fabric, commissioned(config, site or fabric), at_us)
+
+
+def commissioned(config: FabricConfig | None = None, site: str = POD) -> FabricCommissioned:
+    return FabricCommissioned(site=site, config=config or SuperpodConfig())
+
+
+def pod_place(partition: int = 0, fabric: str = POD) -> FabricPlace:
+    """A pod by itself in this partition."""
+    return FabricPlace(partition, fabric, KIND)
+
+
+def empty_site(services: Sequence[AnyService] = SUPERPOD) -> Site:
+    """The site of a pod that is not commissioned yet."""
+    return Site(POD, has(services))
+
+
+def pod_site(services: Sequence[AnyService] = SUPERPOD, config: FabricConfig | None = None) -> Site:
+    """The site of a pod, commissioned."""
+    site = empty_site(services)
+    site.cascade(first_message(config))
+    return site
+
+
+def pod_lab(
+    config: FabricConfig | None = None, services: Sequence[AnyService] = SUPERPOD, sink: Sink | None = None
+) -> Lab:
+    return Lab(POD, {POD: config or SuperpodConfig()}, has(services), sink)
+
+
+def lab_log(
+    config: FabricConfig,
+    until_us: int,
+    requests: Iterable[LabRequest] = (),
+    services: Sequence[AnyService] = SUPERPOD,
+) -> list[Envelope]:
+    """All that a pod's lab writes up to this time."""
+    lines: list[bytes] = []
+    pod_lab(config, services, lambda data: lines.extend(data.splitlines())).run(until_us, requests)
+    return [decode(line) for line in lines]
+
+
+def served(service: AnyService, beside: Sequence[AnyService] = ()) -> ServedService:
+    """A service as a worker serves it, in fabrics that have these services, or no other."""
+    return ServedService(service.name, {KIND: service}, has(beside or (service,)))
+
+
+def next_tick(site: Site) -> Envelope:
+    """The Tick of whoever is due first in a site where somebody is."""
+    due = site.earliest()
+    assert due is not None
+    return tick_of(due, site.now_us)
+
+
+def request_to(
+    site: Site, body: Body, number: int = 1, clock_us: int | None = 1, fabric: str = POD
+) -> Envelope:
+    """A request at the time that the rule gives it by this clock."""
+    due = site.earliest()
+    at_us = request_time_us(site.now_us, clock_us, due.due_us if due is not None else None)
+    return request_of(site.name, Request(number, fabric, body), at_us)
