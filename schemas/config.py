@@ -4,7 +4,7 @@ source.
 Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab config` prints.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import orjson
 from pydantic import (
@@ -20,11 +20,7 @@ from pydantic_core import CoreSchema
 
 from schemas.body import Model
 from schemas.names import Shape
-
-
-def parameter(default: Any, text: str, *, unit: str, source: str, **bounds: Any) -> Any:
-    """A field with what a person must know about it: meaning, unit and where the default comes from."""
-    return Field(default, description=text, json_schema_extra={"unit": unit, "source": source}, **bounds)
+from schemas.parameter import as_in, parameter
 
 
 class PodConfig(Model):
@@ -37,6 +33,14 @@ class PodConfig(Model):
         source="[LF] A",
         ge=4,
         le=144,
+    )
+
+
+class GridConfig(PodConfig):
+    """How large a static pod is: always as large as its fixed grid."""
+
+    cubes: int = parameter(
+        64, "cubes of 4×4×4 chips, in a grid of 4×4×4 cubes", unit="cubes", source="[LF] 4.2", ge=64, le=64
     )
 
 
@@ -244,6 +248,16 @@ class RepairsConfig(Model):
     )
 
 
+class StaticRepairsConfig(Model):
+    """Technicians, and how long their work takes, where there are no OCSes."""
+
+    technicians: int = as_in(RepairsConfig, "technicians")
+    host_repair_h: float = as_in(RepairsConfig, "host_repair_h")
+    link_repair_h: float = as_in(RepairsConfig, "link_repair_h")
+    repair_sigma: float = as_in(RepairsConfig, "repair_sigma")
+    queue_max: int = as_in(RepairsConfig, "queue_max")
+
+
 class FailuresConfig(Model):
     """How often parts break by themselves."""
 
@@ -286,6 +300,15 @@ class FailuresConfig(Model):
     )
 
 
+class StaticFailuresConfig(Model):
+    """How often parts break by themselves, where there are no OCSes."""
+
+    enabled: bool = as_in(FailuresConfig, "enabled")
+    host_per_day: float = as_in(FailuresConfig, "host_per_day")
+    link_per_day: float = as_in(FailuresConfig, "link_per_day")
+    until_days: float | None = as_in(FailuresConfig, "until_days")
+
+
 class TraceRow(Model):
     """One recorded request, its chips already rounded up to a shape."""
 
@@ -319,14 +342,32 @@ class SuperpodConfig(FabricConfig):
     trace: tuple[TraceRow, ...] | None = None
 
 
+class StaticPodConfig(FabricConfig):
+    """A static pod: the same cubes in a torus of fixed fibres, without OCSes ([LF] 4.2, Table 1)."""
+
+    kind: Literal["static-pod"] = "static-pod"
+    pod: GridConfig = GridConfig()
+    workload: WorkloadConfig = WorkloadConfig()
+    scheduler: SchedulerConfig = SchedulerConfig()
+    transceivers: TransceiversConfig = TransceiversConfig()
+    cubes: CubesConfig = CubesConfig()
+    repairs: StaticRepairsConfig = StaticRepairsConfig()
+    failures: StaticFailuresConfig = StaticFailuresConfig()
+    trace: tuple[TraceRow, ...] | None = None
+
+
+AnyPodConfig = SuperpodConfig | StaticPodConfig
+"""A pod of cubes, however they are joined."""
+
+
 def pod_of(config: FabricConfig) -> PodConfig:
     """How large the pod is, of any kind of pod; ValueError for a fabric that is none."""
-    if not isinstance(config, SuperpodConfig):
+    if not isinstance(config, AnyPodConfig):
         raise ValueError(f"a {config.kind} is no pod")
     return config.pod
 
 
-CONFIGS: dict[str, type[FabricConfig]] = {"superpod": SuperpodConfig}
+CONFIGS: dict[str, type[FabricConfig]] = {"superpod": SuperpodConfig, "static-pod": StaticPodConfig}
 """Kind of fabric → the model of its configuration."""
 
 

@@ -12,6 +12,7 @@ from shared.engine.service import AnyService
 
 FLEET: dict[str, tuple[AnyService, ...]] = {
     "superpod": (CUBES, FAILURES, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
+    "static-pod": (CUBES, FAILURES, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
 }
 """Kind of fabric → its services, in name order: the order in which they read a message."""
 

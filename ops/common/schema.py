@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from schemas.config import SuperpodConfig
+from schemas.config import CONFIGS
 from schemas.documents import DOCUMENTS
 from schemas.envelope import Envelope
 from schemas.registry import TYPES
@@ -16,7 +16,8 @@ from shared.basics.errors import OperationFailed
 def schemas() -> dict[str, dict[str, Any]]:
     """File name → content: every message type, envelope, configuration, status documents, and an index of
     types."""
-    models: dict[str, type[BaseModel]] = {"Envelope": Envelope, "SuperpodConfig": SuperpodConfig}
+    models: dict[str, type[BaseModel]] = {"Envelope": Envelope}
+    models |= {model.__name__: model for model in CONFIGS.values()}
     models |= TYPES
     models |= {model.__name__: model for group in DOCUMENTS.values() for model in group}
     found = {f"{name}.json": model.model_json_schema() for name, model in sorted(models.items())}

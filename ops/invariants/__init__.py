@@ -1,4 +1,4 @@
-"""What must hold in every log of a superpod, judged from the messages alone, outside the services."""
+"""What must hold in every log, judged from the messages alone, outside the services."""
 
 from ops.invariants.checker import AllCheckers, Checker, check_all
 

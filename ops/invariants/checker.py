@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+from ops.invariants.boxes import BoxChecker
 from ops.invariants.circuits import CircuitChecker
 from ops.invariants.hardware import HardwareChecker
 from ops.invariants.order import CauseChecker, WriterChecker
@@ -26,6 +27,7 @@ class FabricCheckers:
         self.checkers: tuple[Checker, ...] = (
             self.slices,
             CubeChecker(),
+            BoxChecker(),
             CircuitChecker(),
             RepairChecker(),
             HardwareChecker(),

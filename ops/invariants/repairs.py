@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from schemas.config import SuperpodConfig
+from schemas.config import AnyPodConfig
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
@@ -21,7 +21,7 @@ class RepairChecker:
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
-        if isinstance(body, FabricCommissioned) and isinstance(body.config, SuperpodConfig):
+        if isinstance(body, FabricCommissioned) and isinstance(body.config, AnyPodConfig):
             self._technicians = body.config.repairs.technicians
         elif isinstance(body, FaultBegan):
             if body.fault in self.faults:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import ClassVar
 
-from schemas.config import SuperpodConfig
+from schemas.config import AnyPodConfig
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.envelope import Envelope
 from schemas.scheduler import (
@@ -105,7 +105,7 @@ class CubeChecker:
         body = message.body
         if message.cause is None:
             self._unfit_at_root = {cube: set(why) for cube, why in self._unfit.items() if why}
-        if isinstance(body, FabricCommissioned) and isinstance(body.config, SuperpodConfig):
+        if isinstance(body, FabricCommissioned) and isinstance(body.config, AnyPodConfig):
             self._cubes = body.config.pod.cubes
         elif isinstance(body, CubeUnhealthy | CubeDrained):
             why = "unhealthy" if isinstance(body, CubeUnhealthy) else "drained"

@@ -122,21 +122,21 @@ def combined(names: list[str], digests: list[str]) -> str:
 
 
 def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:
-    """Slices, utilisation, availability, faults, repairs of one superpod up to `until_us`, from its status
+    """Slices, utilisation, availability, faults, repairs of one pod up to `until_us`, from its status
     documents.
 
     Utilisation is allocated chip-time over all chip-time; cube availability is healthy cube-time over all
-    cube-time.
+    cube-time. What OCSes did is left out where there are none.
     """
     workload = _summary(site, fabric, "workload", WorkloadSummary)
     scheduler = _summary(site, fabric, "scheduler", SchedulerSummary)
     cubes = _summary(site, fabric, "cubes", CubesSummary)
     failures = _summary(site, fabric, "failures", FailuresSummary)
     repairs = _summary(site, fabric, "repairs", RepairsSummary)
-    ocs = _summary(site, fabric, "ocs", OcsSummary)
+    switched = any(i.fabric == fabric and i.name == "ocs" for i in site.instances)
     chip_us = scheduler.allocated_chip_us + scheduler.chips_allocated * (until_us - scheduler.at_us)
     cube_us = cubes.healthy_cube_us + cubes.healthy * (until_us - cubes.at_us)
-    return {
+    report = {
         "fabric": fabric,
         "slices": {
             "requested": workload.requested,
@@ -150,10 +150,13 @@ def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:
         },
         "utilisation": chip_us / (cubes.cubes * CHIPS_PER_CUBE * until_us) if until_us else 0.0,
         "cube_availability": cube_us / (cubes.cubes * until_us) if until_us else 1.0,
-        "faults": {"host": failures.host, "link": failures.link, "ocs": failures.ocs},
+        "faults": {"host": failures.host, "link": failures.link}
+        | ({"ocs": failures.ocs} if switched else {}),
         "repairs": repairs.completed,
-        "cross_connects": ocs.cross_connects,
     }
+    if switched:
+        report["cross_connects"] = _summary(site, fabric, "ocs", OcsSummary).cross_connects
+    return report
 
 
 def _summary(site: Site, fabric: str, service: str, model: type[Any]) -> Any:

@@ -24,6 +24,7 @@ from schemas.scheduler import (
 )
 from services.failures.hazards import population
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.models.superpod.plant import superpod_plant
 from shared.runtimes.lab import LabRequest
 
 CUBES = 64
@@ -41,7 +42,7 @@ def _failures(kind: FaultKind) -> Callable[[], Measured]:
 
     def measure() -> Measured:
         run = hardware_run()
-        parts_days = population(kind, CUBES) * run.days
+        parts_days = population(kind, superpod_plant(CUBES)) * run.days
         count = run.report["faults"][kind]
         return Measured(
             100.0 * count / parts_days,

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import CubesConfig, SuperpodConfig
+from schemas.config import AnyPodConfig, CubesConfig
 from shared.engine.state import State
 from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE
 
@@ -88,7 +88,7 @@ class CubesState(State):
         return f"{self.fabric}/cube-{cube}/host-{host}"
 
 
-def commission(fabric: str, config: SuperpodConfig, at_us: int) -> CubesState:
+def commission(fabric: str, config: AnyPodConfig, at_us: int) -> CubesState:
     """All parts work, and no cube is drained."""
     cubes = config.pod.cubes
     return CubesState(

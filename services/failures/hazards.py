@@ -9,33 +9,33 @@ from schemas.config import FailuresConfig
 from schemas.names import FaultKind
 from shared.basics.keyed_random import draw_exponential, draw_index
 from shared.basics.units import US_PER_DAY, us
+from shared.models.plant import Plant
 from shared.models.superpod.faults import FAULTS, rate_per_day
-from shared.models.superpod.plant import superpod_plant
 
 CLASSES: tuple[FaultKind, ...] = tuple(kind for kind, row in FAULTS.items() if row.rate is not None)
 """The classes with a hazard, in the order in which faults of the same microsecond begin."""
 
 
-def population(kind: FaultKind, cubes: int) -> int:
-    """How many parts of a class a pod of `cubes` cubes has."""
-    return superpod_plant(cubes).population(FAULTS[kind].strikes)
+def population(kind: FaultKind, plant: Plant) -> int:
+    """How many parts of a class there are; none of a class that the plant does not have."""
+    return plant.population(FAULTS[kind].strikes)
 
 
 def draw_gap_us(
-    seed: int, fabric: str, kind: FaultKind, drawn: int, config: FailuresConfig, cubes: int
+    seed: int, fabric: str, kind: FaultKind, drawn: int, config: FailuresConfig, plant: Plant
 ) -> int | None:
     """Time from fault number `drawn` − 1 of the class to the one after it; None if it never breaks by itself.
 
     Gaps are exponential with mean 1 ÷ (parts × rate) days.
     """
-    parts = population(kind, cubes)
+    parts = population(kind, plant)
     rate = parts * rate_per_day(kind, config) if parts else 0
     if not config.enabled or rate == 0:
         return None
     return us(draw_exponential(seed, fabric, f"{kind} fault time", drawn, 1 / rate), US_PER_DAY)
 
 
-def draw_target(seed: int, fabric: str, kind: FaultKind, drawn: int, cubes: int) -> str:
+def draw_target(seed: int, fabric: str, kind: FaultKind, drawn: int, plant: Plant) -> str:
     """The part that the class's fault number `drawn` strikes: uniform over all, broken ones included."""
-    index = draw_index(seed, fabric, f"{kind} fault target", drawn, population(kind, cubes))
-    return superpod_plant(cubes).part(FAULTS[kind].strikes, index, fabric).name
+    index = draw_index(seed, fabric, f"{kind} fault target", drawn, population(kind, plant))
+    return plant.part(FAULTS[kind].strikes, index, fabric).name

@@ -24,7 +24,6 @@ from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
 from shared.models.superpod.faults import fault_target
-from shared.models.superpod.plant import superpod_plant
 
 
 def due(state: FailuresState) -> int | None:
@@ -54,7 +53,7 @@ def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Ou
     said: list[Output] = []
     hazard = state.hazards[kind]
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
-        target = draw_target(state.seed, state.fabric, kind, hazard.drawn, state.cubes)
+        target = draw_target(state.seed, state.fabric, kind, hazard.drawn, state.plant)
         if not any(f.target == target and f.kind == kind for f in state.active.values()):
             said.append(_begin(state, Fault(kind, target, message.id, False, state.now_us, None)))
         hazard = next_hazard(state, kind, hazard.drawn + 1, hazard.next_us)
@@ -73,7 +72,7 @@ def on_inject(state: FailuresState, body: InjectFault, message: Envelope) -> lis
 def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
     """Why this fault cannot be injected, in a sentence that names field, value and what is allowed."""
     try:
-        fault_target(body.kind, body.target, state.fabric, superpod_plant(state.cubes))
+        fault_target(body.kind, body.target, state.fabric, state.plant)
     except InvalidInput as error:
         return str(error)
     if len(state.active) >= ACTIVE_MAX:

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from schemas.config import FailuresConfig, SuperpodConfig
+from schemas.config import AnyPodConfig, FailuresConfig, StaticFailuresConfig
 from schemas.names import FaultKind
 from services.failures.hazards import CLASSES, draw_gap_us
 from shared.basics.units import US_PER_DAY
 from shared.engine.state import State
+from shared.models.plant import Plant
+from shared.models.plants import plant_of
 
 ACTIVE_MAX = 10_000
 """Active faults beyond which an injection is refused. Faults that begin by themselves are bounded by the
@@ -46,15 +48,22 @@ class EndedFault(Fault):
 @dataclass
 class FailuresState(State):
     """`hazards` and `begun` (faults begun since the start) are keyed by fault kind, `active` and `ended` (the
-    last to end) by fault number. `config.until_days` counts from `commissioned_us`."""
+    last to end) by fault number. `config.until_days` counts from `commissioned_us`. The `kind` of the fabric
+    decides which parts there are."""
 
     config: FailuresConfig
+    kind: str
     cubes: int
     commissioned_us: int
     hazards: dict[str, Hazard]
     begun: dict[str, int]
     active: dict[int, Fault]
     ended: dict[int, EndedFault]
+
+    @property
+    def plant(self) -> Plant:
+        """The parts that there are to break."""
+        return plant_of(self.kind, self.cubes)
 
     @property
     def next_number(self) -> int:
@@ -65,13 +74,14 @@ class FailuresState(State):
         return f"{self.fabric}/fault-{number}"
 
 
-def commission(fabric: str, config: SuperpodConfig, at_us: int) -> FailuresState:
+def commission(fabric: str, config: AnyPodConfig, at_us: int) -> FailuresState:
     """Nothing is broken; the first fault of every class is drawn."""
     state = FailuresState(
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
-        config=config.failures,
+        config=_rates(config),
+        kind=config.kind,
         cubes=config.pod.cubes,
         commissioned_us=at_us,
         hazards={},
@@ -84,10 +94,18 @@ def commission(fabric: str, config: SuperpodConfig, at_us: int) -> FailuresState
     return state
 
 
+def _rates(config: AnyPodConfig) -> FailuresConfig:
+    """How often parts break; parts that the fabric does not have never do."""
+    found = config.failures
+    if isinstance(found, StaticFailuresConfig):
+        return FailuresConfig(**found.model_dump(), ocs_per_day=0.0)
+    return found
+
+
 def next_hazard(state: FailuresState, kind: FaultKind, drawn: int, since_us: int) -> Hazard:
     """The fault after `drawn` earlier ones of the class, the last of them (or the commissioning) at
     `since_us`."""
-    gap_us = draw_gap_us(state.seed, state.fabric, kind, drawn, state.config, state.cubes)
+    gap_us = draw_gap_us(state.seed, state.fabric, kind, drawn, state.config, state.plant)
     if gap_us is None:
         return Hazard(drawn, None)
     next_us, until_days = since_us + gap_us, state.config.until_days

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from schemas.config import RepairsConfig, SuperpodConfig
+from schemas.config import AnyPodConfig, RepairsConfig
 from schemas.names import FaultKind
 from shared.engine.state import State
 
@@ -63,13 +63,13 @@ class RepairsState(State):
         return f"{self.fabric}/repair-{number}"
 
 
-def commission(fabric: str, config: SuperpodConfig, at_us: int) -> RepairsState:
-    """Nothing to repair."""
+def commission(fabric: str, config: AnyPodConfig, at_us: int) -> RepairsState:
+    """Nothing to repair. Where there are no OCSes, nobody asks how long the repair of one takes."""
     return RepairsState(
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
-        config=config.repairs,
+        config=RepairsConfig.model_validate(config.repairs.model_dump()),
         opened=0,
         completed=0,
         cancelled=0,

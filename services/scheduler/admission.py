@@ -14,7 +14,7 @@ from services.scheduler.lifecycle import end, leave, put, refuse, slice_name
 from services.scheduler.state import SchedulerState, Slice, queue_of
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
-from shared.models.superpod.shapes import check, chips_of
+from shared.models.superpod.shapes import chips_of
 
 
 def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Envelope) -> list[Output]:
@@ -31,7 +31,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         changed_us=state.now_us,
     )
     try:
-        check(body.shape, body.twisted, state.cubes)
+        state.placement.check(body.shape, body.twisted, state.cubes)
     except InvalidInput as refusal:
         return refuse(state, row, str(refusal))
     _wait(state, row)
@@ -59,12 +59,12 @@ def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Enve
 
 
 def _wait(state: SchedulerState, row: Slice) -> None:
-    queue_of(state).add(row.chips, row.priority, row.number)
+    queue_of(state).add(row.shape, row.priority, row.number)
     state.waiting += 1
     put(state, row)
     state.touched.add(("summaries", f"{state.fabric}/scheduler"))
 
 
 def _withdraw(state: SchedulerState, row: Slice) -> None:
-    queue_of(state).remove(row.chips, row.priority, row.number)
+    queue_of(state).remove(row.shape, row.priority, row.number)
     state.waiting -= 1

@@ -5,13 +5,15 @@ moment; running it twice changes nothing more.
 """
 
 from services.scheduler.lifecycle import admit
+from services.scheduler.occupancy import Corner
 from services.scheduler.recovery import leave_drained, recover_stalled
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
 from shared.basics.units import US_PER_HOUR
 from shared.engine.service import Output
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
-Placement = tuple[Slice, tuple[int, ...], tuple[int, int, int] | None]
+NextPlace = tuple[Slice, tuple[int, ...], Corner | None]
+"""(slice, cubes, corner): who is admitted next, and where."""
 
 
 def cycle(state: SchedulerState) -> list[Output]:
@@ -26,24 +28,24 @@ def cycle(state: SchedulerState) -> list[Output]:
         if placement is None:
             return said
         row, cubes, corner = placement
-        queue_of(state).take_first(row.chips)
+        queue_of(state).take_first(row.shape)
         said += admit(state, row, cubes, corner)
 
 
-def next_placement(state: SchedulerState) -> Placement | None:
+def next_placement(state: SchedulerState) -> NextPlace | None:
     """The first waiting slice that fits and may be placed, with its (cubes, corner)."""
     queue, occupancy = queue_of(state), occupancy_of(state)
-    if not queue.by_chips or not (occupancy.idle or occupancy.partly):
+    if not queue.by_shape or not (occupancy.idle or occupancy.partly):
         return None
     head = state.slices[queue.head()[1]]
     kept = is_kept(state, head)
     if kept:
-        room = occupancy.room_for(head.chips, whole_cubes=True)
+        room = state.placement.room_for(occupancy, head.shape, whole_cubes=True)
         if room is not None:
             return head, *room
     if occupancy.partly or not kept:
-        for place, chips in queue.firsts(0 if kept else len(occupancy.idle) * CHIPS_PER_CUBE):
-            room = occupancy.room_for(chips, whole_cubes=not kept)
+        for place, shape in queue.firsts(0 if kept else len(occupancy.idle) * CHIPS_PER_CUBE):
+            room = state.placement.room_for(occupancy, shape, whole_cubes=not kept)
             if room is not None:
                 return state.slices[place[1]], *room
     return None
@@ -60,7 +62,7 @@ def is_kept(state: SchedulerState, head: Slice) -> bool:
 def kept_until_us(state: SchedulerState) -> int | None:
     """When others may pass the first in the queue again; None if they may now, or never."""
     queue, patience_us = queue_of(state), _patience_us(state)
-    if not queue.by_chips or not patience_us:
+    if not queue.by_shape or not patience_us:
         return None
     head = state.slices[queue.head()[1]]
     if not is_kept(state, head):

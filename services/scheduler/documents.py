@@ -5,7 +5,7 @@ from schemas.names import number_of
 from services.scheduler.lifecycle import slice_name
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.engine.service import DocumentKey
-from shared.models.superpod.shapes import cubes_of, is_mesh
+from shared.models.superpod.shapes import is_mesh
 
 
 def document_keys(state: SchedulerState) -> list[DocumentKey]:
@@ -45,7 +45,7 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         links_down=row.links_down,
         links_degraded=row.links_degraded,
         swaps=row.swaps,
-        reason=_waiting_reason(row) if row.state == "waiting" else row.reason,
+        reason=_waiting_reason(state, row) if row.state == "waiting" else row.reason,
         requested_us=row.requested_us,
         started_us=row.started_us,
         ended_us=row.ended_us,
@@ -53,10 +53,10 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
     )
 
 
-def _waiting_reason(row: Slice) -> str:
+def _waiting_reason(state: SchedulerState, row: Slice) -> str:
     if is_mesh(row.shape):
         return f"waits for room for {row.chips} chips in one healthy cube"
-    return f"waits for {cubes_of(row.shape)} healthy idle cubes"
+    return f"waits for {state.placement.waits_for(row.shape)}"
 
 
 def _cube_use(state: SchedulerState, name: str) -> CubeUseDocument | None:

@@ -1,6 +1,6 @@
 """Cubes that fail, return, are drained and undrained.
 
-A slice always leaves a failed cube: another takes its place, or it stalls until one can, or it is evicted
+A slice leaves a failed cube if it can: another takes its place, or it stalls until one can, or it is evicted
 when `recovery_patience_s` is over. If the failed cube itself returns first, the slice goes on where it is. A
 drained cube in use is left when a spare is idle; until then the slice runs on.
 """
@@ -30,7 +30,10 @@ def on_cube_unhealthy(state: SchedulerState, body: CubeUnhealthy, message: Envel
     for number in struck:
         row = state.slices[number]
         if cube in row.cubes:
-            reason = f"{state.fabric}/cube-{cube} failed and no healthy idle cube can take its place yet"
+            why = "no healthy idle cube can take its place yet"
+            if not state.placement.can_move(row.cubes):
+                why = "the slice cannot leave it"
+            reason = f"{state.fabric}/cube-{cube} failed and {why}"
             put(state, replace(row, state="stalled", changed_us=state.now_us, reason=reason))
             said.append(SliceStalled(slice=slice_name(state, number), cube=cube))
     return said

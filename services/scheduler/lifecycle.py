@@ -22,7 +22,6 @@ from services.scheduler.occupancy import Corner
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
-from shared.models.superpod.shapes import slice_joins
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 
@@ -37,27 +36,29 @@ def put(state: SchedulerState, row: Slice) -> None:
 
 
 def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Corner | None) -> list[Output]:
-    """Give a waiting slice its cubes. A torus then waits for its circuits; a mesh has none and starts."""
+    """Give a waiting slice its cubes. One that needs circuits then waits for them; any other starts, perhaps
+    on links that are bad already."""
     occupancy_of(state).hold(row.number, cubes, row.shape, corner)
     touch_uses(state, cubes)
     _account(state, row.chips)
     state.admitted += 1
     state.waiting -= 1
-    joins = slice_joins(row.shape, row.twisted, cubes)
+    joins = state.placement.joins(row.shape, row.twisted, cubes)
     if joins:
         state.awaited[row.number] = joins
-    put(
-        state,
-        replace(
-            row,
-            state="connecting" if joins else "running",
-            changed_us=state.now_us,
-            cubes=cubes,
-            corner=corner,
-            started_us=None if joins else state.now_us,
-            reason=None,
-        ),
+    links_down, links_degraded = bad_ends_of(state, row.number)
+    row = replace(
+        row,
+        changed_us=state.now_us,
+        cubes=cubes,
+        corner=corner,
+        started_us=None if joins else state.now_us,
+        links_down=links_down,
+        links_degraded=links_degraded,
+        reason=None,
     )
+    row = replace(row, state=condition_of(state, row))
+    put(state, row)
     name = slice_name(state, row.number)
     admitted = SliceAdmitted(
         slice=name,
@@ -67,8 +68,11 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         corner=corner,
         waited_us=state.now_us - row.requested_us,
     )
-    then = ConnectCircuits(slice=name, joins=joins) if joins else SliceStarted(slice=name)
-    return [CausedBy(row.request, admitted), CausedBy(row.request, then)]
+    bodies: list[SchedulerBody] = [admitted]
+    bodies.append(ConnectCircuits(slice=name, joins=joins) if joins else SliceStarted(slice=name))
+    if row.state == "degraded":
+        bodies.append(degraded(state, row))
+    return [CausedBy(row.request, body) for body in bodies]
 
 
 def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Output]:
@@ -104,6 +108,15 @@ def condition_of(
     return "degraded" if row.links_down or row.links_degraded else "running"
 
 
+def bad_ends_of(state: SchedulerState, number: int) -> tuple[int, int]:
+    """(down, degraded) link ends of a slice on cubes."""
+    if not state.bad_ends:
+        return 0, 0
+    occupancy, slice_at = occupancy_of(state), state.placement.slice_at
+    found = [condition for end, condition in state.bad_ends.items() if slice_at(occupancy, end) == number]
+    return found.count("down"), found.count("degraded")
+
+
 def degraded(state: SchedulerState, row: Slice) -> SliceDegraded:
     return SliceDegraded(
         slice=slice_name(state, row.number), links_down=row.links_down, links_degraded=row.links_degraded
@@ -113,18 +126,18 @@ def degraded(state: SchedulerState, row: Slice) -> SliceDegraded:
 def leave(state: SchedulerState, row: Slice) -> list[DisconnectCircuits]:
     """Take a slice off its cubes; all its circuits go, and they are free at once."""
     release_cubes(state, row)
-    joins = slice_joins(row.shape, row.twisted, row.cubes)
+    joins = state.placement.joins(row.shape, row.twisted, row.cubes)
     return [DisconnectCircuits(slice=slice_name(state, row.number), joins=joins)] if joins else []
 
 
 def release_cubes(state: SchedulerState, row: Slice) -> None:
-    """Free the cubes and forget what was heard of their link ends."""
+    """Free the cubes and forget what was heard of their link ends, if those go dark."""
     occupancy_of(state).free(row.number, row.cubes, row.shape, row.corner)
     touch_uses(state, row.cubes)
     _account(state, -row.chips)
     state.stalls.pop(row.number, None)
     state.awaited.pop(row.number, None)
-    if state.bad_ends and row.corner is None:
+    if state.bad_ends and row.corner is None and not state.placement.links_stay:
         left = frozenset(row.cubes)
         for end in [end for end in state.bad_ends if end // ENDS_PER_CUBE in left]:
             del state.bad_ends[end]

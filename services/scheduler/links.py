@@ -21,8 +21,6 @@ from services.scheduler.lifecycle import (
 )
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.engine.service import Output
-from shared.models.superpod.shapes import slice_joins
-from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 Condition = Literal["down", "degraded"]
 Changes = dict[int, tuple[int, int]]
@@ -98,7 +96,7 @@ def _take_back(state: SchedulerState, row: Slice) -> list[DisconnectCircuits]:
     """
     name = slice_name(state, row.number)
     awaited = state.awaited.get(row.number, ())
-    joins = slice_joins(row.shape, row.twisted, row.cubes)
+    joins = state.placement.joins(row.shape, row.twisted, row.cubes)
     held = tuple([join for join in joins if join not in awaited])
     said = [DisconnectCircuits(slice=name, joins=held)] if held else []
     if row.swaps:
@@ -114,17 +112,19 @@ def _mark(
     only: int | None = None,
 ) -> None:
     """Note the condition of link ends (None: up), and add to the changes of the slices that they belong to,
-    or of `only` one. Ends of cubes that no torus holds are none of ours."""
-    occupancy = occupancy_of(state)
+    or of `only` one. Where links are lit only for a slice, other ends are none of ours."""
+    occupancy, placement = occupancy_of(state), state.placement
     for link_end in ends:
-        number = occupancy.torus_at(link_end // ENDS_PER_CUBE)
-        if number is None or only not in (None, number):
+        number = placement.slice_at(occupancy, link_end)
+        if only not in (None, number) or (number is None and not placement.links_stay):
             continue
         before = state.bad_ends.get(link_end)
         if condition is None:
             state.bad_ends.pop(link_end, None)
         else:
             state.bad_ends[link_end] = condition
+        if number is None:
+            continue
         down, degraded_by = changes.get(number, (0, 0))
         changes[number] = (
             down + (condition == "down") - (before == "down"),

@@ -5,7 +5,7 @@ from schemas.envelope import Envelope
 from schemas.sequencer import Tick
 from services.scheduler.cycle import cycle, kept_until_us
 from services.scheduler.lifecycle import evict
-from services.scheduler.state import SchedulerState
+from services.scheduler.state import SchedulerState, Slice
 from shared.basics.units import US_PER_S
 from shared.engine.service import Output
 
@@ -28,15 +28,19 @@ def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Outp
         if since_us + _patience_us(state) > state.now_us:
             break
         row = state.slices[number]
-        failed = ", ".join(f"{state.fabric}/cube-{c}" for c in row.cubes if c in state.unhealthy)
-        patience_s = state.config.recovery_patience_s
-        reason = (
-            f"{failed} failed and no healthy idle cube took its place within {patience_s} s "
-            "(scheduler.recovery_patience_s)"
-        )
-        said += evict(state, row, reason, state.stalls[number].cause)
+        said += evict(state, row, _eviction_reason(state, row), state.stalls[number].cause)
         said += cycle(state)
     return said + cycle(state)
+
+
+def _eviction_reason(state: SchedulerState, row: Slice) -> str:
+    failed = ", ".join(f"{state.fabric}/cube-{c}" for c in row.cubes if c in state.unhealthy)
+    within = f"within {state.config.recovery_patience_s} s"
+    if state.placement.can_move(row.cubes):
+        why = f"no healthy idle cube took its place {within}"
+    else:
+        why = f"did not return {within}, and the slice cannot leave it"
+    return f"{failed} failed and {why} (scheduler.recovery_patience_s)"
 
 
 def _patience_us(state: SchedulerState) -> int:

@@ -1,5 +1,5 @@
 """Slices move off failed and drained cubes: any healthy idle cube takes the place of the one left, and only
-the circuits that touch it change (Lightwave Fabrics 4.2.2).
+the circuits that touch it change (Lightwave Fabrics 4.2.2). A slice whose cubes are joined for good stays.
 """
 
 from dataclasses import replace
@@ -7,11 +7,10 @@ from typing import Literal
 
 from schemas.names import Join
 from schemas.scheduler import ConnectCircuits, CubeSwapped, DisconnectCircuits, SchedulerBody
-from services.scheduler.lifecycle import put, settle, slice_name, touch_uses
+from services.scheduler.lifecycle import bad_ends_of, put, settle, slice_name, touch_uses
 from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of
 from shared.engine.service import CausedBy, Output
-from shared.models.superpod.shapes import slice_joins
-from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, join_ends
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, join_ends
 
 
 def recover_stalled(state: SchedulerState) -> list[Output]:
@@ -51,6 +50,8 @@ def _swap(
     state: SchedulerState, row: Slice, left: int, reason: Literal["failed", "drained"], cause: str
 ) -> list[Output]:
     """Put a spare in the place of one cube of a slice; says nothing if there is none."""
+    if not state.placement.can_move(row.cubes):
+        return []
     occupancy = occupancy_of(state)
     room = occupancy.room_for(min(row.chips, CHIPS_PER_CUBE), whole_cubes=True)
     if room is None:
@@ -60,10 +61,10 @@ def _swap(
     occupancy.hold(row.number, (spare,), row.shape, corner)
     touch_uses(state, (left, spare))
     cubes = tuple([spare if cube == left else cube for cube in row.cubes])
-    gone = _touching(left, slice_joins(row.shape, row.twisted, row.cubes))
-    new = _touching(spare, slice_joins(row.shape, row.twisted, cubes))
+    gone = _touching(left, state.placement.joins(row.shape, row.twisted, row.cubes))
+    new = _touching(spare, state.placement.joins(row.shape, row.twisted, cubes))
     _forget_ends(state, gone)
-    links_down, links_degraded = _bad_ends_of(state, cubes)
+    links_down, links_degraded = bad_ends_of(state, row.number)
     moved = replace(
         row,
         changed_us=state.now_us,
@@ -97,9 +98,3 @@ def _forget_ends(state: SchedulerState, joins: tuple[Join, ...]) -> None:
         for ends in join_ends(joins):
             for end in ends.tolist():
                 state.bad_ends.pop(end, None)
-
-
-def _bad_ends_of(state: SchedulerState, cubes: tuple[int, ...]) -> tuple[int, int]:
-    """(down, degraded) link ends on these cubes."""
-    conditions = [condition for end, condition in state.bad_ends.items() if end // ENDS_PER_CUBE in cubes]
-    return conditions.count("down"), conditions.count("degraded")

@@ -1,17 +1,18 @@
 """What the scheduler remembers of one fabric: its slices, the cubes it may not use, and the links it was told
 are not well.
 
-Who holds which cube, and the queue by size, follow from the slices; they are kept beside them for speed only
+Who holds which cube, and the queue by shape, follow from the slices; they are kept beside them for speed only
 (`occupancy`, `queue`) and made anew when missing.
 """
 
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import SchedulerConfig, SuperpodConfig
+from schemas.config import AnyPodConfig, SchedulerConfig
 from schemas.documents import SliceState
 from schemas.names import Join, Shape
 from services.scheduler.occupancy import Occupancy
+from services.scheduler.placement import PLACEMENTS, Placement
 from services.scheduler.queue import Queue
 from shared.engine.state import TRANSIENT, State
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
@@ -54,15 +55,18 @@ class Stall:
 
 @dataclass
 class SchedulerState(State):
-    """`slices` wait or hold cubes; `ended` are the last ones that do neither.
+    """`slices` wait or hold cubes; `ended` are the last ones that do neither. The `kind` of the fabric
+    decides how they lie on the cubes.
 
     `awaited` has every slice that is connecting, with the joins commanded whose circuits are not made yet:
     none, when only the training of the last links is missing.
     `unhealthy` and `drained` map a cube to the id of the message that said so. `bad_ends` are the link ends
-    of cubes in use that are not up. `allocated_chip_us` is the integral of `chips_allocated` up to `at_us`.
+    that are not up: of cubes in use, or where links are lit for good, of all. `allocated_chip_us` is the
+    integral of `chips_allocated` up to `at_us`.
     """
 
     config: SchedulerConfig
+    kind: str
     cubes: int
     queue_max: int
     slices: dict[int, Slice] = field(default_factory=dict)
@@ -85,6 +89,11 @@ class SchedulerState(State):
     queue: Queue | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
     @property
+    def placement(self) -> Placement:
+        """How slices lie on the cubes."""
+        return PLACEMENTS[self.kind]
+
+    @property
     def chips(self) -> int:
         return self.cubes * CHIPS_PER_CUBE
 
@@ -94,13 +103,14 @@ class SchedulerState(State):
         return len(self.slices) - self.waiting
 
 
-def commission(fabric: str, config: SuperpodConfig, at_us: int) -> SchedulerState:
+def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
     """The scheduler of a new fabric. A recorded trace may always wait as a whole."""
     return SchedulerState(
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
         config=config.scheduler,
+        kind=config.kind,
         cubes=config.pod.cubes,
         queue_max=max(config.scheduler.queue_max, len(config.trace or ())),
         at_us=at_us,
@@ -121,10 +131,10 @@ def occupancy_of(state: SchedulerState) -> Occupancy:
 
 
 def queue_of(state: SchedulerState) -> Queue:
-    """The waiting slices by size, made from the slices if missing."""
+    """The waiting slices by shape, made from the slices if missing."""
     if state.queue is None:
         state.queue = Queue()
         for row in state.slices.values():
             if row.state == "waiting":
-                state.queue.add(row.chips, row.priority, row.number)
+                state.queue.add(row.shape, row.priority, row.number)
     return state.queue

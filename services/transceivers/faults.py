@@ -11,13 +11,13 @@ from schemas.transceivers import ModuleReported
 from services.transceivers.links import judge, recompute_ber, touch
 from services.transceivers.state import NO_END, EndFault, TransceiversState
 from shared.engine.service import Output
-from shared.models.superpod.plant import superpod_plant
+from shared.models.plants import plant_of
 
 
 def on_fault_began(state: TransceiversState, body: FaultBegan, _message: Envelope) -> list[Output]:
     if body.kind not in ("link", "connector"):
         return []
-    end = superpod_plant(state.cubes).parse(body.target).number
+    end = plant_of(state.kind, state.cubes).parse(body.target).number
     before = condition(state, end)
     state.faults[body.fault] = EndFault(end, body.excess_loss_db if body.kind == "connector" else None)
     return _judge_end(state, end, before)

@@ -1,13 +1,17 @@
 """What is known at the link ends of one fabric. Arrays are indexed by link-end number, 96 a cube."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import SuperpodConfig, TransceiversConfig
+from schemas.config import AnyPodConfig, TransceiversConfig
+from services.transceivers.design import design_of
 from shared.basics.units import US_PER_S
 from shared.engine.state import State
+from shared.models.optics.fabric_links import direct_log10_ber
+from shared.models.plants import plant_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 NO_END = -1
@@ -28,13 +32,18 @@ class EndFault:
 
 @dataclass
 class TransceiversState(State):
-    """`peer` is the far end that a circuit is wanted to (−1 none); `lit` has bit s set where strand s is
-    made; `loss_db` is that of the worse strand's fibre and OCS, without connector faults, `log10_ber` that of
-    the worst lane that the end receives, with them (both NaN where no circuit is wanted); `excess_db` is what
-    the end's connector faults add; `failed` counts its dead modules and cables; `code` indexes STATES.
+    """`peer` is the far end that a circuit is wanted to, or that fixed fibres lead to (−1 none); `lit` has
+    bit s set where strand s is made; `loss_db` is that of the worse strand's fibre and OCS, without connector
+    faults, `log10_ber` that of the worst lane that the end receives, with them (both NaN where no circuit is
+    wanted); `excess_db` is what the end's connector faults add; `failed` counts its dead modules and cables;
+    `code` indexes STATES. The `kind` of the fabric decides what lies between two ends.
+
+    Links that are lit for good are up until they are first judged, at `first_light_us`; that is None where
+    there are none, and once it was done.
     """
 
     config: TransceiversConfig
+    kind: str
     cubes: int
     next_frame_us: int | None
     peer: npt.NDArray[np.int32]
@@ -45,21 +54,23 @@ class TransceiversState(State):
     failed: npt.NDArray[np.int16]
     code: npt.NDArray[np.uint8]
     changed_us: npt.NDArray[np.int64]
+    first_light_us: int | None = None
     faults: dict[str, EndFault] = field(default_factory=dict)
 
 
-def commission(fabric: str, config: SuperpodConfig, at_us: int) -> TransceiversState:
-    """All ends dark."""
+def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversState:
+    """The link ends of a new fabric: dark, but for those that fixed fibres join to another."""
     cubes = config.pod.cubes
     ends = cubes * ENDS_PER_CUBE
-    return TransceiversState(
+    state = TransceiversState(
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
         config=config.transceivers,
+        kind=config.kind,
         cubes=cubes,
         next_frame_us=frame_after_us(config.transceivers, at_us),
-        peer=np.full(ends, NO_END, dtype=np.int32),
+        peer=plant_of(config.kind, cubes).far_ends().astype(np.int32),
         lit=np.zeros(ends, dtype=np.uint8),
         loss_db=np.full(ends, np.nan),
         log10_ber=np.full(ends, np.nan),
@@ -68,6 +79,23 @@ def commission(fabric: str, config: SuperpodConfig, at_us: int) -> TransceiversS
         code=np.full(ends, DARK, dtype=np.uint8),
         changed_us=np.full(cubes, at_us, dtype=np.int64),
     )
+    _light_for_good(state)
+    return state
+
+
+def _light_for_good(state: TransceiversState) -> None:
+    """Light what fixed fibres join. Nobody is told of links that are up; where by the configuration they are
+    not, the first look at them comes at once."""
+    joined = state.peer != NO_END
+    if not joined.any():
+        return
+    log10_ber = direct_log10_ber(design_of(state.config))
+    state.lit[joined] = BOTH_STRANDS
+    state.loss_db[joined] = state.config.fibre_loss_db
+    state.log10_ber[joined] = log10_ber
+    state.code[joined] = UP
+    if log10_ber > math.log10(state.config.degraded_above_ber):
+        state.first_light_us = state.now_us
 
 
 def frame_after_us(config: TransceiversConfig, at_us: int) -> int | None:

@@ -3,7 +3,7 @@ somebody still wants."""
 
 from dataclasses import dataclass, field
 
-from schemas.config import SuperpodConfig, TraceRow, WorkloadConfig
+from schemas.config import AnyPodConfig, TraceRow, WorkloadConfig
 from services.workload.mix import draw_gap_us
 from shared.engine.state import TRANSIENT, State
 
@@ -40,7 +40,7 @@ class WorkloadState(State):
     ends: list[tuple[int, int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
 
-def commission(fabric: str, config: SuperpodConfig, at_us: int) -> WorkloadState:
+def commission(fabric: str, config: AnyPodConfig, at_us: int) -> WorkloadState:
     """Nothing was requested yet. A recorded trace takes the place of arrivals."""
     state = WorkloadState(
         fabric=fabric,

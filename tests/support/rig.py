@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 from schemas.body import Body
-from schemas.config import SuperpodConfig
+from schemas.config import FabricConfig
 from schemas.envelope import Envelope, enclose
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import AnyService, DocumentKey
@@ -21,7 +21,7 @@ class Bench:
     """`log` is all that was said so far, roots included. The fabric is commissioned at `at_us`."""
 
     def __init__(
-        self, services: Sequence[AnyService], config: SuperpodConfig | None = None, at_us: int = 0
+        self, services: Sequence[AnyService], config: FabricConfig | None = None, at_us: int = 0
     ) -> None:
         self.site = empty_site(services)
         self.log: list[Envelope] = []

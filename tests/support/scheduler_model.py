@@ -405,8 +405,8 @@ class World:
             if kept.occupancy is not None:
                 assert getattr(kept.occupancy, name) == getattr(occupancy_of(fresh), name)
         if kept.queue is not None:
-            by_chips = {chips: sorted(heap) for chips, heap in kept.queue.by_chips.items()}
-            assert by_chips == {chips: sorted(heap) for chips, heap in queue_of(fresh).by_chips.items()}
+            by_shape = {shape: sorted(heap) for shape, heap in kept.queue.by_shape.items()}
+            assert by_shape == {shape: sorted(heap) for shape, heap in queue_of(fresh).by_shape.items()}
 
     def _check_documents(self) -> None:
         """What is rendered when touched is what all of them are, rendered anew."""

@@ -10,7 +10,7 @@ from ops.common.client import Client, escape
 from ops.common.light_path import unmade
 from ops.models.optics.budget import Link, Strand
 from schemas.config import SuperpodConfig
-from services.transceivers.optics import design_of
+from services.transceivers.design import design_of
 from shared.basics.errors import InvalidInput
 from shared.models.optics.palomar import DECIMALS
 from shared.models.optics.strands import check_peer, strands_of

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.models.optics.link import (
+    DIRECT,
     LinkDesign,
     Switched,
     arriving,
@@ -87,6 +88,13 @@ def worst_lane_log10_ber(
     receiver = design.receiver
     penalty_db = dispersion_penalty_db(receiver.symbol_gbd, lanes_nm(design.kind), design.length_km).max()
     return receiver.log10_ber(*dispersed(*arrives, penalty_db))
+
+
+@lru_cache(maxsize=64)
+def direct_log10_ber(design: LinkDesign) -> float:
+    """log10 of the bit error rate of the worst lane that both ends receive over fibre alone, with sound
+    modules and clean connectors: all such links are alike."""
+    return float(rounded(worst_lane_log10_ber(design, DIRECT)))
 
 
 def rounded(log10_ber: FloatArray) -> FloatArray:

@@ -57,6 +57,10 @@ class Switched:
         return Switched(self.loss_db, self.far_return_db, self.near_return_db)
 
 
+DIRECT = Switched(np.asarray(0.0), np.asarray(-np.inf), np.asarray(-np.inf))
+"""Fibre that runs from end to end: no OCS loses anything, and no port of one sends anything back."""
+
+
 @dataclass(frozen=True, slots=True)
 class LinkDesign:
     """Modules and fibre of a link. Powers are averages of one lane; `fibre_loss_db` is that of both ends'

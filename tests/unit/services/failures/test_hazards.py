@@ -67,8 +67,8 @@ def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
 def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
     classes: list[tuple[FaultKind, str]] = [("host", "host"), ("link", "end"), ("ocs", "ocs")]
     for kind, part_kind in classes:
-        size = population(kind, 5)
-        targets = {draw_target(0, "pod-0", kind, n, 5) for n in range(12 * size)}
+        size = population(kind, superpod_plant(5))
+        targets = {draw_target(0, "pod-0", kind, n, superpod_plant(5)) for n in range(12 * size)}
         assert len(targets) == size
         assert {superpod_plant(5).parse(target).kind for target in targets} == {part_kind}
 

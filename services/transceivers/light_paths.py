@@ -1,0 +1,76 @@
+"""What lies between the two ends of a link in each kind of pod: the one thing in which their optics differ.
+
+In a superpod an OCS, whose losses and reflections go by the pair of its ports; in a static pod nothing but
+the fibres, so that all links are alike.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from services.transceivers.design import design_of
+from services.transceivers.state import TransceiversState
+from shared.models.optics.fabric_links import Pairs, direct_log10_ber, pairs
+from shared.models.optics.link import DIRECT, FloatArray, Switched
+from shared.models.optics.strands import strands_of
+from shared.models.superpod.wiring import ENDS_PER_CUBE, FACE_LINKS, STRANDS, IntArray, ocs_radix
+
+
+class LightPaths(Protocol):
+    """What lies between two ends, given by their numbers."""
+
+    def clean_log10_ber(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> FloatArray:
+        """log10 of the bit error rate of the worst lane that each of these ends receives from its peer, by
+        clean connectors; of their shape."""
+
+    def between(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Switched:
+        """As the ends see it, strand by strand: of shape (ends, strands)."""
+
+
+class ThroughOcs:
+    """Both ends of a link are fibres of one OCS."""
+
+    def clean_log10_ber(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> FloatArray:
+        """As the table of the fabric's pairs has it."""
+        cube, rest = np.divmod(ends, ENDS_PER_CUBE)
+        face, index = np.divmod(rest, FACE_LINKS)
+        ocs, is_north = face // 2 * FACE_LINKS + index, face % 2 == 0
+        far = peers // ENDS_PER_CUBE
+        north, south = np.where(is_north, cube, far), np.where(is_north, far, cube)
+        _, at_north, at_south = fabric_pairs(state).at(ocs, north, south)
+        found: FloatArray = np.where(is_north, at_north, at_south)
+        return found
+
+    def between(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Switched:
+        return strands_of(state.seed, state.fabric, ends, peers, ocs_radix(state.cubes))
+
+
+class FixedFibres:
+    """Ends are joined directly, for good."""
+
+    def clean_log10_ber(
+        self,
+        state: TransceiversState,
+        ends: IntArray,
+        peers: IntArray,  # noqa: ARG002 -- all links are alike
+    ) -> FloatArray:
+        return np.full(ends.shape, direct_log10_ber(design_of(state.config)))
+
+    def between(
+        self,
+        state: TransceiversState,  # noqa: ARG002 -- all links are alike
+        ends: IntArray,
+        peers: IntArray,  # noqa: ARG002 -- all links are alike
+    ) -> Switched:
+        """Nothing, at every end and strand."""
+        nothing = (DIRECT.loss_db, DIRECT.near_return_db, DIRECT.far_return_db)
+        return Switched(*(np.broadcast_to(array, (len(ends), STRANDS)) for array in nothing))
+
+
+LIGHT_PATHS: dict[str, LightPaths] = {"superpod": ThroughOcs(), "static-pod": FixedFibres()}
+"""Kind of fabric → what lies between the ends of its links."""
+
+
+def fabric_pairs(state: TransceiversState) -> Pairs:
+    """All links that a superpod could be asked for."""
+    return pairs(state.seed, state.fabric, state.cubes, design_of(state.config))

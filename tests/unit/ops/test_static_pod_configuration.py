@@ -1,0 +1,43 @@
+"""The parameters of a static pod: those of a superpod, less what is about OCSes, and a size that is fixed."""
+
+import pytest
+
+from ops.common.configuration import parameters, settings_of
+from schemas.config import FailuresConfig, RepairsConfig, StaticPodConfig, pod_of
+from shared.basics.errors import InvalidInput
+
+
+def test_its_parameters_are_a_superpods_without_those_of_ocses() -> None:
+    switched = {parameter.name: parameter for parameter in parameters("superpod")}
+    fixed = {parameter.name: parameter for parameter in parameters("static-pod")}
+    assert switched.keys() - fixed.keys() == {
+        "ocs.switching_time_ms",
+        "repairs.ocs_repair_h",
+        "failures.ocs_per_day",
+    }
+    assert fixed.keys() <= switched.keys()
+    assert [name for name in fixed if fixed[name] != switched[name]] == ["pod.cubes"]
+    assert [name for name in switched if name in fixed] == list(fixed)
+
+
+def test_it_is_as_large_as_its_grid() -> None:
+    config = settings_of("static-pod", [])
+    assert isinstance(config, StaticPodConfig)
+    assert pod_of(config).cubes == 64
+    with pytest.raises(InvalidInput, match=r"pod\.cubes: 27 is not allowed"):
+        settings_of("static-pod", ["pod.cubes=27"])
+
+
+def test_what_it_does_not_have_cannot_be_set() -> None:
+    for pair in ("ocs.switching_time_ms=1", "failures.ocs_per_day=0", "repairs.ocs_repair_h=1"):
+        with pytest.raises(InvalidInput, match="no such parameter"):
+            settings_of("static-pod", [pair])
+
+
+def test_bounds_are_those_of_a_superpod() -> None:
+    config = settings_of("static-pod", ["failures.host_per_day=0.5", "repairs.technicians=2"])
+    assert isinstance(config, StaticPodConfig)
+    assert FailuresConfig(**config.failures.model_dump()) == FailuresConfig(host_per_day=0.5)
+    assert RepairsConfig(**config.repairs.model_dump()) == RepairsConfig(technicians=2)
+    with pytest.raises(InvalidInput, match="at most 100"):
+        settings_of("static-pod", ["failures.host_per_day=101"])

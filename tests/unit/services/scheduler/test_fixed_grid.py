@@ -1,0 +1,249 @@
+"""The scheduler of a static pod: boxes of adjacent cubes, no circuits, no swaps of one cube."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.config import SchedulerConfig, StaticPodConfig
+from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
+from schemas.names import Shape
+from schemas.scheduler import (
+    CubeSwapped,
+    SliceAdmitted,
+    SliceDegraded,
+    SliceEvicted,
+    SliceRefused,
+    SliceRestored,
+    SliceStalled,
+    SliceStarted,
+)
+from schemas.transceivers import LinksChanged
+from schemas.workload import SliceReleased, SliceRequested
+from services.scheduler.occupancy import Occupancy
+from services.scheduler.placement import FixedGrid, Switched
+from services.scheduler.service import SERVICE
+from shared.basics.units import US_PER_S
+from shared.models.static_pod.boxes import boxes
+from shared.models.static_pod.plant import CUBES, neighbour_end
+from shared.models.superpod.shapes import MESHES, chips_of, legal_shapes
+from shared.models.superpod.wiring import ENDS_PER_CUBE
+from tests.support.rig import Bench, bodies
+
+FITTING = [shape for shape in legal_shapes(CUBES) if max(shape) <= 16]
+PATIENCE_S = 600
+NAME = "pod-0/slice-0"
+
+
+def name(number: int) -> str:
+    return f"pod-0/slice-{number}"
+
+
+def requested(number: int, shape: Shape, twisted: bool = False) -> SliceRequested:
+    return SliceRequested(
+        slice=name(number), shape=shape, twisted=twisted, priority=0, duration_us=None, requested_by="arrival"
+    )
+
+
+def admitted(number: int, shape: Shape, cubes: tuple[int, ...], waited_us: int = 0) -> SliceAdmitted:
+    return SliceAdmitted(
+        slice=name(number), shape=shape, twisted=False, cubes=cubes, corner=None, waited_us=waited_us
+    )
+
+
+def grid_bench() -> Bench:
+    policy = SchedulerConfig(recovery_patience_s=PATIENCE_S)
+    return Bench([SERVICE], StaticPodConfig(scheduler=policy))
+
+
+def running(shape: Shape) -> Bench:
+    """With one slice, from cube 0 on."""
+    bench = grid_bench()
+    bench.say(requested(0, shape), 5)
+    return bench
+
+
+def face(cube: int, number: int) -> tuple[int, ...]:
+    """The 16 link ends of a face of a cube: +x −x +y −y +z −z."""
+    first = ENDS_PER_CUBE * cube + 16 * number
+    return tuple(range(first, first + 16))
+
+
+def changed(
+    *, up: tuple[int, ...] = (), degraded: tuple[int, ...] = (), down: tuple[int, ...] = ()
+) -> LinksChanged:
+    return LinksChanged(up=up, degraded=degraded, down=down)
+
+
+def test_a_slice_of_whole_cubes_takes_a_box_and_starts_at_once() -> None:
+    bench = grid_bench()
+    shape: Shape = (4, 8, 8)
+    assert bodies(bench.say(requested(0, shape), 5)) == [
+        admitted(0, shape, (0, 1, 4, 5)),
+        SliceStarted(slice=NAME),
+    ]
+    document = bench.documents["slices", NAME]
+    assert (document.state, document.started_us, document.links_down) == ("running", 5, 0)
+
+
+def test_a_box_is_taken_only_where_all_its_cubes_are_idle() -> None:
+    bench = grid_bench()
+    for number in range(CUBES):
+        bench.say(requested(number, (4, 4, 4)), 5)
+    for number in (0, 5, 10):  # three idle cubes, no two of them adjacent
+        bench.say(SliceReleased(slice=name(number), reason="finished"), 6)
+    assert bench.say(requested(64, (4, 4, 8)), 7) == []
+    reason = "waits for 1×1×2 adjacent healthy idle cubes"
+    assert bench.documents["slices", name(64)].reason == reason
+    said = bodies(bench.say(SliceReleased(slice=name(1), reason="finished"), 9), SliceAdmitted)
+    assert said == [admitted(64, (4, 4, 8), (0, 1), waited_us=2)]
+
+
+def test_what_never_fits_is_refused_by_its_rule() -> None:
+    bench = grid_bench()
+    for number, (shape, twisted, rule) in enumerate(
+        [((4, 4, 8), True, "cannot be twisted"), ((4, 4, 20), False, "longer than the fixed grid")]
+    ):
+        (refused,) = bodies(bench.say(requested(number, shape, twisted), 5))
+        assert isinstance(refused, SliceRefused)
+        assert rule in refused.reason
+
+
+def test_a_slice_of_several_cubes_stays_on_its_failed_cube_until_that_returns() -> None:
+    bench = running((4, 4, 8))
+    assert bodies(bench.say(CubeUnhealthy(cube=1, reasons=("host-3",)), 10)) == [
+        SliceStalled(slice=NAME, cube=1)
+    ]
+    document = bench.documents["slices", NAME]
+    assert (document.state, document.reason) == (
+        "stalled",
+        "pod-0/cube-1 failed and the slice cannot leave it",
+    )
+    assert bodies(bench.say(CubeHealthy(cube=1), 20)) == [SliceRestored(slice=NAME)]
+    assert bench.documents["slices", NAME].cubes == ("pod-0/cube-0", "pod-0/cube-1")
+
+
+def test_it_is_evicted_when_the_cube_does_not_return_in_time() -> None:
+    bench = running((4, 4, 8))
+    bench.say(CubeUnhealthy(cube=1, reasons=("host-3",)), 10)
+    reason = (
+        "pod-0/cube-1 failed and did not return within 600 s, and the slice cannot leave it "
+        "(scheduler.recovery_patience_s)"
+    )
+    assert bodies(bench.run(10 + PATIENCE_S * US_PER_S))[1:] == [SliceEvicted(slice=NAME, reason=reason)]
+    # Its healthy cube is idle again, the failed one is not.
+    assert bodies(bench.say(requested(1, (4, 4, 4))), SliceAdmitted)[0].cubes == (0,)
+    assert bodies(bench.say(requested(2, (4, 4, 4))), SliceAdmitted)[0].cubes == (2,)
+
+
+def test_a_slice_inside_one_cube_moves_to_any_other() -> None:
+    for shape, corner in (((2, 4, 4), (0, 0, 0)), ((4, 4, 4), None)):
+        bench = running(shape)
+        said = bodies(bench.say(CubeUnhealthy(cube=0, reasons=("host-3",)), 10))
+        swapped = CubeSwapped(slice=NAME, left=0, spare=1, corner=corner, reason="failed")
+        assert said == [swapped, SliceRestored(slice=NAME)]
+        said = bodies(bench.say(CubeDrained(cube=1), 20))
+        assert said[0] == CubeSwapped(slice=NAME, left=1, spare=2, corner=corner, reason="drained")
+
+
+def test_a_slice_of_several_cubes_runs_on_on_a_drained_one() -> None:
+    bench = running((4, 4, 8))
+    assert bench.say(CubeDrained(cube=1), 10) == []
+    bench.say(SliceReleased(slice=NAME, reason="finished"), 20)
+    assert bodies(bench.say(requested(1, (4, 4, 8)), 30), SliceAdmitted)[0].cubes == (0, 4)
+    bench.say(CubeUndrained(cube=1), 40)
+    assert bodies(bench.say(requested(2, (4, 4, 8)), 50), SliceAdmitted)[0].cubes == (1, 2)
+
+
+def test_only_links_between_a_slices_own_cubes_are_its_links() -> None:
+    bench = running((4, 4, 8))  # cubes 0 and 1, joined by +z of 0 and −z of 1
+    between, outside = face(0, 4), face(1, 4) + face(0, 5) + face(0, 0)
+    assert bench.say(changed(down=outside), 10) == []
+    said = bodies(bench.say(changed(down=between[:3], degraded=between[3:4]), 20))
+    assert said == [SliceDegraded(slice=NAME, links_down=3, links_degraded=1)]
+    assert bodies(bench.say(changed(up=between[:4]), 30)) == [SliceRestored(slice=NAME)]
+
+
+def test_links_wrap_around_only_a_slice_that_spans_the_grid() -> None:
+    wrap = face(3, 4)[:1] + face(0, 5)[:1]  # the link from the last cube along z to the first
+    for shape, degraded in (
+        ((4, 4, 12), []),
+        ((4, 4, 16), [SliceDegraded(slice=NAME, links_down=2, links_degraded=0)]),
+    ):
+        assert bodies(running(shape).say(changed(down=wrap), 10)) == degraded
+
+
+def test_bad_links_are_remembered_while_nobody_uses_them() -> None:
+    bench = grid_bench()
+    bench.say(changed(down=face(0, 4)[:1], degraded=face(1, 5)[:2]), 10)
+    said = bodies(bench.say(requested(0, (4, 4, 8)), 20))
+    assert said[1:] == [SliceStarted(slice=NAME), SliceDegraded(slice=NAME, links_down=1, links_degraded=2)]
+    assert bench.documents["slices", NAME].state == "degraded"
+    bench.say(SliceReleased(slice=NAME, reason="finished"), 30)
+    assert SliceDegraded(slice=name(1), links_down=1, links_degraded=2) in bodies(
+        bench.say(requested(1, (4, 4, 8)), 40)
+    )
+    bench.say(changed(up=face(0, 4)[:1] + face(1, 5)[:2]), 50)
+    assert bench.state("scheduler").bad_ends == {}
+
+
+@given(st.sampled_from(FITTING), st.sets(st.integers(0, CUBES - 1)))
+def test_a_slice_fits_a_static_pod_only_if_it_would_fit_a_superpod(shape: Shape, busy: set[int]) -> None:
+    occupancy = Occupancy(CUBES)
+    for cube in busy:
+        occupancy.allow(cube, False)
+    for whole_cubes in (True, False):
+        fixed = FixedGrid().room_for(occupancy, shape, whole_cubes)
+        switched = Switched().room_for(occupancy, shape, whole_cubes)
+        if shape in MESHES or chips_of(shape) == 64:
+            assert fixed == switched
+        elif switched is None:
+            assert fixed is None
+        elif fixed is not None:
+            cubes, corner = fixed
+            assert corner is None
+            assert not busy & set(cubes)
+            assert cubes in {box for _, box in boxes(shape)}
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(FITTING),
+            st.tuples(st.sampled_from(["fail", "heal", "drain", "undrain", "release"]), st.integers(0, 63)),
+        ),
+        max_size=60,
+    )
+)
+@settings(max_examples=60)
+def test_every_slice_is_counted_the_bad_links_between_its_cubes(
+    steps: list[Shape | tuple[str, int]],
+) -> None:
+    """Random lives on a pod of which every fifth link end is bad. The oracle goes by the documents alone."""
+    bench = grid_bench()
+    bad = tuple(range(0, CUBES * ENDS_PER_CUBE, 5))
+    bench.say(changed(down=bad), 1)
+    far = (neighbour_end(np.arange(CUBES * ENDS_PER_CUBE)) // ENDS_PER_CUBE).tolist()
+    number = 0
+    for step in steps:
+        if len(step) == 3:
+            bench.say(requested(number, step), bench.now_us + 1)
+            number += 1
+            continue
+        what, at = step
+        bench.say(
+            {
+                "fail": CubeUnhealthy(cube=at, reasons=("host-0",)),
+                "heal": CubeHealthy(cube=at),
+                "drain": CubeDrained(cube=at),
+                "undrain": CubeUndrained(cube=at),
+                "release": SliceReleased(slice=name(at), reason="finished"),
+            }[what],
+            bench.now_us + 1,
+        )
+    bench.assert_documents_hold()
+    for (kind, _), document in bench.documents.items():
+        if kind == "slices" and document is not None and document.state in ("running", "degraded", "stalled"):
+            own = {int(cube.rpartition("-")[2]) for cube in document.cubes}
+            expected = [end for end in bad if end // ENDS_PER_CUBE in own and far[end] in own]
+            assert document.links_down == (len(expected) if len(own) > 1 else 0)
+            assert document.links_degraded == 0

@@ -1,0 +1,147 @@
+"""The link ends of a static pod: lit for good, with nothing but fibre between them."""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from schemas.config import StaticPodConfig, TransceiversConfig
+from schemas.transceivers import LinksChanged, ModuleReported
+from services.transceivers.design import design_of
+from services.transceivers.service import SERVICE
+from services.transceivers.state import TransceiversState
+from shared.basics.units import US_PER_DAY, US_PER_S
+from shared.engine.codec import decode_state, encode_state
+from shared.models.assumptions import assumed
+from shared.models.optics.link import Element, LinkDesign, dispersed, dispersion_penalty_db, lanes_nm
+from shared.models.static_pod.plant import neighbour_end
+from tests.support.ocs_model import fault_began, fault_ended
+from tests.support.rig import Bench, bodies
+
+ENDS = 6144
+NEAR = 96 * 12 + 2 * 16 + 7
+FAR = int(neighbour_end(NEAR))
+"""cube-12/+y/7, and the end that its fibres lead to."""
+DEAD = fault_began("pod-0/fault-0", "link", "pod-0/cube-12/+y/7")
+DIRT_DB = 1.75
+DIRTY = fault_began("pod-0/fault-1", "connector", "pod-0/cube-12/+y/7", DIRT_DB)
+
+
+def bench_with(transceivers: TransceiversConfig | None = None) -> Bench:
+    return Bench([SERVICE], StaticPodConfig(transceivers=transceivers or TransceiversConfig()))
+
+
+def log10_ber(design: LinkDesign, excess_db: float = 0.0) -> float:
+    """Of the worst lane over fibre alone, added up element by element."""
+    path = [
+        Element("mux", np.asarray(assumed("mux_loss_db"))),
+        Element(
+            "circulator",
+            np.asarray(assumed("circulator_loss_db")),
+            np.asarray(assumed("circulator_crosstalk_db")),
+        ),
+        Element("circulator port", np.asarray(0.0), np.asarray(assumed("circulator_return_db"))),
+        Element(
+            "fibre",
+            np.asarray(0.5 * design.fibre_loss_db + excess_db),
+            np.asarray(assumed("connector_return_db")),
+        ),
+        Element(
+            "far fibre", np.asarray(0.5 * design.fibre_loss_db), np.asarray(assumed("connector_return_db"))
+        ),
+        Element("far circulator port", np.asarray(0.0), np.asarray(assumed("circulator_return_db"))),
+        Element("far circulator", np.asarray(assumed("circulator_loss_db"))),
+        Element("demux", np.asarray(assumed("mux_loss_db"))),
+    ]
+    received_dbm = design.launch_dbm - sum(float(element.loss_db) for element in path)
+    back_mw, there_db = 0.0, 0.0
+    for element in path:
+        if element.return_db is not None:
+            back_mw += 10 ** ((design.launch_dbm - 2 * there_db + float(element.return_db)) / 10)
+        there_db += float(element.loss_db)
+    penalty_db = dispersion_penalty_db(design.receiver.symbol_gbd, lanes_nm(design.kind), design.length_km)
+    interference_db = np.asarray(10 * np.log10(back_mw) - received_dbm)
+    lanes = design.receiver.log10_ber(*dispersed(np.asarray(received_dbm), interference_db, penalty_db))
+    return float(lanes.max())
+
+
+def test_every_end_is_lit_and_up_from_the_beginning_and_nobody_is_told() -> None:
+    bench = bench_with(TransceiversConfig(telemetry_interval_s=0))
+    state = bench.state("transceivers")
+    assert (state.peer == neighbour_end(np.arange(ENDS))).all()
+    assert bench.due_us() is None
+    document = bench.documents["links", "pod-0/cube-12"]
+    assert set(document.states) == {"up"}
+    assert document.far_ends[NEAR % 96] == FAR
+    assert set(document.losses_db) == {1.0}
+    summary = bench.documents["summaries", "pod-0/transceivers"]
+    assert (summary.up, summary.degraded, summary.down, summary.dark) == (ENDS, 0, 0, 0)
+
+
+@pytest.mark.parametrize("rate", ["50G-PAM4", "100G-PAM4"])
+@pytest.mark.parametrize("fibre_db", [0.3, 1.0, 4.5])
+def test_what_an_end_receives_has_gone_through_fibre_alone(rate: str, fibre_db: float) -> None:
+    config = TransceiversConfig.model_validate({"lane_rate": rate, "fibre_loss_db": fibre_db})
+    state = bench_with(config).state("transceivers")
+    assert state.log10_ber == pytest.approx(log10_ber(design_of(config)), abs=0.0006)
+
+
+def test_a_dead_module_takes_down_both_ends_and_no_other() -> None:
+    bench = bench_with()
+    ends = tuple(sorted((NEAR, FAR)))
+    assert bodies(bench.say(DEAD, 100)) == [
+        ModuleReported(end=NEAR, condition="failed"),
+        LinksChanged(up=(), degraded=(), down=ends),
+    ]
+    assert bodies(bench.say(fault_ended(DEAD), 200)) == [
+        ModuleReported(end=NEAR, condition="ok"),
+        LinksChanged(up=ends, degraded=(), down=()),
+    ]
+
+
+def test_dirt_on_a_connector_shows_at_both_ends_as_the_plain_chain_has_it() -> None:
+    config = TransceiversConfig(degraded_above_ber=1e-15, down_above_ber=0.5, fibre_loss_db=2.0)
+    bench = bench_with(config)
+    bench.say(DIRTY, 100)
+    state = bench.state("transceivers")
+    assert state.log10_ber[NEAR] == pytest.approx(log10_ber(design_of(config), DIRT_DB), abs=0.0006)
+    assert state.log10_ber[FAR] > log10_ber(design_of(config))
+    assert bench.documents["links", "pod-0/cube-12"].losses_db[NEAR % 96] == pytest.approx(
+        2.0 + DIRT_DB, abs=0.01
+    )
+
+
+def test_links_that_are_bad_by_configuration_are_told_of_once() -> None:
+    bench = bench_with(TransceiversConfig(fibre_loss_db=20.0))
+    assert bench.due_us() == 0
+    (changed,) = bodies(bench.step())
+    assert changed == LinksChanged(up=(), degraded=(), down=tuple(range(ENDS)))
+    assert bench.due_us() == 900 * US_PER_S
+    assert bodies(bench.run(US_PER_DAY), LinksChanged) == []
+
+
+def test_telemetry_has_a_row_for_every_end() -> None:
+    bench = bench_with()
+    bench.say(DEAD, 100)
+    bench.run(900 * US_PER_S)
+    assert SERVICE.telemetry is not None
+    frame = SERVICE.telemetry(bench.state("transceivers"), bench.log[-1])
+    assert frame is not None
+    (batch,) = pa.ipc.open_stream(io.BytesIO(frame)).read_all().to_batches()
+    rows = {row["end"]: row for row in batch.to_pylist()}
+    assert sorted(rows) == list(range(ENDS))
+    assert {row["loss_db"] for row in rows.values()} == {1.0}
+    assert [end for end, row in rows.items() if row["ber"] is None] == sorted((NEAR, FAR))
+    clean = rows[0]
+    assert clean["ber"] == max(clean["lane_bers"])
+    assert np.log10(clean["ber"]) == pytest.approx(log10_ber(design_of(TransceiversConfig())), abs=0.05)
+
+
+def test_the_state_survives_its_storage() -> None:
+    bench = bench_with(TransceiversConfig(fibre_loss_db=20.0))
+    stored = encode_state(bench.state("transceivers"))
+    loaded = decode_state(SERVICE.state, stored)
+    assert isinstance(loaded, TransceiversState)
+    assert encode_state(loaded) == stored
+    assert SERVICE.due(loaded) == bench.due_us() == 0
