@@ -27,7 +27,7 @@ def test_kinds_in_every_spelling(kind: str) -> None:
 
 
 def test_unknown_words_name_the_nearest_and_all_allowed() -> None:
-    assert unknown("kind", "cubse", KINDS).startswith(
+    assert unknown("kind", "cubse", tuple(KINDS)).startswith(
         "no kind 'cubse'; did you mean cubes? allowed are fabrics, "
     )
     with pytest.raises(click.BadParameter, match="did you mean slices"):
