@@ -58,8 +58,8 @@ clear pod-0/fault-99
 drain pod-0/cube-3
 drain pod-0/cube-3
 undrain pod-0/cube-3
-events --cause operator/0/1
-events --cause operator/0/3 --type SliceDegraded
+events --cause operator@pod-0/1
+events --cause operator@pod-0/3 --type SliceDegraded
 why repairs@pod-0/1
 release pod-0/slice-77
 inject port pod-0/ocs-9/S0 --for 2h
