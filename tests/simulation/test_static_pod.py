@@ -1,0 +1,259 @@
+"""Static pods live in the lab: the same every time, by the rules, and worse off than superpods for what fixed
+fibres cannot do."""
+
+import random
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from ops.common.configuration import settings_of
+from ops.common.sites import single_fabric_sites
+from ops.invariants.checker import AllCheckers
+from ops.lab.replay import replay
+from ops.lab.run import pod_report, run_lab
+from schemas.body import Body
+from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, RepairsSummary, SliceDocument
+from schemas.names import Shape
+from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.registry import decode
+from services.fleet import services_of
+from services.scheduler.placement import FixedGrid, Placement, Switched
+from services.scheduler.state import SchedulerState, occupancy_of
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.site import Site
+from shared.models.availability.binomial import at_least
+from shared.models.availability.placement import placement_curve
+from shared.models.superpod.shapes import cubes_of
+from shared.models.superpod.wiring import FACES, HOSTS_PER_CUBE
+from shared.runtimes.lab import Lab, LabRequest
+from tests.support.pods import POD
+
+KIND = "static-pod"
+FAULTY = ["failures.host_per_day=0.0016", "failures.link_per_day=0.0001"]
+"""Twice the rates of life."""
+
+
+def run(kind: str, days: float, log: Path | None = None, pairs: list[str] | None = None) -> dict[str, Any]:
+    sites = single_fabric_sites(1, kind=kind, pairs=FAULTY if pairs is None else pairs, seed=7)
+    return run_lab(sites=sites, days=days, jobs=1, log=log, repeat=["lightwave"])
+
+
+# --- thirty days --------------------------------------------------------------------------------------------
+
+
+def test_thirty_days_are_the_same_every_time_and_replay_to_the_same_states(tmp_path: Path) -> None:
+    first, second = (run(KIND, 30, tmp_path / f"{n}.zst") for n in (1, 2))
+    for name in ("log_sha256", "state_sha256", "messages", "fabrics"):
+        assert first[name] == second[name]
+    report = replay(tmp_path / "1.zst").report()
+    assert report["clean"]
+    assert report["violations"] == []
+    assert (report["messages"], report["state_sha256"]) == (first["messages"], first["state_sha256"])
+
+
+def test_of_the_same_load_a_static_pod_serves_less_than_a_superpod() -> None:
+    """Boxes do not pack as cubes do, and what fails or is long or twisted is lost."""
+    # Draws are keyed by what they are for: both pods have the same requests and the same faults.
+    fixed, switched = (run(kind, 30)["fabrics"][0] for kind in (KIND, "superpod"))
+    assert fixed["slices"]["requested"] == switched["slices"]["requested"]
+    assert fixed["faults"] == {kind: switched["faults"][kind] for kind in ("host", "link")}
+    assert fixed["cube_availability"] > 0.9
+    assert fixed["utilisation"] < 0.8 * switched["utilisation"]
+    assert fixed["slices"]["evicted"] > switched["slices"]["evicted"]
+    assert "cross_connects" in switched
+    assert "cross_connects" not in fixed
+
+
+# --- a swarm ------------------------------------------------------------------------------------------------
+
+SHAPES: list[Shape] = [(1, 1, 1), (2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 8, 8), (8, 8, 8), (4, 4, 20)]
+HAPPENS = ("CubeSwapped", "SliceStalled", "SliceEvicted", "SliceDegraded", "SliceRestored", "FaultRefused")
+
+
+def scenario(seed: int) -> tuple[list[str], list[LabRequest], int]:
+    """(settings, requests, time from which on nothing breaks and nobody acts) by the seed's draws."""
+    draw = random.Random(seed)
+    rate, days = draw.choice([1, 20, 200]), draw.choice([0.5, 1.0])
+    pairs = {
+        "workload.offered_load": draw.choice([0.3, 1.1, 2.0]),
+        "workload.duration_mean_h": draw.choice([0.2, 1.0, 4.0]),
+        "scheduler.queue_max": draw.choice([0, 3, 500]),
+        "scheduler.recovery_patience_s": draw.choice([0, 60, 3600]),
+        "scheduler.backfill_patience_h": draw.choice([0, 1, 6]),
+        "transceivers.telemetry_interval_s": draw.choice([0, 3600]),
+        "repairs.technicians": draw.choice([4, 16]),
+        "repairs.host_repair_h": draw.choice([0.1, 2.0]),
+        "repairs.link_repair_h": 0.5,
+        "failures.host_per_day": 0.0008 * rate,
+        "failures.link_per_day": 0.00005 * rate,
+        "failures.until_days": days,
+    }
+    quiet_us = round(days * US_PER_DAY)
+    times = sorted(draw.randrange(1, quiet_us) for _ in range(draw.choice([0, 20, 60])))
+    acts = [(at_us, act(draw)) for at_us in times]
+    acts += [(quiet_us, UndrainCube(cube=f"{POD}/cube-{cube}")) for cube in range(64)]
+    requests = [LabRequest(at_us, POD, body, number) for number, (at_us, body) in enumerate(acts, start=1)]
+    return [f"{name}={value}" for name, value in pairs.items()], requests, quiet_us
+
+
+def act(draw: random.Random) -> Body:
+    cube = f"{POD}/cube-{draw.randrange(65)}"
+    end = f"{cube}/{draw.choice(FACES)}/{draw.randrange(16)}"
+    host = f"{cube}/host-{draw.randrange(16)}"
+    hours = draw.choice([None, US_PER_HOUR])
+    choices: list[Body] = [
+        RequestSlice(shape=draw.choice(SHAPES), twisted=draw.random() < 0.2, duration_us=hours),
+        ReleaseSlice(slice=f"{POD}/slice-{draw.randrange(60)}"),
+        InjectFault(kind="ocs", target=f"{POD}/ocs-17"),
+        InjectFault(kind="host", target=host, duration_us=hours),
+        InjectFault(kind="link", target=end, duration_us=hours),
+        InjectFault(kind="connector", target=end, duration_us=hours),
+        ClearFault(fault=f"{POD}/fault-{draw.randrange(20)}"),
+        DrainCube(cube=cube),
+        UndrainCube(cube=cube),
+    ]
+    return draw.choice(choices)
+
+
+def unsettled(site: Site) -> list[str]:
+    """In words, what is still broken."""
+    found = []
+    documents = [
+        instance.service.document(instance.state, key)
+        for instance in site.instances
+        for key in instance.service.document_keys(instance.state)
+    ]
+    for document in documents:
+        match document:
+            case CubesSummary(healthy=healthy, hosts_down=down, drained=drained):
+                broken = healthy < 64 or down or drained
+            case FailuresSummary(active=active):
+                broken = active
+            case LinksSummary(up=up):
+                broken = up < 6144
+            case RepairsSummary(queued=queued, begun=begun):
+                broken = queued or begun
+            case SliceDocument(state=state):
+                broken = state in ("degraded", "stalled", "connecting")
+            case _:
+                broken = False
+        if broken:
+            found.append(f"{document}")
+    return found
+
+
+def run_seed(seed: int, said: Counter[str]) -> list[str]:
+    """Play a seed's scenario until the pod has settled; returns what was wrong, adds to the types `said`."""
+    checkers = AllCheckers()
+    problems: list[str] = []
+
+    def judge(lines: bytes) -> None:
+        for line in lines.splitlines():
+            message = decode(line)
+            said[message.type] += 1
+            problems.extend(checkers.see(message))
+
+    pairs, requests, end_us = scenario(seed)
+    lab = Lab(POD, {POD: settings_of(KIND, pairs, seed=seed)}, services_of, judge)
+    lab.run(end_us, requests)
+    for _ in range(8 * 24):
+        if not unsettled(lab.site):
+            break
+        end_us += US_PER_HOUR
+        lab.run(end_us)
+    report = pod_report(lab.site, POD, end_us)["slices"]
+    counts = checkers.fabrics[POD].slices.counts()
+    if any(report[state] != count for state, count in counts.items()):
+        problems.append(f"the report has {report}, the log {counts}")
+    return problems[:5] + unsettled(lab.site)[:5]
+
+
+@pytest.mark.parametrize("first", [0, 20])
+def test_no_seed_breaks_an_invariant_and_every_pod_recovers(first: int) -> None:
+    said: Counter[str] = Counter()
+    broken = {seed: problems for seed in range(first, first + 20) if (problems := run_seed(seed, said))}
+    assert broken == {}
+    # A swarm in which something never happens says nothing about it.
+    assert {type_ for type_ in HAPPENS if said[type_] < 10} == set()
+    assert said["ConnectCircuits"] == said["CircuitsConnected"] == said["LinksTrained"] == 0
+
+
+# --- against the closed forms -------------------------------------------------------------------------------
+
+DAYS, EVERY_H = 1500, 8
+"""How long an idle pod is watched, and how often. Repairs take about a day, so that what is seen more than
+three days apart has nothing to do with each other."""
+WATCHED: list[Shape] = [(4, 4, 8), (8, 8, 8), (8, 8, 16), (8, 16, 16), (16, 16, 16)]
+
+
+@cache
+def watched() -> tuple[float, dict[tuple[str, Shape], float]]:
+    """(availability of a cube, (kind of placement, shape) → share of the time in which such a slice could be
+    placed) of an idle pod whose hosts alone fail."""
+    pairs = {
+        "workload.enabled": "false",
+        "transceivers.telemetry_interval_s": 0,
+        "failures.host_per_day": 0.003,
+        "failures.link_per_day": 0,
+        "repairs.technicians": 1000,
+        "repairs.host_repair_h": 24,
+    }
+    config = settings_of(KIND, [f"{name}={value}" for name, value in pairs.items()], seed=11)
+    lab = Lab(POD, {POD: config}, services_of)
+    placements: dict[str, Placement] = {"static": FixedGrid(), "reconfigurable": Switched()}
+    healthy: list[int] = []
+    placed: Counter[tuple[str, Shape]] = Counter()
+    for step in range(1, DAYS * 24 // EVERY_H + 1):
+        lab.run(step * EVERY_H * US_PER_HOUR)
+        state = lab.site.instance(POD, "scheduler").state
+        assert isinstance(state, SchedulerState)
+        occupancy = occupancy_of(state)
+        healthy.append(len(occupancy.idle))
+        for shape in WATCHED:
+            for kind, placement in placements.items():
+                placed[kind, shape] += placement.room_for(occupancy, shape, whole_cubes=True) is not None
+    return fmean(healthy) / 64, {place: count / len(healthy) for place, count in placed.items()}
+
+
+def closed_form(cube_availability: float, shape: Shape) -> tuple[float, float]:
+    """P(one slice of this shape can be had): (of fixed groups of cubes, of any cubes)."""
+    size = cubes_of(shape)
+    grouped = at_least(64 // size, cube_availability**size)
+    return float(grouped[1]), placement_curve(cube_availability, 1.0)[size - 1].without_fault_routing
+
+
+def test_a_cube_is_as_available_as_its_hosts() -> None:
+    """A_host = 1 ÷ (1 + rate × repair), to the power of 16. A host that is seen down at the next heartbeat is
+    so half a minute later than it is: nothing against a day."""
+    availability, _ = watched()
+    host = 1 / (1 + 0.003 * 1.0)
+    assert availability == pytest.approx(host**HOSTS_PER_CUBE, abs=0.004)
+
+
+@pytest.mark.parametrize("shape", WATCHED)
+def test_any_cubes_can_be_placed_as_often_as_the_closed_form_has_it(shape: Shape) -> None:
+    """The lab without its grid is the closed form: P(Binomial(64, a) ≥ k), within four deviations of a share
+    that is seen once in three days."""
+    availability, placed = watched()
+    _, anywhere = closed_form(availability, shape)
+    deviation = (anywhere * (1 - anywhere) / (DAYS / 3)) ** 0.5
+    assert placed["reconfigurable", shape] == pytest.approx(anywhere, abs=4 * deviation + 1e-9)
+
+
+@pytest.mark.parametrize("shape", WATCHED)
+def test_the_grid_lies_between_fixed_groups_and_any_cubes(shape: Shape) -> None:
+    """The closed form of a static fabric cuts the pod into 64 ÷ k groups once and for all; the lab's pod also
+    has all the boxes across them, so it does better, but never better than any cubes. For the whole pod all
+    three are the same: every cube has to work."""
+    availability, placed = watched()
+    grouped, anywhere = closed_form(availability, shape)
+    deviation = (grouped * (1 - grouped) / (DAYS / 3)) ** 0.5
+    static = placed["static", shape]
+    assert grouped - 4 * deviation - 1e-9 <= static <= placed["reconfigurable", shape]
+    if shape == (16, 16, 16):
+        assert grouped == pytest.approx(anywhere)
+        assert static == placed["reconfigurable", shape]
