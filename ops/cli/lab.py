@@ -155,12 +155,12 @@ def lab_replay(
 
 
 def _replayed(report: dict[str, Any]) -> str:
-    lines = [f"{report['messages']:,} messages of {', '.join(report['fabrics']) or 'no fabric'}"]
+    lines = [f"{report['messages']:,} messages of {', '.join(report['sites']) or 'no site'}"]
     if report["clean"]:
         lines.append(f"clean: every message is what the services say; state {report['state_sha256']}")
     elif found := report["first_difference"]:
         lines += [
-            f"differs in {found['fabric']} at position {found['position']}",
+            f"differs in {found['site']} at position {found['position']}",
             f"  expected {found['expected']}",
             f"  found    {found['found']}",
         ]
