@@ -122,7 +122,7 @@ def test_names_arrive_whole() -> None:
 
 
 DRAINED = {
-    "id": "operator/0/7",
+    "id": "operator@pod-0/7",
     "status": "accepted",
     "repeated": False,
     "at_us": 5,
@@ -133,7 +133,7 @@ DRAINED = {
 def test_a_request_whose_answer_got_lost_is_sent_once_more_under_the_same_key() -> None:
     with answering({"/v1/cubes/pod-0/cube-3/drain": [DROP, as_json(DRAINED)]}) as twin:
         done = lightwave("drain", "pod-0/cube-3", url=twin.url)
-        assert (done.returncode, done.stdout) == (0, "cube 3 drained (operator/0/7)\n")
+        assert (done.returncode, done.stdout) == (0, "cube 3 drained (operator@pod-0/7)\n")
         first, second = twin.asked
         assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
         lightwave("drain", "pod-0/cube-3", url=twin.url)

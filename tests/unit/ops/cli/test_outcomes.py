@@ -16,7 +16,7 @@ def answer(
         {"id": f"someone/{number}", "cause": f"someone/{number - 1}", "type": kind, "body": body}
         for number, (kind, body) in enumerate(outcome)
     ]
-    return {"id": "operator/0/17", "status": status, "repeated": repeated, "outcome": messages}
+    return {"id": "operator@pod-0/17", "status": status, "repeated": repeated, "outcome": messages}
 
 
 def links_changed(**ends: tuple[int, ...]) -> tuple[str, dict[str, Any]]:
@@ -106,7 +106,7 @@ FAULT = {"fault": "pod-0/fault-3", "kind": "ocs", "target": "pod-0/ocs-17"}
 def test_what_was_granted(verb: str, outcome: list[tuple[str, dict[str, Any]]], sentence: str) -> None:
     given = answer(*outcome)
     assert refusal_of(verb, given) is None
-    assert sentence_of(verb, given) == f"{sentence} (operator/0/17)"
+    assert sentence_of(verb, given) == f"{sentence} (operator@pod-0/17)"
 
 
 @pytest.mark.parametrize(
@@ -131,13 +131,13 @@ def test_what_was_granted(verb: str, outcome: list[tuple[str, dict[str, Any]]], 
     ],
 )
 def test_what_was_refused(verb: str, outcome: list[tuple[str, dict[str, Any]]], sentence: str) -> None:
-    assert refusal_of(verb, answer(*outcome)) == f"{sentence} (operator/0/17)"
+    assert refusal_of(verb, answer(*outcome)) == f"{sentence} (operator@pod-0/17)"
 
 
 def test_what_is_only_received_and_what_was_asked_before() -> None:
     assert sentence_of("drain", answer(status="received")).startswith("received; it will be taken when")
     again = answer(("CubeDrained", {"cube": 3}), repeated=True)
-    assert sentence_of("drain", again) == "cube 3 drained, as asked before (operator/0/17)"
+    assert sentence_of("drain", again) == "cube 3 drained, as asked before (operator@pod-0/17)"
 
 
 def test_every_verb_can_be_granted_and_refused_by_messages_that_exist() -> None:

@@ -48,9 +48,9 @@ def test_json_lines_carry_every_field_that_is_given(capsys: pytest.CaptureFixtur
 def test_people_read_who_says_it_how_bad_it_is_and_of_what(capsys: pytest.CaptureFixture[str]) -> None:
     configure(as_json=False, replica="ocs-a")
     log.info("holds %s", "partition 3")
-    log.error("it stands", extra={"message_id": "operator/0/7"})
+    log.error("it stands", extra={"message_id": "operator@pod-0/7"})
     lines = [re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in written(capsys)]
-    assert lines == ["ocs-a: holds partition 3", "ocs-a: error: it stands (operator/0/7)"]
+    assert lines == ["ocs-a: holds partition 3", "ocs-a: error: it stands (operator@pod-0/7)"]
 
 
 def test_a_process_alone_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ class Log:
         """An operator's request that wants to land here, or at another offset."""
         offset = len(self.lines)
         headers = {EXPECTED_OFFSET: str(offset if at is None else at), LEVEL_AT: str(offset)}
-        return self._write(kind, "operator/0", number, body, None, headers)
+        return self._write(kind, "operator@pod-0", number, body, None, headers)
 
     def say(self, service: str, kind: str, cause: str | None, body: Mapping[str, Any]) -> str:
         source = f"{service}@{POD}"
@@ -110,9 +110,9 @@ def case() -> Case:
     stand = Stand(
         drained={f"{POD}/cube-2": True, f"{POD}/cube-3": False},
         books={
-            ("failures", POD): {"operator/0": 100, "tick.failures@pod-0": 7},
-            ("cubes", POD): {"operator/0": 200},
-            ("workload", POD): {"operator/0": 400},
+            ("failures", POD): {"operator@pod-0": 100, "tick.failures@pod-0": 7},
+            ("cubes", POD): {"operator@pod-0": 200},
+            ("workload", POD): {"operator@pod-0": 400},
             ("ocs", POD): {"scheduler@pod-0": 3},
         },
         faults={POD: 1},
@@ -131,7 +131,7 @@ def case() -> Case:
     name = log.root("RequestSlice", 400, SLICE)
     found.accept(name, "RequestSlice", SLICE, 50)
     log.say("workload", "SliceRequested", name, {"slice": f"{POD}/slice-0"})
-    log.say("failures", "FaultEnded", "operator/0/100", {"fault": f"{POD}/fault-0", "how": "expired"})
+    log.say("failures", "FaultEnded", "operator@pod-0/100", {"fault": f"{POD}/fault-0", "how": "expired"})
     log.repeat(1)
     return found
 
@@ -151,11 +151,11 @@ def expect(case: Case, *words: str) -> None:
 
 
 def test_a_lost_request_is_found(case: Case) -> None:
-    case.log.drop("operator/0/100")
+    case.log.drop("operator@pod-0/100")
     case.log.drop("failures@pod-0/1")
     expect(
         case,
-        "operator/0/100 (InjectFault) was accepted, and stands on the log 0 times",
+        "operator@pod-0/100 (InjectFault) was accepted, and stands on the log 0 times",
         "failures of pod-0 has read requests up to",
         "1 faults were numbered, the log holds 0",
     )
@@ -172,29 +172,29 @@ def test_a_request_that_fell_behind_a_later_one_is_found(case: Case) -> None:
 
 
 def test_one_that_was_applied_twice_is_found(case: Case) -> None:
-    case.log.say("failures", "FaultBegan", "operator/0/100", {"fault": f"{POD}/fault-1"})
-    expect(case, "operator/0/100 (InjectFault) has 2 answers", "1 faults were numbered, the log holds 2")
+    case.log.say("failures", "FaultBegan", "operator@pod-0/100", {"fault": f"{POD}/fault-1"})
+    expect(case, "operator@pod-0/100 (InjectFault) has 2 answers", "1 faults were numbered, the log holds 2")
 
 
 def test_one_that_was_never_handled_is_found(case: Case) -> None:
     case.log.drop("cubes@pod-0/1")
-    expect(case, "operator/0/200 (DrainCube) has 0 answers")
+    expect(case, "operator@pod-0/200 (DrainCube) has 0 answers")
 
 
 def test_one_request_that_was_taken_under_two_numbers_is_found(case: Case) -> None:
     """The client was told of the second only; the first was put back by nobody."""
     name = case.log.root("RequestSlice", 500, SLICE)
     case.log.say("workload", "SliceRequested", name, {"slice": f"{POD}/slice-1"})
-    case.has_read("workload", {"operator/0": 500})
+    case.has_read("workload", {"operator@pod-0": 500})
     case.stand = dataclasses.replace(case.stand, slices={POD: 2})
     expect(
         case,
-        "operator/0/500 stands on the log, and its client was never told",
-        "one request stands on the log as operator/0/400, operator/0/500",
+        "operator@pod-0/500 stands on the log, and its client was never told",
+        "one request stands on the log as operator@pod-0/400, operator@pod-0/500",
     )
-    case.doubt("operator/0/400")
+    case.doubt("operator@pod-0/400")
     assert case.problems() == []
-    case.doubt("operator/0/100")
+    case.doubt("operator@pod-0/100")
     assert len(case.problems()) == 2
 
 
@@ -202,7 +202,7 @@ def test_what_nobody_asked_for_is_found(case: Case) -> None:
     body = {"cube": f"{POD}/cube-3"}
     name = case.log.root("UndrainCube", 500, body)
     case.log.say("cubes", "DrainRefused", name, {"target": f"{POD}/cube-3", "reason": "is not drained"})
-    case.has_read("cubes", {"operator/0": 500})
+    case.has_read("cubes", {"operator@pod-0": 500})
     expect(case, "was never told that it was accepted")
 
 
@@ -222,7 +222,7 @@ def test_one_number_told_to_two_clients_is_found(case: Case) -> None:
     first = case.book.accepted[0]
     twice = dataclasses.replace(first, key="another")
     case.book = dataclasses.replace(case.book, accepted=(*case.book.accepted, twice))
-    expect(case, "operator/0/100 was the answer to 2 requests")
+    expect(case, "operator@pod-0/100 was the answer to 2 requests")
 
 
 def test_a_cube_left_otherwise_than_its_last_request_is_found(case: Case) -> None:
@@ -232,8 +232,8 @@ def test_a_cube_left_otherwise_than_its_last_request_is_found(case: Case) -> Non
 
 
 def test_a_service_that_has_not_read_the_last_request_is_found(case: Case) -> None:
-    case.has_read("failures", {"operator/0": 99})
-    expect(case, "failures of pod-0 has read requests up to {'operator/0': 99}")
+    case.has_read("failures", {"operator@pod-0": 99})
+    expect(case, "failures of pod-0 has read requests up to {'operator@pod-0': 99}")
 
 
 def test_a_service_that_stands_behind_is_found(case: Case) -> None:
@@ -247,7 +247,7 @@ def test_refusals_count_as_answers(case: Case) -> None:
     name = case.log.root("ClearFault", 500, body)
     case.log.say("failures", "FaultRefused", name, {"subject": f"{POD}/fault-0", "reason": "has ended"})
     case.accept(name, "ClearFault", body, 90)
-    case.has_read("failures", {"operator/0": 500})
+    case.has_read("failures", {"operator@pod-0": 500})
     assert case.problems() == []
     assert count_outcomes(case.facts(), case.facts().requests) == (3, 1)
 

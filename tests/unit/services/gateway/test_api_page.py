@@ -63,8 +63,8 @@ def is_typed(page: Page, schema: Page, outer: tuple[str, ...] = (), *, inside: b
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return name in outer or is_typed(page, page["components"]["schemas"][name], (*outer, name))
-    if "anyOf" in schema:
-        return all(is_typed(page, choice, outer, inside=inside) for choice in schema["anyOf"])
+    if choices := schema.get("anyOf") or schema.get("oneOf"):
+        return all(is_typed(page, choice, outer, inside=inside) for choice in choices)
     kind = schema.get("type")
     if kind == "array":
         items = schema.get("prefixItems") or [schema.get("items", {})]
@@ -143,7 +143,7 @@ def test_rows_and_descriptions_are_as_the_page_says(client: Client, page: Page, 
         ("get", "/v1/config/{fabric}", "/v1/config/pod-0", None),
         ("get", "/v1/events", "/v1/events?since_us=0", None),
         ("get", "/v1/events", "/v1/events?since=soon", None),
-        ("get", "/v1/why/{message_id}", "/v1/why/operator/0/1", None),
+        ("get", "/v1/why/{message_id}", "/v1/why/operator@pod-0/1", None),
         ("get", "/v1/clock", "/v1/clock", None),
         ("put", "/v1/clock/speed", "/v1/clock/speed", {"speed": 2}),
         ("put", "/v1/clock/speed", "/v1/clock/speed", {"speed": 0}),
