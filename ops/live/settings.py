@@ -2,14 +2,14 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from ops.common.folders import user_folder
-from schemas.body import Model
 from shared.basics.errors import InvalidInput
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.storage.redis_store import RedisStore
@@ -22,9 +22,13 @@ def default_data() -> Path:
     return user_folder("state", "lightwave-live")
 
 
-class LiveSettings(Model):
+class LiveSettings(BaseSettings):
     """Every host, port and folder that a live twin's processes use. A field is set by the variable
     LIGHTWAVE_ and its name in capitals, or by its name in the TOML file."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, case_sensitive=True, env_prefix="LIGHTWAVE_", env_ignore_empty=True
+    )
 
     kafka: str = Field("127.0.0.1:9092", min_length=1, description="brokers, HOST:PORT, comma separated")
     redis: str = Field("redis://127.0.0.1:6379/0", min_length=1, description="URL of the Redis")
@@ -40,6 +44,17 @@ class LiveSettings(Model):
     token: str | None = Field(None, description="bearer token that the gateway's clients must bring")
     metrics_host: str = Field("127.0.0.1", min_length=1, description="address of /metrics of each process")
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 -- the base class names it
+        init_settings: Source,
+        *_: Source,
+        **__: Source,
+    ) -> tuple[Source, ...]:
+        """A call of the class takes what it is given, and nothing else: only `live_settings` looks around."""
+        return (init_settings,)
+
     @property
     def endpoints(self) -> Endpoints:
         """What the runtime needs to know."""
@@ -50,23 +65,14 @@ class LiveSettings(Model):
         return RedisStore(self.redis, cluster=self.redis_cluster)
 
 
-def live_settings(config: Path | None = None, environ: Mapping[str, str] | None = None) -> LiveSettings:
+def live_settings(config: Path | None = None) -> LiveSettings:
     """The settings of this process; InvalidInput names the variable or key, its value and what is allowed."""
-    env = os.environ if environ is None else environ
-    if config is None and env.get(CONFIG):
-        config = Path(env[CONFIG])
-    values = _from_file(config) if config is not None else {}
-    named = {variable(name): name for name in LiveSettings.model_fields}
-    given = {named[key]: text for key, text in env.items() if key in named and text != ""}
-    try:
-        file_settings = LiveSettings.model_validate(values, strict=False)
-    except ValidationError as error:
-        raise _invalid(error, lambda name: f"{config}: {name}") from None
-    try:
-        changed = file_settings.model_dump() | given
-        return LiveSettings.model_validate(changed, strict=False)
-    except ValidationError as error:
-        raise _invalid(error, variable) from None
+    if config is None and os.environ.get(CONFIG):
+        config = Path(os.environ[CONFIG])
+    file = _toml(config)
+    _settings(lambda name: f"{config}: {name}", file)  # alone, so that its mistakes are told as its own
+    environment = EnvSettingsSource(LiveSettings, case_sensitive=False)  # variables are in capitals
+    return _settings(variable, environment, file)
 
 
 def variable(name: str) -> str:
@@ -74,21 +80,30 @@ def variable(name: str) -> str:
     return f"LIGHTWAVE_{name.upper()}"
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _toml(path: Path | None) -> TomlConfigSettingsSource:
     try:
-        return tomllib.loads(path.read_text())
+        if path is not None:
+            # The library would pass over a file that is missing and over a pipe, and take ~ for the home.
+            if path.is_fifo():
+                raise OSError("a pipe, no file")
+            path.open("rb").close()
+        return TomlConfigSettingsSource(LiveSettings, path and path.absolute())
     except OSError as error:
         raise InvalidInput(f"settings file {path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"settings file {path}: no TOML: {error}") from None
 
 
-def _invalid(error: ValidationError, name_of: Any) -> InvalidInput:
-    first = error.errors()[0]
+def _settings(name_of: Callable[[str], str], *sources: Source) -> LiveSettings:
+    """Of the sources, the first over the others; `name_of` says how a field is called in the first."""
+    try:
+        return LiveSettings(_build_sources=(sources, {}))
+    except ValidationError as error:
+        first = error.errors()[0]
     name = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return InvalidInput(
+        raise InvalidInput(
             f"{name_of(name)}: no such setting; allowed: {', '.join(LiveSettings.model_fields)}"
         )
     about = LiveSettings.model_fields[name].description
-    return InvalidInput(f"{name_of(name)}: {first['input']!r} is not allowed; {first['msg']} ({about})")
+    raise InvalidInput(f"{name_of(name)}: {first['input']!r} is not allowed; {first['msg']} ({about})")
