@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from schemas.config import SuperpodConfig
-from schemas.envelope import Envelope
+from schemas.envelope import Envelope, enclose
 from schemas.registry import decode, encode
 from shared.basics.units import US_PER_DAY
 from shared.engine.codec import encode_instance
@@ -29,6 +29,7 @@ from tests.support.toy_sites import (
     ToyAnswered,
     ToyAsked,
     ToynetConfig,
+    ToyOffered,
     services_of,
     toys_registered,
 )
@@ -121,6 +122,12 @@ def test_what_names_a_fabric_is_read_there_and_nowhere_else(site: Site, pod: str
         ("router@dcn-0/1", NET),
         (f"agent@{pod}/1", pod),
     ]
+
+
+def test_what_a_fabric_says_to_another_it_does_not_read_itself(site: Site) -> None:
+    body = ToyOffered(to=POD_10, number=1)
+    offered = enclose(body, fabric=POD_2, at_us=1, cause="x", source="router@pod-2", seq=1)
+    assert [i.source for i in site.instances if i.reads(offered)] == ["agent@pod-10"]
 
 
 def test_what_names_a_fabric_that_is_not_there_is_read_by_nobody(site: Site) -> None:
