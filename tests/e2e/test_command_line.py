@@ -61,7 +61,7 @@ def test_lists_are_lists_of_named_objects(twin: LivingTwin, kind: str, count: in
 def test_a_slice_from_request_to_release(twin: LivingTwin) -> None:
     asked = twin.json("request", "4x4x8", "--twisted", "--priority", "100", "--fabric", "pod-1")
     assert asked["status"] == "accepted"
-    assert asked["id"].startswith("operator/1/")
+    assert asked["id"].startswith("operator@pod-1/")
     requested = next(m for m in asked["outcome"] if m["type"] == "SliceRequested")
     name = requested["body"]["slice"]
     row = settle(twin, "slices", name, "running")
@@ -80,7 +80,7 @@ def test_a_slice_from_request_to_release(twin: LivingTwin) -> None:
     assert chain[-1]["id"] == asked["id"]
     done = twin.cli("release", name)
     assert done.returncode == 0
-    assert done.stdout.startswith(f"{name} released (operator/1/")
+    assert done.stdout.startswith(f"{name} released (operator@pod-1/")
     settle(twin, "slices", name, "completed")
     again = twin.cli("release", name)
     assert again.returncode == 1

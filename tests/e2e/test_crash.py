@@ -111,7 +111,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     log = messages(twin.data)
     ids = [message["id"] for message in log]
     assert len(ids) == len(set(ids))
-    asked = [str(m["id"]) for m in log if str(m["source"]).startswith("operator/")]
+    asked = [str(m["id"]) for m in log if str(m["source"]).startswith("operator@")]
     assert len(operator.received) > 100
     assert len(set(operator.received.values())) == len(operator.received)
     # Every answered request stands in the log once; one more may stand there whose answer never came.
@@ -133,7 +133,7 @@ def test_rebuild_restores_the_identical_states_from_the_log_alone(tmp_path: Path
     assert twin.stop() == 0
     after = audit(twin.data)
     assert before["clean"] is True
-    assert before["fabrics"][0]["position"] > 100
+    assert before["sites"][0]["position"] > 100
     assert after == before
 
 

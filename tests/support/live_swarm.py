@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
+from schemas.names import fabric_order
 from schemas.sequencer import FabricCommissioned
 from services.fleet import FLEET
 from shared.basics.errors import StoreUnreachable
@@ -111,9 +112,10 @@ class LiveSwarm:
         names = sorted({service.name for services in self.fleet.values() for service in services})
         self.served = [self._served(name) for name in names]
         for site, fabrics in self.sites.items():
-            for fabric, config in fabrics.items():
+            partition = self.partitions[site]
+            for fabric in sorted(fabrics, key=fabric_order):
+                config = fabrics[fabric]
                 self.place(site, fabric, config)
-                partition = self.partitions[site]
                 offset = len(self.log.records[partition])
                 message = first_message(config, fabric, site=site)
                 self.log.put(partition, root_entry(site, message, TWIN, offset=offset, quiet=0))

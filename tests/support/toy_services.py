@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.body import Model
-from schemas.config import SuperpodConfig
+from schemas.config import FabricConfig
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUnhealthy, DrainRefused
 from schemas.envelope import Envelope
 from schemas.names import number_of
@@ -80,7 +80,7 @@ def toy(
     )
 
 
-def commission(fabric: str, config: SuperpodConfig, at_us: int, service: str) -> ToyState:
+def commission(fabric: str, config: FabricConfig, at_us: int, service: str) -> ToyState:
     next_us = at_us + PERIOD_US
     return ToyState(fabric=fabric, seed=config.seed, now_us=at_us, service=service, next_us=next_us)
 

@@ -74,7 +74,7 @@ class Gateway:
         step = self.script.pop(0) if self.script else "accepted"
         if isinstance(step, Exception):
             raise step
-        name = f"operator/1/{len(self.asked)}"
+        name = f"operator@pod-1/{len(self.asked)}"
         return {"id": name, "status": step, "at_us": 5, "outcome": []}
 
 
@@ -99,8 +99,8 @@ def test_a_request_is_asked_for_under_one_key_until_it_is_accepted() -> None:
     operator = run_operator(gateway, 2)
     first, second = operator.accepted[:2]
     assert len(set(gateway.asked[:5])) == 1
-    assert first.id == "operator/1/5"
-    assert operator.received[first.key] == {"operator/1/3", "operator/1/5"}
+    assert first.id == "operator@pod-1/5"
+    assert operator.received[first.key] == {"operator@pod-1/3", "operator@pod-1/5"}
     assert first.key != second.key
     assert operator.again == 4
     assert (first.fabric, first.at_us, operator.surprise) == (FABRIC, 5, None)

@@ -1,0 +1,152 @@
+"""A toy site of several fabrics: pods and a network of another kind that act on each other, small enough to
+be followed by hand.
+
+The network's `router` announces a number to all pods at each of its Ticks, and, when asked to, at once or to
+one pod alone. In every pod `agent` answers, twice what is announced and once what is offered to its pod, and
+`clerk` notes what its own agent answers, a little later. The network has a `clerk` too, which counts what all
+agents answer, and confirms every third of it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+
+from schemas import registry
+from schemas.body import Body
+from schemas.config import CONFIGS, FabricConfig, SuperpodConfig
+from schemas.envelope import Envelope
+from schemas.names import FabricName
+from schemas.sequencer import Tick
+from shared.engine.service import AnyService, CausedBy, Output, on
+from tests.support.toy_services import PERIOD_US, Owed, ToyState, count, toy
+
+SITE = "campus"
+NET, POD_2, POD_10 = "dcn-0", "pod-2", "pod-10"
+NOTED_LATER_US = 11
+ANNOUNCED_EVERY_US = PERIOD_US // 4
+FOR_ALL = ""
+"""Who is meant by a request that names nobody."""
+
+
+class ToynetConfig(FabricConfig):
+    kind: Literal["toynet"] = "toynet"
+
+
+class ToyAsked(Body):
+    """A request to the network: to announce something, or to offer it to one pod."""
+
+    writer = "operator"
+    to: str
+
+
+class ToyAnnounced(Body):
+    writer = "router"
+    number: int
+
+
+class ToyOffered(Body):
+    """Asks something of one fabric."""
+
+    writer = "router"
+    to: FabricName
+    number: int
+
+    @property
+    def addressee(self) -> str:
+        return self.to
+
+
+class ToyAnswered(Body):
+    writer = "agent"
+    number: int
+
+
+class ToyNoted(Body):
+    writer = "clerk"
+    number: int
+
+
+BODIES = (ToyAsked, ToyAnnounced, ToyOffered, ToyAnswered, ToyNoted)
+
+
+@contextmanager
+def toys_registered() -> Iterator[None]:
+    """While it lasts, logs may hold the toys' messages and configurations."""
+    registry.TYPES.update({body.__name__: body for body in BODIES})
+    CONFIGS["toynet"] = ToynetConfig
+    try:
+        yield
+    finally:
+        del CONFIGS["toynet"]
+        for body in BODIES:
+            del registry.TYPES[body.__name__]
+
+
+# --- the network --------------------------------------------------------------------------------------------
+
+
+def _on_asked(state: ToyState, body: ToyAsked, message: Envelope) -> list[Output]:
+    number = count(state, message)
+    return [ToyAnnounced(number=number) if body.to == FOR_ALL else ToyOffered(to=body.to, number=number)]
+
+
+def _on_router_tick(state: ToyState, _tick: Tick, message: Envelope) -> list[Output]:
+    assert state.next_us is not None
+    state.next_us += ANNOUNCED_EVERY_US
+    return [ToyAnnounced(number=100 + count(state, message))]
+
+
+def _on_any_answer(state: ToyState, body: ToyAnswered, message: Envelope) -> list[Output]:
+    number = count(state, message)
+    state.readings[number % len(state.readings)] = body.number
+    return [] if number % 3 else [ToyNoted(number=number)]
+
+
+# --- a pod --------------------------------------------------------------------------------------------------
+
+
+def _on_announced(state: ToyState, body: ToyAnnounced, message: Envelope) -> list[Output]:
+    count(state, message)
+    return [ToyAnswered(number=body.number), ToyAnswered(number=-body.number)]
+
+
+def _on_offered(state: ToyState, body: ToyOffered, message: Envelope) -> list[Output]:
+    count(state, message)
+    return [ToyAnswered(number=body.number)]
+
+
+def _on_own_answer(state: ToyState, body: ToyAnswered, message: Envelope) -> list[Output]:
+    count(state, message)
+    state.owed[body.number] = Owed(state.now_us + NOTED_LATER_US, message.id)
+    return []
+
+
+def _on_clerk_tick(state: ToyState, _tick: Tick, message: Envelope) -> Iterable[Output]:
+    count(state, message)
+    for number in [number for number, owed in state.owed.items() if owed.due_us <= state.now_us]:
+        yield CausedBy(state.owed.pop(number).cause, ToyNoted(number=number))
+
+
+def _owed_us(state: ToyState) -> int | None:
+    return min((owed.due_us for owed in state.owed.values()), default=None)
+
+
+AGENT = toy(
+    "agent",
+    (on(ToyAnnounced, _on_announced, scope="site-wide"), on(ToyOffered, _on_offered, scope="addressed")),
+    due=lambda state: None,
+)
+CLERK = toy("clerk", (on(ToyAnswered, _on_own_answer), on(Tick, _on_clerk_tick)), due=_owed_us)
+NET_CLERK = toy("clerk", (on(ToyAnswered, _on_any_answer, scope="site-wide"),), due=lambda state: None)
+ROUTER = toy("router", (on(ToyAsked, _on_asked), on(Tick, _on_router_tick)))
+FLEET: Mapping[str, tuple[AnyService, ...]] = {"superpod": (AGENT, CLERK), "toynet": (NET_CLERK, ROUTER)}
+FABRICS: Mapping[str, FabricConfig] = {
+    POD_10: SuperpodConfig(seed=1),
+    NET: ToynetConfig(seed=2),
+    POD_2: SuperpodConfig(seed=3),
+}
+"""In no order: a site puts them into theirs."""
+
+
+def services_of(kind: str) -> tuple[AnyService, ...]:
+    return FLEET[kind]

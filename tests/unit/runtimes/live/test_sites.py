@@ -1,0 +1,163 @@
+"""A site of several fabrics writes the same log in the lab and, message by message, in the live runtime."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.body import Body
+from schemas.config import FabricConfig, SuperpodConfig
+from schemas.envelope import Envelope
+from schemas.registry import decode
+from schemas.sequencer import FabricCommissioned
+from shared.engine.codec import encode_instance
+from shared.engine.replay import Replay
+from shared.engine.site import Site
+from shared.runtimes.lab import Lab, LabRequest
+from tests.support.live_swarm import LiveSwarm
+from tests.support.pods import commissioned
+from tests.support.toy_services import PERIOD_US
+from tests.support.toy_sites import (
+    ANNOUNCED_EVERY_US,
+    FABRICS,
+    FLEET,
+    FOR_ALL,
+    NET,
+    POD_2,
+    POD_10,
+    SITE,
+    ToyAsked,
+    ToynetConfig,
+    services_of,
+    toys_registered,
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _toys() -> Iterator[None]:
+    with toys_registered():
+        yield
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Something that people do, so long after the last they did."""
+
+    after_us: int
+    fabric: str
+    body: Body
+
+
+NEWCOMERS: Mapping[str, FabricConfig] = {
+    "pod-3": SuperpodConfig(seed=5),
+    "dcn-1": ToynetConfig(seed=6),
+    "pod-11": SuperpodConfig(seed=7),
+}
+PAUSES_US = st.sampled_from([0, 0, 1, 2, 10, 11, 12, 500, ANNOUNCED_EVERY_US - 11, PERIOD_US - 1, PERIOD_US])
+REQUESTS = st.builds(ToyAsked, to=st.sampled_from([FOR_ALL, POD_2, POD_10, "pod-3", "pod-99"]))
+EVENTS = st.one_of(
+    st.builds(Asked, PAUSES_US, st.sampled_from([NET, NET, NET, POD_2]), REQUESTS),
+    st.sampled_from([*NEWCOMERS]).flatmap(
+        lambda fabric: st.builds(
+            Asked, PAUSES_US, st.just(fabric), st.just(commissioned(NEWCOMERS[fabric], SITE))
+        )
+    ),
+)
+SCRIPTS = st.lists(EVENTS, max_size=8, unique_by=lambda asked: asked.fabric if _joins(asked) else id(asked))
+END_US = PERIOD_US + 2 * ANNOUNCED_EVERY_US
+
+
+def _joins(asked: Asked) -> bool:
+    return isinstance(asked.body, FabricCommissioned)
+
+
+def live(
+    script: list[Asked], beside: Mapping[str, Mapping[str, FabricConfig]]
+) -> tuple[LiveSwarm, list[LabRequest]]:
+    """The script played to folds and sequencers, and its requests with the numbers they got."""
+    swarm = LiveSwarm(1, {SITE: FABRICS, **beside}, FLEET)
+    requests: list[LabRequest] = []
+    at_us = 0
+    for asked in script:
+        if asked.after_us:
+            swarm.run_out()
+            at_us += asked.after_us
+            swarm.now_us = at_us - 1
+            swarm.run_out()
+            swarm.now_us = at_us
+        if isinstance(asked.body, FabricCommissioned):
+            swarm.place(SITE, asked.fabric, asked.body.config)
+        number = swarm.ask(asked.fabric, asked.body)
+        requests.append(LabRequest(at_us, asked.fabric, asked.body, number))
+    swarm.run_out()
+    swarm.now_us = at_us + END_US
+    swarm.run_out()
+    return swarm, requests
+
+
+def lab_of(
+    site: str, fabrics: Mapping[str, FabricConfig], until_us: int, requests: list[LabRequest]
+) -> tuple[list[Envelope], Site]:
+    lines: list[bytes] = []
+    lab = Lab(site, fabrics, services_of, lambda data: lines.extend(data.splitlines()))
+    lab.run(until_us, requests)
+    return [decode(line) for line in lines], lab.site
+
+
+def first_difference(found: list[Envelope], wanted: list[Envelope]) -> tuple[int, object, object] | None:
+    pairs = zip(found, wanted, strict=False)
+    return next(((n, *pair) for n, pair in enumerate(pairs) if pair[0] != pair[1]), None)
+
+
+def stored(swarm: LiveSwarm, site: Site) -> bool:
+    """Whether the store holds the states that the lab has."""
+    partition = swarm.partitions[site.name]
+    return all(
+        swarm.store.load(partition, instance.name, instance.fabric) == encode_instance(instance)
+        for instance in site.instances
+    )
+
+
+@settings(max_examples=80, deadline=None)
+@given(script=SCRIPTS, neighbours=st.integers(0, 2))
+def test_whatever_people_do_the_live_log_is_the_labs(script: list[Asked], neighbours: int) -> None:
+    """With sites that announce and answer as well, in another partition of the log or in the same."""
+    beside: dict[str, Mapping[str, FabricConfig]] = {
+        f"other-{n}": {f"dcn-{n}": ToynetConfig(), f"pod-{n}": SuperpodConfig()} for n in (7, 8)[:neighbours]
+    }
+    swarm, requests = live(script, beside)
+    for site, fabrics, asked in [(SITE, FABRICS, requests), *((s, f, []) for s, f in beside.items())]:
+        wanted, lab = lab_of(site, fabrics, swarm.now_us, asked)
+        found = swarm.messages(site)
+        assert first_difference(found, wanted) is None
+        assert len(found) == len(wanted)
+        assert stored(swarm, lab)
+    assert swarm.log.buried == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_fails_the_sites_log_folds_and_every_request_is_taken_at_most_once(seed: int) -> None:
+    alone = {pod: {pod: SuperpodConfig()} for pod in ("pod-7", "pod-8")}
+    swarm = LiveSwarm(seed, {SITE: FABRICS, **alone}, FLEET)
+    asked: list[int] = []
+    joining = iter(NEWCOMERS.items())
+    for n in range(1, 10):
+        swarm.now_us = n * ANNOUNCED_EVERY_US
+        for _ in range(120):
+            swarm.step(faults=True)
+        asked.append(swarm.ask(NET, ToyAsked(to=(FOR_ALL, POD_2, POD_10)[n % 3])))
+        if n % 3 == 0:
+            swarm.join(SITE, *next(joining))
+    swarm.run_out()
+    messages = swarm.messages(SITE)
+    replay = Replay(Site(SITE, services_of))
+    differences = [replay.feed(place, message) for place, message in enumerate(messages)]
+    assert not any(differences), next(filter(None, differences))
+    assert (len(replay.pending), replay.repeats) == (0, 0)
+    assert stored(swarm, replay.site)
+    taken = [m.seq for m in messages if m.source == f"operator@{SITE}"]
+    assert taken == sorted(set(taken) & set(asked))
+    assert len(taken) > 2
+    assert swarm.log.buried == []
