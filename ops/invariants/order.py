@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from schemas.envelope import Envelope
 from schemas.registry import TYPES, writer_of
-from schemas.sequencer import Tick
+from schemas.sequencer import FabricCommissioned, Tick
 
 
 class CauseChecker:
@@ -38,11 +38,17 @@ class CauseChecker:
 
 
 class WriterChecker:
-    """Every type is written by its one writer, in its own fabric."""
+    """Every type is written by its one writer, in its own fabric; what operators ask, in the fabric's site."""
+
+    def __init__(self) -> None:
+        self._sites: dict[str, str] = {}
 
     def see(self, message: Envelope) -> Iterator[str]:
         writer = TYPES[message.type].writer
         if writer_of(message.source) != writer:
             yield f"written by {message.source}, only {writer} may"
-        if "@" in message.source and not message.source.endswith(f"@{message.fabric}"):
+        if isinstance(message.body, FabricCommissioned):
+            self._sites[message.fabric] = message.body.site
+        speaks_for = self._sites.get(message.fabric) if writer == "operator" else message.fabric
+        if message.source.partition("@")[2] != speaks_for:
             yield f"{message.source} speaks in {message.fabric}"

@@ -2,22 +2,25 @@
 its own, whose clock the test moves.
 """
 
+import json
 import time
 from pathlib import Path
 
 import pytest
 
+from ops.common.sites import SitePlan
 from ops.live.rebuild import digest
 from ops.live.settings import LiveSettings
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.body import Body
-from schemas.config import SuperpodConfig
+from schemas.sequencer import FabricCommissioned
 from services.fleet import service_names
 from shared.runtimes.live.clock import Epoch, write_epoch
 from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.kafka.scan import read_partition
-from tests.contract.test_runtime import CONFIG, END_US, SCRIPT, Drive, Driven, RuntimeContract
+from shared.storage.store import FabricPlace
+from tests.contract.test_runtime import END_US, PLAN, SCRIPT, Drive, Driven, RuntimeContract, Script
 
 QUIET_S_MAX = 120.0
 
@@ -25,17 +28,16 @@ QUIET_S_MAX = 120.0
 class DrivenLive:
     """A live twin whose clock stands still until the test moves it."""
 
-    def __init__(self, folder: Path, kafka: LocalKafka, redis: LocalRedis, config: SuperpodConfig) -> None:
+    def __init__(self, folder: Path, kafka: LocalKafka, redis: LocalRedis, plan: SitePlan) -> None:
         prefix = f"contract-{time.time_ns()}"
         options = TwinOptions(prefix=prefix, doubled=("scheduler",), partitions=2)
         self.twin = WholeTwin(folder, kafka, redis, options)
         self.settings = LiveSettings(kafka=kafka.bootstrap, redis=redis.url, prefix=prefix, data=folder)
         self.store = self.twin.store
         self.store.flush()
-        sets = [word for pair in as_pairs(config) for word in ("--set", pair)]
-        made = self.twin.run(
-            *("live", "init", "--paused", "--partitions", "2", "--seed", str(config.seed)), *sets
-        )
+        file = folder / "site.yaml"
+        file.write_text(as_file(plan))
+        made = self.twin.run("live", "init", "--paused", "--partitions", "2", "--site", str(file))
         assert made.returncode == 0, made.stderr
         for name in self.twin.workers:
             self.twin.start_worker(name)
@@ -49,13 +51,15 @@ class DrivenLive:
             assert time.monotonic() < until_s, self.twin.words()
             time.sleep(0.01)
 
-    def ask(self, at_us: int, body: Body) -> None:
+    def ask(self, at_us: int, fabric: str, body: Body) -> None:
         """Put a request into the inbox at this simulated time, before the Ticks of that time: no sequencer
         runs while the clock is moved."""
         self.advance(at_us - 1)
         self.twin.supervisor.drop("sequencer")
         write_epoch(self.store, Epoch(at_us, self.store.wall_us(), 1.0, paused=True))
-        self.store.put(0, "pod-0", body, None)
+        if isinstance(body, FabricCommissioned):
+            self.store.place(fabric, FabricPlace(0, body.site, body.kind))
+        self.store.put(0, fabric, body, None)
         self.twin.start_sequencer("sequencer")
         self.advance(at_us)
 
@@ -75,20 +79,26 @@ class DrivenLive:
         return quiet and min(dues) > clock_us
 
 
-def as_pairs(config: SuperpodConfig) -> list[str]:
-    """The configuration as `--set` takes it: what differs from the defaults."""
-    changed = config.model_dump(exclude_defaults=True)
-    changed.pop("seed", None)
-    return [f"{part}.{name}={value}" for part, values in changed.items() for name, value in values.items()]
+def as_file(plan: SitePlan) -> str:
+    """The site as `--site` takes it: what differs from the configurations of its kinds."""
+    rows = [
+        {
+            "name": name,
+            "kind": config.kind,
+            "config": config.model_dump(mode="json", exclude_defaults=True, exclude={"kind"}),
+        }
+        for name, config in plan.fabrics.items()
+    ]
+    return json.dumps({"site": plan.site, "fabrics": rows})
 
 
 @pytest.fixture(scope="module")
 def once(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka, live_redis: LocalRedis) -> Driven:
     """The script is driven once for all tests: it takes a minute."""
-    live = DrivenLive(tmp_path_factory.mktemp("live"), kafka, live_redis, CONFIG)
+    live = DrivenLive(tmp_path_factory.mktemp("live"), kafka, live_redis, PLAN)
     try:
-        for at_us, body in SCRIPT:
-            live.ask(at_us, body)
+        for at_us, fabric, body in SCRIPT:
+            live.ask(at_us, fabric, body)
         live.advance(END_US)
         return live.driven()
     finally:
@@ -102,11 +112,11 @@ class TestLive(RuntimeContract):
 
     @pytest.fixture
     def drive(self, tmp_path: Path, kafka: LocalKafka, live_redis: LocalRedis) -> Drive:
-        def drive(config: SuperpodConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
-            live = DrivenLive(tmp_path / "other", kafka, live_redis, config)
+        def drive(plan: SitePlan, script: Script, end_us: int) -> Driven:
+            live = DrivenLive(tmp_path / "other", kafka, live_redis, plan)
             try:
-                for at_us, body in script:
-                    live.ask(at_us, body)
+                for at_us, fabric, body in script:
+                    live.ask(at_us, fabric, body)
                 live.advance(end_us)
                 return live.driven()
             finally:

@@ -11,46 +11,58 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.configuration import settings
+from ops.common.configuration import settings, settings_of
+from ops.common.sites import SitePlan, places_of
 from ops.invariants import check_all
 from ops.lab.run import site_digest
 from schemas.body import Body
-from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.registry import decode
+from schemas.sequencer import FabricCommissioned
 from services.fleet import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
-from shared.runtimes.lab import LabRequest
+from shared.runtimes.lab import Lab, LabRequest
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_store import RedisStore
-from tests.support.pods import OPERATOR, POD, first_message, pod_lab, pod_place
+from shared.storage.store import FabricPlace
+from tests.support.pods import first_message
 
-CONFIG = settings(
-    [
-        "pod.cubes=16",
-        "failures.host_per_day=0.02",
-        "failures.link_per_day=0.001",
-        "failures.ocs_per_day=0.02",
-    ],
-    seed=11,
+BUSY = ["failures.host_per_day=0.02", "failures.link_per_day=0.001"]
+SWITCHED = settings(["pod.cubes=16", *BUSY, "failures.ocs_per_day=0.02"], seed=11)
+PLAN = SitePlan(
+    site="campus",
+    fabrics={"pod-0": SWITCHED, "pod-2": settings_of("static-pod", BUSY, seed=11)},
 )
-SCRIPT: list[tuple[int, Body]] = [
-    (2 * US_PER_HOUR, RequestSlice(shape=(4, 4, 8), twisted=True, duration_us=6 * US_PER_HOUR)),
-    (3 * US_PER_HOUR, InjectFault(kind="ocs", target="pod-0/ocs-17", duration_us=2 * US_PER_HOUR)),
-    (4 * US_PER_HOUR, DrainCube(cube="pod-0/cube-3")),
-    (4 * US_PER_HOUR + 1, InjectFault(kind="host", target="pod-0/cube-5/host-1")),
-    (9 * US_PER_HOUR, ClearFault(fault="pod-0/fault-0")),
-    (10 * US_PER_HOUR, UndrainCube(cube="pod-0/cube-3")),
-    (11 * US_PER_HOUR, ReleaseSlice(slice="pod-0/slice-0")),
-    (12 * US_PER_HOUR, InjectFault(kind="link", target="pod-0/cube-99/+y/7")),
+"""Two kinds of fabrics on one log; a third joins them in the script, and reads after pod-2 though `10` comes
+before `2` in letters."""
+JOINING = FabricCommissioned(site="campus", config=settings(["pod.cubes=8", *BUSY], seed=3))
+OPERATOR = "operator@campus"
+
+Script = list[tuple[int, str, Body]]
+"""(simulated time, fabric, what is asked of it), in order."""
+
+SCRIPT: Script = [
+    (2 * US_PER_HOUR, "pod-0", RequestSlice(shape=(4, 4, 8), twisted=True, duration_us=6 * US_PER_HOUR)),
+    (2 * US_PER_HOUR + 1, "pod-2", RequestSlice(shape=(8, 8, 8), duration_us=20 * US_PER_HOUR)),
+    (3 * US_PER_HOUR, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-17", duration_us=2 * US_PER_HOUR)),
+    (3 * US_PER_HOUR + 1, "pod-2", InjectFault(kind="link", target="pod-2/cube-0/+x/3")),
+    (4 * US_PER_HOUR, "pod-0", DrainCube(cube="pod-0/cube-3")),
+    (4 * US_PER_HOUR + 1, "pod-0", InjectFault(kind="host", target="pod-0/cube-5/host-1")),
+    (5 * US_PER_HOUR, "pod-10", JOINING),
+    (6 * US_PER_HOUR, "pod-10", RequestSlice(shape=(4, 4, 8), duration_us=6 * US_PER_HOUR)),
+    (9 * US_PER_HOUR, "pod-0", ClearFault(fault="pod-0/fault-0")),
+    (10 * US_PER_HOUR, "pod-0", UndrainCube(cube="pod-0/cube-3")),
+    (11 * US_PER_HOUR, "pod-0", ReleaseSlice(slice="pod-0/slice-0")),
+    (11 * US_PER_HOUR + 1, "pod-2", InjectFault(kind="ocs", target="pod-2/ocs-17")),
+    (12 * US_PER_HOUR, "pod-0", InjectFault(kind="link", target="pod-0/cube-99/+y/7")),
 ]
-END_US = 2 * US_PER_DAY
+END_US = 1 * US_PER_DAY
 
 
 @dataclass
@@ -65,12 +77,12 @@ class Driven:
         self.messages = [decode(line) for line in self.log]
 
 
-Drive = Callable[[SuperpodConfig, list[tuple[int, Body]], int], Driven]
+Drive = Callable[[SitePlan, Script, int], Driven]
 
 
-def drive_lab(config: SuperpodConfig, script: list[LabRequest], end_us: int) -> Driven:
+def drive_lab(plan: SitePlan, script: list[LabRequest], end_us: int) -> Driven:
     lines: list[bytes] = []
-    lab = pod_lab(config, sink=lambda data: lines.extend(data.splitlines()))
+    lab = Lab(plan.site, plan.fabrics, services_of, lambda data: lines.extend(data.splitlines()))
     lab.run(end_us, script)
     return Driven(lines, site_digest(lab.site))
 
@@ -80,57 +92,54 @@ class Embedded:
     second.
     """
 
-    def __init__(self, folder: Path, store: MemoryStore | RedisStore) -> None:
+    def __init__(self, folder: Path, store: MemoryStore | RedisStore, plan: SitePlan) -> None:
         self.wall_s = 0.0
         self.store = store
-        store.place(POD, pod_place())
+        self.plan = plan
+        for fabric, place in places_of([plan], partitions=1).items():
+            store.place(fabric, place)
         self.logs = IndexedLogs(folder / "log")
-        self.pod = SiteRunner(
-            POD,
+        self.runner = SiteRunner(
+            plan.site,
             0,
             services_of,
             store=store,
             places=store.fabrics,
-            log=self.logs.open("pod-0"),
+            log=self.logs.open(plan.site),
             dead_letters=DeadLetters(folder / "dead-letters.jsonl"),
         )
         self.clock = EmbeddedClock(speed=1.0, wall_s=lambda: self.wall_s)
-        self.twin = EmbeddedTwin([self.pod], store, self.clock, lambda: None)
-
-    def commission(self, config: SuperpodConfig) -> None:
-        self.pod.recover()
-        self.pod.take(first_message(config))
+        self.twin = EmbeddedTwin([self.runner], store, self.clock, lambda: None)
+        self.runner.recover()
+        for fabric, config in plan.fabrics.items():
+            self.runner.take(first_message(config, fabric, site=plan.site))
 
     def advance(self, to_us: int) -> None:
         self.wall_s = to_us / US_PER_S
         while self.twin.step():
             pass
 
-    def ask(self, at_us: int, body: Body) -> int:
+    def ask(self, at_us: int, fabric: str, body: Body) -> None:
         """Put a request into the inbox at this simulated time, before the Ticks of that time."""
         self.advance(at_us - 1)
         self.wall_s = at_us / US_PER_S
-        number = self.store.put(0, "pod-0", body, None).number
+        if isinstance(body, FabricCommissioned):
+            self.store.place(fabric, FabricPlace(0, body.site, body.kind))
+        self.store.put(0, fabric, body, None)
         self.twin.wake(0)
         self.advance(at_us)
-        return number
 
     def driven(self) -> Driven:
-        return Driven([line for _, line in self.logs.open("pod-0").lines(0)], self.pod.digest())
+        return Driven([line for _, line in self.logs.open(self.plan.site).lines(0)], self.runner.digest())
 
 
 def drive_embedded(
-    folder: Path,
-    store: MemoryStore | RedisStore,
-    config: SuperpodConfig,
-    script: list[tuple[int, Body]],
-    end_us: int,
+    folder: Path, store: MemoryStore | RedisStore, plan: SitePlan, script: Script, end_us: int
 ) -> Driven:
-    embedded = Embedded(folder, store)
-    embedded.commission(config)
+    embedded = Embedded(folder, store, plan)
     embedded.twin.start()
-    for at_us, body in script:
-        embedded.ask(at_us, body)
+    for at_us, fabric, body in script:
+        embedded.ask(at_us, fabric, body)
     embedded.advance(end_us)
     driven = embedded.driven()
     embedded.logs.close()
@@ -138,7 +147,12 @@ def drive_embedded(
 
 
 def as_requests(messages: list[Envelope]) -> list[LabRequest]:
-    return [LabRequest(m.at_us, m.fabric, m.body, m.seq) for m in messages if m.source == OPERATOR]
+    """What was asked of a site after its beginning, fabrics that were to join included."""
+    return [
+        LabRequest(m.at_us, m.fabric, m.body, m.seq)
+        for m in messages
+        if m.source == OPERATOR or (isinstance(m.body, FabricCommissioned) and m.at_us > 0)
+    ]
 
 
 class RuntimeContract:
@@ -146,10 +160,10 @@ class RuntimeContract:
 
     @pytest.fixture
     def driven(self, drive: Drive) -> Driven:
-        return drive(CONFIG, SCRIPT, END_US)
+        return drive(PLAN, SCRIPT, END_US)
 
     def test_writes_message_for_message_what_the_lab_writes(self, driven: Driven) -> None:
-        lab = drive_lab(CONFIG, as_requests(driven.messages), END_US)
+        lab = drive_lab(PLAN, as_requests(driven.messages), END_US)
         assert driven.log == lab.log
         assert driven.digest == lab.digest
 
@@ -158,29 +172,38 @@ class RuntimeContract:
 
     def test_takes_every_request_once_at_its_time_in_order(self, driven: Driven) -> None:
         asked = as_requests(driven.messages)
-        assert [r.body for r in asked] == [body for _, body in SCRIPT]
+        assert [(r.fabric, r.body) for r in asked] == [(fabric, body) for _, fabric, body in SCRIPT]
         # A request is moved only where its moment has already passed in the log.
-        assert [r.at_us for r in asked] == [at_us for at_us, _ in SCRIPT]
+        assert [r.at_us for r in asked] == [at_us for at_us, _, _ in SCRIPT]
 
     def test_answers_every_request_with_an_event_or_a_refusal(self, driven: Driven) -> None:
         caused = {m.cause: m.type for m in driven.messages}
-        kinds = [caused.get(f"{OPERATOR}/{r.number}") for r in as_requests(driven.messages)]
-        assert kinds[-1] == "FaultRefused"
+        asked = [r for r in as_requests(driven.messages) if not isinstance(r.body, FabricCommissioned)]
+        kinds = [caused.get(f"{OPERATOR}/{r.number}") for r in asked]
+        assert kinds[-2:] == ["FaultRefused", "FaultRefused"], "no OCS in a static pod, and no cube 99"
         assert None not in kinds
 
+    def test_a_fabric_that_joins_bursts_nothing_and_lives_on(self, driven: Driven) -> None:
+        own = [m for m in driven.messages if m.fabric == "pod-10"]
+        assert (own[0].type, own[0].at_us) == ("FabricCommissioned", 5 * US_PER_HOUR)
+        assert not [m for m in own[1:] if m.at_us == own[0].at_us]
+        assert own[-1].at_us > END_US - 4 * US_PER_HOUR
+        assert "SliceStarted" in {m.type for m in own}
+
     def test_another_seed_gives_another_log(self, drive: Drive, driven: Driven) -> None:
-        other = drive(CONFIG.model_copy(update={"seed": 12}), [], US_PER_DAY // 4)
-        undisturbed = drive_lab(CONFIG, [], US_PER_DAY // 4)
-        assert other.log[1:] != undisturbed.log[1:]
-        assert other.digest != driven.digest
+        other = SitePlan(site="campus", fabrics={"pod-0": SWITCHED.model_copy(update={"seed": 12})})
+        alone = SitePlan(site="campus", fabrics={"pod-0": SWITCHED})
+        found, undisturbed = drive(other, [], US_PER_DAY // 4), drive_lab(alone, [], US_PER_DAY // 4)
+        assert found.log[1:] != undisturbed.log[1:]
+        assert found.digest != driven.digest
 
 
 class TestLab(RuntimeContract):
     @pytest.fixture
     def drive(self) -> Drive:
-        def drive(config: SuperpodConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
-            requests = [LabRequest(at, POD, body, n) for n, (at, body) in enumerate(script, start=1)]
-            return drive_lab(config, requests, end_us)
+        def drive(plan: SitePlan, script: Script, end_us: int) -> Driven:
+            numbered = enumerate(script, start=1)
+            return drive_lab(plan, [LabRequest(at, f, body, n) for n, (at, f, body) in numbered], end_us)
 
         return drive
 
@@ -188,8 +211,8 @@ class TestLab(RuntimeContract):
 class TestEmbeddedOnMemory(RuntimeContract):
     @pytest.fixture
     def drive(self, tmp_path_factory: pytest.TempPathFactory) -> Drive:
-        return lambda config, script, end_us: drive_embedded(
-            tmp_path_factory.mktemp("twin"), MemoryStore(), config, script, end_us
+        return lambda plan, script, end_us: drive_embedded(
+            tmp_path_factory.mktemp("twin"), MemoryStore(), plan, script, end_us
         )
 
 
@@ -198,11 +221,11 @@ class TestEmbeddedOnRedis(RuntimeContract):
     def drive(self, tmp_path_factory: pytest.TempPathFactory, redis_url: str) -> Iterator[Drive]:
         stores: list[RedisStore] = []
 
-        def drive(config: SuperpodConfig, script: list[tuple[int, Body]], end_us: int) -> Driven:
+        def drive(plan: SitePlan, script: Script, end_us: int) -> Driven:
             store = RedisStore(redis_url)
             store.flush()
             stores.append(store)
-            return drive_embedded(tmp_path_factory.mktemp("twin"), store, config, script, end_us)
+            return drive_embedded(tmp_path_factory.mktemp("twin"), store, plan, script, end_us)
 
         yield drive
         for store in stores:
