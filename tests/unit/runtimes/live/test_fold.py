@@ -14,6 +14,7 @@ from schemas.sequencer import MessageSkipped
 from services.cubes.logic import on_drain
 from services.cubes.service import SERVICE as CUBES
 from services.cubes.state import CubesState
+from services.ocs.service import SERVICE as OCS
 from shared.basics.errors import LogDamaged
 from shared.engine.service import AnyService, Output, on
 from shared.runtimes.live.kafka.records import Record, output_headers, root_headers
@@ -100,6 +101,18 @@ def test_of_two_workers_the_second_takes_up_what_the_first_did(store: MemoryStor
     assert second.take(RECORDS)
     assert second.counts.refusals == 1
     assert drained(store) == ["pod-0/cube-1", "pod-0/cube-2", "pod-0/cube-3"]
+
+
+def test_a_service_takes_up_a_fabric_that_another_one_has_noted(store: MemoryStore) -> None:
+    """It knows the fabric from the store before it reads the fabric's first message."""
+    both = (CUBES, OCS)
+    cubes, ocs = (PartitionFold(served(service, both), 0, TWIN, store) for service in both)
+    assert cubes.take(RECORDS[:1])
+    assert ocs.load() == 0
+    assert ocs.take(RECORDS[:1])
+    assert [*store.progress(0)] == [("cubes", "pod-0"), ("ocs", "pod-0")]
+    assert store.load(0, "ocs", "pod-0")
+    assert store.values(0) == {"fabric:pod-0": "pod-0 superpod"}
 
 
 def test_missing_records_stop_it(store: MemoryStore) -> None:
