@@ -61,11 +61,14 @@ def _audit_live(config: Path | None) -> dict[str, Any]:
 
 def _audited(report: dict[str, Any]) -> str:
     lines = []
-    for fabric in report["fabrics"]:
-        verdict = "clean" if fabric["log_clean"] and fabric["states_clean"] else "NOT CLEAN"
-        counts = f"{fabric['messages']:,} messages, {fabric['requests']:,} requests"
-        lines.append(f"{fabric['fabric']}: {verdict}; {counts}, {fabric['dead_letters']} dead letters")
-        if fabric["first_difference"]:
-            lines.append(f"  {fabric['first_difference']}")
-        lines += [f"  {field}" for field in fabric["differing_states"][:20]]
+    for site in report["sites"]:
+        verdict = "clean" if site["log_clean"] and site["states_clean"] else "NOT CLEAN"
+        counts = f"{site['messages']:,} messages, {site['requests']:,} requests"
+        name = site["site"]
+        if site["fabrics"] != [name]:
+            name += f" ({', '.join(site['fabrics'])})"
+        lines.append(f"{name}: {verdict}; {counts}, {site['dead_letters']} dead letters")
+        if site["first_difference"]:
+            lines.append(f"  {site['first_difference']}")
+        lines += [f"  {field}" for field in site["differing_states"][:20]]
     return "\n".join(lines)
