@@ -53,10 +53,14 @@ class RepairCounts(Model):
 
 
 class FabricRow(Model):
-    """One fabric at a glance; `utilisation` and `cube_availability` are means over all time so far.
-    `position` is the number of messages on its log."""
+    """One fabric at a glance; `utilisation` and `cube_availability` are means over all time since it was
+    commissioned. `position` is the number of messages on its site's log. Where there are no OCSes, their
+    numbers are 0."""
 
     name: str
+    kind: str
+    site: str
+    commissioned_us: int
     now_us: int
     position: int
     cubes: int
@@ -125,7 +129,8 @@ class HostRow(Model):
 
 
 class LinkRow(Model):
-    """One link end. Loss and bit error rate are null where there is no light to measure."""
+    """One link end. Loss and bit error rate are null where there is no light to measure, the OCS where the
+    fibres lead straight to the far end."""
 
     name: str
     state: LinkState
@@ -133,7 +138,7 @@ class LinkRow(Model):
     far_end: str | None
     loss_db: float | None
     ber: float | None
-    ocs: str
+    ocs: str | None
     slice: str | None
 
 
@@ -171,17 +176,19 @@ class ChipPlace(Model):
 
 
 class StrandPath(Model):
-    """One strand's way through an OCS; the port of the other side is null where no circuit is made."""
+    """One strand's way through an OCS; the port of the other side is null where no circuit is made. Where the
+    fibre leads straight to the far end, there are no OCS and no ports: all three are null."""
 
     strand: int
-    ocs: str
+    ocs: str | None
     north: int | None
     south: int | None
 
 
 class LightPath(Model):
-    """The way of the light from one link end, by the circuits that are made. `wanted_end` is where it would
-    lead if all that are wanted were; `far_condition` is that of the module there."""
+    """The way of the light from one link end, by the circuits that are made, or along fixed fibres.
+    `wanted_end` is where it would lead if all circuits that are wanted were made; `far_condition` is that of
+    the module there."""
 
     end: str
     chip: ChipPlace
@@ -321,9 +328,10 @@ class RepairDescription(Description[RepairRow, PartRelated]):
 
 
 class SliceRequest(Model):
-    """Ask for a slice; without a duration it runs until it is released."""
+    """Ask for a slice; without a duration it runs until it is released. Without a fabric it is one of pod-0,
+    or of the first fabric where there is no pod-0."""
 
-    fabric: str = "pod-0"
+    fabric: str | None = None
     shape: str = Field(examples=["4x4x8"])
     twisted: bool = False
     priority: int = 0

@@ -77,7 +77,7 @@ def request(
         ),
     ] = None,
     priority: Annotated[int, typer.Option(help="-100 to 100, higher first")] = 0,
-    fabric: Fabric = "pod-0",
+    fabric: Fabric = None,
     key: RequestKey = None,
     output: Output = "table",
 ) -> None:

@@ -65,6 +65,7 @@ def _ports(store: RedisStore, mirror: LogMirror) -> TwinPorts:
         log=mirror.logs,
         clock=LiveClock(store, services_of, lambda: achieved_speed(store)),
         config=mirror.config,
+        site=mirror.site,
         telemetry=mirror.telemetry.latest,
         health=lambda: _health(store, mirror),
         runtime_metrics=lambda: {

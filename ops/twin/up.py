@@ -168,11 +168,13 @@ class LivingTwin:
         return runner
 
     def _config(self, fabric: str) -> FabricConfig:
-        """As the log has it; KeyError for an unknown fabric."""
+        """As the log has it; KeyError for an unknown fabric, and for one that is still to join its site."""
         if fabric not in self._configs:
             site = self.places[fabric].site
             position = self.logs.position_of(site, f"sequencer@{fabric}/1")
-            for _, message in self.logs.read(site, position or 0, 1):
+            if position is None:
+                raise KeyError(fabric)
+            for _, message in self.logs.read(site, position, 1):
                 if isinstance(message.body, FabricCommissioned):
                     self._configs[fabric] = message.body.config
         return self._configs[fabric]
@@ -200,6 +202,7 @@ class LivingTwin:
             log=self.logs,
             clock=self.clock,
             config=self._config,
+            site=lambda fabric: self.places[fabric].site,
             telemetry=self.telemetry.latest,
             health=lambda: [problem] if (problem := self.twin.problem) else [],
             runtime_metrics=self._metrics,

@@ -9,7 +9,7 @@ from schemas.api import LightPath
 from schemas.config import AnyConfig
 from services.gateway import views
 from services.gateway.describe import describe
-from services.gateway.fabrics import cubes_of
+from services.gateway.fabrics import config_of
 from services.gateway.http.responses import ArrowFrame, answer
 from services.gateway.invalid import short
 from services.gateway.kinds import VIEWS, KindView
@@ -31,7 +31,7 @@ def routes(twin: TwinPorts) -> APIRouter:
         response_class=ArrowFrame,
     )
     def telemetry(fabric: str) -> ArrowFrame:
-        cubes_of(twin, fabric)
+        config_of(twin, fabric)
         frame = twin.telemetry(fabric)
         if frame is None:
             raise NotFound(f"{fabric}: no telemetry frame yet")
@@ -43,8 +43,7 @@ def routes(twin: TwinPorts) -> APIRouter:
         response_model=AnyConfig,
     )
     def config(fabric: str) -> Response:
-        cubes_of(twin, fabric)
-        text = twin.config(fabric).model_dump_json(exclude={"trace"})
+        text = config_of(twin, fabric).model_dump_json(exclude={"trace"})
         return Response(text, media_type="application/json")
 
     for view in VIEWS.values():

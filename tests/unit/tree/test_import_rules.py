@@ -45,7 +45,7 @@ BROKEN_BY = [
     (MODELS, "shared/models/superpod/wiring.py", "from shared.models.topology import graph"),
     (MODELS, "shared/models/plant.py", "from shared.models import light_graph"),
     (MODELS, "shared/models/impact.py", "from shared.models.superpod import wiring"),
-    (ENGINE, "shared/engine/dispatch.py", "from shared.engine import fabric"),
+    (ENGINE, "shared/engine/dispatch.py", "from shared.engine import site"),
     (RUNTIMES, "shared/runtimes/lab.py", "from shared.runtimes.embedded import twin"),
     (RUNTIMES, "shared/runtimes/live/clock.py", "import shared.runtimes.lab"),
     (OPS, "ops/models/optics/budget.py", "from ops.cli import output"),

@@ -83,6 +83,7 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         log=log,
         clock=EmbeddedClock(speed=1.0, paused=True),
         config=lambda _: SuperpodConfig(),
+        site=lambda fabric: fabric,
         health=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,
