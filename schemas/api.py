@@ -1,4 +1,4 @@
-"""What the HTTP API takes and gives: rows of things, descriptions, receipts of requests, the clock.
+"""What the HTTP API gives: rows of things, descriptions, messages, the clock.
 
 Rows are joined from status documents (`schemas.documents`); faults and repairs are shown as their documents
 are. Losses are in dB, times in simulated microseconds since the fabric was commissioned.
@@ -6,13 +6,12 @@ are. Losses are in dB, times in simulated microseconds since the fabric was comm
 
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union
 
-from pydantic import Field, GetJsonSchemaHandler, SerializeAsAny, TypeAdapter
+from pydantic import GetJsonSchemaHandler, SerializeAsAny, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 
 from schemas.body import Body, Model
 from schemas.documents import FaultDocument, LinkState, RepairDocument, SliceState
 from schemas.envelope import Envelope
-from schemas.names import FaultKind
 from schemas.registry import TYPES
 
 ModuleCondition = Literal["ok", "degraded", "failed"]
@@ -204,6 +203,34 @@ class LightPath(Model):
     strands: tuple[StrandPath, ...]
 
 
+# --- what hangs on a part -----------------------------------------------------------------------------------
+
+
+class ImpactLink(Model):
+    """A link in use, by its two link ends."""
+
+    end: str
+    far_end: str
+
+
+class ImpactReport(Model):
+    """What is lost or loses something when a part fails, with the links and slices of now.
+
+    `domain` goes out of use as a whole. `cubes`, `hosts` and `chips` are in the part, or lose a link;
+    `link_ends` are in it, or their fibres lead to it or to those that are. `links` in use are lost. `slices`
+    hold what goes out of use, or lose a link between cubes of their own.
+    """
+
+    target: str
+    domain: str
+    cubes: tuple[str, ...]
+    hosts: tuple[str, ...]
+    chips: tuple[str, ...]
+    link_ends: tuple[str, ...]
+    links: tuple[ImpactLink, ...]
+    slices: tuple[SliceRow, ...]
+
+
 # --- messages -----------------------------------------------------------------------------------------------
 
 
@@ -322,39 +349,6 @@ class FaultDescription(Description[FaultRow, PartRelated]):
 
 class RepairDescription(Description[RepairRow, PartRelated]):
     """A repair, with all that is known of its target."""
-
-
-# --- requests -----------------------------------------------------------------------------------------------
-
-
-class SliceRequest(Model):
-    """Ask for a slice; without a duration it runs until it is released. Without a fabric it is one of pod-0,
-    or of the first fabric where there is no pod-0."""
-
-    fabric: str | None = None
-    shape: str = Field(examples=["4x4x8"])
-    twisted: bool = False
-    priority: int = 0
-    duration_s: float | None = None
-
-
-class FaultRequest(Model):
-    """Break something; without a duration it stays broken until it is repaired or cleared."""
-
-    kind: FaultKind
-    target: str = Field(examples=["pod-0/ocs-17"])
-    duration_s: float | None = None
-
-
-class RequestReceipt(Model):
-    """What became of a request: `received` into the inbox, or `accepted` at a time, with what followed from
-    it at once. `repeated` says that its idempotency key had been used before."""
-
-    id: str
-    repeated: bool
-    status: Literal["received", "accepted"]
-    at_us: int | None
-    outcome: tuple[LogMessage, ...]
 
 
 # --- the twin itself ----------------------------------------------------------------------------------------

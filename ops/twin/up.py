@@ -91,6 +91,7 @@ class LivingTwin:
     ) -> None:
         self._folder = folder
         self._failure: BaseException | None = None
+        self._joining = threading.Lock()
         self._server: uvicorn.Server | None = None
         self._embedded = None if options.redis else EmbeddedServer(folder.redis)
         if self._embedded is not None:
@@ -190,10 +191,12 @@ class LivingTwin:
 
     def join(self, fabric: str, site: str, config: FabricConfig) -> None:
         """Make room for a fabric that is to join a site; its commissioning goes through the inbox."""
-        partition = next(place.partition for place in self.places.values() if place.site == site)
-        self._folder.note_joined(site, fabric, config)
-        self.places[fabric] = FabricPlace(partition, site, config.kind)
-        self._place_all()
+        with self._joining:
+            partition = next(place.partition for place in self.places.values() if place.site == site)
+            self._folder.note_joined(site, fabric, config)
+            # A dict of its own: the loop may be walking through the other.
+            self.places = {**self.places, fabric: FabricPlace(partition, site, config.kind)}
+            self._place_all()
 
     def _ports(self) -> TwinPorts:
         return TwinPorts(
@@ -204,6 +207,7 @@ class LivingTwin:
             config=self._config,
             site=lambda fabric: self.places[fabric].site,
             telemetry=self.telemetry.latest,
+            join=self.join,
             health=lambda: [problem] if (problem := self.twin.problem) else [],
             runtime_metrics=self._metrics,
         )

@@ -22,7 +22,8 @@ class TwinPorts:
     problems in one sentence each, none when all is well. `runtime_metrics` are counts and gauges of the
     runtime itself. `telemetry` is a fabric's newest frame (Arrow IPC stream), or None. `is_quiet` says
     whether `log` holds all that follows from a fabric's last request or Tick; where a whole cascade is
-    written at once it always does.
+    written at once it always does. `join` makes room for a new fabric (name, site, configuration), whose
+    commissioning may then be put into the site's inbox; done once more it changes nothing.
     """
 
     documents: DocumentReader
@@ -34,4 +35,5 @@ class TwinPorts:
     health: Callable[[], list[str]]
     runtime_metrics: Callable[[], dict[str, float]]
     telemetry: Callable[[str], bytes | None]
+    join: Callable[[str, str, FabricConfig], None]
     is_quiet: Callable[[str], bool] = _always

@@ -6,17 +6,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from schemas.api import FaultRequest, LogMessage, RequestReceipt, SliceRequest, log_message
+from schemas.api import LogMessage, log_message
+from schemas.api_requests import FaultRequest, RequestReceipt, SliceRequest
 from schemas.body import Body
 from schemas.config import pod_of
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.sequencer import FabricCommissioned
 from services.gateway.fabrics import config_of, fabric_of, meant, plant, site_of
 from services.gateway.invalid import invalid_sentence
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.grammar import DURATION_S_MAX, KEY_MAX
 from shared.basics.units import US_PER_S, us
-from shared.engine.roots import operator_source
+from shared.engine.roots import commissioning, operator_source
 from shared.models.plants import check_slice
 from shared.models.superpod.faults import fault_target
 from shared.models.superpod.shapes import parse_shape
@@ -64,7 +66,8 @@ async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait
         raise InvalidInput(f"Idempotency-Key of {len(key)} characters: allowed are 1 to {KEY_MAX}")
     if not 0 <= wait_s <= WAIT_S_MAX:
         raise InvalidInput(f"wait {wait_s:g}: not allowed; allowed are 0 to {WAIT_S_MAX:g} seconds")
-    site = site_of(twin, fabric)
+    # A fabric that is still to join has no site on the log yet.
+    site = body.site if isinstance(body, FabricCommissioned) else site_of(twin, fabric)
     start = twin.log.end(site)
     message_id, repeated = await asyncio.to_thread(_put, twin, fabric, body, key)
     place = await asyncio.to_thread(twin.log.position_of, site, message_id) if repeated else None
@@ -91,6 +94,8 @@ def _put(twin: TwinPorts, fabric: str, body: Body, key: str | None) -> tuple[str
     if twin.inbox.size(partition) >= INBOX_MAX:
         raise OperationFailed(f"inbox of {fabric}: {INBOX_MAX} requests wait already; try again later")
     received = twin.inbox.put(partition, fabric, body, key)
+    if isinstance(body, FabricCommissioned):
+        return commissioning(fabric, body).id, received.repeated
     return f"{operator_source(lives.site)}/{received.number}", received.repeated
 
 

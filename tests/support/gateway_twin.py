@@ -27,7 +27,7 @@ from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
-from shared.storage.store import Received
+from shared.storage.store import FabricPlace, Received
 from tests.support.pods import first_message
 
 CATCH_UP_S_MAX = 60.0
@@ -111,15 +111,21 @@ class DrivenTwin:
             health=lambda: self.problems,
             runtime_metrics=lambda: {"commits_total": float(sum(r.commits for r in runners))},
             telemetry=telemetry.latest,
+            join=self._join,
         )
         self.twin.start()
         self._loop = threading.Thread(target=self.twin.run, daemon=True)
         self._loop.start()
 
+    def _join(self, fabric: str, site: str, config: FabricConfig) -> None:
+        partition = next(place.partition for place in self.store.fabrics().values() if place.site == site)
+        self.store.place(fabric, FabricPlace(partition, site, config.kind))
+        self._sites[fabric] = site
+
     def _config(self, fabric: str) -> FabricConfig:
         """As the log has it."""
         if fabric not in self._configs:
-            site = self._sites[fabric]
+            site = self._sites[fabric]  # KeyError for an unknown fabric
             position = self.logs.position_of(site, f"sequencer@{fabric}/1")
             if position is None:
                 raise KeyError(fabric)

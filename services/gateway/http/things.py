@@ -5,12 +5,13 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from schemas.api import LightPath
+from schemas.api import ImpactReport, LightPath
 from schemas.config import AnyConfig
 from services.gateway import views
 from services.gateway.describe import describe
 from services.gateway.fabrics import config_of
 from services.gateway.http.responses import ArrowFrame, answer
+from services.gateway.impact import impact_of
 from services.gateway.invalid import short
 from services.gateway.kinds import VIEWS, KindView
 from services.gateway.ports import TwinPorts
@@ -24,6 +25,10 @@ def routes(twin: TwinPorts) -> APIRouter:
     @router.get("/trace/{end:path}", summary="The whole light path from a link end", response_model=LightPath)
     def trace(end: str) -> Response:
         return answer(views.trace(twin, end))
+
+    @router.get("/impact/{target:path}", summary="What hangs on a part", response_model=ImpactReport)
+    def impact(target: str) -> Response:
+        return answer(impact_of(twin, target))
 
     @router.get(
         "/telemetry/{fabric}",

@@ -97,6 +97,7 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
         health=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,
+        join=lambda *_: None,
     )
 
 
