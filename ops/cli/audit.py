@@ -60,12 +60,15 @@ def _audit_live(config: Path | None) -> dict[str, Any]:
 
 
 def _audited(report: dict[str, Any]) -> str:
+    """A line for each site, with the fabrics that share its log where it is not named as its only one."""
     lines = []
-    for fabric in report["fabrics"]:
-        verdict = "clean" if fabric["log_clean"] and fabric["states_clean"] else "NOT CLEAN"
-        counts = f"{fabric['messages']:,} messages, {fabric['requests']:,} requests"
-        lines.append(f"{fabric['fabric']}: {verdict}; {counts}, {fabric['dead_letters']} dead letters")
-        if fabric["first_difference"]:
-            lines.append(f"  {fabric['first_difference']}")
-        lines += [f"  {field}" for field in fabric["differing_states"][:20]]
+    for row in report["sites"]:
+        alone = row["fabrics"] == [row["site"]]
+        name = row["site"] if alone else f"{row['site']} ({', '.join(row['fabrics'])})"
+        verdict = "clean" if row["log_clean"] and row["states_clean"] else "NOT CLEAN"
+        counts = f"{row['messages']:,} messages, {row['requests']:,} requests"
+        lines.append(f"{name}: {verdict}; {counts}, {row['dead_letters']} dead letters")
+        if row["first_difference"]:
+            lines.append(f"  {row['first_difference']}")
+        lines += [f"  {field}" for field in row["differing_states"][:20]]
     return "\n".join(lines)
