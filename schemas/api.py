@@ -1,4 +1,4 @@
-"""What the HTTP API takes and gives: rows of things, descriptions, receipts of requests, the clock.
+"""What the HTTP API gives: rows of things, descriptions, messages, the clock.
 
 Rows are joined from status documents (`schemas.documents`); faults and repairs are shown as their documents
 are. Losses are in dB, times in simulated microseconds since the fabric was commissioned.
@@ -6,13 +6,12 @@ are. Losses are in dB, times in simulated microseconds since the fabric was comm
 
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union
 
-from pydantic import Field, GetJsonSchemaHandler, SerializeAsAny, TypeAdapter
+from pydantic import GetJsonSchemaHandler, SerializeAsAny, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 
 from schemas.body import Body, Model
 from schemas.documents import FaultDocument, LinkState, RepairDocument, SliceState
 from schemas.envelope import Envelope
-from schemas.names import FaultKind
 from schemas.registry import TYPES
 
 ModuleCondition = Literal["ok", "degraded", "failed"]
@@ -53,10 +52,14 @@ class RepairCounts(Model):
 
 
 class FabricRow(Model):
-    """One fabric at a glance; `utilisation` and `cube_availability` are means over all time so far.
-    `position` is the number of messages on its log."""
+    """One fabric at a glance; `utilisation` and `cube_availability` are means over all time since it was
+    commissioned. `position` is the number of messages on its site's log. Where there are no OCSes, their
+    numbers are 0."""
 
     name: str
+    kind: str
+    site: str
+    commissioned_us: int
     now_us: int
     position: int
     cubes: int
@@ -125,7 +128,8 @@ class HostRow(Model):
 
 
 class LinkRow(Model):
-    """One link end. Loss and bit error rate are null where there is no light to measure."""
+    """One link end. Loss and bit error rate are null where there is no light to measure, the OCS where the
+    fibres lead straight to the far end."""
 
     name: str
     state: LinkState
@@ -133,7 +137,7 @@ class LinkRow(Model):
     far_end: str | None
     loss_db: float | None
     ber: float | None
-    ocs: str
+    ocs: str | None
     slice: str | None
 
 
@@ -171,17 +175,19 @@ class ChipPlace(Model):
 
 
 class StrandPath(Model):
-    """One strand's way through an OCS; the port of the other side is null where no circuit is made."""
+    """One strand's way through an OCS; the port of the other side is null where no circuit is made. Where the
+    fibre leads straight to the far end, there are no OCS and no ports: all three are null."""
 
     strand: int
-    ocs: str
+    ocs: str | None
     north: int | None
     south: int | None
 
 
 class LightPath(Model):
-    """The way of the light from one link end, by the circuits that are made. `wanted_end` is where it would
-    lead if all that are wanted were; `far_condition` is that of the module there."""
+    """The way of the light from one link end, by the circuits that are made, or along fixed fibres.
+    `wanted_end` is where it would lead if all circuits that are wanted were made; `far_condition` is that of
+    the module there."""
 
     end: str
     chip: ChipPlace
@@ -195,6 +201,34 @@ class LightPath(Model):
     ber: float | None
     slice: str | None
     strands: tuple[StrandPath, ...]
+
+
+# --- what hangs on a part -----------------------------------------------------------------------------------
+
+
+class ImpactLink(Model):
+    """A link in use, by its two link ends."""
+
+    end: str
+    far_end: str
+
+
+class ImpactReport(Model):
+    """What is lost or loses something when a part fails, with the links and slices of now.
+
+    `domain` goes out of use as a whole. `cubes`, `hosts` and `chips` are in the part, or lose a link;
+    `link_ends` are in it, or their fibres lead to it or to those that are. `links` in use are lost. `slices`
+    hold what goes out of use, or lose a link between cubes of their own.
+    """
+
+    target: str
+    domain: str
+    cubes: tuple[str, ...]
+    hosts: tuple[str, ...]
+    chips: tuple[str, ...]
+    link_ends: tuple[str, ...]
+    links: tuple[ImpactLink, ...]
+    slices: tuple[SliceRow, ...]
 
 
 # --- messages -----------------------------------------------------------------------------------------------
@@ -315,38 +349,6 @@ class FaultDescription(Description[FaultRow, PartRelated]):
 
 class RepairDescription(Description[RepairRow, PartRelated]):
     """A repair, with all that is known of its target."""
-
-
-# --- requests -----------------------------------------------------------------------------------------------
-
-
-class SliceRequest(Model):
-    """Ask for a slice; without a duration it runs until it is released."""
-
-    fabric: str = "pod-0"
-    shape: str = Field(examples=["4x4x8"])
-    twisted: bool = False
-    priority: int = 0
-    duration_s: float | None = None
-
-
-class FaultRequest(Model):
-    """Break something; without a duration it stays broken until it is repaired or cleared."""
-
-    kind: FaultKind
-    target: str = Field(examples=["pod-0/ocs-17"])
-    duration_s: float | None = None
-
-
-class RequestReceipt(Model):
-    """What became of a request: `received` into the inbox, or `accepted` at a time, with what followed from
-    it at once. `repeated` says that its idempotency key had been used before."""
-
-    id: str
-    repeated: bool
-    status: Literal["received", "accepted"]
-    at_us: int | None
-    outcome: tuple[LogMessage, ...]
 
 
 # --- the twin itself ----------------------------------------------------------------------------------------

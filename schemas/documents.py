@@ -132,9 +132,10 @@ class RepairDocument(Model):
 
 
 class WorkloadSummary(Model):
-    """Kind `summaries`, name `pod-0/workload`."""
+    """Kind `summaries`, name `pod-0/workload`. `commissioned_us` is when the fabric began."""
 
     name: str
+    commissioned_us: int
     requested: int
 
 

@@ -6,8 +6,6 @@ How rows are read from status documents stands beside, in `services/gateway/kind
 
 from dataclasses import dataclass
 
-NUMBER_SIGN = "#"
-
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -15,18 +13,15 @@ class Kind:
 
     `word` is its plural, as in `lightwave get cubes` and `/v1/cubes`; `title` one of them in a sentence;
     `spellings` what people may write for it. `documents` are the kinds of status documents that it is read
-    from. `form` is a regular expression of its names behind the fabric's, `#` for a number, each of which
-    counts what `numbers` says; None where things are numbered as they come and go. `example` is such a name.
-    `columns` head the table of them.
+    from. `part` is the kind of part that it is in a fabric's plant, which knows its names; None for what is
+    no hardware. `columns` head the table of them.
     """
 
     word: str
     title: str
     spellings: tuple[str, ...]
     documents: tuple[str, ...]
-    form: str | None
-    numbers: tuple[str, ...]
-    example: str
+    part: str | None
     columns: tuple[str, ...]
 
 
@@ -35,19 +30,18 @@ FABRICS = Kind(
     "fabric",
     ("fabric", "fabrics"),
     documents=("summaries",),
-    form="",
-    numbers=(),
-    example="",
-    columns=("NAME", "TIME", "CUBES", "OCS", "LINKS", "RUNNING", "WAITING", "USED", "FAULTS", "REPAIRS"),
+    part=None,
+    columns=(
+        *("NAME", "KIND", "SITE", "TIME", "CUBES", "OCS", "LINKS"),
+        *("RUNNING", "WAITING", "USED", "FAULTS", "REPAIRS"),
+    ),
 )
 OCS = Kind(
     "ocs",
     "OCS",
     ("ocs", "ocses"),
     documents=("ocs",),
-    form="ocs-#",
-    numbers=("OCS",),
-    example="ocs-17",
+    part="ocs",
     columns=("NAME", "STATE", "CIRCUITS", "RADIX", "PORTS-DOWN", "CHANGED"),
 )
 CUBES = Kind(
@@ -55,9 +49,7 @@ CUBES = Kind(
     "cube",
     ("cube", "cubes"),
     documents=("cubes", "cube-uses"),
-    form="cube-#",
-    numbers=("cube",),
-    example="cube-12",
+    part="cube",
     columns=("NAME", "HEALTH", "DRAINED", "HOSTS-DOWN", "CHIPS", "SLICES", "REASONS", "CHANGED"),
 )
 HOSTS = Kind(
@@ -65,9 +57,7 @@ HOSTS = Kind(
     "host",
     ("host", "hosts"),
     documents=("cubes",),
-    form="cube-#/host-#",
-    numbers=("cube", "host"),
-    example="cube-12/host-3",
+    part="host",
     columns=("NAME", "STATE", "REASON"),
 )
 LINKS = Kind(
@@ -75,9 +65,7 @@ LINKS = Kind(
     "link",
     ("link", "links"),
     documents=("links", "cube-uses"),
-    form="cube-#/[+-][xyz]/#",
-    numbers=("cube", "face index"),
-    example="cube-12/+y/7",
+    part="end",
     columns=("NAME", "STATE", "MODULE", "FAR-END", "LOSS-DB", "BER", "OCS", "SLICE"),
 )
 SLICES = Kind(
@@ -85,9 +73,7 @@ SLICES = Kind(
     "slice",
     ("slice", "slices"),
     documents=("slices",),
-    form=None,
-    numbers=(),
-    example="slice-42",
+    part=None,
     columns=(
         *("NAME", "STATE", "SHAPE", "CHIPS", "CUBES", "PRIORITY", "DOWN/DEGRADED", "SWAPS", "AGE", "REASON"),
     ),
@@ -97,9 +83,7 @@ FAULTS = Kind(
     "fault",
     ("fault", "faults"),
     documents=("faults",),
-    form=None,
-    numbers=(),
-    example="fault-7",
+    part=None,
     columns=("NAME", "KIND", "TARGET", "STATE", "INJECTED", "AGE", "LEFT", "HOW"),
 )
 REPAIRS = Kind(
@@ -107,9 +91,7 @@ REPAIRS = Kind(
     "repair",
     ("repair", "repairs"),
     documents=("repairs",),
-    form=None,
-    numbers=(),
-    example="repair-3",
+    part=None,
     columns=("NAME", "KIND", "TARGET", "STATE", "TECHNICIAN", "AGE"),
 )
 

@@ -60,15 +60,15 @@ def _audit_live(config: Path | None) -> dict[str, Any]:
 
 
 def _audited(report: dict[str, Any]) -> str:
+    """A line for each site, with the fabrics that share its log where it is not named as its only one."""
     lines = []
-    for site in report["sites"]:
-        verdict = "clean" if site["log_clean"] and site["states_clean"] else "NOT CLEAN"
-        counts = f"{site['messages']:,} messages, {site['requests']:,} requests"
-        name = site["site"]
-        if site["fabrics"] != [name]:
-            name += f" ({', '.join(site['fabrics'])})"
-        lines.append(f"{name}: {verdict}; {counts}, {site['dead_letters']} dead letters")
-        if site["first_difference"]:
-            lines.append(f"  {site['first_difference']}")
-        lines += [f"  {field}" for field in site["differing_states"][:20]]
+    for row in report["sites"]:
+        alone = row["fabrics"] == [row["site"]]
+        name = row["site"] if alone else f"{row['site']} ({', '.join(row['fabrics'])})"
+        verdict = "clean" if row["log_clean"] and row["states_clean"] else "NOT CLEAN"
+        counts = f"{row['messages']:,} messages, {row['requests']:,} requests"
+        lines.append(f"{name}: {verdict}; {counts}, {row['dead_letters']} dead letters")
+        if row["first_difference"]:
+            lines.append(f"  {row['first_difference']}")
+        lines += [f"  {field}" for field in row["differing_states"][:20]]
     return "\n".join(lines)

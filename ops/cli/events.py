@@ -18,6 +18,7 @@ from ops.common.times import moment_ms
 MESSAGE = ("id", "type", "at_us", "cause", "body")
 EVENTS_MAX = 10_000
 """Messages in one answer of the twin."""
+FIRST_POD = "pod-0"
 RETURN_S_MAX = 10.0
 """How long `events --follow` waits for a twin that went away."""
 RETRY_S = 0.3
@@ -39,7 +40,7 @@ def events(
         typer.Option(click_type=Duration(), metavar="2h", help="simulated time back from now"),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, max=EVENTS_MAX, help="at most so many")] = None,
-    fabric: Fabric = "pod-0",
+    fabric: Fabric = None,
     output: Output = "table",
 ) -> None:
     """Show messages of the log, oldest first; without --since the last hundred."""
@@ -62,9 +63,17 @@ def events(
     try:
         if output == "table":
             typer.echo(line(EVENT_HEADERS, WIDTHS))
-        _follow(client, fabric, kind, back, output)
+        _follow(client, _named(client, fabric), kind, back, output)
     except KeyboardInterrupt:
         return
+
+
+def _named(client: Client, fabric: str | None) -> str:
+    """The fabric that is meant where none is named, as the twin takes it."""
+    if fabric is not None:
+        return fabric
+    known = [str(row["name"]) for row in client.rows("/v1/fabrics", "name")]
+    return known[0] if known and FIRST_POD not in known else FIRST_POD
 
 
 def _follow(client: Client, fabric: str, kind: str | None, since: str | None, output: Form) -> None:

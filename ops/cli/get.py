@@ -195,8 +195,11 @@ def _end(name: str, chip: Mapping[str, Any]) -> list[str]:
 
 
 def _strand(end: str, strand: Mapping[str, Any]) -> str:
-    """One fibre into the OCS and out again: + faces enter at the North, − faces at the South."""
+    """One fibre into the OCS and out again, or straight on: + faces enter at the North, − faces at the
+    South."""
     fibre = f"fibre {strand['strand']}"
+    if strand["ocs"] is None:
+        return f"{fibre} ──"
     sides = ("north", "south") if end.split("/")[2].startswith("+") else ("south", "north")
     first, last = (None if strand[s] is None else f"{s[0].upper()}{strand[s]}" for s in sides)
     if last is None:

@@ -23,9 +23,11 @@ def _fabric(row: Row, _now_us: int) -> list[object]:
     links, slices = row["links"], row["slices"]
     return [
         row["name"],
+        row["kind"],
+        row["site"],
         moment(row["now_us"]),
         f"{row['healthy']}/{row['cubes']}",
-        f"{row['ocs'] - row['ocs_down']}/{row['ocs']}",
+        f"{row['ocs'] - row['ocs_down']}/{row['ocs']}" if row["ocs"] else None,
         f"{links['up']}/{links['up'] + links['degraded'] + links['down']}",
         slices["running"],
         slices["waiting"],

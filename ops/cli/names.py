@@ -39,6 +39,19 @@ class Name(click.ParamType):
         return _items(names_of(kind), incomplete) if kind else []
 
 
+class Part(click.ParamType):
+    """The name of a part: OCSes and cubes, and behind a whole cube's name what is in it."""
+
+    name = "part"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        inside = incomplete.count("/") > 1
+        kinds = ("hosts", "links") if inside else ("ocs", "cubes")
+        return _items([name for kind in kinds for name in names_of(kind)], incomplete)
+
+
 class Target(click.ParamType):
     """What a fault of the command's KIND can strike."""
 

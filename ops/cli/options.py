@@ -36,7 +36,12 @@ Out = Annotated[Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", h
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="look again every second, until Ctrl-C")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="logs on stderr as JSON lines")]
 
-Fabric = Annotated[str, typer.Option(click_type=Name("fabrics"))]
+Fabric = Annotated[
+    str | None,
+    typer.Option(
+        click_type=Name("fabrics"), help="[default: pod-0, or the first where there is none of this name]"
+    ),
+]
 RequestKey = Annotated[
     str | None,
     typer.Option(

@@ -87,6 +87,14 @@ def sentence_of(verb: str, answer: Mapping[str, Any]) -> str:
     return f"{_happened(verb, answer)}{again} ({answer['id']})"
 
 
+def commissioned(name: str, site: str, answer: Mapping[str, Any]) -> str:
+    """That a fabric has joined its site, or will."""
+    again = ", as asked before" if answer["repeated"] else ""
+    if answer["status"] == "received":
+        return f"received; {name} joins {site} when simulated time goes on{again} ({answer['id']})"
+    return f"{name} joined {site} at {moment(answer['at_us'])}{again} ({answer['id']})"
+
+
 def _happened(verb: str, answer: Mapping[str, Any]) -> str:
     if answer["status"] == "received":
         return "received; it will be taken when simulated time goes on"

@@ -6,8 +6,8 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.names import FAULT_KINDS, Name, Target
-from ops.cli.options import Fabric, Output, RequestKey
-from ops.cli.outcomes import refusal_of, sentence_of
+from ops.cli.options import Fabric, KindOfFabric, Output, RequestKey, seed_option, settings_option
+from ops.cli.outcomes import commissioned, refusal_of, sentence_of
 from ops.cli.output import Form, show
 from ops.cli.types import Duration, OneOf, ShapeText
 from ops.common.client import WAIT_S, Client, RequestFailed, escape
@@ -20,6 +20,30 @@ Cube = Annotated[
 ]
 
 app = application()
+
+
+@app.command()
+def commission(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="of the new fabric, such as pod-4")],
+    site: Annotated[
+        str, typer.Option(metavar="SITE", help="that it joins; `lightwave get fabrics` shows them")
+    ],
+    kind: KindOfFabric = None,
+    settings: Annotated[list[str] | None, settings_option("a parameter of the new fabric")] = None,
+    seed: Annotated[int | None, seed_option("seed of the new fabric [default: 0]")] = None,
+    key: RequestKey = None,
+    output: Output = "table",
+) -> None:
+    """Let a new fabric join a site of the living twin."""
+    from ops.common.configuration import settings_of
+
+    config = settings_of(kind or "superpod", settings or [], seed=seed)
+    given = config.model_dump(mode="json", exclude_unset=True, exclude={"kind"})
+    body: dict[str, object] = {"name": name, "site": site, "kind": config.kind, "settings": given}
+    client = Client()
+    answer = client.post(f"/v1/fabrics?wait={WAIT_S}", *ANSWER, "at_us", body=body, key=key)
+    with client.reading():
+        show(answer, output, lambda: commissioned(name, site, answer))
 
 
 @app.command()
@@ -77,7 +101,7 @@ def request(
         ),
     ] = None,
     priority: Annotated[int, typer.Option(help="-100 to 100, higher first")] = 0,
-    fabric: Fabric = "pod-0",
+    fabric: Fabric = None,
     key: RequestKey = None,
     output: Output = "table",
 ) -> None:

@@ -125,8 +125,8 @@ def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:
     """Slices, utilisation, availability, faults, repairs of one pod up to `until_us`, from its status
     documents.
 
-    Utilisation is allocated chip-time over all chip-time; cube availability is healthy cube-time over all
-    cube-time. What OCSes did is left out where there are none.
+    Utilisation is allocated chip-time over all chip-time since the pod was commissioned; cube availability is
+    healthy cube-time over all cube-time. What OCSes did is left out where there are none.
     """
     workload = _summary(site, fabric, "workload", WorkloadSummary)
     scheduler = _summary(site, fabric, "scheduler", SchedulerSummary)
@@ -136,6 +136,7 @@ def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:
     switched = any(i.fabric == fabric and i.name == "ocs" for i in site.instances)
     chip_us = scheduler.allocated_chip_us + scheduler.chips_allocated * (until_us - scheduler.at_us)
     cube_us = cubes.healthy_cube_us + cubes.healthy * (until_us - cubes.at_us)
+    span_us = until_us - workload.commissioned_us
     report = {
         "fabric": fabric,
         "slices": {
@@ -148,8 +149,8 @@ def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:
             "waiting": scheduler.waiting,
             "swapped": scheduler.swapped,
         },
-        "utilisation": chip_us / (cubes.cubes * CHIPS_PER_CUBE * until_us) if until_us else 0.0,
-        "cube_availability": cube_us / (cubes.cubes * until_us) if until_us else 1.0,
+        "utilisation": chip_us / (cubes.cubes * CHIPS_PER_CUBE * span_us) if span_us else 0.0,
+        "cube_availability": cube_us / (cubes.cubes * span_us) if span_us else 1.0,
         "faults": {"host": failures.host, "link": failures.link}
         | ({"ocs": failures.ocs} if switched else {}),
         "repairs": repairs.completed,

@@ -6,6 +6,7 @@ import os
 
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
+from schemas.config import FabricConfig
 from services.fleet import services_of
 from services.gateway.http.access import check_bind
 from services.gateway.http.app import create_app
@@ -21,6 +22,7 @@ from shared.runtimes.live.twin_record import read_twin
 from shared.runtimes.live.worker.process import check_log
 from shared.runtimes.waiting import until
 from shared.storage.redis_store import RedisStore
+from shared.storage.store import FabricPlace
 
 FIRST_READ_S_MAX = 20.0
 """How long the gateway waits for the beginning of every fabric's log before it serves."""
@@ -65,7 +67,9 @@ def _ports(store: RedisStore, mirror: LogMirror) -> TwinPorts:
         log=mirror.logs,
         clock=LiveClock(store, services_of, lambda: achieved_speed(store)),
         config=mirror.config,
+        site=mirror.site,
         telemetry=mirror.telemetry.latest,
+        join=lambda fabric, site, config: _join(store, fabric, site, config),
         health=lambda: _health(store, mirror),
         runtime_metrics=lambda: {
             "mirror_messages_total": float(mirror.messages),
@@ -73,6 +77,12 @@ def _ports(store: RedisStore, mirror: LogMirror) -> TwinPorts:
         },
         is_quiet=lambda fabric: _is_quiet(store, mirror, fabric),
     )
+
+
+def _join(store: RedisStore, fabric: str, site: str, config: FabricConfig) -> None:
+    """Make room for a new fabric where its site lives."""
+    partition = next(place.partition for place in store.fabrics().values() if place.site == site)
+    store.place(fabric, FabricPlace(partition, site, config.kind))
 
 
 def _is_quiet(store: RedisStore, mirror: LogMirror, fabric: str) -> bool:

@@ -39,7 +39,10 @@ def _audit_site(
 ) -> dict[str, Any]:
     partition = next(iter(places.values())).partition
     snapshot = store.snapshot(partition, readers_of(places))
-    names = sorted({name for name, _ in snapshot.states})
+    begun = {fabric for _, fabric in snapshot.progress}
+    if begun & places.keys():  # without those that are still to join
+        places = {fabric: place for fabric, place in places.items() if fabric in begun}
+    names = sorted({name for name, _ in readers_of(places)})
     positions = {name: snapshot.positions.get(name, 0) for name in names}
     position = min(positions.values())
     audit = SiteAudit(site, list(places), snapshot.states)

@@ -91,6 +91,7 @@ class LivingTwin:
     ) -> None:
         self._folder = folder
         self._failure: BaseException | None = None
+        self._joining = threading.Lock()
         self._server: uvicorn.Server | None = None
         self._embedded = None if options.redis else EmbeddedServer(folder.redis)
         if self._embedded is not None:
@@ -168,11 +169,13 @@ class LivingTwin:
         return runner
 
     def _config(self, fabric: str) -> FabricConfig:
-        """As the log has it; KeyError for an unknown fabric."""
+        """As the log has it; KeyError for an unknown fabric, and for one that is still to join its site."""
         if fabric not in self._configs:
             site = self.places[fabric].site
             position = self.logs.position_of(site, f"sequencer@{fabric}/1")
-            for _, message in self.logs.read(site, position or 0, 1):
+            if position is None:
+                raise KeyError(fabric)
+            for _, message in self.logs.read(site, position, 1):
                 if isinstance(message.body, FabricCommissioned):
                     self._configs[fabric] = message.body.config
         return self._configs[fabric]
@@ -188,10 +191,12 @@ class LivingTwin:
 
     def join(self, fabric: str, site: str, config: FabricConfig) -> None:
         """Make room for a fabric that is to join a site; its commissioning goes through the inbox."""
-        partition = next(place.partition for place in self.places.values() if place.site == site)
-        self._folder.note_joined(site, fabric, config)
-        self.places[fabric] = FabricPlace(partition, site, config.kind)
-        self._place_all()
+        with self._joining:
+            partition = next(place.partition for place in self.places.values() if place.site == site)
+            self._folder.note_joined(site, fabric, config)
+            # A dict of its own: the loop may be walking through the other.
+            self.places = {**self.places, fabric: FabricPlace(partition, site, config.kind)}
+            self._place_all()
 
     def _ports(self) -> TwinPorts:
         return TwinPorts(
@@ -200,7 +205,9 @@ class LivingTwin:
             log=self.logs,
             clock=self.clock,
             config=self._config,
+            site=lambda fabric: self.places[fabric].site,
             telemetry=self.telemetry.latest,
+            join=self.join,
             health=lambda: [problem] if (problem := self.twin.problem) else [],
             runtime_metrics=self._metrics,
         )

@@ -85,7 +85,7 @@ def around_slice(twin: TwinPorts, fabric: str, row: SliceRow) -> SliceRelated:
         for link in rows.links_of(twin, fabric, cube)
         if link.state in BAD_LINKS and link.slice == row.name
     ]
-    blamed = sorted({link.ocs for link in links}, key=natural)
+    blamed = sorted({link.ocs for link in links if link.ocs is not None}, key=natural)
     return SliceRelated(
         cubes=_present(rows.find_cube, twin, fabric, row.cubes),
         links=tuple(links),

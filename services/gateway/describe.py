@@ -8,12 +8,11 @@ from schemas.about import Subject
 from schemas.api import Description, LogMessage, RelatedT, RowT, log_message
 from schemas.registry import TYPES
 from services.gateway import history, views
-from services.gateway.fabrics import cubes_of, fabric_of
+from services.gateway.fabrics import fabric_of, plant, site_of
 from services.gateway.kinds import KindView
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.models.plant import Part
-from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 LOOK_BACK = 20_000
@@ -30,23 +29,31 @@ def describe(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> Desc
 
 
 def _events(twin: TwinPorts, fabric: str, name: str) -> tuple[LogMessage, ...]:
-    """The last messages, of a bounded stretch of the log, that name the thing; of a fabric, the last but
-    Ticks."""
+    """The last messages of its fabric, of a bounded stretch of the log, that name the thing; of a fabric, the
+    last but Ticks."""
     try:
-        part = superpod_plant(cubes_of(twin, fabric)).parse(name)
+        part = plant(twin, fabric).parse(name)
     except InvalidInput:  # a fabric, a slice, a fault, a repair
         part = None
 
+    here = history.of_fabric(fabric)
+
     def wanted(line: bytes) -> bool:
+        if not here(line):
+            return False
         try:
             fields = orjson.loads(line)
+            if fields["fabric"] != fabric:
+                return False
             if name == fabric:
                 return bool(fields["type"] != "Tick")
             return names(TYPES[fields["type"]].about_fields(fields["body"]), name, part)
         except (ValueError, TypeError, KeyError):
             return False  # no message at all
 
-    found = history.last(twin, fabric, lambda _: True, EVENTS_MAX, look_back=LOOK_BACK, line_filter=wanted)
+    found = history.last(
+        twin, site_of(twin, fabric), lambda _: True, EVENTS_MAX, look_back=LOOK_BACK, line_filter=wanted
+    )
     return tuple(map(log_message, found))
 
 

@@ -1,21 +1,67 @@
-"""The fabrics that there are, and the one that a name begins with."""
+"""The fabrics that there are: the one that a name begins with, the plant of each, the site whose log it
+shares."""
 
-from schemas.config import pod_of
+from schemas.config import FabricConfig, pod_of
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import NotFound
+from shared.models.plant import Plant
+from shared.models.plants import plant_of
+
+FIRST_POD = "pod-0"
+"""The fabric that is meant where none is named, if there is one of this name."""
 
 
-def cubes_of(twin: TwinPorts, fabric: str) -> int:
-    """Cubes of a fabric; NotFound if there is no such fabric."""
+def config_of(twin: TwinPorts, fabric: str) -> FabricConfig:
+    """What a fabric was commissioned with; NotFound if there is no such fabric."""
     try:
-        return pod_of(twin.config(fabric)).cubes
+        return twin.config(fabric)
     except KeyError:
-        known = ", ".join(twin.documents.fabrics())
+        known = ", ".join(commissioned(twin))
         raise NotFound(f"fabric {fabric[:80]!r}: no such fabric; there is {known}") from None
+
+
+def plant(twin: TwinPorts, fabric: str) -> Plant:
+    """What a fabric is made of; NotFound if there is no such fabric."""
+    config = config_of(twin, fabric)
+    return plant_of(config.kind, pod_of(config).cubes)
 
 
 def fabric_of(twin: TwinPorts, name: str) -> str:
     """The fabric that a name begins with; NotFound if there is none."""
     fabric = name.split("/", 1)[0]
-    cubes_of(twin, fabric)
+    config_of(twin, fabric)
+    return fabric
+
+
+def commissioned(twin: TwinPorts) -> list[str]:
+    """The fabrics of the twin, in order, without those that are still to join it."""
+    return [fabric for fabric in twin.documents.fabrics() if is_commissioned(twin, fabric)]
+
+
+def is_commissioned(twin: TwinPorts, fabric: str) -> bool:
+    """Whether the log holds a fabric's beginning."""
+    try:
+        twin.config(fabric)
+    except KeyError:
+        return False
+    return True
+
+
+def site_of(twin: TwinPorts, fabric: str) -> str:
+    """The site whose log a fabric shares; NotFound if there is no such fabric."""
+    config_of(twin, fabric)
+    return twin.site(fabric)
+
+
+def sites(twin: TwinPorts) -> list[str]:
+    """The twin's sites, in order of their first fabrics."""
+    return list(dict.fromkeys(place.site for place in twin.documents.fabrics().values()))
+
+
+def meant(twin: TwinPorts, fabric: str | None) -> str:
+    """The fabric that somebody means who may have named none: `pod-0`, or the first where there is none of
+    this name. NotFound if there is no such fabric."""
+    if fabric is None:
+        fabric = FIRST_POD if is_commissioned(twin, FIRST_POD) else next(iter(commissioned(twin)), FIRST_POD)
+    config_of(twin, fabric)
     return fabric

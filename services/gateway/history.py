@@ -3,12 +3,14 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from itertools import islice
 
 import anyio
 
 from schemas.envelope import Envelope
 from schemas.registry import TYPES
+from services.gateway.fabrics import site_of, sites
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.grammar import duration_s
@@ -47,49 +49,44 @@ def check_type(kind: str | None) -> None:
 
 
 def find(twin: TwinPorts, message_id: str) -> tuple[str, int]:
-    """(fabric, position) of a message."""
-    for fabric in twin.documents.fabrics():
-        position = twin.log.position_of(fabric, message_id)
+    """(site, position) of a message."""
+    for site in sites(twin):
+        position = twin.log.position_of(site, message_id)
         if position is not None:
-            return fabric, position
+            return site, position
     raise NotFound(f"message {message_id!r}: not in any log; ids are like scheduler@pod-0/42")
 
 
 def events(
     twin: TwinPorts, fabric: str, *, start: int | None, kind: str | None, limit: int
 ) -> list[Envelope]:
-    """The first `limit` messages from a position on; the last ones before the end where none is given."""
+    """The first `limit` messages of a fabric from a position of its site's log on; the last ones before the
+    end where none is given."""
     check_type(kind)
-    line_filter = _of_type(kind)
+    site, wanted = site_of(twin, fabric), Wanted(fabric, kind)
     if start is None:
-        return last(
-            twin,
-            fabric,
-            lambda m: kind in (None, m.type),
-            limit,
-            look_back=LOOK_BACK,
-            line_filter=line_filter,
-        )
-    found = (m for _, m in twin.log.read(fabric, start, None, line_filter) if kind in (None, m.type))
+        return last(twin, site, wanted.takes, limit, look_back=LOOK_BACK, line_filter=wanted.may_take)
+    found = (m for _, m in twin.log.read(site, start, None, wanted.may_take) if wanted.takes(m))
     return list(islice(found, limit))
 
 
 def last(
     twin: TwinPorts,
-    fabric: str,
+    site: str,
     wanted: Callable[[Envelope], bool],
     most: int,
     *,
     look_back: int,
     line_filter: LineFilter | None = None,
 ) -> list[Envelope]:
-    """The last wanted messages among `look_back` before the end, `most` of them, oldest first."""
-    end = twin.log.end(fabric)
+    """The last wanted messages among `look_back` before the end of a site's log, `most` of them, oldest
+    first."""
+    end = twin.log.end(site)
     first_of_all, stride = max(0, end - look_back), max(most, STRIDE)
     found: list[Envelope] = []
     while end > first_of_all and len(found) < most:
         first = max(first_of_all, end - stride)
-        batch = twin.log.read(fabric, first, end - first, line_filter)
+        batch = twin.log.read(site, first, end - first, line_filter)
         found = [message for _, message in batch if wanted(message)] + found
         end, stride = first, 2 * stride
     return found[-most:]
@@ -98,9 +95,10 @@ def last(
 def consequences(
     twin: TwinPorts, message_id: str, *, start_us: int = 0, kind: str | None, limit: int
 ) -> list[Envelope]:
-    """Everything that followed from a message since a moment, directly or through others, oldest first."""
+    """Everything that followed from a message since a moment, directly or through others, in whatever fabric
+    of its site, oldest first."""
     check_type(kind)
-    fabric, position = find(twin, message_id)
+    site, position = find(twin, message_id)
     known = {message_id.encode()}
 
     def follows(line: bytes) -> bool:
@@ -108,7 +106,7 @@ def consequences(
         return cause is not None and cause[1] in known
 
     found: list[Envelope] = []
-    for _, message in twin.log.read(fabric, position + 1, LOOK_ON, follows):
+    for _, message in twin.log.read(site, position + 1, LOOK_ON, follows):
         known.add(message.id.encode())
         if message.at_us >= start_us and kind in (None, message.type):
             found.append(message)
@@ -122,8 +120,8 @@ def why(twin: TwinPorts, message_id: str) -> list[Envelope]:
     chain: list[Envelope] = []
     cause: str | None = message_id
     while cause is not None and len(chain) < CHAIN_MAX:
-        fabric, position = find(twin, cause)
-        message = next((m for _, m in twin.log.read(fabric, position, 1)), None)
+        site, position = find(twin, cause)
+        message = next((m for _, m in twin.log.read(site, position, 1)), None)
         if message is None:
             raise NotFound(f"message {cause!r}: cannot be read; it is among the dead letters")
         chain.append(message)
@@ -134,13 +132,14 @@ def why(twin: TwinPorts, message_id: str) -> list[Envelope]:
 async def follow(
     twin: TwinPorts, fabric: str, start: int, kind: str | None, ended: anyio.Event | None = None
 ) -> AsyncGenerator[tuple[int, Envelope]]:
-    """(position, message) from a position on, as the log grows, until `ended` is set."""
-    position, line_filter = start, _of_type(kind)
+    """(position, message) of a fabric from a position of its site's log on, as the log grows, until `ended`
+    is set."""
+    site, wanted, position = site_of(twin, fabric), Wanted(fabric, kind), start
     while ended is None or not ended.is_set():
-        end = twin.log.end(fabric)
-        batch = await asyncio.to_thread(_batch, twin, fabric, position, end, line_filter)
+        end = twin.log.end(site)
+        batch = await asyncio.to_thread(_batch, twin, site, position, end, wanted.may_take)
         for at, message in batch:
-            if kind in (None, message.type):
+            if wanted.takes(message):
                 yield at, message
         if position < end:
             position = min(end, position + STRIDE)
@@ -149,14 +148,27 @@ async def follow(
 
 
 def _batch(
-    twin: TwinPorts, fabric: str, start: int, end: int, line_filter: LineFilter | None
+    twin: TwinPorts, site: str, start: int, end: int, line_filter: LineFilter
 ) -> list[tuple[int, Envelope]]:
-    return list(twin.log.read(fabric, start, min(STRIDE, end - start), line_filter))
+    return list(twin.log.read(site, start, min(STRIDE, end - start), line_filter))
 
 
-def _of_type(kind: str | None) -> LineFilter | None:
-    """Holds back what is surely of another type; what passes has to be looked at."""
-    if kind is None:
-        return None
-    word = f'"{kind}"'.encode()
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which messages of a site's log somebody asks for: those of one fabric, of one type or of all."""
+
+    fabric: str
+    kind: str | None
+
+    def may_take(self, line: bytes) -> bool:
+        """Holds back what is surely not wanted; what passes has to be looked at."""
+        return of_fabric(self.fabric)(line) and (self.kind is None or f'"{self.kind}"'.encode() in line)
+
+    def takes(self, message: Envelope) -> bool:
+        return message.fabric == self.fabric and self.kind in (None, message.type)
+
+
+def of_fabric(fabric: str) -> LineFilter:
+    """Holds back what is surely of another fabric; what passes has to be looked at."""
+    word = f'"{fabric}"'.encode()
     return lambda line: word in line

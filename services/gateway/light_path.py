@@ -1,28 +1,36 @@
-"""The whole light path from one link end, read from the circuits of its OCS."""
+"""The whole light path from one link end: through the circuits of its OCS, or along fixed fibres."""
 
 from schemas.api import ChipPlace, LightPath, LinkRow, StrandPath
 from schemas.documents import OcsDocument
 from services.gateway.documents import read_one
-from services.gateway.fabrics import cubes_of
+from services.gateway.fabrics import plant
 from services.gateway.ports import TwinPorts
 from services.gateway.rows import find_link
 from shared.basics.errors import OperationFailed
-from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.wiring import STRANDS, LinkEnd, end_at, link_end
 
 
 def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
-    """From a link end: chip, face, fibre, both strands through the OCS, far chip.
+    """From a link end: chip, face, fibre, both strands to the far end, far chip.
 
-    The path is the one that the light takes, by the circuits that the OCS has made; `wanted_end` is where it
-    would lead if all that are wanted were. `far_condition` is that of the module there.
+    Through an OCS, the path is the one that the light takes, by the circuits that it has made; `wanted_end`
+    is where it would lead if all that are wanted were. Fixed fibres always lead to the same end, and their
+    strands have no OCS and no ports. `far_condition` is that of the module there.
     """
-    end = link_end(superpod_plant(cubes_of(twin, fabric)).parse(row.name).number)
-    document = read_one(twin, fabric, "ocs", row.ocs, OcsDocument)
-    if document is None:
-        raise OperationFailed(f"{row.ocs}: the store has no document of it")
-    strands = [_strand(document, end, strand) for strand in range(STRANDS)]
-    far_end, wanted_end = _far_end(end, strands), _wanted_end(document, end)
+    made_of = plant(twin, fabric)
+    part = made_of.parse(row.name)
+    end = link_end(part.number)
+    if row.ocs is None:
+        fixed = link_end(made_of.joined(part)[0].number)
+        far_end: LinkEnd | None = fixed
+        wanted_end: LinkEnd | None = fixed
+        strands = [StrandPath(strand=n, ocs=None, north=None, south=None) for n in range(STRANDS)]
+    else:
+        document = read_one(twin, fabric, "ocs", row.ocs, OcsDocument)
+        if document is None:
+            raise OperationFailed(f"{row.ocs}: the store has no document of it")
+        strands = [_strand(document, end, strand) for strand in range(STRANDS)]
+        far_end, wanted_end = _far_end(end, strands), _wanted_end(document, end)
     partner = far_end or wanted_end
     far_row = find_link(twin, fabric, partner.name(fabric)) if partner else None
     return LightPath(

@@ -6,6 +6,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from schemas.api import FabricRow, LinkCounts, SliceCounts
+from services.gateway.fabrics import commissioned
 from services.gateway.ports import TwinPorts
 from services.gateway.rows import fabric_row
 from shared.basics.errors import LightwaveError
@@ -58,7 +59,7 @@ class TwinCollector(Collector):
         """Gauges of every fabric, of the clock and of the runtime; without a store those of the fabrics are
         left out."""
         try:
-            rows = [fabric_row(self._twin, fabric) for fabric in self._twin.documents.fabrics()]
+            rows = [fabric_row(self._twin, fabric) for fabric in commissioned(self._twin)]
         except LightwaveError:
             rows = []
         for name, text, read in GAUGES:

@@ -6,19 +6,22 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from schemas.api import FaultRequest, LogMessage, RequestReceipt, SliceRequest, log_message
+from schemas.api import LogMessage, log_message
+from schemas.api_requests import FaultRequest, RequestReceipt, SliceRequest
 from schemas.body import Body
+from schemas.config import pod_of
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
-from services.gateway.fabrics import cubes_of, fabric_of
+from schemas.sequencer import FabricCommissioned
+from services.gateway.fabrics import config_of, fabric_of, meant, plant, site_of
 from services.gateway.invalid import invalid_sentence
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.grammar import DURATION_S_MAX, KEY_MAX
 from shared.basics.units import US_PER_S, us
-from shared.engine.roots import operator_source
+from shared.engine.roots import commissioning, operator_source
+from shared.models.plants import check_slice
 from shared.models.superpod.faults import fault_target
-from shared.models.superpod.plant import superpod_plant
-from shared.models.superpod.shapes import check, parse_shape
+from shared.models.superpod.shapes import parse_shape
 
 WAIT_S_MAX = 30.0
 LOOK_S = 0.01
@@ -27,16 +30,17 @@ INBOX_MAX = 10_000
 
 
 def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, Body]:
-    cubes = cubes_of(twin, asked.fabric)
+    fabric = meant(twin, asked.fabric)
+    config = config_of(twin, fabric)
     shape = parse_shape(asked.shape)
-    check(shape, asked.twisted, cubes)
+    check_slice(config.kind, shape, asked.twisted, pod_of(config).cubes)
     body = {"shape": shape, "twisted": asked.twisted, "priority": asked.priority}
-    return asked.fabric, _valid(RequestSlice, body | {"duration_us": _duration_us(asked.duration_s)})
+    return fabric, _valid(RequestSlice, body | {"duration_us": _duration_us(asked.duration_s)})
 
 
 def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, Body]:
     fabric = asked.target.split("/", 1)[0]
-    fault_target(asked.kind, asked.target, fabric, superpod_plant(cubes_of(twin, fabric)))
+    fault_target(asked.kind, asked.target, fabric, plant(twin, fabric))
     body = {"kind": asked.kind, "target": asked.target}
     return fabric, _valid(InjectFault, body | {"duration_us": _duration_us(asked.duration_s)})
 
@@ -51,7 +55,7 @@ def clear_request(twin: TwinPorts, name: str) -> tuple[str, Body]:
 
 def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Body]:
     fabric = fabric_of(twin, name)
-    if superpod_plant(cubes_of(twin, fabric)).parse(name).kind != "cube":
+    if plant(twin, fabric).parse(name).kind != "cube":
         raise InvalidInput(f"cube {name!r}: only whole cubes are drained; names are like {fabric}/cube-12")
     return fabric, _valid(DrainCube if drain else UndrainCube, {"cube": name})
 
@@ -62,20 +66,22 @@ async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait
         raise InvalidInput(f"Idempotency-Key of {len(key)} characters: allowed are 1 to {KEY_MAX}")
     if not 0 <= wait_s <= WAIT_S_MAX:
         raise InvalidInput(f"wait {wait_s:g}: not allowed; allowed are 0 to {WAIT_S_MAX:g} seconds")
-    start = twin.log.end(fabric)
+    # A fabric that is still to join has no site on the log yet.
+    site = body.site if isinstance(body, FabricCommissioned) else site_of(twin, fabric)
+    start = twin.log.end(site)
     message_id, repeated = await asyncio.to_thread(_put, twin, fabric, body, key)
-    place = await asyncio.to_thread(twin.log.position_of, fabric, message_id) if repeated else None
+    place = await asyncio.to_thread(twin.log.position_of, site, message_id) if repeated else None
     until_s = time.monotonic() + wait_s
     while place is None and time.monotonic() < until_s:
         await asyncio.sleep(LOOK_S)
-        place, start = await asyncio.to_thread(_look, twin, fabric, message_id, start)
+        place, start = await asyncio.to_thread(_look, twin, site, message_id, start)
     if place is None:
         return RequestReceipt(id=message_id, repeated=repeated, status="received", at_us=None, outcome=())
-    complete = await asyncio.to_thread(_is_complete, twin, fabric, place)
+    complete = await asyncio.to_thread(_is_complete, twin, fabric, site, place)
     while not complete and time.monotonic() < until_s:
         await asyncio.sleep(LOOK_S)
-        complete = await asyncio.to_thread(_is_complete, twin, fabric, place)
-    at_us, outcome = await asyncio.to_thread(_outcome, twin, fabric, place)
+        complete = await asyncio.to_thread(_is_complete, twin, fabric, site, place)
+    at_us, outcome = await asyncio.to_thread(_outcome, twin, site, place)
     return RequestReceipt(id=message_id, repeated=repeated, status="accepted", at_us=at_us, outcome=outcome)
 
 
@@ -88,28 +94,30 @@ def _put(twin: TwinPorts, fabric: str, body: Body, key: str | None) -> tuple[str
     if twin.inbox.size(partition) >= INBOX_MAX:
         raise OperationFailed(f"inbox of {fabric}: {INBOX_MAX} requests wait already; try again later")
     received = twin.inbox.put(partition, fabric, body, key)
+    if isinstance(body, FabricCommissioned):
+        return commissioning(fabric, body).id, received.repeated
     return f"{operator_source(lives.site)}/{received.number}", received.repeated
 
 
-def _look(twin: TwinPorts, fabric: str, message_id: str, start: int) -> tuple[int | None, int]:
+def _look(twin: TwinPorts, site: str, message_id: str, start: int) -> tuple[int | None, int]:
     """(position of the message if it stands in the new part of the log, where to look on)."""
     position = start - 1
-    for position, message in twin.log.read(fabric, start):
+    for position, message in twin.log.read(site, start):
         if message.id == message_id:
             return position, position
     return None, position + 1
 
 
-def _is_complete(twin: TwinPorts, fabric: str, place: int) -> bool:
+def _is_complete(twin: TwinPorts, fabric: str, site: str, place: int) -> bool:
     """Whether all that follows from the request at this place is on the log."""
     if twin.is_quiet(fabric):
         return True
-    return any(message.cause is None for _, message in twin.log.read(fabric, place + 1))
+    return any(message.cause is None for _, message in twin.log.read(site, place + 1))
 
 
-def _outcome(twin: TwinPorts, fabric: str, place: int) -> tuple[int, tuple[LogMessage, ...]]:
+def _outcome(twin: TwinPorts, site: str, place: int) -> tuple[int, tuple[LogMessage, ...]]:
     """The request's time, and the messages that followed from it before the log was quiet again."""
-    messages = twin.log.read(fabric, place)
+    messages = twin.log.read(site, place)
     _, request = next(messages)
     known = {request.id}
     outcome: list[LogMessage] = []

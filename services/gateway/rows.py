@@ -1,5 +1,7 @@
 """Rows of things, joined from the services' status documents: all of a fabric's, or one by its name."""
 
+from collections.abc import Mapping
+
 from schemas.api import (
     Circuit,
     CubeRow,
@@ -17,10 +19,12 @@ from schemas.api import (
 from schemas.documents import CubeDocument, CubeUseDocument, LinkGroupDocument, OcsDocument, SliceDocument
 from schemas.names import number_of
 from services.gateway.documents import read_all, read_one
+from services.gateway.fabrics import config_of, plant, site_of
 from services.gateway.ports import TwinPorts
 from services.gateway.summaries import Summaries, summaries_of
+from shared.models.plant import IntArray
 from shared.models.superpod.shapes import shape_text
-from shared.models.superpod.wiring import ENDS_PER_CUBE, OCS_COUNT, link_end
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, link_end
 
 # --- fabrics ------------------------------------------------------------------------------------------------
 
@@ -34,28 +38,34 @@ def find_fabric(twin: TwinPorts, fabric: str, name: str) -> FabricRow | None:
 
 
 def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
-    """One fabric at a glance. Utilisation and availability are integrals over all time so far."""
+    """One fabric at a glance. Utilisation and availability are integrals over all time since it was
+    commissioned."""
+    config, site = config_of(twin, fabric), site_of(twin, fabric)
     found = summaries_of(twin, fabric)
     scheduler, cubes, links = found.scheduler, found.cubes, found.transceivers
     # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
     now_us = max(twin.clock.show().now_us, scheduler.at_us, cubes.at_us)
     chip_us = scheduler.allocated_chip_us + scheduler.chips_allocated * (now_us - scheduler.at_us)
     cube_us = cubes.healthy_cube_us + cubes.healthy * (now_us - cubes.at_us)
+    span_us = now_us - found.workload.commissioned_us
     return FabricRow(
         name=fabric,
+        kind=config.kind,
+        site=site,
+        commissioned_us=found.workload.commissioned_us,
         now_us=now_us,
-        position=twin.log.end(fabric),
+        position=twin.log.end(site),
         cubes=cubes.cubes,
         healthy=cubes.healthy,
         drained=cubes.drained,
         hosts_down=cubes.hosts_down,
         links=LinkCounts(up=links.up, degraded=links.degraded, down=links.down, dark=links.dark),
-        ocs=OCS_COUNT,
-        ocs_down=found.ocs.ocs_down,
-        cross_connects=found.ocs.cross_connects,
+        ocs=plant(twin, fabric).population("ocs"),
+        ocs_down=found.ocs.ocs_down if found.ocs else 0,
+        cross_connects=found.ocs.cross_connects if found.ocs else 0,
         slices=_slice_counts(found),
-        utilisation=chip_us / (scheduler.chips * now_us) if now_us else 0.0,
-        cube_availability=cube_us / (cubes.cubes * now_us) if now_us else 1.0,
+        utilisation=chip_us / (scheduler.chips * span_us) if span_us else 0.0,
+        cube_availability=cube_us / (cubes.cubes * span_us) if span_us else 1.0,
         faults_active=found.failures.active,
         repairs=RepairCounts(queued=found.repairs.queued, begun=found.repairs.begun),
     )
@@ -173,28 +183,46 @@ def _cube_of(name: str) -> str:
 
 def link_rows(twin: TwinPorts, fabric: str) -> list[LinkRow]:
     """All link ends, cube by cube."""
-    uses = _uses(twin, fabric)
+    uses, fixed = _uses(twin, fabric), _fixed_far_ends(twin, fabric)
     groups = read_all(twin, fabric, "links", LinkGroupDocument)
-    return [row for group in groups for row in _links(fabric, group, uses.get(group.name))]
+    return [row for group in groups for row in _links(fabric, group, uses, fixed)]
 
 
 def links_of(twin: TwinPorts, fabric: str, cube: str) -> list[LinkRow]:
     """The link ends of one cube; none if there is no such cube."""
     group = read_one(twin, fabric, "links", cube, LinkGroupDocument)
-    return _links(fabric, group, _use(twin, fabric, cube)) if group else []
+    if group is None:
+        return []
+    fixed = _fixed_far_ends(twin, fabric)
+    if fixed is not None:  # whose a fixed link is, its far cube decides as well
+        return _links(fabric, group, _uses(twin, fabric), fixed)
+    use = _use(twin, fabric, cube)
+    return _links(fabric, group, {cube: use} if use else {}, None)
 
 
 def find_link(twin: TwinPorts, fabric: str, name: str) -> LinkRow | None:
     return next((row for row in links_of(twin, fabric, _cube_of(name)) if row.name == name), None)
 
 
-def _links(fabric: str, group: LinkGroupDocument, use: CubeUseDocument | None) -> list[LinkRow]:
+def _fixed_far_ends(twin: TwinPorts, fabric: str) -> IntArray | None:
+    """By link end the one where its fibres lead for good; None where OCSes join them."""
+    made_of = plant(twin, fabric)
+    return None if made_of.population("ocs") else made_of.far_ends()
+
+
+def _links(
+    fabric: str, group: LinkGroupDocument, uses: Mapping[str, CubeUseDocument], fixed: IntArray | None
+) -> list[LinkRow]:
     first = number_of(group.name) * ENDS_PER_CUBE
+    use = uses.get(group.name)
     holder = use.slices[0] if use and use.slices else None
     columns = zip(group.states, group.conditions, group.far_ends, group.losses_db, group.bers, strict=True)
     rows = []
     for number, (state, condition, far, loss_db, ber) in enumerate(columns, first):
         end = link_end(number)
+        if fixed is not None:
+            far_cube = f"{fabric}/cube-{fixed[number] // ENDS_PER_CUBE}"
+            holder = _torus_on(use) if _torus_on(use) == _torus_on(uses.get(far_cube)) else None
         rows.append(
             LinkRow(
                 name=end.name(fabric),
@@ -203,11 +231,18 @@ def _links(fabric: str, group: LinkGroupDocument, use: CubeUseDocument | None) -
                 far_end=link_end(far).name(fabric) if far >= 0 else None,
                 loss_db=loss_db,
                 ber=ber,
-                ocs=f"{fabric}/ocs-{end.ocs}",
+                ocs=f"{fabric}/ocs-{end.ocs}" if fixed is None else None,
                 slice=holder if state != "dark" else None,
             )
         )
     return rows
+
+
+def _torus_on(use: CubeUseDocument | None) -> str | None:
+    """The slice that has a cube as a whole; None for meshes, which have no links."""
+    return (
+        use.slices[0] if use and use.slices and use.chips_used == CHIPS_PER_CUBE * len(use.slices) else None
+    )
 
 
 # --- slices, faults, repairs --------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import re
 
 from schemas.api import LightPath, LinkRow, RelatedT, RowT
 from schemas.kinds import FABRICS, LINKS
-from services.gateway.fabrics import cubes_of, fabric_of
+from schemas.names import FABRIC_PATTERN
+from services.gateway.fabrics import commissioned, config_of, fabric_of, meant, plant
 from services.gateway.kinds import VIEWS, KindView
 from services.gateway.light_path import light_path
 from services.gateway.not_found import nobody
@@ -14,22 +15,29 @@ from services.gateway.ports import TwinPorts
 def listing(twin: TwinPorts, view: KindView[RowT, RelatedT], fabric: str | None) -> list[RowT]:
     """Every thing of a kind, in one fabric or in all; NotFound if there is no such fabric."""
     if fabric is not None:
-        cubes_of(twin, fabric)
-    fabrics = [fabric] if fabric else twin.documents.fabrics()
+        config_of(twin, fabric)
+    fabrics = commissioned(twin) if fabric is None else [fabric]
     return [row for name in fabrics for row in view.listing(twin, name)]
 
 
 def one(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> RowT:
     """One thing by its name; NotFound if there is none."""
     fabric, kind = name.split("/", 1)[0], view.kind
-    if kind is not FABRICS and not re.fullmatch("pod-[0-9]+", fabric):
-        first = next(iter(twin.documents.fabrics()), "pod-0")
-        raise nobody(kind, name, first, cubes_of(twin, first))
-    cubes = cubes_of(twin, fabric)
+    if kind is not FABRICS and not _looks_like_a_fabric(twin, fabric):
+        first = meant(twin, None)
+        raise nobody(kind, name, first, plant(twin, first))
+    made_of = plant(twin, fabric)
     row = view.find(twin, fabric, name)
     if row is None:
-        raise nobody(kind, name, fabric, cubes)
+        raise nobody(kind, name, fabric, made_of)
     return row
+
+
+def _looks_like_a_fabric(twin: TwinPorts, word: str) -> bool:
+    """Whether somebody meant a fabric by this word, be there one of this name or not: fabrics are numbered
+    behind words like `pod`."""
+    words = {fabric.rpartition("-")[0] for fabric in twin.documents.fabrics()}
+    return re.fullmatch(FABRIC_PATTERN, word) is not None and word.rpartition("-")[0] in words
 
 
 def trace(twin: TwinPorts, name: str) -> LightPath:

@@ -17,6 +17,9 @@ from ops.soak.inject import cut_short, refuse_writes
 from ops.soak.log import read_log
 from ops.soak.run import quiet
 from ops.soak.twin import TwinOptions
+from schemas.cubes import CubeHealthy
+from schemas.envelope import enclose
+from schemas.registry import encode
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT
 from shared.runtimes.live.kafka.topics import create_topics, topic_id
 from tests.e2e import raising_worker
@@ -117,6 +120,9 @@ def test_what_does_not_belong_on_the_log_stops_nothing(twin: LiveTwin) -> None:
     headers = {name: value.encode() for name, value in known.headers.items()}
     unmarked = {name: value for name, value in headers.items() if name not in (EXPECTED_OFFSET, LEVEL_AT)}
     unknown = known.value.replace(b"FabricCommissioned", b"MoonCommissioned")
+    stray = enclose(
+        CubeHealthy(cube=1), fabric="pod-9", at_us=1, cause="cubes@pod-9/1", source="cubes@pod-9", seq=2
+    )
     rows = [
         (b"no JSON at all", {}),
         (b"\xff\xfe", {"type": b"Tick", "source": b"tick.ocs@pod-0"}),
@@ -124,7 +130,7 @@ def test_what_does_not_belong_on_the_log_stops_nothing(twin: LiveTwin) -> None:
         (known.value, headers),
         (known.value, unmarked),
         (known.value, unmarked | {"twin": b"another"}),
-        (known.value.replace(b"pod-0", b"pod-9"), unmarked | {"source": b"sequencer@pod-9"}),
+        (encode(stray), unmarked | {"type": b"CubeHealthy", "source": b"cubes@pod-9"}),
     ]
     ends = twin.supervisor.exits()
     offsets = twin.write(0, rows)
@@ -138,7 +144,7 @@ def test_what_does_not_belong_on_the_log_stops_nothing(twin: LiveTwin) -> None:
     assert f"0:{offsets[3]}" not in errors, "a copy of a root message has missed its offset: it is void"
     assert "without the marks" in errors[f"0:{offsets[4]}"]
     assert "not written by this twin" in errors[f"0:{offsets[5]}"]
-    assert "pod-9 does not live in partition 0" in errors[f"0:{offsets[6]}"]
+    assert "pod-9 was never commissioned" in errors[f"0:{offsets[6]}"]
     assert twin.supervisor.exits() == ends, "no process ended"
     assert twin.audited()["clean"] is True
 

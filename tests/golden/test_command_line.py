@@ -44,6 +44,9 @@ trace pod-0/cube-3/+z/7
 trace pod-0/cube-3/+z/7 -o json
 trace pod-0/cube-3/+z/14
 trace pod-0/cube-6/-x/0
+impact pod-0/ocs-17
+impact pod-0/ocs-48
+commission pod-0 --site campus
 describe slice pod-0/slice-13
 describe cube pod-0/cube-4
 describe link pod-0/cube-3/+z/7

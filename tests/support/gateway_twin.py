@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import httpx
 import orjson
 from fastapi import FastAPI
 
-from ops.common.configuration import settings
+from ops.common.sites import SitePlan, places_of, single_fabric_sites
 from schemas.body import Body
+from schemas.config import FabricConfig
+from schemas.sequencer import FabricCommissioned
 from services.fleet import services_of
 from services.gateway.http.app import create_app
 from services.gateway.ports import TwinPorts
@@ -24,8 +27,8 @@ from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
-from shared.storage.store import Received
-from tests.support.pods import first_message, pod_place
+from shared.storage.store import FabricPlace, Received
+from tests.support.pods import first_message
 
 CATCH_UP_S_MAX = 60.0
 QUIET = ["workload.enabled=false", "failures.enabled=false"]
@@ -72,34 +75,30 @@ class WakingStore(MemoryStore):
 
 
 class DrivenTwin:
-    """Some pods behind one loop. A simulated second is a second of a wall clock that stands still until
-    `advance` moves it; requests are taken as they come."""
+    """Some sites behind one loop: pods by themselves, or those of `plans`. A simulated second is a second of
+    a wall clock that stands still until `advance` moves it; requests are taken as they come."""
 
-    def __init__(self, folder: Path, pairs: list[str], pods: int = 1) -> None:
+    def __init__(
+        self, folder: Path, pairs: list[str], pods: int = 1, plans: Sequence[SitePlan] | None = None
+    ) -> None:
         self._wall_s = 0.0
         self.problems: list[str] = []
         self.store = WakingStore()
         self.logs = IndexedLogs(folder / "log")
         self.clock = EmbeddedClock(speed=1.0, wall_s=lambda: self._wall_s)
         telemetry = TelemetryFolder(folder / "telemetry")
-        config = settings(pairs, seed=3)
-        runners = []
-        for number in range(pods):
-            name = f"pod-{number}"
-            self.store.place(name, pod_place(number, name))
-            runner = SiteRunner(
-                name,
-                number,
-                services_of,
-                store=self.store,
-                places=self.store.fabrics,
-                log=self.logs.open(name),
-                dead_letters=DeadLetters(folder / "dead-letters.jsonl"),
-                telemetry=telemetry,
-            )
+        sites = plans or single_fabric_sites(pods, pairs=pairs, seed=3)
+        self._configs: dict[str, FabricConfig] = {}
+        for name, place in places_of(sites, len(sites)).items():
+            self.store.place(name, place)
+        self._sites = {name: plan.site for plan in sites for name in plan.fabrics}
+        self._dead_letters = DeadLetters(folder / "dead-letters.jsonl")
+        self._telemetry = telemetry
+        runners = [self.runner(number, plan.site) for number, plan in enumerate(sites)]
+        for runner, plan in zip(runners, sites, strict=True):
             runner.recover()
-            runner.take(first_message(config, name))
-            runners.append(runner)
+            for name, config in plan.fabrics.items():
+                runner.take(first_message(config, name, site=plan.site))
         self.twin = EmbeddedTwin(runners, self.store, self.clock, lambda: None)
         self.store.twin = self.twin
         self.ports = TwinPorts(
@@ -107,14 +106,46 @@ class DrivenTwin:
             inbox=self.store,
             log=self.logs,
             clock=self.clock,
-            config={runner.name: config for runner in runners}.__getitem__,
+            config=self._config,
+            site=self._sites.__getitem__,
             health=lambda: self.problems,
             runtime_metrics=lambda: {"commits_total": float(sum(r.commits for r in runners))},
             telemetry=telemetry.latest,
+            join=self._join,
         )
         self.twin.start()
         self._loop = threading.Thread(target=self.twin.run, daemon=True)
         self._loop.start()
+
+    def _join(self, fabric: str, site: str, config: FabricConfig) -> None:
+        partition = next(place.partition for place in self.store.fabrics().values() if place.site == site)
+        self.store.place(fabric, FabricPlace(partition, site, config.kind))
+        self._sites[fabric] = site
+
+    def _config(self, fabric: str) -> FabricConfig:
+        """As the log has it."""
+        if fabric not in self._configs:
+            site = self._sites[fabric]  # KeyError for an unknown fabric
+            position = self.logs.position_of(site, f"sequencer@{fabric}/1")
+            if position is None:
+                raise KeyError(fabric)
+            _, message = next(self.logs.read(site, position, 1))
+            assert isinstance(message.body, FabricCommissioned)
+            self._configs[fabric] = message.body.config
+        return self._configs[fabric]
+
+    def runner(self, number: int, site: str) -> SiteRunner:
+        """Who would run this site on this twin's store and log."""
+        return SiteRunner(
+            site,
+            number,
+            services_of,
+            store=self.store,
+            places=self.store.fabrics,
+            log=self.logs.open(site),
+            dead_letters=self._dead_letters,
+            telemetry=self._telemetry,
+        )
 
     def advance(self, hours: float) -> None:
         """Let simulated time go on, and wait until all of it has happened."""
@@ -142,7 +173,7 @@ class DrivenTwin:
         """A client of a gateway over this twin, with some of its ports replaced."""
         return Client(create_app(replace(self.ports, **ports), token=token))
 
-    def messages(self, fabric: str = "pod-0") -> list[dict[str, Any]]:
-        """A pod's log as it stands in the file."""
-        path = self.logs.folder / f"{fabric}.jsonl"
+    def messages(self, site: str = "pod-0") -> list[dict[str, Any]]:
+        """A site's log as it stands in the file."""
+        path = self.logs.folder / f"{site}.jsonl"
         return [orjson.loads(line) for line in path.read_bytes().splitlines()]

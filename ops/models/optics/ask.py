@@ -53,7 +53,12 @@ def _note(path: dict[str, Any]) -> str | None:
 
 
 def _config(client: Client, fabric: str) -> SuperpodConfig:
-    content = client.thing(f"/v1/config/{escape(fabric)}", "seed", "pod", "transceivers")
+    content = client.thing(f"/v1/config/{escape(fabric)}", "kind", "seed", "pod", "transceivers")
+    if content["kind"] != "superpod":
+        raise InvalidInput(
+            f"link of {fabric}: a {content['kind']} has no OCS to lose light in; "
+            "allowed are links of superpods, or --loss-db of a link of one's own"
+        )
     try:
         return SuperpodConfig.model_validate(content)
     except ValidationError as error:

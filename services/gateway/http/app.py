@@ -15,7 +15,7 @@ def create_app(twin: TwinPorts, *, token: str | None) -> FastAPI:
     app = FastAPI(
         title="Lightwave Twin",
         version="1",
-        description="A living twin of optically switched superpods.",
+        description="A living twin of pods of cubes, joined by optical circuit switches or by fixed fibres.",
         separate_input_output_schemas=False,
     )
     responses.install(app)

@@ -11,7 +11,7 @@ from schemas.api import LogMessage
 from schemas.envelope import Envelope
 from schemas.registry import encode
 from services.gateway import history
-from services.gateway.fabrics import cubes_of
+from services.gateway.fabrics import meant, site_of
 from services.gateway.http import stream
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
@@ -20,6 +20,9 @@ Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX, description="me
 Since = Annotated[str | None, Query(description="simulated time back from now: 30s, 15m, 2h, 1d12h")]
 SinceUs = Annotated[int | None, Query(ge=0, le=2**63 - 1)]
 Type = Annotated[str | None, Query(description="only this message type")]
+Fabric = Annotated[
+    str | None, Query(description="of this fabric; without one pod-0, or the first where there is none")
+]
 Cause = Annotated[str | None, Query(description="only what followed from this message")]
 
 
@@ -35,7 +38,7 @@ def routes(twin: TwinPorts) -> APIRouter:
 
     @router.get("/events", summary="Messages of the log, oldest first", response_model=list[LogMessage])
     def events(
-        fabric: str = "pod-0",
+        fabric: Fabric = None,
         since: Since = None,
         since_us: SinceUs = None,
         type: Type = None,  # noqa: A002 -- the word that people type
@@ -44,15 +47,15 @@ def routes(twin: TwinPorts) -> APIRouter:
     ) -> Response:
         """With a moment, the first messages from there on; without one, the last before now. With a cause,
         the first that followed from it, whatever its fabric."""
-        cubes_of(twin, fabric)
+        asked = meant(twin, fabric)
         start_us = _start_us(twin, since, since_us)
         if cause is not None:
             most = limit or history.CAUSE_DEFAULT
             found = history.consequences(twin, cause, start_us=start_us or 0, kind=type, limit=most)
             return _dumped(found)
-        start = None if start_us is None else twin.log.position_at(fabric, start_us)
+        start = None if start_us is None else twin.log.position_at(site_of(twin, asked), start_us)
         most = limit or (history.EVENTS_DEFAULT if start is None else history.EVENTS_MAX)
-        return _dumped(history.events(twin, fabric, start=start, kind=type, limit=most))
+        return _dumped(history.events(twin, asked, start=start, kind=type, limit=most))
 
     @router.get(
         "/events/stream",
@@ -60,20 +63,21 @@ def routes(twin: TwinPorts) -> APIRouter:
         response_class=EventStream,
     )
     def follow(
-        fabric: str = "pod-0",
+        fabric: Fabric = None,
         since: Since = None,
         type: Type = None,  # noqa: A002 -- the word that people type
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
-        cubes_of(twin, fabric)
+        asked = meant(twin, fabric)
         history.check_type(type)
-        end = twin.log.end(fabric)
-        place = stream.resume_at(last_event_id, fabric, end)
+        site = site_of(twin, asked)
+        end = twin.log.end(site)
+        place = stream.resume_at(last_event_id, asked, end)
         if place is None:
-            place = end if since is None else twin.log.position_at(fabric, history.since_us(twin, since))
+            place = end if since is None else twin.log.position_at(site, history.since_us(twin, since))
         ended = anyio.Event()
         return EventStream(
-            stream.events(twin, fabric, place, type, ended),
+            stream.events(twin, asked, place, type, ended),
             shutdown_event=ended,
             shutdown_grace_period=stream.STREAM_END_S,
         )

@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
 
-from schemas.api import FaultRequest, RequestReceipt, SliceRequest
+from schemas.api_requests import FabricRequest, FaultRequest, RequestReceipt, SliceRequest
 from schemas.body import Body
 from services.gateway import requests
+from services.gateway.commission import commission_fabric
 from services.gateway.http.responses import answer
 from services.gateway.ports import TwinPorts
 
@@ -18,12 +19,19 @@ RECEIVED: dict[int | str, dict[str, Any]] = {
 
 
 def routes(twin: TwinPorts) -> APIRouter:
-    """Slices asked for and released, faults injected and cleared, cubes drained and taken into use again."""
+    """Fabrics commissioned, slices asked for and released, faults injected and cleared, cubes drained and
+    taken into use again."""
     router = APIRouter(prefix="/v1", tags=["requests"], responses=RECEIVED)
 
     async def ask(request: tuple[str, Body], key: str | None, wait: float) -> Response:
-        receipt = await requests.submit(twin, *request, key, wait)
+        return received(await requests.submit(twin, *request, key, wait))
+
+    def received(receipt: RequestReceipt) -> Response:
         return answer(receipt, 200 if receipt.status == "accepted" else 202)
+
+    @router.post("/fabrics", summary="Let a new fabric join a site", response_model=RequestReceipt)
+    async def commission(asked: FabricRequest, key: Key = None, wait: Wait = 0.0) -> Response:
+        return received(await commission_fabric(twin, asked, key, wait))
 
     @router.post("/slices", summary="Ask for a slice", response_model=RequestReceipt)
     async def request_slice(asked: SliceRequest, key: Key = None, wait: Wait = 0.0) -> Response:

@@ -1,4 +1,5 @@
-"""Messages as server-sent events: each with its position as id, so that whoever loses a stream goes on."""
+"""Messages as server-sent events: each with its fabric and its position on the site's log as id, so that
+whoever loses a stream goes on."""
 
 import re
 from collections.abc import AsyncIterator

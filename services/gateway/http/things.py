@@ -5,12 +5,13 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from schemas.api import LightPath
+from schemas.api import ImpactReport, LightPath
 from schemas.config import AnyConfig
 from services.gateway import views
 from services.gateway.describe import describe
-from services.gateway.fabrics import cubes_of
+from services.gateway.fabrics import config_of
 from services.gateway.http.responses import ArrowFrame, answer
+from services.gateway.impact import impact_of
 from services.gateway.invalid import short
 from services.gateway.kinds import VIEWS, KindView
 from services.gateway.ports import TwinPorts
@@ -25,13 +26,17 @@ def routes(twin: TwinPorts) -> APIRouter:
     def trace(end: str) -> Response:
         return answer(views.trace(twin, end))
 
+    @router.get("/impact/{target:path}", summary="What hangs on a part", response_model=ImpactReport)
+    def impact(target: str) -> Response:
+        return answer(impact_of(twin, target))
+
     @router.get(
         "/telemetry/{fabric}",
         summary="The newest telemetry frame, an Arrow IPC stream",
         response_class=ArrowFrame,
     )
     def telemetry(fabric: str) -> ArrowFrame:
-        cubes_of(twin, fabric)
+        config_of(twin, fabric)
         frame = twin.telemetry(fabric)
         if frame is None:
             raise NotFound(f"{fabric}: no telemetry frame yet")
@@ -43,8 +48,7 @@ def routes(twin: TwinPorts) -> APIRouter:
         response_model=AnyConfig,
     )
     def config(fabric: str) -> Response:
-        cubes_of(twin, fabric)
-        text = twin.config(fabric).model_dump_json(exclude={"trace"})
+        text = config_of(twin, fabric).model_dump_json(exclude={"trace"})
         return Response(text, media_type="application/json")
 
     for view in VIEWS.values():

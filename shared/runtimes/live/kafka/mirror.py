@@ -86,6 +86,10 @@ class LogMirror:
                     self._configs[fabric] = message.body.config
         return self._configs[fabric]
 
+    def site(self, fabric: str) -> str:
+        """The site whose log a fabric shares; KeyError if the copy does not hold its beginning."""
+        return self._sites[fabric]
+
     def fabrics(self) -> list[str]:
         """The fabrics whose first message the copy holds."""
         return list(self._sites)

@@ -63,7 +63,8 @@ def is_typed(page: Page, schema: Page, outer: tuple[str, ...] = (), *, inside: b
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return name in outer or is_typed(page, page["components"]["schemas"][name], (*outer, name))
-    if choices := schema.get("anyOf") or schema.get("oneOf"):
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    if choices:
         return all(is_typed(page, choice, outer, inside=inside) for choice in choices)
     kind = schema.get("type")
     if kind == "array":

@@ -83,10 +83,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory, messages: list[Envelope]) -> 
     logs.close()
 
 
-def no_config(name: str) -> SuperpodConfig:
-    raise KeyError(name)
-
-
 @pytest.fixture(scope="module")
 def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
     store = MemoryStore()
@@ -96,10 +92,12 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
         inbox=store,
         log=logs,
         clock=StandingClock(messages[-1].at_us),
-        config=no_config,
+        config={FABRIC: SuperpodConfig()}.__getitem__,
+        site={FABRIC: FABRIC}.__getitem__,
         health=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,
+        join=lambda *_: None,
     )
 
 

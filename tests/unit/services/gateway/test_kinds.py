@@ -1,6 +1,5 @@
 """One table says which kinds of things there are: the gateway, its routes and the command line go by it."""
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from schemas.documents import DOCUMENTS
 from schemas.kinds import KINDS, Kind, kind_of
 from services.gateway.kinds import VIEWS
 from services.gateway.ports import TwinPorts
+from shared.models.superpod.plant import superpod_plant
 from shared.storage.store import FabricPlace
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
@@ -65,9 +65,7 @@ def test_a_row_agrees_with_itself(kind: Kind) -> None:
     assert set(kind.documents) <= set(DOCUMENTS)
     assert kind.columns[0] == "NAME"
     assert len(set(kind.columns)) == len(kind.columns)
-    if kind.form is not None:
-        assert kind.form.count("#") == len(kind.numbers)
-        assert re.fullmatch(kind.form, re.sub("[0-9]+", "#", kind.example))
+    assert kind.part is None or superpod_plant(4).kind(kind.part).noun == kind.title
 
 
 def test_a_word_means_one_kind_in_any_case() -> None:
@@ -100,10 +98,9 @@ def test_a_kind_is_read_from_its_documents_and_no_others(twin: DrivenTwin, word:
     assert watched.read == set(KINDS[word].documents)
 
 
-@pytest.mark.parametrize("word", KINDS)
-def test_a_name_of_the_tables_form_is_one_that_things_have(twin: DrivenTwin, word: str) -> None:
-    form = KINDS[word].form
-    names = [row["name"].partition("/")[2] for row in twin.client().get(f"/v1/{word}").json()]
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_things_that_are_parts_have_the_names_of_the_plant(twin: DrivenTwin, kind: Kind) -> None:
+    names = [row["name"] for row in twin.client().get(f"/v1/{kind.word}").json()]
     assert names
-    if form is not None:
-        assert {bool(re.fullmatch(form, re.sub("[0-9]+", "#", name))) for name in names} == {True}
+    if kind.part is not None:
+        assert names == [part.name for part in superpod_plant(4).parts(kind.part, "pod-0")]

@@ -83,9 +83,11 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         log=log,
         clock=EmbeddedClock(speed=1.0, paused=True),
         config=lambda _: SuperpodConfig(),
+        site=lambda fabric: fabric,
         health=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,
+        join=lambda *_: None,
         is_quiet=lambda _: not tick and log.seen == 3,
     )
     said = asyncio.run(submit(twin, "pod-0", BODY, None, wait_s=5.0))

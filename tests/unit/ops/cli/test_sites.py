@@ -1,0 +1,64 @@
+"""What people read of sites: an audit's report, and that a fabric has joined."""
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import ops.cli.audit
+from ops.cli.main import root
+from tests.support.fake_twin import answering, as_json
+
+SITE = {
+    "site": "campus",
+    "fabrics": ["pod-0", "pod-1"],
+    "messages": 12_345,
+    "requests": 2,
+    "dead_letters": 0,
+    "log_clean": True,
+    "states_clean": True,
+    "first_difference": None,
+    "differing_states": [],
+}
+ALONE = SITE | {"site": "pod-7", "fabrics": ["pod-7"], "messages": 9, "states_clean": False}
+
+
+def test_an_audit_tells_of_every_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = {"clean": False, "sites": [SITE, ALONE | {"differing_states": ["ocs@pod-7: radix"]}]}
+    monkeypatch.setattr(ops.cli.audit, "_audit_folder", lambda *_: report)
+    said = CliRunner().invoke(root, ["audit"])
+    assert said.output.splitlines() == [
+        "campus (pod-0, pod-1): clean; 12,345 messages, 2 requests, 0 dead letters",
+        "pod-7: NOT CLEAN; 9 messages, 2 requests, 0 dead letters",
+        "  ocs@pod-7: radix",
+    ]
+    assert said.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ({"status": "accepted", "at_us": 864_000_000_000}, "pod-4 joined campus at 10d00:00:00"),
+        (
+            {"status": "received", "at_us": None},
+            "received; pod-4 joins campus when simulated time goes on",
+        ),
+    ],
+)
+def test_a_fabric_is_commissioned_by_one_command(
+    answer: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = answer | {"id": "sequencer@pod-4/1", "repeated": False, "outcome": []}
+    with answering({"/v1/fabrics": [as_json(whole)]}) as twin:
+        monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
+        words = ["--kind", "static-pod", "--set", "workload.offered_load=0.5", "--seed", "9", "--key", "mine"]
+        said = CliRunner().invoke(root, ["commission", "pod-4", "--site", "campus", *words])
+    assert said.output == f"{sentence} (sequencer@pod-4/1)\n"
+    assert json.loads(twin.asked[0].body) == {
+        "name": "pod-4",
+        "site": "campus",
+        "kind": "static-pod",
+        "settings": {"seed": 9, "workload": {"offered_load": 0.5}},
+    }
+    assert twin.asked[0].headers["idempotency-key"] == "mine"

@@ -1,0 +1,156 @@
+"""A fabric joins a living site: once, at the clock's time, and for good."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ops.common.configuration import settings_of
+from ops.common.sites import SitePlan
+from ops.twin.audit import SiteAudit, readers_of
+from schemas.registry import decode
+from shared.basics.units import US_PER_DAY
+from shared.storage.log.lines import read_lines
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+
+SMALL = ["pod.cubes=4", *QUIET]
+PLANS = (
+    SitePlan(site="campus", fabrics={"pod-0": settings_of("static-pod", QUIET, seed=3)}),
+    SitePlan(site="annex", fabrics={"pod-7": settings_of("superpod", SMALL, seed=3)}),
+)
+ASKED: dict[str, Any] = {
+    "name": "pod-1",
+    "site": "campus",
+    "settings": {"seed": 5, "pod": {"cubes": 8}, "workload": {"offered_load": 0.9}},
+}
+TEN_DAYS_H = 240.1
+"""And a moment at which nothing else happens."""
+
+
+@pytest.fixture
+def twin(tmp_path: Any) -> Iterator[DrivenTwin]:
+    twin = DrivenTwin(tmp_path, [], plans=PLANS)
+    yield twin
+    twin.close()
+
+
+def ask(client: Client, body: dict[str, Any], key: str | None = None) -> Any:
+    headers = {"Idempotency-Key": key} if key else {}
+    return client.post("/v1/fabrics", json=body, params={"wait": 20}, headers=headers)
+
+
+def refusal(client: Client, body: dict[str, Any], key: str | None = None) -> str:
+    said = ask(client, body, key)
+    assert said.status_code == 422, said.text
+    return str(said.json()["error"])
+
+
+def audited(twin: DrivenTwin, site: str) -> dict[str, Any]:
+    """What `lightwave audit` says of a site."""
+    places = {fabric: place for fabric, place in twin.store.fabrics().items() if place.site == site}
+    partition = next(iter(places.values())).partition
+    snapshot = twin.store.snapshot(partition, readers_of(places))
+    audit = SiteAudit(site, list(places), snapshot.states)
+    for number, line in enumerate(read_lines(twin.logs.folder / f"{site}.jsonl")):
+        assert audit.feed(number, decode(line))
+    audit.compare()
+    return audit.report(number + 1, number + 1)
+
+
+def test_a_pod_that_joins_at_day_ten_begins_then(twin: DrivenTwin) -> None:
+    client = twin.client()
+    twin.advance(TEN_DAYS_H)
+    before, now_us = len(twin.messages("campus")), twin.clock.show().now_us
+    receipt = ask(client, ASKED).json()
+    assert (receipt["id"], receipt["status"]) == ("sequencer@pod-1/1", "accepted")
+    assert receipt["at_us"] == now_us
+    twin.advance(6.0)
+    since = twin.messages("campus")[before:]
+    assert (since[0]["type"], since[0]["fabric"], since[0]["at_us"]) == (
+        "FabricCommissioned",
+        "pod-1",
+        now_us,
+    )
+    assert 1 < len(since) < 400, "what ten days would have brought is not caught up"
+    row = client.get("/v1/fabrics/pod-1").json()
+    assert (row["kind"], row["site"], row["cubes"]) == ("superpod", "campus", 8)
+    assert row["commissioned_us"] == now_us
+    assert client.get("/v1/config/pod-1").json()["workload"]["offered_load"] == 0.9
+    assert row["slices"]["requested"] > 0
+    assert now_us > 10 * US_PER_DAY
+    assert row["utilisation"] > 0.05, "the mean counts from the pod's own beginning"
+    assert row["cube_availability"] == pytest.approx(1.0)
+    assert [row["name"] for row in client.get("/v1/fabrics").json()] == ["pod-0", "pod-1", "pod-7"]
+
+
+def test_it_is_there_after_a_restart_and_after_a_rebuild(twin: DrivenTwin) -> None:
+    ask(twin.client(), ASKED)
+    twin.advance(24.0)
+    audit = audited(twin, "campus")
+    assert (audit["log_clean"], audit["states_clean"]) == (True, True), audit
+    assert audit["fabrics"] == ["pod-0", "pod-1"]
+    twin.twin.stop()
+    digest = twin.twin.sites[0].digest()
+    again = twin.runner(0, "campus")
+    assert again.recover() == 0
+    assert (again.site.fabrics, again.digest()) == (["pod-0", "pod-1"], digest)
+    anew = twin.runner(0, "campus")
+    assert anew.rebuild() == len(twin.messages("campus"))
+    assert (anew.site.fabrics, anew.digest()) == (["pod-0", "pod-1"], digest)
+
+
+def test_a_name_is_given_once(twin: DrivenTwin) -> None:
+    client = twin.client()
+    first = ask(client, ASKED, key="one").json()
+    log = twin.messages("campus")
+    assert ask(client, ASKED, key="one").json() == first | {"repeated": True}
+    for body, key in ((ASKED, None), (ASKED, "two"), ({**ASKED, "settings": {}}, "three")):
+        assert refusal(client, body, key) == (
+            "name pod-1: is a fabric of campus already; names of fabrics are unique in a twin and never used "
+            "again"
+        )
+    assert "used before for another request" in refusal(client, {**ASKED, "settings": {}}, "one")
+    twin.advance(0.0)
+    assert twin.messages("campus") == log
+    assert twin.store.size(0) == 0
+
+
+def test_while_time_stands_still_a_fabric_is_still_to_join(tmp_path: Any) -> None:
+    twin = DrivenTwin(tmp_path, [], plans=PLANS)
+    client = twin.client()
+    twin.twin.stop()
+    twin._loop.join()
+    said = client.post("/v1/fabrics", json=ASKED)
+    assert (said.status_code, said.json()["status"]) == (202, "received")
+    assert "pod-1: is a fabric of campus already" in refusal(client, ASKED)
+    assert [row["name"] for row in client.get("/v1/fabrics").json()] == ["pod-0", "pod-7"]
+    assert client.get("/v1/cubes?fabric=pod-1").status_code == 404
+    assert client.get("/metrics").status_code == 200
+    twin.close()
+
+
+def test_room_that_was_made_and_never_used_can_be_used(twin: DrivenTwin) -> None:
+    """A gateway died between the two."""
+    twin.ports.join("pod-1", "campus", settings_of("superpod", SMALL))
+    assert ask(twin.client(), ASKED).json()["status"] == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"name": "pod-7"}, "name pod-7: is a fabric of the site annex; moving a pod into another site is"),
+        ({"name": "Pod 1"}, "name 'Pod 1': no name of a fabric; names are like pod-4"),
+        ({"name": "pod-01"}, "name 'pod-01': no name of a fabric"),
+        ({"site": "moon"}, "site 'moon': no such site; allowed are campus, annex"),
+        ({"kind": "dcn"}, "kind 'dcn': no kind of fabric; allowed are superpod, static-pod"),
+        ({"settings": {"pod": {"cubes": 3}}}, "settings: pod.cubes 3: input should be greater than or equal"),
+        ({"settings": {"pods": 1}}, "settings: pods 1: no such field"),
+        ({"settings": {"kind": "static-pod"}}, "settings: kind 'static-pod': input should be 'superpod'"),
+        ({"settings": 7}, "settings 7: input should be a valid dictionary"),
+    ],
+)
+def test_what_may_not_join_changes_nothing(twin: DrivenTwin, change: dict[str, Any], sentence: str) -> None:
+    places = twin.store.fabrics()
+    assert sentence in refusal(twin.client(), ASKED | change)
+    assert twin.store.fabrics() == places
+    assert twin.store.size(0) == 0

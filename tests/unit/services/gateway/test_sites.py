@@ -1,0 +1,193 @@
+"""A site of two kinds of pods on one log, as people see it: each fabric its own messages and parts."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from ops.common.configuration import settings_of
+from ops.common.sites import SitePlan
+from schemas.registry import decode
+from services.gateway.http import stream
+from shared.models.static_pod.plant import static_pod_plant
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+
+SWITCHED, FIXED, APART = "pod-1", "pod-2", "pod-7"
+PLANS = (
+    SitePlan(
+        site="campus",
+        fabrics={
+            SWITCHED: settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3),
+            FIXED: settings_of("static-pod", QUIET, seed=3),
+        },
+    ),
+    SitePlan(site="annex", fabrics={APART: settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3)}),
+)
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    """There is no pod-0. In every pod a torus, in the static one also a mesh; a host of each is broken."""
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=PLANS)
+    client = twin.client()
+    asked: list[tuple[str, Any]] = [
+        ("slices", {"fabric": fabric, "shape": "4x4x8"}) for fabric in (SWITCHED, FIXED, APART)
+    ]
+    asked.append(("slices", {"fabric": FIXED, "shape": "1x1x2"}))
+    asked += [
+        ("faults", {"kind": "host", "target": f"{fabric}/cube-3/host-0"}) for fabric in (SWITCHED, FIXED)
+    ]
+    for path, body in asked:
+        answer = client.post(f"/v1/{path}", json=body, params={"wait": 20})
+        assert answer.status_code == 200, answer.text
+        twin.advance(0.1)
+    yield twin
+    twin.close()
+
+
+@pytest.fixture(scope="module")
+def client(twin: DrivenTwin) -> Client:
+    return twin.client()
+
+
+def get(client: Client, path: str) -> Any:
+    answer = client.get(f"/v1/{path}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def refusal(client: Client, path: str, body: object = None) -> str:
+    said = client.get(f"/v1/{path}") if body is None else client.post(f"/v1/{path}", json=body)
+    assert said.status_code in (404, 422), said.text
+    return str(said.json()["error"])
+
+
+# --- one log, several fabrics -------------------------------------------------------------------------------
+
+
+def test_every_fabric_is_shown_with_its_kind_and_site(client: Client, twin: DrivenTwin) -> None:
+    rows = {row["name"]: row for row in get(client, "fabrics")}
+    assert {name: (row["kind"], row["site"]) for name, row in rows.items()} == {
+        SWITCHED: ("superpod", "campus"),
+        FIXED: ("static-pod", "campus"),
+        APART: ("superpod", "annex"),
+    }
+    assert rows[SWITCHED]["position"] == rows[FIXED]["position"] == len(twin.messages("campus"))
+    assert rows[APART]["position"] == len(twin.messages("annex"))
+
+
+@pytest.mark.parametrize("fabric", [SWITCHED, FIXED, APART])
+def test_events_of_a_fabric_are_its_own(client: Client, twin: DrivenTwin, fabric: str) -> None:
+    site = "annex" if fabric == APART else "campus"
+    own = [message["id"] for message in twin.messages(site) if message["fabric"] == fabric]
+    assert len(own) < len(twin.messages("campus"))
+    assert [m["id"] for m in get(client, f"events?fabric={fabric}&since_us=0")] == own
+    assert [m["id"] for m in get(client, f"events?fabric={fabric}&limit=5")] == own[-5:]
+    slices = [m for m in twin.messages(site) if (m["fabric"], m["type"]) == (fabric, "SliceAdmitted")]
+    assert get(client, f"events?fabric={fabric}&type=SliceAdmitted") == slices
+
+
+def test_without_a_fabric_the_first_is_meant_where_there_is_no_pod_0(client: Client) -> None:
+    assert get(client, "events?since_us=0") == get(client, f"events?fabric={SWITCHED}&since_us=0")
+    said = client.post("/v1/slices", json={"shape": "1x1x1"}, params={"wait": 20}).json()
+    assert {message["fabric"] for message in said["outcome"]} == {SWITCHED}
+
+
+async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[str, str]]:
+    return [await anext(stream) for _ in range(count)]
+
+
+def test_a_stream_of_a_fabric_goes_on_where_its_reader_stopped(twin: DrivenTwin) -> None:
+    own = [m["id"] for m in twin.messages("campus") if m["fabric"] == FIXED]
+    seen: list[str] = []
+    place: int | None = 0
+    while len(seen) < len(own):
+        assert place is not None
+        took = asyncio.run(_take(stream.events(twin.ports, FIXED, place, None), 2))
+        seen.append(decode(took[1]["data"].encode()).id)
+        place = stream.resume_at(took[1]["id"], FIXED, len(twin.messages("campus")))
+    assert seen == own
+
+
+def test_causes_and_consequences_are_found_on_the_sites_log(client: Client, twin: DrivenTwin) -> None:
+    log = {message["id"]: message for message in twin.messages("campus")}
+    down = next(m for m in log.values() if (m["fabric"], m["type"]) == (FIXED, "CubeUnhealthy"))
+    chain = get(client, f"why/{down['id']}")
+    assert chain[0] == down
+    assert all(after["id"] == before["cause"] for before, after in pairwise(chain))
+    assert down in get(client, f"events?cause={chain[-1]['id']}")
+
+
+def test_a_description_names_no_message_of_another_fabric(client: Client) -> None:
+    for name in (f"cubes/{SWITCHED}/cube-3", f"cubes/{FIXED}/cube-3", f"fabrics/{FIXED}"):
+        events = get(client, f"describe/{name}")["events"]
+        assert {message["fabric"] for message in events} == {name.split("/")[1]}
+
+
+# --- a pod without OCSes ------------------------------------------------------------------------------------
+
+
+def test_a_static_pod_has_no_ocs(client: Client) -> None:
+    row = get(client, f"fabrics/{FIXED}")
+    assert (row["ocs"], row["ocs_down"], row["cross_connects"]) == (0, 0, 0)
+    assert row["links"]["up"] == 6144
+    assert get(client, f"ocs?fabric={FIXED}") == []
+    assert {row["name"].split("/")[0] for row in get(client, "ocs")} == {SWITCHED, APART}
+    assert refusal(client, f"ocs/{FIXED}/ocs-3") == f"OCS '{FIXED}/ocs-3': no such OCS; {FIXED} has none"
+
+
+def test_its_light_takes_the_fixed_path(client: Client) -> None:
+    made_of = static_pod_plant()
+    for row in get(client, f"links?fabric={FIXED}")[::311]:
+        far = made_of.joined(made_of.parse(row["name"]))[0].name
+        path = get(client, f"trace/{row['name']}")
+        assert row["ocs"] is None
+        assert path["far_end"] == path["wanted_end"] == row["far_end"] == far
+        assert path["strands"] == [{"strand": n, "ocs": None, "north": None, "south": None} for n in range(2)]
+        assert get(client, f"describe/links/{row['name']}")["related"]["partner"][0]["name"] == far
+
+
+def test_a_fixed_link_is_a_slices_if_both_its_cubes_are(client: Client) -> None:
+    held = set(get(client, f"slices/{FIXED}/slice-0")["cubes"])
+    assert len(held) == 2
+    carried = [row for row in get(client, f"links?fabric={FIXED}") if row["slice"] is not None]
+    assert {row["slice"] for row in carried} == {f"{FIXED}/slice-0"}
+    assert {cube_of(row[end]) for row in carried for end in ("name", "far_end")} == held
+    assert len(carried) == 2 * 16
+    assert get(client, f"links/{carried[0]['name']}") == carried[0]
+
+
+def cube_of(end: str) -> str:
+    return end.rsplit("/", 2)[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "sentence"),
+    [
+        (
+            "slices",
+            {"fabric": FIXED, "shape": "4x4x8", "twisted": True},
+            "the links of a static pod are fixed and cannot be twisted; allowed is 4x4x8 without a twist",
+        ),
+        ("slices", {"fabric": FIXED, "shape": "4x4x32"}, "shape 4x4x32: side 32 is longer than the fixed"),
+        (
+            "faults",
+            {"kind": "ocs", "target": f"{FIXED}/ocs-3"},
+            f"kind 'ocs': {FIXED} has nothing that it strikes; allowed are host, chip, link, connector",
+        ),
+        ("links/pod-2/cube-64/+x/0", None, "cube 64 does not exist; allowed are 0 to 63; the nearest is"),
+        (
+            "cubes/pod-1/cube-4",
+            None,
+            "cube 4 does not exist; allowed are 0 to 3; the nearest is pod-1/cube-3",
+        ),
+        ("cubes/cube-1", None, "cube 'cube-1': no such cube; the nearest is pod-1/cube-1"),
+        ("cubes/pod-3/cube-4", None, "fabric 'pod-3': no such fabric; there is pod-1, pod-2, pod-7"),
+    ],
+)
+def test_what_cannot_be_is_said_by_the_kinds_own_rules(
+    client: Client, path: str, body: object, sentence: str
+) -> None:
+    assert sentence in refusal(client, path, body)
