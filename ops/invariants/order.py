@@ -38,7 +38,7 @@ class CauseChecker:
 
 
 class WriterChecker:
-    """Every type is written by its one writer, in its own fabric; what operators ask, in the fabric's site."""
+    """Every type is written by its one writer, in its own fabric; what operators ask, in its site."""
 
     def __init__(self) -> None:
         self._sites: dict[str, str] = {}
