@@ -22,8 +22,8 @@ def test_nothing_happened_to_the_world_that_it_stands_for() -> None:
     assert report["problems"] == [], words
     assert report["verdict"] == "clean"
     assert report["audit"]["clean"] is True
-    assert [row["fabric"] for row in report["audit"]["fabrics"]] == ["pod-0", "pod-1", "pod-2", "pod-3"]
-    assert all(row["log_clean"] and row["states_clean"] for row in report["audit"]["fabrics"])
+    assert [row["site"] for row in report["audit"]["sites"]] == ["pod-0", "pod-1", "pod-2", "pod-3"]
+    assert all(row["log_clean"] and row["states_clean"] for row in report["audit"]["sites"])
     struck = {(row["action"], row["kind"]) for row in report["faults"]}
     assert struck == {(action, kind) for kind, actions in ACTIONS.items() for action in actions}
     assert all(row["resumed_s"] is not None for row in report["faults"])
