@@ -14,6 +14,7 @@ from ops.cli.types import Duration
 from ops.common.client import Client, ConnectionLost, escape
 from ops.common.tables import line
 from ops.common.times import moment_ms
+from shared.basics.errors import NotFound
 
 MESSAGE = ("id", "type", "at_us", "cause", "body")
 EVENTS_MAX = 10_000
@@ -72,8 +73,12 @@ def _named(client: Client, fabric: str | None) -> str:
     """The fabric that is meant where none is named, as the twin takes it."""
     if fabric is not None:
         return fabric
-    known = [str(row["name"]) for row in client.rows("/v1/fabrics", "name")]
-    return known[0] if known and FIRST_POD not in known else FIRST_POD
+    try:
+        client.thing(f"/v1/fabrics/{FIRST_POD}", "position")
+    except NotFound:
+        known = client.rows("/v1/fabrics", "name")
+        return str(known[0]["name"]) if known else FIRST_POD
+    return FIRST_POD
 
 
 def _follow(client: Client, fabric: str, kind: str | None, since: str | None, output: Form) -> None:

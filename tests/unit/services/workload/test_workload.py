@@ -246,5 +246,9 @@ def test_the_summary_counts_requests_and_is_touched_by_them() -> None:
     driver.state.touched.clear()
     driver.request()
     assert driver.state.touched == {key}
-    assert driver.summary().model_dump() == {"name": "pod-0/workload", "requested": 1}
+    assert driver.summary().model_dump() == {
+        "name": "pod-0/workload",
+        "commissioned_us": 0,
+        "requested": 1,
+    }
     assert SERVICE.document(driver.state, ("summaries", "pod-0/other")) is None
