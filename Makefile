@@ -151,7 +151,7 @@ endef
 	        as_root systemctl disable --now redis-server > /dev/null 2>&1
 	    fi
 	fi
-	$(BIN)/python -c 'from ops.live.kafka_jars import java, kafka_libs; java(); kafka_libs()'
+	$(BIN)/python -c 'from ops.servers.kafka_jars import java, kafka_libs; java(); kafka_libs()'
 	touch $@
 
 # setuptools comes first: it builds the project, at its pinned version, without a second environment.

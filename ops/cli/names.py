@@ -5,22 +5,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shared.models.superpod.faults import FAULTS
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 ANSWER_S_MAX = 0.3
 """How long a person who pressed Tab waits for the twin."""
 COMPLETIONS_MAX = 200
-STRUCK = {
-    "host": "hosts",
-    "chip": "hosts",
-    "link": "links",
-    "connector": "links",
-    "ocs": "ocs",
-    "port": "ocs",
-}
-"""Kind of fault → the kind of thing whose names its target begins with."""
-FAULT_KINDS = tuple(STRUCK)
+LISTED = {"host": "hosts", "chip": "hosts", "end": "links", "ocs": "ocs", "port": "ocs"}
+"""Kind of part → the kind of thing whose names its own begins with."""
+FAULT_KINDS = tuple(FAULTS)
 CHIPS_PER_HOST = 4
 
 
@@ -61,10 +56,11 @@ class Target(click.ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
         fault = str(ctx.params.get("kind"))
-        names = names_of(STRUCK[fault]) if fault in STRUCK else []
-        if fault == "chip":
+        part = next((row.strikes for kind, row in FAULTS.items() if kind == fault), None)
+        names = names_of(LISTED[part]) if part is not None else []
+        if part == "chip":
             names = [f"{name}/chip-{chip}" for name in names for chip in range(CHIPS_PER_HOST)]
-        elif fault == "port":
+        elif part == "port":
             names = [f"{name}/{side}" for name in names for side in "NS"]
         return _items(names, incomplete)
 
