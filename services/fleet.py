@@ -4,15 +4,17 @@ from services.cubes.service import SERVICE as CUBES
 from services.failures.service import SERVICE as FAILURES
 from services.ocs.service import SERVICE as OCS
 from services.repairs.service import SERVICE as REPAIRS
+from services.roster import ROSTER
 from services.scheduler.service import SERVICE as SCHEDULER
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.workload.service import SERVICE as WORKLOAD
 from shared.basics.errors import InvalidInput
 from shared.engine.service import AnyService
 
+_SERVICES: tuple[AnyService, ...] = (CUBES, FAILURES, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD)
+
 FLEET: dict[str, tuple[AnyService, ...]] = {
-    "superpod": (CUBES, FAILURES, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
-    "static-pod": (CUBES, FAILURES, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
+    kind: tuple(service for service in _SERVICES if service.name in names) for kind, names in ROSTER.items()
 }
 """Kind of fabric → its services, in name order: the order in which they read a message."""
 

@@ -1,5 +1,6 @@
 """`lightwave live`: the twin on Kafka and Redis, process by process."""
 
+import importlib
 import socket
 import sys
 from pathlib import Path
@@ -102,13 +103,15 @@ def worker(
 ) -> None:
     """Run a worker of one service, wherever it occurs."""
     from ops.common.logs import configure
-    from services.fleet import by_kind, services_of
+    from services.roster import kinds_with, names_of
     from shared.runtimes.live.worker.fold import ServedService
     from shared.runtimes.live.worker.process import serve_worker
 
     options = _process(service, config, replica, metrics_port)
     configure(as_json=log_json, replica=options.replica)
-    serve_worker(ServedService(service, by_kind(service), services_of), options)
+    own = importlib.import_module(f"services.{service}.service").SERVICE  # and not its neighbours
+    by_kind = dict.fromkeys(kinds_with(service), own)
+    serve_worker(ServedService(service, by_kind, names_of), options)
 
 
 @app.command()

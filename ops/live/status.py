@@ -6,7 +6,7 @@ from typing import Any
 from ops.common.tables import columns
 from ops.common.times import moment, span
 from ops.live.settings import LiveSettings
-from services.fleet import services_of
+from services.roster import names_of
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.process.heartbeat import achieved_speed, processes
 from shared.runtimes.live.status import problems_of, standing
@@ -24,8 +24,8 @@ def live_status(settings: LiveSettings) -> dict[str, Any]:
 def _status(store: RedisStore) -> dict[str, Any]:
     twin = read_twin(store)
     rows = processes(store)
-    clock = LiveClock(store, services_of, lambda: achieved_speed(store)).show()
-    endpoints = standing(store, services_of, rows)
+    clock = LiveClock(store, names_of, lambda: achieved_speed(store)).show()
+    endpoints = standing(store, names_of, rows)
     return {
         "twin": twin.twin,
         "clock": {
@@ -56,7 +56,7 @@ def _status(store: RedisStore) -> dict[str, Any]:
             }
             for place in endpoints
         ],
-        "problems": _problems(problems_of(store, services_of, rows), rows),
+        "problems": _problems(problems_of(store, names_of, rows), rows),
     }
 
 

@@ -19,6 +19,16 @@ from tests.support.living import LivingTwin, cli
 TWIN_KILLS = 30
 SERVER_KILLS = 10
 SEED = 20
+CAMPUS = """
+site: campus
+fabrics:
+  - {name: pod-0, kind: superpod, config: {pod: {cubes: 16}, failures: {host_per_day: 0.05}}}
+  - {name: pod-1, kind: static-pod, config: {failures: {host_per_day: 0.01}}}
+"""
+"""Two kinds of fabrics on one log; a third joins while everything is being killed."""
+
+
+PODS = ("pod-0", "pod-1")
 
 
 @dataclass
@@ -60,10 +70,11 @@ class Operator(threading.Thread):
             time.sleep(draw.uniform(0.0, 0.05))
 
     def choose(self, draw: random.Random) -> tuple[str, dict[str, object]]:
-        cube, ocs = f"pod-0/cube-{draw.randrange(16)}", f"pod-0/ocs-{draw.randrange(48)}"
+        cube, ocs = f"{draw.choice(PODS)}/cube-{draw.randrange(16)}", f"pod-0/ocs-{draw.randrange(48)}"
         return draw.choice(
             [
                 ("/v1/slices", {"fabric": "pod-0", "shape": "4x4x8", "twisted": True, "duration_s": 3600}),
+                ("/v1/slices", {"fabric": "pod-1", "shape": "8x8x8", "duration_s": 3600}),
                 (
                     "/v1/faults",
                     {"kind": "ocs", "target": ocs, "duration_s": 600},
@@ -76,12 +87,27 @@ class Operator(threading.Thread):
 
 
 def messages(data: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (data / "log" / "pod-0.jsonl").read_text().splitlines()]
+    return [json.loads(line) for line in (data / "log" / "campus.jsonl").read_text().splitlines()]
+
+
+def join(twin: LivingTwin) -> None:
+    """Let a third pod join, however often that takes: under one key it is one request."""
+    body = {"name": "pod-2", "site": "campus", "kind": "superpod", "settings": {"pod": {"cubes": 8}}}
+    for _ in range(100):
+        try:
+            twin.post("/v1/fabrics", body, "join")
+        except (OSError, ValueError, http.client.HTTPException):
+            time.sleep(0.02)
+        else:
+            return
+    raise AssertionError("pod-2 could not join")
 
 
 def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     draw = random.Random(SEED)
-    twin = LivingTwin(tmp_path / "data", ("--set", "pod.cubes=16", "--set", "failures.host_per_day=0.05"))
+    site = tmp_path / "campus.yaml"
+    site.write_text(CAMPUS)
+    twin = LivingTwin(tmp_path / "data", ("--site", str(site)))
     twin.start("--speed", "5000", "--seed", "3")
     twin.options = ()  # it keeps its parameters
     operator = Operator(twin, SEED)
@@ -89,7 +115,9 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     faults = ["twin"] * TWIN_KILLS + ["server"] * SERVER_KILLS
     draw.shuffle(faults)
     try:
-        for fault in faults:
+        for n, fault in enumerate(faults):
+            if n == len(faults) // 2:
+                join(twin)
             time.sleep(draw.uniform(0.0, 0.4))
             if fault == "twin":
                 twin.kill()
@@ -108,7 +136,9 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     assert code == 0
     report = audit(twin.data)
     assert report["clean"] is True, report
+    assert [row["fabrics"] for row in report["sites"]] == [["pod-0", "pod-1", "pod-2"]]
     log = messages(twin.data)
+    assert {message["fabric"] for message in log if message["type"] == "Tick"} == {*PODS, "pod-2"}
     ids = [message["id"] for message in log]
     assert len(ids) == len(set(ids))
     asked = [str(m["id"]) for m in log if str(m["source"]).startswith("operator@")]

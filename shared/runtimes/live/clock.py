@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from shared.basics.errors import NotFound
 from shared.basics.units import US_PER_S
-from shared.engine.site import ServicesOf
 from shared.runtimes.clock import ClockState, check_speed
-from shared.runtimes.live.residents import SiteClock, awaited, residents, site_clocks
+from shared.runtimes.live.residents import NamesOf, SiteClock, awaited, residents, site_clocks
 from shared.storage.redis_store import RedisStore
 
 CLOCK = "clock"
@@ -90,7 +89,7 @@ class LiveClock:
     """A `shared.runtimes.clock.Clock` over the epoch in Redis. `held` gives the speed held as the sequencer
     measures it; `services_of` says which services each kind of fabric has."""
 
-    def __init__(self, store: RedisStore, services_of: ServicesOf, held: Callable[[], float]) -> None:
+    def __init__(self, store: RedisStore, services_of: NamesOf, held: Callable[[], float]) -> None:
         self._store = store
         self._services_of = services_of
         self._held = held

@@ -1,14 +1,25 @@
 """Which fabrics live in a partition of the log, as its store knows: noted when a fabric is commissioned, in
 the same transaction as what its services made of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from schemas.sequencer import FabricCommissioned
 from shared.engine.roots import ServiceClock, earliest
-from shared.engine.site import ServicesOf
 
 PREFIX = "fabric:"
+
+
+class Named(Protocol):
+    """As much of a service as matters to those who wait for it."""
+
+    @property
+    def name(self) -> str: ...
+
+
+NamesOf = Callable[[str], Sequence[Named]]
+"""Kind of fabric → its services, of which only the names matter here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,7 @@ def residents(values: Mapping[str, str]) -> dict[str, Resident]:
     return found
 
 
-def awaited(living: Mapping[str, Resident], services_of: ServicesOf) -> tuple[str, ...]:
+def awaited(living: Mapping[str, Resident], services_of: NamesOf) -> tuple[str, ...]:
     """The services of all kinds that live here, in order: a partition is quiet when they have read all."""
     kinds = {resident.kind for resident in living.values()}
     return tuple(sorted({service.name for kind in kinds for service in services_of(kind)}))

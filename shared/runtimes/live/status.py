@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shared.engine.site import ServicesOf
-from shared.runtimes.live.residents import awaited, residents
+from shared.runtimes.live.residents import NamesOf, awaited, residents
 from shared.storage.redis_store import RedisStore
 
 
@@ -36,7 +35,7 @@ class PartitionStatus:
 
 
 def standing(
-    store: RedisStore, services_of: ServicesOf, rows: Sequence[dict[str, Any]]
+    store: RedisStore, services_of: NamesOf, rows: Sequence[dict[str, Any]]
 ) -> list[PartitionStatus]:
     """Every partition that holds a fabric; `rows` are the processes as `presence.processes` gives them."""
     inside: dict[int, dict[str, str]] = {}
@@ -67,7 +66,7 @@ def standing(
     return found
 
 
-def problems_of(store: RedisStore, services_of: ServicesOf, rows: Sequence[dict[str, Any]]) -> list[str]:
+def problems_of(store: RedisStore, services_of: NamesOf, rows: Sequence[dict[str, Any]]) -> list[str]:
     """Why simulated time stands still somewhere, in one sentence each; empty if all is well."""
     found = []
     sequencers = [row for row in rows if row["kind"] == "sequencer" and row["alive"]]

@@ -7,10 +7,10 @@ import threading
 import time
 
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed
-from shared.engine.site import ServicesOf
 from shared.runtimes.clock import SpeedMeter
 from shared.runtimes.live.clock import keep_beating, read_epoch
 from shared.runtimes.live.kafka.appender import Appender
+from shared.runtimes.live.residents import NamesOf
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, Written
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.redis_store import RedisStore
@@ -29,9 +29,7 @@ log = logging.getLogger("lightwave.live")
 class SequencerLoop:
     """Runs until `stop`. `problems` says why time stands still, by partition."""
 
-    def __init__(
-        self, twin: TwinRecord, services_of: ServicesOf, store: RedisStore, appender: Appender
-    ) -> None:
+    def __init__(self, twin: TwinRecord, services_of: NamesOf, store: RedisStore, appender: Appender) -> None:
         self.written = Written()
         self.problems: dict[int, str] = {}
         self.sequencers: dict[int, PartitionSequencer] = {}

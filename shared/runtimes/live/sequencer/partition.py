@@ -19,12 +19,20 @@ from schemas.registry import Unreadable, encode
 from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
 from shared.basics.errors import LogDamaged
 from shared.engine.roots import Request, next_root
-from shared.engine.site import CASCADE_MAX, ServicesOf
+from shared.engine.site import CASCADE_MAX
 from shared.runtimes.live.clock import STOPPED, Epoch, processed_us
 from shared.runtimes.live.kafka.appender import Appender, Entry
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT
 from shared.runtimes.live.kafka.records import Record, open_record, output_headers, root_headers
-from shared.runtimes.live.residents import Resident, SiteClock, awaited, note_of, residents, site_clocks
+from shared.runtimes.live.residents import (
+    NamesOf,
+    Resident,
+    SiteClock,
+    awaited,
+    note_of,
+    residents,
+    site_clocks,
+)
 from shared.storage.store import OutboxEntry, OutboxTrim, SequencerView, StateStore
 
 LOOK_BACK = 2_000
@@ -54,7 +62,7 @@ class PartitionSequencer:
         self,
         partition: int,
         twin: str,
-        services_of: ServicesOf,
+        services_of: NamesOf,
         store: StateStore,
         appender: Appender,
         written: Written | None = None,

@@ -17,10 +17,9 @@ from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.engine.codec import restore_instance
 from shared.engine.dispatch import ServiceInstance, read, skip
 from shared.engine.service import AnyService
-from shared.engine.site import ServicesOf
 from shared.runtimes.live.kafka.layout import SOURCE, TYPE
 from shared.runtimes.live.kafka.records import Record, dead_letter, is_known, open_record
-from shared.runtimes.live.residents import Resident, awaited, note_of, residents
+from shared.runtimes.live.residents import NamesOf, Resident, awaited, note_of, residents
 from shared.runtimes.live.worker.stoppage import Stoppage, Stopped
 from shared.storage.store import Commit, OutboxEntry, Snapshot, StateStore
 from shared.storage.tracked import Tracker, changes_of
@@ -69,7 +68,7 @@ class ServedService:
 
     name: str
     by_kind: Mapping[str, AnyService]
-    services_of: ServicesOf
+    services_of: NamesOf
 
 
 class PartitionFold:

@@ -1,0 +1,35 @@
+"""Which kind of fabric has which services, by name alone: a process that serves one of them needs to know of
+the others, but not to import them.
+
+`services/fleet.py` has the services themselves.
+"""
+
+from dataclasses import dataclass
+
+from shared.basics.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceName:
+    """A service of which only the name matters."""
+
+    name: str
+
+
+ROSTER: dict[str, tuple[str, ...]] = {
+    "superpod": ("cubes", "failures", "ocs", "repairs", "scheduler", "transceivers", "workload"),
+    "static-pod": ("cubes", "failures", "repairs", "scheduler", "transceivers", "workload"),
+}
+"""Kind of fabric → its services, in name order: the order in which they read a message."""
+
+
+def names_of(kind: str) -> tuple[ServiceName, ...]:
+    """The services of every fabric of a kind; InvalidInput if there is no such kind."""
+    if kind not in ROSTER:
+        raise InvalidInput(f"kind {kind!r}: no kind of fabric; allowed: {', '.join(ROSTER)}")
+    return tuple(ServiceName(name) for name in ROSTER[kind])
+
+
+def kinds_with(service: str) -> tuple[str, ...]:
+    """The kinds of fabrics that have this service."""
+    return tuple(kind for kind, names in ROSTER.items() if service in names)
