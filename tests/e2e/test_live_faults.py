@@ -12,7 +12,7 @@ from ops.soak.plan import ACTIONS
 from ops.soak.report import in_words
 from ops.soak.run import Soak, run_soak
 
-SOAK = Soak(minutes=0.9, pods=4, faults=18, seed=4, speed=3_000.0)
+SOAK = Soak(minutes=1.8, pods=4, faults=18, seed=4, speed=3_000.0)
 
 
 def test_nothing_happened_to_the_world_that_it_stands_for() -> None:
@@ -33,7 +33,7 @@ def test_nothing_happened_to_the_world_that_it_stands_for() -> None:
     assert set(asked["by_type"]) >= {"InjectFault", "DrainCube", "RequestSlice"}
     assert all(days > 0 for days in report["log"]["days"].values())
     assert report["log"]["messages"] > 500
-    assert report["repeat"] == "lightwave live soak --minutes 0.9 --pods 4 --faults 18 --seed 4 --speed 3000"
+    assert report["repeat"] == "lightwave live soak --minutes 1.8 --pods 4 --faults 18 --seed 4 --speed 3000"
     assert "clean: 18 faults" in words
     assert len(said) > SOAK.faults
     assert report["folder"] is None
