@@ -64,6 +64,7 @@ class SiteRunner:
         self._dead_letters = dead_letters
         self._telemetry = telemetry
         self._on_append = on_append
+        self._due_us: int | None = None
         self._stored: set[str] = set()
         """Services that have a position in the store."""
         self._trackers: dict[str, Tracker] = {}
@@ -103,9 +104,9 @@ class SiteRunner:
         return request.number <= self._log.last_seq(self._requests)
 
     def due_us(self) -> int | None:
-        """When the next Tick is due."""
-        due = self.site.earliest()
-        return due.due_us if due is not None else None
+        """When the next Tick is due by what is committed: while a cascade is still on its way to the store,
+        the Tick that began it is not done, and whoever watches the clock does not yet read what it said."""
+        return self._due_us
 
     def processed_us(self, clock_us: int) -> int:
         """Simulated time up to which everything has been done, if it is `clock_us` by the clock."""
@@ -164,7 +165,7 @@ class SiteRunner:
         ]
         self.site = Site(self.name, self._services_of, instances)
         self._trackers = {instance.source: Tracker(instance) for instance in instances}
-        self._readers = {}
+        self._note_committed()
 
     def _feed(self, replay: Replay, position: int, line: bytes) -> None:
         try:
@@ -201,8 +202,13 @@ class SiteRunner:
             raise Fenced(f"{self.name}: the store no longer stands at position {self.position}")
         self.position = position
         self._stored = names
-        self._readers = {}
+        self._note_committed()
         self.commits += 1
+
+    def _note_committed(self) -> None:
+        due = self.site.earliest()
+        self._due_us = due.due_us if due is not None else None
+        self._readers = {}
 
     def _publish_telemetry(self, tick: Envelope, body: Tick) -> None:
         instance = self.site.instance(tick.fabric, body.service)

@@ -527,3 +527,26 @@ def test_every_tick_of_a_service_with_telemetry_publishes_its_frame(tmp_path: Pa
     assert folder.latest("pod-0") is None
     runner.take(next_tick(runner.site))
     assert folder.latest("pod-0") == b"cubes 10000000 1"
+
+
+def test_a_tick_is_due_until_what_it_said_is_committed(tmp_path: Path) -> None:
+    """Who waits for the clock must not read the documents of before."""
+
+    class Watching(MemoryStore):
+        dues: ClassVar[list[int | None]] = []
+
+        def commit(self, commit: Commit) -> bool:
+            self.dues.append(twin.runner.due_us())
+            return super().commit(commit)
+
+    twin = Twin(tmp_path, store=Watching())
+    twin.start()
+    twin.runner.take(first_message(CONFIG))
+    before_us = twin.runner.due_us()
+    Watching.dues.clear()
+    twin.step()
+    assert [before_us] == Watching.dues
+    after_us = twin.runner.due_us()
+    assert before_us is not None
+    assert after_us is not None
+    assert after_us > before_us
