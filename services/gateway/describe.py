@@ -12,8 +12,7 @@ from services.gateway.fabrics import fabric_of, plant, site_of
 from services.gateway.kinds import KindView
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
-from shared.models.plant import Part
-from shared.models.superpod.wiring import ENDS_PER_CUBE
+from shared.models.plant import Part, Plant
 
 LOOK_BACK = 20_000
 """Messages at the end of the log that are searched for events of the thing described."""
@@ -31,8 +30,9 @@ def describe(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> Desc
 def _events(twin: TwinPorts, fabric: str, name: str) -> tuple[LogMessage, ...]:
     """The last messages of its fabric, of a bounded stretch of the log, that name the thing; of a fabric, the
     last but Ticks."""
+    made_of = plant(twin, fabric)
     try:
-        part = plant(twin, fabric).parse(name)
+        part = made_of.parse(name)
     except InvalidInput:  # a fabric, a slice, a fault, a repair
         part = None
 
@@ -47,7 +47,7 @@ def _events(twin: TwinPorts, fabric: str, name: str) -> tuple[LogMessage, ...]:
                 return False
             if name == fabric:
                 return bool(fields["type"] != "Tick")
-            return names(TYPES[fields["type"]].about_fields(fields["body"]), name, part)
+            return names(TYPES[fields["type"]].about_fields(fields["body"]), name, made_of, part)
         except (ValueError, TypeError, KeyError):
             return False  # no message at all
 
@@ -57,7 +57,7 @@ def _events(twin: TwinPorts, fabric: str, name: str) -> tuple[LogMessage, ...]:
     return tuple(map(log_message, found))
 
 
-def names(subjects: Iterable[Subject], name: str, part: Part | None) -> bool:
+def names(subjects: Iterable[Subject], name: str, plant: Plant, part: Part | None) -> bool:
     """Whether the subjects of a message are a thing or something in it, in words or by the numbers of
     hardware."""
     found = frozenset(subjects)
@@ -74,4 +74,5 @@ def names(subjects: Iterable[Subject], name: str, part: Part | None) -> bool:
         return ("end", part.number) in found
     # A message that lists ends is about each of them, not about all of their cubes.
     ends = [int(number) for kind, number in found if kind == "end"]
-    return ("cube", part["cube"]) in found or [end // ENDS_PER_CUBE for end in ends] == [part["cube"]]
+    is_at_its_end = len(ends) == 1 and ends[0] in plant.numbers_in(part, "end")
+    return ("cube", part["cube"]) in found or is_at_its_end

@@ -3,11 +3,16 @@
 from schemas.api import ChipPlace, LightPath, LinkRow, StrandPath
 from schemas.documents import OcsDocument
 from services.gateway.documents import read_one
-from services.gateway.fabrics import plant
+from services.gateway.fabrics import plant as plant_of
 from services.gateway.ports import TwinPorts
 from services.gateway.rows import find_link
 from shared.basics.errors import OperationFailed
-from shared.models.superpod.wiring import STRANDS, LinkEnd, end_at, link_end
+from shared.models.plant import NO_END, IntArray, Part, Plant
+from shared.models.superpod.plant import circuits_of
+from shared.models.superpod.wiring import link_end
+
+NO_PORT = -1
+"""In `OcsDocument.wanted`: no circuit."""
 
 
 def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
@@ -17,72 +22,64 @@ def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
     is where it would lead if all that are wanted were. Fixed fibres always lead to the same end, and their
     strands have no OCS and no ports. `far_condition` is that of the module there.
     """
-    made_of = plant(twin, fabric)
-    part = made_of.parse(row.name)
-    end = link_end(part.number)
-    if row.ocs is None:
-        fixed = link_end(made_of.joined(part)[0].number)
-        far_end: LinkEnd | None = fixed
-        wanted_end: LinkEnd | None = fixed
-        strands = [StrandPath(strand=n, ocs=None, north=None, south=None) for n in range(STRANDS)]
-    else:
-        document = read_one(twin, fabric, "ocs", row.ocs, OcsDocument)
-        if document is None:
-            raise OperationFailed(f"{row.ocs}: the store has no document of it")
-        strands = [_strand(document, end, strand) for strand in range(STRANDS)]
-        far_end, wanted_end = _far_end(end, strands), _wanted_end(document, end)
+    plant = plant_of(twin, fabric)
+    end = plant.parse(row.name)
+    made, wanted = _circuits(twin, fabric, plant, row)
+    far_end, wanted_end = _end_of_light(plant, end, made), _end_of_light(plant, end, wanted)
     partner = far_end or wanted_end
-    far_row = find_link(twin, fabric, partner.name(fabric)) if partner else None
+    far_row = find_link(twin, fabric, partner.name) if partner else None
     return LightPath(
         end=row.name,
-        chip=_chip(fabric, end),
-        far_end=far_end.name(fabric) if far_end else None,
-        far_chip=_chip(fabric, far_end) if far_end else None,
-        wanted_end=wanted_end.name(fabric) if wanted_end else None,
+        chip=_chip(end),
+        far_end=far_end.name if far_end else None,
+        far_chip=_chip(far_end) if far_end else None,
+        wanted_end=wanted_end.name if wanted_end else None,
         state=row.state,
         condition=row.condition,
         far_condition=far_row.condition if far_row else None,
         loss_db=row.loss_db,
         ber=row.ber,
         slice=row.slice,
-        strands=tuple(strands),
+        strands=tuple(
+            _strand(plant, strand, fibre, row.ocs, made) for strand, fibre in enumerate(plant.joined(end))
+        ),
     )
 
 
-def _chip(fabric: str, end: LinkEnd) -> ChipPlace:
-    x, y, z = end.chip
-    return ChipPlace(cube=f"{fabric}/cube-{end.cube}", x=x, y=y, z=z)
+def _circuits(
+    twin: TwinPorts, fabric: str, plant: Plant, row: LinkRow
+) -> tuple[IntArray | None, IntArray | None]:
+    """The circuits of the link end's OCS that are made, and those that are wanted, as `Plant.far_ends` takes
+    them; None and None where fibres lead from end to end."""
+    if row.ocs is None:
+        return None, None
+    document = read_one(twin, fabric, "ocs", row.ocs, OcsDocument)
+    if document is None:
+        raise OperationFailed(f"{row.ocs}: the store has no document of it")
+    made = [
+        south if is_made else NO_PORT for south, is_made in zip(document.wanted, document.made, strict=True)
+    ]
+    return circuits_of(plant, {row.ocs: made}), circuits_of(plant, {row.ocs: document.wanted})
 
 
-def _strand(document: OcsDocument, end: LinkEnd, strand: int) -> StrandPath:
-    """One strand on the end's OCS: an end on a + face enters at the North, on a − face at the South. The
-    port of the other side is null when no circuit is made."""
-    port, (north, south) = end.port(strand), _wanted(document, end, strand)
-    made = north >= 0 and document.made[north]
-    far = (south if end.is_north else north) if made else None
-    ports = (port, far) if end.is_north else (far, port)
-    return StrandPath(strand=strand, ocs=document.name, north=ports[0], south=ports[1])
+def _end_of_light(plant: Plant, end: Part, switched: IntArray | None) -> Part | None:
+    """Where the light of all strands of an end leads; None if nowhere."""
+    far = int(plant.far_ends(switched)[end.number])
+    return plant.part(end.kind, far, end.fabric) if far != NO_END else None
 
 
-def _wanted(document: OcsDocument, end: LinkEnd, strand: int) -> tuple[int, int]:
-    """(North port, South port) of the circuit commanded for a strand of the end, the other side −1 if none
-    is."""
-    port, wanted = end.port(strand), document.wanted
-    if end.is_north:
-        return port, wanted[port]
-    return next((n for n, south in enumerate(wanted) if south == port), -1), port
+def _strand(plant: Plant, strand: int, fibre: Part, ocs: str | None, made: IntArray | None) -> StrandPath:
+    """One strand whose fibre leads to this part. The port of the other side is null when no circuit is
+    made."""
+    if made is None:
+        return StrandPath(strand=strand, ocs=None, north=None, south=None)
+    joined = next((pair for pair in made.tolist() if fibre.number in pair), [fibre.number])
+    ports = [plant.part(fibre.kind, number, fibre.fabric) for number in joined]
+    north, south = (next((port["port"] for port in ports if port["side"] == n), None) for n in (0, 1))
+    return StrandPath(strand=strand, ocs=ocs, north=north, south=south)
 
 
-def _wanted_end(document: OcsDocument, end: LinkEnd) -> LinkEnd | None:
-    """Where the circuits commanded for the end lead, made or not: those of both strands to the same end."""
-    north, south = _wanted(document, end, 0)
-    far_side, port = ("S", south) if end.is_north else ("N", north)
-    return end_at(end.ocs, far_side, port) if port >= 0 else None
-
-
-def _far_end(end: LinkEnd, strands: list[StrandPath]) -> LinkEnd | None:
-    """Where both strands lead; None unless both are made."""
-    ports = [strand.south if end.is_north else strand.north for strand in strands]
-    if ports[0] is None or None in ports:
-        return None
-    return end_at(end.ocs, "S" if end.is_north else "N", ports[0])
+def _chip(end: Part) -> ChipPlace:
+    place = link_end(end.number)
+    x, y, z = place.chip
+    return ChipPlace(cube=f"{end.fabric}/cube-{place.cube}", x=x, y=y, z=z)

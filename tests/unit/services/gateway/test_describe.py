@@ -30,9 +30,12 @@ SWAPPED = CubeSwapped(slice=SLICE, left=2, spare=5, corner=None, reason="failed"
 ADMITTED = SliceAdmitted(slice=SLICE, shape=(4, 4, 8), twisted=False, cubes=(1, 2), corner=None, waited_us=0)
 
 
+PLANT = superpod_plant(8)
+
+
 def part_of(name: str) -> Part | None:
     try:
-        return superpod_plant(8).parse(name)
+        return PLANT.parse(name)
     except InvalidInput:
         return None
 
@@ -75,4 +78,4 @@ def part_of(name: str) -> Part | None:
 def test_a_message_stands_with_what_it_names_and_all_that_holds_it(
     body: Body, name: str, is_named: bool
 ) -> None:
-    assert names(body.about(), name, part_of(name)) is is_named
+    assert names(body.about(), name, PLANT, part_of(name)) is is_named
