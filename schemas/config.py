@@ -6,17 +6,10 @@ Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab
 
 from typing import Annotated, Literal
 
-import orjson
 from pydantic import (
-    BeforeValidator,
     Field,
-    GetJsonSchemaHandler,
-    SerializeAsAny,
-    ValidationInfo,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
 from schemas.body import Model
 from schemas.names import Shape
@@ -365,31 +358,3 @@ def pod_of(config: FabricConfig) -> PodConfig:
     if not isinstance(config, AnyPodConfig):
         raise ValueError(f"a {config.kind} is no pod")
     return config.pod
-
-
-CONFIGS: dict[str, type[FabricConfig]] = {"superpod": SuperpodConfig, "static-pod": StaticPodConfig}
-"""Kind of fabric → the model of its configuration."""
-
-
-def _of_its_kind(value: object, info: ValidationInfo) -> FabricConfig:
-    if isinstance(value, FabricConfig):
-        return value
-    kind = value.get("kind") if isinstance(value, dict) else None
-    model = CONFIGS.get(kind) if isinstance(kind, str) else None
-    if model is None:
-        raise ValueError(f"kind {kind!r} is not allowed; allowed: {', '.join(CONFIGS)}")
-    if info.mode == "json":
-        return model.model_validate_json(orjson.dumps(value))
-    return model.model_validate(value)
-
-
-class _ByKind:
-    """The JSON Schema of a configuration: one of all kinds'."""
-
-    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        kinds = [handler(model.__pydantic_core_schema__) for model in CONFIGS.values()]
-        return {"oneOf": kinds, "discriminator": {"propertyName": "kind"}}
-
-
-AnyConfig = Annotated[SerializeAsAny[FabricConfig], BeforeValidator(_of_its_kind), _ByKind()]
-"""A configuration of any kind, told by its `kind`."""

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.body import Body
-from schemas.config import AnyConfig
+from schemas.config_by_kind import AnyConfig
 from schemas.names import SiteName
 
 

@@ -8,7 +8,6 @@ from services.roster import ROSTER
 from services.scheduler.service import SERVICE as SCHEDULER
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.workload.service import SERVICE as WORKLOAD
-from shared.basics.errors import InvalidInput
 from shared.engine.service import AnyService
 
 _SERVICES: tuple[AnyService, ...] = (CUBES, FAILURES, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD)
@@ -20,15 +19,8 @@ FLEET: dict[str, tuple[AnyService, ...]] = {
 
 
 def services_of(kind: str) -> tuple[AnyService, ...]:
-    """The services of every fabric of a kind; InvalidInput if there is no such kind."""
-    if kind not in FLEET:
-        raise InvalidInput(f"kind {kind!r}: no kind of fabric; allowed: {', '.join(FLEET)}")
+    """The services of every fabric of a kind; KeyError if there is no such kind."""
     return FLEET[kind]
-
-
-def service_names() -> tuple[str, ...]:
-    """Every service that some kind of fabric has, in order."""
-    return tuple(sorted({service.name for services in FLEET.values() for service in services}))
 
 
 def by_kind(name: str) -> dict[str, AnyService]:

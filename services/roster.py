@@ -6,8 +6,6 @@ the others, but not to import them.
 
 from dataclasses import dataclass
 
-from shared.basics.errors import InvalidInput
-
 
 @dataclass(frozen=True, slots=True)
 class ServiceName:
@@ -24,10 +22,14 @@ ROSTER: dict[str, tuple[str, ...]] = {
 
 
 def names_of(kind: str) -> tuple[ServiceName, ...]:
-    """The services of every fabric of a kind; InvalidInput if there is no such kind."""
-    if kind not in ROSTER:
-        raise InvalidInput(f"kind {kind!r}: no kind of fabric; allowed: {', '.join(ROSTER)}")
+    """The services of every fabric of a kind; KeyError if there is no such kind: who commissions a fabric has
+    looked at that."""
     return tuple(ServiceName(name) for name in ROSTER[kind])
+
+
+def service_names() -> tuple[str, ...]:
+    """Every service that some kind of fabric has, in order."""
+    return tuple(sorted({name for names in ROSTER.values() for name in names}))
 
 
 def kinds_with(service: str) -> tuple[str, ...]:

@@ -26,12 +26,12 @@ from ops.cli.options import (
 from ops.cli.output import show
 from ops.cli.soak import soak
 from ops.cli.types import OneOf, Speed
+from services.roster import service_names
 
 if TYPE_CHECKING:
     from shared.runtimes.live.worker.process import ProcessOptions
 
-SERVICES = ("cubes", "failures", "ocs", "repairs", "scheduler", "transceivers", "workload")
-"""Named here so that a worker starts without importing its neighbours; a test holds it to the fleet."""
+SERVICES = service_names()
 
 app = application("live")
 

@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from schemas.config import CONFIGS, FabricConfig, SuperpodConfig, TraceRow
+from schemas.config import FabricConfig, SuperpodConfig, TraceRow
+from schemas.config_by_kind import config_model
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
 from shared.basics.words import nearest
@@ -28,14 +29,14 @@ class Parameter:
 
 def parameters(kind: str = "superpod") -> list[Parameter]:
     """Every parameter that `--set` takes for a kind of fabric, in the order of its configuration."""
-    return [_described(name, field) for name, field in _fields(config_model(kind)).items()]
+    return [_described(name, field) for name, field in _fields(_model_of(kind)).items()]
 
 
-def config_model(kind: str) -> type[FabricConfig]:
-    """The configuration's model of a kind; InvalidInput if there is no such kind."""
-    if kind not in CONFIGS:
-        raise InvalidInput(f"--kind {kind}: no kind of fabric; allowed: {', '.join(CONFIGS)}")
-    return CONFIGS[kind]
+def _model_of(kind: str) -> type[FabricConfig]:
+    try:
+        return config_model(kind, "--kind")
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
 
 
 def settings(
@@ -54,7 +55,7 @@ def settings_of(
 
     InvalidInput names the key, the value and what is allowed. `seed` and `trace` have options of their own.
     """
-    model = config_model(kind)
+    model = _model_of(kind)
     known = _fields(model)
     values: dict[str, Any] = {}
     for pair in pairs:

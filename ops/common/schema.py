@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from schemas.config import CONFIGS
+from schemas.config_by_kind import CONFIGS
 from schemas.documents import DOCUMENTS
 from schemas.envelope import Envelope
 from schemas.registry import TYPES

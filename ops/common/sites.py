@@ -10,7 +10,8 @@ from pydantic import ValidationError, field_validator
 
 from ops.common.configuration import settings_of
 from schemas.body import Model
-from schemas.config import CONFIGS, AnyConfig, TraceRow
+from schemas.config import TraceRow
+from schemas.config_by_kind import AnyConfig, config_model
 from schemas.names import FabricName, SiteName, fabric_order
 from shared.basics.errors import InvalidInput
 from shared.storage.store import FabricPlace
@@ -139,10 +140,10 @@ def _fabric(where: str, row: object, seed: int | None) -> tuple[str, dict[str, o
     name, kind = fields.get("name"), fields.get("kind", "superpod")
     if not isinstance(name, str):
         raise InvalidInput(f"{where}.name: {_short(name)} is no name; names are like pod-0")
-    if kind not in CONFIGS:
-        raise InvalidInput(
-            f"{where}.kind: {_short(kind)} is no kind of fabric; allowed: {', '.join(CONFIGS)}"
-        )
+    try:
+        config_model(kind, f"{where}.kind")
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
     given = _mapping(f"{where}.config", fields.get("config") or {}, ("any parameter",), closed=False)
     return name, ({} if seed is None else {"seed": seed}) | given | {"kind": kind}
 

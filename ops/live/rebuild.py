@@ -7,7 +7,8 @@ from typing import Any
 from ops.live.settings import LiveSettings
 from schemas.names import fabric_order
 from schemas.registry import Unreadable, decode
-from services.fleet import by_kind, service_names, services_of
+from services.fleet import by_kind, services_of
+from services.roster import service_names
 from shared.basics.errors import OperationFailed
 from shared.engine.codec import state_digest
 from shared.runtimes.live.clock import LiveClock, read_epoch

@@ -16,7 +16,8 @@ from typing import Any
 from ops.live.supervise import RestartPolicy, Supervisor
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.plan import Target
-from services.fleet import service_names, services_of
+from services.fleet import services_of
+from services.roster import service_names
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.ports import free_port

@@ -8,7 +8,8 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from schemas.api_requests import FabricRequest, RequestReceipt
-from schemas.config import CONFIGS, FabricConfig
+from schemas.config import FabricConfig
+from schemas.config_by_kind import config_model
 from schemas.names import FABRIC_PATTERN
 from schemas.sequencer import FabricCommissioned
 from services.gateway.fabrics import is_commissioned
@@ -74,11 +75,13 @@ def _is_taken(twin: TwinPorts, fabric: str, partition: int) -> bool:
 
 def _config(kind: str, settings: dict[str, JsonValue]) -> FabricConfig:
     """The configuration of a kind with these settings over its defaults."""
-    if kind not in CONFIGS:
-        raise InvalidInput(f"kind {short(repr(kind))}: no kind of fabric; allowed are {', '.join(CONFIGS)}")
+    try:
+        model = config_model(kind)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
     try:
         # Through JSON, for a list there stands for what is a tuple in a strict model.
-        return CONFIGS[kind].model_validate_json(orjson.dumps({"kind": kind} | settings))
+        return model.model_validate_json(orjson.dumps({"kind": kind} | settings))
     except ValidationError as error:
         raise InvalidInput(f"settings: {invalid_sentence(error.errors())}") from None
     except TypeError:  # what JSON's escapes can carry and UTF-8 cannot

@@ -15,7 +15,7 @@ from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.body import Body
 from schemas.sequencer import FabricCommissioned
-from services.fleet import service_names
+from services.roster import service_names
 from shared.runtimes.live.clock import Epoch, write_epoch
 from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.kafka.scan import read_partition

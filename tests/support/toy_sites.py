@@ -13,7 +13,8 @@ from typing import Literal
 
 from schemas import registry
 from schemas.body import Body
-from schemas.config import CONFIGS, FabricConfig, SuperpodConfig
+from schemas.config import FabricConfig, SuperpodConfig
+from schemas.config_by_kind import CONFIGS
 from schemas.envelope import Envelope
 from schemas.names import FabricName
 from schemas.sequencer import Tick

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from schemas.api import ImpactReport, LightPath
-from schemas.config import AnyConfig
+from schemas.config_by_kind import AnyConfig
 from services.gateway import views
 from services.gateway.describe import describe
 from services.gateway.fabrics import config_of

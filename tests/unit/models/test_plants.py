@@ -1,6 +1,6 @@
 """Every kind of pod has a plant, and what they share goes by the same names and numbers."""
 
-from schemas.config import CONFIGS
+from schemas.config_by_kind import CONFIGS
 from services.fleet import FLEET
 from shared.models.plants import PLANTS, plant_of
 

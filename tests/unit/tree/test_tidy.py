@@ -11,7 +11,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from schemas.registry import MODULES, TYPES
-from services.fleet import FLEET, service_names
+from services.fleet import FLEET
+from services.roster import service_names
 from tests.unit.tree import tidy
 from tests.unit.tree.tidy import EVERY_MODULE, EVERY_TEXT, ROOT, Check, Source
 

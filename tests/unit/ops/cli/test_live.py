@@ -6,7 +6,8 @@ import sys
 import typer
 
 from ops.cli.live import SERVICES, app
-from services.fleet import service_names
+from services.fleet import FLEET
+from services.roster import ROSTER
 
 WITHOUT_FAUST = """
 import sys
@@ -18,7 +19,10 @@ main()
 
 
 def test_there_is_a_worker_for_every_service() -> None:
-    assert [*service_names()] == list(SERVICES)
+    assert {name: [s.name for s in services] for name, services in FLEET.items()} == {
+        name: list(services) for name, services in ROSTER.items()
+    }
+    assert set(SERVICES) == {service.name for services in FLEET.values() for service in services}
 
 
 def test_every_command_says_what_it_does() -> None:

@@ -13,7 +13,7 @@ from ops.live.settings import LiveSettings, variable
 from ops.servers.kafka_jars import kafka_version
 from ops.servers.kafka_server import ONE_NODE
 from ops.servers.redis_server import LASTING
-from services.fleet import service_names
+from services.roster import service_names
 from tests.support.deployment import (
     VARIABLE,
     Compose,

@@ -142,7 +142,7 @@ def test_room_that_was_made_and_never_used_can_be_used(twin: DrivenTwin) -> None
         ({"name": "Pod 1"}, "name 'Pod 1': no name of a fabric; names are like pod-4"),
         ({"name": "pod-01"}, "name 'pod-01': no name of a fabric"),
         ({"site": "moon"}, "site 'moon': no such site; allowed are campus, annex"),
-        ({"kind": "dcn"}, "kind 'dcn': no kind of fabric; allowed are superpod, static-pod"),
+        ({"kind": "dcn"}, "kind 'dcn': no such kind of fabric; allowed are superpod, static-pod"),
         ({"settings": {"pod": {"cubes": 3}}}, "settings: pod.cubes 3: input should be greater than or equal"),
         ({"settings": {"pods": 1}}, "settings: pods 1: no such field"),
         ({"settings": {"kind": "static-pod"}}, "settings: kind 'static-pod': input should be 'superpod'"),

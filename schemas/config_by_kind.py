@@ -1,0 +1,48 @@
+"""The configuration of a fabric of any kind: a union told by `kind`."""
+
+from typing import Annotated
+
+import orjson
+from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializeAsAny, ValidationInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from schemas.config import FabricConfig, StaticPodConfig, SuperpodConfig
+
+CONFIGS: dict[str, type[FabricConfig]] = {"superpod": SuperpodConfig, "static-pod": StaticPodConfig}
+"""Kind of fabric → the model of its configuration."""
+KIND_SHOWN_MAX = 60
+"""Characters of what is no kind that are repeated in the sentence about it."""
+
+
+def config_model(kind: object, field: str = "kind") -> type[FabricConfig]:
+    """The configuration's model of a kind; ValueError with a sentence about `field` if there is no such
+    kind."""
+    model = CONFIGS.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        given = repr(kind)
+        shown = given if len(given) <= KIND_SHOWN_MAX else f"{given[:KIND_SHOWN_MAX]}…"
+        raise ValueError(f"{field} {shown}: no such kind of fabric; allowed are {', '.join(CONFIGS)}")
+    return model
+
+
+def _of_its_kind(value: object, info: ValidationInfo) -> FabricConfig:
+    if isinstance(value, FabricConfig):
+        return value
+    kind = value.get("kind") if isinstance(value, dict) else None
+    model = config_model(kind)
+    if info.mode == "json":
+        return model.model_validate_json(orjson.dumps(value))
+    return model.model_validate(value)
+
+
+class _ByKind:
+    """The JSON Schema of a configuration: one of all kinds'."""
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        kinds = [handler(model.__pydantic_core_schema__) for model in CONFIGS.values()]
+        return {"oneOf": kinds, "discriminator": {"propertyName": "kind"}}
+
+
+AnyConfig = Annotated[SerializeAsAny[FabricConfig], BeforeValidator(_of_its_kind), _ByKind()]
+"""A configuration of any kind, told by its `kind`."""
