@@ -45,6 +45,9 @@ class TwinOptions:
     partitions: int = 4
     prefix: str = "soak"
     doubled: Sequence[str] = DOUBLED
+    services: Sequence[str] = service_names()
+    program: Sequence[str] = LIGHTWAVE
+    """What its processes and commands are started with."""
 
 
 @dataclass
@@ -97,7 +100,7 @@ class WholeTwin:
     def workers(self) -> dict[str, str]:
         """Process name → its service."""
         names = {}
-        for service in service_names():
+        for service in self.options.services:
             for replica in "ab" if service in self.options.doubled else "a":
                 names[f"{service}-{replica}"] = service
         return names
@@ -133,15 +136,15 @@ class WholeTwin:
         for name in self.workers:
             self.start_worker(name)
         self.start_sequencer("sequencer")
-        self.supervisor.keep("gateway", [*LIGHTWAVE, "live", "gateway"])
+        self.supervisor.keep("gateway", [*self.options.program, "live", "gateway"])
 
     def start_worker(self, name: str) -> None:
-        self.supervisor.keep(
-            name, [*LIGHTWAVE, "live", "worker", self.workers[name], "--replica", name, *metrics()]
-        )
+        words = ["live", "worker", self.workers[name], "--replica", name, *metrics()]
+        self.supervisor.keep(name, [*self.options.program, *words])
 
     def start_sequencer(self, name: str) -> None:
-        self.supervisor.keep(name, [*LIGHTWAVE, "live", "sequencer", "--replica", name, *metrics()])
+        words = ["live", "sequencer", "--replica", name, *metrics()]
+        self.supervisor.keep(name, [*self.options.program, *words])
 
     def wait_ready(self, seconds: float = READY_S_MAX) -> None:
         until_s = time.monotonic() + seconds
@@ -176,7 +179,7 @@ class WholeTwin:
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """One `lightwave` command of this twin, to its end."""
         return subprocess.run(  # noqa: S603 -- a command of ours, no shell
-            [*LIGHTWAVE, *words],
+            [*self.options.program, *words],
             env=os.environ | self.environment,
             text=True,
             capture_output=True,

@@ -4,6 +4,7 @@ its own, whose clock the test moves.
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.body import Body
 from schemas.sequencer import FabricCommissioned
-from services.roster import service_names
 from shared.runtimes.live.clock import Epoch, write_epoch
 from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.kafka.scan import read_partition
@@ -28,11 +28,20 @@ QUIET_S_MAX = 120.0
 class DrivenLive:
     """A live twin whose clock stands still until the test moves it."""
 
-    def __init__(self, folder: Path, kafka: LocalKafka, redis: LocalRedis, plan: SitePlan) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        kafka: LocalKafka,
+        redis: LocalRedis,
+        plan: SitePlan,
+        options: TwinOptions | None = None,
+    ) -> None:
         prefix = f"contract-{time.time_ns()}"
-        options = TwinOptions(prefix=prefix, doubled=("scheduler",), partitions=2)
+        options = replace(options or TwinOptions(doubled=("scheduler",)), prefix=prefix, partitions=2)
         self.twin = WholeTwin(folder, kafka, redis, options)
         self.settings = LiveSettings(kafka=kafka.bootstrap, redis=redis.url, prefix=prefix, data=folder)
+        self.begun = len(plan.fabrics)
+        """Messages on the log before the sequencer notes its end for the first time."""
         self.store = self.twin.store
         self.store.flush()
         file = folder / "site.yaml"
@@ -73,9 +82,13 @@ class DrivenLive:
 
     def _is_done(self, clock_us: int) -> bool:
         moment = self.store.view(0, 1)
-        positions = {moment.positions.get(service, 0) for service in service_names()}
+        positions = {moment.positions.get(service, 0) for service in self.twin.options.services}
         dues = [row.due_us for row in moment.progress.values() if row.due_us is not None]
-        quiet = positions == {int(moment.values.get("end", -1))} and not moment.outbox and not moment.waiting
+        quiet = (
+            positions == {int(moment.values.get("end", self.begun))}
+            and not moment.outbox
+            and not moment.waiting
+        )
         return quiet and min(dues) > clock_us
 
 

@@ -9,7 +9,7 @@ agents answer, and confirms every third of it.
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, TypeVar
 
 from schemas import registry
 from schemas.body import Body
@@ -18,6 +18,7 @@ from schemas.config_by_kind import CONFIGS
 from schemas.envelope import Envelope
 from schemas.names import FabricName
 from schemas.sequencer import Tick
+from services import fleet, roster
 from shared.engine.service import AnyService, CausedBy, Output, on
 from tests.support.toy_services import PERIOD_US, Owed, ToyState, count, toy
 
@@ -25,6 +26,7 @@ SITE = "campus"
 NET, POD_2, POD_10 = "dcn-0", "pod-2", "pod-10"
 NOTED_LATER_US = 11
 ANNOUNCED_EVERY_US = PERIOD_US // 4
+T = TypeVar("T")
 FOR_ALL = ""
 """Who is meant by a request that names nobody."""
 
@@ -81,6 +83,26 @@ def toys_registered() -> Iterator[None]:
         del CONFIGS["toynet"]
         for body in BODIES:
             del registry.TYPES[body.__name__]
+
+
+@contextmanager
+def toys_alone() -> Iterator[None]:
+    """While it lasts, the toys are the whole fleet: every command of this process knows no other kinds and
+    services."""
+    kept = dict(fleet.FLEET), dict(roster.ROSTER)
+    _replace(fleet.FLEET, FLEET)
+    _replace(roster.ROSTER, {kind: tuple(s.name for s in services) for kind, services in FLEET.items()})
+    try:
+        with toys_registered():
+            yield
+    finally:
+        _replace(fleet.FLEET, kept[0])
+        _replace(roster.ROSTER, kept[1])
+
+
+def _replace(table: dict[str, T], rows: Mapping[str, T]) -> None:
+    table.clear()
+    table.update(rows)
 
 
 # --- the network --------------------------------------------------------------------------------------------

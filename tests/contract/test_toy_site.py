@@ -1,0 +1,97 @@
+"""A site whose third fabric reads two pods and asks one of them for something: the same log in every runtime.
+
+The fleet is that of `tests/support/toy_sites.py`: a network that announces to all pods and offers to one of
+them, agents in the pods that answer, and two different services of one name that read the answers.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.common.sites import SitePlan
+from ops.servers.both import LocalKafka, LocalRedis
+from ops.soak.twin import TwinOptions
+from shared.basics.units import US_PER_S
+from shared.storage.memory import MemoryStore
+from shared.storage.redis_store import RedisStore
+from tests.contract.test_live_runtime import DrivenLive
+from tests.contract.test_runtime import Driven, Script, as_requests, drive_embedded, drive_lab
+from tests.support.pods import commissioned
+from tests.support.toy_services import PERIOD_US
+from tests.support.toy_sites import (
+    FABRICS,
+    FOR_ALL,
+    NET,
+    POD_2,
+    POD_10,
+    SITE,
+    ToyAnswered,
+    ToyAsked,
+    ToyNoted,
+    ToyOffered,
+    toys_alone,
+)
+
+JOINING = "pod-11"
+PLAN = SitePlan(site=SITE, fabrics=dict(FABRICS))
+SCRIPT: Script = [
+    (1 * US_PER_S, NET, ToyAsked(to=POD_2)),
+    (1 * US_PER_S + 1, NET, ToyAsked(to=FOR_ALL)),
+    (4 * US_PER_S, JOINING, commissioned(FABRICS[POD_2], SITE)),
+    (5 * US_PER_S, NET, ToyAsked(to=JOINING)),
+    (6 * US_PER_S, NET, ToyAsked(to="pod-3")),
+]
+END_US = 3 * PERIOD_US
+PROGRAM = TwinOptions(
+    program=(sys.executable, "-m", "tests.support.toy_program"),
+    services=("agent", "clerk", "router"),
+    doubled=("clerk",),
+)
+
+Drive = Callable[[SitePlan, Script], Driven]
+
+
+@pytest.fixture(autouse=True)
+def _toys() -> Iterator[None]:
+    with toys_alone():
+        yield
+
+
+@pytest.fixture(params=["memory", "redis", "kafka"])
+def driven(request: pytest.FixtureRequest, tmp_path: Path) -> Driven:
+    """The script as one of the living runtimes plays it."""
+    if request.param == "memory":
+        return drive_embedded(tmp_path, MemoryStore(), PLAN, SCRIPT, END_US)
+    if request.param == "redis":
+        store = RedisStore(request.getfixturevalue("redis_url"))
+        try:
+            return drive_embedded(tmp_path, store, PLAN, SCRIPT, END_US)
+        finally:
+            store.close()
+    kafka: LocalKafka = request.getfixturevalue("kafka")
+    redis: LocalRedis = request.getfixturevalue("live_redis")
+    live = DrivenLive(tmp_path, kafka, redis, PLAN, PROGRAM)
+    try:
+        for at_us, fabric, body in SCRIPT:
+            live.ask(at_us, fabric, body)
+        live.advance(END_US)
+        return live.driven()
+    finally:
+        live.twin.stop()
+
+
+def test_writes_message_for_message_what_the_lab_writes(driven: Driven) -> None:
+    lab = drive_lab(PLAN, as_requests(driven.messages), END_US)
+    assert driven.log == lab.log
+    assert driven.digest == lab.digest
+    # And this is what the lab writes: who was asked answers, who was announced to answers twice.
+    offered = [m for m in lab.messages if isinstance(m.body, ToyOffered)]
+    answers = {m.id: [a.fabric for a in lab.messages if a.cause == m.id] for m in offered}
+    assert [m.body.addressee for m in offered] == [POD_2, JOINING, "pod-3"]
+    assert [*answers.values()] == [[POD_2], [JOINING], []]
+    announced = next(m for m in lab.messages if m.type == "ToyAnnounced")
+    assert [a.fabric for a in lab.messages if a.cause == announced.id] == [POD_2, POD_2, POD_10, POD_10]
+    assert {m.fabric for m in lab.messages if isinstance(m.body, ToyAnswered)} == {POD_2, POD_10, JOINING}
+    assert {m.fabric for m in lab.messages if isinstance(m.body, ToyNoted)} == {NET, POD_2, POD_10, JOINING}

@@ -1,0 +1,23 @@
+"""`python -m tests.support.toy_program`: the command line of a twin whose fleet is the toys of `toy_sites`.
+
+Its workers are started without the command line, which knows the real services by their modules.
+"""
+
+import sys
+
+from ops.cli.main import main
+from ops.live.settings import live_settings
+from services.fleet import by_kind
+from services.roster import names_of
+from shared.runtimes.live.worker.fold import ServedService
+from shared.runtimes.live.worker.process import ProcessOptions, serve_worker
+from tests.support.toy_sites import toys_alone
+
+with toys_alone():
+    match sys.argv[1:]:
+        case ["live", "worker", service, "--replica", replica, "--metrics-port", "0"]:
+            settings = live_settings(None)
+            served = ServedService(service, by_kind(service), names_of)
+            serve_worker(served, ProcessOptions(settings.endpoints, replica))
+        case _:
+            main()
