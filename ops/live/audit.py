@@ -15,9 +15,9 @@ from shared.basics.errors import OperationFailed
 from shared.engine.site import Skip
 from shared.runtimes.live.kafka.records import SKIPS, Record, open_record
 from shared.runtimes.live.kafka.scan import read_partition
-from shared.runtimes.live.residents import residents
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.storage.redis_store import RedisStore
+from shared.storage.residents import residents
 from shared.storage.store import FabricPlace, Snapshot
 
 QUIET_S_MAX = 30.0

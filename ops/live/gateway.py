@@ -6,7 +6,6 @@ import os
 
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
-from schemas.config import FabricConfig
 from services.fleet import services_of
 from services.gateway.http.access import check_bind
 from services.gateway.http.app import create_app
@@ -16,13 +15,12 @@ from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.process.health import AGAIN, Heartbeat, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, processes
-from shared.runtimes.live.residents import awaited, residents
 from shared.runtimes.live.status import problems_of
 from shared.runtimes.live.twin_record import read_twin
 from shared.runtimes.live.worker.process import check_log
 from shared.runtimes.waiting import until
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import FabricPlace
+from shared.storage.residents import awaited, residents
 
 FIRST_READ_S_MAX = 20.0
 """How long the gateway waits for the beginning of every fabric's log before it serves."""
@@ -69,7 +67,7 @@ def _ports(store: RedisStore, mirror: LogMirror) -> TwinPorts:
         config=mirror.config,
         site=mirror.site,
         telemetry=mirror.telemetry.latest,
-        join=lambda fabric, site, config: _join(store, fabric, site, config),
+        claim=store.claim,
         health=lambda: _health(store, mirror),
         runtime_metrics=lambda: {
             "mirror_messages_total": float(mirror.messages),
@@ -79,15 +77,12 @@ def _ports(store: RedisStore, mirror: LogMirror) -> TwinPorts:
     )
 
 
-def _join(store: RedisStore, fabric: str, site: str, config: FabricConfig) -> None:
-    """Make room for a new fabric where its site lives."""
-    partition = next(place.partition for place in store.fabrics().values() if place.site == site)
-    store.place(fabric, FabricPlace(partition, site, config.kind))
-
-
 def _is_quiet(store: RedisStore, mirror: LogMirror, fabric: str) -> bool:
     """All services have read all there is, nothing is left to say, and the copy holds it."""
-    partition = store.fabrics()[fabric].partition
+    place = store.fabrics().get(fabric)
+    if place is None:
+        return False  # it has only just begun
+    partition = place.partition
     snapshot = store.snapshot(partition, [])
     stands = {
         snapshot.positions.get(service, 0) for service in awaited(residents(snapshot.values), services_of)

@@ -16,10 +16,10 @@ from shared.runtimes.live.kafka.layout import LEVEL_AT, SOURCE, TWIN
 from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import partition_count, topic_id
-from shared.runtimes.live.residents import residents
 from shared.runtimes.live.twin_record import TwinRecord, find_twin, read_twin, write_twin
 from shared.runtimes.live.worker.fold import PartitionFold, ServedService
 from shared.storage.redis_store import RedisStore
+from shared.storage.residents import residents
 from shared.storage.store import FabricPlace, OutboxTrim
 
 Say = Callable[[str], None]

@@ -6,8 +6,8 @@ import json
 from ops.live.settings import LiveSettings
 from services.fleet import services_of
 from shared.basics.errors import NotFound, OperationFailed
-from shared.runtimes.live.residents import awaited, residents
 from shared.runtimes.live.twin_record import read_twin
+from shared.storage.residents import awaited, residents
 from shared.storage.store import OutboxTrim
 
 

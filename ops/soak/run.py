@@ -26,8 +26,8 @@ from ops.soak.twin import TwinOptions, WholeTwin
 from services.fleet import services_of
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.codec import restore_instance
-from shared.runtimes.live.residents import awaited, residents
 from shared.runtimes.ports import free_port
+from shared.storage.residents import awaited, residents
 
 STILL_S_MAX = 240.0
 """Time that stands still for so long will not advance again."""

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from ops.common.folders import user_folder
 from ops.common.sites import AskedTwin, SitePlan
 from schemas.body import Model
-from schemas.config import FabricConfig
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.files import replace_text
 from shared.storage.log.folder import FolderHeld, hold_folder
@@ -25,20 +24,10 @@ def default_data() -> Path:
 
 
 class TwinIdentity(Model):
-    """What was decided when the twin was made, and since: its sites with their fabrics."""
+    """What was decided when the twin was made: its sites with their first fabrics. Who joined since is on the
+    log alone."""
 
     sites: tuple[SitePlan, ...]
-
-    def joined_by(self, site: str, fabric: str, config: FabricConfig) -> "TwinIdentity":
-        """The same with one more fabric in a site."""
-        return TwinIdentity(
-            sites=tuple(
-                SitePlan(site=plan.site, fabrics={**plan.fabrics, fabric: config})
-                if plan.site == site
-                else plan
-                for plan in self.sites
-            )
-        )
 
 
 class DataFolder:
@@ -118,12 +107,6 @@ class DataFolder:
                     "leave it out, or use --fresh"
                 )
         return kept
-
-    def note_joined(self, site: str, fabric: str, config: FabricConfig) -> None:
-        """A fabric joins a site of the twin."""
-        kept = self.identity()
-        if kept is not None:
-            self._write(self._mark, kept.joined_by(site, fabric, config).model_dump_json())
 
     def announce(self, url: str, redis: str) -> None:
         """Say where the running twin is to be reached."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ops.common.sites import AskedTwin, SitePlan, places_of
+from ops.common.sites import AskedTwin, SitePlan
 from ops.twin.data import DataFolder, TwinIdentity
 from ops.twin.serving import listen, server_of
 from schemas.body import Body
@@ -91,7 +91,6 @@ class LivingTwin:
     ) -> None:
         self._folder = folder
         self._failure: BaseException | None = None
-        self._joining = threading.Lock()
         self._server: uvicorn.Server | None = None
         self._embedded = None if options.redis else EmbeddedServer(folder.redis)
         if self._embedded is not None:
@@ -108,8 +107,8 @@ class LivingTwin:
         kept_speed, paused, self._kept_us = folder.kept_clock()
         speed = options.speed if options.speed is not None else kept_speed or 1.0
         self.clock = EmbeddedClock(speed=speed, paused=paused, keep=folder.clock)
-        self.places = places_of(identity.sites, partitions=len(identity.sites))
-        self._place_all()
+        self.places: dict[str, FabricPlace] = {}
+        """Every fabric that was commissioned, and where it lives."""
         self.sites = [
             self._runner(number, plan, rebuild=options.rebuild) for number, plan in enumerate(identity.sites)
         ]
@@ -152,7 +151,7 @@ class LivingTwin:
             partition,
             services_of,
             store=self.store,
-            places=lambda: self.places,
+            place=self._place,
             log=self.logs.open(site),
             dead_letters=self.dead_letters,
             telemetry=self.telemetry,
@@ -162,9 +161,11 @@ class LivingTwin:
             folded = runner.rebuild()
             self.store.number_above(partition, self.logs.open(site).last_seq(operator_source(site)))
             log.info("%s: states made again from %d messages, digest %s", site, folded, runner.digest())
-        if self.logs.end(site) == 0:
+        else:
             runner.recover()
-            for fabric, config in plan.fabrics.items():
+        for fabric, config in plan.fabrics.items():
+            # Who was killed while it made the site has left out some.
+            if fabric not in self.places:
                 runner.take(commissioning(fabric, FabricCommissioned(site=site, config=config)))
         return runner
 
@@ -183,20 +184,11 @@ class LivingTwin:
     def _ensure_store(self) -> None:
         if self._embedded is not None:
             self._embedded.ensure()
-        self._place_all()  # it may have been emptied
 
-    def _place_all(self) -> None:
-        for fabric, place in self.places.items():
-            self.store.place(fabric, place)
-
-    def join(self, fabric: str, site: str, config: FabricConfig) -> None:
-        """Make room for a fabric that is to join a site; its commissioning goes through the inbox."""
-        with self._joining:
-            partition = next(place.partition for place in self.places.values() if place.site == site)
-            self._folder.note_joined(site, fabric, config)
-            # A dict of its own: the loop may be walking through the other.
-            self.places = {**self.places, fabric: FabricPlace(partition, site, config.kind)}
-            self._place_all()
+    def _place(self, fabric: str, place: FabricPlace) -> None:
+        self.store.place(fabric, place)
+        # A dict of its own: the gateway may walk through the other.
+        self.places = {**self.places, fabric: place}
 
     def _ports(self) -> TwinPorts:
         return TwinPorts(
@@ -207,10 +199,15 @@ class LivingTwin:
             config=self._config,
             site=lambda fabric: self.places[fabric].site,
             telemetry=self.telemetry.latest,
-            join=self.join,
+            claim=self.store.claim,
             health=lambda: [problem] if (problem := self.twin.problem) else [],
             runtime_metrics=self._metrics,
+            is_quiet=self._is_quiet,
         )
+
+    def _is_quiet(self, fabric: str) -> bool:
+        place = self.places.get(fabric)
+        return place is not None and self.sites[place.partition].is_quiet()
 
     def _metrics(self) -> dict[str, float]:
         return {
@@ -231,6 +228,9 @@ class _WakingInbox:
         received = self._store.put(partition, fabric, body, key)
         self._wake(partition)
         return received
+
+    def repeat_of(self, partition: int, fabric: str, body: Body, key: str) -> Received | None:
+        return self._store.repeat_of(partition, fabric, body, key)
 
     def number_above(self, partition: int, number: int) -> None:
         self._store.number_above(partition, number)
@@ -258,6 +258,7 @@ def _erase(folder: DataFolder, redis: str | None) -> None:
     if redis is not None:
         store = RedisStore(redis)
         store.check()
+        store.forget_fabrics()
         for partition in range(len(kept.sites) if kept else 1):
             store.erase(partition)
             store.commit(Commit(partition, {}, {}, inbox_taken=NUMBER_MAX))

@@ -12,65 +12,58 @@ from schemas.config import FabricConfig
 from schemas.config_by_kind import config_model
 from schemas.names import FABRIC_PATTERN
 from schemas.sequencer import FabricCommissioned
-from services.gateway.fabrics import is_commissioned
+from services.gateway.fabrics import sites
 from services.gateway.invalid import invalid_sentence, short
 from services.gateway.ports import TwinPorts
-from services.gateway.requests import INBOX_MAX, submit
+from services.gateway.requests import INBOX_MAX, check_room, check_terms, follow
 from shared.basics.errors import InvalidInput
-from shared.storage.store import FabricPlace
+from shared.engine.roots import commissioning
+from shared.storage.store import FabricPlace, Received, joins_already
 
 
 async def commission_fabric(
     twin: TwinPorts, asked: FabricRequest, key: str | None, wait_s: float
 ) -> RequestReceipt:
     """Let a new fabric join a site, and wait up to `wait_s` for its beginning on the log. InvalidInput names
-    what may not be; a fabric's name is given once in the life of a twin."""
-    body, is_taken = await asyncio.to_thread(_prepared, twin, asked)
-    if not is_taken:
-        return await submit(twin, asked.name, body, key, wait_s)
-    if key is not None:
-        # Under a key that was used before, it is the same request. Under another one the inbox takes it, and
-        # every runtime drops the commissioning of a fabric that lives.
-        receipt = await submit(twin, asked.name, body, key, 0.0)
-        if receipt.repeated:
-            return receipt
-    raise InvalidInput(
-        f"name {asked.name}: is a fabric of {asked.site} already; names of fabrics are unique in a twin and "
-        "never used again"
-    )
+    what may not be; a fabric's name is given once in the life of a twin, and of several who ask for one at
+    the same time one gets it."""
+    check_terms(key, wait_s)
+    body = FabricCommissioned(site=asked.site, config=_config(asked.kind, asked.settings))
+    start = twin.log.end(asked.site) if asked.site in sites(twin) else 0
+    received = await asyncio.to_thread(_put, twin, asked, body, key)
+    message_id = commissioning(asked.name, body).id
+    return await follow(twin, asked.name, asked.site, message_id, start, received, wait_s)
 
 
-def _prepared(twin: TwinPorts, asked: FabricRequest) -> tuple[FabricCommissioned, bool]:
-    """(the first message of the fabric, whether its name is taken); room is made for one that is new."""
+def _put(twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned, key: str | None) -> Received:
+    """Put the commissioning into the site's inbox. Nothing is kept of one that is refused."""
     if re.fullmatch(FABRIC_PATTERN, asked.name) is None:
         raise InvalidInput(f"name {short(repr(asked.name))}: no name of a fabric; names are like pod-4")
-    config = _config(asked.kind, asked.settings)
     places = twin.documents.fabrics()
-    _check_site(asked, places)
-    body = FabricCommissioned(site=asked.site, config=config)
-    is_taken = asked.name in places and _is_taken(twin, asked.name, places[asked.name].partition)
-    if not is_taken:
-        twin.join(asked.name, asked.site, config)
-    return body, is_taken
-
-
-def _check_site(asked: FabricRequest, places: Mapping[str, FabricPlace]) -> None:
-    known = dict.fromkeys(place.site for place in places.values())
-    if asked.site not in known:
-        raise InvalidInput(f"site {short(repr(asked.site))}: no such site; allowed are {', '.join(known)}")
+    partition = _partition(asked.site, places)
+    if key is not None:
+        repeat = twin.inbox.repeat_of(partition, asked.name, body, key)
+        if repeat is not None:
+            return repeat
+    check_room(twin, partition, asked.site)
     lives = places.get(asked.name)
-    if lives is not None and lives.site != asked.site:
+    # Who asks first for a site has the name for it; the site's inbox then keeps one of those who ask for it.
+    site = lives.site if lives is not None else twin.claim(asked.name, asked.site)
+    if site != asked.site:
+        stands = "is a fabric" if lives is not None else "is asked for as a fabric"
         raise InvalidInput(
-            f"name {asked.name}: is a fabric of the site {lives.site}; moving a pod into another site is "
-            "refused"
+            f"name {asked.name}: {stands} of the site {site}; moving a pod into another site is refused"
         )
+    if lives is not None or any(r.fabric == asked.name for r in twin.inbox.waiting(partition, INBOX_MAX)):
+        raise joins_already(asked.name, asked.site)
+    return twin.inbox.put(partition, asked.name, body, key)
 
 
-def _is_taken(twin: TwinPorts, fabric: str, partition: int) -> bool:
-    """Whether a fabric that has its place lives, or waits to: where a gateway died before it could ask, it
-    does neither."""
-    waiting = twin.inbox.waiting(partition, INBOX_MAX)
-    return is_commissioned(twin, fabric) or any(request.fabric == fabric for request in waiting)
+def _partition(site: str, places: Mapping[str, FabricPlace]) -> int:
+    found = {place.site: place.partition for place in places.values()}
+    if site not in found:
+        raise InvalidInput(f"site {short(repr(site))}: no such site; allowed are {', '.join(found)}")
+    return found[site]
 
 
 def _config(kind: str, settings: dict[str, JsonValue]) -> FabricConfig:

@@ -9,21 +9,16 @@ from shared.storage.log.reader import LogReader
 from shared.storage.store import DocumentReader, Inbox
 
 
-def _always(_fabric: str) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class TwinPorts:
     """A living twin as the gateway sees it.
 
     `config` is what a fabric was commissioned with, `site` the site whose log it shares; both raise KeyError
-    for an unknown fabric, `config` also for one whose beginning is not on the log yet. `health` lists
-    problems in one sentence each, none when all is well. `runtime_metrics` are counts and gauges of the
-    runtime itself. `telemetry` is a fabric's newest frame (Arrow IPC stream), or None. `is_quiet` says
-    whether `log` holds all that follows from a fabric's last request or Tick; where a whole cascade is
-    written at once it always does. `join` makes room for a new fabric (name, site, configuration), whose
-    commissioning may then be put into the site's inbox; done once more it changes nothing.
+    for a fabric whose beginning is not on the log yet. `health` lists problems in one sentence each, none
+    when all is well. `runtime_metrics` are counts and gauges of the runtime itself. `telemetry` is a fabric's
+    newest frame (Arrow IPC stream), or None. `is_quiet` says whether `log` and `documents` hold all that
+    follows from a fabric's last request or Tick. `claim` takes a name for a site and returns the site that
+    has it, which took it first: of several that ask at once, those of one site go on.
     """
 
     documents: DocumentReader
@@ -35,5 +30,5 @@ class TwinPorts:
     health: Callable[[], list[str]]
     runtime_metrics: Callable[[], dict[str, float]]
     telemetry: Callable[[str], bytes | None]
-    join: Callable[[str, str, FabricConfig], None]
-    is_quiet: Callable[[str], bool] = _always
+    claim: Callable[[str, str], str]
+    is_quiet: Callable[[str], bool]

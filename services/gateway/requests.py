@@ -11,17 +11,17 @@ from schemas.api_requests import FaultRequest, RequestReceipt, SliceRequest
 from schemas.body import Body
 from schemas.config import pod_of
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
-from schemas.sequencer import FabricCommissioned
 from services.gateway.fabrics import config_of, fabric_of, meant, plant, site_of
 from services.gateway.invalid import invalid_sentence
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.grammar import DURATION_S_MAX, KEY_MAX
 from shared.basics.units import US_PER_S, us
-from shared.engine.roots import commissioning, operator_source
+from shared.engine.roots import operator_source
 from shared.models.plants import check_slice
 from shared.models.superpod.faults import fault_target
 from shared.models.superpod.shapes import parse_shape
+from shared.storage.store import Received
 
 WAIT_S_MAX = 30.0
 LOOK_S = 0.01
@@ -62,14 +62,34 @@ def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Body
 
 async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait_s: float) -> RequestReceipt:
     """Put a request into the inbox and wait up to `wait_s` for its place on the log."""
+    check_terms(key, wait_s)
+    site = site_of(twin, fabric)
+    start = twin.log.end(site)
+    received = await asyncio.to_thread(_put, twin, fabric, body, key)
+    message_id = f"{operator_source(site)}/{received.number}"
+    return await follow(twin, fabric, site, message_id, start, received, wait_s)
+
+
+def check_terms(key: str | None, wait_s: float) -> None:
+    """InvalidInput unless a request may be made under such a key, and waited for so long."""
     if key is not None and not 0 < len(key) <= KEY_MAX:
         raise InvalidInput(f"Idempotency-Key of {len(key)} characters: allowed are 1 to {KEY_MAX}")
     if not 0 <= wait_s <= WAIT_S_MAX:
         raise InvalidInput(f"wait {wait_s:g}: not allowed; allowed are 0 to {WAIT_S_MAX:g} seconds")
-    # A fabric that is still to join has no site on the log yet.
-    site = body.site if isinstance(body, FabricCommissioned) else site_of(twin, fabric)
-    start = twin.log.end(site)
-    message_id, repeated = await asyncio.to_thread(_put, twin, fabric, body, key)
+
+
+def check_room(twin: TwinPorts, partition: int, name: str) -> None:
+    """OperationFailed unless the inbox of a partition can take one more request; `name` is who asks."""
+    if twin.inbox.size(partition) >= INBOX_MAX:
+        raise OperationFailed(f"inbox of {name}: {INBOX_MAX} requests wait already; try again later")
+
+
+async def follow(
+    twin: TwinPorts, fabric: str, site: str, message_id: str, start: int, received: Received, wait_s: float
+) -> RequestReceipt:
+    """Wait up to `wait_s` until what was received stands on the site's log as this message, and all that
+    follows from it; `start` is where the log ended before it was received."""
+    repeated = received.repeated
     place = await asyncio.to_thread(twin.log.position_of, site, message_id) if repeated else None
     until_s = time.monotonic() + wait_s
     while place is None and time.monotonic() < until_s:
@@ -85,18 +105,12 @@ async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait
     return RequestReceipt(id=message_id, repeated=repeated, status="accepted", at_us=at_us, outcome=outcome)
 
 
-def _put(twin: TwinPorts, fabric: str, body: Body, key: str | None) -> tuple[str, bool]:
-    """(id of the message that the request becomes, whether it was asked before under this key)."""
+def _put(twin: TwinPorts, fabric: str, body: Body, key: str | None) -> Received:
     lives = twin.documents.fabrics().get(fabric)
     if lives is None:
         raise OperationFailed(f"fabric {fabric}: not in the store")
-    partition = lives.partition
-    if twin.inbox.size(partition) >= INBOX_MAX:
-        raise OperationFailed(f"inbox of {fabric}: {INBOX_MAX} requests wait already; try again later")
-    received = twin.inbox.put(partition, fabric, body, key)
-    if isinstance(body, FabricCommissioned):
-        return commissioning(fabric, body).id, received.repeated
-    return f"{operator_source(lives.site)}/{received.number}", received.repeated
+    check_room(twin, lives.partition, fabric)
+    return twin.inbox.put(lives.partition, fabric, body, key)
 
 
 def _look(twin: TwinPorts, site: str, message_id: str, start: int) -> tuple[int | None, int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from schemas.body import Body
 from schemas.names import fabric_order
+from schemas.sequencer import FabricCommissioned
 from shared.engine.roots import Request, ServiceClock
 from shared.storage.store import (
     KEY_KEPT_S,
@@ -20,6 +21,7 @@ from shared.storage.store import (
     Snapshot,
     absent,
     fingerprint,
+    joins_already,
     reused,
 )
 
@@ -39,6 +41,8 @@ class _Partition:
     last_number: int = 0
     keys: dict[str, tuple[int, str, float]] = field(default_factory=dict)
     """Idempotency key → number, fingerprint, and when it was used: in order of use."""
+    joining: set[str] = field(default_factory=set)
+    """Fabrics whose commissioning was put into the inbox."""
 
 
 def _note(values: dict[str, str], fields: Mapping[str, str | None]) -> None:
@@ -58,11 +62,16 @@ class MemoryStore:
         self._wall_s = wall_s
         self._partitions: dict[int, _Partition] = defaultdict(_Partition)
         self._fabrics: dict[str, FabricPlace] = {}
+        self._names: dict[str, str] = {}
         self._number = number or itertools.count(time.time_ns() // 1_000).__next__
 
     def place(self, fabric: str, where: FabricPlace) -> None:
         """Say where a fabric lives."""
         self._fabrics[fabric] = where
+
+    def claim(self, fabric: str, site: str) -> str:
+        """Take a name for a site; returns the site that has it, which took it first."""
+        return self._names.setdefault(fabric, site)
 
     # --- StateStore -----------------------------------------------------------------------------------------
 
@@ -160,20 +169,30 @@ class MemoryStore:
     def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
         kept = self._partitions[partition]
         mark = fingerprint(fabric, body)
-        now_s = self._wall_s()
-        while kept.keys and next(iter(kept.keys.values()))[2] + KEY_KEPT_S <= now_s:
-            del kept.keys[next(iter(kept.keys))]
-        if key is not None and key in kept.keys:
-            number, before, _ = kept.keys[key]
-            if before != mark:
-                raise reused(key)
-            return Received(number, repeated=True)
+        repeat = self.repeat_of(partition, fabric, body, key) if key is not None else None
+        if repeat is not None:
+            return repeat
+        if isinstance(body, FabricCommissioned):
+            if fabric in kept.joining:
+                raise joins_already(fabric, body.site)
+            kept.joining.add(fabric)
         number = max(kept.last_number + 1, self._number())
         kept.last_number = number
         kept.inbox.append(Request(number, fabric, body))
         if key is not None:
-            kept.keys[key] = (number, mark, now_s)
+            kept.keys[key] = (number, mark, self._wall_s())
         return Received(number, repeated=False)
+
+    def repeat_of(self, partition: int, fabric: str, body: Body, key: str) -> Received | None:
+        kept, now_s = self._partitions[partition], self._wall_s()
+        while kept.keys and next(iter(kept.keys.values()))[2] + KEY_KEPT_S <= now_s:
+            del kept.keys[next(iter(kept.keys))]
+        if key not in kept.keys:
+            return None
+        number, before, _ = kept.keys[key]
+        if before != fingerprint(fabric, body):
+            raise reused(key)
+        return Received(number, repeated=True)
 
     def number_above(self, partition: int, number: int) -> None:
         kept = self._partitions[partition]

@@ -15,6 +15,8 @@ from shared.engine.roots import ServiceClock
 from shared.storage.store import Commit, OutboxEntry
 
 FABRICS = "lightwave:fabrics"
+NAMES = "lightwave:names"
+"""Name of a fabric → the site for which somebody took it first."""
 PAIRS_MAX = 1_000
 """Fields of one HSET: Lua passes a bounded number of arguments to a command."""
 
@@ -49,6 +51,9 @@ if ARGV[1] ~= '' then
   local before = redis.call('HMGET', KEYS[3], 'number', 'mark')
   if before[1] then return {before[1], before[2], 1} end
 end
+if ARGV[8] ~= '' and redis.call('HSETNX', KEYS[4], ARGV[8], ARGV[2]) == 0 then
+  return {'0', '', 2}
+end
 local time = redis.call('TIME')
 local last = tonumber(redis.call('GET', KEYS[2]) or '0')
 local number = string.format('%.0f', math.max(last + 1, time[1] * 1000000 + time[2]))
@@ -61,6 +66,9 @@ end
 redis.call('PUBLISH', ARGV[7], number)
 return {number, ARGV[2], 0}
 """
+
+KEY_USED, JOINED_BEFORE = 1, 2
+"""Why PUT kept nothing; 0 if it did."""
 
 RAISE = """
 local last = tonumber(redis.call('GET', KEYS[1]) or '0')

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from schemas.body import Body
 from schemas.names import fabric_order
 from schemas.registry import TYPES
+from schemas.sequencer import FabricCommissioned
 from shared.basics.errors import OperationFailed
 from shared.engine.roots import Request, ServiceClock
 from shared.storage import redis_form as form
@@ -31,6 +32,7 @@ from shared.storage.store import (
     Snapshot,
     absent,
     fingerprint,
+    joins_already,
     reused,
 )
 
@@ -61,6 +63,17 @@ class RedisStore:
         """Say where a fabric lives."""
         text = f"{where.partition} {where.site} {where.kind}"
         self._client.call(form.FABRICS, "HSET", form.FABRICS, fabric, text)
+
+    def claim(self, fabric: str, site: str) -> str:
+        """Take a name for a site; returns the site that has it, which took it first."""
+        commands = [["HSETNX", form.NAMES, fabric, site], ["HGET", form.NAMES, fabric]]
+        _, has = self._client.transaction(form.NAMES, commands)
+        return str(has.decode())
+
+    def forget_fabrics(self) -> None:
+        """Forget which fabrics there are, and whose names were taken."""
+        for key in (form.FABRICS, form.NAMES):
+            self._client.call(key, "DEL", key)
 
     def flush(self) -> None:
         """Empty the whole database, of a cluster every node's."""
@@ -227,14 +240,27 @@ class RedisStore:
 
     def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
         mark = fingerprint(fabric, body)
-        keys = [form.key(partition, part) for part in ("inbox", "inbox:last", f"key:{key or ''}")]
+        parts = ("inbox", "inbox:last", f"key:{key or ''}", "joining")
+        keys = [form.key(partition, part) for part in parts]
         text = body.model_dump_json()
         arguments = ["" if key is None else "keyed", mark, fabric, type(body).__name__, text, str(KEY_KEPT_S)]
-        arguments.append(form.channel(partition))
-        number, before, repeated = self._client.run_script(form.PUT, keys, arguments)
-        if repeated and before.decode() != mark:
+        joins_site = body.site if isinstance(body, FabricCommissioned) else None
+        arguments += [form.channel(partition), "" if joins_site is None else fabric]
+        number, before, kept = self._client.run_script(form.PUT, keys, arguments)
+        if kept == form.JOINED_BEFORE:
+            raise joins_already(fabric, str(joins_site))
+        if kept == form.KEY_USED and before.decode() != mark:
             raise reused(str(key))
-        return Received(int(number), repeated=bool(repeated))
+        return Received(int(number), repeated=kept == form.KEY_USED)
+
+    def repeat_of(self, partition: int, fabric: str, body: Body, key: str) -> Received | None:
+        place = form.key(partition, f"key:{key}")
+        number, before = self._client.call(place, "HMGET", place, "number", "mark")
+        if number is None:
+            return None
+        if before.decode() != fingerprint(fabric, body):
+            raise reused(key)
+        return Received(int(number), repeated=True)
 
     def number_above(self, partition: int, number: int) -> None:
         last = form.key(partition, "inbox:last")

@@ -159,6 +159,9 @@ class StateStore(Protocol):
     def erase(self, partition: int) -> None:
         """Forget everything of this partition but its inbox."""
 
+    def place(self, fabric: str, where: "FabricPlace") -> None:
+        """Say where a fabric lives; done once more it changes nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class FabricPlace:
@@ -173,7 +176,7 @@ class DocumentReader(Protocol):
     """Status documents as JSON, for the gateway."""
 
     def fabrics(self) -> dict[str, FabricPlace]:
-        """Every fabric of the twin, in order."""
+        """Every fabric that was commissioned, in order: the runtime places it when its services begin."""
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
         """Name → document; empty if there are none."""
@@ -203,6 +206,13 @@ def reused(key: str) -> InvalidInput:
     return InvalidInput(f"Idempotency-Key {key!r}: used before for another request; use a new one")
 
 
+def joins_already(fabric: str, site: str) -> InvalidInput:
+    return InvalidInput(
+        f"name {fabric}: is a fabric of {site} already, or asked for as one; names of fabrics are unique in "
+        "a twin and never used again"
+    )
+
+
 def absent(fabric: str) -> OperationFailed:
     return OperationFailed(f"fabric {fabric}: not in this store")
 
@@ -212,7 +222,11 @@ class Inbox(Protocol):
 
     def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
         """Number and keep a request, in one transaction. With a key that was used within a day, nothing is
-        kept and the first number is returned; the same key with another body raises InvalidInput."""
+        kept and the first number is returned; the same key with another body raises InvalidInput. So does
+        the commissioning of a fabric that was put here before: of several at once, one is kept."""
+
+    def repeat_of(self, partition: int, fabric: str, body: Body, key: str) -> Received | None:
+        """What `put` would answer for a key that was used, None for one that was not; changes nothing."""
 
     def number_above(self, partition: int, number: int) -> None:
         """Give no number up to this one any more: the log holds it."""

@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 
 from schemas.body import Body
+from schemas.config import FabricConfig, StaticPodConfig, SuperpodConfig
 from schemas.operator import DrainCube, ReleaseSlice, RequestSlice, UndrainCube
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.engine.roots import Request
@@ -19,6 +20,7 @@ from shared.runtimes.embedded.server import EmbeddedServer
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit, Inbox, Received
+from tests.support.pods import commissioned
 
 Store = MemoryStore | RedisStore
 BODIES: list[Body] = [
@@ -106,6 +108,38 @@ class InboxContract:
         store.put(0, "pod-0", BODIES[0], "a key")
         assert not store.put(1, "pod-1", BODIES[1], "a key").repeated
         assert (store.size(0), store.size(1)) == (1, 1)
+
+    def test_what_a_key_was_used_for_can_be_asked_without_using_it(self, store: Store) -> None:
+        assert store.repeat_of(0, "pod-0", BODIES[0], "k") is None
+        assert store.size(0) == 0
+        first = store.put(0, "pod-0", BODIES[0], "k")
+        assert store.repeat_of(0, "pod-0", BODIES[0], "k") == Received(first.number, repeated=True)
+        assert store.repeat_of(1, "pod-0", BODIES[0], "k") is None
+        with pytest.raises(InvalidInput, match="'k': used before for another request"):
+            store.repeat_of(0, "pod-0", BODIES[1], "k")
+
+    def test_keeps_one_commissioning_of_a_fabric_whoever_asks(self, store: Store) -> None:
+        first = store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"), "one")
+        others: list[tuple[FabricConfig, str | None]] = [
+            (SuperpodConfig(seed=2), "two"),
+            (SuperpodConfig(), None),
+            (StaticPodConfig(), None),
+        ]
+        for config, key in others:
+            with pytest.raises(InvalidInput, match="name pod-5: is a fabric of campus already, or asked for"):
+                store.put(0, "pod-5", commissioned(config, "campus"), key)
+        again = store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"), "one")
+        assert again == Received(first.number, repeated=True)
+        assert take(store, first.number)
+        with pytest.raises(InvalidInput):
+            store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"), None)
+        assert store.repeat_of(0, "pod-5", commissioned(SuperpodConfig(seed=2), "campus"), "two") is None
+        assert store.size(0) == 0
+        assert not store.put(0, "pod-6", commissioned(SuperpodConfig(), "campus"), None).repeated
+
+    def test_a_name_belongs_to_the_site_that_took_it_first(self, store: Store) -> None:
+        assert [store.claim("pod-5", site) for site in ("campus", "annex", "campus")] == ["campus"] * 3
+        assert store.claim("pod-6", "annex") == "annex"
 
     def test_what_the_log_holds_is_removed_and_numbers_go_on_rising(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", body, None).number for body in BODIES]

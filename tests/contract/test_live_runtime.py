@@ -15,11 +15,9 @@ from ops.live.settings import LiveSettings
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.body import Body
-from schemas.sequencer import FabricCommissioned
 from shared.runtimes.live.clock import Epoch, write_epoch
 from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.kafka.scan import read_partition
-from shared.storage.store import FabricPlace
 from tests.contract.test_runtime import END_US, PLAN, SCRIPT, Drive, Driven, RuntimeContract, Script
 
 QUIET_S_MAX = 120.0
@@ -66,8 +64,6 @@ class DrivenLive:
         self.advance(at_us - 1)
         self.twin.supervisor.drop("sequencer")
         write_epoch(self.store, Epoch(at_us, self.store.wall_us(), 1.0, paused=True))
-        if isinstance(body, FabricCommissioned):
-            self.store.place(fabric, FabricPlace(0, body.site, body.kind))
         self.store.put(0, fabric, body, None)
         self.twin.start_sequencer("sequencer")
         self.advance(at_us)

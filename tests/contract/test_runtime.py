@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ops.common.configuration import settings, settings_of
-from ops.common.sites import SitePlan, places_of
+from ops.common.sites import SitePlan
 from ops.invariants import check_all
 from ops.lab.run import site_digest
 from schemas.body import Body
@@ -30,7 +30,6 @@ from shared.runtimes.lab import Lab, LabRequest
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import FabricPlace
 from tests.support.pods import first_message
 
 BUSY = ["failures.host_per_day=0.02", "failures.link_per_day=0.001"]
@@ -96,15 +95,13 @@ class Embedded:
         self.wall_s = 0.0
         self.store = store
         self.plan = plan
-        for fabric, place in places_of([plan], partitions=1).items():
-            store.place(fabric, place)
         self.logs = IndexedLogs(folder / "log")
         self.runner = SiteRunner(
             plan.site,
             0,
             services_of,
             store=store,
-            places=store.fabrics,
+            place=store.place,
             log=self.logs.open(plan.site),
             dead_letters=DeadLetters(folder / "dead-letters.jsonl"),
         )
@@ -123,8 +120,6 @@ class Embedded:
         """Put a request into the inbox at this simulated time, before the Ticks of that time."""
         self.advance(at_us - 1)
         self.wall_s = at_us / US_PER_S
-        if isinstance(body, FabricCommissioned):
-            self.store.place(fabric, FabricPlace(0, body.site, body.kind))
         self.store.put(0, fabric, body, None)
         self.twin.wake(0)
         self.advance(at_us)

@@ -13,9 +13,11 @@ import httpx
 import orjson
 from fastapi import FastAPI
 
-from ops.common.sites import SitePlan, places_of, single_fabric_sites
+from ops.common.sites import SitePlan, single_fabric_sites
+from ops.twin.audit import SiteAudit, readers_of
 from schemas.body import Body
 from schemas.config import FabricConfig
+from schemas.registry import decode
 from schemas.sequencer import FabricCommissioned
 from services.fleet import services_of
 from services.gateway.http.app import create_app
@@ -26,8 +28,10 @@ from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
+from shared.storage.log.lines import read_lines
 from shared.storage.memory import MemoryStore
-from shared.storage.store import FabricPlace, Received
+from shared.storage.redis_store import RedisStore
+from shared.storage.store import Received
 from tests.support.pods import first_message
 
 CATCH_UP_S_MAX = 60.0
@@ -74,24 +78,37 @@ class WakingStore(MemoryStore):
         return received
 
 
+class WakingRedis(RedisStore):
+    """The same on a real Redis."""
+
+    twin: EmbeddedTwin
+
+    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
+        received = super().put(partition, fabric, body, key)
+        self.twin.wake(partition)
+        return received
+
+
 class DrivenTwin:
     """Some sites behind one loop: pods by themselves, or those of `plans`. A simulated second is a second of
     a wall clock that stands still until `advance` moves it; requests are taken as they come."""
 
     def __init__(
-        self, folder: Path, pairs: list[str], pods: int = 1, plans: Sequence[SitePlan] | None = None
+        self,
+        folder: Path,
+        pairs: list[str],
+        pods: int = 1,
+        plans: Sequence[SitePlan] | None = None,
+        store: WakingStore | WakingRedis | None = None,
     ) -> None:
         self._wall_s = 0.0
         self.problems: list[str] = []
-        self.store = WakingStore()
+        self.store = store or WakingStore()
         self.logs = IndexedLogs(folder / "log")
         self.clock = EmbeddedClock(speed=1.0, wall_s=lambda: self._wall_s)
         telemetry = TelemetryFolder(folder / "telemetry")
         sites = plans or single_fabric_sites(pods, pairs=pairs, seed=3)
         self._configs: dict[str, FabricConfig] = {}
-        for name, place in places_of(sites, len(sites)).items():
-            self.store.place(name, place)
-        self._sites = {name: plan.site for plan in sites for name in plan.fabrics}
         self._dead_letters = DeadLetters(folder / "dead-letters.jsonl")
         self._telemetry = telemetry
         runners = [self.runner(number, plan.site) for number, plan in enumerate(sites)]
@@ -107,25 +124,25 @@ class DrivenTwin:
             log=self.logs,
             clock=self.clock,
             config=self._config,
-            site=self._sites.__getitem__,
+            site=lambda fabric: self.store.fabrics()[fabric].site,
             health=lambda: self.problems,
             runtime_metrics=lambda: {"commits_total": float(sum(r.commits for r in runners))},
             telemetry=telemetry.latest,
-            join=self._join,
+            claim=self.store.claim,
+            is_quiet=self._is_quiet,
         )
         self.twin.start()
         self._loop = threading.Thread(target=self.twin.run, daemon=True)
         self._loop.start()
 
-    def _join(self, fabric: str, site: str, config: FabricConfig) -> None:
-        partition = next(place.partition for place in self.store.fabrics().values() if place.site == site)
-        self.store.place(fabric, FabricPlace(partition, site, config.kind))
-        self._sites[fabric] = site
+    def _is_quiet(self, fabric: str) -> bool:
+        place = self.store.fabrics().get(fabric)
+        return place is not None and self.twin.sites[place.partition].is_quiet()
 
     def _config(self, fabric: str) -> FabricConfig:
         """As the log has it."""
         if fabric not in self._configs:
-            site = self._sites[fabric]  # KeyError for an unknown fabric
+            site = self.store.fabrics()[fabric].site  # KeyError for an unknown fabric
             position = self.logs.position_of(site, f"sequencer@{fabric}/1")
             if position is None:
                 raise KeyError(fabric)
@@ -141,7 +158,7 @@ class DrivenTwin:
             number,
             services_of,
             store=self.store,
-            places=self.store.fabrics,
+            place=self.store.place,
             log=self.logs.open(site),
             dead_letters=self._dead_letters,
             telemetry=self._telemetry,
@@ -172,6 +189,17 @@ class DrivenTwin:
     def client(self, token: str | None = None, **ports: Any) -> Client:
         """A client of a gateway over this twin, with some of its ports replaced."""
         return Client(create_app(replace(self.ports, **ports), token=token))
+
+    def audited(self, site: str) -> dict[str, Any]:
+        """What `lightwave audit` says of a site, of this moment, at which nothing may be under way."""
+        places = {fabric: place for fabric, place in self.store.fabrics().items() if place.site == site}
+        partition = next(iter(places.values())).partition
+        snapshot = self.store.snapshot(partition, readers_of(places))
+        audit = SiteAudit(site, list(places), snapshot.states)
+        for number, line in enumerate(read_lines(self.logs.folder / f"{site}.jsonl")):
+            assert audit.feed(number, decode(line))
+        audit.compare()
+        return audit.report(number + 1, number + 1)
 
     def messages(self, site: str = "pod-0") -> list[dict[str, Any]]:
         """A site's log as it stands in the file."""

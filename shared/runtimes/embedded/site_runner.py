@@ -18,6 +18,7 @@ from shared.engine.site import ServicesOf, Site
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLog
+from shared.storage.residents import note_of, notes, residents
 from shared.storage.store import Commit, FabricPlace, StateStore
 from shared.storage.tracked import Tracker, changes_of
 
@@ -34,7 +35,8 @@ class Fenced(Exception):
 class SiteRunner:
     """Owns the states of a site's fabrics in memory, its log file and its partition of the store.
 
-    `places` says which fabrics live where; `on_append` is told of what was appended to the log.
+    `place` is told of every fabric, when what its services made of its beginning is committed: its name,
+    where it lives. `on_append` is told of what was appended to the log.
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class SiteRunner:
         services_of: ServicesOf,
         *,
         store: StateStore,
-        places: Callable[[], dict[str, FabricPlace]],
+        place: Callable[[str, FabricPlace], None],
         log: IndexedLog,
         dead_letters: DeadLetters,
         telemetry: TelemetryFolder | None = None,
@@ -59,7 +61,9 @@ class SiteRunner:
         self._in_a_row = 0
         self._services_of = services_of
         self._store = store
-        self._places = places
+        self._place = place
+        self._joined: dict[str, str] = {}
+        """The notes of fabrics whose beginning was read since the last commit."""
         self._log = log
         self._dead_letters = dead_letters
         self._telemetry = telemetry
@@ -100,13 +104,18 @@ class SiteRunner:
 
     def _is_on_log(self, request: Request) -> bool:
         if isinstance(request.body, FabricCommissioned):
-            return request.fabric in self.site.fabrics
+            # One that names another site can come from nobody who asked by the rules.
+            return request.fabric in self.site.fabrics or request.body.site != self.name
         return request.number <= self._log.last_seq(self._requests)
 
     def due_us(self) -> int | None:
         """When the next Tick is due by what is committed: while a cascade is still on its way to the store,
         the Tick that began it is not done, and whoever watches the clock does not yet read what it said."""
         return self._due_us
+
+    def is_quiet(self) -> bool:
+        """Whether all that the log holds is committed."""
+        return self.position == self._log.end
 
     def processed_us(self, clock_us: int) -> int:
         """Simulated time up to which everything has been done, if it is `clock_us` by the clock."""
@@ -156,12 +165,16 @@ class SiteRunner:
             raise LogDamaged(f"{self.name}: its services stand at different positions {sorted(stood)}")
         self.position = stood.pop()
         self._stored = set(snapshot.positions)
-        kinds = {fabric: place.kind for fabric, place in self._places().items() if place.site == self.name}
+        self._joined = notes(snapshot.values)
+        if self.position and not self._joined:
+            raise LogDamaged(
+                f"{self.name}: its states are of a version that did not note which fabrics they belong to; "
+                "`lightwave up --rebuild` makes them again from the log"
+            )
         instances = [
             restore_instance(service, fabric, self._store.load(self.partition, service.name, fabric))
-            for fabric, kind in kinds.items()
-            for service in self._services_of(kind)
-            if (service.name, fabric) in snapshot.progress
+            for fabric, resident in residents(self._joined).items()
+            for service in self._services_of(resident.kind)
         ]
         self.site = Site(self.name, self._services_of, instances)
         self._trackers = {instance.source: Tracker(instance) for instance in instances}
@@ -183,8 +196,10 @@ class SiteRunner:
 
     # --- committing -----------------------------------------------------------------------------------------
 
-    def _note_reader(self, instance: ServiceInstance, _message: Envelope) -> None:
+    def _note_reader(self, instance: ServiceInstance, message: Envelope) -> None:
         self._readers[instance.source] = instance
+        if type(message.body) is FabricCommissioned and message.fabric == instance.fabric:
+            self._joined.update(note_of(message.fabric, message.body))
 
     def _commit(self, position: int, inbox_taken: int | None) -> None:
         changes = changes_of(self._readers.values(), self._trackers)
@@ -197,15 +212,19 @@ class SiteRunner:
             documents=changes.documents,
             progress=changes.clocks,
             inbox_taken=inbox_taken,
+            fields=self._joined,
         )
         if not self._store.commit(commit):
             raise Fenced(f"{self.name}: the store no longer stands at position {self.position}")
-        self.position = position
         self._stored = names
         self._note_committed()
+        self.position = position
         self.commits += 1
 
     def _note_committed(self) -> None:
+        for fabric, resident in residents(self._joined).items():
+            self._place(fabric, FabricPlace(self.partition, resident.site, resident.kind))
+        self._joined = {}
         due = self.site.earliest()
         self._due_us = due.due_us if due is not None else None
         self._readers = {}

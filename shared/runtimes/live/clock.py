@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from shared.basics.errors import NotFound
 from shared.basics.units import US_PER_S
 from shared.runtimes.clock import ClockState, check_speed
-from shared.runtimes.live.residents import NamesOf, SiteClock, awaited, residents, site_clocks
 from shared.storage.redis_store import RedisStore
+from shared.storage.residents import NamesOf, SiteClock, awaited, residents, site_clocks
 
 CLOCK = "clock"
 BEAT_US_MAX = 10 * US_PER_S

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shared.runtimes.live.residents import NamesOf, awaited, residents
 from shared.storage.redis_store import RedisStore
+from shared.storage.residents import NamesOf, awaited, residents
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed
 from shared.runtimes.clock import SpeedMeter
 from shared.runtimes.live.clock import keep_beating, read_epoch
 from shared.runtimes.live.kafka.appender import Appender
-from shared.runtimes.live.residents import NamesOf
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, Written
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.redis_store import RedisStore
+from shared.storage.residents import NamesOf
 
 POLL_S = 0.05
 """How long a partition waits for its services before it looks again although nobody woke it."""

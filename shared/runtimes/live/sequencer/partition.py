@@ -13,7 +13,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.registry import Unreadable, encode
 from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
@@ -24,7 +23,7 @@ from shared.runtimes.live.clock import STOPPED, Epoch, processed_us
 from shared.runtimes.live.kafka.appender import Appender, Entry
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT
 from shared.runtimes.live.kafka.records import Record, open_record, output_headers, root_headers
-from shared.runtimes.live.residents import (
+from shared.storage.residents import (
     NamesOf,
     Resident,
     SiteClock,
@@ -33,7 +32,7 @@ from shared.runtimes.live.residents import (
     residents,
     site_clocks,
 )
-from shared.storage.store import OutboxEntry, OutboxTrim, SequencerView, StateStore
+from shared.storage.store import FabricPlace, OutboxEntry, OutboxTrim, SequencerView, StateStore
 
 LOOK_BACK = 2_000
 """Records of the first look back from the end of the log; every further one is twice as long."""
@@ -228,8 +227,16 @@ class PartitionSequencer:
         return resident.site if resident is not None else None
 
     def _drop_known(self, waiting: Sequence[Request]) -> bool:
-        """Requests for fabrics that live here already: whoever appended them ended before it could say so."""
-        known = [r.number for r in waiting if _joins(r.body) and r.fabric in self._residents]
+        """Requests for fabrics that live here already: whoever appended them ended before it could say so.
+        And for sites that do not live here: they come from nobody who asked by the rules."""
+        sites = {resident.site for resident in self._residents.values()}
+        known = [
+            request.number
+            for request in waiting
+            if isinstance(request.body, FabricCommissioned)
+            and sites
+            and (request.fabric in self._residents or request.body.site not in sites)
+        ]
         if known:
             self._trim(OutboxTrim(self.partition, requests=tuple(known)))
         return bool(known)
@@ -257,6 +264,9 @@ class PartitionSequencer:
     def _take_up(self, view: SequencerView) -> None:
         living = residents(view.values)
         if living != self._residents:
+            for fabric, resident in living.items():
+                if fabric not in self._residents:
+                    self._store.place(fabric, FabricPlace(self.partition, resident.site, resident.kind))
             self._residents = living
             self._awaited = awaited(living, self._services_of)
 
@@ -287,7 +297,3 @@ def root_entry(site: str, message: Envelope, twin: str, *, offset: int, quiet: i
     """The record of a root message that must land on `offset`."""
     headers = root_headers(message, offset=offset, quiet=quiet, twin=twin)
     return Entry(site, encode(message), headers)
-
-
-def _joins(body: Body) -> bool:
-    return isinstance(body, FabricCommissioned)

@@ -19,8 +19,8 @@ from shared.engine.dispatch import ServiceInstance, read, skip
 from shared.engine.service import AnyService
 from shared.runtimes.live.kafka.layout import SOURCE, TYPE
 from shared.runtimes.live.kafka.records import Record, dead_letter, is_known, open_record
-from shared.runtimes.live.residents import NamesOf, Resident, awaited, note_of, residents
 from shared.runtimes.live.worker.stoppage import Stoppage, Stopped
+from shared.storage.residents import NamesOf, Resident, awaited, note_of, residents
 from shared.storage.store import Commit, OutboxEntry, Snapshot, StateStore
 from shared.storage.tracked import Tracker, changes_of
 

@@ -39,7 +39,6 @@ class Twin:
         self.folder = folder
         self.services = services
         self.store = store or MemoryStore()
-        self.store.place(POD, pod_place())
         folder.mkdir(parents=True, exist_ok=True)
         self.letters = DeadLetters(folder / "dead-letters.jsonl")
 
@@ -62,7 +61,7 @@ class Twin:
             0,
             has(self.services),
             store=self.store,
-            places=self.store.fabrics,
+            place=self.store.place,
             log=log,
             dead_letters=self.letters,
             **more,

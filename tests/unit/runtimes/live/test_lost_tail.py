@@ -11,12 +11,12 @@ import pytest
 from shared.basics.errors import LogDamaged
 from shared.runtimes.live.clock import Epoch
 from shared.runtimes.live.kafka.appender import Entry
-from shared.runtimes.live.residents import note_of
 from shared.runtimes.live.sequencer import loop as relay
 from shared.runtimes.live.sequencer.loop import SequencerLoop
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, root_entry
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.redis_store import RedisStore
+from shared.storage.residents import note_of
 from shared.storage.store import Commit, OutboxTrim
 from tests.support.live_swarm import PARTITIONS, TWIN, FakeLog, FlakyStore
 from tests.support.pods import POD, commissioned, first_message, has, pod_place

@@ -7,10 +7,7 @@ import pytest
 
 from ops.common.configuration import settings_of
 from ops.common.sites import SitePlan
-from ops.twin.audit import SiteAudit, readers_of
-from schemas.registry import decode
 from shared.basics.units import US_PER_DAY
-from shared.storage.log.lines import read_lines
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 SMALL = ["pod.cubes=4", *QUIET]
@@ -45,18 +42,6 @@ def refusal(client: Client, body: dict[str, Any], key: str | None = None) -> str
     return str(said.json()["error"])
 
 
-def audited(twin: DrivenTwin, site: str) -> dict[str, Any]:
-    """What `lightwave audit` says of a site."""
-    places = {fabric: place for fabric, place in twin.store.fabrics().items() if place.site == site}
-    partition = next(iter(places.values())).partition
-    snapshot = twin.store.snapshot(partition, readers_of(places))
-    audit = SiteAudit(site, list(places), snapshot.states)
-    for number, line in enumerate(read_lines(twin.logs.folder / f"{site}.jsonl")):
-        assert audit.feed(number, decode(line))
-    audit.compare()
-    return audit.report(number + 1, number + 1)
-
-
 def test_a_pod_that_joins_at_day_ten_begins_then(twin: DrivenTwin) -> None:
     client = twin.client()
     twin.advance(TEN_DAYS_H)
@@ -86,7 +71,7 @@ def test_a_pod_that_joins_at_day_ten_begins_then(twin: DrivenTwin) -> None:
 def test_it_is_there_after_a_restart_and_after_a_rebuild(twin: DrivenTwin) -> None:
     ask(twin.client(), ASKED)
     twin.advance(24.0)
-    audit = audited(twin, "campus")
+    audit = twin.audited("campus")
     assert (audit["log_clean"], audit["states_clean"]) == (True, True), audit
     assert audit["fabrics"] == ["pod-0", "pod-1"]
     twin.twin.stop()
@@ -106,8 +91,8 @@ def test_a_name_is_given_once(twin: DrivenTwin) -> None:
     assert ask(client, ASKED, key="one").json() == first | {"repeated": True}
     for body, key in ((ASKED, None), (ASKED, "two"), ({**ASKED, "settings": {}}, "three")):
         assert refusal(client, body, key) == (
-            "name pod-1: is a fabric of campus already; names of fabrics are unique in a twin and never used "
-            "again"
+            "name pod-1: is a fabric of campus already, or asked for as one; names of fabrics are unique in "
+            "a twin and never used again"
         )
     assert "used before for another request" in refusal(client, {**ASKED, "settings": {}}, "one")
     twin.advance(0.0)
@@ -129,10 +114,35 @@ def test_while_time_stands_still_a_fabric_is_still_to_join(tmp_path: Any) -> Non
     twin.close()
 
 
-def test_room_that_was_made_and_never_used_can_be_used(twin: DrivenTwin) -> None:
+def test_a_name_that_was_taken_and_never_used_can_be_used_by_its_site(twin: DrivenTwin) -> None:
     """A gateway died between the two."""
-    twin.ports.join("pod-1", "campus", settings_of("superpod", SMALL))
-    assert ask(twin.client(), ASKED).json()["status"] == "accepted"
+    assert twin.ports.claim("pod-1", "campus") == "campus"
+    client = twin.client()
+    assert "is asked for as a fabric of the site campus; moving" in refusal(client, ASKED | {"site": "annex"})
+    assert ask(client, ASKED).json()["status"] == "accepted"
+
+
+@pytest.mark.parametrize("terms", [{"params": {"wait": 99}}, {"headers": {"Idempotency-Key": "k" * 300}}])
+def test_what_is_refused_does_not_take_the_name(twin: DrivenTwin, terms: dict[str, Any]) -> None:
+    client = twin.client()
+    assert client.post("/v1/fabrics", json=ASKED, **terms).status_code == 422
+    elsewhere = ASKED | {"site": "annex"}
+    assert ask(client, elsewhere).json()["status"] == "accepted"
+
+
+def test_a_key_of_another_request_does_not_take_the_name(twin: DrivenTwin) -> None:
+    client = twin.client()
+    drained = client.post("/v1/cubes/pod-0/cube-1/drain", headers={"Idempotency-Key": "k"})
+    assert drained.status_code in (200, 202)
+    assert "used before for another request" in refusal(client, ASKED, "k")
+    assert ask(client, ASKED | {"site": "annex"}).json()["status"] == "accepted"
+
+
+def test_what_was_refused_is_refused_again_under_its_key(twin: DrivenTwin) -> None:
+    client = twin.client()
+    taken = ASKED | {"name": "pod-0"}
+    assert "is a fabric of campus already" in refusal(client, taken, "again")
+    assert "is a fabric of campus already" in refusal(client, taken, "again")
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,8 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
         health=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,
-        join=lambda *_: None,
+        claim=lambda _fabric, site: site,
+        is_quiet=lambda _fabric: True,
     )
 
 

@@ -87,7 +87,7 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         health=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,
-        join=lambda *_: None,
+        claim=lambda _fabric, site: site,
         is_quiet=lambda _: not tick and log.seen == 3,
     )
     said = asyncio.run(submit(twin, "pod-0", BODY, None, wait_s=5.0))

@@ -43,13 +43,17 @@ def note_of(fabric: str, body: FabricCommissioned) -> dict[str, str]:
     return {f"{PREFIX}{fabric}": f"{body.site} {body.kind}"}
 
 
+def notes(values: Mapping[str, str]) -> dict[str, str]:
+    """The values of a partition by which it knows its fabrics."""
+    return {name: text for name, text in values.items() if name.startswith(PREFIX)}
+
+
 def residents(values: Mapping[str, str]) -> dict[str, Resident]:
     """Fabric → resident, from the values of a partition."""
     found = {}
-    for name, text in values.items():
-        if name.startswith(PREFIX):
-            site, kind = text.split(" ")
-            found[name.removeprefix(PREFIX)] = Resident(site, kind)
+    for name, text in notes(values).items():
+        site, kind = text.split(" ")
+        found[name.removeprefix(PREFIX)] = Resident(site, kind)
     return found
 
 

@@ -1,0 +1,60 @@
+"""Several who ask for one name at the same moment, on a real Redis: one gets it, and nothing is kept of the
+others."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.common.configuration import settings_of
+from ops.common.sites import SitePlan
+from tests.support.gateway_twin import QUIET, DrivenTwin, WakingRedis
+
+NAMES = ("pod-20", "pod-21", "pod-22", "pod-23", "pod-24")
+PLANS = (
+    SitePlan(site="campus", fabrics={"pod-0": settings_of("static-pod", QUIET, seed=3)}),
+    SitePlan(site="annex", fabrics={"pod-7": settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3)}),
+)
+
+
+@pytest.fixture
+def twin(tmp_path: Path, redis_url: str) -> Iterator[DrivenTwin]:
+    store = WakingRedis(redis_url)
+    twin = DrivenTwin(tmp_path, [], plans=PLANS, store=store)
+    yield twin
+    twin.close()
+    store.close()
+
+
+@pytest.mark.parametrize("sites", [("campus",), ("campus", "annex")])
+def test_of_several_who_ask_for_a_name_at_once_one_gets_it(twin: DrivenTwin, sites: tuple[str, ...]) -> None:
+    """Of different kinds and seeds, each through a gateway of its own."""
+    wishes: list[dict[str, Any]] = [
+        {"kind": kind, "settings": {"seed": n}, "site": sites[n % len(sites)]}
+        for n, kind in enumerate(["superpod", "static-pod", "static-pod", "superpod"])
+    ]
+    gateways = [twin.client() for _ in wishes]
+    for name in NAMES:
+
+        def ask(n: int, name: str = name) -> Any:
+            return gateways[n].post("/v1/fabrics", json=wishes[n] | {"name": name}, params={"wait": 20})
+
+        with ThreadPoolExecutor(len(wishes)) as pool:
+            said = list(pool.map(ask, range(len(wishes))))
+        codes = [answer.status_code for answer in said]
+        assert sorted(codes) == [200, 422, 422, 422], [answer.text for answer in said]
+        won = wishes[codes.index(200)]
+        row = gateways[0].get(f"/v1/fabrics/{name}").json()
+        assert (row["kind"], row["site"]) == (won["kind"], won["site"])
+        assert gateways[0].get(f"/v1/config/{name}").json()["seed"] == won["settings"]["seed"]
+    twin.advance(1.0)
+    begun = [m["fabric"] for s in sites for m in twin.messages(s) if m["type"] == "FabricCommissioned"]
+    assert sorted(name for name in begun if name in NAMES) == [*NAMES]
+    for number, site in enumerate(("campus", "annex")):
+        audit = twin.audited(site)
+        assert (audit["log_clean"], audit["states_clean"]) == (True, True), audit
+        again = twin.runner(number, site)
+        again.recover()
+        assert again.site.fabrics == audit["fabrics"]

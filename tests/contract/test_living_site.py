@@ -1,0 +1,72 @@
+"""The sites of a twin in one process: made whole, whatever moment of their making a crash met."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.common.configuration import settings_of
+from ops.common.sites import SitePlan
+from ops.twin.data import DataFolder, TwinIdentity
+from ops.twin.up import LivingTwin, UpOptions
+from shared.basics.errors import LogDamaged
+from shared.storage.store import FabricPlace
+from tests.support.gateway_twin import QUIET
+
+PLAN = SitePlan(
+    site="campus",
+    fabrics={
+        "pod-0": settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3),
+        "pod-1": settings_of("static-pod", QUIET, seed=4),
+        "pod-2": settings_of("superpod", ["pod.cubes=8", *QUIET], seed=5),
+    },
+)
+PLACES = {name: FabricPlace(0, "campus", config.kind) for name, config in PLAN.fabrics.items()}
+
+
+@contextlib.contextmanager
+def living(folder: Path, *, rebuild: bool = False) -> Iterator[LivingTwin]:
+    with contextlib.ExitStack() as stack:
+        options = UpOptions(data=folder, rebuild=rebuild)
+        yield LivingTwin(DataFolder(folder), TwinIdentity(sites=(PLAN,)), options, stack)
+
+
+@pytest.mark.parametrize(
+    ("lines", "store_lost"), [(0, True), (1, True), (2, True), (3, True), (3, False)]
+)  # what the log does not hold was never committed
+def test_a_site_whose_making_was_cut_off_is_made_whole(tmp_path: Path, lines: int, store_lost: bool) -> None:
+    log = tmp_path / "log" / "campus.jsonl"
+    with living(tmp_path) as twin:
+        whole, digest = log.read_bytes(), twin.sites[0].digest()
+    if store_lost:
+        shutil.rmtree(tmp_path / "redis")
+    log.write_bytes(b"".join(whole.splitlines(keepends=True)[:lines]))
+    with living(tmp_path) as twin:
+        assert log.read_bytes() == whole
+        assert twin.places == PLACES == twin.store.fabrics()
+        assert twin.sites[0].digest() == digest
+
+
+def test_who_lives_where_is_known_again_after_a_rebuild(tmp_path: Path) -> None:
+    with living(tmp_path) as twin:
+        digest = twin.sites[0].digest()
+        twin.store.forget_fabrics()
+    with living(tmp_path, rebuild=True) as twin:
+        assert twin.places == PLACES == twin.store.fabrics()
+        assert twin.sites[0].digest() == digest
+
+
+def test_states_that_do_not_say_whose_they_are_ask_for_a_rebuild(tmp_path: Path) -> None:
+    """As an older version left them."""
+    with living(tmp_path) as twin:
+        keys = [key for key in twin.store.values(0) if key.startswith("fabric:")]
+        twin.store.set_globals("{0}:progress", {f"value:{key}": None for key in keys})
+    with (
+        pytest.raises(LogDamaged, match=r"campus: its states are of a version .* `lightwave up --rebuild`"),
+        living(tmp_path),
+    ):
+        pass
+    with living(tmp_path, rebuild=True) as twin:
+        assert twin.places == PLACES
