@@ -214,11 +214,11 @@ class ImpactLink(Model):
 
 
 class ImpactReport(Model):
-    """What is lost or loses something when a part fails, with the links and slices of now.
+    """What hangs on a part, with the links and slices of now.
 
-    `domain` goes out of use as a whole. `cubes`, `hosts` and `chips` are in the part, or lose a link;
-    `link_ends` are in it, or their fibres lead to it or to those that are. `links` in use are lost. `slices`
-    hold what goes out of use, or lose a link between cubes of their own.
+    `domain` goes out of use as a whole. `cubes`, `hosts` and `chips` are in the part, or have one of its
+    links; `link_ends` are in it, or their fibres lead to it or to those that are. `links` in use end at it or
+    run through it. `slices` hold what goes out of use, or have such a link between cubes of their own.
     """
 
     target: str

@@ -3,8 +3,8 @@
 A body is frozen, refuses fields it does not know and coerces nothing. It is validated where it comes in:
 when a line is decoded, when a person asks for something (`model_validate`). What a rule makes
 (`OcsDown(ocs=3)`) the type checker has seen already; only its fields are counted, and encoding refuses what
-is no plain value, such as a numpy integer. Its type's name is its class name; its one writer is a class
-attribute, set once per service by that service's own base class.
+is no plain value, such as a numpy integer, and what is no finite number. Its type's name is its class name;
+its one writer is a class attribute, set once per service by that service's own base class.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,9 @@
 """Every message type of the twin: by name, with its one writer. The way in and out of bytes."""
 
+import math
+from functools import cache
+from typing import Any, get_args
+
 import orjson
 from pydantic import BaseModel, ValidationError
 
@@ -30,14 +34,40 @@ class Unreadable(Exception):
 
 def encode(envelope: Envelope) -> bytes:
     """One line of JSON, without the newline; fields in the envelope's order. TypeError for a value that JSON
-    does not know."""
-    return orjson.dumps(envelope.__dict__, default=_fields_of)
+    does not know, such as NaN."""
+    try:
+        return orjson.dumps(envelope.__dict__, default=_fields_of)
+    except TypeError as error:
+        raise TypeError(f"{envelope.type}: {error.__cause__ or error}") from None
 
 
-def _fields_of(value: object) -> dict[str, object]:
-    if isinstance(value, BaseModel):
-        return value.__dict__
-    raise TypeError(f"{type(value).__name__} is no value of a message")
+def _fields_of(value: Any) -> dict[str, object]:
+    """The fields of the body, and of every model in it: orjson asks for each."""
+    float_fields = _float_fields(type(value))  # type: ignore[arg-type]  # mypy takes a class for unhashable
+    fields: dict[str, object] = value.__dict__
+    for name in float_fields:
+        if not _is_finite(fields[name]):
+            raise TypeError(f"{name}: {fields[name]} is no finite number")  # orjson would write null
+    return fields
+
+
+@cache
+def _float_fields(model: type) -> tuple[str, ...]:
+    """The fields of a model that may hold a float, found once: few have any, and nearly every message would
+    be looked through in vain."""
+    if not issubclass(model, BaseModel):
+        raise TypeError(f"{model.__name__} is no value of a message")
+    return tuple(name for name, field in model.model_fields.items() if _may_be_float(field.annotation))
+
+
+def _may_be_float(annotation: object) -> bool:
+    return annotation is float or any(map(_may_be_float, get_args(annotation)))
+
+
+def _is_finite(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def writer_of(source: str) -> str:

@@ -1,7 +1,7 @@
 """How slices lie on the cubes of each kind of pod: the one thing in which their schedulers differ.
 
 A superpod's OCSes join any cubes, and only while a slice has them (Lightwave Fabrics 4.2). A static pod's
-fibres join neighbours in a grid, always.
+fibres join neighbours in a grid, always; what lies inside one cube needs none of them, and can move in both.
 """
 
 from functools import cache

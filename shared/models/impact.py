@@ -10,12 +10,13 @@ from shared.models.plant import NO_END, IntArray, Part, Plant
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """What is lost or loses something when a part fails, by name and in order of number.
+    """What hangs on a part, by name and in order of number.
 
     `domain` is what goes out of use as a whole. `parts` maps a kind of part to those concerned: the link ends
     that the target is or drives, or whose fibres lead to it, and those that they are linked to; the chips in
-    the target and those that lose a link, with all that these are part of. `links` are the links in use that
-    are lost, as two link ends. `slices` hold what goes out of use, or lose a link between cubes of their own.
+    the target and those whose link is among these, with all that they are part of. `links` are the links in
+    use that end at the target or run through it, as two link ends; not every fault takes them in the twin
+    (docs/models.md). `slices` hold what goes out of use, or have such a link between cubes of their own.
     """
 
     target: str

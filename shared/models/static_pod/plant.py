@@ -1,8 +1,8 @@
 """The plant of a static pod: 64 cubes at fixed places of a 4×4×4 torus of cubes, joined by fixed fibres.
 
 It is the symmetric 16×16×16 torus that Lightwave Fabrics (4.2, Table 1) holds the superpod against: short
-fibres join the cubes directly, and no cube can take another's place. Hosts, chips, link ends and their names
-are a superpod's. Cubes are numbered x-major: x slowest, z fastest.
+fibres join the cubes directly, so that in a slice of several cubes no other can take one's place. Hosts,
+chips, link ends and their names are a superpod's. Cubes are numbered x-major: x slowest, z fastest.
 """
 
 from functools import lru_cache

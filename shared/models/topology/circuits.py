@@ -152,7 +152,7 @@ def _reached(after: tuple[dict[int, int], ...], start: int) -> set[int]:
     reached, waiting = {start}, [start]
     while waiting:
         cube = waiting.pop()
-        for nearby in {ring[cube] for ring in after} - reached:
+        for nearby in sorted({ring[cube] for ring in after} - reached):
             reached.add(nearby)
             waiting.append(nearby)
     return reached

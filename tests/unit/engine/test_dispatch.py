@@ -10,7 +10,7 @@ from schemas.cubes import CubeDrained, CubeHealthy, CubeUnhealthy
 from schemas.envelope import Envelope, enclose
 from schemas.ocs import OcsDown, OcsUp
 from schemas.operator import DrainCube
-from schemas.sequencer import Tick
+from schemas.sequencer import FabricCommissioned, Tick
 from shared.basics.errors import ServiceFailed
 from shared.engine.codec import encode_instance
 from shared.engine.dispatch import ServiceInstance, read
@@ -70,6 +70,24 @@ def test_a_fabric_is_commissioned_once() -> None:
     again = enclose(body, fabric="pod-0", at_us=3, cause=None, source="sequencer@pod-0", seq=2)
     assert read(instance, again) == []
     assert encode_instance(instance) == before
+
+
+def test_a_site_wide_rule_hears_of_the_commissioning_of_other_fabrics_and_not_of_its_own() -> None:
+    heard: list[str] = []
+
+    def rule(state: ToyState, body: FabricCommissioned, message: Envelope) -> list[Output]:
+        heard.append(message.fabric)
+        return []
+
+    instance = held_of(toy("cubes", (on(FabricCommissioned, rule, scope="site-wide"),)))
+    other = first_message(SuperpodConfig(seed=2), "pod-1", at_us=8)
+    own = first_message(SuperpodConfig(seed=3), at_us=9).model_copy(update={"seq": 2})
+    for message in (other, own, other):
+        assert instance.reads(message)
+        assert read(instance, message) == []
+    assert heard == ["pod-1"]
+    assert instance.state is not None
+    assert (instance.state.seed, instance.state.now_us) == (9, 8)
 
 
 def test_a_repeat_leaves_no_trace() -> None:

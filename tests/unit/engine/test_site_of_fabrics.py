@@ -124,6 +124,20 @@ def test_what_names_a_fabric_is_read_there_and_nowhere_else(site: Site, pod: str
     ]
 
 
+def test_what_names_another_fabric_than_the_last_is_read_there(site: Site) -> None:
+    """Who reads what is kept at hand: for each addressee by itself."""
+    logs = [asking(site, to=pod, number=number) for number, pod in enumerate((POD_2, POD_10, POD_2), start=1)]
+    assert [log[2].source for log in logs] == ["agent@pod-2", "agent@pod-10", "agent@pod-2"]
+
+
+def test_what_one_fabric_passes_over_its_neighbour_still_reads(site: Site) -> None:
+    """Both have an agent, and both read the same message."""
+    site.skips = {(POD_2, "agent", "router@dcn-0/1")}
+    assert [m.source for m in asking(site)[2:]] == ["agent@pod-10"] * 2
+    assert [toy_state(site, pod, "agent").handled for pod in (POD_2, POD_10)] == [{}, {"ToyAnnounced": 1}]
+    assert [site.instance(pod, "agent").seen["router@dcn-0"] for pod in (POD_2, POD_10)] == [1, 1]
+
+
 def test_what_a_fabric_says_to_another_it_does_not_read_itself(site: Site) -> None:
     body = ToyOffered(to=POD_10, number=1)
     offered = enclose(body, fabric=POD_2, at_us=1, cause="x", source="router@pod-2", seq=1)

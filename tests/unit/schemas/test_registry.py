@@ -1,16 +1,20 @@
 """Every message type goes into bytes and comes back as it was, though unvalidated where it is made."""
 
 import copy
+import json
+import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from schemas.config import SuperpodConfig
+from schemas.body import Body, Model
+from schemas.config_by_kind import CONFIGS
 from schemas.envelope import Envelope, enclose
 from schemas.ocs import OcsDown
 from schemas.operator import RequestSlice
@@ -18,16 +22,18 @@ from schemas.registry import TYPES, Unreadable, decode, encode
 from schemas.scheduler import SliceDegraded
 from schemas.sequencer import FabricCommissioned
 
-MADE_BY_HAND = frozenset({"FabricCommissioned"})
-"""Its configuration has rules between fields, which a schema does not tell."""
+INTEGER_MAX = 2**63 - 1
+FLOATS = (-0.0, 5e-324, 1e-7, 0.1, 1e16, 1e300)
+"""Those of which writers of JSON may think differently."""
+Values = st.SearchStrategy[Any]
 
 
-def values_of(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> st.SearchStrategy[Any]:
+def values_of(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Values:
     """JSON values that a schema allows, as far as our messages use JSON Schema."""
     if "$ref" in schema:
         return values_of(defs[schema["$ref"].rpartition("/")[2]], defs)
-    if "anyOf" in schema:
-        return st.one_of([values_of(one, defs) for one in schema["anyOf"]])
+    if choices := schema.get("anyOf", schema.get("oneOf")):
+        return st.one_of([values_of(one, defs) for one in choices])
     if "enum" in schema or "const" in schema:
         return st.sampled_from(schema.get("enum") or [schema["const"]])
     kind = schema["type"]
@@ -43,25 +49,64 @@ def values_of(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> st.SearchSt
         text = st.from_regex(pattern, fullmatch=True) if pattern else st.text(max_size=20)
         return text.filter(lambda value: value.isprintable() or not pattern)
     if kind == "integer":
-        most = schema.get("maximum", schema.get("exclusiveMaximum", 2**53) - 1)
-        return st.integers(schema.get("minimum", schema.get("exclusiveMinimum", -(2**53)) + 1), most)
-    if kind == "number":
-        return st.floats(schema.get("minimum"), allow_nan=False, allow_infinity=False)
-    return {"boolean": st.booleans(), "null": st.none()}[kind]
+        least = schema.get("minimum", schema.get("exclusiveMinimum", -INTEGER_MAX - 2) + 1)
+        most = schema.get("maximum", schema.get("exclusiveMaximum", INTEGER_MAX + 1) - 1)
+        return st.integers(least, most) | st.sampled_from([least, most])
+    return numbers(schema) if kind == "number" else {"boolean": st.booleans(), "null": st.none()}[kind]
 
 
-def bodies(name: str) -> st.SearchStrategy[Any]:
-    if name in MADE_BY_HAND:
-        return st.builds(
-            lambda seed: FabricCommissioned(site="campus", config=SuperpodConfig(seed=seed)),
-            st.integers(0, 2**63 - 1),
-        )
-    model = TYPES[name]
-    schema = model.model_json_schema()
-    return values_of(schema, schema.get("$defs", {})).map(lambda row: model.model_validate(row, strict=False))
+def numbers(schema: Mapping[str, Any]) -> Values:
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    least = schema.get("minimum", -math.inf if above is None else math.nextafter(above, math.inf))
+    most = schema.get("maximum", math.inf if below is None else math.nextafter(below, -math.inf))
+    inside = [value for value in FLOATS if least <= value <= most]
+    floats = st.floats(max(least, -1e308), min(most, 1e308))
+    return floats | st.sampled_from(inside) if inside else floats
 
 
-def message_of(body: Any) -> Envelope:
+def rows_of(name: str) -> Values:
+    """Bodies of a type as JSON has them, with every field given."""
+    schema = TYPES[name].model_json_schema()
+    rows = values_of(schema, schema.get("$defs", {}))
+    return rows.map(by_the_rules).filter(_is_allowed) if name == "FabricCommissioned" else rows
+
+
+def by_the_rules(row: dict[str, Any]) -> dict[str, Any]:
+    """The same commissioning, with what a configuration says of two fields together made true."""
+    optics = row["config"]["transceivers"]
+    thresholds = ("degraded_above_ber", "down_above_ber")
+    optics.update(zip(thresholds, sorted(optics[name] for name in thresholds), strict=True))
+    return row
+
+
+def _is_allowed(row: dict[str, Any]) -> bool:
+    try:
+        FabricCommissioned.model_validate_json(json.dumps(row))
+    except ValidationError:
+        return False
+    return True
+
+
+WRITERS = {"sequencer": ("sequencer", "tick.ocs", "skip.ocs"), "operator": ("operator",)}
+NUMBERS = st.integers(0, INTEGER_MAX) | st.sampled_from([0, INTEGER_MAX])
+
+
+def envelopes(body: Body) -> st.SearchStrategy[Envelope]:
+    """The body on its way in any fabric, at any time."""
+    writer = st.sampled_from(WRITERS.get(body.writer, (body.writer,)))
+    return st.builds(
+        lambda place, fabric, at_us, cause, seq: enclose(
+            body, fabric=fabric, at_us=at_us, cause=cause, source=f"{place[0]}@{place[1]}", seq=seq
+        ),
+        place=st.tuples(writer, st.text(max_size=20)),
+        fabric=st.text(max_size=20),
+        at_us=NUMBERS,
+        cause=st.none() | st.text(max_size=20),
+        seq=NUMBERS,
+    )
+
+
+def message_of(body: Body) -> Envelope:
     source = "tick.ocs@pod-0" if body.writer == "sequencer" else f"{body.writer}@pod-0"
     return enclose(body, fabric="pod-0", at_us=17, cause=None, source=source, seq=3)
 
@@ -70,13 +115,45 @@ def message_of(body: Any) -> Envelope:
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_what_is_made_without_validation_comes_back_the_same(name: str, data: st.DataObject) -> None:
-    valid = data.draw(bodies(name))
+    row = data.draw(rows_of(name))
+    valid = TYPES[name].model_validate_json(json.dumps(row))
     made = type(valid)(**{field: getattr(valid, field) for field in reversed(type(valid).model_fields)})
-    message = message_of(made)
+    message = data.draw(envelopes(made))
     line = encode(message)
-    assert decode(line) == message == message_of(valid)
+    assert decode(line) == message == message.model_copy(update={"body": valid})
     assert type(decode(line).body) is type(made)
+    assert encode(decode(line)) == line, "minus zero is equal to zero, but not the same"
+    assert json.loads(line)["body"] == row, "what was drawn"
     assert line == message.__pydantic_serializer__.to_json(message), "as pydantic itself writes it"
+
+
+def test_configurations_of_every_kind_are_tried_with_other_values_than_the_defaults() -> None:
+    """Else the test above would say little about the longest message there is."""
+    tried: set[tuple[str, str]] = set()
+
+    @settings(max_examples=100, database=None, derandomize=True, deadline=None)
+    @given(rows_of("FabricCommissioned"))
+    def watch(row: dict[str, Any]) -> None:
+        default = dict(leaves(default_row(row["config"]["kind"])))
+        given = dict(leaves(row["config"]))
+        tried.update((row["config"]["kind"], name) for name in default if given.get(name) != default[name])
+
+    watch()
+    fields = {(kind, name) for kind in CONFIGS for name, _ in leaves(default_row(kind))}
+    assert fields - tried == {("superpod", "kind"), ("static-pod", "kind"), ("static-pod", "pod.cubes")}
+
+
+def default_row(kind: str) -> dict[str, Any]:
+    return CONFIGS[kind].model_validate({"kind": kind}).model_dump(mode="json")
+
+
+def leaves(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted name and value of everything in a configuration."""
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
 
 
 def test_defaults_are_filled_in_the_order_of_the_fields() -> None:
@@ -101,8 +178,67 @@ def test_a_forgotten_or_unknown_field_is_an_error_where_it_is_made() -> None:
 
 def test_what_is_no_plain_value_is_refused_where_it_is_encoded() -> None:
     message = message_of(OcsDown(ocs=np.int64(3)))  # type: ignore[arg-type]  # the fault that is tried
-    with pytest.raises(TypeError, match="int64"):
+    with pytest.raises(TypeError, match=r"^OcsDown: int64 is no value of a message$"):
         encode(message)
+
+
+def has_number(schema: Any, defs: Mapping[str, Any]) -> bool:
+    if isinstance(schema, list):
+        return any(has_number(one, defs) for one in schema)
+    if not isinstance(schema, dict):
+        return False
+    if "$ref" in schema:
+        return has_number(defs[schema["$ref"].rpartition("/")[2]], defs)
+    return schema.get("type") == "number" or any(has_number(one, defs) for one in schema.values())
+
+
+def float_fields() -> Iterator[tuple[str, str]]:
+    """(type, field) of every number in a message that need not be whole."""
+    for name, model in TYPES.items():
+        schema = model.model_json_schema()
+        for field, values in schema.get("properties", {}).items():
+            if has_number(values, schema.get("$defs", {})):
+                yield name, field
+
+
+NOT_FINITE = (math.nan, math.inf, -math.inf)
+CONFIGURATION = ("FabricCommissioned", "config")
+
+
+def test_a_fault_and_a_configuration_have_numbers_that_need_not_be_whole() -> None:
+    assert {*float_fields()} >= {("FaultBegan", "excess_loss_db"), CONFIGURATION}
+
+
+@pytest.mark.parametrize(("name", "field"), sorted({*float_fields()} - {CONFIGURATION}))
+@settings(max_examples=5, deadline=None)
+@given(data=st.data())
+def test_what_is_no_finite_number_is_refused_where_it_is_encoded(
+    name: str, field: str, data: st.DataObject
+) -> None:
+    """JSON has no such numbers; orjson writes null, which would be another message."""
+    valid = TYPES[name].model_validate_json(json.dumps(data.draw(rows_of(name))))
+    for value in NOT_FINITE:
+        made = type(valid)(**{**dict(valid), field: value})
+        with pytest.raises(TypeError, match=rf"^{name}: {field}: {value} is no finite number$"):
+            encode(message_of(made))
+
+
+@pytest.mark.parametrize("value", NOT_FINITE)
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_a_configuration_with_such_a_number_anywhere_is_refused(kind: str, value: float) -> None:
+    config = CONFIGS[kind].model_validate({"kind": kind})
+    parts = {name: part for name, part in config if isinstance(part, Model)}
+    fields = [
+        (name, field)
+        for name, part in parts.items()
+        for field, info in type(part).model_fields.items()
+        if info.annotation in (float, float | None)
+    ]
+    assert ("failures", "until_days") in fields
+    for name, field in fields:
+        bad = config.model_copy(update={name: parts[name].model_copy(update={field: value})})
+        with pytest.raises(TypeError, match=rf"^FabricCommissioned: {field}: {value} is no finite number$"):
+            encode(message_of(FabricCommissioned(site="campus", config=bad)))
 
 
 def test_what_comes_in_is_validated() -> None:

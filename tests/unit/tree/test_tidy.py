@@ -97,26 +97,6 @@ REFUSED = [
         "services/ocs/documents.py",
         "from services.ocs.views import document, document_keys",
     ),
-    (tidy.impure_imports, LOGIC, "import kafka"),
-    (tidy.impure_imports, LOGIC, "import aiokafka, faust"),
-    (tidy.impure_imports, LOGIC, "def f():\n    from redis import Redis"),
-    (tidy.impure_imports, "services/fleet.py", "import shared.runtimes.clock"),
-    (tidy.impure_imports, "services/workload/mix.py", "from services.gateway import http"),
-    (tidy.impure_imports, "services/transceivers/telemetry.py", "from shared.storage import memory"),
-    (tidy.impure_imports, "shared/engine/dispatch.py", "import time"),
-    (tidy.impure_imports, "shared/models/optics/link.py", "from datetime import datetime"),
-    (tidy.impure_imports, "shared/basics/units.py", "import os.path"),
-    (tidy.impure_imports, "schemas/config.py", "import random"),
-    (tidy.impure_imports, "schemas/config.py", "from importlib import import_module"),
-    (tidy.impure_calls, "shared/models/optics/kernel.py", "x = np.load('losses.npy')"),
-    (tidy.impure_calls, LOGIC, "def f(p):\n    return open(p)"),
-    (tidy.impure_calls, "shared/basics/keyed_random.py", "KEY = hash('pod-0')"),
-    (tidy.impure_calls, LOGIC, "x = np.random.default_rng(1)"),
-    (tidy.impure_calls, LOGIC, "x = numpy.random.random()"),
-    (tidy.module_state, LOGIC, "SEEN = set()\ndef f(x):\n    SEEN.add(x)"),
-    (tidy.module_state, LOGIC, "SEEN: dict = {}\ndef f(x):\n    SEEN[x] = 1"),
-    (tidy.module_state, LOGIC, "SEEN: dict = {}\ndef f(x):\n    del SEEN[x]"),
-    (tidy.module_state, LOGIC, "COUNT = 0\ndef f():\n    global COUNT\n    COUNT = 1"),
 ]
 
 
@@ -139,8 +119,6 @@ ALLOWED = [
     (tidy.service_roles, LOGIC, "def due(state): ...\ndef on_tick(state, tick, message): ..."),
     (tidy.idle_tests, TEST, "def test_a():\n    with pytest.raises(OSError):\n        run()"),
     (tidy.idle_tests, TEST, "def run():\n    assert 1\ndef test_a():\n    run()"),
-    (tidy.module_state, LOGIC, "SEEN = {1: 2}\ndef f(state, x):\n    state.seen[x] = SEEN[x]"),
-    (tidy.impure_calls, "ops/lab/run.py", "open('a')"),
     (tidy.machine_paths, "docs/operating.md", "GET /workload and v1/work"),
 ]
 

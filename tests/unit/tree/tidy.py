@@ -26,51 +26,10 @@ ROLES = re.compile(r"on_\w+|commission|due|document|document_keys|telemetry")
 
 CODE = (".py", ".toml", ".yml", ".yaml", ".sh", "Makefile", ".ci/run", "constraints.txt")
 LIBRARY = ("schemas/", "shared/", "services/")
-PURE_ROOMS = ("schemas/", "services/", "shared/basics/", "shared/engine/", "shared/models/")
-"""Rooms whose modules give the same answers everywhere; in `services/` all but the gateway."""
 GATEWAY = "services/gateway/"
-PURE_IMPORTS = {
-    *("__future__", "bisect", "collections", "copy", "dataclasses", "decimal", "difflib", "enum"),
-    *(
-        "fractions",
-        "functools",
-        "hashlib",
-        "heapq",
-        "itertools",
-        "json",
-        "math",
-        "operator",
-        "re",
-        "statistics",
-        "string",
-        "types",
-        "typing",
-        "zlib",
-    ),
-    *("networkx", "numpy", "orjson", "pyarrow", "pydantic", "pydantic_core", "scipy"),
-}
-"""All that pure modules may import from outside the pure rooms."""
 SCHEMA_IMPORTS = {
     *("schemas", "pydantic", "pydantic_core", "orjson"),
-    *("collections", "dataclasses", "enum", "math", "re", "types", "typing"),
-}
-IMPURE_CALLS = {"open", "input", "print", "eval", "exec", "hash", "id", "breakpoint", "__import__"}
-IMPURE_NUMPY = re.compile(r"(?:np|numpy)\.(random|load|save\w*|loadtxt|genfromtxt|fromfile|memmap|fromregex)")
-MUTATORS = {
-    *(
-        "append",
-        "extend",
-        "insert",
-        "add",
-        "update",
-        "setdefault",
-        "pop",
-        "popitem",
-        "remove",
-        "discard",
-        "clear",
-    ),
-    *("sort", "reverse", "fill", "put"),
+    *("collections", "dataclasses", "enum", "functools", "math", "re", "types", "typing"),
 }
 SKIPS = {"skip", "skipif", "skipIf", "skipUnless", "xfail", "importorskip", "SkipTest", "expectedFailure"}
 
@@ -131,11 +90,6 @@ class Source:
     @cached_property
     def functions(self) -> list[Function]:
         return [node for node in ast.walk(self.tree) if isinstance(node, Function)]
-
-    @property
-    def is_pure(self) -> bool:
-        """Whether it must give the same answers everywhere: services' rules and states, engine and models."""
-        return self.is_python and self.path.startswith(PURE_ROOMS) and not self.path.startswith(GATEWAY)
 
 
 Check = Callable[[Source], Iterator[Problem]]
@@ -303,12 +257,13 @@ def schema_imports(source: Source) -> Iterator[Problem]:
     """What may be said rests on pydantic and plain typing only."""
     if source.path.startswith("schemas/"):
         for node in ast.walk(source.tree):
-            for name in _imported(node):
+            for name in imported(node):
                 if name.split(".")[0] not in SCHEMA_IMPORTS:
                     yield getattr(node, "lineno", 1), f"schemas may not import {name}"
 
 
-def _imported(node: ast.AST) -> list[str]:
+def imported(node: ast.AST) -> list[str]:
+    """The modules that a node imports, by their full names."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -357,68 +312,8 @@ def service_roles(source: Source) -> Iterator[Problem]:
                 yield defined[role], f"{role} belongs in {file}"
 
 
-def impure_imports(source: Source) -> Iterator[Problem]:
-    """A pure module imports pure modules, and of the rest only what can reach no clock, socket, file,
-    environment or global random number. What it imports is held to the same, so nothing comes in at second
-    hand."""
-    if source.is_pure:
-        for node in ast.walk(source.tree):
-            for name in _imported(node):
-                if not (name.split(".")[0] in PURE_IMPORTS or _is_pure_module(name)):
-                    yield getattr(node, "lineno", 1), f"imports {name}, which is not pure"
-
-
-def _is_pure_module(name: str) -> bool:
-    path = name.replace(".", "/") + "/"
-    return path.startswith(PURE_ROOMS) and not path.startswith(GATEWAY)
-
-
-def impure_calls(source: Source) -> Iterator[Problem]:
-    """What import rules cannot see: builtins that reach outside or differ between runs, and numpy's draws
-    and files."""
-    if source.is_pure:
-        for node in ast.walk(source.tree):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in IMPURE_CALLS
-            ):
-                yield node.lineno, f"calls {node.func.id}"
-            if isinstance(node, ast.Attribute) and (found := IMPURE_NUMPY.fullmatch(ast.unparse(node))):
-                yield node.lineno, f"numpy's {found[1]}: draws that have no key, or a file"
-
-
-def module_state(source: Source) -> Iterator[Problem]:
-    """Nothing at module level is ever changed: not rebound by `global`, not mutated by a function."""
-    if not source.is_pure:
-        return
-    names = {
-        name.id
-        for node in source.tree.body
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        for name in ast.walk(node)
-        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
-    }
-    for function in source.functions:
-        for node in ast.walk(function):
-            if isinstance(node, ast.Global):
-                yield node.lineno, f"rebinds {', '.join(node.names)}"
-            if (name := _mutated(node)) in names:
-                yield getattr(node, "lineno", 1), f"changes the module's {name}"
-
-
-def _mutated(node: ast.AST) -> str | None:
-    """The name that a statement or call changes in place, such as X in `X[0] = 1`, `del X[0]`, `X.add(1)`."""
-    changed: ast.AST | None = None
-    if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
-        changed = node.value
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
-        changed = node.func.value
-    return changed.id if isinstance(changed, ast.Name) else None
-
-
 EVERY_TEXT: tuple[Check, ...] = (long_lines, leftovers, registry_addresses, machine_paths)
 EVERY_MODULE: tuple[Check, ...] = (
     *(long_modules, long_functions, bare_suppressions, missing_docstrings, skipped_tests, idle_tests),
-    *(schema_imports, service_tables, service_roles, impure_imports, impure_calls, module_state),
+    *(schema_imports, service_tables, service_roles),
 )
