@@ -33,6 +33,8 @@ PATH_FIELDS = (
     "slice",
     "strands",
 )
+OF_OCSES = ("ocs", "ocs_down", "cross_connects")
+"""Fields of a fabric that say nothing of one without OCSes."""
 SPELT = {"ocs": "OCS", "ber": "BER", "db": "dB"}
 """Words of a field's name that people write otherwise."""
 
@@ -92,16 +94,19 @@ def describe(
     def look() -> str:
         content = client.thing(f"/v1/describe/{kind}/{escape(name)}", "object", "related", "events")
         with client.reading():
-            return rendered(content, output, lambda: _described(content))
+            return rendered(content, output, lambda: _described(kind, content))
 
     watched(look, watch)
 
 
-def _described(content: Mapping[str, Any]) -> str:
-    things = {_title(field): value for field, value in content["object"].items()}
+def _described(kind: str, content: Mapping[str, Any]) -> str:
+    shown = content["object"]
+    if kind == "fabrics" and not shown["ocs"]:
+        shown = {field: value for field, value in shown.items() if field not in OF_OCSES}
+    things = {_title(field): value for field, value in shown.items()}
     widest = max(map(len, things), default=0) + 1
     lines = []
-    for (field, value), title in zip(content["object"].items(), things, strict=True):
+    for (field, value), title in zip(shown.items(), things, strict=True):
         if isinstance(value, list) and value and isinstance(value[0], dict):
             lines += [f"{title}:", *_rows(value)]
         else:
@@ -195,13 +200,13 @@ def _end(name: str, chip: Mapping[str, Any]) -> list[str]:
 
 
 def _strand(end: str, strand: Mapping[str, Any]) -> str:
-    """One fibre into the OCS and out again, or straight on: + faces enter at the North, − faces at the
+    """One strand into the OCS and out again, or straight on: + faces enter at the North, − faces at the
     South."""
-    fibre = f"fibre {strand['strand']}"
+    name = f"strand {strand['strand']}"
     if strand["ocs"] is None:
-        return f"{fibre} ──"
+        return f"{name} ──"
     sides = ("north", "south") if end.split("/")[2].startswith("+") else ("south", "north")
     first, last = (None if strand[s] is None else f"{s[0].upper()}{strand[s]}" for s in sides)
     if last is None:
-        return f"{fibre} ── {first} {strand['ocs']}, no circuit made"
-    return f"{fibre} ── {first} {strand['ocs']} {last} ──"
+        return f"{name} ── {first} {strand['ocs']}, no circuit made"
+    return f"{name} ── {first} {strand['ocs']} {last} ──"

@@ -44,8 +44,9 @@ def _table(found: Mapping[str, Any], now_us: int) -> str:
         _count(len(found[field]), one)
         for field, one in (("links", "link"), ("cubes", "cube"), ("hosts", "host"), ("chips", "chip"))
     )
+    target, domain = found["target"], found["domain"]
     lines = [
-        f"{found['target']} takes {found['domain']} out of use",
+        f"{target} goes out of use" if target == domain else f"{target} takes {domain} out of use",
         f"concerned: {counts}, {_count(len(found['slices']), 'slice')}",
     ]
     if found["slices"]:

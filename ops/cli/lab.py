@@ -41,7 +41,7 @@ def lab_run(
     kind: KindOfFabric = None,
     site: SiteFiles = None,
     days: Annotated[float, typer.Option(callback=_days)] = 1.0,
-    seed: Annotated[int | None, seed_option("[default: 0, or what the site's file says]")] = None,
+    seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -59,7 +59,7 @@ def lab_run(
     output: Output = "table",
     log_json: LogJson = False,
 ) -> None:
-    """Run superpods for simulated days and print what came of them."""
+    """Run fabrics for simulated days and print what came of them."""
     from ops.common.logs import configure
     from ops.common.sites import AskedTwin
     from ops.lab.run import run_lab
@@ -113,10 +113,21 @@ def _bar() -> Iterator[Callable[[float], None] | None]:
 
 
 def _summary(result: dict[str, Any]) -> str:
-    headers = ("FABRIC", *(word.upper() for word in SLICES), "USED", "CUBES-UP", "FAULTS", "REPAIRS")
+    headers = (
+        "FABRIC",
+        "KIND",
+        "SITE",
+        *(word.upper() for word in SLICES),
+        "USED",
+        "CUBES-UP",
+        "FAULTS",
+        "REPAIRS",
+    )
     rows = [
         [
             pod["fabric"],
+            pod["kind"],
+            pod["site"],
             *(pod["slices"][word] for word in SLICES),
             f"{100 * pod['utilisation']:.1f}%",
             f"{100 * pod['cube_availability']:.2f}%",
@@ -175,13 +186,13 @@ def _replayed(report: dict[str, Any]) -> str:
 
 
 @app.command("config")
-def lab_config(output: Output = "table") -> None:
-    """List every parameter that --set takes, with unit, default and source."""
+def lab_config(kind: KindOfFabric = None, output: Output = "table") -> None:
+    """List every parameter of a kind of fabric that --set takes, with unit, default and source."""
     from dataclasses import asdict
 
-    from ops.common.configuration import parameters
+    from ops.common.configuration import DEFAULT_KIND, parameters
 
-    rows = [asdict(parameter) for parameter in parameters()]
+    rows = [asdict(parameter) for parameter in parameters(kind or DEFAULT_KIND)]
     fields = ("name", "default", "unit", "source", "meaning")
     table = [[_as_typed(row[field]) for field in fields] for row in rows]
     show(rows, output, lambda: columns([field.upper() for field in fields], table))

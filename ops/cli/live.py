@@ -52,7 +52,7 @@ def init(
     pods: Pods = None,
     kind: KindOfFabric = None,
     site: SiteFiles = None,
-    seed: Annotated[int | None, seed_option("seed [default: 0]")] = None,
+    seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
     pairs: Annotated[list[str] | None, settings_option("a parameter of every pod")] = None,
     partitions: Annotated[int, typer.Option(min=1, max=1_000)] = 16,
     replication: Annotated[int, typer.Option(min=1, max=9, help="copies on Kafka")] = 1,
@@ -87,7 +87,8 @@ def _made(made: dict[str, Any]) -> str:
     named = fabrics[0] if len(fabrics) == 1 else f"{fabrics[0]} to {fabrics[-1]}"
     if made["kept"]:
         return f"twin {made['twin']}: is there already, {named}"
-    return f"twin {made['twin']}: {named} on {made['partitions']} partitions, seed {made['seed']}"
+    seeds = "seeds of their own" if made["seed"] is None else f"seed {made['seed']}"
+    return f"twin {made['twin']}: {named} on {made['partitions']} partitions, {seeds}"
 
 
 @app.command()

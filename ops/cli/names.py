@@ -1,7 +1,7 @@
 """Names of things as arguments, completed from the running twin."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,20 +31,46 @@ class Name(click.ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
         kind = self.kind or ctx.params.get("kind")
-        return _items(names_of(kind), incomplete) if kind else []
+        return _items(names_of(kind, incomplete), incomplete) if kind else []
+
+
+class Site(click.ParamType):
+    """The name of a site of the running twin."""
+
+    name = "site"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        return _items(dict.fromkeys(str(row["site"]) for row in _rows("fabrics", None, "site")), incomplete)
+
+
+class Setting(click.ParamType):
+    """KEY=VALUE; completed up to the value, with the parameters of the command's --kind."""
+
+    name = "setting"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from ops.common.configuration import DEFAULT_KIND, parameters
+
+        kind = ctx.params.get("kind") or DEFAULT_KIND
+        return _items([f"{parameter.name}=" for parameter in parameters(kind)], incomplete)
 
 
 class Part(click.ParamType):
-    """The name of a part: OCSes and cubes, and behind a whole cube's name what is in it."""
+    """The name of a part: OCSes and cubes, and behind a whole one's name what is in it."""
 
     name = "part"
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
-        inside = incomplete.count("/") > 1
-        kinds = ("hosts", "links") if inside else ("ocs", "cubes")
-        return _items([name for kind in kinds for name in names_of(kind)], incomplete)
+        kinds = ("hosts", "links") if incomplete.count("/") > 1 else ("ocs", "cubes")
+        if kinds[0] == "hosts" and incomplete.split("/")[1].startswith("ocs-"):
+            return _items(_ports(incomplete), incomplete)
+        return _items([name for kind in kinds for name in names_of(kind, incomplete)], incomplete)
 
 
 class Target(click.ParamType):
@@ -57,7 +83,7 @@ class Target(click.ParamType):
     ) -> "list[CompletionItem]":
         fault = str(ctx.params.get("kind"))
         part = next((row.strikes for kind, row in FAULTS.items() if kind == fault), None)
-        names = names_of(LISTED[part]) if part is not None else []
+        names = names_of(LISTED[part], incomplete) if part is not None else []
         if part == "chip":
             names = [f"{name}/chip-{chip}" for name in names for chip in range(CHIPS_PER_HOST)]
         elif part == "port":
@@ -65,13 +91,29 @@ class Target(click.ParamType):
         return _items(names, incomplete)
 
 
-def names_of(kind: str) -> list[str]:
-    """The names of all things of a kind; none where no twin answers at once."""
+def names_of(kind: str, incomplete: str = "") -> list[str]:
+    """The names of all things of a kind, where a whole fabric's name is typed only its own; none where no
+    twin answers at once."""
+    fabric, slash, _ = incomplete.partition("/")
+    return [str(row["name"]) for row in _rows(kind, fabric if slash else None, "name")]
+
+
+def _ports(incomplete: str) -> list[str]:
+    """The ports of the OCS whose whole name is typed."""
+    fabric, ocs = incomplete.split("/")[:2]
+    name = f"{fabric}/{ocs}"
+    radix = next(
+        (int(row["radix"]) for row in _rows("ocs", fabric, "name", "radix") if row["name"] == name), 0
+    )
+    return [f"{name}/{side}{port}" for side in "NS" for port in range(radix)]
+
+
+def _rows(kind: str, fabric: str | None, *fields: str) -> list[dict[str, Any]]:
     from ops.common.client import Client
     from shared.basics.errors import LightwaveError
 
     try:
-        return [str(row["name"]) for row in Client(timeout_s=ANSWER_S_MAX).rows(f"/v1/{kind}", "name")]
+        return Client(timeout_s=ANSWER_S_MAX).rows(f"/v1/{kind}", *fields, fabric=fabric)
     except LightwaveError:
         return []
 

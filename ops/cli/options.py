@@ -6,19 +6,26 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.names import Name
+from ops.cli.names import Name, Setting
 from ops.cli.output import Form, PageForm
-from ops.cli.types import FILE, OUT_FILE, Key
+from ops.cli.types import FILE, OUT_FILE, Key, OneOf
+from services.roster import ROSTER
 
 SEED_MAX = 2**63 - 1
 PODS_MAX = 1_000
 PORT_MAX = 65_535
+KINDS_OF_FABRIC = tuple(ROSTER)
 
 Pods = Annotated[
     int | None, typer.Option(min=1, max=PODS_MAX, help="so many pods, each a site of its own [default: 1]")
 ]
 KindOfFabric = Annotated[
-    str | None, typer.Option("--kind", help="superpod or static-pod [default: superpod]")
+    str | None,
+    typer.Option(
+        "--kind",
+        click_type=OneOf("kind of fabric", KINDS_OF_FABRIC),
+        help=f"{' or '.join(KINDS_OF_FABRIC)} [default: superpod]",
+    ),
 ]
 SiteFiles = Annotated[
     list[Path] | None,
@@ -26,7 +33,7 @@ SiteFiles = Annotated[
         "--site",
         click_type=FILE,
         metavar="FILE",
-        help="a site from YAML, in place of --pods; may be repeated",
+        help="a site from YAML, of up to 1 MB, in place of --pods; may be repeated",
     ),
 ]
 
@@ -78,7 +85,7 @@ def seed_option(meaning: str | None = None) -> Any:
 
 def settings_option(meaning: str) -> Any:
     """`--set KEY=VALUE`, which may be repeated."""
-    return typer.Option("--set", metavar="KEY=VALUE", help=meaning)
+    return typer.Option("--set", click_type=Setting(), metavar="KEY=VALUE", help=meaning)
 
 
 def repeated(words: list[str] | None, context: typer.Context) -> list[str]:

@@ -1,5 +1,6 @@
 """What became of a request, in one sentence, from the messages that followed from it at once."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -31,6 +32,9 @@ def _began(body: Body) -> str:
     until = f", until {moment(body['expires_us'])}" if body["expires_us"] is not None else ""
     return f"{body['fault']} began: {body['kind']} {body['target']}{until}"
 
+
+RAW_TIME = re.compile(r"\b([0-9]{1,18}) us\b")
+"""A point in time as a reason on the log has it."""
 
 SENTENCES: dict[str, list[tuple[str, Callable[[Body], str]]]] = {
     "inject": [("FaultBegan", _began)],
@@ -75,7 +79,7 @@ def refusal_of(verb: str, answer: Mapping[str, Any]) -> str | None:
             subject = next(
                 (str(body[field]) for field in ("slice", "subject", "target") if field in body), ""
             )
-            reason = str(body["reason"])
+            reason = RAW_TIME.sub(lambda match: moment(int(match[1])), str(body["reason"]))
             told = reason if subject in reason else f"{subject}: {reason}"
             return f"{told} ({answer['id']})"
     return None

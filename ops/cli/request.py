@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ops.cli.groups import application
-from ops.cli.names import FAULT_KINDS, Name, Target
+from ops.cli.names import FAULT_KINDS, Name, Site, Target
 from ops.cli.options import Fabric, KindOfFabric, Output, RequestKey, seed_option, settings_option
 from ops.cli.outcomes import commissioned, refusal_of, sentence_of
 from ops.cli.output import Form, show
@@ -26,7 +26,10 @@ app = application()
 def commission(
     name: Annotated[str, typer.Argument(metavar="NAME", help="of the new fabric, such as pod-4")],
     site: Annotated[
-        str, typer.Option(metavar="SITE", help="that it joins; `lightwave get fabrics` shows them")
+        str,
+        typer.Option(
+            click_type=Site(), metavar="SITE", help="that it joins; `lightwave get fabrics` shows them"
+        ),
     ],
     kind: KindOfFabric = None,
     settings: Annotated[list[str] | None, settings_option("a parameter of the new fabric")] = None,
@@ -35,9 +38,9 @@ def commission(
     output: Output = "table",
 ) -> None:
     """Let a new fabric join a site of the living twin."""
-    from ops.common.configuration import settings_of
+    from ops.common.configuration import DEFAULT_KIND, settings_of
 
-    config = settings_of(kind or "superpod", settings or [], seed=seed)
+    config = settings_of(kind or DEFAULT_KIND, settings or [], seed=seed)
     given = config.model_dump(mode="json", exclude_unset=True, exclude={"kind"})
     body: dict[str, object] = {"name": name, "site": site, "kind": config.kind, "settings": given}
     client = Client()

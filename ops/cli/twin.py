@@ -32,7 +32,9 @@ def up(
             click_type=Speed(), metavar="X", help="simulated over wall time [default: as before, or 1]"
         ),
     ] = None,
-    seed: Annotated[int | None, seed_option("seed of a new twin [default: 0]")] = None,
+    seed: Annotated[
+        int | None, seed_option("of every fabric of a new twin that has none of its own [default: 0]")
+    ] = None,
     settings: Annotated[list[str] | None, settings_option("a parameter of a new twin")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="forget the twin in the data folder")] = False,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="make every state again from the logs")] = False,

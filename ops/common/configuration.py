@@ -2,17 +2,23 @@
 value.
 """
 
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from ops.common.quoted import SHOWN_MAX, dotted, quoted
 from schemas.config import FabricConfig, SuperpodConfig, TraceRow
 from schemas.config_by_kind import config_model
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
 from shared.basics.words import nearest
+
+DEFAULT_KIND = "superpod"
+"""The kind of a fabric where nobody says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +33,15 @@ class Parameter:
     meaning: str
 
 
-def parameters(kind: str = "superpod") -> list[Parameter]:
-    """Every parameter that `--set` takes for a kind of fabric, in the order of its configuration."""
-    return [_described(name, field) for name, field in _fields(_model_of(kind)).items()]
+def parameters(kind: str = DEFAULT_KIND) -> list[Parameter]:
+    """Every parameter of a kind of fabric that may be set to something, in the order of its configuration."""
+    known = _fields(_model_of(kind))
+    return [_described(name, known[name]) for name in _offered(known)]
+
+
+def _offered(known: Mapping[str, FieldInfo]) -> Iterator[str]:
+    """The names of those that have more than one allowed value."""
+    return (name for name, field in known.items() if _only(field) is None)
 
 
 def _model_of(kind: str) -> type[FabricConfig]:
@@ -43,7 +55,7 @@ def settings(
     pairs: list[str], *, seed: int | None = None, trace: tuple[TraceRow, ...] | None = None
 ) -> SuperpodConfig:
     """The configuration of a superpod with these `KEY=VALUE` settings over the defaults."""
-    found = settings_of("superpod", pairs, seed=seed, trace=trace)
+    found = settings_of(DEFAULT_KIND, pairs, seed=seed, trace=trace)
     assert isinstance(found, SuperpodConfig)  # noqa: S101 -- the model of that kind
     return found
 
@@ -62,34 +74,76 @@ def settings_of(
         name, equals, text = pair.partition("=")
         name = name.strip()
         if not equals:
-            raise InvalidInput(f"--set {pair!r}: not KEY=VALUE, such as workload.offered_load=0.8")
+            raise InvalidInput(f"--set {quoted(pair)}: not KEY=VALUE, such as workload.offered_load=0.8")
         if name not in known:
-            near = nearest(name, known, alike=0.5)
-            hint = f"did you mean {near}?" if near else "`lightwave lab config` lists them"
-            raise InvalidInput(f"--set {name}={text}: no such parameter; {hint}")
+            shown = pair if pair.isprintable() and len(pair) <= SHOWN_MAX else quoted(pair)
+            raise InvalidInput(f"--set {shown}: {_unknown(kind, name, known)}")
         section, _, field = name.rpartition(".")
         place = values.setdefault(section, {}) if section else values
         place[field] = _value(name, text.strip(), known[name])
-    if seed is not None:
-        values["seed"] = seed
+    if seed is not None and values.setdefault("seed", seed) != seed:
+        raise InvalidInput(f"--seed {seed}: --set seed={values['seed']} says another; leave one of them out")
     if trace is not None:
         values["trace"] = trace
-    return _validated(model, values)
-
-
-def _validated(model: type[FabricConfig], values: dict[str, Any]) -> FabricConfig:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "value_error":  # two values that do not go together: the model says which
-            raise InvalidInput(f"--set {name}.{first['ctx']['error']}") from None
-        field = _fields(model)[name]
-        option = "--seed" if name == "seed" else f"--set {name}"
-        raise InvalidInput(
-            f"{option}: {first['input']!r} is not allowed; allowed: {_allowed(field)}"
-        ) from None
+        raise InvalidInput(_complaint(model, kind, error, _option_of)) from None
+
+
+def _option_of(name: str) -> str:
+    return "--seed" if name == "seed" else f"--set {name}"
+
+
+def config_of(kind: str, given: Mapping[str, object], where: str) -> FabricConfig:
+    """The configuration of a kind with these values over its defaults, in sections as a file has them.
+
+    InvalidInput names the field by its path, which begins with `where`.
+    """
+    model = _model_of(kind)
+    try:
+        # Through JSON, for a list there stands for what is a tuple in a strict model.
+        return model.model_validate_json(json.dumps(given))
+    except ValidationError as error:
+        raise InvalidInput(_complaint(model, kind, error, lambda name: f"{where}.{name}")) from None
+
+
+def _complaint(
+    model: type[FabricConfig], kind: str, error: ValidationError, called: Callable[[str], str]
+) -> str:
+    """The first thing that is wrong, in the words of this project. `called` says how a parameter is called
+    where it was given."""
+    first = error.errors()[0]
+    place = first["loc"][:3]  # of what is inside a shape the shape: parameters are two deep
+    name = called(dotted(*place))
+    if first["type"] == "value_error":  # two values that do not go together: the model says which
+        return f"{name}.{first['ctx']['error']}"
+    if first["type"] == "missing" and len(first["loc"]) <= len(place):
+        return f"{name}: is missing"
+    known = _fields(model)
+    if first["type"] == "extra_forbidden":
+        return f"{name}: {_unknown(kind, '.'.join(map(str, place)), known)}"
+    allowed = _allowed(known[key]) if (key := ".".join(map(str, place))) in known else _contents(place, known)
+    return f"{name}: {quoted(first['input'])} is not allowed; allowed: {allowed}"
+
+
+def _unknown(kind: str, name: str, known: Mapping[str, FieldInfo]) -> str:
+    near = nearest(name, known, alike=0.5)
+    listing = "lightwave lab config" + ("" if kind == DEFAULT_KIND else f" --kind {kind}")
+    return f"no such parameter; {f'did you mean {near}?' if near else f'`{listing}` lists them'}"
+
+
+def _contents(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str:
+    """What may stand where there is no single parameter: a section of them, or recorded requests."""
+    section, *inside = place
+    if section != "trace":
+        return f"parameters by name, such as {next(n for n in known if n.startswith(f'{section}.'))}"
+    if len(inside) < 2:
+        return f"recorded requests, each with {', '.join(TraceRow.model_fields)}"
+    field = str(inside[1])
+    if field == "shape":
+        return "three sides in chips, such as [4, 4, 8]"
+    return _allowed(TraceRow.model_fields[field])
 
 
 def _value(name: str, text: str, field: FieldInfo) -> Any:
@@ -108,7 +162,7 @@ def _value(name: str, text: str, field: FieldInfo) -> Any:
     except (KeyError, ValueError):
         hint = nearest_word(text.upper(), _words(field), alike=0.3)
         raise InvalidInput(
-            f"--set {name}: {text!r} is not allowed; allowed: {_allowed(field)}{hint}"
+            f"--set {name}: {quoted(text)} is not allowed; allowed: {_allowed(field)}{hint}"
         ) from None
 
 
@@ -122,8 +176,17 @@ def _words(field: FieldInfo) -> tuple[str, ...]:
     return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
 
 
+def _only(field: FieldInfo) -> float | None:
+    """The one number that is allowed where the bounds leave no other; None where there are more."""
+    least = next((low for bound in field.metadata if (low := getattr(bound, "ge", None)) is not None), None)
+    most = next((high for bound in field.metadata if (high := getattr(bound, "le", None)) is not None), None)
+    return least if least == most else None
+
+
 def _allowed(field: FieldInfo) -> str:
     kinds = _kinds(field)
+    if (only := _only(field)) is not None:
+        return f"{only:,}"
     if chosen := _words(field):
         return f"{', '.join(chosen[:-1])} or {chosen[-1]}"
     if bool in kinds:

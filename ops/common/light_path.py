@@ -12,5 +12,5 @@ def unmade(path: Mapping[str, Any]) -> str:
     lost = [strand["strand"] for strand in path["strands"] if None in (strand["north"], strand["south"])]
     made = [strand["strand"] for strand in path["strands"] if strand["strand"] not in lost]
     if not made:
-        return f"neither fibre to {wanted} is made"
-    return f"fibre {lost[0]} is not made; fibre {made[0]} leads to {wanted}"
+        return f"neither strand to {wanted} is made"
+    return f"strand {lost[0]} is not made; strand {made[0]} leads to {wanted}"

@@ -1,18 +1,21 @@
 """What a twin is made of: its sites, each with its fabrics and their configurations; from options or from a
 file."""
 
-import json
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError, field_validator
+from pydantic import field_validator
 
-from ops.common.configuration import settings_of
+from ops.common.configuration import DEFAULT_KIND, config_of, settings_of
+from ops.common.quoted import quoted
+from ops.common.yaml_file import read_yaml
 from schemas.body import Model
-from schemas.config import TraceRow
+from schemas.config import FabricConfig, TraceRow
 from schemas.config_by_kind import AnyConfig, config_model
-from schemas.names import FabricName, SiteName, fabric_order
+from schemas.names import FABRIC_PATTERN, SITE_PATTERN, FabricName, SiteName, fabric_order
 from shared.basics.errors import InvalidInput
 from shared.storage.store import FabricPlace
 
@@ -34,7 +37,8 @@ class SitePlan(Model):
 @dataclass(frozen=True, slots=True)
 class AskedTwin:
     """What a new twin is to be made of, as it was asked for on the command line: so many pods of a kind, or
-    the sites of some files. None where nothing was said."""
+    the sites of some files. None where nothing was said. `seed` is that of the fabrics that have none of
+    their own."""
 
     pods: int | None = None
     kind: str | None = None
@@ -46,7 +50,8 @@ class AskedTwin:
         """`trace` are recorded requests in place of arrivals. InvalidInput where options do not go together,
         or a file is not what it should be."""
         if not self.site_files:
-            count, kind = 1 if self.pods is None else self.pods, self.kind or "superpod"
+            count = 1 if self.pods is None else self.pods
+            kind = DEFAULT_KIND if self.kind is None else self.kind
             return single_fabric_sites(count, kind=kind, pairs=self.pairs, seed=self.seed, trace=trace)
         for name, given in (
             ("--pods", self.pods),
@@ -58,15 +63,15 @@ class AskedTwin:
                 raise InvalidInput(
                     f"{name}: not together with --site, whose file says what the site is made of"
                 )
-        sites = tuple(read_site(path, seed=self.seed) for path in self.site_files)
+        sites = tuple(read_site(path) for path in self.site_files)
         check_sites(sites)
-        return sites
+        return sites if self.seed is None else seeded(sites, self.seed)
 
 
 def single_fabric_sites(
     count: int,
     *,
-    kind: str = "superpod",
+    kind: str = DEFAULT_KIND,
     pairs: Sequence[str] = (),
     seed: int | None = None,
     trace: tuple[TraceRow, ...] | None = None,
@@ -83,11 +88,40 @@ def check_sites(sites: Sequence[SitePlan]) -> None:
         ("site", [plan.site for plan in sites]),
         ("fabric", [name for plan in sites for name in plan.fabrics]),
     ):
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidInput(
-                    f"{what} {name}: given {names.count(name)} times; names are unique in a twin"
-                )
+        for name, times in Counter(names).items():
+            if times > 1:
+                raise InvalidInput(f"{what} {name}: given {times} times; names are unique in a twin")
+
+
+def seeded(sites: Sequence[SitePlan], seed: int) -> tuple[SitePlan, ...]:
+    """The same sites, where this is the seed of the fabrics that have none of their own; InvalidInput if all
+    have one."""
+    if all(has_own_seed(config) for plan in sites for config in plan.fabrics.values()):
+        raise InvalidInput(
+            f"--seed {seed}: every fabric of --site has a seed of its own there; leave it out, or leave out "
+            "theirs"
+        )
+    return tuple(
+        SitePlan(
+            site=plan.site,
+            fabrics={
+                name: config if has_own_seed(config) else config.model_copy(update={"seed": seed})
+                for name, config in plan.fabrics.items()
+            },
+        )
+        for plan in sites
+    )
+
+
+def has_own_seed(config: FabricConfig) -> bool:
+    """Whether whoever gave a configuration gave its seed, too."""
+    return "seed" in config.model_fields_set
+
+
+def common_seed(sites: Sequence[SitePlan]) -> int | None:
+    """The seed of all fabrics; None where there are several."""
+    seeds = {config.seed for plan in sites for config in plan.fabrics.values()}
+    return seeds.pop() if len(seeds) == 1 else None
 
 
 def places_of(sites: Sequence[SitePlan], partitions: int) -> dict[str, FabricPlace]:
@@ -99,78 +133,63 @@ def places_of(sites: Sequence[SitePlan], partitions: int) -> dict[str, FabricPla
     }
 
 
-def read_site(path: Path, *, seed: int | None = None) -> SitePlan:
+def read_site(path: Path) -> SitePlan:
     """A site from a YAML file: `site` its name, `fabrics` a list of {name, kind, config}, where `config`
-    holds what differs from the configuration of its kind. `seed` is that of fabrics that give none.
-    InvalidInput names the line or the field, the value and what is allowed."""
+    holds what differs from the configuration of its kind. InvalidInput names the line or the field, the value
+    and what is allowed."""
     try:
-        file = _mapping("the file", _yaml(path), ("site", "fabrics"))
+        content = read_yaml(path)
+        if content is None:
+            raise InvalidInput("is empty; allowed: site and fabrics, with values")
+        file = _mapping("the file", content, ("site", "fabrics"))
+        site = file.get("site")
+        if not isinstance(site, str) or re.fullmatch(SITE_PATTERN, site) is None:
+            raise InvalidInput(_no_name("site", site, "campus or pod-0"))
         rows = file.get("fabrics")
         if not isinstance(rows, list) or not rows:
-            raise InvalidInput(f"fabrics: {_short(rows)} is not allowed; allowed: a list of one or more")
-        fabrics: dict[str, dict[str, object]] = {}
+            said = "is missing" if rows is None else f"{quoted(rows)} is not allowed"
+            raise InvalidInput(f"fabrics: {said}; allowed: a list of one or more")
+        fabrics: dict[str, FabricConfig] = {}
         for n, row in enumerate(rows):
-            name, config = _fabric(f"fabrics.{n}", row, seed)
+            name, config = _fabric(f"fabrics.{n}", row)
             if name in fabrics:
                 raise InvalidInput(f"fabrics.{n}.name: {name} is given twice; names are unique")
             fabrics[name] = config
-        return _validated(file.get("site"), fabrics)
+        return SitePlan(site=site, fabrics=fabrics)
     except InvalidInput as error:
         raise InvalidInput(f"--site {path}: {error}") from None
 
 
-def _yaml(path: Path) -> object:
-    import yaml
-
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(error.strerror or str(error)) from None
-    except UnicodeDecodeError:
-        raise InvalidInput("not a text in UTF-8") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise InvalidInput(f"{where}not YAML: {getattr(error, 'problem', None) or error}") from None
-
-
-def _fabric(where: str, row: object, seed: int | None) -> tuple[str, dict[str, object]]:
+def _fabric(where: str, row: object) -> tuple[str, FabricConfig]:
     """(name, configuration) of one row of the list."""
     fields = _mapping(where, row, ("name", "kind", "config"))
-    name, kind = fields.get("name"), fields.get("kind", "superpod")
-    if not isinstance(name, str):
-        raise InvalidInput(f"{where}.name: {_short(name)} is no name; names are like pod-0")
+    name, kind = fields.get("name"), fields.get("kind", DEFAULT_KIND)
+    if not isinstance(name, str) or re.fullmatch(FABRIC_PATTERN, name) is None:
+        raise InvalidInput(_no_name(f"{where}.name", name, "pod-4"))
     try:
         config_model(kind, f"{where}.kind")
     except ValueError as error:
         raise InvalidInput(str(error)) from None
-    given = _mapping(f"{where}.config", fields.get("config") or {}, ("any parameter",), closed=False)
-    return name, ({} if seed is None else {"seed": seed}) | given | {"kind": kind}
-
-
-def _validated(site: object, fabrics: dict[str, dict[str, object]]) -> SitePlan:
-    # Through JSON, for a list in YAML stands for what is a tuple in a strict model.
-    text = json.dumps({"site": site, "fabrics": fabrics}, default=str)
-    try:
-        return SitePlan.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"] if part != "[key]")
-        message = first["msg"].removeprefix("Value error, ")
-        raise InvalidInput(f"{where}: {_short(first['input'])} is not allowed: {message}") from None
-
-
-def _mapping(where: str, value: object, known: tuple[str, ...], *, closed: bool = True) -> dict[str, object]:
-    if not isinstance(value, dict):
+    config = fields.get("config")
+    given = {} if config is None else _mapping(f"{where}.config", config)
+    if "kind" in given:
         raise InvalidInput(
-            f"{where}: {_short(value)} is not allowed; allowed: {', '.join(known)} with values"
+            f"{where}.config.kind: is no parameter; the kind stands beside config: {where}.kind"
         )
+    return name, config_of(str(kind), given, f"{where}.config")
+
+
+def _no_name(where: str, name: object, like: str) -> str:
+    said = "is missing" if name is None else f"{quoted(name)} is no name"
+    return f"{where}: {said}; names are like {like}"
+
+
+def _mapping(where: str, value: object, known: tuple[str, ...] = ()) -> dict[str, object]:
+    """The value, if it is a mapping of none but the known fields; without any, nobody looks at them here."""
+    if not isinstance(value, dict):
+        allowed = ", ".join(known) or "parameters by name"
+        raise InvalidInput(f"{where}: {quoted(value)} is not allowed; allowed: {allowed}, with values")
     for name in value:
-        if closed and name not in known:
-            raise InvalidInput(f"{where}: no such field {_short(name)}; allowed: {', '.join(known)}")
+        if known and name not in known:
+            raise InvalidInput(f"{where}: no such field {quoted(name)}; allowed: {', '.join(known)}")
     return value
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,6 +1,4 @@
-"""`lightwave lab run`: superpods in virtual time, over one or several worker processes, and what came of
-them.
-"""
+"""`lightwave lab run`: fabrics in virtual time, in one or several worker processes, and what came of them."""
 
 import shlex
 import shutil
@@ -13,7 +11,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from ops.common.sites import SitePlan
+from ops.common.sites import SitePlan, common_seed
 from ops.common.version import VERSION
 from schemas.documents import (
     CubesSummary,
@@ -60,7 +58,7 @@ def run_lab(
     """Run these sites for `days` simulated days; returns the one object that `lab run` prints.
 
     Fabrics with the same configuration differ by their names, from which their draws differ. `repeat` is the
-    command line that repeats the run.
+    command line that repeats the run. `seed` is that of all fabrics, None where they have several.
     """
     started = time.perf_counter()
     names = [plan.site for plan in sites]
@@ -83,7 +81,7 @@ def run_lab(
         "messages_per_s": round(messages / wall_s),
         "log_sha256": combined(names, [r.log_sha256 for r in results]),
         "state_sha256": combined(names, [r.state_sha256 for r in results]),
-        "seed": next(iter(sites[0].fabrics.values())).seed,
+        "seed": common_seed(sites),
         "version": VERSION,
         "repeat": shlex.join(repeat),
         "fabrics": reports,
@@ -101,7 +99,11 @@ def run_site(plan: SitePlan, until_us: int, log: Path | None, progress: Progress
     if writer is not None:
         writer.close()
     return SiteResult(
-        reports=[pod_report(lab.site, fabric, until_us) for fabric in lab.site.fabrics],
+        reports=[
+            {"fabric": fabric, "kind": config.kind, "site": plan.site, "seed": config.seed}
+            | pod_report(lab.site, fabric, until_us)
+            for fabric, config in plan.fabrics.items()
+        ],
         messages=lab.messages,
         log_sha256=lab.log_sha256,
         state_sha256=site_digest(lab.site),

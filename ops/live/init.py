@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ops.common.sites import SitePlan, places_of
+from ops.common.sites import SitePlan, common_seed, places_of
 from ops.live.settings import LiveSettings
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
@@ -83,7 +83,7 @@ def _make(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
         "twin": twin,
         "fabrics": list(places),
         "partitions": new.partitions,
-        "seed": next(iter(new.sites[0].fabrics.values())).seed,
+        "seed": common_seed(new.sites),
         "kept": False,
     }
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from ops.common.folders import user_folder
 from ops.common.sites import AskedTwin, SitePlan
+from ops.twin.resume import check_same
 from schemas.body import Model
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.files import replace_text
@@ -82,30 +83,25 @@ class DataFolder:
         except ValidationError:
             raise OperationFailed(f"data folder {self.path}: {MARK} is damaged; use --fresh") from None
 
-    def settle(self, asked: AskedTwin) -> TwinIdentity:
-        """The folder's twin, a new one where there is none; InvalidInput if it was made otherwise."""
+    def holds_twin(self) -> bool:
+        """Whether a twin was made here, sound or not."""
+        return self._mark.exists()
+
+    def settle(self, asked: AskedTwin, new: tuple[SitePlan, ...] | None = None) -> TwinIdentity:
+        """The folder's twin; where there is none one of these new sites, or of those that are asked for.
+        InvalidInput if it was made otherwise."""
         kept = self.identity()
         if kept is None:
-            kept = TwinIdentity(sites=asked.sites())
+            kept = TwinIdentity(sites=asked.sites() if new is None else new)
             self._write(self._mark, kept.model_dump_json())
             return kept
-        if asked.pairs:
+        files = asked.sites() if asked.site_files else ()
+        try:
+            check_same(asked, files, kept.sites)
+        except InvalidInput as error:
             raise InvalidInput(
-                f"--set {asked.pairs[0]}: data folder {self.path} holds a twin, which keeps its parameters; "
-                "leave it out, or use --fresh"
-            )
-        first = next(iter(kept.sites[0].fabrics.values()))
-        for name, value, has in (
-            ("--pods", asked.pods, len(kept.sites)),
-            ("--seed", asked.seed, first.seed),
-            ("--kind", asked.kind, first.kind),
-            ("--site", str(asked.site_files[0]) if asked.site_files else None, f"{len(kept.sites)} sites"),
-        ):
-            if value is not None and value != has:
-                raise InvalidInput(
-                    f"{name} {value}: data folder {self.path} holds a twin with {has}; "
-                    "leave it out, or use --fresh"
-                )
+                f"{error}; data folder {self.path} holds this twin already: leave it out, or use --fresh"
+            ) from None
         return kept
 
     def announce(self, url: str, redis: str) -> None:

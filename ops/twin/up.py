@@ -67,13 +67,15 @@ def run_up(options: UpOptions) -> None:
     """Run until SIGINT or SIGTERM, then end in good order. Raises LightwaveError with one clear sentence."""
     check_bind(options.host, options.token)
     folder = DataFolder(options.data)
+    # Read before a folder is made, or a twin forgotten for what cannot be: a slip must cost nothing.
+    new = options.asked.sites() if options.fresh or not folder.holds_twin() else None
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(options.host, options.port))
         folder.hold()
         stack.callback(folder.release)
         if options.fresh:
             _erase(folder, options.redis)
-        identity = folder.settle(options.asked)
+        identity = folder.settle(options.asked, new)
         living = LivingTwin(folder, identity, options, stack)
         url = f"http://{options.host}:{listener.getsockname()[1]}"
         living.serve(listener, url, options.token)
@@ -254,10 +256,11 @@ def _erase(folder: DataFolder, redis: str | None) -> None:
     kept = None
     with contextlib.suppress(LightwaveError):
         kept = folder.identity()
+    store = RedisStore(redis) if redis is not None else None
+    if store is not None:
+        store.check()  # before anything is gone
     folder.clear()
-    if redis is not None:
-        store = RedisStore(redis)
-        store.check()
+    if store is not None:
         store.forget_fabrics()
         for partition in range(len(kept.sites) if kept else 1):
             store.erase(partition)

@@ -3,8 +3,8 @@ shares."""
 
 from schemas.config import FabricConfig, pod_of
 from services.gateway.ports import TwinPorts
-from shared.basics.errors import NotFound
-from shared.models.plant import Plant
+from shared.basics.errors import InvalidInput, NotFound
+from shared.models.plant import Part, Plant
 from shared.models.plants import plant_of
 
 FIRST_POD = "pod-0"
@@ -31,6 +31,15 @@ def fabric_of(twin: TwinPorts, name: str) -> str:
     fabric = name.split("/", 1)[0]
     config_of(twin, fabric)
     return fabric
+
+
+def part_of(twin: TwinPorts, name: str) -> Part:
+    """The part of this name; NotFound if there is none."""
+    made_of = plant(twin, fabric_of(twin, name))
+    try:
+        return made_of.parse(name)
+    except InvalidInput as error:
+        raise NotFound(str(error)) from None
 
 
 def commissioned(twin: TwinPorts) -> list[str]:

@@ -3,21 +3,16 @@
 from schemas.api import ImpactLink, ImpactReport
 from schemas.documents import LinkGroupDocument
 from services.gateway.documents import read_all
-from services.gateway.fabrics import fabric_of, plant
+from services.gateway.fabrics import part_of, plant
 from services.gateway.ports import TwinPorts
 from services.gateway.rows import slice_rows
-from shared.basics.errors import InvalidInput, NotFound
 from shared.models.impact import impact_by_name
 
 
 def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
     """What hangs on the part of this name; NotFound if there is none."""
-    fabric = fabric_of(twin, target)
+    fabric = part_of(twin, target).fabric
     made_of = plant(twin, fabric)
-    try:
-        made_of.parse(target)
-    except InvalidInput as error:
-        raise NotFound(str(error)) from None
     slices = {row.name: row for row in slice_rows(twin, fabric) if row.ended_us is None}
     found = impact_by_name(
         made_of,

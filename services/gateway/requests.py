@@ -11,10 +11,10 @@ from schemas.api_requests import FaultRequest, RequestReceipt, SliceRequest
 from schemas.body import Body
 from schemas.config import pod_of
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
-from services.gateway.fabrics import config_of, fabric_of, meant, plant, site_of
+from services.gateway.fabrics import config_of, fabric_of, meant, part_of, plant, site_of
 from services.gateway.invalid import invalid_sentence
 from services.gateway.ports import TwinPorts
-from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.grammar import DURATION_S_MAX, KEY_MAX
 from shared.basics.units import US_PER_S, us
 from shared.engine.roots import operator_source
@@ -39,8 +39,16 @@ def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, Body]:
 
 
 def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, Body]:
+    """(fabric, what is asked of it); NotFound where no part has this name, InvalidInput where a fault of this
+    kind cannot strike it."""
     fabric = asked.target.split("/", 1)[0]
-    fault_target(asked.kind, asked.target, fabric, plant(twin, fabric))
+    made_of = plant(twin, fabric)
+    try:
+        fault_target(asked.kind, asked.target, fabric, made_of)
+    except InvalidInput as error:
+        if made_of.contains(asked.target):
+            raise
+        raise NotFound(str(error)) from None
     body = {"kind": asked.kind, "target": asked.target}
     return fabric, _valid(InjectFault, body | {"duration_us": _duration_us(asked.duration_s)})
 
@@ -55,7 +63,7 @@ def clear_request(twin: TwinPorts, name: str) -> tuple[str, Body]:
 
 def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Body]:
     fabric = fabric_of(twin, name)
-    if plant(twin, fabric).parse(name).kind != "cube":
+    if part_of(twin, name).kind != "cube":
         raise InvalidInput(f"cube {name!r}: only whole cubes are drained; names are like {fabric}/cube-12")
     return fabric, _valid(DrainCube if drain else UndrainCube, {"cube": name})
 

@@ -43,3 +43,32 @@ def test_a_log_of_a_site_is_replayed_in_words(tmp_path: Path) -> None:
     broken = run("replay", str(log))
     assert broken.exit_code == 1
     assert "differs in campus at position " in broken.stdout
+
+
+def test_a_run_of_a_site_says_of_each_fabric_what_it_is(tmp_path: Path) -> None:
+    site = tmp_path / "campus.yaml"
+    site.write_text(SITE.replace("  - name: pod-1", "    config: {seed: 3}\n  - name: pod-1"))
+    words = ("run", "--site", str(site), "--days", "0.05", "--seed", "5")
+    table = [line.split() for line in run(*words).stdout.splitlines()[:3]]
+    assert [row[:3] for row in table] == [
+        ["FABRIC", "KIND", "SITE"],
+        ["pod-0", "superpod", "campus"],
+        ["pod-1", "static-pod", "campus"],
+    ]
+    content = json.loads(run(*words, "-o", "json").stdout)
+    assert content["seed"] is None
+    assert [fabric["seed"] for fabric in content["fabrics"]] == [3, 5]
+    again = json.loads(run(*content["repeat"].split()[2:]).stdout)
+    assert again["log_sha256"] == content["log_sha256"]
+
+
+def test_the_parameters_of_a_kind_are_listed() -> None:
+    superpod = json.loads(run("config", "-o", "json").stdout)
+    static = json.loads(run("config", "--kind", "static-pod", "-o", "json").stdout)
+    assert {row["name"] for row in superpod} - {row["name"] for row in static} == {
+        "pod.cubes",
+        "ocs.switching_time_ms",
+        "repairs.ocs_repair_h",
+        "failures.ocs_per_day",
+    }
+    assert json.loads(run("config", "--kind", "superpod", "-o", "json").stdout) == superpod

@@ -144,3 +144,12 @@ def test_every_verb_can_be_granted_and_refused_by_messages_that_exist() -> None:
     assert set(SENTENCES) == set(REFUSALS)
     assert set(REFUSALS.values()) <= set(TYPES)
     assert {kind for sentences in SENTENCES.values() for kind, _ in sentences} <= set(TYPES)
+
+
+def test_a_fault_that_has_ended_did_so_at_a_simulated_time() -> None:
+    reason = "fault 'pod-0/fault-3': has already ended (expired at 7200000000 us); allowed are active faults"
+    refused = answer(("FaultRefused", {"subject": "pod-0/fault-3", "reason": reason}))
+    assert refusal_of("clear", refused) == (
+        "fault 'pod-0/fault-3': has already ended (expired at 0d02:00:00); allowed are active faults "
+        "(operator@pod-0/17)"
+    )

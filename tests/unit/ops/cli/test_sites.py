@@ -62,3 +62,19 @@ def test_a_fabric_is_commissioned_by_one_command(
         "settings": {"seed": 9, "workload": {"offered_load": 0.5}},
     }
     assert twin.asked[0].headers["idempotency-key"] == "mine"
+
+
+@pytest.mark.parametrize(("ocs", "told"), [(0, False), (48, True)])
+def test_a_fabric_without_ocses_says_nothing_of_them(
+    ocs: int, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fabric = {"name": "pod-1", "cubes": 64, "ocs": ocs, "ocs_down": 0, "cross_connects": 0}
+    whole = {"object": fabric, "related": {}, "events": []}
+    with answering({"/v1/describe/fabrics/pod-1": [as_json(whole)]}) as twin:
+        monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
+        said = CliRunner().invoke(root, ["describe", "fabric", "pod-1"]).output
+        data = CliRunner().invoke(root, ["describe", "fabric", "pod-1", "-o", "json"]).output
+    named = [line.partition(":")[0] for line in said.splitlines()]
+    assert named[:2] == ["Name", "Cubes"]
+    assert ("OCS" in named) == ("OCS down" in named) == ("Cross connects" in named) == told
+    assert json.loads(data) == whole

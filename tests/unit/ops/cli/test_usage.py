@@ -60,6 +60,20 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["up", "--data", ""], "'' is no path"),
         (["lab", "run", "--days", "36501"], "allowed are days above 0 up to 36,500"),
         (["lab", "run", "--jobs", "65"], "--jobs"),
+        (["lab", "run", "--kind", ""], "no kind of fabric ''; allowed are superpod, static-pod"),
+        (
+            ["commission", "pod-4", "--site", "a", "--kind", ""],
+            "no kind of fabric ''; allowed are superpod, sta",
+        ),
+        (
+            ["lab", "config", "--kind", "statik-pod"],
+            "no kind of fabric 'statik-pod'; did you mean static-pod?",
+        ),
+        (
+            ["lab", "run", "--site", "/dev/zero"],
+            "--site /dev/zero: no file of text, but a folder, pipe or dev",
+        ),
+        (["lab", "run", "--seed", "4", "--set", "seed=3"], "--seed 4: --set seed=3 says another"),
         (["schema", "export", ""], "'' is no path"),
         (["reproduce", "--out", "/no/such/rows"], "/no/such/rows: there is no folder /no/such"),
         (["pod", "qualify", "--out", "/"], "/ is a folder, not a file"),
@@ -122,6 +136,9 @@ def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
         ("lightwave get ocs -o ", ["table", "json", "yaml"]),
         ("lightwave lab run --tr", ["--trace"]),
         ("lightwave completion ", ["bash", "zsh", "fish"]),
+        ("lightwave up --kind ", ["superpod", "static-pod"]),
+        ("lightwave lab run --set ocs.", ["ocs.switching_time_ms="]),
+        ("lightwave lab run --kind static-pod --set ocs.", []),
         ("lightwave get ocs pod-", []),
     ],
 )
@@ -147,6 +164,30 @@ def test_names_are_completed_from_the_running_twin() -> None:
             "pod-0/cube-1/host-0/chip-3"
         ]
         assert complete("lightwave release ", twin.url) == []
+
+
+def test_only_what_is_asked_for_is_listed() -> None:
+    sites = [{"name": "pod-0", "site": "campus"}, {"name": "pod-1", "site": "campus"}]
+    answers = {
+        "/v1/fabrics": [as_json([*sites, {"name": "pod-2", "site": "annex"}])],
+        "/v1/links": [as_json([{"name": "pod-1/cube-1/+x/0"}, {"name": "pod-1/cube-2/+x/0"}])],
+        "/v1/hosts": [as_json([{"name": "pod-1/cube-1/host-0"}])],
+        "/v1/ocs": [as_json([{"name": "pod-1/ocs-1", "radix": 2}, {"name": "pod-1/ocs-10", "radix": 3}])],
+    }
+    with answering(answers) as twin:
+        assert complete("lightwave commission pod-4 --site ", twin.url) == ["campus", "annex"]
+        assert complete("lightwave trace pod-1/cube-1/", twin.url) == ["pod-1/cube-1/+x/0"]
+        assert complete("lightwave impact pod-1/cube-1/", twin.url) == [
+            "pod-1/cube-1/host-0",
+            "pod-1/cube-1/+x/0",
+        ]
+        ports = [f"pod-1/ocs-1/{port}" for port in ("N0", "N1", "S0", "S1")]
+        assert complete("lightwave impact pod-1/ocs-1/", twin.url) == ports
+        assert complete("lightwave impact pod-1/ocs-10/S2", twin.url) == ["pod-1/ocs-10/S2"]
+    assert [(asked.path, asked.query) for asked in twin.asked] == [
+        ("/v1/fabrics", ""),
+        *((f"/v1/{kind}", "fabric=pod-1") for kind in ("links", "hosts", "links", "ocs", "ocs")),
+    ]
 
 
 def test_a_run_says_how_to_repeat_it() -> None:

@@ -37,3 +37,34 @@ def test_two_values_that_do_not_go_together_are_named() -> None:
             settings([pair])
     both = settings(["transceivers.degraded_above_ber=0.001", "transceivers.down_above_ber=0.01"])
     assert both.transceivers.degraded_above_ber == 0.001
+
+
+@pytest.mark.parametrize(
+    ("pair", "sentence"),
+    [
+        (
+            "failures.until_days=nan",
+            "failures.until_days: nan is not allowed; allowed: a number at least 0 at",
+        ),
+        (
+            "failures.until_days=inf",
+            "failures.until_days: inf is not allowed; allowed: a number at least 0 at",
+        ),
+        ("seed=" + "9" * 5_000, f"seed: '{'9' * 58}… is not allowed"),
+        ("a\x1b\u202e=1", r"'a\x1b\u202e=1': no such parameter; `lightwave lab config` lists them"),
+        ("a\0", r"'a\x00': not KEY=VALUE, such as workload.offered_load=0.8"),
+        ("pod.cube=8", "pod.cube=8: no such parameter; did you mean pod.cubes?"),
+    ],
+)
+def test_what_is_no_setting_is_one_short_sentence(pair: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        settings([pair])
+    assert str(raised.value).startswith(f"--set {sentence}")
+    assert str(raised.value).isprintable()
+    assert len(str(raised.value)) < 250
+
+
+def test_two_seeds_that_contradict_each_other_are_refused() -> None:
+    assert settings(["seed=4"], seed=4).seed == 4
+    with pytest.raises(InvalidInput, match=r"^--seed 4: --set seed=3 says another; leave one of them out$"):
+        settings(["seed=3"], seed=4)

@@ -14,11 +14,11 @@ LOST = {"north": 1, "south": None}
     ("wanted", "fibres", "why"),
     [
         (None, (LOST, LOST), "no circuit is wanted"),
-        ("pod-0/cube-1/-x/0", (LOST, LOST), "neither fibre to pod-0/cube-1/-x/0 is made"),
-        ("pod-0/cube-1/-x/0", (MADE, LOST), "fibre 1 is not made; fibre 0 leads to pod-0/cube-1/-x/0"),
+        ("pod-0/cube-1/-x/0", (LOST, LOST), "neither strand to pod-0/cube-1/-x/0 is made"),
+        ("pod-0/cube-1/-x/0", (MADE, LOST), "strand 1 is not made; strand 0 leads to pod-0/cube-1/-x/0"),
     ],
 )
-def test_it_names_the_fibre_that_is_missing(
+def test_it_names_the_strand_that_is_missing(
     wanted: str | None, fibres: tuple[dict[str, Any], ...], why: str
 ) -> None:
     strands = [{"strand": n, **fibre} for n, fibre in enumerate(fibres)]

@@ -145,6 +145,17 @@ def test_what_was_refused_is_refused_again_under_its_key(twin: DrivenTwin) -> No
     assert "is a fabric of campus already" in refusal(client, taken, "again")
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "99999999999999999999", "9" * 400])
+@pytest.mark.parametrize("where", ['{"failures": {"until_days": %s}}', '{"trace": [{"submit_us": %s}]}'])
+def test_a_number_that_cannot_be_written_down_is_refused(twin: DrivenTwin, number: str, where: str) -> None:
+    content = f'{{"name": "pod-1", "site": "campus", "settings": {where % number}}}'
+    said = twin.client().post("/v1/fabrics", content=content, headers={"Content-Type": "application/json"})
+    assert said.status_code == 422
+    name = "failures.until_days" if "until" in where else "trace.0.submit_us"
+    told = f"settings dict: {name} is not allowed; allowed are finite numbers, whole ones of 64 bits"
+    assert said.json() == {"error": told}
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

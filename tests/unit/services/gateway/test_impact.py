@@ -109,7 +109,7 @@ def test_the_command_says_it_in_words_and_as_data(client: Client, monkeypatch: p
         data = CliRunner().invoke(root, ["impact", "pod-0/ocs-17", "-o", "json"])
     assert said.exit_code == 0, said.output
     assert said.output.splitlines()[:2] == [
-        "pod-0/ocs-17 takes pod-0/ocs-17 out of use",
+        "pod-0/ocs-17 goes out of use",
         "concerned: 3 links, 3 cubes, 6 hosts, 6 chips, 2 slices",
     ]
     assert "pod-0/slice-1" in said.output

@@ -1,0 +1,93 @@
+"""Whether a twin that exists is the one that the options ask for: it keeps its own numbers, and an option
+that says otherwise must not be passed over."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ops.common.configuration import settings_of
+from ops.common.quoted import quoted
+from ops.common.sites import AskedTwin, SitePlan, has_own_seed
+from schemas.config import FabricConfig
+from shared.basics.errors import InvalidInput
+
+SITES_NAMED = 4
+"""Sites of a twin that a sentence names."""
+
+
+def check_same(asked: AskedTwin, files: Sequence[SitePlan], kept: Sequence[SitePlan]) -> None:
+    """InvalidInput if the options, of which `files` are the sites of --site, ask for something else than the
+    sites that a twin was made with. It says which fabric differs, and in what."""
+    if asked.site_files:
+        _check_sites(asked.site_files, files, kept)
+        return
+    if asked.pods is not None:
+        names = [f"pod-{number}" for number in range(asked.pods)]
+        if [(plan.site, *plan.fabrics) for plan in kept] != [(name, name) for name in names]:
+            raise InvalidInput(f"--pods {asked.pods}: the twin is of {_named(kept)}")
+    for plan in kept:
+        for name, config in plan.fabrics.items():
+            _check_options(asked, plan.site, name, config)
+
+
+def _check_options(asked: AskedTwin, site: str, name: str, config: FabricConfig) -> None:
+    fabric = name if name == site else f"{name} of the site {site}"
+    if asked.kind is not None and asked.kind != config.kind:
+        raise InvalidInput(f"--kind {asked.kind}: {fabric} is a {config.kind}")
+    given = settings_of(config.kind, list(asked.pairs), seed=asked.seed)
+    has = _flat(config.model_dump())
+    for parameter, value in _flat(given.model_dump(exclude_unset=True)).items():
+        if value != has[parameter]:
+            of_option = parameter == "seed" and asked.seed is not None
+            given_as = f"--seed {value}" if of_option else f"--set {parameter}={value}"
+            raise InvalidInput(f"{given_as}: {fabric} has {has[parameter]}")
+
+
+def _check_sites(paths: Sequence[Path], files: Sequence[SitePlan], kept: Sequence[SitePlan]) -> None:
+    lives = {plan.site: plan for plan in kept}
+    for path, plan in zip(paths, files, strict=True):
+        if plan.site not in lives:
+            raise InvalidInput(f"--site {path}: the twin has no site {plan.site}, but {_named(kept)}")
+        has = lives.pop(plan.site).fabrics
+        if [*plan.fabrics] != [*has]:
+            raise InvalidInput(f"--site {path}: the site {plan.site} of the twin began with {', '.join(has)}")
+        for name, config in plan.fabrics.items():
+            if (difference := _difference(config, has[name])) is not None:
+                raise InvalidInput(f"--site {path}: {name} of the site {plan.site} {difference}")
+    if lives:
+        raise InvalidInput(f"--site {paths[0]}: the twin is of {_named(kept)}")
+
+
+def _difference(asked: FabricConfig, kept: FabricConfig) -> str | None:
+    """What is not the same in words; None where everything is. A seed that the file leaves to --seed is as it
+    was, unless that is given."""
+    if asked.kind != kept.kind:
+        return f"is a {asked.kind} there and a {kept.kind} in the twin"
+    if not has_own_seed(asked):
+        asked = asked.model_copy(update={"seed": kept.seed})
+    has = _flat(kept.model_dump())
+    for name, value in _flat(asked.model_dump()).items():
+        if value != has[name]:
+            return f"has {name} {quoted(value)} there and {quoted(has[name])} in the twin"
+    return None
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Parameters by their dotted names."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found
+
+
+def _named(sites: Sequence[SitePlan]) -> str:
+    """`2 sites: campus (pod-0, pod-1), pod-7`."""
+    said = [
+        plan.site if [*plan.fabrics] == [plan.site] else f"{plan.site} ({', '.join(plan.fabrics)})"
+        for plan in sites[:SITES_NAMED]
+    ]
+    more = ["…"] if len(sites) > SITES_NAMED else []
+    return f"{len(sites)} site{'s' if len(sites) > 1 else ''}: {', '.join([*said, *more])}"

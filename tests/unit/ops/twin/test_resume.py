@@ -1,0 +1,129 @@
+"""A twin is resumed by the options that it was made with, and refuses others with what differs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ops.common.sites import AskedTwin
+from ops.twin.data import DataFolder
+from shared.basics.errors import InvalidInput
+
+CAMPUS = """
+site: campus
+fabrics:
+  - {name: pod-0, config: {seed: 7, pod: {cubes: 8}}}
+  - {name: pod-1, kind: static-pod}
+"""
+ANNEX = "site: annex\nfabrics: [{name: pod-5, config: {pod: {cubes: 4}}}]\n"
+
+
+@dataclass(frozen=True)
+class Files:
+    campus: Path
+    annex: Path
+    folder: DataFolder
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    made = Files(tmp_path / "campus.yaml", tmp_path / "annex.yaml", DataFolder(tmp_path))
+    made.campus.write_text(CAMPUS)
+    made.annex.write_text(ANNEX)
+    return made
+
+
+def refusal(folder: DataFolder, asked: AskedTwin) -> str:
+    with pytest.raises(InvalidInput) as raised:
+        folder.settle(asked)
+    said, _, rest = str(raised.value).partition("; data folder ")
+    assert rest == f"{folder.path} holds this twin already: leave it out, or use --fresh"
+    return said
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        AskedTwin(),
+        AskedTwin(2),
+        AskedTwin(3, "static-pod", 5),
+        AskedTwin(2, seed=0, pairs=("pod.cubes=16", "failures.until_days=none", "workload.enabled=off")),
+    ],
+)
+def test_pods_are_resumed_by_their_own_options_and_by_none(asked: AskedTwin, tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    made = folder.settle(asked)
+    assert folder.settle(asked) == folder.settle(AskedTwin()) == made
+
+
+def test_a_site_is_resumed_by_its_files_and_by_none(files: Files) -> None:
+    asked = AskedTwin(seed=5, site_files=(files.campus, files.annex))
+    made = files.folder.settle(asked)
+    for same in (asked, AskedTwin(site_files=(files.annex, files.campus)), AskedTwin()):
+        assert files.folder.settle(same) == made
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (AskedTwin(1), "--pods 1: the twin is of 2 sites: pod-0, pod-1"),
+        (AskedTwin(kind="static-pod"), "--kind static-pod: pod-0 is a superpod"),
+        (AskedTwin(seed=6), "--seed 6: pod-0 has 5"),
+        (AskedTwin(pairs=("seed=6",)), "--set seed=6: pod-0 has 5"),
+        (AskedTwin(2, pairs=("pod.cubes=8",)), "--set pod.cubes=8: pod-0 has 16"),
+    ],
+)
+def test_other_options_than_those_of_the_pods_are_refused(
+    asked: AskedTwin, said: str, tmp_path: Path
+) -> None:
+    folder = DataFolder(tmp_path)
+    folder.settle(AskedTwin(2, seed=5, pairs=("pod.cubes=16",)))
+    assert refusal(folder, asked) == said
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (AskedTwin(2), "--pods 2: the twin is of 2 sites: campus (pod-0, pod-1), annex (pod-5)"),
+        (AskedTwin(kind="superpod"), "--kind superpod: pod-1 of the site campus is a static-pod"),
+        (AskedTwin(seed=7), "--seed 7: pod-1 of the site campus has 0"),
+        (AskedTwin(pairs=("pod.cubes=8",)), "--set pod.cubes: 8 is not allowed; allowed: 64"),
+    ],
+)
+def test_other_options_than_those_of_the_files_are_refused(asked: AskedTwin, said: str, files: Files) -> None:
+    files.folder.settle(AskedTwin(site_files=(files.campus, files.annex)))
+    assert refusal(files.folder, asked) == said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("cubes: 8", "cubes: 12", "pod-0 of the site campus has pod.cubes 12 there and 8 in the twin"),
+        ("seed: 7, ", "seed: 8, ", "pod-0 of the site campus has seed 8 there and 7 in the twin"),
+        (
+            "static-pod",
+            "superpod",
+            "pod-1 of the site campus is a superpod there and a static-pod in the twin",
+        ),
+        ("pod-1", "pod-3", "the site campus of the twin began with pod-0, pod-1"),
+        ("campus", "court", "the twin has no site court, but 2 sites: campus (pod-0, pod-1), annex (pod-5)"),
+    ],
+)
+def test_a_file_that_says_something_else_by_now_is_refused(
+    before: str, after: str, said: str, files: Files
+) -> None:
+    asked = AskedTwin(site_files=(files.campus, files.annex))
+    files.folder.settle(asked)
+    files.campus.write_text(CAMPUS.replace(before, after))
+    assert refusal(files.folder, asked) == f"--site {files.campus}: {said}"
+
+
+def test_some_of_the_files_are_not_all_of_the_twin(files: Files) -> None:
+    files.folder.settle(AskedTwin(site_files=(files.campus, files.annex)))
+    assert refusal(files.folder, AskedTwin(site_files=(files.annex,))) == (
+        f"--site {files.annex}: the twin is of 2 sites: campus (pod-0, pod-1), annex (pod-5)"
+    )
+    other_seed = AskedTwin(seed=3, site_files=(files.campus, files.annex))
+    assert refusal(files.folder, other_seed) == (
+        f"--site {files.campus}: pod-1 of the site campus has seed 3 there and 0 in the twin"
+    )
