@@ -46,6 +46,7 @@ def soak(
     """Strike a whole live twin with random faults, and prove that nothing was lost or done twice.
 
     Starts Kafka, Redis and every process of a twin of its own in a temporary folder, and ends them again.
+    Operators ask all the while, and new fabrics join its sites.
     Exit code 5 if the twin deviated from what must hold, 1 if the soak itself failed.
     """
     from ops.soak.report import CLEAN, failure, in_words

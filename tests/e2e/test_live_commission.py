@@ -1,5 +1,5 @@
-"""`lightwave commission` against a live twin of two sites, from the command line: a fabric joins once, whatever
-is asked again, and the audit is clean.
+"""`lightwave commission` against a live twin of two sites: a fabric joins once, whatever is asked again, and
+the audit is clean.
 """
 
 import json
@@ -40,9 +40,10 @@ def commission(twin: LiveTwin, *words: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def check_refused(done: subprocess.CompletedProcess[str], sentence: str) -> None:
+def check_refused(done: subprocess.CompletedProcess[str], *parts: str) -> None:
     assert (done.returncode, done.stdout) == (REFUSED, ""), done.stderr
-    assert sentence in done.stderr
+    for part in parts:
+        assert part in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 
@@ -60,7 +61,8 @@ def test_a_fabric_joins_once_and_lives(twin: LiveTwin) -> None:
         check_refused(commission(twin, *STATIC, *key), "pod-1: is a fabric of campus already")
     check_refused(
         commission(twin, "commission", "pod-1", "--site", "lone"),
-        "pod-1: is a fabric of the site campus; moving a pod into another site is refused",
+        "pod-1: is a fabric of the site campus",
+        "moving a pod into another site is refused",
     )
     check_refused(
         commission(twin, "commission", "pod-2", "--site", "lone"), "pod-2: is a fabric of lone already"
@@ -84,7 +86,7 @@ def test_a_fabric_joins_once_and_lives(twin: LiveTwin) -> None:
     )
     assert begun.config["seed"] == 5
     ticked = {service for (service, fabric), count in facts.ticks.items() if fabric == "pod-1" and count}
-    assert {"failures", "transceivers", "workload"} <= ticked
+    assert {"transceivers", "workload"} <= ticked
     assert "ocs" not in ticked
 
 
