@@ -10,11 +10,13 @@ from ops.soak.asking import Client, GivenUp, Post, Refused, key_of
 from schemas.names import fabric_order
 from shared.basics.keyed_random import draw_uniform
 
+OFTEN = {"telemetry_interval_s": 300}
+"""A small fabric has few Ticks else, and it takes long to see that its time advances."""
 SETTINGS: dict[str, dict[str, Any]] = {
-    "superpod": {"pod": {"cubes": 8}, "failures": {"host_per_day": 0.05}},
-    "static-pod": {"failures": {"host_per_day": 0.01}},
+    "superpod": {"pod": {"cubes": 8}, "failures": {"host_per_day": 0.05}, "transceivers": OFTEN},
+    "static-pod": {"failures": {"host_per_day": 0.01}, "transceivers": OFTEN},
 }
-"""Kind of fabric → what differs from its configuration's defaults, so that it is small, or busy."""
+"""Kind of fabric → what differs from its configuration's defaults, so that more happens to it."""
 PREFIX = "pod"
 NAME_LIVES = "names of fabrics are unique"
 """Part of the sentence with which a fabric is refused whose name is taken."""

@@ -1,5 +1,6 @@
 """The operators of a soak: one client a fabric, who asks for what makes sense there."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,19 +117,22 @@ class Wishes:
 
 
 class Operator(Client):
-    """Asks for one thing after the other."""
+    """Asks for one thing after the other. `turn` is that of all operators of a site, who ask one at a time:
+    a Tick that is due waits for a hundred requests, and with many in the inbox time would hardly advance."""
 
-    def __init__(self, wishes: Wishes, post: Post) -> None:
+    def __init__(self, wishes: Wishes, post: Post, turn: threading.Lock) -> None:
         super().__init__(f"operator of {wishes.fabric}", post)
         self.accepted: list[Accepted] = []
         self._wishes = wishes
+        self._turn = turn
 
     def run(self) -> None:
         seed, fabric = self._wishes.seed, self._wishes.fabric
         try:
             while not self._stopping.is_set():
                 wish, count = self._wishes.next(), self._wishes.count
-                self._bring_about(wish, key_of(seed, fabric, count))
+                with self._turn:
+                    self._bring_about(wish, key_of(seed, fabric, count))
                 self._stopping.wait(REST_S_MAX * draw_uniform(seed, fabric, "rest", count))
         except (Refused, GivenUp) as error:
             self.surprise = str(error)

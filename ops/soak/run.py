@@ -5,6 +5,7 @@ import json
 import shlex
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import redis
 from ops.common.sites import SitePlan
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak import report as reports
-from ops.soak.asking import Client, Post, http_post
+from ops.soak.asking import Client, http_post
 from ops.soak.check_joins import check_audited, check_beginnings
 from ops.soak.checks import FAULT_KINDS, Stand, check_all
 from ops.soak.facts import gather
@@ -189,8 +190,9 @@ def _soak(soak: Soak, twin: WholeTwin, say: Say) -> dict[str, Any]:
 def _begin(soak: Soak, twin: WholeTwin, say: Say) -> _Run:
     """With everybody at work who looks and who asks."""
     sites, post = twin.options.sites, http_post(twin.url)
+    turns = {plan.site: threading.Lock() for plan in sites}
     operators = [
-        operator_of(soak.seed, fabric, config, post)
+        Operator(wishes_of(soak.seed, fabric, config), post, turns[plan.site])
         for plan in sites
         for fabric, config in plan.fabrics.items()
     ]
@@ -198,7 +200,7 @@ def _begin(soak: Soak, twin: WholeTwin, say: Say) -> _Run:
     def welcome(join: Join) -> None:
         say(f"{join.fabric}, a {join.kind}, has joined {join.site}")
         config = config_model(join.kind).model_validate_json(json.dumps(join.settings))
-        operators.append(operator_of(soak.seed, join.fabric, config, post))
+        operators.append(Operator(wishes_of(soak.seed, join.fabric, config), post, turns[join.site]))
         operators[-1].start()
 
     plan = plan_joins(soak.seed, sites, soak.joins, 60 * soak.minutes)
@@ -218,9 +220,9 @@ def _begin(soak: Soak, twin: WholeTwin, say: Say) -> _Run:
     return run
 
 
-def operator_of(seed: int, fabric: str, config: FabricConfig, post: Post) -> Operator:
-    """The operator of a pod of any kind."""
-    return Operator(Wishes(seed, fabric, plant_of(config.kind, pod_of(config).cubes)), post)
+def wishes_of(seed: int, fabric: str, config: FabricConfig) -> Wishes:
+    """What the operator of a pod of any kind may wish for."""
+    return Wishes(seed, fabric, plant_of(config.kind, pod_of(config).cubes))
 
 
 def gateway_pid(twin: WholeTwin) -> int | None:

@@ -18,14 +18,20 @@ from ops.soak.run import Soak, run_soak
 CAMPUS = """
 site: campus
 fabrics:
-  - {name: pod-0, kind: superpod, config: {pod: {cubes: 8}, failures: {host_per_day: 0.05}}}
-  - {name: pod-1, kind: static-pod, config: {failures: {host_per_day: 0.01}}}
+  - name: pod-0
+    kind: superpod
+    config: {pod: {cubes: 8}, failures: {host_per_day: 0.05}, transceivers: {telemetry_interval_s: 300}}
+  - name: pod-1
+    kind: static-pod
+    config: {failures: {host_per_day: 0.01}, transceivers: {telemetry_interval_s: 300}}
 """
-"""Two kinds of fabrics on one log."""
+"""Two kinds of fabrics on one log. Who measures often has Ticks often, by which one sees time advance."""
 LONE = """
 site: lone
 fabrics:
-  - {name: pod-2, kind: superpod, config: {pod: {cubes: 16}, failures: {host_per_day: 0.05}}}
+  - name: pod-2
+    kind: superpod
+    config: {pod: {cubes: 16}, failures: {host_per_day: 0.05}}
 """
 SOAK = Soak(minutes=1.8, faults=18, joins=1, seed=4, speed=3_000.0)
 SITES = {

@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 import time
 import urllib.error
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from shared.basics.grammar import DURATION_S_MAX
 from shared.basics.units import US_PER_S, us
 from shared.models.plants import check_slice, plant_of
 from shared.models.superpod.faults import fault_target
+from shared.runtimes.waiting import until
 
 CUBES = {"superpod": 16, "static-pod": 64}
 FABRIC = "pod-1"
@@ -97,7 +99,7 @@ def http_error(code: int) -> urllib.error.HTTPError:
 
 
 def run_operator(gateway: Gateway, requests: int) -> Operator:
-    operator = Operator(wishes_of(1), gateway.post)
+    operator = Operator(wishes_of(1), gateway.post, threading.Lock())
     operator.start()
     until = time.monotonic() + 20
     while operator.surprise is None and len(operator.accepted) < requests and time.monotonic() < until:
@@ -122,12 +124,34 @@ def test_a_request_is_asked_for_under_one_key_until_it_is_accepted() -> None:
 
 def test_a_request_on_its_way_is_brought_to_its_end_before_the_operator_ends() -> None:
     gateway = Gateway(*[http_error(503)] * 8)
-    operator = Operator(wishes_of(1), gateway.post)
+    operator = Operator(wishes_of(1), gateway.post, threading.Lock())
     operator.start()
     operator.stop()
     operator.join(timeout=10)
     assert len(operator.accepted) == 1
     assert operator.surprise is None
+
+
+def test_operators_of_one_site_ask_one_at_a_time() -> None:
+    asking, most = [0], [0]
+    gateway, turn = Gateway(), threading.Lock()
+
+    def post(path: str, body: dict[str, Any], key: str) -> dict[str, Any]:
+        asking[0] += 1
+        most[0] = max(most[0], asking[0])
+        time.sleep(0.01)
+        asking[0] -= 1
+        return gateway.post(path, body, key)
+
+    operators = [Operator(Wishes(1, f"pod-{n}", plant_of("static-pod", 64)), post, turn) for n in range(4)]
+    for operator in operators:
+        operator.start()
+    assert until(lambda: all(len(operator.accepted) >= 2 for operator in operators), 20.0)
+    for operator in operators:
+        operator.stop()
+    for operator in operators:
+        operator.join(timeout=10)
+    assert most == [1]
 
 
 @pytest.mark.parametrize("code", [404, 422, 500])
@@ -139,7 +163,7 @@ def test_an_answer_that_none_should_get_ends_it(code: int) -> None:
 
 
 def test_one_that_gives_up_says_so() -> None:
-    operator = Operator(wishes_of(1), Gateway(*[http_error(503)] * 1_000).post)
+    operator = Operator(wishes_of(1), Gateway(*[http_error(503)] * 1_000).post, threading.Lock())
     operator.start()
     operator.give_up()
     operator.join(timeout=10)
