@@ -42,7 +42,7 @@ live: .venv/servers ## the same on Kafka, Redis and a process a service: make li
 	export PODS="$(PODS)" SPEED="$(SPEED)" ARGS="$(ARGS)"
 	exec honcho start --procfile ops/deploy/Procfile
 
-soak: .venv/servers ## kill and pause parts of a live twin for a while, then audit it: make soak MINUTES=30
+soak: .venv/servers ## strike a live twin, then audit it: make soak MINUTES=30 ARGS="--site campus.yaml"
 	@exec $(BIN)/lightwave live soak --minutes $(MINUTES) --report soak.json $(ARGS)
 
 servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafka

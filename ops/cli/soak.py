@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ops.cli.options import seed_option
+from ops.cli.options import SiteFiles, seed_option
 from ops.cli.types import FILE, Speed
 
 MINUTES_MAX = 7 * 24 * 60.0
+JOINS_MAX = 64
 FAULTS_A_MINUTE = 2
 DEVIATED = 5
 """Exit code: the soak did its work, and the twin did not."""
@@ -22,7 +23,16 @@ def soak(
         float,
         typer.Option(min=0.1, max=MINUTES_MAX, help="time for faults; start and proof take some more"),
     ] = 30.0,
-    pods: Annotated[int, typer.Option(min=1, max=64, help="superpods")] = 4,
+    pods: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=64, help="superpods, each a site of its own [default: 4]", show_default=False
+        ),
+    ] = None,
+    site: SiteFiles = None,
+    joins: Annotated[
+        int, typer.Option(min=0, max=JOINS_MAX, help="fabrics of every kind that join while it runs")
+    ] = 2,
     faults: Annotated[
         int | None,
         typer.Option(min=1, max=100_000, help=f"how many [default: {FAULTS_A_MINUTE} a minute]"),
@@ -36,20 +46,26 @@ def soak(
     """Strike a whole live twin with random faults, and prove that nothing was lost or done twice.
 
     Starts Kafka, Redis and every process of a twin of its own in a temporary folder, and ends them again.
+    Operators ask all the while, and new fabrics join its sites.
     Exit code 5 if the twin deviated from what must hold, 1 if the soak itself failed.
     """
     from ops.soak.report import CLEAN, failure, in_words
-    from ops.soak.run import Soak, run_soak
-    from shared.basics.errors import OperationFailed
+    from ops.soak.run import PODS, Soak, run_soak
+    from shared.basics.errors import InvalidInput, OperationFailed
 
     signal.signal(signal.SIGTERM, _interrupt)
+    if site and pods is not None:
+        raise InvalidInput("--pods: not together with --site, whose file says what the site is made of")
     wanted = Soak(
         minutes=minutes,
-        pods=pods,
+        pods=PODS if pods is None else pods,
+        site_files=tuple(site or ()),
+        joins=joins,
         faults=faults or max(1, round(FAULTS_A_MINUTE * minutes)),
         seed=seed,
         speed=speed,
     )
+    _ = wanted.twin.sites  # what is wrong with a file is said before anything is started
     try:
         found = run_soak(wanted, lambda line: typer.echo(line, err=True))
     except OperationFailed as error:

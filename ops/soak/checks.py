@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ops.soak.facts import Asked, Facts
+from ops.soak.joins import Joined
 
 ANSWERS: Mapping[str, frozenset[str]] = {
     "InjectFault": frozenset({"FaultBegan", "FaultRefused"}),
@@ -48,24 +49,27 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """What a client knows: requests accepted, ids received under a key, and the keys that were on their way
-    while Redis was rolled back, for it may then have forgotten that it knew them."""
+    """What clients know: requests accepted, ids received under a key, the keys that were on their way while
+    Redis was rolled back, for it may then have forgotten that it knew them, and the fabrics that joined."""
 
     accepted: tuple[Accepted, ...]
     received: Mapping[str, frozenset[str]]
     in_doubt: frozenset[str] = frozenset()
+    joined: tuple[Joined, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Stand:
     """What states and documents say. `books` is (service, fabric) → source → highest seq read; `faults` and
-    `slices` are how many a fabric's services have numbered; `positions` is (service, partition) → offset."""
+    `slices` are how many a fabric's services have numbered; `positions` is (service, partition) → offset;
+    `ticks` is (service, fabric) → Ticks taken, None for one that never began."""
 
     drained: Mapping[str, bool]
     books: Mapping[tuple[str, str], Mapping[str, int]]
     faults: Mapping[str, int]
     slices: Mapping[str, int]
     positions: Mapping[tuple[str, int], int]
+    ticks: Mapping[tuple[str, str], int | None]
 
 
 def check_all(book: Book, facts: Facts, stand: Stand) -> list[str]:
@@ -78,6 +82,7 @@ def check_all(book: Book, facts: Facts, stand: Stand) -> list[str]:
         *check_books(facts, stand),
         *check_counts(facts, stand),
         *check_positions(facts, stand),
+        *check_ticks(facts, stand),
     ]
 
 
@@ -207,6 +212,16 @@ def check_positions(facts: Facts, stand: Stand) -> Iterator[str]:
                 f"{service} stands at {position} of partition {partition}, whose log ends at "
                 f"{facts.ends.get(partition, 0)}"
             )
+
+
+def check_ticks(facts: Facts, stand: Stand) -> Iterator[str]:
+    """Every service of every fabric has begun, and has taken each Tick on the log once."""
+    for (service, fabric), taken in stand.ticks.items():
+        if taken is None:
+            yield f"{service} of {fabric} has never begun"
+        elif taken != facts.ticks[service, fabric]:
+            held = facts.ticks[service, fabric]
+            yield f"{service} of {fabric} has taken {taken} Ticks, the log holds {held}"
 
 
 def count_outcomes(facts: Facts, ids: Iterable[str]) -> tuple[int, int]:

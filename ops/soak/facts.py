@@ -13,6 +13,7 @@ from typing import Any
 OPERATOR = re.compile(r"operator@[a-z0-9-]+/\d+")
 EXPECTED_OFFSET = "expected-offset"
 """The header of a root message that names the only offset at which it counts."""
+BEGINNING = "FabricCommissioned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,21 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Beginning:
+    """A fabric's commissioning as it stands on the log; `config` is all of its configuration."""
+
+    id: str
+    site: str
+    partition: int
+    at_us: int
+    config: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        return str(self.config["kind"])
+
+
+@dataclass(frozen=True, slots=True)
 class Said:
     """A message that names a request as its cause."""
 
@@ -47,7 +63,9 @@ class Said:
 
 @dataclass(slots=True)
 class Facts:
-    """`types` counts messages by (fabric, type); `ends` are the offsets after the last record."""
+    """`types` counts messages by (fabric, type), `ticks` Ticks by (service, fabric); `ends` are the offsets
+    after the last record. `beginnings` are all of a fabric that count where they stand, also a second one
+    that every reader drops as a repeat."""
 
     messages: int = 0
     voids: int = 0
@@ -56,6 +74,8 @@ class Facts:
     requests: dict[str, list[Asked]] = field(default_factory=lambda: defaultdict(list))
     answers: dict[str, list[Said]] = field(default_factory=lambda: defaultdict(list))
     types: Counter[tuple[str, str]] = field(default_factory=Counter)
+    ticks: Counter[tuple[str, str]] = field(default_factory=Counter)
+    beginnings: dict[str, list[Beginning]] = field(default_factory=lambda: defaultdict(list))
     last_us: dict[str, int] = field(default_factory=dict)
     ends: dict[int, int] = field(default_factory=dict)
     seen: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -74,6 +94,7 @@ def gather(lines: Iterable[Line]) -> Facts:
             message = json.loads(line.value)
             source = (message["fabric"], message["source"])
             seq = int(message["seq"])
+            _note_beginning(facts, line.partition, message)
         except (ValueError, KeyError, TypeError):
             facts.unreadable += 1
             continue
@@ -85,10 +106,20 @@ def gather(lines: Iterable[Line]) -> Facts:
     return facts
 
 
+def _note_beginning(facts: Facts, partition: int, message: dict[str, Any]) -> None:
+    if message["type"] == BEGINNING:
+        body = message["body"]
+        facts.beginnings[message["fabric"]].append(
+            Beginning(message["id"], body["site"], partition, message["at_us"], body["config"])
+        )
+
+
 def _note(facts: Facts, message: dict[str, Any]) -> None:
     fabric, kind = message["fabric"], message["type"]
     facts.messages += 1
     facts.types[fabric, kind] += 1
+    if kind == "Tick":
+        facts.ticks[message["body"]["service"], fabric] += 1
     facts.last_us[fabric] = max(message["at_us"], facts.last_us.get(fabric, 0))
     if OPERATOR.fullmatch(message["id"]):
         asked = Asked(message["id"], fabric, kind, message["seq"], message["at_us"], message["body"])

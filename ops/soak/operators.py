@@ -1,40 +1,26 @@
-"""The operators of a soak: one client a pod, each with one request at a time, asked for again and again under
-one key until the twin says that it is accepted.
-"""
+"""The operators of a soak: one client a fabric, who asks for what makes sense there."""
 
-import http.client
-import json
 import threading
-import time
-import urllib.error
-import urllib.request
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from ops.soak.asking import Client, GivenUp, Post, Refused, in_doubt, key_of
 from ops.soak.checks import Accepted, Book
-from shared.basics.keyed_random import draw_bits, draw_index, draw_uniform
+from ops.soak.joins import Commissioner
+from schemas.names import FaultKind
+from shared.basics.keyed_random import draw_index, draw_uniform
 from shared.basics.units import US_PER_S
-from shared.models.superpod.wiring import (
-    CHIPS_PER_CUBE,
-    CHIPS_PER_HOST,
-    ENDS_PER_CUBE,
-    FACE_LINKS,
-    FACES,
-    HOSTS_PER_CUBE,
-    OCS_COUNT,
-)
+from shared.models.plant import Plant
+from shared.models.superpod.faults import FAULTS
 
-WAIT_S = 2.0
-"""How long the gateway may wait for a request's place on the log."""
-ANSWER_S_MAX = 8.0
-AGAIN_S = 0.05
 REST_S_MAX = 0.4
 """Between two requests of one operator."""
 NAMES_KEPT = 20
 """Faults and slices of an operator's own that it may clear or release."""
+FAULT_KINDS: tuple[FaultKind, ...] = ("link", "host", "connector", "chip", "ocs")
+"""What operators inject, where the fabric has something that it strikes."""
 STRIDE = 7_919
 """A prime that divides no number of parts: steps of it meet every part before any is met again."""
 
@@ -49,17 +35,14 @@ class Wish:
     body: dict[str, Any]
 
 
-Post = Callable[[str, dict[str, Any], str], dict[str, Any]]
-"""Send (path, body, key); the answer. OSError, ValueError or HTTPException while the twin cannot."""
-
-
 @dataclass
 class Wishes:
-    """The next wish of one operator: a function of the seed, the pod and what came of the wishes before."""
+    """The next wish of one operator: a function of the seed, the fabric and what came of the wishes before.
+    `plant` is what the fabric is made of: what it has not is not asked for."""
 
     seed: int
     fabric: str
-    cubes: int
+    plant: Plant
     count: int = 0
     faults: list[str] = field(default_factory=list)
     slices: list[str] = field(default_factory=list)
@@ -73,7 +56,7 @@ class Wishes:
         if kind == "release" and self.slices:
             return self._named("slices", "release", "ReleaseSlice", "slice", self._pick(self.slices))
         if kind in ("drain", "undrain"):
-            cube = f"{self.fabric}/cube-{self._index('cube', self.cubes)}"
+            cube = f"{self.fabric}/cube-{self._index('cube', self.plant.population('cube'))}"
             return self._named("cubes", kind, "DrainCube" if kind == "drain" else "UndrainCube", "cube", cube)
         return self._slice() if kind in ("slice", "release") else self._fault()
 
@@ -88,8 +71,9 @@ class Wishes:
 
     def _fault(self) -> Wish:
         """Of the parts of the pod each is struck once before any is struck again."""
-        kind = ("link", "host", "connector", "chip", "ocs")[self._index("part", 5)]
-        target = self._part(kind)
+        kinds = [kind for kind in FAULT_KINDS if self.plant.population(FAULTS[kind].strikes)]
+        kind = kinds[self._index("part", len(kinds))]
+        target = self._part(FAULTS[kind].strikes)
         duration_us = self._span_us(600, 7_200)
         sent = {"kind": kind, "target": target, "duration_s": duration_us / US_PER_S}
         return Wish(
@@ -99,18 +83,10 @@ class Wishes:
             {"kind": kind, "target": target, "duration_us": duration_us},
         )
 
-    def _part(self, kind: str) -> str:
-        sizes = {"host": HOSTS_PER_CUBE, "chip": CHIPS_PER_CUBE}
-        size = OCS_COUNT if kind == "ocs" else self.cubes * sizes.get(kind, ENDS_PER_CUBE)
+    def _part(self, word: str) -> str:
+        size = self.plant.population(word)
         number = (self.count * STRIDE + self._index_at("first part", 0, size)) % size
-        if kind == "ocs":
-            return f"{self.fabric}/ocs-{number}"
-        cube, part = divmod(number, size // self.cubes)
-        if kind == "host":
-            return f"{self.fabric}/cube-{cube}/host-{part}"
-        if kind == "chip":
-            return f"{self.fabric}/cube-{cube}/host-{part // CHIPS_PER_HOST}/chip-{part % CHIPS_PER_HOST}"
-        return f"{self.fabric}/cube-{cube}/{FACES[part // FACE_LINKS]}/{part % FACE_LINKS}"
+        return self.plant.part(word, number, self.fabric).name
 
     def _slice(self) -> Wish:
         shape = ((4, 4, 4), (4, 4, 8), (4, 8, 8))[self._index("shape", 3)]
@@ -140,103 +116,39 @@ class Wishes:
         return draw_index(self.seed, self.fabric, purpose, count, size)
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """One wish from its first sending to its acceptance, by a wall clock that only moves on."""
+class Operator(Client):
+    """Asks for one thing after the other. `turn` is that of all operators of a site, who ask one at a time:
+    a Tick that is due waits for a hundred requests, and with many in the inbox time would hardly advance."""
 
-    key: str
-    first_s: float
-    accepted_s: float
-
-
-class Operator(threading.Thread):
-    """Asks until `stop`; whatever it has begun to ask for it still brings to an end."""
-
-    def __init__(self, wishes: Wishes, post: Post) -> None:
-        super().__init__(name=f"operator of {wishes.fabric}", daemon=True)
+    def __init__(self, wishes: Wishes, post: Post, turn: threading.Lock) -> None:
+        super().__init__(f"operator of {wishes.fabric}", post)
         self.accepted: list[Accepted] = []
-        self.received: dict[str, set[str]] = {}
-        self.sent: list[Sent] = []
-        self.again = 0
-        self.surprise: str | None = None
-        """An answer, or its lack, that no operator should get."""
         self._wishes = wishes
-        self._post = post
-        self._stopping = threading.Event()
-        self._given_up = threading.Event()
-
-    def stop(self) -> None:
-        self._stopping.set()
-
-    def give_up(self) -> None:
-        """End even in the midst of a request."""
-        self._stopping.set()
-        self._given_up.set()
+        self._turn = turn
 
     def run(self) -> None:
-        while not self._stopping.is_set() and self.surprise is None:
-            wish = self._wishes.next()
-            count = self._wishes.count
-            key = str(uuid.UUID(int=self._bits("key", 2 * count) << 64 | self._bits("key", 2 * count + 1)))
-            self._ask(wish, key)
-            rest = draw_uniform(self._wishes.seed, self._wishes.fabric, "rest", count)
-            self._stopping.wait(REST_S_MAX * rest)
+        seed, fabric = self._wishes.seed, self._wishes.fabric
+        try:
+            while not self._stopping.is_set():
+                wish, count = self._wishes.next(), self._wishes.count
+                with self._turn:
+                    self._bring_about(wish, key_of(seed, fabric, count))
+                self._stopping.wait(REST_S_MAX * draw_uniform(seed, fabric, "rest", count))
+        except (Refused, GivenUp) as error:
+            self.surprise = str(error)
 
-    def _ask(self, wish: Wish, key: str) -> None:
-        first_s = time.monotonic()
-        self.received[key] = set()
-        while not self._given_up.is_set():
-            try:
-                answer = self._post(wish.path, wish.sent, key)
-            except urllib.error.HTTPError as error:
-                if error.code != 503:
-                    self.surprise = f"{wish.path} {wish.sent}: {error.code} {error.read().decode()}"
-                    return
-            except (OSError, ValueError, http.client.HTTPException):
-                pass  # nobody there, or killed in the middle of its answer
-            else:
-                self.received[key].add(answer["id"])
-                if answer["status"] == "accepted":
-                    self._note(wish, key, answer)
-                    self.sent.append(Sent(key, first_s, time.monotonic()))
-                    return
-            self.again += 1
-            self._given_up.wait(AGAIN_S)
-        self.surprise = f"{wish.path} {wish.sent}: not accepted for {time.monotonic() - first_s:.0f} s"
-
-    def _note(self, wish: Wish, key: str, answer: dict[str, Any]) -> None:
+    def _bring_about(self, wish: Wish, key: str) -> None:
+        answer = self._ask(wish.path, wish.sent, key)
         fabric = self._wishes.fabric
         self.accepted.append(Accepted(answer["id"], key, fabric, wish.type, wish.body, answer["at_us"]))
         self._wishes.heard(answer["outcome"])
 
-    def _bits(self, purpose: str, count: int) -> int:
-        return draw_bits(self._wishes.seed, self._wishes.fabric, purpose, count)
 
-
-def http_post(url: str) -> Post:
-    """`Post` to the gateway at a URL, waiting a moment for the place on the log."""
-
-    def post(path: str, body: dict[str, Any], key: str) -> dict[str, Any]:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
-        request = urllib.request.Request(  # noqa: S310 -- the soak's own gateway
-            f"{url}{path}?wait={WAIT_S:g}", data=json.dumps(body).encode(), headers=headers, method="POST"
-        )
-        with urllib.request.urlopen(request, timeout=ANSWER_S_MAX) as answer:  # noqa: S310 -- as above
-            found: dict[str, Any] = json.load(answer)
-        return found
-
-    return post
-
-
-def book_of(operators: list[Operator], rollbacks: list[tuple[float, float]]) -> Book:
-    """What all operators know; `rollbacks` are (from, to) by the same clock as theirs."""
+def book_of(
+    operators: Sequence[Operator], commissioner: Commissioner, rollbacks: list[tuple[float, float]]
+) -> Book:
+    """What all clients know; `rollbacks` are (from, to) by the same clock as theirs."""
     accepted = tuple(asked for operator in operators for asked in operator.accepted)
     received = {key: frozenset(ids) for operator in operators for key, ids in operator.received.items()}
-    return Book(accepted, received, frozenset(_in_doubt(operators, rollbacks)))
-
-
-def _in_doubt(operators: list[Operator], rollbacks: list[tuple[float, float]]) -> Iterator[str]:
-    for operator in operators:
-        for sent in operator.sent:
-            if any(sent.first_s <= back and sent.accepted_s >= begun for begun, back in rollbacks):
-                yield sent.key
+    doubted = frozenset(in_doubt([*operators, commissioner], rollbacks))
+    return Book(accepted, received, doubted, tuple(commissioner.joined))

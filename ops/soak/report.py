@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from ops.common.sites import SitePlan
 from ops.common.tables import columns
 from ops.common.version import VERSION
 from ops.live.supervise import how_it_ended
 from ops.servers.kafka_jars import kafka_libs
 from ops.soak.checks import Book, count_outcomes
 from ops.soak.facts import Facts
+from ops.soak.joins import Joined
 from ops.soak.meter import Struck
 from shared.basics.units import US_PER_DAY
 
@@ -44,6 +46,22 @@ def fault_counts(struck: Iterable[Struck]) -> dict[str, dict[str, int]]:
     for (action, kind), count in sorted(counted.items()):
         found.setdefault(action, {})[kind] = count
     return found
+
+
+def sites_of(sites: Iterable[SitePlan], joined: Iterable[Joined]) -> dict[str, dict[str, str]]:
+    """Site → fabric → kind, with those that joined."""
+    found = {plan.site: {name: config.kind for name, config in plan.fabrics.items()} for plan in sites}
+    for one in joined:
+        found[one.join.site][one.join.fabric] = one.join.kind
+    return found
+
+
+def join_rows(joined: Iterable[Joined]) -> list[dict[str, Any]]:
+    """One row a fabric that joined, in order; `at_us` is None where it was told only that the name lives."""
+    return [
+        {"fabric": one.join.fabric, "site": one.join.site, "kind": one.join.kind, "at_us": one.at_us}
+        for one in joined
+    ]
 
 
 def request_counts(book: Book, facts: Facts, again: int) -> dict[str, Any]:
@@ -109,7 +127,7 @@ def in_words(report: Mapping[str, Any]) -> str:
     ends = sum(sum(row.values()) for row in report["ends"].values())
     faults, minutes = len(report["faults"]), report["wall_s"] / 60
     lines = [
-        f"{report['verdict']}: {faults} faults in {minutes:.1f} minutes over {report['pods']} pods",
+        f"{report['verdict']}: {faults} faults in {minutes:.1f} minutes over {_sites_in_words(report)}",
         *_proof_in_words(report),
         f"the longest stand was {report['longest_stand_s']:.1f} s",
         f"processes ended, and started again: {ends} times",
@@ -122,6 +140,11 @@ def in_words(report: Mapping[str, Any]) -> str:
     if report["folder"] is not None:
         lines.append(f"logs and data: {report['folder']}")
     return "\n".join(lines)
+
+
+def _sites_in_words(report: Mapping[str, Any]) -> str:
+    fabrics = sum(len(fabrics) for fabrics in report["sites"].values())
+    return f"{fabrics} fabrics of {len(report['sites'])} sites, of which {len(report['joined'])} joined"
 
 
 def _proof_in_words(report: Mapping[str, Any]) -> Iterator[str]:

@@ -2,30 +2,39 @@
 
 import http.client
 import json
+import shlex
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import redis
 
+from ops.common.sites import SitePlan
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak import report as reports
+from ops.soak.asking import Client, http_post
+from ops.soak.check_joins import check_audited, check_beginnings
 from ops.soak.checks import FAULT_KINDS, Stand, check_all
 from ops.soak.facts import gather
 from ops.soak.inject import Injector, strike
+from ops.soak.joins import Commissioner, Join, plan_joins
 from ops.soak.log import read_log
-from ops.soak.meter import Meter, Probe, Struck, summary
-from ops.soak.operators import Operator, Wishes, book_of, http_post
+from ops.soak.meter import TICKS, Meter, Probe, Struck, summary
+from ops.soak.operators import Operator, Wishes, book_of
 from ops.soak.plan import plan_faults
 from ops.soak.twin import TwinOptions, WholeTwin
+from schemas.config import FabricConfig, pod_of
+from schemas.config_by_kind import config_model
 from services.fleet import services_of
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.codec import restore_instance
+from shared.models.plants import plant_of
 from shared.runtimes.ports import free_port
 from shared.storage.residents import awaited, residents
 
@@ -34,9 +43,9 @@ STILL_S_MAX = 240.0
 CONVERGE_S_MAX = 180.0
 CALM_S = 3.0
 """How long every process must have run after the last fault."""
-CUBES = 16
+PODS = 4
 SETTINGS = (
-    f"pod.cubes={CUBES}",
+    "pod.cubes=16",
     "failures.host_per_day=0.05",
 )
 """Pods that are small and busy: more happens to them in an hour."""
@@ -50,22 +59,42 @@ class Deviated(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Soak:
-    """What is run. `minutes` is the time for faults; what follows takes some more."""
+    """What is run. `minutes` is the time for faults; what follows takes some more. `site_files` stand in
+    place of so many `pods` with these `settings`; `joins` fabrics join while it runs."""
 
     minutes: float
-    pods: int = 4
+    pods: int = PODS
+    site_files: tuple[Path, ...] = ()
+    joins: int = 2
     faults: int = 60
     seed: int = 0
     speed: float = 3_000.0
     settings: tuple[str, ...] = SETTINGS
 
     @property
+    def twin(self) -> TwinOptions:
+        """What the twin is made of. InvalidInput where a site's file is not what it should be."""
+        options = TwinOptions(
+            pods=self.pods,
+            site_files=self.site_files,
+            seed=self.seed,
+            speed=self.speed,
+            settings=self.settings,
+        )
+        return replace(options, partitions=len(options.sites))
+
+    @property
     def repeat(self) -> str:
         """The command that runs it again."""
+        made_of = [word for file in self.site_files for word in ("--site", str(file))]
         return (
-            f"lightwave live soak --minutes {self.minutes:g} --pods {self.pods} --faults {self.faults} "
-            f"--seed {self.seed} --speed {self.speed:g}"
+            f"lightwave live soak --minutes {self.minutes:g} {shlex.join(made_of or self._pods)} "
+            f"--joins {self.joins} --faults {self.faults} --seed {self.seed} --speed {self.speed:g}"
         )
+
+    @property
+    def _pods(self) -> list[str]:
+        return ["--pods", str(self.pods)]
 
 
 @dataclass(slots=True)
@@ -74,12 +103,18 @@ class _Run:
 
     soak: Soak
     twin: WholeTwin
+    sites: Sequence[SitePlan]
     meter: Meter
     injector: Injector
     operators: list[Operator]
+    commissioner: Commissioner
     say: Say
     longest_stand_s: float = 0.0
     began_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def clients(self) -> list[Client]:
+        return [self.commissioner, *self.operators]
 
     def wait(self, seconds: float) -> None:
         """Wait, and see meanwhile that things go on; Deviated if they do not."""
@@ -88,9 +123,9 @@ class _Run:
             self.twin.supervisor.check()
             still_s = self.meter.still_s()
             self.longest_stand_s = max(self.longest_stand_s, still_s)
-            for operator in self.operators:
-                if operator.surprise is not None:
-                    raise Deviated(f"an operator got an answer that none should get: {operator.surprise}")
+            for client in self.clients:
+                if client.surprise is not None:
+                    raise Deviated(f"an operator got an answer that none should get: {client.surprise}")
             if still_s > STILL_S_MAX:
                 raise Deviated(f"time stands still since {still_s:.0f} s: {self.twin.words()}")
             left_s = until_s - time.monotonic()
@@ -122,10 +157,7 @@ def run_soak(soak: Soak, say: Say = lambda _: None) -> dict[str, Any]:
 def _twin(soak: Soak, folder: Path) -> Iterator[WholeTwin]:
     kafka = LocalKafka(folder / "kafka", port=free_port())
     store = LocalRedis(folder / "redis", port=free_port())
-    options = TwinOptions(
-        pods=soak.pods, seed=soak.seed, speed=soak.speed, settings=soak.settings, partitions=soak.pods
-    )
-    twin = WholeTwin(folder / "twin", kafka, store, options)
+    twin = WholeTwin(folder / "twin", kafka, store, soak.twin)
     try:
         twin.start()
         yield twin
@@ -136,19 +168,8 @@ def _twin(soak: Soak, folder: Path) -> Iterator[WholeTwin]:
 
 
 def _soak(soak: Soak, twin: WholeTwin, say: Say) -> dict[str, Any]:
-    post = http_post(twin.url)
-    run = _Run(
-        soak=soak,
-        twin=twin,
-        meter=Meter(Probe(twin.ticks, lambda: gateway_pid(twin))),
-        injector=Injector(twin),
-        operators=[Operator(Wishes(soak.seed, fabric, CUBES), post) for fabric in twin.fabrics],
-        say=say,
-    )
+    run = _begin(soak, twin, say)
     problem: str | None = None
-    run.meter.start()
-    for operator in run.operators:
-        operator.start()
     try:
         plan = plan_faults(soak.seed, twin.targets(), soak.faults, 60 * soak.minutes)
         strike(plan, run.injector, run.meter, run.wait, say)
@@ -156,14 +177,52 @@ def _soak(soak: Soak, twin: WholeTwin, say: Say) -> dict[str, Any]:
     except Deviated as error:
         problem = str(error)
     finally:
-        for operator in run.operators:
-            operator.give_up()
+        for client in run.clients:
+            client.give_up()
         run.meter.stop()
     wall_s = time.monotonic() - run.began_s
     if problem is not None:
         return report_of(run, wall_s, [problem], requests=None, log=None, audit=None)
     say("all requests are accepted, all processes run, the clock is paused; comparing")
     return compare(run, wall_s)
+
+
+def _begin(soak: Soak, twin: WholeTwin, say: Say) -> _Run:
+    """With everybody at work who looks and who asks."""
+    sites, post = twin.options.sites, http_post(twin.url)
+    turns = {plan.site: threading.Lock() for plan in sites}
+    operators = [
+        Operator(wishes_of(soak.seed, fabric, config), post, turns[plan.site])
+        for plan in sites
+        for fabric, config in plan.fabrics.items()
+    ]
+
+    def welcome(join: Join) -> None:
+        say(f"{join.fabric}, a {join.kind}, has joined {join.site}")
+        config = config_model(join.kind).model_validate_json(json.dumps(join.settings))
+        operators.append(Operator(wishes_of(soak.seed, join.fabric, config), post, turns[join.site]))
+        operators[-1].start()
+
+    plan = plan_joins(soak.seed, sites, soak.joins, 60 * soak.minutes)
+    run = _Run(
+        soak=soak,
+        twin=twin,
+        sites=sites,
+        meter=Meter(Probe(twin.ticks, lambda: gateway_pid(twin))),
+        injector=Injector(twin),
+        operators=operators,
+        commissioner=Commissioner(soak.seed, plan, post, welcome),
+        say=say,
+    )
+    run.meter.start()
+    for client in run.clients:
+        client.start()
+    return run
+
+
+def wishes_of(seed: int, fabric: str, config: FabricConfig) -> Wishes:
+    """What the operator of a pod of any kind may wish for."""
+    return Wishes(seed, fabric, plant_of(config.kind, pod_of(config).cubes))
 
 
 def gateway_pid(twin: WholeTwin) -> int | None:
@@ -174,12 +233,17 @@ def gateway_pid(twin: WholeTwin) -> int | None:
 
 
 def converge(run: _Run) -> None:
-    """Wait until every process runs and every pod's time advances, every request begun is accepted, and the
-    clock is paused with nothing left to read; Deviated if that takes too long."""
+    """Wait until every process runs, all fabrics have joined and every fabric's time advances, every request
+    begun is accepted, and the clock is paused with nothing left to read; Deviated if that takes too long."""
     run.wait(CALM_S)
     until_s = time.monotonic() + CONVERGE_S_MAX
     while run.meter.waiting() or None in run.twin.supervisor.pids().values():
         _within(until_s, run, f"no recovery from {[one.fault for one in run.meter.waiting()]}")
+    run.commissioner.stop()
+    while run.commissioner.is_alive():
+        _within(until_s, run, "fabrics do not join")
+    while still := _standing(run):
+        _within(until_s, run, f"fabrics that joined stand still: {', '.join(still)}")
     for operator in run.operators:
         operator.stop()
     while any(operator.is_alive() for operator in run.operators):
@@ -188,6 +252,13 @@ def converge(run: _Run) -> None:
         _within(until_s, run, "the clock cannot be paused")
     while not quiet(run.twin):
         _within(until_s, run, "services do not reach the end of the log")
+
+
+def _standing(run: _Run) -> list[str]:
+    """Fabrics that have joined and whose time has not advanced since."""
+    ticks = run.twin.ticks()
+    joined = [one.join.fabric for one in run.commissioner.joined]
+    return [fabric for fabric in joined if ticks.get(fabric, 0) < TICKS]
 
 
 def _within(until_s: float, run: _Run, problem: str) -> None:
@@ -229,19 +300,21 @@ def quiet(twin: WholeTwin) -> bool:
 def compare(run: _Run, wall_s: float) -> dict[str, Any]:
     """The report of a soak to its end: everything that must hold, and what was counted on the way."""
     twin = run.twin
-    book = book_of(run.operators, run.injector.rollbacks)
+    book = book_of(run.operators, run.commissioner, run.injector.rollbacks)
     facts = gather(read_log(twin.kafka.bootstrap, twin.topics.log))
-    problems = check_all(book, facts, stand_of(twin))
+    begun_with = {fabric: plan.site for plan in run.sites for fabric in plan.fabrics}
+    problems = [*check_all(book, facts, stand_of(twin)), *check_beginnings(book, facts, begun_with)]
     if facts.unreadable:
         problems.append(f"{facts.unreadable} records of the log cannot be read")
     audit = twin.json("audit", "--live")
     if not audit["clean"]:
         problems.append(f"the audit is not clean: {json.dumps(audit)}")
+    problems += check_audited(facts, audit)
     return report_of(
         run,
         wall_s,
         problems,
-        requests=reports.request_counts(book, facts, sum(one.again for one in run.operators)),
+        requests=reports.request_counts(book, facts, sum(one.again for one in run.clients)),
         log=reports.log_counts(facts),
         audit=audit,
     )
@@ -255,7 +328,8 @@ def report_of(run: _Run, wall_s: float, problems: Sequence[str], **proof: Any) -
         "problems": problems,
         "repeat": run.soak.repeat,
         "seed": run.soak.seed,
-        "pods": run.soak.pods,
+        "sites": reports.sites_of(run.sites, run.commissioner.joined),
+        "joined": reports.join_rows(run.commissioner.joined),
         "speed": run.soak.speed,
         "wall_s": round(wall_s, 1),
         "longest_stand_s": round(run.longest_stand_s, 1),
@@ -271,20 +345,22 @@ def report_of(run: _Run, wall_s: float, problems: Sequence[str], **proof: Any) -
 
 def stand_of(twin: WholeTwin) -> Stand:
     """What states and documents say of a twin that is quiet."""
-    books, positions = {}, {}
+    books, positions, ticks = {}, {}, {}
     faults, slices = {}, {}
     for fabric, place in twin.store.fabrics().items():
         partition = place.partition
+        begun, progress = twin.store.positions(partition), twin.store.progress(partition)
         for service in services_of(place.kind):
             stored = twin.store.load(partition, service.name, fabric)
             books[service.name, fabric] = restore_instance(service, fabric, stored).seen
-        for service_name, position in twin.store.positions(partition).items():
-            positions[service_name, partition] = position
+            positions[service.name, partition] = begun.get(service.name, 0)
+            row = progress.get((service.name, fabric))
+            ticks[service.name, fabric] = None if row is None else row.ticks
         failures = _summary(twin, fabric, "failures")
         faults[fabric] = sum(failures[kind] for kind in FAULT_KINDS)
         slices[fabric] = _summary(twin, fabric, "workload")["requested"]
     drained = {cube["name"]: cube["drained"] for cube in twin.get("/v1/cubes")}
-    return Stand(drained, books, faults, slices, positions)
+    return Stand(drained, books, faults, slices, positions, ticks)
 
 
 def _summary(twin: WholeTwin, fabric: str, service: str) -> dict[str, int]:

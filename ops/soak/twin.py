@@ -10,9 +10,11 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ops.common.sites import AskedTwin, SitePlan
 from ops.live.supervise import RestartPolicy, Supervisor
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.plan import Target
@@ -36,9 +38,11 @@ RESTART = RestartPolicy(wait_s_max=3.0, good_s_min=10.0, stop_s_max=15.0)
 
 @dataclass(frozen=True, slots=True)
 class TwinOptions:
-    """What `lightwave live init` is told, and how many workers there are."""
+    """What `lightwave live init` is told, and how many workers there are. `site_files` stand in place of
+    `pods` and `settings`."""
 
     pods: int = 1
+    site_files: tuple[Path, ...] = ()
     seed: int = 0
     speed: float = 3_000.0
     settings: tuple[str, ...] = ()
@@ -48,6 +52,25 @@ class TwinOptions:
     services: Sequence[str] = service_names()
     program: Sequence[str] = LIGHTWAVE
     """What its processes and commands are started with."""
+
+    @property
+    def sites(self) -> tuple[SitePlan, ...]:
+        """The sites that the twin begins with."""
+        return self._asked.sites()
+
+    @property
+    def _asked(self) -> AskedTwin:
+        if self.site_files:
+            return AskedTwin(seed=self.seed, site_files=self.site_files)
+        return AskedTwin(self.pods, seed=self.seed, pairs=self.settings)
+
+    @property
+    def words(self) -> list[str]:
+        """The same for the command line."""
+        words = ["--seed", str(self.seed), "--partitions", str(self.partitions), "--speed", f"{self.speed:g}"]
+        if self.site_files:
+            return [*words, *(word for file in self.site_files for word in ("--site", str(file)))]
+        return [*words, "--pods", str(self.pods), *(w for pair in self.settings for w in ("--set", pair))]
 
 
 @dataclass
@@ -75,9 +98,10 @@ class WholeTwin:
     def topics(self) -> Topics:
         return Topics(self.options.prefix)
 
-    @property
+    @cached_property
     def fabrics(self) -> list[str]:
-        return [f"pod-{number}" for number in range(self.options.pods)]
+        """Those that it began with, without what has joined since."""
+        return [fabric for plan in self.options.sites for fabric in plan.fabrics]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -125,12 +149,7 @@ class WholeTwin:
         self.wait_ready()
 
     def init(self) -> None:
-        options = self.options
-        sets = [word for pair in options.settings for word in ("--set", pair)]
-        self.json(
-            *("live", "init", "--pods", str(options.pods), "--seed", str(options.seed)),
-            *("--partitions", str(options.partitions), "--speed", f"{options.speed:g}", *sets),
-        )
+        self.json("live", "init", *self.options.words)
 
     def start_processes(self) -> None:
         for name in self.workers:
@@ -148,9 +167,10 @@ class WholeTwin:
 
     def wait_ready(self, seconds: float = READY_S_MAX) -> None:
         until_s = time.monotonic() + seconds
+        wanted = set(self.fabrics)
         while time.monotonic() < until_s:
             with contextlib.suppress(OSError, ValueError, http.client.HTTPException, LightwaveError):
-                if self.get("/healthz")["healthy"] and len(self.positions()) >= len(self.fabrics):
+                if self.get("/healthz")["healthy"] and self.positions().keys() >= wanted:
                     return
             time.sleep(0.1)
         raise OperationFailed(f"the twin in {self.folder} is not ready after {seconds:.0f} s: {self.words()}")
@@ -206,11 +226,12 @@ class WholeTwin:
         return found
 
     def ticks(self) -> dict[str, int]:
-        """Fabric → Ticks that its services have taken: what tells best that its time advances."""
+        """Fabric → Ticks that its services have taken: what tells best that its time advances. Of fabrics
+        that have joined as well, once they have begun."""
         found = dict.fromkeys(self.fabrics, 0)
         for partition in {place.partition for place in self.store.fabrics().values()}:
             for (_, fabric), row in self.store.progress(partition).items():
-                found[fabric] += row.ticks
+                found[fabric] = found.get(fabric, 0) + row.ticks
         return found
 
     def words(self) -> str:

@@ -1,4 +1,6 @@
-"""A whole live twin under random faults while operators keep asking: nothing is lost, nothing done twice."""
+"""A whole live twin of two sites under random faults, while operators keep asking and a fabric joins: nothing
+is lost, nothing done twice.
+"""
 
 import json
 import os
@@ -6,23 +8,54 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from ops.soak.plan import ACTIONS
 from ops.soak.report import in_words
 from ops.soak.run import Soak, run_soak
 
-SOAK = Soak(minutes=1.8, pods=4, faults=18, seed=4, speed=3_000.0)
+CAMPUS = """
+site: campus
+fabrics:
+  - name: pod-0
+    kind: superpod
+    config: {pod: {cubes: 8}, failures: {host_per_day: 0.05}, transceivers: {telemetry_interval_s: 300}}
+  - name: pod-1
+    kind: static-pod
+    config: {failures: {host_per_day: 0.01}, transceivers: {telemetry_interval_s: 300}}
+"""
+"""Two kinds of fabrics on one log. Who measures often has Ticks often, by which one sees time advance."""
+LONE = """
+site: lone
+fabrics:
+  - name: pod-2
+    kind: superpod
+    config: {pod: {cubes: 16}, failures: {host_per_day: 0.05}}
+"""
+SOAK = Soak(minutes=1.8, faults=18, joins=1, seed=4, speed=3_000.0)
+SITES = {
+    "campus": {"pod-0": "superpod", "pod-1": "static-pod", "pod-3": "superpod"},
+    "lone": {"pod-2": "superpod"},
+}
+"""At the end: a superpod has joined in the middle."""
 
 
-def test_nothing_happened_to_the_world_that_it_stands_for() -> None:
+def test_nothing_happened_to_the_world_that_it_stands_for(tmp_path: Path) -> None:
+    files = (tmp_path / "campus.yaml", tmp_path / "lone.yaml")
+    for file, text in zip(files, (CAMPUS, LONE), strict=True):
+        file.write_text(text)
     said: list[str] = []
-    report = run_soak(SOAK, said.append)
+    report = run_soak(replace(SOAK, site_files=files), said.append)
     words = in_words(report)
     assert report["problems"] == [], words
     assert report["verdict"] == "clean"
     assert report["audit"]["clean"] is True
-    assert [row["site"] for row in report["audit"]["sites"]] == ["pod-0", "pod-1", "pod-2", "pod-3"]
+    assert {row["site"]: row["fabrics"] for row in report["audit"]["sites"]} == {
+        site: list(fabrics) for site, fabrics in SITES.items()
+    }
+    assert report["sites"] == SITES
+    assert [row["fabric"] for row in report["joined"]] == ["pod-3"]
     assert all(row["log_clean"] and row["states_clean"] for row in report["audit"]["sites"])
     struck = {(row["action"], row["kind"]) for row in report["faults"]}
     assert struck == {(action, kind) for kind, actions in ACTIONS.items() for action in actions}
@@ -33,7 +66,11 @@ def test_nothing_happened_to_the_world_that_it_stands_for() -> None:
     assert set(asked["by_type"]) >= {"InjectFault", "DrainCube", "RequestSlice"}
     assert all(days > 0 for days in report["log"]["days"].values())
     assert report["log"]["messages"] > 500
-    assert report["repeat"] == "lightwave live soak --minutes 1.8 --pods 4 --faults 18 --seed 4 --speed 3000"
+    assert report["log"]["days"].keys() == {f"pod-{number}" for number in range(4)}
+    assert report["repeat"] == (
+        f"lightwave live soak --minutes 1.8 --site {files[0]} --site {files[1]} --joins 1 --faults 18 "
+        "--seed 4 --speed 3000"
+    )
     assert "clean: 18 faults" in words
     assert len(said) > SOAK.faults
     assert report["folder"] is None

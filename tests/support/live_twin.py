@@ -15,8 +15,8 @@ from kafka import KafkaProducer
 
 from ops.live.rebuild import digest
 from ops.servers.both import LocalKafka, LocalRedis
+from ops.soak.asking import http_post
 from ops.soak.log import read_log
-from ops.soak.operators import http_post
 from ops.soak.run import quiet
 from ops.soak.twin import TwinOptions, WholeTwin
 from services.fleet import services_of
@@ -48,7 +48,7 @@ class LiveTwin(WholeTwin):
         before = self.wait_for("Redis answers", self.ticks, seconds)
         self.wait_for(
             "time advances everywhere",
-            lambda: all(n >= before[fabric] + TICKS for fabric, n in self.ticks().items()),
+            lambda: all(n >= before.get(fabric, 0) + TICKS for fabric, n in self.ticks().items()),
             seconds,
         )
         return time.monotonic() - began_s

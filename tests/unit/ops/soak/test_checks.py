@@ -118,6 +118,7 @@ def case() -> Case:
         faults={POD: 1},
         slices={POD: 1},
         positions={("cubes", 0): 0, ("ocs", 0): 0},
+        ticks={("ocs", POD): 0},
     )
     found = Case(log, book, stand)
     name = log.root("InjectFault", 100, FAULT)
@@ -240,6 +241,11 @@ def test_a_service_that_stands_behind_is_found(case: Case) -> None:
     facts = case.facts()
     stand = dataclasses.replace(case.stand, positions={("cubes", 0): 9, ("ocs", 0): 8})
     assert check_all(case.book, facts, stand) == ["ocs stands at 8 of partition 0, whose log ends at 9"]
+
+
+def test_a_service_that_has_not_taken_the_ticks_of_the_log_is_found(case: Case) -> None:
+    case.stand = dataclasses.replace(case.stand, ticks={("ocs", POD): 1, ("cubes", POD): None})
+    expect(case, "ocs of pod-0 has taken 1 Ticks, the log holds 0", "cubes of pod-0 has never begun")
 
 
 def test_refusals_count_as_answers(case: Case) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 import time
 import urllib.error
 from collections.abc import Iterator
@@ -10,19 +11,26 @@ from typing import Any
 
 import pytest
 
-from ops.soak.operators import Operator, Sent, Wish, Wishes, book_of
+from ops.soak.asking import Sent
+from ops.soak.joins import Commissioner
+from ops.soak.operators import FAULT_KINDS, Operator, Wish, Wishes, book_of
 from schemas.registry import TYPES
 from shared.basics.grammar import DURATION_S_MAX
 from shared.basics.units import US_PER_S, us
+from shared.models.plants import check_slice, plant_of
 from shared.models.superpod.faults import fault_target
-from shared.models.superpod.plant import superpod_plant
+from shared.runtimes.waiting import until
 
-CUBES = 16
+CUBES = {"superpod": 16, "static-pod": 64}
 FABRIC = "pod-1"
 
 
-def wishes(seed: int, count: int) -> Iterator[Wish]:
-    asking = Wishes(seed, FABRIC, CUBES)
+def wishes_of(seed: int, kind: str = "superpod") -> Wishes:
+    return Wishes(seed, FABRIC, plant_of(kind, CUBES[kind]))
+
+
+def wishes(seed: int, count: int, kind: str = "superpod") -> Iterator[Wish]:
+    asking = wishes_of(seed, kind)
     for number in range(count):
         yield asking.next()
         asking.heard(
@@ -34,20 +42,28 @@ def wishes(seed: int, count: int) -> Iterator[Wish]:
         )
 
 
+@pytest.mark.parametrize("kind", CUBES)
 @pytest.mark.parametrize("seed", range(5))
-def test_every_wish_is_one_that_the_twin_takes(seed: int) -> None:
-    seen = set()
-    for wish in wishes(seed, 400):
+def test_every_wish_is_one_that_the_twin_takes(seed: int, kind: str) -> None:
+    seen, struck = set(), set()
+    plant = plant_of(kind, CUBES[kind])
+    for wish in wishes(seed, 400, kind):
         seen.add(wish.type)
         assert (
             TYPES[wish.type].model_validate_json(json.dumps(wish.body)).model_dump(mode="json") == wish.body
         )
         if wish.type == "InjectFault":
-            fault_target(wish.body["kind"], wish.body["target"], FABRIC, superpod_plant(CUBES))
+            fault_target(wish.body["kind"], wish.body["target"], FABRIC, plant)
+            struck.add(wish.body["kind"])
+        if wish.type == "RequestSlice":
+            check_slice(kind, tuple(wish.body["shape"]), wish.body["twisted"], CUBES[kind])
+        if wish.type == "DrainCube":
+            assert plant.parse(wish.body["cube"]).kind == "cube"
         if "duration_s" in wish.sent:
             assert us(wish.sent["duration_s"], US_PER_S) == wish.body["duration_us"]
             assert wish.sent["duration_s"] < DURATION_S_MAX
     assert len(seen) == 6
+    assert struck == {fault for fault in FAULT_KINDS if kind == "superpod" or fault != "ocs"}
 
 
 def test_the_same_seed_wishes_the_same_and_another_something_else() -> None:
@@ -83,7 +99,7 @@ def http_error(code: int) -> urllib.error.HTTPError:
 
 
 def run_operator(gateway: Gateway, requests: int) -> Operator:
-    operator = Operator(Wishes(1, FABRIC, CUBES), gateway.post)
+    operator = Operator(wishes_of(1), gateway.post, threading.Lock())
     operator.start()
     until = time.monotonic() + 20
     while operator.surprise is None and len(operator.accepted) < requests and time.monotonic() < until:
@@ -108,12 +124,34 @@ def test_a_request_is_asked_for_under_one_key_until_it_is_accepted() -> None:
 
 def test_a_request_on_its_way_is_brought_to_its_end_before_the_operator_ends() -> None:
     gateway = Gateway(*[http_error(503)] * 8)
-    operator = Operator(Wishes(1, FABRIC, CUBES), gateway.post)
+    operator = Operator(wishes_of(1), gateway.post, threading.Lock())
     operator.start()
     operator.stop()
     operator.join(timeout=10)
     assert len(operator.accepted) == 1
     assert operator.surprise is None
+
+
+def test_operators_of_one_site_ask_one_at_a_time() -> None:
+    asking, most = [0], [0]
+    gateway, turn = Gateway(), threading.Lock()
+
+    def post(path: str, body: dict[str, Any], key: str) -> dict[str, Any]:
+        asking[0] += 1
+        most[0] = max(most[0], asking[0])
+        time.sleep(0.01)
+        asking[0] -= 1
+        return gateway.post(path, body, key)
+
+    operators = [Operator(Wishes(1, f"pod-{n}", plant_of("static-pod", 64)), post, turn) for n in range(4)]
+    for operator in operators:
+        operator.start()
+    assert until(lambda: all(len(operator.accepted) >= 2 for operator in operators), 20.0)
+    for operator in operators:
+        operator.stop()
+    for operator in operators:
+        operator.join(timeout=10)
+    assert most == [1]
 
 
 @pytest.mark.parametrize("code", [404, 422, 500])
@@ -125,7 +163,7 @@ def test_an_answer_that_none_should_get_ends_it(code: int) -> None:
 
 
 def test_one_that_gives_up_says_so() -> None:
-    operator = Operator(Wishes(1, FABRIC, CUBES), Gateway(*[http_error(503)] * 1_000).post)
+    operator = Operator(wishes_of(1), Gateway(*[http_error(503)] * 1_000).post, threading.Lock())
     operator.start()
     operator.give_up()
     operator.join(timeout=10)
@@ -137,6 +175,10 @@ def test_only_what_was_on_its_way_during_a_rollback_is_in_doubt() -> None:
     operator = run_operator(Gateway(), 3)
     keys = [asked.key for asked in operator.accepted[:3]]
     operator.sent[:] = [Sent(keys[0], 1.0, 2.0), Sent(keys[1], 2.5, 4.0), Sent(keys[2], 4.5, 5.0)]
-    assert book_of([operator], [(3.0, 4.2)]).in_doubt == {keys[1]}
-    assert book_of([operator], [(2.1, 2.2)]).in_doubt == set()
-    assert book_of([operator], [(0.0, 1.5), (4.9, 6.0)]).in_doubt == {keys[0], keys[2]}
+    nobody = Commissioner(1, [], Gateway().post, lambda join: None)
+    for rollbacks, doubted in (
+        ([(3.0, 4.2)], {keys[1]}),
+        ([(2.1, 2.2)], set()),
+        ([(0.0, 1.5), (4.9, 6.0)], {keys[0], keys[2]}),
+    ):
+        assert book_of([operator], nobody, rollbacks).in_doubt == doubted

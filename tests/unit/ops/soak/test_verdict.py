@@ -13,11 +13,13 @@ import pytest
 from ops.cli.main import main
 from ops.soak import report as reports
 from ops.soak import run as soaks
+from ops.soak.joins import Join, Joined
 from ops.soak.report import in_words
 from ops.soak.run import STILL_S_MAX, Deviated, Soak
 from shared.basics.errors import OperationFailed
 
 SOAK = Soak(minutes=1.0, pods=1)
+JOINED = [Joined(Join(9.0, "pod-1", "pod-0", "static-pod", {}), "key", "sequencer@pod-1/1", 70)]
 
 
 class Supervised:
@@ -52,8 +54,10 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     )
     meter: Any = Meter()
     operator: Any = SimpleNamespace(surprise=None)
+    commissioner: Any = SimpleNamespace(surprise=None, joined=JOINED)
     injector: Any = None
-    return soaks._Run(SOAK, twin, meter, injector, [operator], lambda _: None)
+    sites = SOAK.twin.sites
+    return soaks._Run(SOAK, twin, sites, meter, injector, [operator], commissioner, lambda _: None)
 
 
 def test_waiting_notes_the_longest_stand(run: Any) -> None:
@@ -70,6 +74,12 @@ def test_time_that_stands_still_and_a_wrong_answer_are_the_twin_s(run: Any) -> N
         run.wait(0.0)
 
 
+def test_a_fabric_that_could_not_join_is_the_twin_s(run: Any) -> None:
+    run.commissioner.surprise = "/v1/fabrics {}: 422"
+    with pytest.raises(Deviated, match=r"^an operator got an answer that none should get: /v1/fabrics"):
+        run.wait(0.0)
+
+
 def test_a_process_that_is_given_up_is_the_soak_s_own_failure(run: Any) -> None:
     run.twin.supervisor.given_up = "gateway: exit code 2 after 0.3 s, which is not tried again"
     with pytest.raises(OperationFailed, match=r"^gateway: exit code 2"):
@@ -82,9 +92,11 @@ def test_a_twin_that_cannot_be_compared_has_deviated(run: Any) -> None:
     assert report["ends"] == {"ocs-a": {"SIGKILL": 2, "exit code 1": 1}}
     assert report["versions"] == {"redis-server": "does not answer"}
     assert json.loads(json.dumps(report)) == report
+    assert report["sites"] == {"pod-0": {"pod-0": "superpod", "pod-1": "static-pod"}}
+    assert report["joined"] == [{"fabric": "pod-1", "site": "pod-0", "kind": "static-pod", "at_us": 70}]
     words = in_words(report).splitlines()
     assert words[:2] == [
-        "deviated: 0 faults in 1.5 minutes over 1 pods",
+        "deviated: 0 faults in 1.5 minutes over 2 fabrics of 1 sites, of which 1 joined",
         "not compared with its log: the twin did not come to rest",
     ]
     assert "problem: time stands still" in words
@@ -137,5 +149,5 @@ def test_a_soak_that_broke_is_exit_code_1_and_says_why(
     assert report == {
         "verdict": "failed",
         "reason": "Java is not installed",
-        "repeat": "lightwave live soak --minutes 1 --pods 1 --faults 2 --seed 0 --speed 3000",
+        "repeat": "lightwave live soak --minutes 1 --pods 1 --joins 2 --faults 2 --seed 0 --speed 3000",
     }
