@@ -47,11 +47,11 @@ PURE_NAMES_BY_MODULE = {
     "pyarrow": "BufferOutputStream DictionaryArray FixedSizeListArray RecordBatch array",
     "pyarrow.ipc": "new_stream",
     "pydantic": (
-        "BaseModel BeforeValidator ConfigDict Field GetJsonSchemaHandler JsonValue SerializeAsAny "
+        "AfterValidator BaseModel BeforeValidator ConfigDict Field GetJsonSchemaHandler JsonValue SerializeAsAny "
         "TypeAdapter ValidationError ValidationInfo model_validator"
     ),
     "pydantic.json_schema": "JsonSchemaValue",
-    "pydantic_core": "CoreSchema",
+    "pydantic_core": "CoreSchema PydanticCustomError",
     "scipy.optimize": "linprog minimize",
     "scipy.sparse": "coo_array csr_array",
     "scipy.sparse.csgraph": "connected_components dijkstra maximum_flow",
