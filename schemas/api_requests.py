@@ -8,7 +8,18 @@ from pydantic_core import PydanticCustomError
 
 from schemas.api import LogMessage
 from schemas.body import Model
+from schemas.bounds import DURATION_S_MAX, DURATION_S_MIN, SPEED_MAX
+from schemas.config_by_kind import KindName
 from schemas.names import FaultKind
+from schemas.operator import Priority
+
+DurationS = Annotated[
+    float,
+    Field(
+        ge=DURATION_S_MIN, le=DURATION_S_MAX, allow_inf_nan=False, description="seconds, at most 100 years"
+    ),
+]
+
 
 INT_MAX = 2**63 - 1
 
@@ -41,8 +52,8 @@ class SliceRequest(Model):
     fabric: str | None = None
     shape: str = Field(examples=["4x4x8"])
     twisted: bool = False
-    priority: int = 0
-    duration_s: float | None = None
+    priority: Priority = 0
+    duration_s: DurationS | None = None
 
 
 class FaultRequest(Model):
@@ -50,7 +61,7 @@ class FaultRequest(Model):
 
     kind: FaultKind
     target: str = Field(examples=["pod-0/ocs-17"])
-    duration_s: float | None = None
+    duration_s: DurationS | None = None
 
 
 class FabricRequest(Model):
@@ -59,8 +70,14 @@ class FabricRequest(Model):
 
     name: str = Field(examples=["pod-4"])
     site: str = Field(examples=["campus"])
-    kind: str = "superpod"
+    kind: KindName = "superpod"
     settings: Annotated[dict[str, JsonValue], AfterValidator(_plain_numbers)] = Field(default={})
+
+
+class SpeedRequest(Model):
+    """Simulated over wall time."""
+
+    speed: Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)]
 
 
 class RequestReceipt(Model):

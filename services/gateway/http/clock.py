@@ -2,7 +2,8 @@
 
 from fastapi import APIRouter, Response
 
-from schemas.api import ClockReport, SpeedRequest
+from schemas.api import ClockReport
+from schemas.api_requests import SpeedRequest
 from services.gateway.http.responses import answer
 from services.gateway.ports import TwinPorts
 
