@@ -1,10 +1,8 @@
 """What people ask of the twin over the HTTP API, and the receipt that they get."""
 
-import math
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue
-from pydantic_core import PydanticCustomError
+from pydantic import Field, JsonValue
 
 from schemas.api import LogMessage
 from schemas.body import Model
@@ -19,30 +17,6 @@ DurationS = Annotated[
         ge=DURATION_S_MIN, le=DURATION_S_MAX, allow_inf_nan=False, description="seconds, at most 100 years"
     ),
 ]
-
-
-INT_MAX = 2**63 - 1
-
-
-def _plain_numbers(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """The settings, if all of their numbers can be written down: JSON's `NaN` would become a null on the way,
-    and a null means something else."""
-    waiting: list[tuple[str, JsonValue]] = [*settings.items()]
-    while waiting:
-        name, value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += [(f"{name}.{inner}", each) for inner, each in value.items()]
-        elif isinstance(value, list):
-            waiting += [(f"{name}.{number}", each) for number, each in enumerate(value)]
-        elif (isinstance(value, int) and abs(value) > INT_MAX) or (
-            isinstance(value, float) and not math.isfinite(value)
-        ):
-            raise PydanticCustomError(
-                "no_plain_number",
-                "{name} is not allowed; allowed are finite numbers, whole ones of 64 bits",
-                {"name": name[:80]},
-            )
-    return settings
 
 
 class SliceRequest(Model):
@@ -71,7 +45,7 @@ class FabricRequest(Model):
     name: str = Field(examples=["pod-4"])
     site: str = Field(examples=["campus"])
     kind: KindName = "superpod"
-    settings: Annotated[dict[str, JsonValue], AfterValidator(_plain_numbers)] = Field(default={})
+    settings: dict[str, JsonValue] = Field(default={})
 
 
 class SpeedRequest(Model):
