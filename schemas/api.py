@@ -1,7 +1,8 @@
 """What the HTTP API gives: rows of things, descriptions, messages, the clock.
 
 Rows are joined from status documents (`schemas.documents`); faults and repairs are shown as their documents
-are. Losses are in dB, times in simulated microseconds since the fabric was commissioned.
+are. Losses are in dB. Times (`now_us`, `commissioned_us`, …) are the simulated time of the site, in
+microseconds: a fabric that joined a site later began at its `commissioned_us`, and not at 0.
 """
 
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union
@@ -10,6 +11,7 @@ from pydantic import GetJsonSchemaHandler, SerializeAsAny, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 
 from schemas.body import Body, Model
+from schemas.config_by_kind import KindName
 from schemas.documents import FaultDocument, LinkState, RepairDocument, SliceState
 from schemas.envelope import Envelope
 from schemas.registry import TYPES
@@ -57,7 +59,7 @@ class FabricRow(Model):
     numbers are 0."""
 
     name: str
-    kind: str
+    kind: KindName
     site: str
     commissioned_us: int
     now_us: int
@@ -352,12 +354,6 @@ class RepairDescription(Description[RepairRow, PartRelated]):
 
 
 # --- the twin itself ----------------------------------------------------------------------------------------
-
-
-class SpeedRequest(Model):
-    """Simulated over wall time."""
-
-    speed: float
 
 
 class ClockReport(Model):

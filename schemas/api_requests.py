@@ -1,37 +1,22 @@
 """What people ask of the twin over the HTTP API, and the receipt that they get."""
 
-import math
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue
-from pydantic_core import PydanticCustomError
+from pydantic import Field, JsonValue
 
 from schemas.api import LogMessage
 from schemas.body import Model
+from schemas.bounds import DURATION_S_MAX, DURATION_S_MIN, SPEED_MAX
+from schemas.config_by_kind import KindName
 from schemas.names import FaultKind
+from schemas.operator import Priority
 
-INT_MAX = 2**63 - 1
-
-
-def _plain_numbers(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """The settings, if all of their numbers can be written down: JSON's `NaN` would become a null on the way,
-    and a null means something else."""
-    waiting: list[tuple[str, JsonValue]] = [*settings.items()]
-    while waiting:
-        name, value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += [(f"{name}.{inner}", each) for inner, each in value.items()]
-        elif isinstance(value, list):
-            waiting += [(f"{name}.{number}", each) for number, each in enumerate(value)]
-        elif (isinstance(value, int) and abs(value) > INT_MAX) or (
-            isinstance(value, float) and not math.isfinite(value)
-        ):
-            raise PydanticCustomError(
-                "no_plain_number",
-                "{name} is not allowed; allowed are finite numbers, whole ones of 64 bits",
-                {"name": name[:80]},
-            )
-    return settings
+DurationS = Annotated[
+    float,
+    Field(
+        ge=DURATION_S_MIN, le=DURATION_S_MAX, allow_inf_nan=False, description="seconds, at most 100 years"
+    ),
+]
 
 
 class SliceRequest(Model):
@@ -41,8 +26,8 @@ class SliceRequest(Model):
     fabric: str | None = None
     shape: str = Field(examples=["4x4x8"])
     twisted: bool = False
-    priority: int = 0
-    duration_s: float | None = None
+    priority: Priority = 0
+    duration_s: DurationS | None = None
 
 
 class FaultRequest(Model):
@@ -50,7 +35,7 @@ class FaultRequest(Model):
 
     kind: FaultKind
     target: str = Field(examples=["pod-0/ocs-17"])
-    duration_s: float | None = None
+    duration_s: DurationS | None = None
 
 
 class FabricRequest(Model):
@@ -59,8 +44,14 @@ class FabricRequest(Model):
 
     name: str = Field(examples=["pod-4"])
     site: str = Field(examples=["campus"])
-    kind: str = "superpod"
-    settings: Annotated[dict[str, JsonValue], AfterValidator(_plain_numbers)] = Field(default={})
+    kind: KindName = "superpod"
+    settings: dict[str, JsonValue] = Field(default={})
+
+
+class SpeedRequest(Model):
+    """Simulated over wall time."""
+
+    speed: Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)]
 
 
 class RequestReceipt(Model):

@@ -12,7 +12,9 @@ from pydantic import (
 )
 
 from schemas.body import Model
+from schemas.bounds import DURATION_US_MAX, TRACE_ROWS_MAX
 from schemas.names import Shape
+from schemas.operator import DurationUs, Priority
 from schemas.parameter import as_in, parameter
 
 
@@ -46,7 +48,7 @@ class WorkloadConfig(Model):
         "requested chip-time over the pod's chip-time; unused where slices_per_day is set",
         unit="fraction",
         source="choice: a pod that is never out of work",
-        gt=0,
+        ge=1e-6,
         le=100,
         allow_inf_nan=False,
     )
@@ -56,7 +58,7 @@ class WorkloadConfig(Model):
         "the defaults come to with 64 cubes",
         unit="slices/day",
         source="NSDI 2024 (FACTS 12)",
-        gt=0,
+        ge=1e-6,
         le=1_000_000,
         allow_inf_nan=False,
     )
@@ -65,7 +67,7 @@ class WorkloadConfig(Model):
         "mean of the log-normal run time; 1.9 h makes 139 slices a day a load of 1.1 of 64 cubes",
         unit="hours",
         source="assumption: the papers give no run times",
-        gt=0,
+        ge=1e-6,
         le=10_000,
         allow_inf_nan=False,
     )
@@ -303,13 +305,17 @@ class StaticFailuresConfig(Model):
 
 
 class TraceRow(Model):
-    """One recorded request, its chips already rounded up to a shape."""
+    """One recorded request, its chips already rounded up to a shape. `submit_us` counts from the fabric's
+    commissioning."""
 
-    submit_us: Annotated[int, Field(ge=0)]
-    duration_us: Annotated[int, Field(gt=0)]
+    submit_us: Annotated[int, Field(ge=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
+    duration_us: DurationUs
     shape: Shape
     twisted: bool
-    priority: int
+    priority: Priority
+
+
+Trace = Annotated[tuple[TraceRow, ...], Field(max_length=TRACE_ROWS_MAX)]
 
 
 class FabricConfig(Model):
@@ -332,7 +338,7 @@ class SuperpodConfig(FabricConfig):
     cubes: CubesConfig = CubesConfig()
     repairs: RepairsConfig = RepairsConfig()
     failures: FailuresConfig = FailuresConfig()
-    trace: tuple[TraceRow, ...] | None = None
+    trace: Trace | None = None
 
 
 class StaticPodConfig(FabricConfig):
@@ -346,7 +352,7 @@ class StaticPodConfig(FabricConfig):
     cubes: CubesConfig = CubesConfig()
     repairs: StaticRepairsConfig = StaticRepairsConfig()
     failures: StaticFailuresConfig = StaticFailuresConfig()
-    trace: tuple[TraceRow, ...] | None = None
+    trace: Trace | None = None
 
 
 AnyPodConfig = SuperpodConfig | StaticPodConfig

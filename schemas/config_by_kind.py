@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-import orjson
 from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializeAsAny, ValidationInfo
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, to_json
 
 from schemas.config import FabricConfig, StaticPodConfig, SuperpodConfig
 
@@ -32,7 +31,7 @@ def _of_its_kind(value: object, info: ValidationInfo) -> FabricConfig:
     kind = value.get("kind") if isinstance(value, dict) else None
     model = config_model(kind)
     if info.mode == "json":
-        return model.model_validate_json(orjson.dumps(value))
+        return model.model_validate_json(to_json(value, inf_nan_mode="constants"))
     return model.model_validate(value)
 
 
@@ -43,6 +42,18 @@ class _ByKind:
         kinds = [handler(model.__pydantic_core_schema__) for model in CONFIGS.values()]
         return {"oneOf": kinds, "discriminator": {"propertyName": "kind"}}
 
+
+class _EveryKind:
+    """The JSON Schema of a kind of fabric: one of those that there are. What is none is refused by
+    `config_model`, in a sentence of its own."""
+
+    def __get_pydantic_json_schema__(
+        self, text: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(text) | {"enum": [*CONFIGS]}
+
+
+KindName = Annotated[str, _EveryKind()]
 
 AnyConfig = Annotated[SerializeAsAny[FabricConfig], BeforeValidator(_of_its_kind), _ByKind()]
 """A configuration of any kind, told by its `kind`."""

@@ -5,9 +5,11 @@ from typing import Annotated
 from pydantic import Field, SerializeAsAny
 
 from schemas.body import Body, Model
+from schemas.bounds import COUNT_MAX
+from schemas.names import FabricName
 
 AtUs = Annotated[
-    int, Field(ge=0, description="simulated time, microseconds since the fabric was commissioned")
+    int, Field(ge=0, le=COUNT_MAX, description="simulated time of the fabric's site, in microseconds")
 ]
 
 
@@ -20,12 +22,12 @@ class Envelope(Model):
 
     id: str
     type: str
-    fabric: str
+    fabric: FabricName
     at_us: AtUs
     cause: str | None
     source: str
-    seq: Annotated[int, Field(ge=0)]
-    v: Annotated[int, Field(ge=1)]
+    seq: Annotated[int, Field(ge=0, le=COUNT_MAX)]
+    v: Annotated[int, Field(ge=1, le=COUNT_MAX)]
     body: SerializeAsAny[Body]
 
 

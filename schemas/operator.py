@@ -5,11 +5,11 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.body import Body
+from schemas.bounds import DURATION_US_MAX, PRIORITY_MAX
 from schemas.names import CubeName, FaultKind, FaultName, Shape, SliceName, TargetName
 
-DurationUs = Annotated[
-    int, Field(gt=0, le=100 * 365 * 86_400_000_000, description="microseconds, at most 100 years")
-]
+DurationUs = Annotated[int, Field(gt=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
+Priority = Annotated[int, Field(ge=-PRIORITY_MAX, le=PRIORITY_MAX, description="higher goes first")]
 
 
 class OperatorBody(Body):
@@ -21,7 +21,7 @@ class RequestSlice(OperatorBody):
 
     shape: Shape
     twisted: bool = False
-    priority: Annotated[int, Field(ge=-100, le=100, description="higher goes first")] = 0
+    priority: Priority = 0
     duration_us: DurationUs | None = None
 
 

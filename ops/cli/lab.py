@@ -175,8 +175,13 @@ def _replayed(report: dict[str, Any]) -> str:
             f"  expected {found['expected']}",
             f"  found    {found['found']}",
         ]
-    elif not report["violations"]:
+    elif not report["violations"] and not report["not_commissioned"]:
         lines.append("not a log of this twin: no message of it could be read")
+    lines += [
+        f"{row['fabric']} was never commissioned in this file before line {row['line']}: what it says from "
+        "there on cannot be folded"
+        for row in report["not_commissioned"]
+    ]
     lines += [f"violation: {problem}" for problem in report["violations"]]
     letters = report["dead_letters"]
     lines += [f"dead letter, line {letter['line']}: {letter['error']}" for letter in letters[:10]]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from schemas.bounds import SPEED_MAX
 from schemas.kinds import KINDS, kind_of
-from shared.basics.grammar import KEY_MAX, SPEED_MAX, duration_s, shape_sides
+from shared.basics.grammar import KEY_MAX, duration_s, shape_sides
 from shared.basics.words import nearest
 
 if TYPE_CHECKING:

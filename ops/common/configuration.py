@@ -16,6 +16,7 @@ from schemas.config_by_kind import config_model
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
 from shared.basics.words import nearest
+from shared.models.plants import check_trace
 
 DEFAULT_KIND = "superpod"
 """The kind of a fabric where nobody says it."""
@@ -86,9 +87,11 @@ def settings_of(
     if trace is not None:
         values["trace"] = trace
     try:
-        return model.model_validate(values)
+        found = model.model_validate(values)
     except ValidationError as error:
         raise InvalidInput(_complaint(model, kind, error, _option_of)) from None
+    check_trace(found)
+    return found
 
 
 def _option_of(name: str) -> str:
@@ -103,9 +106,13 @@ def config_of(kind: str, given: Mapping[str, object], where: str) -> FabricConfi
     model = _model_of(kind)
     try:
         # Through JSON, for a list there stands for what is a tuple in a strict model.
-        return model.model_validate_json(json.dumps(given))
+        found = model.model_validate_json(json.dumps(given))
+        check_trace(found)
     except ValidationError as error:
         raise InvalidInput(_complaint(model, kind, error, lambda name: f"{where}.{name}")) from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}.{error}") from None
+    return found
 
 
 def _complaint(

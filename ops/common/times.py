@@ -16,7 +16,7 @@ def span(us: int | float | None) -> str:
 
 
 def moment(us: int | None) -> str:
-    """A simulated time since the fabric was commissioned: `3d02:15:04`."""
+    """A moment of a site's simulated time: `3d02:15:04`."""
     if us is None:
         return "-"
     minutes, second = divmod(us // US_PER_S, 60)

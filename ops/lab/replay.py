@@ -31,9 +31,11 @@ class _Record:
 
 @dataclass
 class LogReplay:
-    """What folding a log file again showed."""
+    """What folding a log file again showed. `orphans` are fabrics with messages that no line before had
+    commissioned: the line of the first."""
 
     records: dict[str, _Record] = field(default_factory=dict)
+    orphans: dict[str, int] = field(default_factory=dict)
     dead_letters: list[dict[str, Any]] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
 
@@ -52,20 +54,22 @@ class LogReplay:
         ]
         states = [site_digest(self.records[name].replay.site) for name in names]
         return {
-            "clean": not differences and not self.violations and bool(names),
+            "clean": not differences and not self.violations and not self.orphans and bool(names),
             "messages": sum(record.messages for record in self.records.values()),
             "sites": names,
             "state_sha256": combined(names, states) if names else None,
             "first_difference": differences[0] if differences else None,
             "unfinished": {n: len(r.replay.pending) for n, r in self.records.items() if r.replay.pending},
             "repeats": sum(record.replay.repeats for record in self.records.values()),
+            "not_commissioned": [{"fabric": n, "line": self.orphans[n]} for n in sorted(self.orphans)],
             "violations": self.violations,
             "dead_letters": self.dead_letters,
         }
 
 
 def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogReplay:
-    """Fold the log in `path` again. Lines that are no messages are dead letters and stop nothing.
+    """Fold the log in `path` again. Lines that are no messages are dead letters and stop nothing; nor do
+    messages of a fabric that no line before has commissioned: of what site and kind it is nobody knows.
 
     A log cut off in the middle of what follows from a root is no difference; it is reported as unfinished.
     """
@@ -81,7 +85,10 @@ def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogR
             continue
         if isinstance(message.body, FabricCommissioned):
             sites.setdefault(message.fabric, message.body.site)
-        site = sites.get(message.fabric, message.fabric)
+        site = sites.get(message.fabric)
+        if site is None:
+            result.orphans.setdefault(message.fabric, number)
+            continue
         record = result.records.get(site)
         if record is None:
             record = result.records[site] = _Record(Replay(Site(site, services_of)))

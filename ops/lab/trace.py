@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from schemas.bounds import DURATION_S_MAX, PRIORITY_MAX, TRACE_ROWS_MAX
 from schemas.config import TraceRow
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.units import US_PER_S, us
@@ -15,7 +16,6 @@ from shared.models.superpod.shapes import check, chips_of, parse_shape, shape_fo
 REQUIRED = ("submit_s", "duration_s", "chips")
 OPTIONAL = ("shape", "twisted", "priority")
 CUBES_MAX = 144
-SECONDS_MAX = 100 * 365 * 86_400.0
 T = TypeVar("T")
 
 
@@ -39,6 +39,8 @@ def read_trace(path: Path) -> tuple[TraceRow, ...]:
         raise InvalidInput(f"trace {path}: not CSV: {error}") from None
     except OSError as error:
         raise OperationFailed(f"trace {path}: {error.strerror or error}") from None
+    if len(rows) > TRACE_ROWS_MAX:
+        raise InvalidInput(f"trace {path}: {len(rows):,} rows; allowed are at most {TRACE_ROWS_MAX:,}")
     return tuple(sorted(rows, key=lambda row: row.submit_us))
 
 
@@ -96,7 +98,7 @@ def _row(path: Path, line: int, cells: dict[str, str], surplus: int) -> TraceRow
 
 def _seconds(text: str) -> float:
     value = float(text)
-    if not math.isfinite(value) or not 0 <= value <= SECONDS_MAX:
+    if not math.isfinite(value) or not 0 <= value <= DURATION_S_MAX:
         raise ValueError(text)
     return value
 
@@ -110,7 +112,7 @@ def _chips(text: str) -> int:
 
 def _priority(text: str) -> int:
     value = int(text)
-    if not -100 <= value <= 100:
+    if abs(value) > PRIORITY_MAX:
         raise ValueError(text)
     return value
 

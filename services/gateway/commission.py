@@ -4,8 +4,8 @@ import asyncio
 import re
 from collections.abc import Mapping
 
-import orjson
 from pydantic import JsonValue, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from schemas.api_requests import FabricRequest, RequestReceipt
 from schemas.config import FabricConfig
@@ -18,6 +18,7 @@ from services.gateway.ports import TwinPorts
 from services.gateway.requests import INBOX_MAX, check_room, check_terms, follow
 from shared.basics.errors import InvalidInput
 from shared.engine.roots import commissioning
+from shared.models.plants import check_trace
 from shared.storage.store import FabricPlace, Received, joins_already
 
 
@@ -74,8 +75,14 @@ def _config(kind: str, settings: dict[str, JsonValue]) -> FabricConfig:
         raise InvalidInput(str(error)) from None
     try:
         # Through JSON, for a list there stands for what is a tuple in a strict model.
-        return model.model_validate_json(orjson.dumps({"kind": kind} | settings))
-    except ValidationError as error:
-        raise InvalidInput(f"settings: {invalid_sentence(error.errors())}") from None
-    except TypeError:  # what JSON's escapes can carry and UTF-8 cannot
+        text = to_json({"kind": kind} | settings, inf_nan_mode="constants")
+    except PydanticSerializationError:  # what JSON's escapes can carry and UTF-8 cannot
         raise InvalidInput("settings: not a text in UTF-8") from None
+    try:
+        config = model.model_validate_json(text)
+        check_trace(config)
+    except ValidationError as error:
+        raise InvalidInput(f"settings: {invalid_sentence(error.errors(), model)}") from None
+    except InvalidInput as error:
+        raise InvalidInput(f"settings: {error}") from None
+    return config

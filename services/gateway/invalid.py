@@ -1,31 +1,76 @@
 """What is said of a value that may not be: its field, what it was and what is wrong with it."""
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
+
+from pydantic import BaseModel
 
 SHOWN_MAX = 120
 """Characters of a refused value that are repeated in the sentence."""
+JSON_WORDS = {
+    "dict_type": "input should be a JSON object",
+    "model_type": "input should be a JSON object",
+    "model_attributes_type": "input should be a JSON object",
+    "list_type": "input should be a list",
+    "tuple_type": "input should be a list",
+}
+"""What pydantic says in the words of Python."""
 
 
-def invalid_sentence(errors: Sequence[Mapping[str, Any]]) -> str:
-    """The first of pydantic's complaints, with field and value."""
+def invalid_sentence(errors: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None) -> str:
+    """The first of pydantic's complaints, with field and value. Where the model that was to be read is given,
+    the sentence about an unknown field tells those that there are."""
     first = errors[0]
     if first["type"] == "json_invalid":
         return f"body: not JSON: {first.get('ctx', {}).get('error', 'unreadable')}"
-    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
-    if not place and first["type"] != "missing":
+    place = [step for step in first["loc"] if step not in ("body", "query", "path", "header")]
+    if not place and first["type"] not in ("missing", "value_error"):
         return "body: not a JSON object (its Content-Type must be application/json)"
-    field = short(".".join(place)) or "body"
+    field = short(".".join(map(str, place))) or "body"
     if first["type"] == "missing":
         return f"{field}: missing"
-    value = first.get("input")
-    plain = isinstance(value, str | int | float | bool | type(None))
-    shown = short(repr(value)) if plain else type(value).__name__
+    if first["type"] == "value_error":  # the model's own sentence, which names what it is about
+        return f"{field}.{first['ctx']['error']}"
+    shown = short(shown_value(first.get("input")))
     if first["type"] == "extra_forbidden":
-        return f"{field} {shown}: no such field"
-    return f"{field} {shown}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+        known = _fields(model, place[:-1])
+        return f"{field} {shown}: no such field{f'; allowed are {known}' if known else ''}"
+    return f"{field} {shown}: {problem(first)}"
+
+
+def problem(error: Mapping[str, Any]) -> str:
+    """What is wrong with a value, in words that know no Python."""
+    if error["type"] == "too_long":
+        return f"input should have at most {error['ctx']['max_length']:,} items"
+    text = str(error["msg"])
+    return JSON_WORDS.get(error["type"], f"{text[:1].lower()}{text[1:]}")
+
+
+def shown_value(value: object) -> str:
+    """A value as one would write it; a list or an object as JSON has it."""
+    if isinstance(value, str | int | float | bool | type(None)):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def short(text: str) -> str:
     """The text, cut where it is longer than anybody would read."""
     return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
+
+
+def _fields(model: type[BaseModel] | None, place: Sequence[str | int]) -> str:
+    """The fields that there are at a place within what a model describes; elements of lists have those of
+    their kind."""
+    for step in place:
+        if model is not None and isinstance(step, str):
+            model = _model_in(model.model_fields[step].annotation)
+    return ", ".join(model.model_fields) if model is not None else ""
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that a field of this type holds, alone or in a list."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_in(inner) for inner in get_args(annotation))
+    return next((model for model in found if model is not None), None)

@@ -13,24 +13,27 @@ from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceS
 from schemas.sequencer import Tick
 from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
 from services.workload.mix import draw_duration_us, draw_kind
-from services.workload.state import WantedSlice, WorkloadState, next_gap_us
+from services.workload.state import WantedSlice, WorkloadState, next_gap_us, next_row_us
 from shared.engine.service import CausedBy, Output
+
+ROWS_PER_TICK_MAX = 500
+"""Rows of a trace that one Tick submits, for what follows from one root message has a bound
+(`shared/engine/site.py`). Those that were due as well come a microsecond later, in their order."""
 
 
 def due(state: WorkloadState) -> int | None:
     """The next end, arrival or row of the trace."""
     ends = _ends(state)
     times = [ends[0][0]] if ends else []
-    if state.next_arrival_us is not None:
-        times.append(state.next_arrival_us)
-    if state.trace_played < len(state.trace):
-        times.append(state.commissioned_us + state.trace[state.trace_played].submit_us)
+    arrival_us = next_row_us(state) if state.trace else state.next_arrival_us
+    if arrival_us is not None:
+        times.append(arrival_us)
     return min(times, default=None)
 
 
 def on_tick(state: WorkloadState, _tick: Tick, _message: Envelope) -> list[Output]:
     """Release what has ended, so that there is room; then request what is due by trace or arrival."""
-    return [*_release_ended(state), *_play_trace(state), *_arrive(state)]
+    return [*_release_ended(state), *(_play_trace(state) if state.trace else _arrive(state))]
 
 
 def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelope) -> list[Output]:
@@ -87,10 +90,11 @@ def _release_ended(state: WorkloadState) -> list[Output]:
 
 def _play_trace(state: WorkloadState) -> list[Output]:
     said: list[Output] = []
-    while state.trace_played < len(state.trace):
-        row = state.trace[state.trace_played]
-        if state.commissioned_us + row.submit_us > state.now_us:
+    while (row_us := next_row_us(state)) is not None and row_us <= state.now_us:
+        if len(said) == ROWS_PER_TICK_MAX:
+            state.next_arrival_us = state.now_us + 1
             break
+        row = state.trace[state.trace_played]
         state.trace_played += 1
         said.append(_request(state, row.shape, row.twisted, row.priority, row.duration_us, "trace"))
     return said

@@ -22,7 +22,8 @@ class WantedSlice:
 class WorkloadState(State):
     """`requested` slices so far; the next one gets this number. `arrivals` drawn so far: draws are keyed by
     the arrival's own number, so that a request by hand does not change what arrives by itself. Times of the
-    `trace` count from `commissioned_us`.
+    `trace` count from `commissioned_us`; with a trace nothing arrives by itself, and `next_arrival_us` is set
+    only where a Tick left rows that were due: they are submitted from then on.
 
     `ends` is a heap of (end, slice number), made from `wanted` when it is missing; an entry whose slice is
     no longer wanted is skipped.
@@ -54,6 +55,14 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> WorkloadState:
     if config.workload.enabled and config.trace is None:
         state.next_arrival_us = at_us + next_gap_us(state)
     return state
+
+
+def next_row_us(state: WorkloadState) -> int | None:
+    """When the next row of the trace is submitted; None where there is none left."""
+    if state.trace_played == len(state.trace):
+        return None
+    own_us = state.commissioned_us + state.trace[state.trace_played].submit_us
+    return max(own_us, state.next_arrival_us or 0)
 
 
 def next_gap_us(state: WorkloadState) -> int:

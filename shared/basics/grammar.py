@@ -3,11 +3,8 @@ and the HTTP API alike. Imports nothing slow: every command reads it."""
 
 import re
 
-from shared.basics.units import US_PER_DAY, US_PER_S
+from schemas.bounds import DURATION_S_MAX
 
-DURATION_S_MAX = 100 * 365 * US_PER_DAY // US_PER_S
-SPEED_MAX = 1e9
-"""Simulated over wall time."""
 KEY_MAX = 200
 """Characters of an idempotency key."""
 UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}

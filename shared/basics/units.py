@@ -4,8 +4,11 @@ US_PER_MS = 1_000
 US_PER_S = 1_000_000
 US_PER_HOUR = 3_600 * US_PER_S
 US_PER_DAY = 24 * US_PER_HOUR
+SPAN_US_MAX = 2**61
+"""Some 73,000 years. What is drawn with a tiny rate may come to any number, or to infinity."""
 
 
 def us(value: float, unit_us: int) -> int:
-    """A positive span as whole microseconds, at least one: whatever is scheduled comes later than now."""
-    return max(1, round(value * unit_us))
+    """A positive span as whole microseconds: at least one, for whatever is scheduled comes later than now;
+    at most `SPAN_US_MAX`, so that the moment it leads to fits into 63 bits."""
+    return max(1, round(min(value * unit_us, SPAN_US_MAX)))

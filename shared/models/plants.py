@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
+from schemas.config import AnyPodConfig, FabricConfig
 from schemas.names import Shape
+from shared.basics.errors import InvalidInput
 from shared.models.plant import Plant
 from shared.models.static_pod import boxes
 from shared.models.static_pod.plant import static_pod_plant
@@ -31,3 +33,19 @@ SLICE_CHECKS: dict[str, Callable[[Shape, bool, int], None]] = {
 def check_slice(kind: str, shape: Shape, twisted: bool, cubes: int) -> None:
     """InvalidInput unless an empty pod of this kind and size can hold such a slice."""
     SLICE_CHECKS[kind](shape, twisted, cubes)
+
+
+def check_trace(config: FabricConfig) -> None:
+    """InvalidInput unless an empty fabric of this configuration can hold every slice of its recorded trace:
+    the sentence names the first row that it cannot."""
+    if not isinstance(config, AnyPodConfig):
+        return
+    cubes, fit = config.pod.cubes, set[tuple[Shape, bool]]()
+    for n, row in enumerate(config.trace or ()):
+        if (row.shape, row.twisted) in fit:
+            continue
+        try:
+            check_slice(config.kind, row.shape, row.twisted, cubes)
+        except InvalidInput as error:
+            raise InvalidInput(f"trace.{n} (submit_us {row.submit_us}): {error}") from None
+        fit.add((row.shape, row.twisted))

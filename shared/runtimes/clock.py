@@ -6,8 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
+from schemas.bounds import SPEED_MAX
 from shared.basics.errors import InvalidInput
-from shared.basics.grammar import SPEED_MAX
 from shared.basics.units import US_PER_S
 
 SPEED_WINDOW_S = 5.0

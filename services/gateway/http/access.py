@@ -2,7 +2,10 @@
 
 import hmac
 import ipaddress
+from typing import Any
 
+from fastapi import Depends
+from fastapi.security import HTTPBearer
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -39,6 +42,15 @@ def is_allowed(authorization: str | None, token: str | None) -> bool:
     # Headers are read as Latin-1, whatever the client meant by its bytes.
     same = hmac.compare_digest(given.strip().encode("latin-1", "replace"), token.encode())
     return same and scheme.lower() == "bearer"
+
+
+def bearer(token: str | None) -> list[Any]:
+    """What makes the API's page say that a route needs the token; the guard is who asks for it."""
+    if not token:
+        return []
+    return [
+        Depends(HTTPBearer(auto_error=False, scheme_name="token", description="as LIGHTWAVE_TOKEN has it"))
+    ]
 
 
 class TokenGuard:

@@ -4,8 +4,8 @@ from fastapi import Depends, FastAPI, Request, Response
 
 from schemas.api import HealthReport
 from services.gateway.http import clock, log, metrics, requests, responses, things
-from services.gateway.http.access import HeadAsGet, TokenGuard
-from services.gateway.http.responses import answer
+from services.gateway.http.access import HeadAsGet, TokenGuard, bearer
+from services.gateway.http.responses import answer, errors
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
 
@@ -22,16 +22,21 @@ def create_app(twin: TwinPorts, *, token: str | None) -> FastAPI:
     # The last one added stands outermost: what the guard turns away is counted, too.
     app.add_middleware(HeadAsGet)
     app.add_middleware(TokenGuard, token=token)
-    metrics.install(app, twin)
+    metrics.install(app, twin, token=token)
     for routes in (things.routes, log.routes, requests.routes, clock.routes):
-        app.include_router(routes(twin), dependencies=[Depends(check_query)], responses=responses.ERRORS)
+        app.include_router(
+            routes(twin),
+            dependencies=[Depends(check_query), *bearer(token)],
+            responses=errors(*responses.ERRORS, token=token),
+        )
 
     @app.get(
         "/healthz",
         summary="200 while all is well, otherwise 503 with the reasons",
         tags=["twin"],
         response_model=HealthReport,
-        responses={503: {"model": HealthReport, "description": "not all is well"}},
+        responses=errors(405, 500, token=token)
+        | {503: {"model": HealthReport, "description": "not all is well"}},
     )
     def healthz() -> Response:
         problems = twin.health()

@@ -2,14 +2,16 @@
 
 from fastapi import APIRouter, Response
 
-from schemas.api import ClockReport, SpeedRequest
+from schemas.api import ClockReport
+from schemas.api_requests import SpeedRequest
+from services.gateway.http.json_body import JsonRoute
 from services.gateway.http.responses import answer
 from services.gateway.ports import TwinPorts
 
 
 def routes(twin: TwinPorts) -> APIRouter:
     """Every one answers with the clock as it then is."""
-    router = APIRouter(prefix="/v1/clock", tags=["clock"])
+    router = APIRouter(prefix="/v1/clock", tags=["clock"], route_class=JsonRoute)
 
     def shown() -> Response:
         state = twin.clock.show()

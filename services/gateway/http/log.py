@@ -13,6 +13,7 @@ from schemas.registry import encode
 from services.gateway import history
 from services.gateway.fabrics import meant, site_of
 from services.gateway.http import stream
+from services.gateway.http.responses import no_json
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
 
@@ -60,7 +61,8 @@ def routes(twin: TwinPorts) -> APIRouter:
     @router.get(
         "/events/stream",
         summary="Messages as they come, as server-sent events",
-        response_class=EventStream,
+        response_class=Response,
+        responses=no_json(EventStream, "the stream"),
     )
     def follow(
         fabric: Fabric = None,

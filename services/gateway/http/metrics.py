@@ -2,11 +2,12 @@
 
 import time
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.gateway.http.responses import Metrics
+from services.gateway.http.access import bearer
+from services.gateway.http.responses import Metrics, errors, no_json
 from services.gateway.metrics import TwinCollector
 from services.gateway.ports import TwinPorts
 
@@ -45,7 +46,7 @@ class Measure:
             raise
 
 
-def install(app: FastAPI, twin: TwinPorts) -> None:
+def install(app: FastAPI, twin: TwinPorts, *, token: str | None) -> None:
     """Count and time every answer, and serve /metrics."""
     registry = CollectorRegistry()
     registry.register(TwinCollector(twin))
@@ -54,6 +55,13 @@ def install(app: FastAPI, twin: TwinPorts) -> None:
 
     app.add_middleware(Measure, count=count, span=span)
 
-    @app.get("/metrics", summary="Metrics for Prometheus", tags=["twin"], response_class=Metrics)
+    @app.get(
+        "/metrics",
+        summary="Metrics for Prometheus",
+        tags=["twin"],
+        response_class=Response,
+        responses=no_json(Metrics, "the metrics") | errors(401, 405, 500, token=token),
+        dependencies=bearer(token),
+    )
     def metrics() -> Metrics:
         return Metrics(generate_latest(registry))

@@ -8,11 +8,20 @@ from schemas.api_requests import FabricRequest, FaultRequest, RequestReceipt, Sl
 from schemas.body import Body
 from services.gateway import requests
 from services.gateway.commission import commission_fabric
+from services.gateway.http.json_body import JsonRoute
 from services.gateway.http.responses import answer
 from services.gateway.ports import TwinPorts
 
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key is the same request")]
-Wait = Annotated[float, Query(description="seconds to wait until the request is on the log, at most 30")]
+Wait = Annotated[
+    float,
+    Query(
+        ge=0,
+        le=requests.WAIT_S_MAX,
+        allow_inf_nan=False,
+        description="seconds to wait until the request is on the log",
+    ),
+]
 RECEIVED: dict[int | str, dict[str, Any]] = {
     202: {"model": RequestReceipt, "description": "received, and not yet on the log"}
 }
@@ -21,7 +30,7 @@ RECEIVED: dict[int | str, dict[str, Any]] = {
 def routes(twin: TwinPorts) -> APIRouter:
     """Fabrics commissioned, slices asked for and released, faults injected and cleared, cubes drained and
     taken into use again."""
-    router = APIRouter(prefix="/v1", tags=["requests"], responses=RECEIVED)
+    router = APIRouter(prefix="/v1", tags=["requests"], responses=RECEIVED, route_class=JsonRoute)
 
     async def ask(request: tuple[str, Body], key: str | None, wait: float) -> Response:
         return received(await requests.submit(twin, *request, key, wait))

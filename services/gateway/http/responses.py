@@ -14,12 +14,27 @@ from schemas.body import Model
 from services.gateway.invalid import invalid_sentence, short
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 
-ERRORS: dict[int | str, dict[str, Any]] = {
+ERRORS: dict[int, dict[str, Any]] = {
+    401: {"model": ErrorReport, "description": "the token is missing or another one"},
     404: {"model": ErrorReport, "description": "no such thing"},
+    405: {"model": ErrorReport, "description": "the path has no such method"},
     422: {"model": ErrorReport, "description": "not allowed: what was given, and what is"},
+    500: {"model": ErrorReport, "description": "the gateway failed; its log says more"},
     503: {"model": ErrorReport, "description": "what the gateway stands on does not answer"},
 }
 """How errors of any route are described on the API's page."""
+
+
+def errors(*statuses: int, token: str | None) -> dict[int | str, dict[str, Any]]:
+    """The errors of a route, for the API's page; there is no 401 where no token is asked for."""
+    return {status: ERRORS[status] for status in statuses if token or status != 401}
+
+
+def no_json(response: type[Response], description: str) -> dict[int | str, dict[str, Any]]:
+    """The answer of a route that is no JSON, for the API's page. The route's own `response_class` must be a
+    plain `Response`: that of any other would stand beside the errors as well, which are JSON everywhere."""
+    content = {response.media_type: {"schema": {"type": "string"}}}
+    return {200: {"description": description, "content": content}}
 
 
 class Metrics(Response):
@@ -63,13 +78,17 @@ def install(app: FastAPI) -> None:
         return refused(str(error), status_of(error))
 
     @app.exception_handler(RequestValidationError)
-    def invalid(_request: Request, error: RequestValidationError) -> Response:
-        return refused(invalid_sentence(error.errors()), 422)
+    def invalid(request: Request, error: RequestValidationError) -> Response:
+        body = request.scope["route"].body_field
+        return refused(invalid_sentence(error.errors(), body and body.field_info.annotation), 422)
 
     @app.exception_handler(HTTPException)
     def http(request: Request, error: HTTPException) -> Response:
         if error.status_code == 400:  # the body could not even be parsed: wrong bytes, endless nesting
-            return refused("body: not JSON that can be read", 422)
+            why = (
+                error.__cause__ if isinstance(error.__cause__, InvalidInput) else "not JSON that can be read"
+            )
+            return refused(f"body: {why}", 422)
         sentence = f"{request.method} {request.scope['path']}: {str(error.detail).lower()}"
         return refused(short(sentence), error.status_code, error.headers)
 

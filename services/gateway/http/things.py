@@ -10,7 +10,7 @@ from schemas.config_by_kind import AnyConfig
 from services.gateway import views
 from services.gateway.describe import describe
 from services.gateway.fabrics import config_of
-from services.gateway.http.responses import ArrowFrame, answer
+from services.gateway.http.responses import ArrowFrame, answer, no_json
 from services.gateway.impact import impact_of
 from services.gateway.invalid import short
 from services.gateway.kinds import VIEWS, KindView
@@ -33,7 +33,8 @@ def routes(twin: TwinPorts) -> APIRouter:
     @router.get(
         "/telemetry/{fabric}",
         summary="The newest telemetry frame, an Arrow IPC stream",
-        response_class=ArrowFrame,
+        response_class=Response,
+        responses=no_json(ArrowFrame, "the frame"),
     )
     def telemetry(fabric: str) -> ArrowFrame:
         config_of(twin, fabric)

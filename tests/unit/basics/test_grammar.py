@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.basics.grammar import DURATION_S_MAX, duration_s, shape_sides
+from schemas.bounds import DURATION_S_MAX
+from shared.basics.grammar import duration_s, shape_sides
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,13 @@
 """Every kind of pod has a plant, and what they share goes by the same names and numbers."""
 
+import pytest
+
+from schemas.config import FabricConfig, PodConfig, StaticPodConfig, SuperpodConfig, TraceRow
 from schemas.config_by_kind import CONFIGS
+from schemas.names import Shape
 from services.fleet import FLEET
-from shared.models.plants import PLANTS, plant_of
+from shared.basics.errors import InvalidInput
+from shared.models.plants import PLANTS, check_trace, plant_of
 
 
 def test_every_kind_of_fabric_has_a_plant() -> None:
@@ -16,3 +21,30 @@ def test_the_cubes_of_all_kinds_of_pods_are_alike() -> None:
         assert fixed.population(kind.word) == switched.population(kind.word)
         last = fixed.population(kind.word) - 1
         assert fixed.part(kind.word, last, "pod-0") == switched.part(kind.word, last, "pod-0")
+
+
+def row(shape: Shape, twisted: bool = False) -> TraceRow:
+    return TraceRow(submit_us=7, duration_us=1, shape=shape, twisted=twisted, priority=0)
+
+
+@pytest.mark.parametrize(
+    ("config", "bad", "sentence"),
+    [
+        (SuperpodConfig(), row((5, 5, 5)), "shape 5x5x5: sides must be multiples of 4"),
+        (SuperpodConfig(), row((4, 4, 4), True), "twisted true: shape 4x4x4 cannot be twisted"),
+        (SuperpodConfig(pod=PodConfig(cubes=4)), row((4, 8, 12)), "takes 6 cubes and the pod has 4"),
+        (StaticPodConfig(), row((4, 4, 8), True), "the links of a static pod are fixed"),
+    ],
+)
+def test_a_row_that_never_fits_is_named(config: FabricConfig, bad: TraceRow, sentence: str) -> None:
+    fine = row((4, 4, 8))
+    check_trace(config.model_copy(update={"trace": (fine, fine)}))
+    with pytest.raises(InvalidInput) as raised:
+        check_trace(config.model_copy(update={"trace": (fine, bad, bad)}))
+    assert str(raised.value).startswith("trace.1 (submit_us 7): ")
+    assert sentence in str(raised.value)
+
+
+def test_a_fabric_without_a_trace_has_none_to_check() -> None:
+    check_trace(SuperpodConfig())
+    check_trace(FabricConfig(kind="toynet"))

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from schemas.body import Body, Model
 from schemas.config_by_kind import CONFIGS
 from schemas.envelope import Envelope, enclose
+from schemas.names import FABRIC_PATTERN
 from schemas.ocs import OcsDown
 from schemas.operator import RequestSlice
 from schemas.registry import TYPES, Unreadable, decode, encode
@@ -99,7 +100,7 @@ def envelopes(body: Body) -> st.SearchStrategy[Envelope]:
             body, fabric=fabric, at_us=at_us, cause=cause, source=f"{place[0]}@{place[1]}", seq=seq
         ),
         place=st.tuples(writer, st.text(max_size=20)),
-        fabric=st.text(max_size=20),
+        fabric=st.from_regex(FABRIC_PATTERN, fullmatch=True),
         at_us=NUMBERS,
         cause=st.none() | st.text(max_size=20),
         seq=NUMBERS,

@@ -51,7 +51,7 @@ PURE_NAMES_BY_MODULE = {
         "SerializeAsAny TypeAdapter ValidationError ValidationInfo model_validator"
     ),
     "pydantic.json_schema": "JsonSchemaValue",
-    "pydantic_core": "CoreSchema PydanticCustomError",
+    "pydantic_core": "CoreSchema to_json",
     "scipy.optimize": "linprog minimize",
     "scipy.sparse": "coo_array csr_array",
     "scipy.sparse.csgraph": "connected_components dijkstra maximum_flow",

@@ -7,6 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ops.cli.main import root
+from schemas.bounds import TRACE_ROWS_MAX
+from shared.basics.errors import InvalidInput
 
 SITE = "site: campus\nfabrics:\n  - name: pod-0\n  - name: pod-1\n    kind: static-pod\n"
 
@@ -72,3 +74,53 @@ def test_the_parameters_of_a_kind_are_listed() -> None:
         "failures.ocs_per_day",
     }
     assert json.loads(run("config", "--kind", "superpod", "-o", "json").stdout) == superpod
+
+
+def recorded(path: Path, *, site: str = SITE) -> list[bytes]:
+    """The lines of a short run's log."""
+    plan = path.with_suffix(".yaml")
+    plan.write_text(site)
+    assert run("run", "--site", str(plan), "--days", "0.2", "--log", str(path)).exit_code == 0
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def test_a_fabric_whose_commissioning_is_lost_is_named_and_no_site_is_made_up(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    lines = recorded(log, site="site: campus\nfabrics:\n  - name: pod-0\n")
+    assert b"FabricCommissioned" in lines[0]
+    log.write_bytes(b"".join([lines[0].replace(b'"cubes":64', b'"cubes":3'), *lines[1:]]))
+    table, report = run("replay", str(log)), json.loads(run("replay", str(log), "-o", "json").stdout)
+    assert table.exit_code == 1
+    assert "pod-0 was never commissioned in this file before line 2" in table.stdout
+    assert "differs" not in table.stdout
+    assert "dead letter, line 1: FabricCommissioned: config" in table.stdout
+    assert (report["clean"], report["sites"], report["first_difference"]) == (False, [], None)
+    assert report["not_commissioned"] == [{"fabric": "pod-0", "line": 2}]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"fabric":"pod-0"', b'"fabric":"../x"'),
+        (b'"fabric":"pod-0"', b'"fabric":"pod-00"'),
+        (b'"at_us":0', b'"at_us":18446744073709551615'),
+        (b'"seed":0', b'"seed":18446744073709551615'),
+    ],
+)
+def test_a_line_that_cannot_be_meant_is_a_dead_letter(old: bytes, new: bytes, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    lines = recorded(log)
+    assert old in lines[0]
+    log.write_bytes(b"".join([lines[0].replace(old, new), *lines]))
+    said = run("replay", str(log))
+    assert said.exit_code == 0, (said.output, said.exception)
+    assert "clean: every message is what the services say" in said.stdout
+    assert "dead letter, line 1: FabricCommissioned: " in said.stdout
+
+
+def test_a_recorded_trace_has_so_many_rows_at_most(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("submit_s,duration_s,chips\n" + "0,60,64\n" * (TRACE_ROWS_MAX + 1))
+    said = run("run", "--trace", str(trace), "--days", "0.1")
+    assert isinstance(said.exception, InvalidInput)
+    assert str(said.exception).endswith(": 60,001 rows; allowed are at most 60,000")

@@ -123,8 +123,22 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
                 "allowed: three sides in chips, such as [4, 4, 8]"
             ),
         ),
+        (
+            f"{CONFIG}{{trace: [{{{ROW.replace('5', str(2**63 - 1))}, shape: [4, 4, 4]}}]}}",
+            (
+                "fabrics.0.config.trace.0.duration_us: 9223372036854775807 is not allowed; "
+                "allowed: a whole number above 0 at most 3153600000000000"
+            ),
+        ),
+        (
+            f"{CONFIG}{{trace: [{{{ROW}, shape: [4, 4, 4]}}, {{{ROW}, shape: [8, 4, 4]}}]}}",
+            (
+                "fabrics.0.config.trace.1 (submit_us 1): shape 8x4x4: sides must not fall from x to z; "
+                "the nearest legal shape is 4x4x8"
+            ),
+        ),
     ],
-    ids=range(32),
+    ids=range(34),
 )
 def test_what_is_no_site_is_one_sentence(text: str, sentence: str, file: Path) -> None:
     file.write_text(text)

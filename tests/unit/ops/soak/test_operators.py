@@ -14,8 +14,8 @@ import pytest
 from ops.soak.asking import Sent
 from ops.soak.joins import Commissioner
 from ops.soak.operators import FAULT_KINDS, Operator, Wish, Wishes, book_of
+from schemas.bounds import DURATION_S_MAX
 from schemas.registry import TYPES
-from shared.basics.grammar import DURATION_S_MAX
 from shared.basics.units import US_PER_S, us
 from shared.models.plants import check_slice, plant_of
 from shared.models.superpod.faults import fault_target

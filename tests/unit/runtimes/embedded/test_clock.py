@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.bounds import SPEED_MAX
 from shared.basics.errors import InvalidInput, OperationFailed
-from shared.basics.grammar import SPEED_MAX
 from shared.basics.units import US_PER_S
 from shared.runtimes.clock import SPEED_WINDOW_S
 from shared.runtimes.embedded.clock import EmbeddedClock

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from schemas.config_by_kind import CONFIGS
 from schemas.kinds import KINDS
 from services.gateway.http.app import create_app
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
@@ -28,7 +29,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
     for shape in ("4x4x8", "2x2x2"):
         client.post("/v1/slices", json={"shape": shape}, params={"wait": 20})
     client.post("/v1/faults", json={"kind": "ocs", "target": "pod-0/ocs-17"}, params={"wait": 20})
-    twin.advance(0.1)
+    twin.advance(0.3)
     yield twin
     twin.close()
 
@@ -152,6 +153,11 @@ def test_rows_and_descriptions_are_as_the_page_says(client: Client, page: Page, 
         ("post", "/v1/slices", "/v1/slices", {"shape": "1x1x2"}),
         ("post", "/v1/slices", "/v1/slices", {"shape": "5x5x5"}),
         ("post", "/v1/cubes/{name}/drain", "/v1/cubes/pod-0/cube-3/drain?wait=20", None),
+        ("post", "/v1/slices", "/v1/slices?wait=31", {"shape": "1x1x2"}),
+        ("post", "/v1/fabrics", "/v1/fabrics", {"name": "pod-1", "site": "moon"}),
+        ("get", "/v1/telemetry/{fabric}", "/v1/telemetry/pod-9", None),
+        ("get", "/v1/telemetry/{fabric}", "/v1/telemetry/pod-0?since=2h", None),
+        ("get", "/v1/events/stream", "/v1/events/stream?since=soon", None),
         ("get", "/healthz", "/healthz", None),
     ],
 )
@@ -159,6 +165,68 @@ def test_every_answer_is_as_the_page_says(
     client: Client, page: Page, method: str, route: str, path: str, body: object
 ) -> None:
     check_answer(page, client, method, route, path, body)
+
+
+@pytest.mark.parametrize("path", ["/v1/telemetry/pod-0", "/metrics"])
+def test_what_is_no_json_has_the_type_that_the_page_says(client: Client, page: Page, path: str) -> None:
+    said = client.get(path)
+    route = path.replace("pod-0", "{fabric}")
+    assert said.status_code == 200
+    (media_type,) = page["paths"][route]["get"]["responses"]["200"]["content"]
+    assert said.headers["content-type"] == media_type == NO_JSON[route]
+
+
+def test_every_error_is_json(page: Page) -> None:
+    """Whatever the route answers with when all goes well."""
+    types = {
+        media_type
+        for routes in page["paths"].values()
+        for route in routes.values()
+        for status, answer in route["responses"].items()
+        if status >= "400"
+        for media_type in answer["content"]
+    }
+    assert types == {"application/json"}
+
+
+def test_a_method_that_a_path_does_not_have_is_answered_as_the_page_says(client: Client, page: Page) -> None:
+    for path, routes in page["paths"].items():
+        schema = next(iter(routes.values()))["responses"]["405"]["content"]["application/json"]["schema"]
+        validator = Draft202012Validator({"components": page["components"], **schema})
+        said = client.request("DELETE", path)
+        assert said.status_code == 405
+        assert said.headers["allow"]
+        assert list(validator.iter_errors(said.json())) == []
+
+
+def test_with_a_token_the_page_says_who_needs_it(twin: DrivenTwin, page: Page) -> None:
+    client = twin.client("secret")
+    guarded = client.get("/openapi.json").json()
+    scheme = guarded["components"]["securitySchemes"]["token"]
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    for path, routes in guarded["paths"].items():
+        for method, route in routes.items():
+            said = client.request(method.upper(), path)
+            assert (said.status_code == 401) == ("401" in route["responses"]) == ("security" in route), path
+            if said.status_code == 401:
+                schema = route["responses"]["401"]["content"]["application/json"]["schema"]
+                validator = Draft202012Validator({"components": guarded["components"], **schema})
+                assert list(validator.iter_errors(said.json())) == []
+    assert "securitySchemes" not in page["components"]
+    assert "401" not in page["paths"]["/v1/clock"]["get"]["responses"]
+
+
+def test_the_page_has_the_bounds_of_what_is_asked(client: Client, page: Page) -> None:
+    (wait,) = [p for p in page["paths"]["/v1/slices"]["post"]["parameters"] if p["name"] == "wait"]
+    assert (wait["schema"]["minimum"], wait["schema"]["maximum"]) == (0, 30)
+    for seconds, is_allowed in (("0", True), ("30", True), ("-0.1", False), ("30.1", False), ("nan", False)):
+        said = client.post("/v1/cubes/pod-0/cube-3/drain", params={"wait": seconds})
+        assert (said.status_code != 422) == is_allowed, said.text
+
+
+@pytest.mark.parametrize("model", ["FabricRequest", "FabricRow"])
+def test_the_page_names_the_kinds_of_fabrics(page: Page, model: str) -> None:
+    assert page["components"]["schemas"][model]["properties"]["kind"]["enum"] == [*CONFIGS]
 
 
 def test_a_twin_that_is_not_well_says_so_as_the_page_says(twin: DrivenTwin, page: Page) -> None:

@@ -150,7 +150,7 @@ BAD_BODIES: list[tuple[str, object, str]] = [
     ("slices", {"shape": "\ud800"}, "shape"),
     ("slices", {"shape": 448}, "shape 448"),
     ("slices", {"shape": None}, "shape None"),
-    ("slices", {"shape": ["4", "4", "4"]}, "shape list"),
+    ("slices", {"shape": ["4", "4", "4"]}, 'shape ["4", "4", "4"]: input should be a valid string'),
     ("slices", {}, "shape: missing"),
     ("slices", [], "body"),
     ("slices", "4x4x4", "body"),
@@ -222,6 +222,23 @@ def test_what_is_no_json_of_a_request_is_refused(client: Client, content: bytes)
     check_sentence(answer.json(), "")
     plain = client.post("/v1/slices", content=content, headers={"content-type": "text/plain"})
     assert plain.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "key"),
+    [
+        ("POST", "slices", b'{"shape": "4x4x4", "shape": "4x4x8"}', "shape"),
+        ("POST", "faults", b'{"kind": "ocs", "target": "pod-0/ocs-1", "kind": "ocs"}', "kind"),
+        ("POST", "fabrics", b'{"name": "p-1", "site": "p", "settings": {"seed": 1, "seed": 2}}', "seed"),
+        ("PUT", "clock/speed", b'{"speed": 1, "speed": 2}', "speed"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(
+    client: Client, method: str, path: str, content: bytes, key: str
+) -> None:
+    answer = client.request(method, f"/v1/{path}", content=content, headers=JSON)
+    assert answer.status_code == 422
+    assert answer.json() == {"error": f"body: '{key}': stands twice in one JSON object; allowed is once"}
 
 
 @pytest.mark.parametrize(

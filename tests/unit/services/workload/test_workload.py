@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from schemas.body import Body
 from schemas.config import PodConfig, SuperpodConfig, TraceRow, WorkloadConfig
@@ -15,6 +17,7 @@ from schemas.registry import writer_of
 from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import FabricCommissioned, Tick
 from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
+from services.workload.logic import ROWS_PER_TICK_MAX
 from services.workload.mix import draw_duration_us, draw_gap_us, draw_kind
 from services.workload.service import SERVICE
 from services.workload.state import WorkloadState
@@ -144,6 +147,48 @@ def test_a_trace_plays_in_order_of_submission_in_place_of_arrivals(enabled: bool
     (last,) = bodies(SliceRequested, driver.tick())
     assert (last.duration_us, last.requested_by, driver.now_us) == (99, "trace", 70)
     assert driver.held.due_us is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(1, 700)), max_size=5),
+    st.lists(st.integers(0, 3), max_size=40),
+    st.booleans(),
+)
+def test_a_trace_comes_in_its_order_in_slices_of_a_bounded_size(
+    bursts: list[tuple[int, int]], late_us: list[int], is_stored: bool
+) -> None:
+    """Any number of rows at any moments, Ticks that come late, states that are stored between them."""
+    rows = [row(submit_us) for submit_us, many in bursts for _ in range(many)]
+    # The priority tells rows of one moment apart: what comes must be those very rows, in their order.
+    rows = [r.model_copy(update={"priority": n % 101}) for n, r in enumerate(rows)]
+    driver = Driver(SuperpodConfig(trace=tuple(rows)))
+    wanted = sorted(rows, key=lambda r: r.submit_us)
+    found: list[SliceRequested] = []
+    delays_us = iter(late_us)
+    while (due_us := driver.held.due_us) is not None:
+        assert due_us >= wanted[len(found)].submit_us
+        said = bodies(SliceRequested, driver.tick(max(driver.now_us, due_us) + next(delays_us, 0)))
+        assert 0 < len(said) <= ROWS_PER_TICK_MAX
+        found += said
+        if is_stored:
+            driver.held.state = decode_state(SERVICE.state, encode_state(driver.state))
+    assert [body.priority for body in found] == [r.priority for r in wanted]
+    assert [body.slice for body in found] == [f"pod-0/slice-{n}" for n in range(len(rows))]
+
+
+def test_rows_beyond_the_bound_come_a_microsecond_later() -> None:
+    driver = Driver(SuperpodConfig(trace=(row(50),) * (2 * ROWS_PER_TICK_MAX + 1)))
+    times = []
+    while driver.held.due_us is not None:
+        times.append((driver.due_us, len(driver.tick())))
+    assert times == [(50, ROWS_PER_TICK_MAX), (51, ROWS_PER_TICK_MAX), (52, 1)]
+
+
+def test_a_request_at_the_moment_of_a_row_does_not_put_it_off() -> None:
+    driver = Driver(SuperpodConfig(trace=(row(50),)))
+    driver.feed(RequestSlice(shape=(4, 4, 4)), at_us=50)
+    assert driver.held.due_us == 50
 
 
 def test_the_run_time_counts_from_the_start_and_its_release_is_caused_by_it() -> None:

@@ -1,0 +1,20 @@
+"""Bounds of the numbers that people write, the same wherever they write them. Every number fits into 63 bits,
+and so does the sum of a simulated time and all that may be added to it.
+
+Plain numbers and no import: the command line reads them before it does anything else.
+"""
+
+COUNT_MAX = 2**63 - 1
+"""Of whole numbers that have no narrower bound of their own."""
+DURATION_S_MAX = 100 * 365 * 86_400
+"""A century."""
+DURATION_US_MAX = DURATION_S_MAX * 1_000_000
+DURATION_S_MIN = 1e-6
+"""Simulated time is whole microseconds."""
+PRIORITY_MAX = 100
+"""Of a slice; the lowest is its negative."""
+SPEED_MAX = 1e9
+"""Simulated over wall time."""
+TRACE_ROWS_MAX = 60_000
+"""Recorded requests of one fabric: more than a year of a production pod (139 slices a day). All of them stand
+in the fabric's first message, which must stay below the 8 MB that Kafka takes."""
