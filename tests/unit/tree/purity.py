@@ -47,7 +47,7 @@ PURE_NAMES_BY_MODULE = {
     "pyarrow": "BufferOutputStream DictionaryArray FixedSizeListArray RecordBatch array",
     "pyarrow.ipc": "new_stream",
     "pydantic": (
-        "AfterValidator BaseModel BeforeValidator ConfigDict Field GetJsonSchemaHandler JsonValue "
+        "BaseModel BeforeValidator ConfigDict Field GetJsonSchemaHandler JsonValue "
         "SerializeAsAny TypeAdapter ValidationError ValidationInfo model_validator"
     ),
     "pydantic.json_schema": "JsonSchemaValue",
