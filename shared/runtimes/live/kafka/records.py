@@ -1,21 +1,17 @@
 """A record of the log as Kafka holds it, and the message in it: the same judgement for every reader."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import orjson
 
 from schemas.envelope import Envelope
-from schemas.names import FABRIC_PATTERN
 from schemas.registry import TYPES, Unreadable, decode, writer_of
 from shared.engine.roots import is_root
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE, TWIN, TYPE
 
 SKIPS = "MessageSkipped"
 """Written by the sequencer in answer to a person, while the log is not quiet: no root message."""
-
-_is_fabric = re.compile(FABRIC_PATTERN).fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +60,6 @@ def open_record(record: Record, twin: str) -> Envelope | None:
     message = decode(record.value)
     if (record.header(TYPE), record.header(SOURCE)) != (message.type, message.source):
         raise Unreadable(f"{message.type}: its headers are not those of {message.type} by {message.source}")
-    if not _is_fabric(message.fabric):
-        raise Unreadable(f"{message.type}: {message.fabric[:80]!r} is no fabric")
     if record.header(TWIN) != twin:
         raise Unreadable(f"{message.type}: not written by this twin's sequencer")
     marks = [record.header(name) for name in (EXPECTED_OFFSET, LEVEL_AT)]
