@@ -46,7 +46,8 @@ def _json(content: Any) -> str:
     """Indented; of a list one row a line, for lists may be long."""
     if not isinstance(content, list) or not content:
         return json.dumps(content, indent=2, ensure_ascii=False)
-    rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in content)
+    encode = json.JSONEncoder(ensure_ascii=False).encode  # one for all: `dumps` would make one a row
+    rows = ",\n".join(f"  {encode(row)}" for row in content)
     return f"[\n{rows}\n]"
 
 
