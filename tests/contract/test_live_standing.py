@@ -11,6 +11,7 @@ from ops.live.settings import LiveSettings
 from ops.live.skip import skip_message
 from ops.live.status import live_status, status_table
 from services.fleet import FLEET, services_of
+from services.roster import ROSTER
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.roots import ServiceClock
@@ -29,6 +30,7 @@ KIND = "toypod"
 def store(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisStore]:
     """A twin of one pod in partition 1: `cubes` has read all 7 messages, `ocs` 5 of them."""
     monkeypatch.setitem(FLEET, KIND, (CUBES_TOY, OCS_TOY))
+    monkeypatch.setitem(ROSTER, KIND, ("cubes", "ocs"))
     store = RedisStore(redis_url)
     store.place("pod-1", FabricPlace(1, "pod-1", KIND))
     write_twin(store, "twin-a", 4, "topic")

@@ -49,6 +49,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         folds.standing,
         lambda: topic_id(endpoints.kafka, endpoints.topics.log),
         twin.topic_id,
+        served.by_kind,
     )
     health = HealthServer(
         ProcessInfo(options.replica, "worker", served.name),
@@ -122,4 +123,4 @@ def _report(folds: WorkerFolds, watch: WorkerWatch) -> Report:
         ),
     ]
     problems = tuple(place.stopped.sentence for place in standing.values() if place.stopped is not None)
-    return Report(tuple(standing), problems, tuple(samples), {})
+    return Report(tuple(standing), problems + watch.problems, tuple(samples), {})

@@ -2,7 +2,7 @@
 and an idle worker does not see by itself that the store went back."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from shared.basics.errors import OperationFailed, StoreUnreachable
@@ -14,6 +14,13 @@ STALL_S_MAX = 30.0
 UNSEEN_S_MAX = 15.0
 """A watch that could not look for longer, because the process or the store stood still, begins anew."""
 TOPIC_EVERY_S = 10.0
+UNHELD_S_MAX = 45.0
+"""How long a partition may be left by all workers of the service: longer than a group needs to share its
+partitions anew on a busy machine."""
+UNHELD_EVERY_S = 5.0
+UNHELD_SHOWN_S = 15.0
+"""After which a worker is not healthy any more."""
+_NOT_OURS = PartitionPosition(0, 0.0, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,11 @@ def verdict(
 
 
 class WorkerWatch:
-    """Looks at the store and at the log's identity for one worker."""
+    """Looks at the store and at the log's identity for one worker.
+
+    Also at partitions that it does not hold: Kafka's group may have given one to this process, which never
+    began with it, or to nobody. From inside, both look like having nothing to do; the store tells.
+    """
 
     def __init__(
         self,
@@ -70,6 +81,7 @@ class WorkerWatch:
         standing: Callable[[], Mapping[int, PartitionPosition]],
         topic_id: Callable[[], str],
         wanted_id: str,
+        kinds: Collection[str],
         wall_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._service = service
@@ -77,11 +89,24 @@ class WorkerWatch:
         self._standing = standing
         self._topic_id = topic_id
         self._wanted_id = wanted_id
+        self._kinds = kinds
+        """Of fabrics that have this service."""
         self._wall_s = wall_s
         self._looked_s = wall_s()
         self.lags: dict[int, int] = {}
         """Partition → messages not read yet, as last looked."""
         self._stalls: dict[int, Stall | None] = {}
+        self._unheld: dict[int, Stall | None] = {}
+        self._unheld_s = wall_s()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What nobody reads, a sentence each."""
+        return tuple(
+            f"partition {partition}: {self._service} has more to read there, and no worker does"
+            for partition, stall in self._unheld.copy().items()
+            if stall is not None and stall.seen_s - stall.since_s > UNHELD_SHOWN_S
+        )
 
     def look(self) -> str | None:
         """Why the process must end, in one sentence, or None. A store or a Kafka that does not answer is no
@@ -108,9 +133,38 @@ class WorkerWatch:
             if found is not None:
                 return found
         self.lags = lags
+        left = self._left(owned)
+        if left is not None:
+            return left
         if self._wall_s() - self._looked_s < TOPIC_EVERY_S:
             return None
         self._looked_s = self._wall_s()
         if self._topic_id() != self._wanted_id:
             return "the log's topic was deleted and made again: it is not the log of this twin any more"
+        return None
+
+    def _left(self, owned: Mapping[int, PartitionPosition]) -> str | None:
+        """Why the process must end though what it holds is well: a partition that no worker reads."""
+        now_s = self._wall_s()
+        if now_s - self._unheld_s < UNHELD_EVERY_S:
+            return None
+        self._unheld_s = now_s
+        places = self._store.fabrics().values()
+        others = {place.partition for place in places if place.kind in self._kinds} - owned.keys()
+        self._unheld = {partition: self._unheld.get(partition) for partition in others}
+        for partition in sorted(others):
+            snapshot = self._store.snapshot(partition, [])
+            if f"stopped:{self._service}" in snapshot.values:
+                self._unheld[partition] = None  # it waits for a person
+                continue
+            stored = snapshot.positions.get(self._service, 0)
+            end = int(snapshot.values["end"]) if "end" in snapshot.values else None
+            stall = stall_of(self._unheld[partition], _NOT_OURS, stored, end, now_s)
+            self._unheld[partition] = stall
+            if stall is not None and stall.seen_s - stall.since_s > UNHELD_S_MAX:
+                left_s = stall.seen_s - stall.since_s
+                return (
+                    f"partition {partition}: {self._service} stands at {stored}, there is more to read, and "
+                    f"no worker read it for {left_s:.0f} s; joining the group again"
+                )
         return None

@@ -20,7 +20,7 @@ from shared.runtimes.live.worker.watchdog import (
 )
 from shared.runtimes.live.worker.worker import PartitionPosition
 from shared.storage.memory import MemoryStore
-from shared.storage.store import Commit, Snapshot
+from shared.storage.store import Commit, FabricPlace, Snapshot
 
 STOPPED = Stopped(10, "pod-0", "tick.ocs@pod-0/1", "ocs of pod-0 raised")
 offsets = st.integers(0, 1_000)
@@ -153,6 +153,7 @@ class TestWorkerWatch:
             lambda: self.owned,
             self.topic_id,
             "the one",
+            {"superpod"},
             wall_s=lambda: self.now_s,
         )
 
@@ -167,6 +168,44 @@ class TestWorkerWatch:
     def test_all_is_well_and_kafka_is_asked_now_and_then(self) -> None:
         assert self.looks(self.watch(), 100) is None
         assert self.asked == 100 / TOPIC_EVERY_S
+
+    @staticmethod
+    def shown(watch: WorkerWatch) -> list[str]:
+        return list(watch.problems)
+
+    def place(self, partition: int, read: int, end: int, **fields: str) -> None:
+        self.store.place(f"pod-{partition}", FabricPlace(partition, "campus", "superpod"))
+        self.store.commit(Commit(partition, {}, {"ocs": read}, fields={"end": str(end), **fields}))
+
+    def test_a_partition_that_no_worker_reads_ends_it(self) -> None:
+        """Kafka's group gave it to this worker, which never began, or to nobody."""
+        for held in ({0: PartitionPosition(5, 0.0, None)}, {}):
+            self.owned = held
+            self.place(1, 7, 9)
+            watch = self.watch()
+            assert self.looks(watch, 10) is None
+            assert not self.shown(watch)
+            assert self.looks(watch, 20) is None
+            assert self.shown(watch) == ["partition 1: ocs has more to read there, and no worker does"]
+            assert "partition 1: ocs stands at 7" in (self.looks(watch, 30) or "")
+
+    def test_a_partition_that_another_worker_reads_is_no_reason(self) -> None:
+        watch = self.watch()
+        for read in range(7, 27):
+            self.place(1, read, 30)
+            assert self.looks(watch, 10) is None
+            assert not self.shown(watch)
+
+    @pytest.mark.parametrize("why", ["all read", "stopped", "not its"])
+    def test_a_partition_where_there_is_nothing_to_do_is_no_reason(self, why: str) -> None:
+        if why == "not its":
+            self.store.place("pod-1", FabricPlace(1, "campus", "static-pod"))
+            self.store.commit(Commit(1, {}, {"cubes": 3}, fields={"end": "9"}))
+        else:
+            self.place(
+                1, 9 if why == "all read" else 7, 9, **({"stopped:ocs": "{}"} if why == "stopped" else {})
+            )
+        assert self.looks(self.watch(), 200) is None
 
     def test_a_topic_that_was_made_again_is_another_log(self) -> None:
         watch = self.watch()
