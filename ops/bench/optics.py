@@ -8,12 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ops.bench.figure import Figure
-from shared.models.assumptions import assumed
-from shared.models.optics.kernel import LaneKernel, PodBer, Strands, plain_log10_ber, strands
+from shared.models.optics.kernel import LaneKernel, Strands, plain_log10_ber, strands
 from shared.models.optics.link import LinkDesign, Switched
 from shared.models.optics.palomar import manufacture
 from shared.models.optics.qualification import Conditions, qualify_pod
-from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.superpod.wiring import ENDS_PER_CUBE, STRANDS
 
 LINK_ENDS = 64 * ENDS_PER_CUBE
@@ -27,13 +25,15 @@ def measure_optics(quick: bool) -> list[Figure]:
     design = LinkDesign()
     ocs = _ocs_of_a_pod()
     everything = strands(ocs)
-    pod = PodBer(LaneKernel(design), everything)
+    kernel = LaneKernel(design)
     numbers = np.arange(0, LINK_ENDS * STRANDS, CHANGED)
     part = Strands(*(getattr(everything, name)[numbers] for name in Strands.__dataclass_fields__))
-    plain_s, fast_s = _medians(repeats, lambda: _plain(design, ocs), lambda: pod.evaluate(everything))
-    whole_s, part_s = _medians(repeats, lambda: pod.evaluate(everything), lambda: pod.change(numbers, part))
-    error = float(np.abs(pod.log10_ber - plain_log10_ber(design, ocs)).max())
-    lanes = f"{LINK_ENDS:,} link ends × 8 lanes, loss to bit error rate and alarms"
+    plain_s, fast_s = _medians(
+        repeats, lambda: plain_log10_ber(design, ocs), lambda: kernel.log10_ber(everything)
+    )
+    whole_s, part_s = _medians(repeats, lambda: kernel.log10_ber(everything), lambda: kernel.log10_ber(part))
+    error = float(np.abs(kernel.log10_ber(everything) - plain_log10_ber(design, ocs)).max())
+    lanes = f"{LINK_ENDS:,} link ends × 8 lanes, loss to bit error rate"
     median = f"median of {repeats}"
     made_s, qualified_s = _medians(
         max(3, repeats // 10),
@@ -73,12 +73,6 @@ def _ocs_of_a_pod() -> Switched:
     north_db, south_db = made.north_return_loss_db[:, north], made.south_return_loss_db[:, south]
     both = ((loss_db, north_db, south_db), (loss_db, south_db, north_db))
     return Switched(*(np.stack(arrays).ravel() for arrays in zip(*both, strict=True)))
-
-
-def _plain(design: LinkDesign, ocs: Switched) -> object:
-    log10_ber = plain_log10_ber(design, ocs)
-    degraded = log10_ber > np.log10(assumed("link_degraded_ber"))
-    return degraded.astype(np.uint8) + (log10_ber > np.log10(BER_THRESHOLD))
 
 
 def _medians(repeats: int, *works: Callable[[], object]) -> list[float]:

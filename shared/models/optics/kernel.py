@@ -1,4 +1,4 @@
-"""The bit error rates of a whole pod at once, and again whenever a few lanes change.
+"""The bit error rates of a whole pod at once, or of the few strands that change.
 
 Of all that a receiver's bit error rate depends on, only received power and interference change while a pod
 runs. So its logarithm is tabulated over the two once, by the plain chain itself (which stays its oracle, here
@@ -12,7 +12,6 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from shared.models.assumptions import assumed
 from shared.models.optics.link import (
     FloatArray,
     LinkDesign,
@@ -24,11 +23,9 @@ from shared.models.optics.link import (
     loss_db,
     reflections,
 )
-from shared.models.optics.receiver import BER_THRESHOLD, Receiver
+from shared.models.optics.receiver import Receiver
 
 SingleArray = npt.NDArray[np.float32]
-CodeArray = npt.NDArray[np.uint8]
-IndexArray = npt.NDArray[np.int64]
 
 STEP_DB = 1.0 / 8.0
 RECEIVED_DBM, INTERFERENCE_DB = (-42.0, 5.0), (-80.0, 20.0)
@@ -37,9 +34,6 @@ interference: curvatures of 15 · (ln 10 ÷ 5)² = 3.2 and 15 · (ln 10 ÷ 10)²
 errs by an eighth of that times the square of the step: 0.006 and 0.002 in log10 of the rate."""
 LOG10_BER_MIN = -40.0
 """Lower rates count as this one."""
-
-UP, DEGRADED, DOWN = range(3)
-"""Alarms of a lane by code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +118,7 @@ def strands(
 
 
 class LaneKernel:
-    """Loss to bit error rate and alarms for links of one design.
+    """Loss to bit error rate for links of one design.
 
     An end's own light comes back from (1) before its connectors, (2) its OCS port, (3) beyond the OCS and
     (4) beyond the far connectors. With all losses there and back against the signal's one way, the shares of
@@ -132,10 +126,7 @@ class LaneKernel:
     what the near connectors add and t everything that changes, each as a factor.
     """
 
-    def __init__(
-        self, design: LinkDesign, degraded_ber: float | None = None, down_ber: float = BER_THRESHOLD
-    ) -> None:
-        """`degraded_ber` and `down_ber`: a lane above has the alarm."""
+    def __init__(self, design: LinkDesign) -> None:
         nothing = np.zeros(())
         path = design.path(Switched(nothing, nothing, nothing))
         self.table = ber_table(design.receiver)
@@ -150,8 +141,6 @@ class LaneKernel:
         for name, power_dbm in reflections(path, design.launch_dbm):
             shares[_PLACES[name]] += 10.0 ** ((float(power_dbm) - clear_dbm) / 10.0)
         self._shares = {place: np.float32(share) for place, share in shares.items()}
-        degraded = assumed("link_degraded_ber") if degraded_ber is None else degraded_ber
-        self._alarms_log10 = np.float32(np.log10(degraded)), np.float32(np.log10(down_ber))
 
     def arriving(self, of: Strands) -> tuple[SingleArray, SingleArray]:
         """(received power in dBm, interference over signal in dB), of shape (strands, lanes) both, with the
@@ -185,13 +174,6 @@ class LaneKernel:
         """log10 of the bit error rate before the outer code, of shape (strands, lanes)."""
         return self.table.log10_ber(*self.arriving(of))
 
-    def alarms(self, log10_ber: SingleArray) -> CodeArray:
-        """Codes of some lanes, in their shape."""
-        degraded, down = self._alarms_log10
-        codes = (log10_ber > degraded).view(np.uint8)
-        codes += log10_ber > down
-        return codes
-
 
 _PLACES = {
     "circulator": "near",
@@ -206,35 +188,6 @@ _PLACES = {
 _NEPER_PER_DB = np.float32(np.log(10.0) / 10.0)
 _THERE_AND_BACK = np.float32(-2.0)
 _DB_PER_NEPER = np.float32(10.0 / np.log(10.0))
-
-
-class PodBer:
-    """Bit error rates and alarms of every lane of a pod, kept up to date.
-
-    Strand s of link end e is number 2e + s where links have two. `log10_ber` and `alarms` are of shape
-    (strands, lanes of a strand).
-    """
-
-    def __init__(self, kernel: LaneKernel, of: Strands) -> None:
-        self.kernel = kernel
-        self.evaluate(of)
-
-    def evaluate(self, of: Strands) -> None:
-        """All strands anew."""
-        self.log10_ber = self.kernel.log10_ber(of)
-        self.alarms = self.kernel.alarms(self.log10_ber)
-
-    def change(self, numbers: IndexArray, of: Strands) -> None:
-        """These strands, no number twice, are now as given; all others stay."""
-        log10_ber = self.kernel.log10_ber(of)
-        _words(self.log10_ber)[numbers] = _words(log10_ber)
-        _words(self.alarms)[numbers] = _words(self.kernel.alarms(log10_ber))
-
-
-def _words(rows: SingleArray | CodeArray) -> npt.NDArray[np.void]:
-    """Each row as one word, which numpy moves ten times faster than its elements."""
-    words: npt.NDArray[np.void] = rows.view(f"V{rows.itemsize * rows.shape[1]}")[:, 0]
-    return words
 
 
 def plain_log10_ber(

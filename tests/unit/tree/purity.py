@@ -40,7 +40,7 @@ PURE_NAMES_BY_MODULE = {
         "float32 float64 frombuffer full full_like hstack iinfo indices inf int16 int32 int64 int8 intp "
         "isin isinf lexsort linspace log log10 log1p logaddexp max maximum median min minimum moveaxis nan "
         "ndarray ndindex nonzero number ones ravel_multi_index repeat rint round searchsorted sort sqrt "
-        "stack take_along_axis tile uint64 uint8 union1d unique unravel_index void where zeros zeros_like"
+        "stack take_along_axis tile uint64 uint8 union1d unique unravel_index where zeros zeros_like"
     ),
     "numpy.typing": "ArrayLike NDArray",
     "orjson": "JSONDecodeError OPT_SORT_KEYS dumps loads",
