@@ -12,7 +12,7 @@ from pydantic import (
 )
 
 from schemas.body import Model
-from schemas.bounds import DURATION_US_MAX, TRACE_ROWS_MAX
+from schemas.bounds import COUNT_MAX, DURATION_US_MAX, TRACE_ROWS_MAX
 from schemas.names import Shape
 from schemas.operator import DurationUs, Priority
 from schemas.parameter import as_in, parameter
@@ -323,7 +323,7 @@ class FabricConfig(Model):
     in its fabric; its `kind` decides which services there are, and what the rest of it looks like."""
 
     kind: str
-    seed: int = parameter(0, "the seed of every draw", unit="-", source="choice", ge=0, le=2**63 - 1)
+    seed: int = parameter(0, "the seed of every draw", unit="-", source="choice", ge=0, le=COUNT_MAX)
 
 
 class SuperpodConfig(FabricConfig):

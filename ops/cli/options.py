@@ -9,9 +9,9 @@ import typer
 from ops.cli.names import Name, Setting
 from ops.cli.output import Form, PageForm
 from ops.cli.types import FILE, OUT_FILE, Key, OneOf
+from schemas.bounds import COUNT_MAX
 from services.roster import ROSTER
 
-SEED_MAX = 2**63 - 1
 PODS_MAX = 1_000
 PORT_MAX = 65_535
 KINDS_OF_FABRIC = tuple(ROSTER)
@@ -80,7 +80,7 @@ MetricsPort = Annotated[
 
 def seed_option(meaning: str | None = None) -> Any:
     """`--seed`, of what the help says."""
-    return typer.Option("--seed", min=0, max=SEED_MAX, help=meaning)
+    return typer.Option("--seed", min=0, max=COUNT_MAX, help=meaning)
 
 
 def settings_option(meaning: str) -> Any:

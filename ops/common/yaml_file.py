@@ -13,13 +13,13 @@ from typing import Any
 import yaml
 
 from ops.common.quoted import dotted, quoted, shortened
+from schemas.bounds import COUNT_MAX
 from shared.basics.errors import InvalidInput
 
 BYTES_MAX = 2**20
 DEEP_MAX = 20
 DIGITS_MAX = 40
 """Characters of a number beyond which it is not even read: Python would take long for it."""
-INT_MAX = 2**63 - 1
 _FLOAT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+")
 """`1e-5` is a number to everybody but YAML 1.1."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -139,9 +139,9 @@ class _Values(yaml.SafeLoader):
 
     def _whole(self, event: Any, node: yaml.ScalarNode, *place: object) -> int:
         number = self.construct_yaml_int(node) if len(node.value) <= DIGITS_MAX else None
-        if number is None or not -INT_MAX <= number <= INT_MAX:
+        if number is None or not -COUNT_MAX <= number <= COUNT_MAX:
             name = f"{dotted(*place)}: " if place else ""
-            allowed = f"whole numbers of 64 bits, up to {INT_MAX:,}"
+            allowed = f"whole numbers of 64 bits, up to {COUNT_MAX:,}"
             raise _refused(event, f"{name}{shortened(node.value)} is not allowed; allowed: {allowed}")
         return number
 

@@ -31,7 +31,8 @@ def run_audit(*, data: Path, redis: str | None = None) -> dict[str, Any]:
         for fabric, place in store.fabrics().items():
             sites.setdefault(place.site, {})[fabric] = place
         rows = [_audit_site(folder, store, site, places) for site, places in sorted(sites.items())]
-    return {"clean": all(row["log_clean"] and row["states_clean"] for row in rows), "sites": rows}
+    clean = bool(rows) and all(row["log_clean"] and row["states_clean"] for row in rows)
+    return {"clean": clean, "sites": rows}
 
 
 def _audit_site(
@@ -39,9 +40,6 @@ def _audit_site(
 ) -> dict[str, Any]:
     partition = next(iter(places.values())).partition
     snapshot = store.snapshot(partition, readers_of(places))
-    begun = {fabric for _, fabric in snapshot.progress}
-    if begun & places.keys():  # without those that are still to join
-        places = {fabric: place for fabric, place in places.items() if fabric in begun}
     names = sorted({name for name, _ in readers_of(places)})
     positions = {name: snapshot.positions.get(name, 0) for name in names}
     position = min(positions.values())

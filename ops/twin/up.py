@@ -4,7 +4,6 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING
 from ops.common.sites import AskedTwin, SitePlan
 from ops.twin.data import DataFolder, TwinIdentity
 from ops.twin.serving import listen, server_of
-from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
@@ -20,16 +18,18 @@ from services.fleet import services_of
 from services.gateway.http.access import check_bind
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError
-from shared.engine.roots import Request, commissioning, operator_source
+from shared.engine.roots import commissioning, operator_source
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
+from shared.runtimes.embedded.waking import WakingStore
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
+from shared.storage.log.reader import commissioned_with
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, FabricPlace, Received
+from shared.storage.store import Commit, FabricPlace
 
 if TYPE_CHECKING:
     import uvicorn
@@ -99,7 +99,7 @@ class LivingTwin:
             stack.callback(self._embedded.stop)
             self._embedded.ensure()
         self.store_url = options.redis or (self._embedded.url if self._embedded else "")
-        self.store = RedisStore(self.store_url)
+        self.store = WakingStore(self.store_url)
         stack.callback(self.store.close)
         self.store.check()
         self.logs = IndexedLogs(folder.logs)
@@ -115,6 +115,7 @@ class LivingTwin:
             self._runner(number, plan, rebuild=options.rebuild) for number, plan in enumerate(identity.sites)
         ]
         self.twin = EmbeddedTwin(self.sites, self.store, self.clock, self._ensure_store)
+        self.store.wake = self.twin.wake
         self._configs: dict[str, FabricConfig] = {}
 
     def serve(self, listener: socket.socket, url: str, token: str | None) -> None:
@@ -172,15 +173,9 @@ class LivingTwin:
         return runner
 
     def _config(self, fabric: str) -> FabricConfig:
-        """As the log has it; KeyError for an unknown fabric, and for one that is still to join its site."""
+        """As the log has it; KeyError for an unknown fabric."""
         if fabric not in self._configs:
-            site = self.places[fabric].site
-            position = self.logs.position_of(site, f"sequencer@{fabric}/1")
-            if position is None:
-                raise KeyError(fabric)
-            for _, message in self.logs.read(site, position, 1):
-                if isinstance(message.body, FabricCommissioned):
-                    self._configs[fabric] = message.body.config
+            self._configs[fabric] = commissioned_with(self.logs, self.places[fabric].site, fabric)
         return self._configs[fabric]
 
     def _ensure_store(self) -> None:
@@ -195,7 +190,7 @@ class LivingTwin:
     def _ports(self) -> TwinPorts:
         return TwinPorts(
             documents=self.store,
-            inbox=_WakingInbox(self.store, self.twin.wake),
+            inbox=self.store,
             log=self.logs,
             clock=self.clock,
             config=self._config,
@@ -217,31 +212,6 @@ class LivingTwin:
             "recoveries_total": float(self.twin.recoveries),
             "dead_letters": float(self.dead_letters.count()),
         }
-
-
-class _WakingInbox:
-    """The store's inbox, which also wakes the loop of this process."""
-
-    def __init__(self, store: RedisStore, wake: Callable[[int], None]) -> None:
-        self._store = store
-        self._wake = wake
-
-    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
-        received = self._store.put(partition, fabric, body, key)
-        self._wake(partition)
-        return received
-
-    def repeat_of(self, partition: int, fabric: str, body: Body, key: str) -> Received | None:
-        return self._store.repeat_of(partition, fabric, body, key)
-
-    def number_above(self, partition: int, number: int) -> None:
-        self._store.number_above(partition, number)
-
-    def waiting(self, partition: int, most: int) -> list[Request]:
-        return self._store.waiting(partition, most)
-
-    def size(self, partition: int) -> int:
-        return self._store.size(partition)
 
 
 def _tell(messages: list[Envelope]) -> None:

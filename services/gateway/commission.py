@@ -12,12 +12,11 @@ from schemas.config import FabricConfig
 from schemas.config_by_kind import config_model
 from schemas.names import FABRIC_PATTERN
 from schemas.sequencer import FabricCommissioned
-from services.gateway.fabrics import sites
 from services.gateway.invalid import invalid_sentence, short
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import INBOX_MAX, check_room, check_terms, follow
 from shared.basics.errors import InvalidInput
-from shared.engine.roots import commissioning
+from shared.engine.roots import commissioning_id
 from shared.models.plants import check_trace
 from shared.storage.store import FabricPlace, Received, joins_already
 
@@ -30,22 +29,24 @@ async def commission_fabric(
     the same time one gets it."""
     check_terms(key, wait_s)
     body = FabricCommissioned(site=asked.site, config=_config(asked.kind, asked.settings))
-    start = twin.log.end(asked.site) if asked.site in sites(twin) else 0
-    received = await asyncio.to_thread(_put, twin, asked, body, key)
-    message_id = commissioning(asked.name, body).id
-    return await follow(twin, asked.name, asked.site, message_id, start, received, wait_s)
+    start, received = await asyncio.to_thread(_put, twin, asked, body, key)
+    return await follow(twin, asked.name, asked.site, commissioning_id(asked.name), start, received, wait_s)
 
 
-def _put(twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned, key: str | None) -> Received:
-    """Put the commissioning into the site's inbox. Nothing is kept of one that is refused."""
+def _put(
+    twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned, key: str | None
+) -> tuple[int, Received]:
+    """Put the commissioning into the site's inbox, and say where its log ended before. Nothing is kept of one
+    that is refused."""
     if re.fullmatch(FABRIC_PATTERN, asked.name) is None:
         raise InvalidInput(f"name {short(repr(asked.name))}: no name of a fabric; names are like pod-4")
     places = twin.documents.fabrics()
     partition = _partition(asked.site, places)
+    start = twin.log.end(asked.site)
     if key is not None:
         repeat = twin.inbox.repeat_of(partition, asked.name, body, key)
         if repeat is not None:
-            return repeat
+            return start, repeat
     check_room(twin, partition, asked.site)
     lives = places.get(asked.name)
     # Who asks first for a site has the name for it; the site's inbox then keeps one of those who ask for it.
@@ -57,7 +58,7 @@ def _put(twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned, key: s
         )
     if lives is not None or any(r.fabric == asked.name for r in twin.inbox.waiting(partition, INBOX_MAX)):
         raise joins_already(asked.name, asked.site)
-    return twin.inbox.put(partition, asked.name, body, key)
+    return start, twin.inbox.put(partition, asked.name, body, key)
 
 
 def _partition(site: str, places: Mapping[str, FabricPlace]) -> int:

@@ -43,7 +43,7 @@ def part_of(twin: TwinPorts, name: str) -> Part:
 
 
 def commissioned(twin: TwinPorts) -> list[str]:
-    """The fabrics of the twin, in order, without those that are still to join it."""
+    """The fabrics of the twin, in order, as far as the log that the gateway reads holds their beginnings."""
     return [fabric for fabric in twin.documents.fabrics() if is_commissioned(twin, fabric)]
 
 

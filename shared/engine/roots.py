@@ -120,6 +120,11 @@ def request_of(site: str, request: Request, at_us: int) -> Envelope:
     return _root(request.body, request.fabric, at_us, operator_source(site), request.number)
 
 
+def commissioning_id(fabric: str) -> str:
+    """The id of a fabric's first message."""
+    return f"sequencer@{fabric}/1"
+
+
 def commissioning(fabric: str, body: FabricCommissioned, at_us: int = 0) -> Envelope:
     """The first message of a fabric."""
     return _root(body, fabric, at_us, f"sequencer@{fabric}", 1)

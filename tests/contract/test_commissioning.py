@@ -10,7 +10,8 @@ import pytest
 
 from ops.common.configuration import settings_of
 from ops.common.sites import SitePlan
-from tests.support.gateway_twin import QUIET, DrivenTwin, WakingRedis
+from shared.runtimes.embedded.waking import WakingStore
+from tests.support.gateway_twin import QUIET, DrivenTwin
 
 NAMES = ("pod-20", "pod-21", "pod-22", "pod-23", "pod-24")
 PLANS = (
@@ -21,7 +22,7 @@ PLANS = (
 
 @pytest.fixture
 def twin(tmp_path: Path, redis_url: str) -> Iterator[DrivenTwin]:
-    store = WakingRedis(redis_url)
+    store = WakingStore(redis_url)
     twin = DrivenTwin(tmp_path, [], plans=PLANS, store=store)
     yield twin
     twin.close()

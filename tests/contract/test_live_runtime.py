@@ -5,6 +5,7 @@ its own, whose clock the test moves.
 import json
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,25 @@ class DrivenLive:
         return quiet and min(dues) > clock_us
 
 
+def drive_live(
+    folder: Path,
+    kafka: LocalKafka,
+    redis: LocalRedis,
+    plan: SitePlan,
+    script: Script,
+    end_us: int,
+    options: TwinOptions | None = None,
+) -> Driven:
+    live = DrivenLive(folder, kafka, redis, plan, options)
+    try:
+        for at_us, fabric, body in script:
+            live.ask(at_us, fabric, body)
+        live.advance(end_us)
+        return live.driven()
+    finally:
+        live.twin.stop()
+
+
 def as_file(plan: SitePlan) -> str:
     """The site as `--site` takes it: what differs from the configurations of its kinds."""
     rows = [
@@ -104,14 +124,7 @@ def as_file(plan: SitePlan) -> str:
 @pytest.fixture(scope="module")
 def once(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka, live_redis: LocalRedis) -> Driven:
     """The script is driven once for all tests: it takes a minute."""
-    live = DrivenLive(tmp_path_factory.mktemp("live"), kafka, live_redis, PLAN)
-    try:
-        for at_us, fabric, body in SCRIPT:
-            live.ask(at_us, fabric, body)
-        live.advance(END_US)
-        return live.driven()
-    finally:
-        live.twin.stop()
+    return drive_live(tmp_path_factory.mktemp("live"), kafka, live_redis, PLAN, SCRIPT, END_US)
 
 
 class TestLive(RuntimeContract):
@@ -121,14 +134,4 @@ class TestLive(RuntimeContract):
 
     @pytest.fixture
     def drive(self, tmp_path: Path, kafka: LocalKafka, live_redis: LocalRedis) -> Drive:
-        def drive(plan: SitePlan, script: Script, end_us: int) -> Driven:
-            live = DrivenLive(tmp_path / "other", kafka, live_redis, plan)
-            try:
-                for at_us, fabric, body in script:
-                    live.ask(at_us, fabric, body)
-                live.advance(end_us)
-                return live.driven()
-            finally:
-                live.twin.stop()
-
-        return drive
+        return partial(drive_live, tmp_path / "other", kafka, live_redis)

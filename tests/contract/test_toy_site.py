@@ -16,7 +16,7 @@ from ops.soak.twin import TwinOptions
 from shared.basics.units import US_PER_S
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_store import RedisStore
-from tests.contract.test_live_runtime import DrivenLive
+from tests.contract.test_live_runtime import drive_live
 from tests.contract.test_runtime import Driven, Script, as_requests, drive_embedded, drive_lab
 from tests.support.pods import commissioned
 from tests.support.toy_services import PERIOD_US
@@ -72,14 +72,7 @@ def driven(request: pytest.FixtureRequest, tmp_path: Path) -> Driven:
             store.close()
     kafka: LocalKafka = request.getfixturevalue("kafka")
     redis: LocalRedis = request.getfixturevalue("live_redis")
-    live = DrivenLive(tmp_path, kafka, redis, PLAN, PROGRAM)
-    try:
-        for at_us, fabric, body in SCRIPT:
-            live.ask(at_us, fabric, body)
-        live.advance(END_US)
-        return live.driven()
-    finally:
-        live.twin.stop()
+    return drive_live(tmp_path, kafka, redis, PLAN, SCRIPT, END_US, PROGRAM)
 
 
 def test_writes_message_for_message_what_the_lab_writes(driven: Driven) -> None:

@@ -19,7 +19,7 @@ import pytest
 import uvicorn
 
 from services.gateway.http.app import create_app
-from tests.support.gateway_twin import DrivenTwin, WakingStore
+from tests.support.gateway_twin import DrivenTwin, WakingMemory
 
 KEPT = Path(__file__).parent / "command_line.txt"
 PAIRS = [
@@ -105,7 +105,7 @@ reproduce --only godput
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
     """The address of a twin that has lived for 15 hours, and whose clock stands still now."""
-    twin = DrivenTwin(tmp_path, PAIRS, store=WakingStore(itertools.count(1).__next__))
+    twin = DrivenTwin(tmp_path, PAIRS, store=WakingMemory(itertools.count(1).__next__))
     twin.advance(15.2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         app = create_app(twin.ports, token=None)

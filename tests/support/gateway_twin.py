@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from ops.twin.audit import SiteAudit, readers_of
 from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.registry import decode
-from schemas.sequencer import FabricCommissioned
 from services.fleet import services_of
 from services.gateway.http.app import create_app
 from services.gateway.ports import TwinPorts
@@ -26,11 +25,12 @@ from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
+from shared.runtimes.embedded.waking import WakingStore
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.lines import read_lines
+from shared.storage.log.reader import commissioned_with
 from shared.storage.memory import MemoryStore
-from shared.storage.redis_store import RedisStore
 from shared.storage.store import Received
 from tests.support.pods import first_message
 
@@ -67,25 +67,15 @@ class Client:
         return self.request("POST", path, **request)
 
 
-class WakingStore(MemoryStore):
+class WakingMemory(MemoryStore):
     """Wakes the loop when somebody asks for something."""
 
-    twin: EmbeddedTwin
+    wake: Callable[[int], None] | None = None
 
     def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
         received = super().put(partition, fabric, body, key)
-        self.twin.wake(partition)
-        return received
-
-
-class WakingRedis(RedisStore):
-    """The same on a real Redis."""
-
-    twin: EmbeddedTwin
-
-    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
-        received = super().put(partition, fabric, body, key)
-        self.twin.wake(partition)
+        if self.wake is not None:
+            self.wake(partition)
         return received
 
 
@@ -99,11 +89,11 @@ class DrivenTwin:
         pairs: list[str],
         pods: int = 1,
         plans: Sequence[SitePlan] | None = None,
-        store: WakingStore | WakingRedis | None = None,
+        store: WakingMemory | WakingStore | None = None,
     ) -> None:
         self._wall_s = 0.0
         self.problems: list[str] = []
-        self.store = store or WakingStore()
+        self.store = store or WakingMemory()
         self.logs = IndexedLogs(folder / "log")
         self.clock = EmbeddedClock(speed=1.0, wall_s=lambda: self._wall_s)
         telemetry = TelemetryFolder(folder / "telemetry")
@@ -117,7 +107,7 @@ class DrivenTwin:
             for name, config in plan.fabrics.items():
                 runner.take(first_message(config, name, site=plan.site))
         self.twin = EmbeddedTwin(runners, self.store, self.clock, lambda: None)
-        self.store.twin = self.twin
+        self.store.wake = self.twin.wake
         self.ports = TwinPorts(
             documents=self.store,
             inbox=self.store,
@@ -143,12 +133,7 @@ class DrivenTwin:
         """As the log has it."""
         if fabric not in self._configs:
             site = self.store.fabrics()[fabric].site  # KeyError for an unknown fabric
-            position = self.logs.position_of(site, f"sequencer@{fabric}/1")
-            if position is None:
-                raise KeyError(fabric)
-            _, message = next(self.logs.read(site, position, 1))
-            assert isinstance(message.body, FabricCommissioned)
-            self._configs[fabric] = message.body.config
+            self._configs[fabric] = commissioned_with(self.logs, site, fabric)
         return self._configs[fabric]
 
     def runner(self, number: int, site: str) -> SiteRunner:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header, Query, Response
 from sse_starlette import EventSourceResponse
 
 from schemas.api import LogMessage
+from schemas.bounds import COUNT_MAX
 from schemas.envelope import Envelope
 from schemas.registry import encode
 from services.gateway import history
@@ -19,7 +20,7 @@ from shared.basics.errors import InvalidInput
 
 Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX, description="messages at most")]
 Since = Annotated[str | None, Query(description="simulated time back from now: 30s, 15m, 2h, 1d12h")]
-SinceUs = Annotated[int | None, Query(ge=0, le=2**63 - 1)]
+SinceUs = Annotated[int | None, Query(ge=0, le=COUNT_MAX)]
 Type = Annotated[str | None, Query(description="only this message type")]
 Fabric = Annotated[
     str | None, Query(description="of this fabric; without one pod-0, or the first where there is none")

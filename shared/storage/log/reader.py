@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from schemas.config import FabricConfig
 from schemas.envelope import Envelope
+from schemas.sequencer import FabricCommissioned
+from shared.engine.roots import commissioning_id
 
 LineFilter = Callable[[bytes], bool]
 """A quick look at an encoded message: False leaves it out before it is decoded."""
@@ -28,3 +31,13 @@ class LogReader(Protocol):
     ) -> Iterator[tuple[int, Envelope]]:
         """(position, message) of `most` positions from `start`, up to the present end; what the filter
         holds back and what cannot be read is left out."""
+
+
+def commissioned_with(log: LogReader, site: str, fabric: str) -> FabricConfig:
+    """The configuration in a fabric's first message; KeyError if the log does not hold that."""
+    position = log.position_of(site, commissioning_id(fabric))
+    if position is not None:
+        for _, message in log.read(site, position, 1):
+            if isinstance(message.body, FabricCommissioned):
+                return message.body.config
+    raise KeyError(fabric)

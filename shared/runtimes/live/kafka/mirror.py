@@ -31,6 +31,7 @@ from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.log.folder import FolderHeld, hold_folder
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
+from shared.storage.log.reader import commissioned_with
 
 SAVE_EVERY_S = 1.0
 POLL_MS = 200
@@ -79,11 +80,7 @@ class LogMirror:
     def config(self, fabric: str) -> FabricConfig:
         """What a fabric was commissioned with; KeyError if the copy does not hold it."""
         if fabric not in self._configs:
-            site = self._sites[fabric]
-            place = self.logs.position_of(site, f"sequencer@{fabric}/1")
-            for _, message in self.logs.read(site, place or 0, 1):
-                if isinstance(message.body, FabricCommissioned):
-                    self._configs[fabric] = message.body.config
+            self._configs[fabric] = commissioned_with(self.logs, self._sites[fabric], fabric)
         return self._configs[fabric]
 
     def site(self, fabric: str) -> str:

@@ -123,9 +123,7 @@ class WorkerWatch:
         self._stalls = {partition: self._stalls.get(partition) for partition in owned}
         lags = {}
         for partition, standing in owned.items():
-            snapshot = self._store.snapshot(partition, [])
-            stored = snapshot.positions.get(self._service, 0)
-            end = int(snapshot.values["end"]) if "end" in snapshot.values else None
+            stored, end, _ = self._progress(partition)
             lags[partition] = self.lags.get(partition, 0) if end is None else max(0, end - stored)
             stall = stall_of(self._stalls[partition], standing, stored, end, self._wall_s())
             self._stalls[partition] = stall
@@ -143,6 +141,14 @@ class WorkerWatch:
             return "the log's topic was deleted and made again: it is not the log of this twin any more"
         return None
 
+    def _progress(self, partition: int) -> tuple[int, int | None, bool]:
+        """Where the service stands by the store, where the log ends as far as it is known, and whether the
+        service stopped."""
+        snapshot = self._store.snapshot(partition, [])
+        end = snapshot.values.get("end")
+        is_stopped = f"stopped:{self._service}" in snapshot.values
+        return snapshot.positions.get(self._service, 0), None if end is None else int(end), is_stopped
+
     def _left(self, owned: Mapping[int, PartitionPosition]) -> str | None:
         """Why the process must end though what it holds is well: a partition that no worker reads."""
         now_s = self._wall_s()
@@ -153,13 +159,10 @@ class WorkerWatch:
         others = {place.partition for place in places if place.kind in self._kinds} - owned.keys()
         self._unheld = {partition: self._unheld.get(partition) for partition in others}
         for partition in sorted(others):
-            snapshot = self._store.snapshot(partition, [])
-            if f"stopped:{self._service}" in snapshot.values:
-                self._unheld[partition] = None  # it waits for a person
-                continue
-            stored = snapshot.positions.get(self._service, 0)
-            end = int(snapshot.values["end"]) if "end" in snapshot.values else None
-            stall = stall_of(self._unheld[partition], _NOT_OURS, stored, end, now_s)
+            stored, end, is_stopped = self._progress(partition)
+            before = self._unheld[partition]
+            # What stopped waits for a person.
+            stall = None if is_stopped else stall_of(before, _NOT_OURS, stored, end, now_s)
             self._unheld[partition] = stall
             if stall is not None and stall.seen_s - stall.since_s > UNHELD_S_MAX:
                 left_s = stall.seen_s - stall.since_s

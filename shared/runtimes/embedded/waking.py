@@ -1,0 +1,19 @@
+"""The Redis of a twin in one process, which wakes its loop when somebody asks for something."""
+
+from collections.abc import Callable
+
+from schemas.body import Body
+from shared.storage.redis_store import RedisStore
+from shared.storage.store import Received
+
+
+class WakingStore(RedisStore):
+    """`wake` is told in which partition a request waits now; until there is a loop, nobody is."""
+
+    wake: Callable[[int], None] | None = None
+
+    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
+        received = super().put(partition, fabric, body, key)
+        if self.wake is not None:
+            self.wake(partition)
+        return received
