@@ -140,12 +140,15 @@ def dimension_order_throughput(topology: SliceTopology) -> float | None:
 
 def all_to_all_bounds(topology: SliceTopology) -> tuple[float, float] | None:
     """Proven (lower, upper) bounds of the all-to-all throughput per chip; the same value twice where it is
-    exact, 0 where the slice has fallen apart, None for one chip."""
+    exact, 0 where the slice has fallen apart, None for one chip.
+
+    What is left of a slice carries no more than all of it: the exact healthy throughput bounds it, too.
+    """
     if topology.chips == 1:
         return None
+    healthy = healthy_throughput(topology.shape, topology.twisted)
     if dimension_order_throughput(topology):
-        exact = healthy_throughput(topology.shape, topology.twisted)
-        return exact, exact
+        return healthy, healthy
     if hops(topology).unreachable_pairs:
         return 0.0, 0.0
     from shared.models.topology.concurrent_flow import (  # noqa: PLC0415 -- scipy is slow to import, and rarely needed
@@ -153,7 +156,8 @@ def all_to_all_bounds(topology: SliceTopology) -> tuple[float, float] | None:
     )
 
     flow = concurrent_flow(topology)
-    return flow.lower * topology.chips, flow.upper * topology.chips
+    upper = min(flow.upper * topology.chips, healthy)
+    return min(flow.lower * topology.chips, upper), upper
 
 
 def _all_to_all(topology: SliceTopology) -> tuple[float | None, list[str]]:
