@@ -9,6 +9,7 @@ from fastapi.security import HTTPBearer
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from services.gateway.http.caller import NAMELESS, Caller, Role, introduce
 from services.gateway.http.responses import refused
 from shared.basics.errors import InvalidInput
 
@@ -65,8 +66,13 @@ class TokenGuard:
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_open = scope["type"] != "http" or scope["path"] in OPEN_PATHS
-        if is_open or is_allowed(Headers(scope=scope).get("authorization"), self._token):
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        allowed = is_allowed(Headers(scope=scope).get("authorization"), self._token)
+        if allowed:
+            introduce(scope, Caller("token", Role.ADMINISTRATOR) if self._token else NAMELESS)
+        if allowed or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
             return
         sentence = "a bearer token is needed; clients take it from LIGHTWAVE_TOKEN"
