@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from ops.common.configuration import settings
@@ -29,6 +30,7 @@ from shared.runtimes.live.kafka.topics import (
     DAY_MS,
     LEAST,
     broker_version,
+    check_settings,
     create_topics,
     partition_count,
     topic_id,
@@ -62,6 +64,24 @@ def settings_of(bootstrap: str, topic: str) -> dict[str, str]:
     finally:
         admin.close()
     return {name: row["value"] for name, row in found["topic"][topic].items()}
+
+
+def set_topic(endpoints: Endpoints, topic: str, values: dict[str, str]) -> None:
+    """Set a topic as somebody does who does not know what it is for."""
+    admin = KafkaAdminClient(bootstrap_servers=endpoints.kafka)
+    try:
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=values)])
+    finally:
+        admin.close()
+
+
+def remove_before(endpoints: Endpoints, partition: int, offset: int) -> None:
+    """Let Kafka remove the beginning of the log, as it does when its time to be kept is over."""
+    admin = KafkaAdminClient(bootstrap_servers=endpoints.kafka)
+    try:
+        admin.delete_records({TopicPartition(endpoints.topics.log, partition): offset})
+    finally:
+        admin.close()
 
 
 def append(endpoints: Endpoints, partition: int, entries: list[Entry]) -> list[int]:
@@ -157,9 +177,43 @@ class TestTopics:
         kept = {name: settings_of(endpoints.kafka, name) for name in as_list(endpoints.topics)}
         assert {row["cleanup.policy"] for row in kept.values()} == {"delete"}
         assert {row["retention.bytes"] for row in kept.values()} == {"-1"}
+        assert {row["compression.type"] for row in kept.values()} == {"uncompressed"}
         assert {row["min.insync.replicas"] for row in kept.values()} == {"1"}
         forever, week = "-1", str(7 * DAY_MS)
         assert [kept[name]["retention.ms"] for name in as_list(endpoints.topics)] == [forever, week, forever]
+
+    def test_as_made_nothing_is_wrong_with_them(self, endpoints: Endpoints) -> None:
+        append(endpoints, 0, [as_root(first(), 0)])
+        assert check_settings(endpoints.kafka, endpoints.topics) == []
+
+    def test_what_would_cost_messages_is_a_sentence_each(self, endpoints: Endpoints) -> None:
+        topics = endpoints.topics
+        set_topic(endpoints, topics.log, {"retention.ms": "1000", "cleanup.policy": "compact,delete"})
+        set_topic(endpoints, topics.telemetry, {"retention.ms": "1000", "max.message.bytes": "1000000"})
+        set_topic(endpoints, topics.dead_letters, {"retention.bytes": "5", "max.message.bytes": "9000000"})
+        told = check_settings(endpoints.kafka, topics)
+        assert [
+            sentence.partition(":")[0] + sentence.partition(":")[2].partition(":")[0] for sentence in told
+        ] == [
+            f"topic {topics.log} cleanup.policy is compact,delete, needed is delete",
+            f"topic {topics.log} retention.ms is 1000, needed is -1",
+            f"topic {topics.telemetry} max.message.bytes is 1000000, needed is 8000000",
+            f"topic {topics.dead_letters} retention.bytes is 5, needed is -1",
+        ]
+        command = f"--entity-name {topics.log} --add-config retention.ms=-1` sets it"
+        assert told[1].endswith(command)
+
+    def test_a_log_without_its_beginning_is_a_sentence(self, endpoints: Endpoints) -> None:
+        append(endpoints, 1, [as_saying(say(n)) for n in range(5)])
+        remove_before(endpoints, 1, 3)
+        (told,) = check_settings(endpoints.kafka, endpoints.topics)
+        assert told.startswith(
+            f"topic {endpoints.topics.log}: partition 1 begins at 3, not at 0: Kafka removed"
+        )
+
+    def test_settings_of_a_topic_that_is_missing_are_one_sentence(self, endpoints: Endpoints) -> None:
+        with pytest.raises(OperationFailed, match=r"topic none\.log: not on Kafka at .*lightwave live init"):
+            check_settings(endpoints.kafka, Topics("none"))
 
     def test_more_copies_than_brokers_is_one_sentence(self, endpoints: Endpoints) -> None:
         with pytest.raises(InvalidInput, match=r"^--replication 3: Kafka at \S+ has fewer .*: 1 to 1$"):

@@ -6,14 +6,15 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from kafka.admin import KafkaAdminClient, NewTopic
+from kafka import TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic, OffsetSpec
 from kafka.cluster import collect_hosts
 from kafka.errors import InvalidReplicationFactorError, KafkaError, TopicAlreadyExistsError
 from kafka.net.compat import KafkaNetClient
 
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.live.kafka.layout import Topics
-from shared.runtimes.live.kafka.unreachable import unreachable
+from shared.runtimes.live.kafka.unreachable import begins_late, unreachable
 from shared.runtimes.waiting import until
 
 ANSWER_S_MAX = 4.0
@@ -27,25 +28,31 @@ REPLICAS_SAFE = 3
 """From so many copies on, an append waits for two of them."""
 LEAST = (3, 7)
 """The oldest Kafka this was written for: its metadata tell a topic's identity."""
+_KEPT = {
+    "cleanup.policy": "delete",
+    "compression.type": "uncompressed",
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+    "max.message.bytes": str(MESSAGE_BYTES_MAX),
+}
+_OTHERWISE = {
+    "cleanup.policy": "Kafka removes messages from the middle",
+    "compression.type": "Kafka keeps what strangers compressed in a way that readers here do not know",
+    "retention.ms": "Kafka removes the oldest messages, and without them no state can be made again",
+    "retention.bytes": "Kafka removes the oldest messages, and without them no state can be made again",
+    "max.message.bytes": "Kafka refuses what is larger",
+}
+"""What follows where a setting is another one."""
 
 
 def create_topics(bootstrap: str, topics: Topics, partitions: int, replication: int) -> None:
     """Make the three topics where they are not there yet, and wait until they are known."""
-    common = {
-        "cleanup.policy": "delete",
-        "retention.bytes": "-1",
-        "max.message.bytes": str(MESSAGE_BYTES_MAX),
-        "min.insync.replicas": "2" if replication >= REPLICAS_SAFE else "1",
-    }
+    safe = {"min.insync.replicas": "2" if replication >= REPLICAS_SAFE else "1"}
+    week = {"retention.ms": str(7 * DAY_MS)}
     wanted = [
-        NewTopic(topics.log, partitions, replication, topic_configs=common | {"retention.ms": "-1"}),
-        NewTopic(
-            topics.telemetry,
-            partitions,
-            replication,
-            topic_configs=common | {"retention.ms": str(7 * DAY_MS)},
-        ),
-        NewTopic(topics.dead_letters, 1, replication, topic_configs=common | {"retention.ms": "-1"}),
+        NewTopic(topics.log, partitions, replication, topic_configs=_KEPT | safe),
+        NewTopic(topics.telemetry, partitions, replication, topic_configs=_KEPT | safe | week),
+        NewTopic(topics.dead_letters, 1, replication, topic_configs=_KEPT | safe),
     ]
     with _admin(bootstrap) as admin:
         for topic in wanted:
@@ -74,6 +81,44 @@ def partition_count(bootstrap: str, topic: str) -> int:
     return len(_described(bootstrap, topic)["partitions"])
 
 
+def check_settings(bootstrap: str, topics: Topics) -> list[str]:
+    """What is set otherwise than `create_topics` sets it and would cost messages, and partitions of the log
+    whose beginning is gone already, a sentence each. How long telemetry is kept is free. OperationFailed if a
+    topic is missing or Kafka does not answer."""
+    with _admin(bootstrap) as admin:
+        found = [
+            sentence
+            for topic in (topics.log, topics.telemetry, topics.dead_letters)
+            for sentence in _otherwise_set(admin, bootstrap, topic, keeps=topic != topics.telemetry)
+        ]
+        partitions = _described_by(admin, bootstrap, topics.log)["partitions"]
+        places = [TopicPartition(topics.log, row["partition_index"]) for row in partitions]
+        begins = admin.list_partition_offsets(dict.fromkeys(places, OffsetSpec.EARLIEST))
+    return found + [
+        begins_late(place.topic, place.partition, begins[place].offset)
+        for place in sorted(places)
+        if begins[place].offset > 0
+    ]
+
+
+def _otherwise_set(admin: Any, bootstrap: str, topic: str, *, keeps: bool) -> Iterator[str]:
+    """A sentence for each setting of a topic that loses or refuses messages."""
+    _described_by(admin, bootstrap, topic)
+    asked = ConfigResource(ConfigResourceType.TOPIC, topic)
+    rows = admin.describe_configs([asked], config_filter="all")["topic"][topic]
+    for name, wanted in _KEPT.items():
+        if name.startswith("retention") and not keeps:
+            continue
+        value = rows[name]["value"]
+        if value == wanted or (name == "max.message.bytes" and int(value) > int(wanted)):
+            continue
+        yield (
+            f"topic {topic}: {name} is {value}, needed is {wanted}: {_OTHERWISE[name]}; `kafka-configs.sh "
+            f"--bootstrap-server {bootstrap} --alter --entity-type topics --entity-name {topic} "
+            f"--add-config {name}={wanted}` sets it"
+        )
+
+
 def broker_version(bootstrap: str) -> tuple[int, ...]:
     """Of the broker that answers, as far as its protocol tells; OperationFailed if it is too old."""
     with _admin(bootstrap) as admin:
@@ -82,7 +127,11 @@ def broker_version(bootstrap: str) -> tuple[int, ...]:
 
 def _described(bootstrap: str, topic: str) -> dict[str, Any]:
     with _admin(bootstrap) as admin:
-        found = _found(admin, topic)
+        return _described_by(admin, bootstrap, topic)
+
+
+def _described_by(admin: Any, bootstrap: str, topic: str) -> dict[str, Any]:
+    found = _found(admin, topic)
     if found is None:
         raise OperationFailed(
             f"topic {topic}: not on Kafka at {bootstrap}; `lightwave live init` makes it "

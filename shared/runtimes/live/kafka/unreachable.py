@@ -11,3 +11,12 @@ def unreachable(bootstrap: str, error: BaseException) -> LogUnreachable:
     """The sentence for whatever a client raised."""
     what = str(error) or type(error).__name__
     return LogUnreachable(f"Kafka at {bootstrap}: {what}; see that it runs there and takes requests")
+
+
+def begins_late(topic: str, partition: int, begin: int) -> str:
+    """The sentence for a partition of which Kafka has removed the beginning."""
+    return (
+        f"topic {topic}: partition {partition} begins at {begin}, not at 0: Kafka removed what stood before; "
+        "what goes on does so from Redis, which cannot be made again: keep a copy of its files, and restore "
+        "the topic from a backup, or make another twin (another LIGHTWAVE_PREFIX and Redis)"
+    )
