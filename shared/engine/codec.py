@@ -137,7 +137,14 @@ def encode_instance(instance: ServiceInstance) -> dict[str, bytes]:
 
 
 def encode_book(instance: ServiceInstance) -> bytes:
-    book = {"seen": instance.seen, "said": instance.said, "ticks": instance.ticks, "due_us": instance.due_us}
+    """The reader's own book as it is stored."""
+    book = {
+        "seen": instance.seen,
+        "said": instance.said,
+        "ticks": instance.ticks,
+        "ticked_us": instance.ticked_us,
+        "due_us": instance.due_us,
+    }
     return orjson.dumps(book, option=orjson.OPT_SORT_KEYS)
 
 

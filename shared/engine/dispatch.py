@@ -30,6 +30,8 @@ class ServiceInstance:
     seen: dict[str, int] = field(default_factory=dict)
     said: int = 0
     ticks: int = 0
+    ticked_us: int = 0
+    """Simulated time of its last Tick; 0 before the first."""
     due_us: int | None = None
     name: str = ""
     source: str = ""
@@ -78,6 +80,7 @@ def read(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
         if body.due_us != instance.due_us or body.count != instance.ticks + 1:
             return []
         instance.ticks += 1
+        instance.ticked_us = message.at_us
     elif isinstance(body, FabricCommissioned) and message.fabric == instance.fabric:
         return []
     instance.seen[message.source] = message.seq
@@ -105,6 +108,7 @@ def skip(instance: ServiceInstance, message: Envelope) -> None:
         instance.state.now_us = max(instance.state.now_us, message.at_us)
     if isinstance(message.body, Tick):
         instance.ticks += 1
+        instance.ticked_us = message.at_us
         instance.due_us = None
 
 

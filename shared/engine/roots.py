@@ -3,7 +3,7 @@ replay share.
 
 A *root* is what nothing on the log led to: the commissioning of a fabric, an operator's request, a Tick. When
 a site is quiet (all that follows from its last root has been read), exactly one root comes next: the oldest
-request that waits, or the earliest due Tick that the clock has reached.
+request that waits, or the earliest due Tick that the clock has reached. Where both could go they take turns.
 """
 
 from collections.abc import Iterable
@@ -14,9 +14,6 @@ from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.names import fabric_order
 from schemas.sequencer import FabricCommissioned, Tick
-
-REQUESTS_IN_A_ROW_MAX = 100
-"""Requests of one site that may go before a Tick that is due."""
 
 ReaderOrder = tuple[tuple[str, int], str]
 
@@ -44,14 +41,15 @@ ClockedT = TypeVar("ClockedT", bound=Clocked)
 
 @dataclass(frozen=True, slots=True)
 class ServiceClock:
-    """A service's own book for one fabric that others may read: when it is due, how many Ticks it took, and
-    the simulated time that it has come to."""
+    """A service's own book for one fabric that others may read: when it is due, how many Ticks it took, the
+    simulated time that it has come to, and that of its last Tick (0 before the first)."""
 
     name: str
     fabric: str
     due_us: int | None
     ticks: int
     now_us: int
+    ticked_us: int = 0
 
     @property
     def order(self) -> ReaderOrder:
@@ -90,16 +88,17 @@ def next_root(
     request: Request | None,
     *,
     clock_us: int | None,
-    in_a_row: int = 0,
+    ticked_us: int,
 ) -> Envelope | None:
     """The root that comes next in a quiet site; None if there is nothing to do yet.
 
     `now_us` is the time that the site has come to, `due` who is due first, `request` the oldest that waits,
-    `clock_us` the clock (None where time stands still for want of one), `in_a_row` how many requests have
-    gone since the last Tick.
+    `clock_us` the clock (None where time stands still for want of one), `ticked_us` when the site's last Tick
+    was, 0 before the first. A request always moves the site's time on: where no Tick stands at the time that
+    the site has come to, the last root was a request, and it is the Tick's turn.
     """
     ready = due is not None and due.due_us is not None and clock_us is not None and due.due_us <= clock_us
-    if request is not None and not (ready and in_a_row >= REQUESTS_IN_A_ROW_MAX):
+    if request is not None and not (ready and ticked_us < now_us):
         at_us = request_time_us(now_us, clock_us, due.due_us if due is not None else None)
         return request_of(site, request, at_us)
     return tick_of(due, now_us) if due is not None and ready else None

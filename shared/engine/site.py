@@ -42,6 +42,8 @@ class Site:
         """In the order in which they read a message."""
         self.now_us = max((i.state.now_us for i in self.instances if i.state), default=0)
         """The simulated time that the site has come to: that of the last message which somebody read."""
+        self.ticked_us = max((i.ticked_us for i in self.instances), default=0)
+        """That of its last Tick; 0 before the first."""
         self._services_of = services_of
         self._index()
 
@@ -78,19 +80,19 @@ class Site:
             for instance in self._readers_of(root)
         ):
             self.now_us = root.at_us
+        if type(root.body) is Tick:
+            for instance in self._readers_of(root):
+                self.ticked_us = max(self.ticked_us, instance.ticked_us)
         return log
 
     def earliest(self) -> ServiceInstance | None:
         """Who is due first; of several at one time the first in order. None if nobody is."""
         return earliest(self.instances)
 
-    def next_root(
-        self, request: Request | None, *, clock_us: int | None, in_a_row: int = 0
-    ) -> Envelope | None:
+    def next_root(self, request: Request | None, *, clock_us: int | None) -> Envelope | None:
         """The root that comes next by the shared rule; None if there is nothing to do yet."""
-        return next_root(
-            self.name, self.now_us, self.earliest(), request, clock_us=clock_us, in_a_row=in_a_row
-        )
+        due, ticked_us = self.earliest(), self.ticked_us
+        return next_root(self.name, self.now_us, due, request, clock_us=clock_us, ticked_us=ticked_us)
 
     def _join(self, fabric: str, body: FabricCommissioned) -> None:
         """Make room for a new fabric's services; what they hold they make when they read the message."""

@@ -13,7 +13,7 @@ from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.names import fabric_order
 from schemas.registry import encode
-from schemas.sequencer import FabricCommissioned
+from schemas.sequencer import FabricCommissioned, Tick
 from shared.engine.roots import Request, commissioning
 from shared.engine.site import ServicesOf, Site
 from shared.engine.state import Unwatched
@@ -56,8 +56,8 @@ class Lab:
         return self._sha256.hexdigest()
 
     def run(self, until_us: int, requests: Iterable[LabRequest] = ()) -> None:
-        """Let time pass up to and including `until_us`. A request at T comes before the Ticks of T; it is
-        moved to just after the last message where T has passed."""
+        """Let time pass up to and including `until_us`. A request at T comes before the Ticks of T,
+        of several requests at T the first; one is moved to just after the last message where T has passed."""
         waiting = iter(requests)
         asked = next(waiting, None)
         while True:
@@ -66,10 +66,11 @@ class Lab:
             request, clock_us = None, until_us
             if asked is not None and asked.at_us <= until_us and (due_us is None or asked.at_us <= due_us):
                 request, clock_us = Request(asked.number, asked.fabric, asked.body), asked.at_us
-                asked = next(waiting, None)
             root = self.site.next_root(request, clock_us=clock_us)
             if root is None:
                 return
+            if request is not None and not isinstance(root.body, Tick):
+                asked = next(waiting, None)
             self._take(root)
 
     def _take(self, root: Envelope) -> None:

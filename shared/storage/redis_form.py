@@ -107,12 +107,13 @@ def positions(head: Mapping[bytes, bytes]) -> dict[str, int]:
 
 
 def progress(head: Mapping[bytes, bytes]) -> dict[tuple[str, str], ServiceClock]:
-    dues, nows = under(head, "due:"), under(head, "now:")
+    dues, nows, ticked = (under(head, f"{word}:") for word in ("due", "now", "ticked"))
     found = {}
     for source, count in under(head, "ticks:").items():
         service, _, fabric = source.partition("@")
         due_us = int(dues[source]) if dues[source] else None
-        found[service, fabric] = ServiceClock(service, fabric, due_us, int(count), int(nows.get(source, 0)))
+        now_us, ticked_us = int(nows.get(source, 0)), int(ticked.get(source, 0))
+        found[service, fabric] = ServiceClock(service, fabric, due_us, int(count), now_us, ticked_us)
     return found
 
 
@@ -174,6 +175,7 @@ def _head_fields(commit: Commit) -> dict[str, str]:
         fields[f"due:{source}"] = "" if row.due_us is None else str(row.due_us)
         fields[f"ticks:{source}"] = str(row.ticks)
         fields[f"now:{source}"] = str(row.now_us)
+        fields[f"ticked:{source}"] = str(row.ticked_us)
     for state in commit.states:
         if BOOK in state.written:
             fields[f"book:{state.service}@{state.fabric}"] = _book_sum(state.written)

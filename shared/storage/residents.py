@@ -32,10 +32,11 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class SiteClock:
-    """How far a site has come: its simulated time, and whose Tick is due first."""
+    """How far a site has come: its simulated time, whose Tick is due first, and when its last one was."""
 
     now_us: int
     due: ServiceClock | None
+    ticked_us: int = 0
 
 
 def note_of(fabric: str, body: FabricCommissioned) -> dict[str, str]:
@@ -76,6 +77,7 @@ def site_clocks(
         site: SiteClock(
             max((row.now_us for row in found), default=0),
             earliest(sorted(found, key=lambda row: row.order)),
+            max((row.ticked_us for row in found), default=0),
         )
         for site, found in sorted(rows.items())
     }

@@ -139,7 +139,8 @@ def document_changes(instance: ServiceInstance, *, everything: bool = False) -> 
 def clock_of(instance: ServiceInstance) -> ServiceClock:
     """What others may read of a service's book for one fabric."""
     now_us = instance.state.now_us if instance.state is not None else 0
-    return ServiceClock(instance.name, instance.fabric, instance.due_us, instance.ticks, now_us)
+    due_us, ticks = instance.due_us, instance.ticks
+    return ServiceClock(instance.name, instance.fabric, due_us, ticks, now_us, instance.ticked_us)
 
 
 def _table_changes(

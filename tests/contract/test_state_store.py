@@ -87,7 +87,7 @@ FULL = commit(
     3,
     states=(written(wanted=b"\x00\xff\n", made=b""), StateChange("cubes", "pod-0", {"health": b"[]"})),
     documents=(document("pod-0/ocs-1", b'{"a":1}'), document("pod-0/cube-1", b"{}", "cubes")),
-    progress=(ServiceClock("ocs", "pod-0", 17, 4, 99), ServiceClock("cubes", "pod-0", None, 0, 98)),
+    progress=(ServiceClock("ocs", "pod-0", 17, 4, 99, 91), ServiceClock("cubes", "pod-0", None, 0, 98)),
     outbox=(saying(2), saying(1, 1, line=b"a\nb"), saying(1, 0), saying(1, 0, "cubes")),
     dead_letters={2: b"what"},
     fields={"end": "123"},

@@ -58,7 +58,6 @@ class SiteRunner:
         self.position = 0
         self.commits = 0
         self._requests = operator_source(name)
-        self._in_a_row = 0
         self._services_of = services_of
         self._store = store
         self._place = place
@@ -84,11 +83,10 @@ class SiteRunner:
         if request is not None and self._is_on_log(request):
             self._commit(self.position, request.number)  # the log holds it: it is only removed
             return True
-        root = self.site.next_root(request, clock_us=clock_us, in_a_row=self._in_a_row)
+        root = self.site.next_root(request, clock_us=clock_us)
         if root is None:
             return False
         taken = request is not None and not isinstance(root.body, Tick)
-        self._in_a_row = self._in_a_row + 1 if taken else 0
         self.take(root, inbox_taken=request.number if request is not None and taken else None)
         return taken
 

@@ -10,7 +10,6 @@ from schemas.config import SuperpodConfig
 from schemas.operator import DrainCube
 from schemas.sequencer import FabricCommissioned, Tick
 from shared.engine.roots import (
-    REQUESTS_IN_A_ROW_MAX,
     Request,
     ServiceClock,
     commissioning,
@@ -92,14 +91,14 @@ def test_who_is_not_due_has_no_tick() -> None:
 
 def test_a_tick_comes_once_the_clock_has_reached_it_and_no_clock_reaches_nothing() -> None:
     def comes(due_us: int | None, clock_us: int | None) -> bool:
-        return next_root("campus", 0, reader(due_us), None, clock_us=clock_us) is not None
+        return next_root("campus", 0, reader(due_us), None, clock_us=clock_us, ticked_us=0) is not None
 
     assert comes(10, 10)
     assert comes(10, 11)
     assert not comes(10, 9)
     assert not comes(10, None)
     assert not comes(None, 10)
-    assert next_root("campus", 0, None, None, clock_us=10) is None
+    assert next_root("campus", 0, None, None, clock_us=10, ticked_us=0) is None
 
 
 # --- a request ----------------------------------------------------------------------------------------------
@@ -109,7 +108,7 @@ def test_a_tick_comes_once_the_clock_has_reached_it_and_no_clock_reaches_nothing
 def test_a_request_comes_after_all_that_has_happened_and_not_after_what_is_due(
     now_us: int, clock_us: int | None, due_us: int | None
 ) -> None:
-    root = next_root("campus", now_us, reader(due_us), ASKED, clock_us=clock_us)
+    root = next_root("campus", now_us, reader(due_us), ASKED, clock_us=clock_us, ticked_us=now_us)
     assert root is not None
     bounds = [at_us for at_us in (clock_us, due_us) if at_us is not None]
     assert root.at_us == max(now_us + 1, min(bounds, default=0)) == request_time_us(now_us, clock_us, due_us)
@@ -121,23 +120,21 @@ def test_a_request_comes_after_all_that_has_happened_and_not_after_what_is_due(
 
 
 def test_a_request_goes_before_the_ticks_of_its_time() -> None:
-    root = next_root("campus", 3, reader(10), ASKED, clock_us=10)
+    root = next_root("campus", 3, reader(10), ASKED, clock_us=10, ticked_us=3)
     assert root is not None
     assert (root.body, root.at_us) == (DRAIN, 10)
 
 
-@pytest.mark.parametrize("in_a_row", [0, REQUESTS_IN_A_ROW_MAX - 1, REQUESTS_IN_A_ROW_MAX])
-def test_requests_do_not_hold_up_a_due_tick_for_ever(in_a_row: int) -> None:
-    root = next_root("campus", 50, reader(10), ASKED, clock_us=50, in_a_row=in_a_row)
+@pytest.mark.parametrize("ticked_us", [0, 10, 49, 50])
+def test_after_a_request_a_due_tick_goes_and_after_a_tick_a_request(ticked_us: int) -> None:
+    root = next_root("campus", 50, reader(10), ASKED, clock_us=50, ticked_us=ticked_us)
     assert root is not None
-    assert isinstance(root.body, Tick) == (in_a_row == REQUESTS_IN_A_ROW_MAX)
+    assert isinstance(root.body, Tick) == (ticked_us < 50)
 
 
 @pytest.mark.parametrize(("due_us", "clock_us"), [(51, 50), (None, 50), (10, None)])
 def test_without_a_tick_that_is_due_requests_go_on(due_us: int | None, clock_us: int | None) -> None:
-    root = next_root(
-        "campus", 40, reader(due_us), ASKED, clock_us=clock_us, in_a_row=2 * REQUESTS_IN_A_ROW_MAX
-    )
+    root = next_root("campus", 40, reader(due_us), ASKED, clock_us=clock_us, ticked_us=0)
     assert root is not None
     assert root.body == DRAIN
 
@@ -149,6 +146,6 @@ def test_a_commissioning_is_the_sequencers_whoever_asked_for_it() -> None:
     body = FabricCommissioned(site="campus", config=SuperpodConfig(seed=5))
     at_first = commissioning("pod-10", body)
     assert (at_first.id, at_first.at_us, at_first.cause) == ("sequencer@pod-10/1", 0, None)
-    root = next_root("campus", 20, reader(30), Request(41, "pod-10", body), clock_us=25)
+    root = next_root("campus", 20, reader(30), Request(41, "pod-10", body), clock_us=25, ticked_us=20)
     assert root == commissioning("pod-10", body, at_us=25)
     assert body.kind == "superpod"

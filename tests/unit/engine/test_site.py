@@ -9,12 +9,13 @@ from schemas.cubes import CubeHealthy
 from schemas.envelope import Envelope
 from schemas.ocs import OcsUp
 from schemas.operator import DrainCube
+from schemas.registry import decode
 from schemas.repairs import RepairOpened
 from shared.basics.errors import ServiceFailed
 from shared.engine import site as site_module
 from shared.engine.codec import encode_instance
 from shared.engine.dispatch import ServiceInstance
-from shared.engine.roots import tick_of
+from shared.engine.roots import is_root, tick_of
 from shared.engine.service import AnyService, RuleRow, on
 from shared.engine.site import Site
 from shared.runtimes.lab import LabRequest
@@ -190,6 +191,19 @@ def test_the_lab_takes_a_request_before_the_ticks_of_its_time() -> None:
     types = [line.split(b'"type":"')[1].split(b'"')[0].decode() for line in lines]
     assert types[:4] == ["FabricCommissioned", "DrainCube", "CubeDrained", "Tick"]
     assert lab.messages == len(lines)
+
+
+def test_the_lab_lets_the_ticks_of_a_time_and_further_requests_of_it_take_turns() -> None:
+    lines: list[bytes] = []
+    lab = pod_lab(services=(CUBES_TOY,), sink=lambda data: lines.extend(data.splitlines()))
+    lab.run(PERIOD_US + 9, [LabRequest(PERIOD_US, POD, DRAIN, n) for n in (1, 2, 3)])
+    roots = [message for message in map(decode, lines[1:]) if is_root(message)]
+    assert [(m.type, m.at_us - PERIOD_US) for m in roots] == [
+        ("DrainCube", 0),
+        ("Tick", 0),
+        ("DrainCube", 1),
+        ("DrainCube", 2),
+    ]
 
 
 def test_a_request_for_a_time_that_has_passed_comes_just_after_now() -> None:

@@ -212,7 +212,7 @@ def test_a_root_comes_after_all_that_happened_anywhere_in_the_site(site: Site) -
 def test_a_roots_time_is_after_now_and_within_clock_and_the_earliest_due(
     site: Site, now_us: int, clock_us: int, due_us: int
 ) -> None:
-    site.now_us = now_us
+    site.now_us = site.ticked_us = now_us
     site.instance(POD_10, "clerk").due_us = due_us
     root = site.next_root(Request(1, POD_2, ToyAsked(to=POD_10)), clock_us=clock_us)
     assert root is not None

@@ -81,7 +81,6 @@ class PartitionSequencer:
         self._store = store
         self._appender = appender
         self._quiet = 0
-        self._in_a_row: dict[str, int] = {}
 
     async def step(self, epoch: Epoch | None) -> bool:
         """Append what can be appended now; False if there was nothing. LogDamaged if log and states do not
@@ -210,13 +209,9 @@ class PartitionSequencer:
         found: list[tuple[str, Envelope, Request | None]] = []
         for site in sorted({*clocks, *oldest}):
             at, asked = clocks.get(site, SiteClock(0, None)), oldest.get(site)
-            in_a_row = self._in_a_row.get(site, 0)
-            root = next_root(site, at.now_us, at.due, asked, clock_us=clock_us, in_a_row=in_a_row)
-            if root is None:
-                continue
-            taken = None if isinstance(root.body, Tick) else asked
-            self._in_a_row[site] = in_a_row + 1 if taken is not None else 0
-            found.append((site, root, taken))
+            root = next_root(site, at.now_us, at.due, asked, clock_us=clock_us, ticked_us=at.ticked_us)
+            if root is not None:
+                found.append((site, root, None if isinstance(root.body, Tick) else asked))
         return found
 
     def _site_of(self, request: Request) -> str | None:

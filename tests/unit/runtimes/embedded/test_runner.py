@@ -15,6 +15,7 @@ from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.engine.codec import encode_instance
+from shared.engine.roots import is_root
 from shared.engine.service import AnyService, Output, on
 from shared.runtimes.embedded import site_runner as runner_module
 from shared.runtimes.embedded.dead_letters import DeadLetters
@@ -24,7 +25,7 @@ from shared.storage.log.indexed import IndexedLog
 from shared.storage.memory import MemoryStore
 from shared.storage.store import Commit
 from tests.support.pods import POD, SUPERPOD, first_message, has, next_tick, pod_place
-from tests.support.toy_services import CUBES_TOY, TOYS, ToyState, toy
+from tests.support.toy_services import CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
 
 CONFIG = SuperpodConfig(seed=4)
 BUSY = configured(["pod.cubes=8", "failures.host_per_day=0.3", "failures.ocs_per_day=0.3"], seed=4)
@@ -167,6 +168,21 @@ def test_a_request_leaves_the_inbox_with_the_commit_that_took_it(tmp_path: Path)
     before = twin.log
     assert twin.runner.step(waiting, 10**9)  # handed out once more: the log holds it already
     assert twin.log == before
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_requests_and_due_ticks_take_turns_whoever_is_started_again(tmp_path: Path, restarted: bool) -> None:
+    """The clock is far ahead, so that a Tick is always due."""
+    twin = run(tmp_path, 0)
+    for n in range(12):
+        twin.store.put(0, "pod-0", DrainCube(cube=f"pod-0/cube-{n % 3}"), None)
+    while twin.store.size(0):
+        twin.runner.step(twin.store.waiting(0, 1)[0], 100 * PERIOD_US)
+        if restarted:
+            twin.stop()
+            twin.start()
+    roots = [m.type for m in map(decode, twin.log.splitlines()[1:]) if is_root(m)]
+    assert roots == ["DrainCube", "Tick"] * 11 + ["DrainCube"]
 
 
 def test_every_message_is_told_once_committed(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from schemas.registry import decode
 from schemas.sequencer import FabricCommissioned
 from shared.engine.codec import encode_instance
 from shared.engine.replay import Replay
+from shared.engine.roots import is_root
 from shared.engine.site import Site
 from shared.runtimes.lab import Lab, LabRequest
 from tests.support.live_swarm import LiveSwarm
@@ -161,3 +162,21 @@ def test_whatever_fails_the_sites_log_folds_and_every_request_is_taken_at_most_o
     assert taken == sorted(set(taken) & set(asked))
     assert len(taken) > 2
     assert swarm.log.buried == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_requests_and_due_ticks_take_turns_whatever_is_killed(seed: int) -> None:
+    """The clock is far ahead, so that a Tick is always due; all that a process knows by itself is lost
+    again and again."""
+    swarm = LiveSwarm(seed, {SITE: FABRICS}, FLEET)
+    swarm.run_out()
+    swarm.now_us = 100 * PERIOD_US
+    for _ in range(15):
+        swarm.ask(NET, ToyAsked(to=POD_2))
+    while swarm.store.size(0):
+        swarm.step(faults=False)
+        if swarm.chance.random() < 0.2:
+            swarm.folds.clear()
+            swarm.sequencers.clear()
+    roots = [m.type for m in swarm.messages(SITE) if is_root(m) and m.type != "FabricCommissioned"]
+    assert roots[: 2 * 15 - 1] == ["ToyAsked", "Tick"] * 14 + ["ToyAsked"]
