@@ -34,6 +34,8 @@ def server_of(app: "FastAPI") -> "uvicorn.Server":
     """A server that says nothing by itself and ends within two seconds of being asked to."""
     import uvicorn
 
+    from ops.twin.connections import ACCEPTED_AT_ONCE, BACKLOG, bounded, connections_max
+
     class Server(uvicorn.Server):
         """Ends without a word on SIGINT and SIGTERM, and does not raise the signal again afterwards."""
 
@@ -46,7 +48,22 @@ def server_of(app: "FastAPI") -> "uvicorn.Server":
                 for number, handler in previous.items():
                     signal.signal(number, handler)
 
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            # asyncio takes as many connections in one turn as it lets wait: here these are two numbers.
+            for listener in sockets or ():
+                listener.listen(BACKLOG)
+
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
+        app,
+        http=bounded(connections_max()),
+        ws="none",
+        # uvloop, where it is installed, takes connections as long as there are any.
+        loop="asyncio",
+        backlog=ACCEPTED_AT_ONCE,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=2,
     )
     return Server(config)

@@ -36,6 +36,11 @@ class StoreUnreachable(OperationFailed):
     """The state store does not answer. What it holds is intact: trying again later is safe."""
 
 
+class OutOfFiles(OperationFailed):
+    """This process, or the machine, has no file descriptor left. Nothing is lost: trying again later is
+    safe."""
+
+
 class LogDamaged(LightwaveError):
     """Log and state do not belong together, or the log is not what it should be."""
 

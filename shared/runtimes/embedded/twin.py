@@ -1,7 +1,8 @@
 """The loop of a living twin in one process: requests and due Ticks of every site, paced by the clock.
 
-In this runtime the loop itself is the sequencer. It outlives a store that goes away: simulated time stands
-still, and when the store answers again every site is recovered from what it holds.
+In this runtime the loop itself is the sequencer. It outlives a store that goes away, and file descriptors
+that are all taken: simulated time stands still, and when both are to be had again every site is recovered
+from what the store holds.
 """
 
 import logging
@@ -9,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from shared.basics.errors import StoreUnreachable
+from shared.basics.errors import OutOfFiles, StoreUnreachable
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import Fenced, SiteRunner
 from shared.storage.store import Inbox
@@ -19,6 +20,9 @@ LOOK_AGAIN_S = 0.5
 BACKOFF_S_MAX = 2.0
 REQUESTS_AT_ONCE = 100
 """Requests of one site taken before the next look at the others."""
+
+PASSING = (Fenced, OutOfFiles, StoreUnreachable)
+"""What the loop holds time still for, and tries again."""
 
 log = logging.getLogger("lightwave.twin")
 
@@ -78,7 +82,7 @@ class EmbeddedTwin:
             try:
                 if not self.step():
                     self._wait()
-            except (Fenced, StoreUnreachable) as error:
+            except PASSING as error:
                 self._recover(error)
 
     def step(self) -> bool:
@@ -118,7 +122,8 @@ class EmbeddedTwin:
         self._wake.clear()
 
     def _recover(self, error: Exception) -> None:
-        """Hold time still until the store answers again, then load what it holds and fold the log's tail."""
+        """Hold time still until what failed is there again, then load what the store holds and fold the log's
+        tail."""
         delay_s = 0.05
         self.problem = str(error)
         log.warning("%s; simulated time stands still", error)
@@ -129,7 +134,7 @@ class EmbeddedTwin:
                 for site in self.sites:
                     site.recover()
                 break
-            except (Fenced, StoreUnreachable) as again:
+            except PASSING as again:
                 self.problem = str(again)
                 self._stop.wait(delay_s)
                 delay_s = min(2 * delay_s, BACKOFF_S_MAX)
@@ -139,4 +144,4 @@ class EmbeddedTwin:
         self.recoveries += 1
         self._asked = dict.fromkeys(self._asked, True)
         self.clock.start(self._processed_us, at_us)
-        log.info("the store answers again; simulated time goes on")
+        log.info("what failed is there again; simulated time goes on")

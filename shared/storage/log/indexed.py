@@ -115,7 +115,11 @@ class IndexedLog:
         if start >= end:
             return
         entry = self._entries[bisect_right(self._entries, start, key=lambda e: e.position) - 1]
-        with self.path.open("rb") as file:
+        try:
+            opened = self.path.open("rb")
+        except OSError as error:
+            raise failure(self.path, error) from None
+        with opened as file:
             file.seek(entry.offset)
             for position in range(entry.position, end):
                 line = file.readline()

@@ -1,5 +1,6 @@
 """Log files that standard tools read: JSON lines, plain or as gzip or zstd, chosen by the file's name."""
 
+import errno
 import gzip
 import io
 from collections.abc import Iterator
@@ -8,15 +9,16 @@ from typing import IO, cast
 
 import zstandard
 
-from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed, OutOfFiles
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 GZIP_MAGIC = b"\x1f\x8b"
 
 
 def failure(path: Path, error: OSError) -> OperationFailed:
-    """An operating system's refusal as one sentence."""
-    return OperationFailed(f"log file {path}: {error.strerror or error}")
+    """An operating system's refusal as one sentence; OutOfFiles where another try may do."""
+    kind = OutOfFiles if error.errno in (errno.EMFILE, errno.ENFILE) else OperationFailed
+    return kind(f"log file {path}: {error.strerror or error}")
 
 
 class LineWriter:

@@ -1,0 +1,145 @@
+"""Connections as the gateway holds them: not too many, and none for long that brings nothing.
+
+Gateway and twin may share one process, and so its file descriptors: whoever can open a connection must not be
+able to take them all.
+"""
+
+import asyncio
+import resource
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+CONNECTIONS_MAX = 400
+DESCRIPTORS = 8_192
+"""File descriptors that a process asks for where it is given fewer."""
+ARRIVE_S = 10.0
+"""Wall time in which a request's head must be complete, counted from the connection's beginning or from the
+answer before; and its body, from the head on."""
+STUCK_S = 30.0
+"""Wall time in which a client must take something of an answer."""
+ACCEPTED_AT_ONCE = 64
+"""Connections that are taken in one turn of the loop; some turns later those beyond the bound are dropped."""
+BACKLOG = 512
+"""Connections that the operating system holds until they are taken."""
+FULL = b'{"error":"too many connections are open; try again later"}'
+TURNED_AWAY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    b"Retry-After: 10\r\nContent-Length: %d\r\n\r\n%b" % (len(FULL), FULL)
+)
+
+
+def raise_file_limit() -> int:
+    """Ask for DESCRIPTORS file descriptors as far as the hard limit lets; returns the limit that holds."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
+
+
+def connections_max() -> int:
+    """How many connections may be open: at most half of the descriptors, the rest is the twin's."""
+    return min(CONNECTIONS_MAX, raise_file_limit() // 2)
+
+
+def bounded(most: int) -> type[H11Protocol]:
+    """uvicorn's HTTP protocol for a server of at most so many connections.
+
+    One beyond that takes the place of the one that has waited longest for something to arrive; where all
+    others are being answered it is turned away with one sentence. So a flood of silent connections neither
+    ends the twin nor keeps others out.
+    """
+
+    class Bounded(BoundedProtocol):
+        connections_max = most
+
+    return Bounded
+
+
+class BoundedProtocol(H11Protocol):
+    """A connection under the bounds of this module."""
+
+    connections_max = CONNECTIONS_MAX
+    waits_since_s: float | None = None
+    """Since when (the loop's time) something is to arrive, None while nothing is."""
+    _phase: object = None
+    _arriving: asyncio.TimerHandle | None = None
+    _leaving: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base's
+        super().connection_made(transport)
+        if len(self.connections) > self.connections_max and not self._make_room():
+            transport.write(TURNED_AWAY)
+            self.connections.discard(self)
+            transport.close()
+            return
+        self._mind()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._mind()
+        self._unset_leaving()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._mind()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._mind()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._leaving = self.loop.call_later(STUCK_S, self._look_at_leaving, self._unsent())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unset_leaving()
+
+    def _mind(self) -> None:
+        """Start the time of a new phase; bytes that come one by one do not win any."""
+        closing = self.transport.is_closing()
+        waits = not closing and self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        phase = (self.cycle, self.conn.their_state) if waits else None
+        if phase == self._phase:
+            return
+        if self._arriving is not None:
+            self._arriving.cancel()
+        self._phase = phase
+        self.waits_since_s = self.loop.time() if waits else None
+        self._arriving = self.loop.call_later(ARRIVE_S, self.drop) if waits else None
+
+    def _make_room(self) -> bool:
+        """Drop who has waited longest; False if everybody is being answered."""
+        waiting = [
+            connection
+            for connection in self.connections
+            if isinstance(connection, BoundedProtocol) and connection.waits_since_s is not None
+        ]
+        if not waiting:
+            return False
+        min(waiting, key=lambda connection: connection.waits_since_s or 0.0).drop()
+        return True
+
+    def drop(self) -> None:
+        """End the connection without a word."""
+        self.connections.discard(self)  # at once: the loss is told later
+        self.transport.abort()
+        self._mind()
+
+    def _unsent(self) -> int:
+        return self.transport.get_write_buffer_size()
+
+    def _look_at_leaving(self, before: int) -> None:
+        """Drop a client that has taken nothing since, even if its answer has been written to the end."""
+        if self._unsent() >= before:
+            self.drop()
+            return
+        self._leaving = self.loop.call_later(STUCK_S, self._look_at_leaving, self._unsent())
+
+    def _unset_leaving(self) -> None:
+        if self._leaving is not None:
+            self._leaving.cancel()
+            self._leaving = None

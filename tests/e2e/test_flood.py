@@ -1,0 +1,52 @@
+"""A flood of connections that bring nothing: the twin lives on, answers, and drops them."""
+
+import contextlib
+import resource
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.living import LivingTwin, living
+
+CONNECTIONS = 1_100
+NOFILE = 1_024
+"""The usual limit of a login shell."""
+DROPPED_S_MAX = 60.0
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """This process may open as many connections as the flood has."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4 * CONNECTIONS)), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def files_of(twin: LivingTwin) -> int:
+    """File descriptors that the twin's process holds."""
+    assert twin.process is not None
+    return len(list(Path(f"/proc/{twin.process.pid}/fd").iterdir()))
+
+
+@pytest.mark.usefixtures("many_files")
+def test_who_opens_more_connections_than_there_are_files_does_not_end_the_twin(tmp_path: Path) -> None:
+    for twin in living(tmp_path / "data", "--speed", "2000", "--set", "pod.cubes=4"):
+        assert twin.process is not None
+        resource.prlimit(twin.process.pid, resource.RLIMIT_NOFILE, (NOFILE, NOFILE))
+        before = files_of(twin)
+        now_us = twin.get("/v1/clock")["now_us"]
+        with contextlib.ExitStack() as stack:
+            for _ in range(CONNECTIONS):
+                stack.enter_context(socket.create_connection(("127.0.0.1", twin.port), timeout=30))
+            assert twin.get("/healthz")["healthy"]
+            until_s = time.monotonic() + DROPPED_S_MAX
+            while files_of(twin) > before + 50:
+                assert time.monotonic() < until_s, "they are still held"
+                time.sleep(0.2)
+            assert twin.get("/v1/clock")["now_us"] > now_us
+        assert twin.stop() == 0
+        assert twin.cli("audit", "--data", str(twin.data)).returncode == 0
