@@ -55,11 +55,24 @@ class SpeedRequest(Model):
 
 
 class RequestReceipt(Model):
-    """What became of a request: `received` into the inbox, or `accepted` at a time, with what followed from
-    it at once. `repeated` says that its idempotency key had been used before."""
+    """What became of a request: `received` into the inbox, `accepted` onto the log at a time, or `refused`
+    there by the service that it is for. `outcome` is what followed from it at once, and `complete` says
+    whether that is all. `repeated` says that its idempotency key had been used before."""
 
     id: str
     repeated: bool
-    status: Literal["received", "accepted"]
+    status: Literal["received", "accepted", "refused"]
+    complete: bool
     at_us: int | None
     outcome: tuple[LogMessage, ...]
+
+
+class RefusalReceipt(RequestReceipt):
+    """What became of a request that was refused. `refused_by` is the id of the message in `outcome` that
+    says so, `reason` its sentence, which stands under `error` as well, as in every answer that is an
+    error."""
+
+    status: Literal["refused"]
+    refused_by: str
+    reason: str
+    error: str

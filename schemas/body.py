@@ -26,6 +26,8 @@ class Body(Model):
 
     writer: ClassVar[str]
     version: ClassVar[int] = 1
+    refuses: ClassVar[tuple[type["Body"], ...]] = ()
+    """The requests that this type says no to. Such a type has two fields: what is refused, and `reason`."""
     field_names: ClassVar[tuple[str, ...]] = ()
     subject_readers: ClassVar[Mapping[str, SubjectReader]] = {}
     """Field → how to find what it names, for the fields that name something."""

@@ -4,6 +4,7 @@ from typing import Literal
 
 from schemas.body import Body
 from schemas.names import CubeIndex, GivenName, HostIndex, TargetName
+from schemas.operator import DrainCube, UndrainCube
 
 
 class CubesBody(Body):
@@ -43,6 +44,8 @@ class CubeUndrained(CubesBody):
 
 
 class DrainRefused(CubesBody):
+    refuses = (DrainCube, UndrainCube)
+
     target: GivenName
     reason: str
 

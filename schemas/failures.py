@@ -6,6 +6,7 @@ from pydantic import Field
 
 from schemas.body import Body
 from schemas.names import FaultKind, FaultName, GivenName, TargetName
+from schemas.operator import ClearFault, InjectFault
 
 
 class FailuresBody(Body):
@@ -34,6 +35,8 @@ class FaultRefused(FailuresBody):
     """An injection or a clear that changes nothing: the target is no part of this fabric, or the fault has
     ended.
     """
+
+    refuses = (InjectFault, ClearFault)
 
     subject: GivenName
     reason: str

@@ -27,6 +27,11 @@ def _types() -> dict[str, type[Body]]:
 TYPES: dict[str, type[Body]] = _types()
 """Message type name → body model, in name order."""
 
+REFUSALS: dict[str, type[Body]] = {
+    request.__name__: body for body in TYPES.values() for request in body.refuses
+}
+"""Type of a request → the type that says no to it."""
+
 
 class Unreadable(Exception):
     """A line that is no message of this twin; `str()` is the sentence for the dead letters."""

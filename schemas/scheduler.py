@@ -6,6 +6,7 @@ from pydantic import Field
 
 from schemas.body import Body
 from schemas.names import CubeIndex, Join, Shape, SliceName
+from schemas.operator import RequestSlice
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -29,6 +30,8 @@ class SliceAdmitted(SchedulerBody):
 
 class SliceRefused(SchedulerBody):
     """Will never run. The reason names the cube, the rule or the bound that stands in the way."""
+
+    refuses = (RequestSlice,)
 
     slice: SliceName
     reason: str

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from schemas.body import Body
 from schemas.names import Shape, SliceName
+from schemas.operator import ReleaseSlice
 
 
 class WorkloadBody(Body):
@@ -29,5 +30,7 @@ class SliceReleased(WorkloadBody):
 
 
 class ReleaseRefused(WorkloadBody):
+    refuses = (ReleaseSlice,)
+
     slice: SliceName
     reason: str

@@ -9,17 +9,6 @@ from ops.common.times import moment
 Message = Mapping[str, Any]
 Body = Mapping[str, Any]
 
-REFUSALS = {
-    "inject": "FaultRefused",
-    "clear": "FaultRefused",
-    "request": "SliceRefused",
-    "release": "ReleaseRefused",
-    "drain": "DrainRefused",
-    "undrain": "DrainRefused",
-}
-"""Verb → the message that says no to it. Another refusal may follow from a request that was granted: a
-slice that is released while it waits ends as refused."""
-
 
 def _admitted(body: Body) -> str:
     if body["corner"] is not None:
@@ -70,19 +59,12 @@ EFFECTS: dict[str, Callable[[Body, bool], str]] = {
 EFFECTS_MAX = 3
 
 
-def refusal_of(verb: str, answer: Mapping[str, Any]) -> str | None:
+def refusal_of(answer: Mapping[str, Any]) -> str | None:
     """The sentence that says why the request was refused, None if it was not."""
-    own = _own(answer["outcome"])
-    for message in own:
-        if message["type"] == REFUSALS[verb]:
-            body = message["body"]
-            subject = next(
-                (str(body[field]) for field in ("slice", "subject", "target") if field in body), ""
-            )
-            reason = RAW_TIME.sub(lambda match: moment(int(match[1])), str(body["reason"]))
-            told = reason if subject in reason else f"{subject}: {reason}"
-            return f"{told} ({answer['id']})"
-    return None
+    if answer["status"] != "refused":
+        return None
+    reason = RAW_TIME.sub(lambda match: moment(int(match[1])), str(answer["reason"]))
+    return f"{reason} ({answer['id']})"
 
 
 def sentence_of(verb: str, answer: Mapping[str, Any]) -> str:
@@ -107,7 +89,7 @@ def _happened(verb: str, answer: Mapping[str, Any]) -> str:
         for message in own:
             if message["type"] == kind:
                 return f"{say(message['body'])}{_effects(answer['outcome'])}"
-    return "done; nothing changed"
+    return "done; nothing changed" if answer["complete"] else "accepted; what comes of it is not known yet"
 
 
 def _own(outcome: list[Message]) -> list[Message]:

@@ -12,7 +12,7 @@ from ops.cli.output import Form, show
 from ops.cli.types import Duration, OneOf, ShapeText
 from ops.common.client import WAIT_S, Client, RequestFailed, escape
 
-ANSWER = ("id", "status", "repeated", "outcome")
+ANSWER = ("id", "status", "repeated", "complete", "outcome")
 """Fields of the twin's answer to a request."""
 
 Cube = Annotated[
@@ -148,7 +148,7 @@ def _ask(verb: str, path: str, key: str | None, output: Form, body: dict[str, An
     client = Client()
     answer = client.post(f"{path}?wait={WAIT_S}", *ANSWER, body=body, key=key)
     with client.reading():
-        refusal = refusal_of(verb, answer)
+        refusal = refusal_of(answer)
         if refusal is None or output != "table":
             show(answer, output, lambda: sentence_of(verb, answer))
     if refusal is not None:

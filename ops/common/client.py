@@ -168,13 +168,18 @@ class Client:
             content = json.loads(text)
         except ValueError:
             raise self.foreign(f"its answer, HTTP {answer.status}, is not JSON") from None
-        if answer.status < 300:
+        if answer.status < 300 or (answer.status == 409 and _is_receipt(content)):
             return content
         if not isinstance(content, dict) or not isinstance(content.get("error"), str):
             raise self.foreign(f"it answers HTTP {answer.status} without a reason")
         if answer.status == 404:
             raise NotFound(content["error"])
         raise RequestFailed(content["error"])
+
+
+def _is_receipt(content: Any) -> bool:
+    """Whether a conflict is a request that the twin has taken, and then refused."""
+    return isinstance(content, dict) and content.get("status") == "refused"
 
 
 def _parts(url: str) -> tuple[str, int | None, str, bool]:

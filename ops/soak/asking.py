@@ -86,7 +86,7 @@ class Client(threading.Thread):
                 pass  # nobody there, or killed in the middle of its answer
             else:
                 self.received[key].add(answer["id"])
-                if answer["status"] == "accepted":
+                if answer["status"] in ("accepted", "refused"):
                     self.sent.append(Sent(key, first_s, time.monotonic()))
                     return answer
             asked_before = True
@@ -109,8 +109,13 @@ def http_post(url: str) -> Post:
         request = urllib.request.Request(  # noqa: S310 -- the soak's own gateway
             f"{url}{path}?wait={WAIT_S:g}", data=json.dumps(body).encode(), headers=headers, method="POST"
         )
-        with urllib.request.urlopen(request, timeout=ANSWER_S_MAX) as answer:  # noqa: S310 -- as above
-            found: dict[str, Any] = json.load(answer)
+        try:
+            with urllib.request.urlopen(request, timeout=ANSWER_S_MAX) as answer:  # noqa: S310 -- as above
+                found: dict[str, Any] = json.load(answer)
+        except urllib.error.HTTPError as error:
+            if error.code != 409:  # which is on the log, and refused there by a service
+                raise
+            found = json.load(error)
         return found
 
     return post

@@ -11,6 +11,7 @@ from typing import Any
 
 from ops.soak.facts import Asked, Facts
 from ops.soak.joins import Joined
+from schemas.registry import REFUSALS
 
 ANSWERS: Mapping[str, frozenset[str]] = {
     "InjectFault": frozenset({"FaultBegan", "FaultRefused"}),
@@ -27,7 +28,6 @@ READERS = {
     "cubes": ("DrainCube", "UndrainCube"),
     "workload": ("RequestSlice", "ReleaseSlice"),
 }
-REFUSALS = frozenset({"FaultRefused", "DrainRefused", "ReleaseRefused"})
 FAULT_KINDS = ("host", "chip", "link", "connector", "ocs", "port")
 
 
@@ -226,5 +226,6 @@ def check_ticks(facts: Facts, stand: Stand) -> Iterator[str]:
 
 def count_outcomes(facts: Facts, ids: Iterable[str]) -> tuple[int, int]:
     """(requests that were done, requests that were refused with a reason)."""
-    refused = sum(any(said.type in REFUSALS for said in facts.answers.get(name, [])) for name in ids)
+    refusals = {refusal.__name__ for refusal in REFUSALS.values()}
+    refused = sum(any(said.type in refusals for said in facts.answers.get(name, [])) for name in ids)
     return len(facts.requests) - refused, refused

@@ -6,14 +6,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from schemas.api import LogMessage, log_message
 from schemas.api_requests import FaultRequest, RequestReceipt, SliceRequest
 from schemas.body import Body
 from schemas.config import pod_of
+from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from services.gateway.fabrics import config_of, fabric_of, meant, part_of, plant, site_of
 from services.gateway.invalid import invalid_sentence
 from services.gateway.ports import TwinPorts
+from services.gateway.refusals import receipt_of
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.grammar import KEY_MAX
 from shared.basics.units import US_PER_S, us
@@ -104,13 +105,15 @@ async def follow(
         await asyncio.sleep(LOOK_S)
         place, start = await asyncio.to_thread(_look, twin, site, message_id, start)
     if place is None:
-        return RequestReceipt(id=message_id, repeated=repeated, status="received", at_us=None, outcome=())
+        return RequestReceipt(
+            id=message_id, repeated=repeated, status="received", complete=False, at_us=None, outcome=()
+        )
     complete = await asyncio.to_thread(_is_complete, twin, fabric, site, place)
     while not complete and time.monotonic() < until_s:
         await asyncio.sleep(LOOK_S)
         complete = await asyncio.to_thread(_is_complete, twin, fabric, site, place)
-    at_us, outcome = await asyncio.to_thread(_outcome, twin, site, place)
-    return RequestReceipt(id=message_id, repeated=repeated, status="accepted", at_us=at_us, outcome=outcome)
+    request, outcome = await asyncio.to_thread(_outcome, twin, site, place)
+    return receipt_of(request, outcome, repeated=repeated, complete=complete)
 
 
 def _put(twin: TwinPorts, fabric: str, body: Body, key: str | None) -> Received:
@@ -137,19 +140,19 @@ def _is_complete(twin: TwinPorts, fabric: str, site: str, place: int) -> bool:
     return any(message.cause is None for _, message in twin.log.read(site, place + 1))
 
 
-def _outcome(twin: TwinPorts, site: str, place: int) -> tuple[int, tuple[LogMessage, ...]]:
-    """The request's time, and the messages that followed from it before the log was quiet again."""
+def _outcome(twin: TwinPorts, site: str, place: int) -> tuple[Envelope, list[Envelope]]:
+    """The request, and the messages that followed from it before the log was quiet again."""
     messages = twin.log.read(site, place)
     _, request = next(messages)
     known = {request.id}
-    outcome: list[LogMessage] = []
+    outcome: list[Envelope] = []
     for _, message in messages:
         if message.cause is None:
             break
         if message.cause in known:
             known.add(message.id)
-            outcome.append(log_message(message))
-    return request.at_us, tuple(outcome)
+            outcome.append(message)
+    return request, outcome
 
 
 def _duration_us(duration_s: float | None) -> int | None:

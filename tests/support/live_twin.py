@@ -71,7 +71,7 @@ class LiveTwin(WholeTwin):
                 if error.code != 503:
                     raise AssertionError(error.read().decode()) from None
                 return None
-            return answer if answer["status"] == "accepted" else None
+            return answer if answer["status"] in ("accepted", "refused") else None
 
         found: dict[str, Any] = self.wait_for(f"{path} is accepted", accepted)
         return found

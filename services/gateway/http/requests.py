@@ -1,10 +1,11 @@
 """Routes of operators' requests: each goes into the inbox, and is answered with what became of it."""
 
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Header, Query, Response
 
-from schemas.api_requests import FabricRequest, FaultRequest, RequestReceipt, SliceRequest
+from schemas.api_requests import FabricRequest, FaultRequest, RefusalReceipt, RequestReceipt, SliceRequest
 from schemas.body import Body
 from services.gateway import requests
 from services.gateway.commission import commission_fabric
@@ -22,21 +23,31 @@ Wait = Annotated[
         description="seconds to wait until the request is on the log",
     ),
 ]
-RECEIVED: dict[int | str, dict[str, Any]] = {
-    202: {"model": RequestReceipt, "description": "received, and not yet on the log"}
+LOOK_THERE = {"Location": {"description": "what has come of it so far", "schema": {"type": "string"}}}
+OUTCOMES: dict[int | str, dict[str, Any]] = {
+    202: {
+        "model": RequestReceipt,
+        "description": "received, and not yet on the log, or what follows from it is not all known yet",
+        "headers": LOOK_THERE,
+    },
+    409: {"model": RefusalReceipt, "description": "on the log, and refused there"},
 }
 
 
 def routes(twin: TwinPorts) -> APIRouter:
     """Fabrics commissioned, slices asked for and released, faults injected and cleared, cubes drained and
     taken into use again."""
-    router = APIRouter(prefix="/v1", tags=["requests"], responses=RECEIVED, route_class=JsonRoute)
+    router = APIRouter(prefix="/v1", tags=["requests"], responses=OUTCOMES, route_class=JsonRoute)
 
     async def ask(request: tuple[str, Body], key: str | None, wait: float) -> Response:
         return received(await requests.submit(twin, *request, key, wait))
 
     def received(receipt: RequestReceipt) -> Response:
-        return answer(receipt, 200 if receipt.status == "accepted" else 202)
+        if receipt.status == "refused":
+            return answer(receipt, 409)
+        if receipt.complete:
+            return answer(receipt)
+        return answer(receipt, 202, {"Location": f"/v1/events?{urlencode({'cause': receipt.id})}"})
 
     @router.post("/fabrics", summary="Let a new fabric join a site", response_model=RequestReceipt)
     async def commission(asked: FabricRequest, key: Key = None, wait: Wait = 0.0) -> Response:

@@ -49,10 +49,12 @@ class ArrowFrame(Response):
     media_type = "application/vnd.apache.arrow.stream"
 
 
-def answer(content: Model | Sequence[Model], status: int = 200) -> Response:
+def answer(
+    content: Model | Sequence[Model], status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
     """The typed answer as JSON. It is what the route promises by its types, and not checked again."""
     text = to_json(content, inf_nan_mode="null")
-    return Response(text, status_code=status, media_type="application/json")
+    return Response(text, status, headers, media_type="application/json")
 
 
 def refused(sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:

@@ -19,7 +19,7 @@ from schemas.envelope import Envelope, enclose
 from schemas.names import FABRIC_PATTERN
 from schemas.ocs import OcsDown
 from schemas.operator import RequestSlice
-from schemas.registry import TYPES, Unreadable, decode, encode
+from schemas.registry import REFUSALS, TYPES, Unreadable, decode, encode
 from schemas.scheduler import SliceDegraded
 from schemas.sequencer import FabricCommissioned
 
@@ -246,3 +246,15 @@ def test_what_comes_in_is_validated() -> None:
     line = encode(message_of(OcsDown(ocs=48)))
     with pytest.raises(Unreadable, match=r"^OcsDown: ocs: Input should be less than 48$"):
         decode(line)
+
+
+def test_every_request_but_a_commissioning_has_one_type_that_refuses_it() -> None:
+    requests = {name for name, body in TYPES.items() if body.writer == "operator"}
+    assert REFUSALS.keys() == requests
+    assert len(REFUSALS) == sum(len(body.refuses) for body in TYPES.values())
+
+
+@pytest.mark.parametrize("refusal", set(REFUSALS.values()))
+def test_a_refusal_says_what_is_refused_and_why(refusal: type[Body]) -> None:
+    assert len(refusal.field_names) == 2
+    assert refusal.field_names[-1] == "reason"

@@ -125,6 +125,7 @@ DRAINED = {
     "id": "operator@pod-0/7",
     "status": "accepted",
     "repeated": False,
+    "complete": True,
     "at_us": 5,
     "outcome": [{"id": "cubes@pod-0/1", "type": "CubeDrained", "body": {"cube": 3}}],
 }
@@ -140,6 +141,16 @@ def test_a_request_whose_answer_got_lost_is_sent_once_more_under_the_same_key() 
         assert twin.asked[-1].headers["idempotency-key"] != first.headers["idempotency-key"]
         lightwave("drain", "pod-0/cube-3", "--key", "mine", url=twin.url)
         assert twin.asked[-1].headers["idempotency-key"] == "mine"
+
+
+def test_a_request_that_is_refused_fails_with_the_reason() -> None:
+    said = DRAINED | {"status": "refused", "reason": "cube 'pod-0/cube-3': is drained already", "error": "."}
+    with answering({"/v1/cubes/pod-0/cube-3/drain": [as_json(said, 409)]}) as twin:
+        done = lightwave("drain", "pod-0/cube-3", url=twin.url)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == "lightwave: cube 'pod-0/cube-3': is drained already (operator@pod-0/7)\n"
+        shown = lightwave("drain", "pod-0/cube-3", "-o", "json", url=twin.url)
+        assert (shown.returncode, json.loads(shown.stdout)) == (1, said)
 
 
 def test_a_request_is_sent_no_third_time() -> None:

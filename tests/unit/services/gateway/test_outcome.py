@@ -91,5 +91,5 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         is_quiet=lambda _: not tick and log.seen == 3,
     )
     said = asyncio.run(submit(twin, "pod-0", BODY, None, wait_s=5.0))
-    assert said.status == "accepted"
+    assert (said.status, said.complete) == ("accepted", True)
     assert [message.type for message in said.outcome] == ["CubeDrained", "CubeUnhealthy"]

@@ -1,6 +1,7 @@
 """What people ask of the gateway: it happens once, or one sentence says what is wrong."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,11 +30,19 @@ def client(twin: DrivenTwin) -> Client:
     return twin.client()
 
 
-def ask(client: Client, path: str, body: object = None, **more: Any) -> Any:
+def ask(client: Client, path: str, body: object = None, *, status: int = 200, **more: Any) -> Any:
     """Ask and wait until the request is on the log."""
     answer = client.post(f"/v1/{path}", json=body, params={"wait": 20}, **more)
-    assert answer.status_code == 200, answer.text
+    assert answer.status_code == status, answer.text
     return answer.json()
+
+
+def refusal(client: Client, path: str) -> tuple[str, str]:
+    """(type of the message that refuses a request on the log, the reason that is told)."""
+    said = ask(client, path, status=409)
+    assert (said["status"], said["complete"], said["error"]) == ("refused", True, said["reason"])
+    (message,) = [m for m in said["outcome"] if m["id"] == said["refused_by"]]
+    return message["type"], said["reason"]
 
 
 def types(said: Any) -> list[str]:
@@ -68,19 +77,42 @@ def test_a_fault_begins_and_is_cleared(client: Client) -> None:
     fault = said["outcome"][0]["body"]["fault"]
     assert client.get(f"/v1/faults/{fault}").json()["state"] == "active"
     assert types(ask(client, f"faults/{fault}/clear"))[0] == "FaultEnded"
-    assert types(ask(client, f"faults/{fault}/clear")) == ["FaultRefused"]
+    kind, reason = refusal(client, f"faults/{fault}/clear")
+    assert kind == "FaultRefused"
+    assert "has already ended" in reason
 
 
 def test_a_cube_is_drained_and_used_again(client: Client) -> None:
     assert types(ask(client, "cubes/pod-1/cube-2/drain"))[0] == "CubeDrained"
     assert client.get("/v1/cubes/pod-1/cube-2").json()["drained"] is True
-    assert types(ask(client, "cubes/pod-1/cube-2/drain")) == ["DrainRefused"]
+    drained = ("DrainRefused", "cube 'pod-1/cube-2': is drained already")
+    assert refusal(client, "cubes/pod-1/cube-2/drain") == drained
     assert types(ask(client, "cubes/pod-1/cube-2/undrain"))[0] == "CubeUndrained"
 
 
 def test_what_is_not_there_any_more_is_refused_on_the_log(client: Client) -> None:
-    assert types(ask(client, "slices/pod-0/slice-999/release")) == ["ReleaseRefused"]
-    assert types(ask(client, "faults/pod-0/fault-999/clear")) == ["FaultRefused"]
+    assert refusal(client, "slices/pod-0/slice-999/release")[0] == "ReleaseRefused"
+    assert refusal(client, "faults/pod-0/fault-999/clear")[0] == "FaultRefused"
+
+
+def test_a_refused_request_is_refused_again_under_its_key(client: Client) -> None:
+    key = {"Idempotency-Key": "once more"}
+    first = ask(client, "slices/pod-0/slice-996/release", status=409, headers=key)
+    again = ask(client, "slices/pod-0/slice-996/release", status=409, headers=key)
+    assert again == first | {"repeated": True}
+
+
+def test_a_slice_that_the_queue_has_no_room_for_is_refused_and_says_so(tmp_path: Path) -> None:
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4", "scheduler.queue_max=1", *QUIET])
+    client = twin.client()
+    for _ in range(2):
+        ask(client, "slices", {"shape": "4x4x16"})
+    said = ask(client, "slices", {"shape": "4x4x16"}, status=409)
+    assert said["reason"].startswith("pod-0/slice-2: queue full")
+    withdrawn = ask(client, "slices/pod-0/slice-1/release")
+    assert withdrawn["status"] == "accepted"
+    assert "SliceRefused" in types(withdrawn)
+    twin.close()
 
 
 def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin) -> None:
@@ -102,12 +134,25 @@ def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin)
         "id": "",
         "repeated": False,
         "status": "received",
+        "complete": False,
         "at_us": None,
         "outcome": [],
     }
+    where = answer.headers["location"]
+    assert where == f"/v1/events?cause=operator%40pod-0%2F{said['id'].rpartition('/')[2]}"
     assert len(put) == 1
     twin.advance(0.01)
     assert said["id"] in [message["id"] for message in twin.messages()]
+    assert [m["type"] for m in twin.client().get(where).json()] == ["ReleaseRefused"]
+
+
+def test_what_is_on_the_log_but_not_yet_quiet_is_answered_with_where_to_look(twin: DrivenTwin) -> None:
+    client = twin.client(is_quiet=lambda _: False)
+    answer = client.post("/v1/slices", json={"shape": "2x2x2"}, params={"wait": 1})
+    said = answer.json()
+    assert (answer.status_code, said["status"], said["complete"]) == (202, "accepted", False)
+    assert said["at_us"] is not None
+    assert "location" in answer.headers
 
 
 def test_a_request_whose_moment_does_not_come_is_received_after_the_wait(twin: DrivenTwin) -> None:
