@@ -12,8 +12,8 @@ from services.roster import service_names
 from shared.basics.errors import OperationFailed
 from shared.engine.codec import state_digest
 from shared.runtimes.live.clock import LiveClock, read_epoch
-from shared.runtimes.live.kafka.layout import LEVEL_AT, SOURCE, TWIN
-from shared.runtimes.live.kafka.records import Record
+from shared.runtimes.live.kafka.layout import SOURCE, TWIN
+from shared.runtimes.live.kafka.records import Record, level_of
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import partition_count, topic_id
 from shared.runtimes.live.twin_record import TwinRecord, find_twin, read_twin, write_twin
@@ -108,8 +108,8 @@ def _fold(settings: LiveSettings, store: RedisStore, twin: TwinRecord, partition
         for fold in folds:
             while not fold.take(batch):
                 pass  # a worker was faster; what it committed is taken up
-        marks = [int(r.headers[LEVEL_AT]) for r in batch if LEVEL_AT in r.headers and not r.is_void]
-        quiet = max([quiet, *marks])
+        levels = (level_of(record, twin.twin) for record in batch)
+        quiet = max([quiet, *(level for level in levels if level is not None)])
         # What the last quiet position covers stands on the log; the rest is the sequencer's to append.
         said = tuple(saying for saying in store.view(partition, 1).outbox if saying.position < quiet)
         store.trim(OutboxTrim(partition, said, fields={"end": str(end)}))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kafka import TopicPartition
+from kafka import KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from ops.common.configuration import settings
@@ -345,6 +345,51 @@ class TestMirror:
         assert mirror.lost
         assert "Kafka holds 2 messages, its copy has seen 9" in (mirror.problem or "")
         assert not noted.exists()
+
+    def test_strange_frames_of_telemetry_are_passed_over(
+        self, endpoints: Endpoints, mirrored: Callable[[], LogMirror], tmp_path: Path
+    ) -> None:
+        append(endpoints, 0, [as_root(first(), 0)])
+        good = [("at_us", b"7")]
+        producer = KafkaProducer(bootstrap_servers=endpoints.kafka)
+        for key, value, headers in (
+            (b"../../../x", b"frame", good),
+            (b"/abs", b"frame", good),
+            (b"pod-0/../x", b"frame", good),
+            (b"\xff", b"frame", good),
+            (b"pod-0\0", b"frame", good),
+            (None, b"frame", good),
+            (b"pod-0", None, good),
+            (b"pod-0", b"frame", [("at_us", b"9" * 5_000)]),
+            (b"pod-0", b"frame", [("at_us", "٣".encode())]),
+            (b"pod-0", b"frame", [("at_us", b"\xff"), ("more", b"")]),
+            (b"pod-0", b"frame", []),
+            (b"pod-0", b"the frame", good),
+        ):
+            producer.send(endpoints.topics.telemetry, value, key, headers, partition=0)
+        producer.close()
+        mirror = mirrored()
+        try:
+            self.until(mirror, 1)
+            until_s = time.monotonic() + 20
+            while mirror.telemetry.latest("pod-0") is None and time.monotonic() < until_s:
+                time.sleep(0.05)
+            assert mirror.telemetry.latest("pod-0") == b"the frame"
+            assert mirror.problem is None
+        finally:
+            mirror.stop()
+        assert [path.name for path in tmp_path.rglob("*.arrows")] == [f"{7:020d}.arrows"]
+        assert [path.name for path in mirror.telemetry.folder.iterdir()] == ["pod-0"]
+
+    @pytest.mark.parametrize("name", ["../victim", "{home}/victim", "", "."])
+    def test_a_twin_whose_folder_would_lie_elsewhere_is_refused(
+        self, endpoints: Endpoints, tmp_path: Path, name: str
+    ) -> None:
+        victim = tmp_path / "victim"
+        victim.mkdir()
+        with pytest.raises(OperationFailed, match="no name of a folder in"):
+            LogMirror(tmp_path / "mirror", endpoints, TwinRecord(name.format(home=tmp_path), 2, "topic"))
+        assert victim.is_dir()
 
     def test_a_folder_is_one_gateways_at_a_time(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror]

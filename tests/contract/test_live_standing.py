@@ -1,6 +1,7 @@
 """What people are shown of a live twin, and its clock, over a real Redis with hand-made content."""
 
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ def store(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisStor
     monkeypatch.setitem(ROSTER, KIND, ("cubes", "ocs"))
     store = RedisStore(redis_url)
     store.place("pod-1", FabricPlace(1, "pod-1", KIND))
-    write_twin(store, "twin-a", 4, "topic")
+    write_twin(store, "a" * 32, 4, "topic")
     rows = (
         ServiceClock("cubes", "pod-1", 5_000_000, 2, 4_000_000),
         ServiceClock("ocs", "pod-1", None, 0, 3_000_000),
@@ -45,6 +46,24 @@ def store(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisStor
     )
     yield store
     store.close()
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        {"id": "/abs/path"},
+        {"id": "../../x"},
+        {"id": "A" * 32},
+        {"partitions": "many"},
+        {"partitions": "-1"},
+    ],
+)
+def test_a_twin_that_init_did_not_name_is_refused(store: RedisStore, note: dict[str, str]) -> None:
+    """Its name becomes that of a folder which may be removed."""
+    store.set_globals("twin", note)
+    (wrong,) = note.values()
+    with pytest.raises(OperationFailed, match=f"{re.escape(repr(wrong))}.*; allowed: 32 digits of 0-9a-f"):
+        read_twin(store)
 
 
 @pytest.fixture
@@ -144,7 +163,7 @@ class TestStatus:
 
     def test_the_note_of_a_twin_comes_back(self, store: RedisStore) -> None:
         twin = read_twin(store)
-        assert (twin.twin, twin.partitions, twin.topic_id) == ("twin-a", 4, "topic")
+        assert (twin.twin, twin.partitions, twin.topic_id) == ("a" * 32, 4, "topic")
 
 
 class TestClock:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import orjson
 
+from shared.runtimes.dead_letter import letter_of
 from shared.storage.log.lines import failure
 
 
 class DeadLetters:
-    """An append-only file of JSON lines `{origin, error, line, wall_s}`; the same origin is kept once."""
+    """An append-only file of JSON lines, the fields of `letter_of` and `wall_s`; the same origin is kept
+    once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -25,12 +27,7 @@ class DeadLetters:
             if origin in self._origins:
                 return
             self._origins.add(origin)
-            row = {
-                "origin": origin,
-                "error": error,
-                "line": line.decode("utf-8", "backslashreplace"),
-                "wall_s": time.time(),
-            }
+            row = letter_of(origin, error, line) | {"wall_s": time.time()}
             try:
                 with self.path.open("ab") as file:
                     file.write(self._lead + orjson.dumps(row) + b"\n")

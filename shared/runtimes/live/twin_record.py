@@ -1,11 +1,14 @@
 """Which twin a Redis holds: noted once when it is made, read by every process before it begins."""
 
+import re
 from dataclasses import dataclass
 
 from shared.basics.errors import OperationFailed
 from shared.storage.redis_store import RedisStore
 
 NOTE = "twin"
+TWIN_PATTERN = r"[0-9a-f]{32}"
+"""Folders are named after a twin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +22,17 @@ class TwinRecord:
 
 
 def find_twin(store: RedisStore) -> TwinRecord | None:
-    """The twin that this Redis holds, or None."""
+    """The twin that this Redis holds, or None; OperationFailed if what it says is not by `init`."""
     note = store.read_globals(NOTE)
     if "id" not in note:
         return None
-    return TwinRecord(note["id"], int(note["partitions"]), note["topic_id"])
+    partitions = note.get("partitions", "")
+    if not (re.fullmatch(TWIN_PATTERN, note["id"]) and re.fullmatch(r"[0-9]{1,9}", partitions)):
+        raise OperationFailed(
+            f"Redis at {store.name}: holds twin {note['id'][:40]!r} of {partitions[:40]!r} partitions; "
+            "allowed: 32 digits of 0-9a-f, and a number; see `lightwave live rebuild`"
+        )
+    return TwinRecord(note["id"], int(partitions), note.get("topic_id", ""))
 
 
 def read_twin(store: RedisStore) -> TwinRecord:

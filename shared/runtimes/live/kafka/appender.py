@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from shared.runtimes.live.kafka.layout import Topics
-from shared.runtimes.live.kafka.records import Record
+from shared.runtimes.live.kafka.records import Record, record_of
 from shared.runtimes.live.kafka.unreachable import unreachable
 
 REQUEST_S_MAX = 15
@@ -76,7 +76,7 @@ class KafkaAppender:
             async with asyncio.timeout(LOOK_S_MAX):
                 while not found or found[-1].offset < end - 1:
                     for row in (await consumer.getmany(place, timeout_ms=500)).get(place, []):
-                        found.append(Record(partition, row.offset, row.value or b"", dict(row.headers)))
+                        found.append(record_of(partition, row.offset, row.value, row.headers))
         return [record for record in found if record.offset < end]
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ may be removed at any time, and is made again.
 import contextlib
 import json
 import logging
+import re
 import shutil
 import threading
 import time
@@ -20,12 +21,13 @@ from kafka.errors import KafkaError
 
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
+from schemas.names import FABRIC_PATTERN
 from schemas.registry import Unreadable
 from schemas.sequencer import FabricCommissioned
 from shared.basics.errors import OperationFailed
 from shared.runtimes.files import replace_text
 from shared.runtimes.live.kafka.layout import Endpoints
-from shared.runtimes.live.kafka.records import Record, open_record
+from shared.runtimes.live.kafka.records import open_record, record_of
 from shared.runtimes.live.kafka.unreachable import unreachable
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.log.folder import FolderHeld, hold_folder
@@ -38,6 +40,7 @@ POLL_MS = 200
 RETRY_S = 0.5
 FRAMES_BACK = 16
 """Telemetry frames of a partition that are looked at again at the start."""
+_TIME = re.compile(r"[0-9]{1,16}")
 
 log = logging.getLogger("lightwave.live")
 
@@ -48,8 +51,8 @@ class LogMirror:
     for one process at a time; OperationFailed while another has it."""
 
     def __init__(self, folder: Path, endpoints: Endpoints, twin: TwinRecord) -> None:
+        self._folder = _inside(folder, twin.twin)
         self._held = _hold(folder)
-        self._folder = folder / twin.twin
         self._places = endpoints
         self._twin = twin
         self._offsets_file = self._folder / "offsets.json"
@@ -169,7 +172,7 @@ class LogMirror:
         found: dict[str, list[tuple[Envelope, bytes]]] = defaultdict(list)
         last: dict[tuple[str, str], int] = {}
         for row in rows:
-            record = Record(partition, row.offset, row.value or b"", dict(row.headers or ()))
+            record = record_of(partition, row.offset, row.value, row.headers)
             try:
                 message = open_record(record, self._twin.twin)
             except Unreadable:
@@ -194,9 +197,12 @@ class LogMirror:
 
     def _keep_frames(self, rows: list[Any]) -> None:
         for row in rows:
-            at_us = dict(row.headers or ()).get("at_us", b"")
-            if row.key and row.value and at_us.isdigit():
-                self.telemetry.put(row.key.decode(), int(at_us), row.value)
+            record = record_of(0, row.offset, row.value, row.headers)
+            fabric = (row.key or b"").decode("utf-8", "replace")
+            at_us = record.header("at_us") or ""
+            # Both become names of files: whatever else a stranger wrote is passed over.
+            if record.value and re.fullmatch(FABRIC_PATTERN, fabric) and _TIME.fullmatch(at_us):
+                self.telemetry.put(fabric, int(at_us), record.value)
 
     # --- on the disk ----------------------------------------------------------------------------------------
 
@@ -237,6 +243,14 @@ class LogMirror:
         }
         self._folder.mkdir(parents=True, exist_ok=True)
         replace_text(self._offsets_file, json.dumps(kept))
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """The folder of this name in a folder; OperationFailed if it lay elsewhere, for it may be removed."""
+    found = folder / name
+    if found.resolve().parent != folder.resolve() or not name:
+        raise OperationFailed(f"twin {name!r}: no name of a folder in {folder}")
+    return found
 
 
 def _hold(folder: Path) -> IO[str]:

@@ -1,6 +1,7 @@
 """A record of the log as Kafka holds it, and the message in it: the same judgement for every reader."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -8,10 +9,13 @@ import orjson
 from schemas.envelope import Envelope
 from schemas.registry import TYPES, Unreadable, decode, writer_of
 from shared.engine.roots import is_root
+from shared.runtimes.dead_letter import letter_of
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE, TWIN, TYPE
 
 SKIPS = "MessageSkipped"
 """Written by the sequencer in answer to a person, while the log is not quiet: no root message."""
+_NUMBER = re.compile(r"[0-9]{1,18}")
+"""An offset in a header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,18 @@ class Record:
         """Whether this is a root message that missed its offset: another sequencer was faster."""
         wanted = self.headers.get(EXPECTED_OFFSET)
         return wanted is not None and wanted != b"%d" % self.offset
+
+
+def record_of(
+    partition: int,
+    offset: int,
+    value: bytes | None,
+    headers: Iterable[tuple[str, bytes | None]] | None,
+) -> Record:
+    """What a client of Kafka read, whoever wrote it. A missing value is an empty one, and a header without a
+    value is no header; of several with one name the last counts."""
+    pairs = {name: bytes(text) for name, text in headers or () if text is not None}
+    return Record(partition, offset, value or b"", pairs)
 
 
 def root_headers(message: Envelope, *, offset: int, quiet: int, twin: str) -> dict[str, bytes]:
@@ -63,19 +79,31 @@ def open_record(record: Record, twin: str) -> Envelope | None:
     if record.header(TWIN) != twin:
         raise Unreadable(f"{message.type}: not written by this twin's sequencer")
     marks = [record.header(name) for name in (EXPECTED_OFFSET, LEVEL_AT)]
-    if is_root(message) and not all(mark is not None and mark.isdecimal() for mark in marks):
+    if is_root(message) and not all(mark is not None and _NUMBER.fullmatch(mark) for mark in marks):
         raise Unreadable(f"{message.type}: a root message without the marks of one")
+    if is_root(message) and int(record.headers[LEVEL_AT]) > record.offset:
+        level = record.header(LEVEL_AT)
+        raise Unreadable(
+            f"{message.type}: stands at {record.offset}, and says that all stood at {level} before"
+        )
     if not is_root(message) and marks != [None, None]:
         raise Unreadable(f"{message.type}: the marks of a root message, which it is not")
     return message
 
 
+def level_of(record: Record, twin: str) -> int | None:
+    """The position at which every service stood when this root message was written: what was said before
+    it stands on the log. None if it is no root message of this twin's log, or a void one."""
+    if EXPECTED_OFFSET not in record.headers:
+        return None
+    try:
+        message = open_record(record, twin)
+    except Unreadable:
+        return None
+    return None if message is None else int(record.headers[LEVEL_AT])
+
+
 def dead_letter(record: Record, service: str, error: str) -> bytes:
-    """What the dead letters hold of a record: one line of JSON {origin, error, service, line}."""
-    row = {
-        "origin": f"{record.partition}:{record.offset}",
-        "error": error,
-        "service": service,
-        "line": record.value.decode("utf-8", "backslashreplace"),
-    }
-    return orjson.dumps(row)
+    """What the dead letters hold of a record: one line of JSON, the fields of `letter_of` and the service."""
+    letter = letter_of(f"{record.partition}:{record.offset}", error, record.value)
+    return orjson.dumps(letter | {"service": service})

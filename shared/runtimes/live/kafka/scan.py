@@ -6,7 +6,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from shared.basics.errors import OperationFailed
-from shared.runtimes.live.kafka.records import Record
+from shared.runtimes.live.kafka.records import Record, record_of
 from shared.runtimes.live.kafka.unreachable import unreachable
 
 BATCH = 1_000
@@ -48,9 +48,7 @@ def _batches(consumer: KafkaConsumer, place: TopicPartition, start: int, end: in
         if idle > IDLE_POLLS_MAX:
             raise OperationFailed(f"{place.topic} {place.partition}: no record at {start}, its end is {end}")
         batch = [
-            Record(place.partition, row.offset, row.value or b"", dict(row.headers))
-            for row in rows
-            if row.offset < end
+            record_of(place.partition, row.offset, row.value, row.headers) for row in rows if row.offset < end
         ]
         if batch and batch[0].offset != start:
             raise OperationFailed(

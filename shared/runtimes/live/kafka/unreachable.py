@@ -2,6 +2,10 @@
 
 from shared.basics.errors import OperationFailed
 
+_TOO_LARGE = ("MessageSizeTooLargeError", "RecordListTooLargeError")
+_OUT_OF_RANGE = "OffsetOutOfRangeError"
+"""By name: two clients have each a class of their own, and one of them is loaded only where it is used."""
+
 
 class LogUnreachable(OperationFailed):
     """Kafka does not answer, or refuses. What was being appended may or may not stand on the log."""
@@ -9,7 +13,17 @@ class LogUnreachable(OperationFailed):
 
 def unreachable(bootstrap: str, error: BaseException) -> LogUnreachable:
     """The sentence for whatever a client raised."""
-    what = str(error) or type(error).__name__
+    kind = type(error).__name__
+    what = str(error) or kind
+    if kind in _TOO_LARGE:
+        return LogUnreachable(
+            f"Kafka at {bootstrap}: refuses a record as too large: {what}; see max.message.bytes of its topic"
+        )
+    if kind == _OUT_OF_RANGE:
+        return LogUnreachable(
+            f"Kafka at {bootstrap}: does not hold the offset that was asked for: {what}; see that nothing "
+            "removes messages from its topic (retention)"
+        )
     return LogUnreachable(f"Kafka at {bootstrap}: {what}; see that it runs there and takes requests")
 
 

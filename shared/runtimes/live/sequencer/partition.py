@@ -14,15 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from schemas.envelope import Envelope, enclose
-from schemas.registry import Unreadable, encode
+from schemas.registry import encode
 from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
 from shared.basics.errors import LogDamaged
 from shared.engine.roots import Request, next_root
 from shared.engine.site import CASCADE_MAX
 from shared.runtimes.live.clock import STOPPED, Epoch, processed_us
 from shared.runtimes.live.kafka.appender import Appender, Entry
-from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT
-from shared.runtimes.live.kafka.records import Record, open_record, output_headers, root_headers
+from shared.runtimes.live.kafka.records import Record, level_of, output_headers, root_headers
 from shared.storage.residents import (
     NamesOf,
     Resident,
@@ -135,15 +134,8 @@ class PartitionSequencer:
         self.end = end
 
     def _last_root(self, records: Sequence[Record]) -> int | None:
-        for record in reversed(records):
-            if EXPECTED_OFFSET not in record.headers:
-                continue
-            try:
-                if open_record(record, self._twin) is not None:
-                    return int(record.headers[LEVEL_AT])
-            except Unreadable:
-                continue
-        return None
+        levels = (level_of(record, self._twin) for record in reversed(records))
+        return next((level for level in levels if level is not None), None)
 
     async def _check_end(self, furthest: int) -> int:
         assert self.end is not None  # noqa: S101 -- set by `_find_end`, which raises otherwise

@@ -23,7 +23,7 @@ from mode.loop import use as use_loop
 
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.kafka.layout import Endpoints
-from shared.runtimes.live.kafka.records import Record
+from shared.runtimes.live.kafka.records import Record, record_of
 
 BATCH = 500
 """Records of one batch, over all partitions."""
@@ -165,15 +165,10 @@ def _by_partition(events: Iterable[EventT[Any]]) -> Mapping[int, list[Record]]:
     found: dict[int, list[Record]] = defaultdict(list)
     for event in events:
         message = event.message
-        headers = {name: bytes(value) for name, value in _pairs(message.headers)}
-        found[message.partition].append(
-            Record(message.partition, message.offset, message.value or b"", headers)
-        )
+        headers: Any = message.headers
+        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        found[message.partition].append(record_of(message.partition, message.offset, message.value, pairs))
     return found
-
-
-def _pairs(headers: Any) -> Iterable[tuple[str, bytes]]:
-    return headers.items() if isinstance(headers, Mapping) else headers or ()
 
 
 def _transport(app: faust.App, feed: Feed, topic: str) -> driver.Transport:

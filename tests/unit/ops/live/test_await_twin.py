@@ -24,7 +24,7 @@ def test_ends_when_the_twin_is_there(server: EmbeddedServer) -> None:
         settings = LiveSettings(redis=server.url)
         with pytest.raises(OperationFailed, match=r"holds no live twin after 0 s; `lightwave live init`"):
             await_twin(settings, 0.3)
-        timer = threading.Timer(0.3, write_twin, (settings.store(), "abc", 16, "topic"))
+        timer = threading.Timer(0.3, write_twin, (settings.store(), "a" * 32, 16, "topic"))
         timer.start()
         await_twin(settings, 10)
         assert timer.finished.is_set()

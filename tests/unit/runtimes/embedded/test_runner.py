@@ -1,6 +1,7 @@
 """One fabric of the embedded runtime: what it leaves behind, and recovery after a crash at every point."""
 
 import copy
+import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -489,6 +490,18 @@ def test_dead_letters_keep_line_error_and_origin_once(tmp_path: Path) -> None:
         ("pod-1:7", "another", ""),
     ]
     assert all(isinstance(row["wall_s"], float) for row in again.rows())
+
+
+def test_a_dead_letter_of_a_long_line_keeps_its_beginning_and_its_digest(tmp_path: Path) -> None:
+    letters = DeadLetters(tmp_path / "dead-letters.jsonl")
+    letters.put("pod-0:7", "not JSON", b"\xff" * 8_000_000)
+    (row,) = letters.rows()
+    assert row["line"] == "\\xff" * 2_048
+    assert (row["line_bytes"], row["line_sha256"]) == (
+        8_000_000,
+        hashlib.sha256(b"\xff" * 8_000_000).hexdigest(),
+    )
+    assert letters.path.stat().st_size < 20_000
 
 
 def test_a_dead_letter_that_a_crash_cut_off_takes_no_other_with_it(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """What every reader of the live log makes of a record."""
 
 from dataclasses import replace
+from hashlib import sha256
 
+import orjson
 import pytest
 
 from ops.common.configuration import settings
@@ -14,8 +16,10 @@ from shared.runtimes.live.kafka.records import (
     Record,
     dead_letter,
     is_known,
+    level_of,
     open_record,
     output_headers,
+    record_of,
     root_headers,
 )
 from tests.support.pods import first_message
@@ -70,6 +74,16 @@ def test_a_root_message_that_missed_its_offset_is_void_whatever_it_says() -> Non
             replace(root(), headers=dict(root().headers) | {"level-at": b"soon"}),
             "a root message without the marks of one",
         ),
+        *(
+            (replace(root(), headers=dict(root().headers) | {"level-at": level}), sentence)
+            for level, sentence in (
+                ("٣".encode(), "a root message without the marks of one"),
+                (b"9" * 5_000, "a root message without the marks of one"),
+                (b"-1", "a root message without the marks of one"),
+                (b"10", "stands at 9, and says that all stood at 10 before"),
+            )
+        ),
+        (replace(saying(), value=b'{"type":"' + b"x" * 9_000 + b'"}'), "unknown message type 'xxx"),
     ],
 )
 def test_what_does_not_belong_is_unreadable_with_one_sentence(record: Record, sentence: str) -> None:
@@ -92,6 +106,46 @@ def test_headers_tell_what_may_be_passed_over_without_parsing(headers: dict[str,
     assert is_known(Record(1, 0, b"", headers)) is known
 
 
+def test_the_level_of_a_root_message_is_that_of_a_valid_one_only() -> None:
+    assert level_of(root(), TWIN) == 9
+    assert level_of(saying(), TWIN) is None
+    assert level_of(root(offset=10), TWIN) is None
+    assert level_of(root(twin="twin-b"), TWIN) is None
+    stray = Record(1, 9, b"", {"level-at": b"soon"})
+    assert level_of(stray, TWIN) is None
+    assert level_of(replace(stray, headers={"level-at": b"\xff", "expected-offset": b"9"}), TWIN) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "headers", "wanted"),
+    [
+        (None, None, Record(1, 9, b"", {})),
+        (b"x", [("trace", None), ("type", b"Tick")], Record(1, 9, b"x", {"type": b"Tick"})),
+        (b"x", [("type", b"a"), ("type", b"b"), ("type", None)], Record(1, 9, b"x", {"type": b"b"})),
+        (b"\xff", [("\ufffd", b"\xff")], Record(1, 9, b"\xff", {"\ufffd": b"\xff"})),
+    ],
+)
+def test_whatever_a_client_reads_becomes_a_record(
+    value: bytes | None, headers: list[tuple[str, bytes | None]] | None, wanted: Record
+) -> None:
+    assert record_of(1, 9, value, headers) == wanted
+
+
+def test_a_dead_letter_is_small_whatever_the_record_is() -> None:
+    for value in (b"\xff" * 8_000_000, b'{"type":"' + b"\\u0001" * 1_000_000 + b'"}'):
+        record = replace(saying(), value=value)
+        with pytest.raises(Unreadable) as unreadable:
+            open_record(record, TWIN)
+        letter = dead_letter(record, "cubes", str(unreadable.value))
+        assert len(letter) < 20_000
+        row = orjson.loads(letter)
+        assert row["line_bytes"] == len(value)
+        assert row["line_sha256"] == sha256(value).hexdigest()
+    whole = orjson.loads(dead_letter(replace(saying(), value=b"x" * 2_048), "cubes", "not JSON"))
+    assert whole["line"] == "x" * 2_048
+    assert "line_bytes" not in whole
+
+
 def test_a_dead_letter_says_where_it_comes_from() -> None:
     letter = dead_letter(replace(saying(), value=b"\xff{"), "cubes", "not JSON")
-    assert letter == b'{"origin":"1:10","error":"not JSON","service":"cubes","line":"\\\\xff{"}'
+    assert letter == b'{"origin":"1:10","error":"not JSON","line":"\\\\xff{","service":"cubes"}'
