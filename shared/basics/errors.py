@@ -41,6 +41,14 @@ class OutOfFiles(OperationFailed):
     safe."""
 
 
+class AllowanceUsed(LightwaveError):
+    """The caller has taken its share: asking again in `retry_after_s` is safe."""
+
+    def __init__(self, sentence: str, retry_after_s: int) -> None:
+        super().__init__(sentence)
+        self.retry_after_s = retry_after_s
+
+
 class LogDamaged(LightwaveError):
     """Log and state do not belong together, or the log is not what it should be."""
 

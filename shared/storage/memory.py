@@ -12,6 +12,7 @@ from schemas.sequencer import FabricCommissioned
 from shared.engine.roots import Request, ServiceClock
 from shared.storage.store import (
     KEY_KEPT_S,
+    WAITING_MAX,
     Commit,
     FabricPlace,
     OutboxEntry,
@@ -20,6 +21,8 @@ from shared.storage.store import (
     SequencerView,
     Snapshot,
     absent,
+    allowance_used,
+    asker_of,
     fingerprint,
     joins_already,
     reused,
@@ -172,6 +175,9 @@ class MemoryStore:
         repeat = self.repeat_of(partition, fabric, body, key) if key is not None else None
         if repeat is not None:
             return repeat
+        name = asker_of(body)
+        if sum(asker_of(waiting.body) == name for waiting in kept.inbox) >= WAITING_MAX:
+            raise allowance_used(name)
         if isinstance(body, FabricCommissioned):
             if fabric in kept.joining:
                 raise joins_already(fabric, body.site)

@@ -20,7 +20,23 @@ NAMES = "lightwave:names"
 PAIRS_MAX = 1_000
 """Fields of one HSET: Lua passes a bounded number of arguments to a command."""
 
-COMMIT = """
+TAKE = """
+local function take(inbox, askers, first, last)
+  for _, row in ipairs(redis.call('XRANGE', inbox, first, last)) do
+    for at = 1, #row[2], 2 do
+      if row[2][at] == 'asker' and redis.call('HINCRBY', askers, row[2][at + 1], -1) <= 0 then
+        redis.call('HDEL', askers, row[2][at + 1])
+      end
+    end
+    redis.call('XDEL', inbox, row[1])
+  end
+  if redis.call('XLEN', inbox) == 0 then redis.call('DEL', askers) end
+end
+"""
+"""Removes requests from the inbox, and from how many of each asker wait. It counts down before they go, as
+PUT counts up after: a file of Redis that was cut in between leaves a count too low, never one too high."""
+
+COMMIT = f"""{TAKE}
 local expected = tonumber(ARGV[1])
 local at = 2
 for _ = 1, expected do
@@ -33,7 +49,11 @@ local channel = ARGV[at + 1]
 at = first_reader + together
 while at <= #ARGV do
   local size = tonumber(ARGV[at])
-  redis.call(unpack(ARGV, at + 1, at + size))
+  if ARGV[at + 1] == 'TAKE' then
+    take(unpack(ARGV, at + 2, at + size))
+  else
+    redis.call(unpack(ARGV, at + 1, at + size))
+  end
   at = at + size + 1
 end
 if together > 0 then
@@ -46,10 +66,18 @@ end
 return 1
 """
 
+TAKE_EACH = f"""{TAKE}
+for _, entry in ipairs(ARGV) do take(KEYS[1], KEYS[2], entry, entry) end
+return 1
+"""
+
 PUT = """
 if ARGV[1] ~= '' then
   local before = redis.call('HMGET', KEYS[3], 'number', 'mark')
   if before[1] then return {before[1], before[2], 1} end
+end
+if tonumber(redis.call('HGET', KEYS[5], ARGV[9]) or '0') >= tonumber(ARGV[10]) then
+  return {'0', '', 3}
 end
 if ARGV[8] ~= '' and redis.call('HSETNX', KEYS[4], ARGV[8], ARGV[2]) == 0 then
   return {'0', '', 2}
@@ -58,7 +86,9 @@ local time = redis.call('TIME')
 local last = tonumber(redis.call('GET', KEYS[2]) or '0')
 local number = string.format('%.0f', math.max(last + 1, time[1] * 1000000 + time[2]))
 redis.call('SET', KEYS[2], number)
-redis.call('XADD', KEYS[1], number .. '-0', 'fabric', ARGV[3], 'type', ARGV[4], 'body', ARGV[5])
+redis.call('XADD', KEYS[1], number .. '-0', 'fabric', ARGV[3], 'type', ARGV[4], 'body', ARGV[5],
+  'asker', ARGV[9])
+redis.call('HINCRBY', KEYS[5], ARGV[9], 1)
 if ARGV[1] ~= '' then
   redis.call('HSET', KEYS[3], 'number', number, 'mark', ARGV[2])
   redis.call('EXPIRE', KEYS[3], ARGV[6])
@@ -67,7 +97,7 @@ redis.call('PUBLISH', ARGV[7], number)
 return {number, ARGV[2], 0}
 """
 
-KEY_USED, JOINED_BEFORE = 1, 2
+KEY_USED, JOINED_BEFORE, ALLOWANCE_USED = 1, 2, 3
 """Why PUT kept nothing; 0 if it did."""
 
 RAISE = """
@@ -81,6 +111,11 @@ Command = list[str | bytes]
 
 def key(partition: int, rest: str) -> str:
     return f"lightwave:{{{partition}}}:{rest}"
+
+
+def inbox_keys(partition: int) -> tuple[str, str]:
+    """The requests that wait, and how many there are of each asker."""
+    return key(partition, "inbox"), key(partition, "inbox:askers")
 
 
 def state_key(partition: int, service: str, fabric: str) -> str:
@@ -136,7 +171,8 @@ def commit_arguments(commit: Commit) -> tuple[list[str], list[Any]]:
     head = key(commit.partition, "progress")
     commands = list(_commands(commit, head))
     fence = [(f"at:{reader}", str(at)) for reader, at in commit.expected.items()]
-    keys = [head, *sorted({str(command[1]) for command in commands} - {head})]
+    named = {str(name) for command in commands for name in command[1 : 3 if command[0] == "TAKE" else 2]}
+    keys = [head, *sorted(named - {head})]
     flat = chain.from_iterable([str(len(command)), *command] for command in commands)
     together = [f"at:{reader}" for reader in commit.together]
     wake = [str(len(together)), channel(commit.partition), *together]
@@ -144,9 +180,10 @@ def commit_arguments(commit: Commit) -> tuple[list[str], list[Any]]:
 
 
 def _commands(commit: Commit, head: str) -> Iterator[Command]:
-    """The commit as Redis commands, each with its key in second place; the head last. A server whose file was
-    cut may carry out the first half of a transaction (`check_whole`): then the position has not moved, and
-    what is made again writes the same, or a state is there whose book the head does not know."""
+    """The commit as commands of Redis, or TAKE, each with its key in second place; the head last. A server
+    whose file was cut may carry out the first half of a transaction (`check_whole`): then the position has
+    not moved, and what is made again writes the same, or a state is there whose book the head does not
+    know."""
     partition = commit.partition
     said = {outbox_field(s): f"{s.kind} {s.source}\n".encode() + s.line for s in commit.outbox}
     yield from hset(key(partition, "outbox"), said)
@@ -165,7 +202,7 @@ def _commands(commit: Commit, head: str) -> Iterator[Command]:
     yield from hset(head, _head_fields(commit))
     yield from note_values(head, commit.fields)
     if commit.inbox_taken is not None:
-        yield ["XTRIM", key(partition, "inbox"), "MINID", str(commit.inbox_taken + 1)]
+        yield ["TAKE", *inbox_keys(partition), "-", f"{commit.inbox_taken}-0"]
 
 
 def _head_fields(commit: Commit) -> dict[str, str]:

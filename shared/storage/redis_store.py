@@ -24,6 +24,7 @@ from shared.storage import redis_form as form
 from shared.storage.redis_client import RedisClient
 from shared.storage.store import (
     KEY_KEPT_S,
+    WAITING_MAX,
     Commit,
     FabricPlace,
     OutboxTrim,
@@ -31,6 +32,8 @@ from shared.storage.store import (
     SequencerView,
     Snapshot,
     absent,
+    allowance_used,
+    asker_of,
     fingerprint,
     joins_already,
     reused,
@@ -151,7 +154,7 @@ class RedisStore:
             commands.append(["HSETNX", form.key(partition, "progress"), f"at:{reader}", str(position)])
         if trim.requests:
             taken = [f"{number}-0" for number in trim.requests]
-            commands.append(["XDEL", form.key(partition, "inbox"), *taken])
+            commands.append(["EVAL", form.TAKE_EACH, "2", *form.inbox_keys(partition), *taken])
         if commands:
             self._client.transaction(form.key(partition, "progress"), commands)
 
@@ -240,15 +243,18 @@ class RedisStore:
 
     def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
         mark = fingerprint(fabric, body)
-        parts = ("inbox", "inbox:last", f"key:{key or ''}", "joining")
+        parts = ("inbox", "inbox:last", f"key:{key or ''}", "joining", "inbox:askers")
         keys = [form.key(partition, part) for part in parts]
         text = body.model_dump_json()
         arguments = ["" if key is None else "keyed", mark, fabric, type(body).__name__, text, str(KEY_KEPT_S)]
         joins_site = body.site if isinstance(body, FabricCommissioned) else None
-        arguments += [form.channel(partition), "" if joins_site is None else fabric]
+        asker = asker_of(body)
+        arguments += [form.channel(partition), "" if joins_site is None else fabric, asker, str(WAITING_MAX)]
         number, before, kept = self._client.run_script(form.PUT, keys, arguments)
         if kept == form.JOINED_BEFORE:
             raise joins_already(fabric, str(joins_site))
+        if kept == form.ALLOWANCE_USED:
+            raise allowance_used(asker)
         if kept == form.KEY_USED and before.decode() != mark:
             raise reused(str(key))
         return Received(int(number), repeated=kept == form.KEY_USED)

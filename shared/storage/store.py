@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from schemas.body import Body
-from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.errors import AllowanceUsed, InvalidInput, OperationFailed
 from shared.engine.roots import ReaderOrder, Request, ServiceClock, reader_order
 
 
@@ -206,6 +206,25 @@ def reused(key: str) -> InvalidInput:
     return InvalidInput(f"Idempotency-Key {key!r}: used before for another request; use a new one")
 
 
+WAITING_MAX = 100
+"""Requests of one name that may wait in one inbox; who gives no name shares one allowance with the others."""
+ASK_AGAIN_S = 1
+
+
+def asker_of(body: Body) -> str:
+    """The name of who asks, as the message says it; empty where it says none."""
+    return getattr(body, "asked_by", None) or ""
+
+
+def allowance_used(name: str) -> AllowanceUsed:
+    whose = f"of {name}" if name else "without a name"
+    return AllowanceUsed(
+        f"inbox: {WAITING_MAX} requests {whose} wait already, the most that may; ask again when some are on "
+        "the log",
+        ASK_AGAIN_S,
+    )
+
+
 def joins_already(fabric: str, site: str) -> InvalidInput:
     return InvalidInput(
         f"name {fabric}: is a fabric of {site} already, or asked for as one; names of fabrics are unique in "
@@ -223,7 +242,8 @@ class Inbox(Protocol):
     def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
         """Number and keep a request, in one transaction. With a key that was used within a day, nothing is
         kept and the first number is returned; the same key with another body raises InvalidInput. So does
-        the commissioning of a fabric that was put here before: of several at once, one is kept."""
+        the commissioning of a fabric that was put here before: of several at once, one is kept.
+        AllowanceUsed while WAITING_MAX requests of the same asker wait."""
 
     def repeat_of(self, partition: int, fabric: str, body: Body, key: str) -> Received | None:
         """What `put` would answer for a key that was used, None for one that was not; changes nothing."""

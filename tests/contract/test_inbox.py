@@ -14,12 +14,12 @@ import pytest
 from schemas.body import Body
 from schemas.config import FabricConfig, StaticPodConfig, SuperpodConfig
 from schemas.operator import DrainCube, ReleaseSlice, RequestSlice, UndrainCube
-from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.basics.errors import AllowanceUsed, InvalidInput, OperationFailed, StoreUnreachable
 from shared.engine.roots import Request
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Commit, Inbox, Received
+from shared.storage.store import WAITING_MAX, Commit, Inbox, OutboxTrim, Received
 from tests.support.pods import commissioned
 
 Store = MemoryStore | RedisStore
@@ -29,6 +29,16 @@ BODIES: list[Body] = [
     ReleaseSlice(slice="pod-0/slice-0"),
     UndrainCube(cube="pod-0/cube-1"),
 ]
+
+
+class Named(DrainCube):
+    """A request that says who asks."""
+
+    asked_by: str
+
+
+def asked_by(name: str) -> Body:
+    return Named(cube="pod-0/cube-1", asked_by=name)
 
 
 def take(store: Store, number: int) -> bool:
@@ -151,6 +161,49 @@ class InboxContract:
         assert store.size(1) == 1
         assert store.put(0, "pod-0", BODIES[0], None).number > numbers[-1]
 
+    def test_a_name_may_have_a_hundred_waiting(self, store: Store) -> None:
+        numbers = [store.put(0, "pod-0", asked_by("ana"), f"key-{n}").number for n in range(WAITING_MAX)]
+        sentence = f"inbox: {WAITING_MAX} requests of ana wait already"
+        with pytest.raises(AllowanceUsed, match=sentence):
+            store.put(0, "pod-0", asked_by("ana"), "one more")
+        assert store.size(0) == WAITING_MAX
+        repeat = store.put(0, "pod-0", asked_by("ana"), "key-0")
+        assert repeat == Received(numbers[0], repeated=True), "what waits already is no further request"
+        store.put(0, "pod-0", asked_by("ben"), None)
+        store.put(0, "pod-0", BODIES[0], None)
+        store.put(1, "pod-1", asked_by("ana"), None)
+        assert take(store, numbers[0])
+        assert not store.put(0, "pod-0", asked_by("ana"), "one more").repeated, "its key was not used up"
+        with pytest.raises(AllowanceUsed):
+            store.put(0, "pod-0", asked_by("ana"), None)
+
+    def test_who_gives_no_name_shares_one_allowance(self, store: Store) -> None:
+        for _ in range(WAITING_MAX):
+            store.put(0, "pod-0", BODIES[0], None)
+        with pytest.raises(AllowanceUsed, match="100 requests without a name wait already"):
+            store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"), None)
+        store.put(0, "pod-0", asked_by("ana"), None)
+        assert take(store, store.waiting(0, 1)[0].number)
+        assert not store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"), None).repeated
+
+    def test_what_is_removed_twice_is_counted_once(self, store: Store) -> None:
+        """By a sequencer that did not hear the answer, or by two."""
+        numbers = [store.put(0, "pod-0", BODIES[0], None).number for _ in range(WAITING_MAX)]
+        for _ in range(3):
+            store.trim(OutboxTrim(0, requests=tuple(numbers[:2])))
+        assert store.size(0) == WAITING_MAX - 2
+        for _ in range(2):
+            store.put(0, "pod-0", BODIES[0], None)
+        with pytest.raises(AllowanceUsed):
+            store.put(0, "pod-0", BODIES[0], None)
+
+    def test_an_erased_partition_still_counts_who_waits(self, store: Store) -> None:
+        for _ in range(WAITING_MAX):
+            store.put(0, "pod-0", BODIES[0], None)
+        store.erase(0)
+        with pytest.raises(AllowanceUsed):
+            store.put(0, "pod-0", BODIES[0], None)
+
     def test_many_at_once_get_each_their_own_number(self, store: Store) -> None:
         numbers: list[int] = []
         lock = threading.Lock()
@@ -228,12 +281,12 @@ class TestRedisInbox(InboxContract):
     ) -> None:
         """The server is killed three times; what got no answer is put again under its key."""
         answered: dict[str, int] = {}
-        kill_at = {40, 80, 120}
+        kill_at = {20, 45, 70}
 
         def put(key: str) -> int:
             return store.put(0, "pod-0", BODIES[0], key).number
 
-        for n in range(160):
+        for n in range(WAITING_MAX):
             if n in kill_at:
                 killer = threading.Timer(0.0, lambda: kill(embedded_server))
                 killer.start()
@@ -241,6 +294,23 @@ class TestRedisInbox(InboxContract):
         assert sorted(answered.values()) == list(answered.values())
         assert [w.number for w in store.waiting(0, 1_000)] == list(answered.values())
         assert [put(key) for key in answered] == list(answered.values())
+        with pytest.raises(AllowanceUsed):
+            put("one more")
+
+    def test_a_count_that_is_wrong_is_right_again_once_nothing_waits(
+        self, store: RedisStore, redis_url: str
+    ) -> None:
+        """As after a file of Redis that was cut, or XDEL by hand."""
+        import redis
+
+        number = store.put(0, "pod-0", BODIES[0], None).number
+        with redis.Redis.from_url(redis_url) as client:
+            client.hset("lightwave:{0}:inbox:askers", "", WAITING_MAX + 7)
+            with pytest.raises(AllowanceUsed):
+                store.put(0, "pod-0", BODIES[0], None)
+            assert take(store, number)
+            assert client.hgetall("lightwave:{0}:inbox:askers") == {}
+        assert store.put(0, "pod-0", BODIES[0], None).number > number
 
     def test_numbers_rise_across_a_restart_and_an_empty_inbox(
         self, store: RedisStore, embedded_server: EmbeddedServer

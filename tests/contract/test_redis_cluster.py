@@ -129,7 +129,7 @@ class TestCluster:
         assert all(len(keys) > 4 for keys in found)
         for partition in PARTITIONS:
             counts = [sum(name.startswith(key(partition, "")) for name in keys) for keys in found]
-            assert sorted(counts) == [0] * (len(counts) - 1) + [5]
+            assert sorted(counts) == [0] * (len(counts) - 1) + [6]
 
     def test_every_node_is_new_enough(self, store: RedisStore, cluster: RedisCluster) -> None:
         store.check()

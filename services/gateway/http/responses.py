@@ -12,13 +12,17 @@ from starlette.exceptions import HTTPException
 from schemas.api import ErrorReport
 from schemas.body import Model
 from services.gateway.invalid import invalid_sentence, short
-from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
+from shared.basics.errors import AllowanceUsed, InvalidInput, LightwaveError, NotFound, OperationFailed
 
 ERRORS: dict[int, dict[str, Any]] = {
     401: {"model": ErrorReport, "description": "the token is missing or another one"},
     404: {"model": ErrorReport, "description": "no such thing"},
     405: {"model": ErrorReport, "description": "the path has no such method"},
     422: {"model": ErrorReport, "description": "not allowed: what was given, and what is"},
+    429: {
+        "model": ErrorReport,
+        "description": "too many requests of this caller wait; Retry-After says when",
+    },
     500: {"model": ErrorReport, "description": "the gateway failed; its log says more"},
     503: {"model": ErrorReport, "description": "what the gateway stands on does not answer"},
 }
@@ -69,6 +73,8 @@ def status_of(error: LightwaveError) -> int:
         return 422
     if isinstance(error, NotFound):
         return 404
+    if isinstance(error, AllowanceUsed):
+        return 429
     return 503 if isinstance(error, OperationFailed) else 500
 
 
@@ -77,7 +83,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(LightwaveError)
     def known(_request: Request, error: LightwaveError) -> Response:
-        return refused(str(error), status_of(error))
+        again = {"Retry-After": str(error.retry_after_s)} if isinstance(error, AllowanceUsed) else None
+        return refused(str(error), status_of(error), again)
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from services.gateway import requests
 from services.gateway.http.access import check_bind
 from shared.basics.errors import InvalidInput, StoreUnreachable
-from shared.storage.store import Received
+from shared.storage.store import Received, allowance_used
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 JSON = {"content-type": "application/json"}
@@ -376,6 +376,20 @@ def test_a_full_inbox_turns_requests_away(twin: DrivenTwin) -> None:
     answer = twin.client(inbox=Full()).post("/v1/cubes/pod-0/cube-0/drain")
     assert answer.status_code == 503
     check_sentence(answer.json(), "try again later")
+
+
+def test_who_has_taken_its_allowance_is_told_when_to_ask_again(twin: DrivenTwin) -> None:
+    class Used:
+        def size(self, partition: int) -> int:
+            return 0
+
+        def put(self, *_request: object) -> Any:
+            raise allowance_used("ana")
+
+    answer = twin.client(inbox=Used()).post("/v1/cubes/pod-0/cube-0/drain")
+    assert answer.status_code == 429
+    assert answer.headers["retry-after"] == "1"
+    check_sentence(answer.json(), "100 requests of ana wait already")
 
 
 # --- the clock ----------------------------------------------------------------------------------------------
