@@ -1,32 +1,87 @@
-"""A claim of a paper, how it is computed, and whether it holds."""
+"""A claim of a paper, what kind of evidence its row is, how it is computed, and whether it holds."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean, stdev
 from typing import Any, Literal
+
+from scipy.special import stdtrit
+
+from ops.reproduce.labs import RunPlan
 
 Bound = Literal["at least", "at most", "above", "below"]
 """Claims that go one way: the measured value is to be at least (…) the paper's."""
-How = Literal["by construction", "closed form", "model", "lab run"]
-"""`by construction`: the twin is built with the figure, so the row can only show which one that is."""
+How = Literal["constant", "closed form", "model", "lab run"]
 ROUNDING = 1e-9
 """Relative: what arithmetic may lose in a claim that is exact."""
 SIGMAS = 3.0
-"""Standard deviations that a sample may be off."""
+"""Standard deviations that a count may be off."""
+CONFIDENCE = 0.95
+"""Of intervals over several seeds."""
 NSDI = "NSDI 2024 (digitised)"
 """The source of what was read off that paper's figures."""
 UNEXPLAINED = "unexpected: the code has changed since this claim was last looked at"
 """The note of a claim that does not hold although nobody has said why it might not."""
 
 
+class Kind(StrEnum):
+    """What a row is evidence of. Only the first kind counts for the twin."""
+
+    PREDICTED = "predicted"
+    CALIBRATED = "calibrated"
+    BY_CONSTRUCTION = "by construction"
+    DERIVED = "derived by us"
+    SECOND_HAND = "second-hand"
+
+
+MEANING: dict[Kind, str] = {
+    Kind.PREDICTED: "computed from other figures than the one stated, and could have come out otherwise",
+    Kind.CALIBRATED: "something was fitted to the figure, or to one that entails it: the twin can, not must",
+    Kind.BY_CONSTRUCTION: "the twin is built with the figure: the row shows it and tests little",
+    Kind.DERIVED: "the figure beside the computed one is ours, and no paper states it",
+    Kind.SECOND_HAND: "NSDI 2024, not one of the papers at hand: figures digitised, or told by other texts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The kind, and what makes it this one: what was fitted to what, the construction, whose figure it is."""
+
+    kind: Kind
+    basis: str = ""
+
+
+PREDICTED = Evidence(Kind.PREDICTED)
+
+
+def calibrated(fitted: str) -> Evidence:
+    return Evidence(Kind.CALIBRATED, fitted)
+
+
+def by_construction(construction: str) -> Evidence:
+    return Evidence(Kind.BY_CONSTRUCTION, construction)
+
+
+def derived(reason: str) -> Evidence:
+    return Evidence(Kind.DERIVED, reason)
+
+
+def second_hand(basis: str) -> Evidence:
+    """`basis` says what the row would be if the paper were at hand: computed, fitted or set."""
+    return Evidence(Kind.SECOND_HAND, basis)
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A value with what only its computation can say: its own tolerance, such as that of a random sample,
-    and a note."""
+    """A value with what only its computation can say: its own tolerance, such as that of a random sample, the
+    interval that a mean over seeds is known to, and a note."""
 
     value: float
     tolerance: float | None = None
     note: str = ""
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +96,17 @@ class Stated:
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One statement of a paper. `measure` computes the same figure, in the same unit, every time anew; `note`
-    says what limits the comparison, and why the claim may not hold."""
+    says what limits the comparison, and why the claim may not hold. `runs` are the lab runs it reads."""
 
     name: str
     claim: str
     source: str
     stated: Stated
+    evidence: Evidence
     how: How
     measure: Callable[[], float | Measured]
     note: str = ""
+    runs: tuple[RunPlan, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """The claim, what was measured now, and whether it holds."""
@@ -61,10 +118,13 @@ class Claim:
         return {
             "name": self.name,
             "claim": self.claim,
+            "kind": self.evidence.kind.value,
+            "basis": self.evidence.basis,
             "source": self.source,
             "paper_value": self.stated.value,
             "unit": self.stated.unit,
             "measured": measured.value,
+            "interval": measured.interval,
             "tolerance": tolerance,
             "holds": kept,
             "note": note if kept or note else UNEXPLAINED,
@@ -86,3 +146,24 @@ def holds(measured: float, paper_value: float, tolerance: float | Bound) -> bool
     if tolerance == "below":
         return measured < paper_value
     return abs(measured - paper_value) <= tolerance + slack
+
+
+def over_seeds(values: Sequence[float], note: str = "", *, one_more: bool = False) -> Measured:
+    """The mean over runs that differ in their seed, and the interval that it is known to.
+
+    With `one_more` the paper's figure is itself one such run: it may be as far off as the next seed, within
+    the prediction interval of these. Otherwise the mean is held against the tolerance of the claim.
+    """
+    mean, deviation, count = fmean(values), stdev(values), len(values)
+    reach = float(stdtrit(count - 1, (1.0 + CONFIDENCE) / 2.0)) * deviation
+    known = reach / math.sqrt(count)
+    each = ", ".join(f"{value:.4g}" for value in values)
+    said = f"mean of {count} seeds ({each})"
+    if one_more:
+        said += f"; tolerance: {100 * CONFIDENCE:.0f} % of further seeds would lie within"
+    return Measured(
+        mean,
+        tolerance=reach * math.sqrt(1.0 + 1.0 / count) if one_more else None,
+        note="; ".join(filter(None, (said, note))),
+        interval=(mean - known, mean + known),
+    )

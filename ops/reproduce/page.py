@@ -7,7 +7,8 @@ from typing import Any
 from plotly.offline import get_plotlyjs
 
 from ops.common.version import VERSION
-from ops.reproduce.report import HEADERS, cells, summary
+from ops.reproduce.claims import Kind
+from ops.reproduce.report import HEADERS, by_kind, cells, heading, summary
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2em auto; color: #222 }
@@ -22,32 +23,39 @@ tr.no { background: #fff1ee }
 
 
 def page(rows: list[dict[str, Any]], charts: list[Any]) -> str:
-    """A whole HTML page: charts above, the claims below."""
+    """A whole HTML page: charts above, the claims below, each kind of evidence in a table of its own."""
     drawn = "\n".join(
         chart.to_html(include_plotlyjs=False, full_html=False, default_height="520px") for chart in charts
     )
-    body = "\n".join(_row(row) for row in rows)
-    heads = "".join(f"<th>{escape(head.capitalize())}</th>" for head in HEADERS)
+    tables = "\n".join(_table(kind, of_kind) for kind, of_kind in by_kind(rows))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>What the papers state, computed anew</title>
 <style>{STYLE}</style><script>{get_plotlyjs()}</script></head><body>
 <h1>What the papers state, computed anew</h1>
-<p>{escape(summary(rows).partition(";")[0])}.
+<p>{escape(summary(rows))}.
 [LF] is Lightwave Fabrics, [T4] TPU v4, NSDI 2024 Resiliency at Scale. Computed by lightwave {VERSION} when
 this page was made; circles in the figures are what the papers state.</p>
 {drawn}
-<table><thead><tr>{heads}</tr></thead><tbody>
-{body}
-</tbody></table></body></html>
+{tables}
+</body></html>
 """
+
+
+def _table(kind: Kind, rows: list[dict[str, Any]]) -> str:
+    heads = "".join(f"<th>{escape(head.capitalize())}</th>" for head in HEADERS)
+    body = "\n".join(_row(row) for row in rows)
+    return (
+        f'<h2 id="{escape(kind.replace(" ", "-"))}">{escape(heading(kind, rows))}</h2>\n'
+        f"<table><thead><tr>{heads}</tr></thead><tbody>\n{body}\n</tbody></table>"
+    )
 
 
 def _row(row: dict[str, Any]) -> str:
     name, paper, measured, *others = (escape(cell) for cell in cells(row))
-    note = f'<div class="note">{escape(row["note"])}</div>' if row["note"] else ""
+    notes = "".join(f'<div class="note">{escape(said)}</div>' for said in (row["basis"], row["note"]) if said)
     rest = "".join(f"<td>{cell}</td>" for cell in others)
     return (
         f'<tr id="{name}" class="{"yes" if row["holds"] else "no"}"><td>{escape(row["claim"])}'
-        f'<div class="note">{name}</div>{note}</td>'
+        f'<div class="note">{name}</div>{notes}</td>'
         f'<td class="figure">{paper}</td><td class="figure">{measured}</td>{rest}</tr>'
     )

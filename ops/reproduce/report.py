@@ -1,22 +1,51 @@
-"""The rows of `lightwave reproduce` for people: a table, and beneath it why what does not hold does not."""
+"""The rows of `lightwave reproduce` for people: a table of each kind of evidence, and beneath it why what "
+"does
+not hold does not."""
 
 from typing import Any
 
-from ops.common.tables import columns
+from ops.common.tables import line
+from ops.reproduce.claims import MEANING, Kind
 
-HEADERS = ("CLAIM", "PAPER", "MEASURED", "UNIT", "TOLERANCE", "HOLDS", "HOW", "SOURCE")
+HEADERS = ("CLAIM", "PAPER", "MEASURED", "UNIT", "TOLERANCE", "HOLDS", "KIND", "HOW", "SOURCE")
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """All rows, how many hold, and the notes of those that do not."""
-    lines = [columns(HEADERS, [cells(row) for row in rows]), "", summary(rows)]
-    lines += [f"  {row['name']}: {row['note']}" for row in rows if not row["holds"]]
+    """All rows under the heading of their kind, the counts, and the notes of those that do not hold."""
+    shown = [[*HEADERS], *(cells(row) for row in rows)]
+    widths = [max(len(row[n]) for row in shown) for n in range(len(HEADERS))]
+    lines: list[str] = []
+    for kind, of_kind in by_kind(rows):
+        lines += [heading(kind, of_kind), line(HEADERS, widths)]
+        lines += [line(cells(row), widths) for row in of_kind]
+        lines.append("")
+    lines.append(summary(rows))
+    failing = [row for row in rows if not row["holds"]]
+    if failing:
+        lines += ["", "What does not hold:"]
+        lines += [f"  {row['name']} ({row['kind']}): {row['note']}" for row in failing]
     return "\n".join(lines)
 
 
+def by_kind(rows: list[dict[str, Any]]) -> list[tuple[Kind, list[dict[str, Any]]]]:
+    """The rows of each kind that there are, predictions first."""
+    groups = ((kind, [row for row in rows if row["kind"] == kind]) for kind in Kind)
+    return [(kind, of_kind) for kind, of_kind in groups if of_kind]
+
+
+def heading(kind: Kind, rows: list[dict[str, Any]]) -> str:
+    """`CALIBRATED, 14 of 14 hold: …`."""
+    return f"{kind.upper()}, {_count(rows)} hold: {MEANING[kind]}"
+
+
 def summary(rows: list[dict[str, Any]]) -> str:
-    kept = sum(row["holds"] for row in rows)
-    return f"{kept} of {len(rows)} hold" + ("" if kept == len(rows) else "; those that do not:")
+    """The predictions that hold; then every other kind by itself."""
+    predicted = [row for row in rows if row["kind"] == Kind.PREDICTED]
+    apart = [(kind, of_kind) for kind, of_kind in by_kind(rows) if kind != Kind.PREDICTED]
+    lines = [f"{_count(predicted)} predictions hold" if predicted else "no predictions among these"]
+    if apart:
+        lines.append("apart: " + ", ".join(f"{kind} {_count(of_kind)}" for kind, of_kind in apart))
+    return "; ".join(lines)
 
 
 def cells(row: dict[str, Any]) -> list[str]:
@@ -28,6 +57,7 @@ def cells(row: dict[str, Any]) -> list[str]:
         row["unit"],
         tolerance(row["tolerance"]),
         "yes" if row["holds"] else "NO",
+        row["kind"],
         row["how"],
         row["source"],
     ]
@@ -45,3 +75,7 @@ def figure(value: float) -> str:
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _count(rows: list[dict[str, Any]]) -> str:
+    return f"{sum(row['holds'] for row in rows)} of {len(rows)}"

@@ -65,8 +65,9 @@ def goodput(
 ) -> Goodput:
     """The most equal slices that can be promised with probability `target`, and what that comes to.
 
-    With `ocs_availability` the OCSes of a fabric of this kind of modules have to work as well, for slices
-    of more than one cube of a reconfigurable fabric ([LF] 4.2.2); `probability` then counts them in.
+    With `ocs_availability` the OCSes of a reconfigurable fabric with this kind of modules have to work as
+    well, and `probability` counts them in. That holds for slices of one cube, too: their wrap-around links
+    pass the OCSes ([LF] A), although [LF] 4.2.2 has their goodput the same on a static fabric.
     InvalidInput on anything out of range and on slices that are no multiple of 64 chips or do not fit the
     pod.
     """
@@ -79,13 +80,12 @@ def goodput(
     ocs = fabric_ocs(kind)
     all_up = 1.0 if ocs_availability is None else fabric_availability(ocs_availability, ocs)
     cube_availability = host_availability**HOSTS_PER_CUBE
-    groups = cubes // size
-    up = 1.0
     if fabric == "static":
-        enough, short = tails(groups, cube_availability**size)
+        up = 1.0
+        enough, short = tails(cubes // size, cube_availability**size)
     else:
+        up = all_up
         enough, short = (side[::size] for side in tails(cubes, cube_availability))
-        up = all_up if size > 1 else 1.0
     # A share that is nearly 1 is met by what falls short of it, which keeps the digits that 1 would swallow.
     wanted = 0.0 if target == 0.0 else target / up if up > 0.0 else np.inf
     promised = np.flatnonzero(enough >= wanted if wanted < 0.5 else short <= 1.0 - wanted)
