@@ -357,14 +357,15 @@ class RepairDescription(Description[RepairRow, PartRelated]):
 
 
 class ClockReport(Model):
-    """The simulated clock: up to when all is done, the speed asked for and the speed held, and how far the
-    twin is behind."""
+    """The simulated clock: up to when all is done, the speed asked for and the speed held, how far the twin
+    is behind, and the moment at which time will stand still, where one is ahead."""
 
     now_us: int
     speed: float
     paused: bool
     achieved_speed: float
     lag_us: int
+    until_us: int | None
 
 
 class HealthReport(Model):

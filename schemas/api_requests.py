@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from schemas.api import LogMessage
 from schemas.body import Model
-from schemas.bounds import DURATION_S_MAX, DURATION_S_MIN, SPEED_MAX
+from schemas.bounds import COUNT_MAX, DURATION_S_MAX, DURATION_S_MIN, SPEED_MAX
 from schemas.config_by_kind import KindName
 from schemas.names import FaultKind
 from schemas.operator import Priority
@@ -52,6 +52,22 @@ class SpeedRequest(Model):
     """Simulated over wall time."""
 
     speed: Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)]
+
+
+class ClockRequest(Model):
+    """What is to change of the clock, as one change; what is left out stays."""
+
+    speed: Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)] | None = None
+    paused: bool | None = None
+
+
+class RunRequest(Model):
+    """Let time run to a moment and stand still there: `until_us`, or `for_s` simulated seconds from now. At a
+    speed, simulated over wall time, or without one as fast as the twin can."""
+
+    until_us: Annotated[int, Field(ge=0, le=COUNT_MAX)] | None = None
+    for_s: DurationS | None = None
+    speed: Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)] | None = None
 
 
 class RequestReceipt(Model):

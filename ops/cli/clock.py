@@ -1,5 +1,6 @@
 """`lightwave clock`: the twin's simulated time and speed."""
 
+import time
 from typing import Annotated, Any
 
 import typer
@@ -7,19 +8,21 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import Output, Watch
 from ops.cli.output import Form, rendered, show, watched
-from ops.cli.types import Speed
+from ops.cli.types import Duration, Speed
 from ops.common.client import Client
 from ops.common.tables import columns
 from ops.common.times import moment, span
+from shared.basics.units import US_PER_S
 
-FIELDS = ("now_us", "speed", "paused", "achieved_speed", "lag_us")
+FIELDS = ("now_us", "speed", "paused", "achieved_speed", "lag_us", "until_us")
+LOOK_S = 0.2
 
 app = application("clock")
 
 
 @app.callback()
 def clock() -> None:
-    """Look at the simulated clock, stop it, change its speed."""
+    """Look at the simulated clock, stop it, change its speed, let it run to a moment."""
 
 
 @app.command("show")
@@ -60,6 +63,50 @@ def speed(
     _changed(client, client.put("/v1/clock/speed", {"speed": times}, *FIELDS), output)
 
 
+RunSpeed = Annotated[
+    float | None,
+    typer.Option(click_type=Speed(), metavar="X", help="times wall time [default: as fast as it can]"),
+]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="until the moment has come")]
+
+
+@app.command()
+def advance(
+    by: Annotated[int, typer.Argument(click_type=Duration(), metavar="2h", help="simulated time from now")],
+    speed: RunSpeed = None,
+    wait: Wait = True,
+    output: Output = "table",
+) -> None:
+    """Let time run so much further, and stand still there."""
+    _run({"for_s": by}, speed, wait, output)
+
+
+@app.command()
+def until(
+    at: Annotated[
+        int,
+        typer.Argument(click_type=Duration(), metavar="3d", help="simulated time since the twin's beginning"),
+    ],
+    speed: RunSpeed = None,
+    wait: Wait = True,
+    output: Output = "table",
+) -> None:
+    """Let time run to a moment, and stand still there."""
+    _run({"until_us": at * US_PER_S}, speed, wait, output)
+
+
+def _run(asked: dict[str, object], speed: float | None, wait: bool, output: Form) -> None:
+    """The twin has the moment: whoever asked may go away meanwhile."""
+    client = Client()
+    content = client.put("/v1/clock/run", {**asked, "speed": speed}, *FIELDS)
+    with client.reading():
+        wanted_us = content["until_us"]
+        while wait and content["until_us"] is not None and content["until_us"] == wanted_us:
+            time.sleep(LOOK_S)
+            content = client.thing("/v1/clock", *FIELDS)
+    _changed(client, content, output)
+
+
 def _changed(client: Client, content: dict[str, Any], output: Form) -> None:
     with client.reading():
         show(content, output, lambda: _table(content))
@@ -73,5 +120,6 @@ def _table(content: dict[str, Any]) -> str:
         content["paused"],
         f"× {held:.0f}" if held >= 10 else f"× {held:.2f}",
         span(content["lag_us"]),
+        moment(content["until_us"]),
     ]
-    return columns(("TIME", "SPEED", "PAUSED", "HELD", "BEHIND"), [row])
+    return columns(("TIME", "SPEED", "PAUSED", "HELD", "BEHIND", "UNTIL"), [row])

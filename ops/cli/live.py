@@ -182,8 +182,10 @@ def skip(
     """Let the service that stopped FABRIC pass over the message that it raises on."""
     from ops.live.settings import live_settings
     from ops.live.skip import skip_message
+    from shared.runtimes.live.kafka.operations import KafkaOperations
 
-    typer.echo(skip_message(live_settings(config), fabric))
+    settings = live_settings(config)
+    typer.echo(skip_message(settings, fabric, KafkaOperations(settings.endpoints)))
 
 
 @app.command()

@@ -21,6 +21,7 @@ COMMANDS = {
     "describe": "get",
     "trace": "get",
     "impact": "impact",
+    "operations": "operations",
     "events": "events",
     "why": "events",
     "commission": "request",

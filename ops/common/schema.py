@@ -9,16 +9,18 @@ from pydantic import BaseModel
 from schemas.config_by_kind import CONFIGS
 from schemas.documents import DOCUMENTS
 from schemas.envelope import Envelope
+from schemas.operations import OPERATIONS, Operation
 from schemas.registry import TYPES
 from shared.basics.errors import OperationFailed
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """File name → content: every message type, envelope, configuration, status documents, and an index of
-    types."""
-    models: dict[str, type[BaseModel]] = {"Envelope": Envelope}
+    """File name → content: every message type, envelope, operation, configuration, status documents, and an
+    index of message types."""
+    models: dict[str, type[BaseModel]] = {"Envelope": Envelope, "Operation": Operation}
     models |= {model.__name__: model for model in CONFIGS.values()}
     models |= TYPES
+    models |= OPERATIONS
     models |= {model.__name__: model for group in DOCUMENTS.values() for model in group}
     found = {f"{name}.json": model.model_json_schema() for name, model in sorted(models.items())}
     index = {

@@ -7,31 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import field_validator
-
 from ops.common.configuration import DEFAULT_KIND, config_of, settings_of
 from ops.common.quoted import quoted
 from ops.common.yaml_file import read_yaml
-from schemas.body import Model
 from schemas.config import FabricConfig, TraceRow
-from schemas.config_by_kind import AnyConfig, config_model
-from schemas.names import FABRIC_PATTERN, SITE_PATTERN, FabricName, SiteName, fabric_order
+from schemas.config_by_kind import config_model
+from schemas.names import FABRIC_PATTERN, SITE_PATTERN
+from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
 from shared.storage.store import FabricPlace
-
-
-class SitePlan(Model):
-    """A site as it begins: its name, and each fabric with its configuration."""
-
-    site: SiteName
-    fabrics: dict[FabricName, AnyConfig]
-
-    @field_validator("fabrics")
-    @classmethod
-    def _in_order(cls, fabrics: dict[str, AnyConfig]) -> dict[str, AnyConfig]:
-        if not fabrics:
-            raise ValueError("fabrics: none is given; allowed: one or more")
-        return {name: fabrics[name] for name in sorted(fabrics, key=fabric_order)}
 
 
 @dataclass(frozen=True, slots=True)

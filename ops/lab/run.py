@@ -11,7 +11,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from ops.common.sites import SitePlan, common_seed
+from ops.common.sites import common_seed
 from ops.common.version import VERSION
 from schemas.documents import (
     CubesSummary,
@@ -21,6 +21,7 @@ from schemas.documents import (
     SchedulerSummary,
     WorkloadSummary,
 )
+from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY

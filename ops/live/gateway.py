@@ -13,11 +13,13 @@ from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.kafka.mirror import LogMirror
+from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import AGAIN, Heartbeat, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.status import problems_of
 from shared.runtimes.live.twin_record import read_twin
 from shared.runtimes.live.worker.process import check_log
+from shared.runtimes.operations import OperationsLog
 from shared.runtimes.waiting import until
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import awaited, residents
@@ -54,16 +56,17 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         heartbeat.start()
         stack.callback(heartbeat.stop)
         log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
-        app = create_app(_ports(store, mirror), token=token)
+        app = create_app(_ports(store, mirror, KafkaOperations(settings.endpoints)), token=token)
         server_of(app).run(sockets=[listener])
 
 
-def _ports(store: RedisStore, mirror: LogMirror) -> TwinPorts:
+def _ports(store: RedisStore, mirror: LogMirror, operations: OperationsLog) -> TwinPorts:
     return TwinPorts(
         documents=store,
         inbox=store,
         log=mirror.logs,
         clock=LiveClock(store, services_of, lambda: achieved_speed(store)),
+        operations=operations,
         config=mirror.config,
         site=mirror.site,
         telemetry=mirror.telemetry.latest,

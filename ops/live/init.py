@@ -8,19 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ops.common.sites import SitePlan, common_seed, places_of
+from ops.common.sites import common_seed, places_of
 from ops.live.settings import LiveSettings
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
+from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.engine.roots import commissioning
+from shared.runtimes.clock import Epoch, check_speed
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.sequencer.partition import root_entry
 from shared.runtimes.live.twin_record import find_twin, write_twin
+from shared.runtimes.operations import local_person
 from shared.storage.store import FabricPlace
 
 WAIT_S_MAX = 60.0
@@ -77,7 +80,8 @@ def _make(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
     asyncio.run(_commission(settings, twin, new.partitions, _first_messages(new.sites), places))
     for fabric, place in places.items():
         store.place(fabric, place)
-    LiveClock(store, services_of, lambda: 0.0).start(new.speed, paused=new.paused)
+    epoch = Epoch(0, 0, check_speed(new.speed), new.paused)
+    LiveClock(store, services_of, lambda: 0.0).start(epoch, local_person())
     write_twin(store, twin, new.partitions, topic_id(endpoints.kafka, endpoints.topics.log))
     return {
         "twin": twin,

@@ -11,13 +11,16 @@ from services.fleet import by_kind, services_of
 from services.roster import service_names
 from shared.basics.errors import OperationFailed
 from shared.engine.codec import state_digest
-from shared.runtimes.live.clock import LiveClock, read_epoch
+from shared.runtimes.clock import Epoch
+from shared.runtimes.live.clock import STOPPED, LiveClock, read_epoch
 from shared.runtimes.live.kafka.layout import SOURCE, TWIN
+from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.kafka.records import Record, level_of
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import partition_count, topic_id
 from shared.runtimes.live.twin_record import TwinRecord, find_twin, read_twin, write_twin
 from shared.runtimes.live.worker.fold import PartitionFold, ServedService
+from shared.runtimes.operations import last_clock, local_person
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import residents
 from shared.storage.store import FabricPlace, OutboxTrim
@@ -50,14 +53,26 @@ def rebuild_twin(settings: LiveSettings, say: Say) -> dict[str, Any]:
         )
     found = digest(store, fabrics)
     if read_epoch(store) is None:
-        LiveClock(store, services_of, lambda: 0.0).start(1.0, paused=True)
-        say("the clock was lost: simulated time stands still until `lightwave clock resume`")
+        _restore_clock(settings, store, say)
     return {
         "twin": twin.twin,
         "messages": messages,
         "fabrics": sorted(fabrics, key=fabric_order),
         "state_sha256": found,
     }
+
+
+def _restore_clock(settings: LiveSettings, store: RedisStore, say: Say) -> None:
+    """Set the clock as it was last changed, to go on from where the fabrics have come to."""
+    kept = last_clock(KafkaOperations(settings.endpoints))
+    if kept is None:
+        say("nobody noted a clock: simulated time stands still until `lightwave clock resume`")
+        epoch = STOPPED
+    else:
+        epoch = Epoch(0, 0, kept.speed, kept.paused, kept.until_us, kept.run_speed)
+        paused = ", paused" if kept.paused else ""
+        say(f"the clock goes on as it was last asked for: × {kept.speed:g}{paused}")
+    LiveClock(store, services_of, lambda: 0.0).start(epoch, local_person())
 
 
 def digest(store: RedisStore, fabrics: Mapping[str, FabricPlace]) -> str:

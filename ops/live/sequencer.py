@@ -6,6 +6,7 @@ import signal
 from services.roster import names_of
 from shared.runtimes.live.clock import LiveClock, stood_still
 from shared.runtimes.live.kafka.appender import KafkaAppender
+from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo
 from shared.runtimes.live.sequencer.loop import SequencerLoop
@@ -23,13 +24,13 @@ def run_sequencer(options: ProcessOptions) -> None:
     check_log(endpoints, twin)
     if stood_still(store):
         # The time for which nobody kept the clock is not made up in a jump.
-        LiveClock(store, names_of, lambda: 0.0).anchor()
+        LiveClock(store, names_of, lambda: 0.0).anchor(options.replica)
     asyncio.run(_run(options, store, twin))
 
 
 async def _run(options: ProcessOptions, store: RedisStore, twin: TwinRecord) -> None:
     appender = KafkaAppender(options.endpoints.kafka, options.endpoints.topics)
-    relay = SequencerLoop(twin, names_of, store, appender)
+    relay = SequencerLoop(twin, names_of, store, appender, KafkaOperations(options.endpoints))
     health = HealthServer(
         ProcessInfo(options.replica, "sequencer"),
         store,

@@ -4,14 +4,16 @@ in the log, so that every replay does the same."""
 import json
 
 from ops.live.settings import LiveSettings
+from schemas.operations import SkipOrdered
 from services.fleet import services_of
 from shared.basics.errors import NotFound, OperationFailed
 from shared.runtimes.live.twin_record import read_twin
+from shared.runtimes.operations import OperationsLog, local_person, new_operation
 from shared.storage.residents import awaited, residents
 from shared.storage.store import OutboxTrim
 
 
-def skip_message(settings: LiveSettings, fabric: str) -> str:
+def skip_message(settings: LiveSettings, fabric: str, operations: OperationsLog) -> str:
     """Ask for it; returns what was asked, as a sentence. NotFound if no service stopped this fabric."""
     store = settings.store()
     store.check()
@@ -30,6 +32,8 @@ def skip_message(settings: LiveSettings, fabric: str) -> str:
             raise OperationFailed(
                 f"{message_id}: {fabric} cannot do without its first message: {stopped['sentence']}"
             )
+        order = SkipOrdered(fabric=fabric, service=service, message=message_id)
+        operations.append(new_operation(order, local_person()))
         store.trim(OutboxTrim(partition, fields={f"skip:{service}": message_id}))
         return f"{service} of {fabric} passes over {message_id}; it raised: {stopped['sentence']}"
     raise NotFound(f"fabric {fabric}: no service has stopped on a message of it")

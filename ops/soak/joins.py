@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ops.common.sites import SitePlan
 from ops.soak.asking import Client, GivenUp, Post, Refused, key_of
 from schemas.names import fabric_order
+from schemas.site_plan import SitePlan
 from shared.basics.keyed_random import draw_uniform
 
 OFTEN = {"telemetry_interval_s": 300}

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from ops.common.sites import SitePlan
 from ops.common.tables import columns
 from ops.common.version import VERSION
 from ops.live.supervise import how_it_ended
@@ -16,6 +15,7 @@ from ops.soak.checks import Book, count_outcomes
 from ops.soak.facts import Facts
 from ops.soak.joins import Joined
 from ops.soak.meter import Struck
+from schemas.site_plan import SitePlan
 from shared.basics.units import US_PER_DAY
 
 CLEAN, DEVIATED, FAILED = "clean", "deviated", "failed"

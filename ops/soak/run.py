@@ -15,7 +15,6 @@ from typing import Any
 
 import redis
 
-from ops.common.sites import SitePlan
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak import report as reports
 from ops.soak.asking import Client, http_post
@@ -31,6 +30,7 @@ from ops.soak.plan import plan_faults
 from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.config import FabricConfig, pod_of
 from schemas.config_by_kind import config_model
+from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.codec import restore_instance

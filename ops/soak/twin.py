@@ -14,10 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ops.common.sites import AskedTwin, SitePlan
+from ops.common.sites import AskedTwin
 from ops.live.supervise import RestartPolicy, Supervisor
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.plan import Target
+from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from services.roster import service_names
 from shared.basics.errors import LightwaveError, OperationFailed

@@ -9,9 +9,10 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from ops.common.folders import user_folder
-from ops.common.sites import AskedTwin, SitePlan
+from ops.common.sites import AskedTwin
 from ops.twin.resume import check_same
 from schemas.body import Model
+from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.files import replace_text
 from shared.storage.log.folder import FolderHeld, hold_folder
@@ -31,6 +32,17 @@ class TwinIdentity(Model):
     sites: tuple[SitePlan, ...]
 
 
+class KeptClock(Model):
+    """The clock of a twin that may not run: how far simulated time had come, and what was asked for. None
+    where nothing is kept of it."""
+
+    speed: float | None = None
+    paused: bool = False
+    now_us: int = 0
+    until_us: int | None = None
+    run_speed: float | None = None
+
+
 class DataFolder:
     """One twin's folder, held by one process at a time."""
 
@@ -41,6 +53,7 @@ class DataFolder:
         self.telemetry = path / "telemetry"
         self.dead_letters = path / "dead-letters.jsonl"
         self.clock = path / "clock.json"
+        self.operations = path / "operations.jsonl"
         self._mark = path / MARK
         self._running = path / "running.json"
         self._lock: IO[str] | None = None
@@ -67,7 +80,7 @@ class DataFolder:
         """Remove what belongs to a twin, and nothing else that may lie in the folder."""
         for part in (self.logs, self.redis, self.telemetry):
             shutil.rmtree(part, ignore_errors=True)
-        for file in (self.dead_letters, self.clock, self._mark, self._running):
+        for file in (self.dead_letters, self.clock, self.operations, self._mark, self._running):
             file.unlink(missing_ok=True)
 
     def identity(self) -> TwinIdentity | None:
@@ -116,13 +129,12 @@ class DataFolder:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def kept_clock(self) -> tuple[float | None, bool, int]:
-        """(speed, paused) as they were last asked for, and how far simulated time had come."""
+    def kept_clock(self) -> KeptClock:
+        """The clock as it was last asked for."""
         try:
-            kept = json.loads(self.clock.read_text())
-            return float(kept["speed"]), bool(kept["paused"]), int(kept["now_us"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None, False, 0
+            return KeptClock.model_validate_json(self.clock.read_text())
+        except (OSError, ValueError):
+            return KeptClock()
 
     def _write(self, path: Path, text: str) -> None:
         try:

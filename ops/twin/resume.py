@@ -7,8 +7,9 @@ from typing import Any
 
 from ops.common.configuration import settings_of
 from ops.common.quoted import quoted
-from ops.common.sites import AskedTwin, SitePlan, has_own_seed
+from ops.common.sites import AskedTwin, has_own_seed
 from schemas.config import FabricConfig
+from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
 
 SITES_NAMED = 4

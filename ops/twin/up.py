@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ops.common.sites import AskedTwin, SitePlan
+from ops.common.sites import AskedTwin
 from ops.twin.data import DataFolder, TwinIdentity
 from ops.twin.serving import listen, server_of
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
+from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from services.gateway.http.access import check_bind
 from services.gateway.ports import TwinPorts
@@ -21,6 +22,7 @@ from shared.basics.errors import LightwaveError
 from shared.engine.roots import commissioning, operator_source
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
@@ -106,9 +108,15 @@ class LivingTwin:
         stack.callback(self.logs.close)
         self.dead_letters = DeadLetters(folder.dead_letters)
         self.telemetry = TelemetryFolder(folder.telemetry)
-        kept_speed, paused, self._kept_us = folder.kept_clock()
-        speed = options.speed if options.speed is not None else kept_speed or 1.0
-        self.clock = EmbeddedClock(speed=speed, paused=paused, keep=folder.clock)
+        kept = folder.kept_clock()
+        self._kept_us = kept.now_us
+        speed = options.speed if options.speed is not None else kept.speed or 1.0
+        self.operations = FileOperations(folder.operations)
+        self.clock = EmbeddedClock(
+            speed=speed, paused=kept.paused, keep=folder.clock, operations=self.operations
+        )
+        if kept.until_us is not None:
+            self.clock.run_to(kept.until_us, kept.run_speed)
         self.places: dict[str, FabricPlace] = {}
         """Every fabric that was commissioned, and where it lives."""
         self.sites = [
@@ -193,6 +201,7 @@ class LivingTwin:
             inbox=self.store,
             log=self.logs,
             clock=self.clock,
+            operations=self.operations,
             config=self._config,
             site=lambda fabric: self.places[fabric].site,
             telemetry=self.telemetry.latest,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from schemas.config import FabricConfig
 from shared.runtimes.clock import Clock
+from shared.runtimes.operations import OperationsLog
 from shared.storage.log.reader import LogReader
 from shared.storage.store import DocumentReader, Inbox
 
@@ -25,6 +26,7 @@ class TwinPorts:
     inbox: Inbox
     log: LogReader
     clock: Clock
+    operations: OperationsLog
     config: Callable[[str], FabricConfig]
     site: Callable[[str], str]
     health: Callable[[], list[str]]

@@ -1,12 +1,13 @@
 """The port of the simulated clock of a living twin: asked for by people, kept by the sequencer; and how fast
 simulated time really goes on."""
 
+import abc
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Protocol
 
-from schemas.bounds import SPEED_MAX
+from schemas.bounds import COUNT_MAX, SPEED_MAX
+from schemas.operations import ClockChanged
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_S
 
@@ -16,31 +17,139 @@ SPEED_STEP_S = 0.1
 """Readings that are closer together are not all kept."""
 SPEED_SPAN_S_MIN = 0.05
 """Over less wall time no speed is told."""
+SOMEBODY = "operator"
+"""Who changed a clock, where nobody knows more."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockState:
     """`now_us` is the simulated time up to which everything has been done; `speed` is what was asked for,
-    `achieved_speed` what was held over the last seconds of wall time; `lag_us` how far the twin is behind."""
+    `achieved_speed` what was held over the last seconds of wall time; `lag_us` how far the twin is behind.
+    `until_us` is the moment at which time will stand still, None if no such moment is ahead."""
 
     now_us: int
     speed: float
     paused: bool
     achieved_speed: float
     lag_us: int
+    until_us: int | None = None
 
 
-class Clock(Protocol):
-    """What people may ask of a living twin's clock, and set."""
+@dataclass(frozen=True, slots=True)
+class ClockChange:
+    """What somebody asks of a clock, as one change; None leaves it as it is.
 
+    `until_us` lets time run to that moment, where it stands still; `for_us` so much further from now. It runs
+    at `run_speed`, or as fast as the twin can where none is given. Whoever pauses, resumes or anchors
+    meanwhile ends that.
+    """
+
+    speed: float | None = None
+    paused: bool | None = None
+    until_us: int | None = None
+    for_us: int | None = None
+    run_speed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What a clock was set to. Simulated time is `anchor_us` at the wall time `wall_us`, and goes on at
+    `speed` unless it is paused. With `until_us` it goes on to that moment at `run_speed` (at once, where that
+    is None: the twin follows as fast as it can), and then it stands still: `paused` is True by then."""
+
+    anchor_us: int
+    wall_us: int
+    speed: float
+    paused: bool
+    until_us: int | None = None
+    run_speed: float | None = None
+
+    def clock_us(self, wall_us: int) -> int:
+        """Simulated time that this wall time asks for."""
+        if self.until_us is None:
+            return self.anchor_us if self.paused else self._gone_us(self.speed, wall_us)
+        if self.run_speed is None:
+            return self.until_us
+        return min(self.until_us, self._gone_us(self.run_speed, wall_us))
+
+    def wall_s_until(self, sim_us: int, wall_us: int) -> float:
+        """Wall seconds from this wall time until the clock reaches a simulated time; infinite if it never
+        does."""
+        ahead_us = max(0, sim_us - self.clock_us(wall_us))
+        if self.until_us is None:
+            return math.inf if self.paused else ahead_us / (self.speed * US_PER_S)
+        if sim_us > self.until_us:
+            return math.inf
+        return 0.0 if self.run_speed is None else ahead_us / (self.run_speed * US_PER_S)
+
+    def state(self, now_us: int, wall_us: int, achieved_speed: float) -> ClockState:
+        """A reading, where everything up to `now_us` has been done."""
+        runs_to = self.until_us if self.until_us is not None and now_us < self.until_us else None
+        stands = self.paused and runs_to is None
+        return ClockState(
+            now_us=now_us,
+            speed=self.speed,
+            paused=stands,
+            achieved_speed=0.0 if stands else achieved_speed,
+            lag_us=self.lag_us(now_us, wall_us),
+            until_us=runs_to,
+        )
+
+    def lag_us(self, now_us: int, wall_us: int) -> int:
+        """How far behind the twin is that has come to `now_us`; one that goes as fast as it can is not."""
+        if self.until_us is not None and self.run_speed is None:
+            return 0
+        return max(0, self.clock_us(wall_us) - now_us)
+
+    def changed(self, asked: ClockChange, now_us: int, wall_us: int) -> "Epoch":
+        """The epoch after a change, where everything up to `now_us` has been done: time goes on from there,
+        so a lag is forgiven and never made up in a jump. InvalidInput for a moment that has passed."""
+        speed = self.speed if asked.speed is None else check_speed(asked.speed)
+        if asked.until_us is not None or asked.for_us is not None:
+            until_us = asked.until_us if asked.until_us is not None else now_us + (asked.for_us or 0)
+            run_speed = None if asked.run_speed is None else check_speed(asked.run_speed)
+            _check_until(until_us, now_us)
+            return Epoch(now_us, wall_us, speed, True, until_us, run_speed)
+        goes_on = self.until_us is not None and now_us < self.until_us and asked.paused is None
+        if not goes_on:
+            return Epoch(now_us, wall_us, speed, self.paused if asked.paused is None else asked.paused)
+        run_speed = self.run_speed if asked.speed is None else speed
+        return Epoch(now_us, wall_us, speed, True, self.until_us, run_speed)
+
+    def body(self) -> ClockChanged:
+        """As the operations log has it."""
+        return ClockChanged(
+            speed=self.speed,
+            paused=self.paused,
+            anchor_us=self.anchor_us,
+            until_us=self.until_us,
+            run_speed=self.run_speed,
+        )
+
+    def _gone_us(self, speed: float, wall_us: int) -> int:
+        return self.anchor_us + max(0, int((wall_us - self.wall_us) * speed))
+
+
+class Clock(abc.ABC):
+    """What people may ask of a living twin's clock, and set. Two changes at once both hold."""
+
+    @abc.abstractmethod
     def show(self) -> ClockState: ...
 
-    def pause(self) -> None: ...
+    @abc.abstractmethod
+    def change(self, asked: ClockChange, who: str) -> None:
+        """Takes effect from the time that has been processed; noted on the operations log with who did it.
+        InvalidInput for a speed or a moment that may not be."""
 
-    def resume(self) -> None: ...
+    def pause(self, who: str = SOMEBODY) -> None:
+        self.change(ClockChange(paused=True), who)
 
-    def set_speed(self, speed: float) -> None:
-        """Simulated over wall time, above 0; takes effect from the time that has been processed."""
+    def resume(self, who: str = SOMEBODY) -> None:
+        self.change(ClockChange(paused=False), who)
+
+    def set_speed(self, speed: float, who: str = SOMEBODY) -> None:
+        """Simulated over wall time, above 0."""
+        self.change(ClockChange(speed=speed), who)
 
 
 def check_speed(speed: float) -> float:
@@ -48,6 +157,13 @@ def check_speed(speed: float) -> float:
     if not math.isfinite(speed) or not 0 < speed <= SPEED_MAX:
         raise InvalidInput(f"speed {speed:g}: not allowed; allowed: above 0 up to {SPEED_MAX:,.0f}")
     return speed
+
+
+def _check_until(until_us: int, now_us: int) -> None:
+    if not now_us <= until_us <= COUNT_MAX:
+        raise InvalidInput(
+            f"until {until_us} us: not allowed; allowed: from now, {now_us} us, up to {COUNT_MAX:,} us"
+        )
 
 
 class SpeedMeter:

@@ -66,6 +66,7 @@ class MemoryStore:
         self._partitions: dict[int, _Partition] = defaultdict(_Partition)
         self._fabrics: dict[str, FabricPlace] = {}
         self._names: dict[str, str] = {}
+        self._globals: dict[str, dict[str, str]] = defaultdict(dict)
         self._number = number or itertools.count(time.time_ns() // 1_000).__next__
 
     def place(self, fabric: str, where: FabricPlace) -> None:
@@ -75,6 +76,25 @@ class MemoryStore:
     def claim(self, fabric: str, site: str) -> str:
         """Take a name for a site; returns the site that has it, which took it first."""
         return self._names.setdefault(fabric, site)
+
+    # --- GlobalNotes ----------------------------------------------------------------------------------------
+
+    def wall_us(self) -> int:
+        return int(self._wall_s() * 1e6)
+
+    def read_globals(self, name: str) -> dict[str, str]:
+        return dict(self._globals[name])
+
+    def set_globals(self, name: str, fields: Mapping[str, str | None]) -> None:
+        _note(self._globals[name], fields)
+
+    def swap_globals(
+        self, name: str, field: str, expected: str | None, fields: Mapping[str, str | None]
+    ) -> bool:
+        if self._globals[name].get(field) != expected:
+            return False
+        _note(self._globals[name], fields)
+        return True
 
     # --- StateStore -----------------------------------------------------------------------------------------
 
@@ -124,7 +144,7 @@ class MemoryStore:
             outbox=tuple(sorted(kept.outbox.values(), key=lambda entry: entry.order)),
             dead_letters=dict(kept.dead_letters),
             waiting=tuple(self.waiting(partition, waiting)),
-            wall_us=int(self._wall_s() * 1e6),
+            wall_us=self.wall_us(),
         )
 
     def trim(self, trim: OutboxTrim) -> None:

@@ -106,6 +106,14 @@ if last < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
 return 1
 """
 
+SWAP = """
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+local gone = tonumber(ARGV[3])
+for at = 4, 3 + gone do redis.call('HDEL', KEYS[1], ARGV[at]) end
+for at = 4 + gone, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1]) end
+return 1
+"""
+
 Command = list[str | bytes]
 
 

@@ -195,6 +195,14 @@ class RedisStore:
         if commands:
             self._client.transaction(key, commands)
 
+    def swap_globals(
+        self, name: str, field: str, expected: str | None, fields: Mapping[str, str | None]
+    ) -> bool:
+        gone = [name for name, value in fields.items() if value is None]
+        pairs = [part for pair in fields.items() if pair[1] is not None for part in pair]
+        arguments = [field, "" if expected is None else expected, str(len(gone)), *gone, *map(str, pairs)]
+        return bool(self._client.run_script(form.SWAP, [f"lightwave:{name}"], arguments))
+
     @contextmanager
     def woken(self, partitions: Iterable[int]) -> Iterator[Callable[[float], set[int]]]:
         """A function that waits up to so many seconds, and says which of these partitions have something to

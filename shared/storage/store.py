@@ -172,6 +172,24 @@ class FabricPlace:
     kind: str
 
 
+class GlobalNotes(Protocol):
+    """What belongs to no partition: named notes, each with its fields, and the wall clock that all share."""
+
+    def wall_us(self) -> int:
+        """Microseconds since 1970."""
+
+    def read_globals(self, name: str) -> dict[str, str]:
+        """All fields of a note."""
+
+    def set_globals(self, name: str, fields: Mapping[str, str | None]) -> None:
+        """Set fields of a note, and remove those that are None; in one transaction."""
+
+    def swap_globals(
+        self, name: str, field: str, expected: str | None, fields: Mapping[str, str | None]
+    ) -> bool:
+        """The same if a field is as expected, None if it is not there; else False, and nothing is set."""
+
+
 class DocumentReader(Protocol):
     """Status documents as JSON, for the gateway."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ops.common.configuration import settings_of
-from ops.common.sites import SitePlan
+from schemas.site_plan import SitePlan
 from shared.runtimes.embedded.waking import WakingStore
 from tests.support.gateway_twin import QUIET, DrivenTwin
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.sites import SitePlan
 from ops.live.rebuild import digest
 from ops.live.settings import LiveSettings
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.twin import TwinOptions, WholeTwin
 from schemas.body import Body
-from shared.runtimes.live.clock import Epoch, write_epoch
+from schemas.site_plan import SitePlan
+from shared.runtimes.clock import Epoch
+from shared.runtimes.live.clock import write_epoch
 from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.kafka.scan import read_partition
 from tests.contract.test_runtime import END_US, PLAN, SCRIPT, Drive, Driven, RuntimeContract, Script

@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -11,15 +12,25 @@ import pytest
 from ops.live.settings import LiveSettings
 from ops.live.skip import skip_message
 from ops.live.status import live_status, status_table
+from schemas.operations import SkipOrdered
 from services.fleet import FLEET, services_of
 from services.roster import ROSTER
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.roots import ServiceClock
-from shared.runtimes.live.clock import BEAT_US_MAX, Epoch, LiveClock, read_epoch, stood_still, write_epoch
+from shared.runtimes.clock import Epoch
+from shared.runtimes.live.clock import (
+    BEAT_US_MAX,
+    LiveClock,
+    note_changes,
+    read_epoch,
+    stood_still,
+    write_epoch,
+)
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, ProcessRow, achieved_speed, processes
 from shared.runtimes.live.twin_record import read_twin, write_twin
+from shared.runtimes.operations import MemoryOperations, last_clock, local_person
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit, FabricPlace
 from tests.support.toy_services import CUBES_TOY, OCS_TOY
@@ -106,19 +117,24 @@ class TestStatus:
     ) -> None:
         note = {"offset": 5, "fabric": "pod-1", "message_id": "operator@pod-1/9", "sentence": "ocs raised"}
         store.commit(Commit(1, {}, {}, fields={"stopped:ocs": json.dumps(note)}))
+        operations = MemoryOperations()
         told = "ocs raised; `lightwave live skip pod-1` passes over it; until then the time of pod-1"
         assert f"{told} stands still" in live_status(settings)["problems"]
         assert (
-            skip_message(settings, "pod-1")
+            skip_message(settings, "pod-1", operations)
             == "ocs of pod-1 passes over operator@pod-1/9; it raised: ocs raised"
         )
         assert store.values(1)["skip:ocs"] == "operator@pod-1/9"
+        ((_, found),) = operations.read()
+        order = SkipOrdered(fabric="pod-1", service="ocs", message="operator@pod-1/9")
+        assert (found.body, found.who) == (order, local_person())
 
     def test_there_is_nothing_to_skip(self, settings: LiveSettings) -> None:
+        operations = MemoryOperations()
         with pytest.raises(NotFound, match="no service has stopped"):
-            skip_message(settings, "pod-1")
+            skip_message(settings, "pod-1", operations)
         with pytest.raises(NotFound, match="'pod-7': no such fabric; there are pod-1"):
-            skip_message(settings, "pod-7")
+            skip_message(settings, "pod-7", operations)
 
     def test_what_a_process_says_of_itself_is_shown_once(
         self, store: RedisStore, settings: LiveSettings
@@ -273,3 +289,30 @@ class TestProcessFrame:
         port = int(server.address.rpartition(":")[2])
         with pytest.raises(OperationFailed, match=rf"--metrics-port {port} on 127.0.0.1: Address already"):
             HealthServer(ProcessInfo("x", "worker"), store, Report, lambda: None, host="127.0.0.1", port=port)
+
+
+class TestChangesAtOnce:
+    def test_pause_and_speed_over_two_gateways_both_hold(self, store: RedisStore, redis_url: str) -> None:
+        """Of 60 pairs, not compared before they were set, about half lost one."""
+        other = RedisStore(redis_url)
+        clocks = [LiveClock(at, services_of, lambda: 0.0) for at in (store, other)]
+        assert clocks[0].start(Epoch(0, 0, 1.0, paused=False), "init")
+        for pair in range(1, 61):
+            clocks[0].resume()
+            orders = [
+                threading.Thread(target=clocks[0].pause, args=("mia",)),
+                threading.Thread(target=clocks[1].set_speed, args=(1.0 + pair, "tom")),
+            ]
+            for order in orders:
+                order.start()
+            for order in orders:
+                order.join()
+            found = read_epoch(store)
+            assert found is not None
+            assert (found.speed, found.paused) == (1.0 + pair, True)
+        operations = MemoryOperations()
+        assert note_changes(store, operations) == 1 + 3 * 60
+        last = last_clock(operations)
+        assert last is not None
+        assert (last.speed, last.paused) == (61.0, True)
+        other.close()

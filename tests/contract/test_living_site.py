@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ops.common.configuration import settings_of
-from ops.common.sites import SitePlan
 from ops.twin.data import DataFolder, TwinIdentity
 from ops.twin.up import LivingTwin, UpOptions
+from schemas.site_plan import SitePlan
 from shared.basics.errors import LogDamaged
 from shared.storage.store import FabricPlace
 from tests.support.gateway_twin import QUIET

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from ops.common.configuration import settings, settings_of
-from ops.common.sites import SitePlan
 from ops.invariants import check_all
 from ops.lab.run import site_digest
 from schemas.body import Body
@@ -20,6 +19,7 @@ from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.registry import decode
 from schemas.sequencer import FabricCommissioned
+from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.runtimes.embedded.clock import EmbeddedClock

@@ -348,6 +348,14 @@ class StateStoreContract:
         assert store.commit(FULL)
         store.erase(5)
 
+    def test_a_note_is_swapped_only_from_what_it_was(self, store: Store) -> None:
+        assert store.swap_globals("clock", "version", None, {"version": "1", "speed": "2", "odd": "x y"})
+        assert not store.swap_globals("clock", "version", None, {"speed": "3"})
+        assert not store.swap_globals("clock", "version", "2", {"speed": "3"})
+        assert store.read_globals("clock") == {"version": "1", "speed": "2", "odd": "x y"}
+        assert store.swap_globals("clock", "version", "1", {"version": "2", "speed": "4", "odd": None})
+        assert store.read_globals("clock") == {"version": "2", "speed": "4"}
+
     def test_a_large_commit_is_one_commit(self, store: Store) -> None:
         """More fields, documents and outbox than one command may carry, all set and then all removed."""
         count = 2 * PAIRS_MAX + 7

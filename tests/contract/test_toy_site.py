@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.sites import SitePlan
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.twin import TwinOptions
+from schemas.site_plan import SitePlan
 from shared.basics.units import US_PER_S
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_store import RedisStore

@@ -13,11 +13,12 @@ import httpx
 import orjson
 from fastapi import FastAPI
 
-from ops.common.sites import SitePlan, single_fabric_sites
+from ops.common.sites import single_fabric_sites
 from ops.twin.audit import SiteAudit, readers_of
 from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.registry import decode
+from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from services.gateway.http.app import create_app
 from services.gateway.ports import TwinPorts
@@ -26,6 +27,7 @@ from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.runtimes.embedded.waking import WakingStore
+from shared.runtimes.operations import MemoryOperations
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.lines import read_lines
@@ -95,7 +97,8 @@ class DrivenTwin:
         self.problems: list[str] = []
         self.store = store or WakingMemory()
         self.logs = IndexedLogs(folder / "log")
-        self.clock = EmbeddedClock(speed=1.0, wall_s=lambda: self._wall_s)
+        self.operations = MemoryOperations()
+        self.clock = EmbeddedClock(speed=1.0, operations=self.operations, wall_s=lambda: self._wall_s)
         telemetry = TelemetryFolder(folder / "telemetry")
         sites = plans or single_fabric_sites(pods, pairs=pairs, seed=3)
         self._configs: dict[str, FabricConfig] = {}
@@ -113,6 +116,7 @@ class DrivenTwin:
             inbox=self.store,
             log=self.logs,
             clock=self.clock,
+            operations=self.operations,
             config=self._config,
             site=lambda fabric: self.store.fabrics()[fabric].site,
             health=lambda: self.problems,

@@ -17,7 +17,7 @@ from schemas.sequencer import FabricCommissioned
 from services.fleet import FLEET
 from shared.basics.errors import StoreUnreachable
 from shared.engine.service import AnyService
-from shared.runtimes.live.clock import Epoch
+from shared.runtimes.clock import Epoch
 from shared.runtimes.live.kafka.appender import Entry
 from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.kafka.unreachable import LogUnreachable

@@ -3,7 +3,7 @@
 from fastapi import Depends, FastAPI, Request, Response
 
 from schemas.api import HealthReport
-from services.gateway.http import clock, log, metrics, requests, responses, things
+from services.gateway.http import clock, log, metrics, operations, requests, responses, things
 from services.gateway.http.access import HeadAsGet, TokenGuard, bearer
 from services.gateway.http.responses import answer, errors
 from services.gateway.ports import TwinPorts
@@ -23,7 +23,7 @@ def create_app(twin: TwinPorts, *, token: str | None) -> FastAPI:
     app.add_middleware(HeadAsGet)
     app.add_middleware(TokenGuard, token=token)
     metrics.install(app, twin, token=token)
-    for routes in (things.routes, log.routes, requests.routes, clock.routes):
+    for routes in (things.routes, log.routes, requests.routes, clock.routes, operations.routes):
         app.include_router(
             routes(twin),
             dependencies=[Depends(check_query), *bearer(token)],

@@ -1,12 +1,16 @@
-"""Routes to the simulated clock: looked at, stopped, let go on, set to another speed."""
+"""Routes to the simulated clock: looked at, stopped, let go on, set to another speed, let run to a moment."""
 
 from fastapi import APIRouter, Response
 
 from schemas.api import ClockReport
-from schemas.api_requests import SpeedRequest
+from schemas.api_requests import ClockRequest, RunRequest, SpeedRequest
+from services.gateway.http.caller import Asking, Caller
 from services.gateway.http.json_body import JsonRoute
 from services.gateway.http.responses import answer
 from services.gateway.ports import TwinPorts
+from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_S
+from shared.runtimes.clock import SOMEBODY, ClockChange
 
 
 def routes(twin: TwinPorts) -> APIRouter:
@@ -21,26 +25,41 @@ def routes(twin: TwinPorts) -> APIRouter:
             paused=state.paused,
             achieved_speed=state.achieved_speed,
             lag_us=state.lag_us,
+            until_us=state.until_us,
         )
         return answer(report)
+
+    def change(asked: ClockChange, caller: Caller) -> Response:
+        twin.clock.change(asked, caller.name or SOMEBODY)
+        return shown()
 
     @router.get("", summary="The simulated clock", response_model=ClockReport)
     def show() -> Response:
         return shown()
 
+    @router.put("", summary="Its speed and whether it is paused, as one change", response_model=ClockReport)
+    def put(asked: ClockRequest, caller: Asking) -> Response:
+        if asked.speed is None and asked.paused is None:
+            raise InvalidInput("speed, paused: none is given; allowed: one of them or both")
+        return change(ClockChange(speed=asked.speed, paused=asked.paused), caller)
+
     @router.post("/pause", summary="Let simulated time stand still", response_model=ClockReport)
-    def pause() -> Response:
-        twin.clock.pause()
-        return shown()
+    def pause(caller: Asking) -> Response:
+        return change(ClockChange(paused=True), caller)
 
     @router.post("/resume", summary="Let it go on", response_model=ClockReport)
-    def resume() -> Response:
-        twin.clock.resume()
-        return shown()
+    def resume(caller: Asking) -> Response:
+        return change(ClockChange(paused=False), caller)
 
     @router.put("/speed", summary="Simulated over wall time", response_model=ClockReport)
-    def speed(asked: SpeedRequest) -> Response:
-        twin.clock.set_speed(asked.speed)
-        return shown()
+    def speed(asked: SpeedRequest, caller: Asking) -> Response:
+        return change(ClockChange(speed=asked.speed), caller)
+
+    @router.put("/run", summary="Let it run to a moment and stand still there", response_model=ClockReport)
+    def run(asked: RunRequest, caller: Asking) -> Response:
+        if (asked.until_us is None) == (asked.for_s is None):
+            raise InvalidInput("until_us, for_s: one of them is needed, and not both")
+        for_us = None if asked.for_s is None else round(asked.for_s * US_PER_S)
+        return change(ClockChange(until_us=asked.until_us, for_us=for_us, run_speed=asked.speed), caller)
 
     return router

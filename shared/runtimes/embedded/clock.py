@@ -1,21 +1,26 @@
 """The simulated clock of a twin in one process: wall time × speed from an anchor."""
 
 import json
-import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
-from shared.runtimes.clock import ClockState, SpeedMeter, check_speed
+from shared.runtimes.clock import Clock, ClockChange, ClockState, Epoch, SpeedMeter, check_speed
 from shared.runtimes.files import replace_text
+from shared.runtimes.operations import OperationsLog, new_operation
+
+KEPT = ("speed", "paused", "now_us", "until_us", "run_speed")
+"""What a clock's file holds."""
 
 
-class EmbeddedClock:
-    """Safe to use from several threads. `processed_us` answers up to which time all has been done; on a
-    change of speed the clock goes on from there, so a lag is forgiven and never made up in a jump."""
+class EmbeddedClock(Clock):
+    """Safe to use from several threads. On a change it goes on from what has been processed, so a lag is
+    forgiven and never made up in a jump. `keep` is the file where it is found again, `operations` where
+    changes are noted."""
 
     def __init__(
         self,
@@ -23,15 +28,14 @@ class EmbeddedClock:
         speed: float,
         paused: bool = False,
         keep: Path | None = None,
+        operations: OperationsLog | None = None,
         wall_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._lock = threading.RLock()
         self._wall_s = wall_s
         self._keep = keep
-        self._speed = check_speed(speed)
-        self._paused = paused
-        self._anchor_us = 0
-        self._anchor_s = wall_s()
+        self._operations = operations
+        self._epoch = Epoch(0, self._wall_us(), check_speed(speed), paused)
         self._processed: Callable[[], int] | None = None
         self._meter = SpeedMeter()
         self.changed = threading.Event()
@@ -43,45 +47,48 @@ class EmbeddedClock:
         """
         with self._lock:
             self._processed = lambda: processed_us(self.clock_us())
-            self._anchor_us, self._anchor_s = at_us, self._wall_s()
+            self._epoch = replace(self._epoch, anchor_us=at_us, wall_us=self._wall_us())
             self._meter.clear()
+
+    def run_to(self, until_us: int, run_speed: float | None) -> None:
+        """Go on to a moment that a process asked for which ended before it came."""
+        with self._lock:
+            self._epoch = replace(self._epoch, paused=True, until_us=until_us, run_speed=run_speed)
 
     def clock_us(self) -> int:
         """Simulated time that the wall clock asks for."""
         with self._lock:
-            if self._paused:
-                return self._anchor_us
-            return self._anchor_us + int((self._wall_s() - self._anchor_s) * self._speed * US_PER_S)
+            return self._epoch.clock_us(self._wall_us())
 
     def wall_s_until(self, sim_us: int) -> float:
-        """Wall seconds until the clock reaches this simulated time; infinite while paused."""
+        """Wall seconds until the clock reaches this simulated time; infinite if it never does."""
         with self._lock:
-            if self._paused:
-                return math.inf
-            return max(0.0, (sim_us - self.clock_us()) / (self._speed * US_PER_S))
+            return self._epoch.wall_s_until(sim_us, self._wall_us())
 
     def show(self) -> ClockState:
         """One consistent reading. `now_us` is the time that has been processed, not the time asked for."""
         with self._lock:
-            asked_us = self.clock_us()
-            now_us = self._processed() if self._processed else asked_us
+            now_us = self._now_us()
             achieved = self._meter.measure(self._wall_s(), now_us)
-            return ClockState(
-                now_us=now_us,
-                speed=self._speed,
-                paused=self._paused,
-                achieved_speed=0.0 if self._paused else self._speed if achieved is None else achieved,
-                lag_us=max(0, asked_us - now_us),
-            )
+            speed = self._epoch.speed if achieved is None else achieved
+            return self._epoch.state(now_us, self._wall_us(), speed)
 
-    def pause(self) -> None:
-        self._change(paused=True)
+    def change(self, asked: ClockChange, who: str) -> None:
+        """Noted first: OperationFailed if it cannot be, and nothing has changed."""
+        with self._lock:
+            epoch = self._epoch.changed(asked, self._now_us(), self._wall_us())
+            if self._operations is not None:
+                self._operations.append(new_operation(epoch.body(), who))
+            self._epoch = epoch
+            self._meter.clear()
+            self.save()
+        self.changed.set()
 
-    def resume(self) -> None:
-        self._change(paused=False)
+    def _now_us(self) -> int:
+        return self._processed() if self._processed else self.clock_us()
 
-    def set_speed(self, speed: float) -> None:
-        self._change(speed=check_speed(speed))
+    def _wall_us(self) -> int:
+        return round(self._wall_s() * US_PER_S)
 
     def sample(self) -> None:
         """Note how far the twin has come, for the speed achieved; called by the loop now and then."""
@@ -89,22 +96,12 @@ class EmbeddedClock:
             if self._processed:
                 self._meter.measure(self._wall_s(), self._processed())
 
-    def _change(self, *, speed: float | None = None, paused: bool | None = None) -> None:
-        with self._lock:
-            self._anchor_us = self._processed() if self._processed else self.clock_us()
-            self._anchor_s = self._wall_s()
-            self._meter.clear()
-            self._speed = self._speed if speed is None else speed
-            self._paused = self._paused if paused is None else paused
-            self.save()
-        self.changed.set()
-
     def save(self) -> None:
         """Keep what was asked for, so that a twin that starts again goes on in the same way."""
         if self._keep is None:
             return
-        now_us = self._processed() if self._processed else self._anchor_us
-        text = json.dumps({"speed": self._speed, "paused": self._paused, "now_us": now_us})
+        kept = asdict(self._epoch) | {"now_us": self._now_us()}
+        text = json.dumps({name: kept[name] for name in KEPT})
         try:
             replace_text(self._keep, text)
         except OSError as error:

@@ -4,74 +4,94 @@ Whoever changes the clock anchors it anew at the time that has been processed, s
 made up in a jump.
 """
 
-import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Protocol
 
-from shared.basics.errors import NotFound
+from schemas.operations import decode_operation, encode_operation
+from shared.basics.errors import NotFound, OperationFailed
 from shared.basics.units import US_PER_S
-from shared.runtimes.clock import ClockState, check_speed
-from shared.storage.redis_store import RedisStore
+from shared.runtimes.clock import Clock, ClockChange, ClockState, Epoch
+from shared.runtimes.operations import OperationsLog, new_operation
 from shared.storage.residents import NamesOf, SiteClock, awaited, residents, site_clocks
+from shared.storage.store import FabricPlace, GlobalNotes, StateStore
 
 CLOCK = "clock"
+VERSION = "version"
+"""Rises with every change: a change that was computed from another version is computed again."""
+NOTE = "note:"
+"""Beginning of the fields that wait for the operations log."""
+TRIES = 100
 BEAT_US_MAX = 10 * US_PER_S
 """A clock that no sequencer has kept for longer stood still meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """Simulated time is `anchor_us` at the wall time `wall_us`, and goes on at `speed`."""
+class ClockStore(StateStore, GlobalNotes, Protocol):
+    """What a clock needs of the store."""
 
-    anchor_us: int
-    wall_us: int
-    speed: float
-    paused: bool
-
-    def clock_us(self, wall_us: int) -> int:
-        """Simulated time that this wall time asks for."""
-        if self.paused:
-            return self.anchor_us
-        return self.anchor_us + max(0, int((wall_us - self.wall_us) * self.speed))
-
-    def wall_s_until(self, sim_us: int, wall_us: int) -> float:
-        """Wall seconds from this wall time until the clock reaches a simulated time; infinite if paused."""
-        if self.paused:
-            return math.inf
-        return max(0.0, (sim_us - self.clock_us(wall_us)) / (self.speed * US_PER_S))
+    def fabrics(self) -> dict[str, FabricPlace]: ...
 
 
 STOPPED = Epoch(0, 0, 1.0, paused=True)
 """Where Redis holds no clock: time stands still wherever it is."""
 
 
-def read_epoch(store: RedisStore) -> Epoch | None:
+def read_epoch(store: ClockStore) -> Epoch | None:
     """The clock as it was last asked for; None if the store holds none."""
-    notes = store.read_globals(CLOCK)
+    return _epoch(store.read_globals(CLOCK))
+
+
+def _epoch(notes: Mapping[str, str]) -> Epoch | None:
     if "speed" not in notes:
         return None
-    paused = notes["paused"] == "1"
-    return Epoch(int(notes["anchor_us"]), int(notes["wall_us"]), float(notes["speed"]), paused)
+    until_us, run_speed = notes.get("until_us"), notes.get("run_speed")
+    return Epoch(
+        anchor_us=int(notes["anchor_us"]),
+        wall_us=int(notes["wall_us"]),
+        speed=float(notes["speed"]),
+        paused=notes["paused"] == "1",
+        until_us=None if until_us is None else int(until_us),
+        run_speed=None if run_speed is None else float(run_speed),
+    )
 
 
-def write_epoch(store: RedisStore, epoch: Epoch) -> None:
-    """Set the clock for every process."""
-    fields = {
+def write_epoch(store: ClockStore, epoch: Epoch) -> None:
+    """Set the clock for every process, whatever it was."""
+    store.set_globals(CLOCK, _fields(epoch))
+
+
+def _fields(epoch: Epoch) -> dict[str, str | None]:
+    return {
         "anchor_us": str(epoch.anchor_us),
         "wall_us": str(epoch.wall_us),
         "speed": repr(epoch.speed),
         "paused": "1" if epoch.paused else "0",
+        "until_us": None if epoch.until_us is None else str(epoch.until_us),
+        "run_speed": None if epoch.run_speed is None else repr(epoch.run_speed),
         "beat_us": str(epoch.wall_us),
     }
-    store.set_globals(CLOCK, fields)
 
 
-def keep_beating(store: RedisStore) -> None:
+def note_changes(store: ClockStore, operations: OperationsLog) -> int:
+    """Put on the operations log what changed of the clock since, and say that it stands there: how many. A
+    change and its note are one write, so that none is forgotten; who dies in between notes it twice, which
+    is once."""
+    notes = store.read_globals(CLOCK)
+    waiting = {name: text for name, text in notes.items() if name.startswith(NOTE)}
+    found = [decode_operation(text.encode()) for text in waiting.values()]
+    for change in sorted((c for c in found if c is not None), key=lambda c: c.wall_us):
+        operations.append(change)
+    if waiting:
+        store.set_globals(CLOCK, dict.fromkeys(waiting))
+    return len(waiting)
+
+
+def keep_beating(store: ClockStore) -> None:
     """Note that a sequencer keeps the clock."""
     store.set_globals(CLOCK, {"beat_us": str(store.wall_us())})
 
 
-def stood_still(store: RedisStore) -> bool:
+def stood_still(store: ClockStore) -> bool:
     """Whether no sequencer has kept the clock of late."""
     beat_us = store.read_globals(CLOCK).get("beat_us")
     return beat_us is not None and store.wall_us() - int(beat_us) > BEAT_US_MAX
@@ -85,58 +105,62 @@ def processed_us(sites: Iterable[SiteClock], clock_us: int, *, quiet: bool) -> i
     return min([clock_us, *(due_us for due_us in dues if due_us is not None)])
 
 
-class LiveClock:
-    """A `shared.runtimes.clock.Clock` over the epoch in Redis. `held` gives the speed held as the sequencer
-    measures it; `services_of` says which services each kind of fabric has."""
+class LiveClock(Clock):
+    """A `Clock` over the epoch in Redis. `held` gives the speed held as the sequencer measures it;
+    `services_of` says which services each kind of fabric has. Each change compares and sets, and carries its
+    own note for the operations log, which a sequencer puts there (`note_changes`)."""
 
-    def __init__(self, store: RedisStore, services_of: NamesOf, held: Callable[[], float]) -> None:
+    def __init__(self, store: ClockStore, services_of: NamesOf, held: Callable[[], float]) -> None:
         self._store = store
         self._services_of = services_of
         self._held = held
 
     def show(self) -> ClockState:
         """One reading; without a clock in the store time stands still where the fabrics have come to."""
-        epoch = read_epoch(self._store) or STOPPED
-        asked_us = epoch.clock_us(self._store.wall_us())
-        now_us = self._processed_us(asked_us) if epoch is not STOPPED else self._come_to_us()
-        return ClockState(
-            now_us=now_us,
-            speed=epoch.speed,
-            paused=epoch.paused,
-            achieved_speed=0.0 if epoch.paused else self._held(),
-            lag_us=max(0, asked_us - now_us),
-        )
+        epoch = read_epoch(self._store)
+        wall_us = self._store.wall_us()
+        if epoch is None:
+            now_us = self._come_to_us()
+            return Epoch(now_us, wall_us, STOPPED.speed, paused=True).state(now_us, wall_us, 0.0)
+        return epoch.state(self._processed_us(epoch.clock_us(wall_us)), wall_us, self._held())
 
-    def pause(self) -> None:
-        self._change(paused=True)
+    def change(self, asked: ClockChange, who: str) -> None:
+        """OperationFailed if others changed it again and again meanwhile."""
+        for _ in range(TRIES):
+            notes = self._store.read_globals(CLOCK)
+            epoch = _epoch(notes)
+            if epoch is None:
+                raise NotFound(
+                    "clock: this Redis holds no twin; `lightwave live rebuild` makes it from the log"
+                )
+            wall_us = self._store.wall_us()
+            now_us = self._processed_us(epoch.clock_us(wall_us))
+            if self._set(epoch.changed(asked, now_us, wall_us), who, notes.get("version")):
+                return
+        raise OperationFailed(f"clock: others changed it {TRIES} times meanwhile; try again")
 
-    def resume(self) -> None:
-        self._change(paused=False)
-
-    def set_speed(self, speed: float) -> None:
-        self._change(speed=check_speed(speed))
-
-    def anchor(self) -> None:
+    def anchor(self, who: str) -> None:
         """Go on from the time that has been processed, as if no wall time had passed since."""
-        self._change()
+        self.change(ClockChange(), who)
 
-    def start(self, speed: float, *, paused: bool) -> None:
-        """Set a clock where the store holds none, at the time that all fabrics have come to: none of them
-        advances while it is paused."""
+    def start(self, epoch: Epoch, who: str) -> bool:
+        """Set a clock where the store holds none, to go on from the time that all fabrics have come to: none
+        of them advances while it is paused. False if somebody else has set one."""
         sites = [site for partition in self._partitions() for site in self._sites(partition)]
         now_us = min((site.now_us for site in sites), default=0)
-        write_epoch(self._store, Epoch(now_us, self._store.wall_us(), check_speed(speed), paused))
+        begin = replace(epoch, anchor_us=now_us, wall_us=self._store.wall_us())
+        if begin.until_us is not None and begin.until_us <= now_us:
+            begin = replace(begin, until_us=None, run_speed=None)
+        return self._set(begin, who, None)
 
-    def _change(self, *, speed: float | None = None, paused: bool | None = None) -> None:
-        epoch = read_epoch(self._store)
-        if epoch is None:
-            raise NotFound("clock: this Redis holds no twin; `lightwave live rebuild` makes it from the log")
-        wall_us = self._store.wall_us()
-        anchor_us = self._processed_us(epoch.clock_us(wall_us))
-        new_speed = epoch.speed if speed is None else speed
-        write_epoch(
-            self._store, Epoch(anchor_us, wall_us, new_speed, epoch.paused if paused is None else paused)
-        )
+    def _set(self, epoch: Epoch, who: str, version: str | None) -> bool:
+        """Set the clock and note it in one write, unless somebody else has changed it since this version."""
+        found = new_operation(epoch.body(), who, epoch.wall_us)
+        fields = _fields(epoch) | {
+            VERSION: str(int(version or 0) + 1),
+            f"{NOTE}{found.id}": encode_operation(found).decode(),
+        }
+        return self._store.swap_globals(CLOCK, VERSION, version, fields)
 
     def _processed_us(self, clock_us: int) -> int:
         times = [clock_us]

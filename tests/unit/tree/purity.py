@@ -48,7 +48,7 @@ PURE_NAMES_BY_MODULE = {
     "pyarrow.ipc": "new_stream",
     "pydantic": (
         "BaseModel BeforeValidator ConfigDict Field GetJsonSchemaHandler JsonValue "
-        "SerializeAsAny TypeAdapter ValidationError ValidationInfo model_validator"
+        "SerializeAsAny TypeAdapter ValidationError ValidationInfo field_validator model_validator"
     ),
     "pydantic.json_schema": "JsonSchemaValue",
     "pydantic_core": "CoreSchema to_json",

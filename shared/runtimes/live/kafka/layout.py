@@ -26,6 +26,10 @@ class Topics:
     def dead_letters(self) -> str:
         return f"{self.prefix}.dead-letters"
 
+    @property
+    def operations(self) -> str:
+        return f"{self.prefix}.operations"
+
     def group(self, service: str) -> str:
         return f"{self.prefix}.{service}"
 

@@ -46,13 +46,14 @@ _OTHERWISE = {
 
 
 def create_topics(bootstrap: str, topics: Topics, partitions: int, replication: int) -> None:
-    """Make the three topics where they are not there yet, and wait until they are known."""
+    """Make the topics where they are not there yet, and wait until they are known."""
     safe = {"min.insync.replicas": "2" if replication >= REPLICAS_SAFE else "1"}
     week = {"retention.ms": str(7 * DAY_MS)}
     wanted = [
         NewTopic(topics.log, partitions, replication, topic_configs=_KEPT | safe),
         NewTopic(topics.telemetry, partitions, replication, topic_configs=_KEPT | safe | week),
         NewTopic(topics.dead_letters, 1, replication, topic_configs=_KEPT | safe),
+        NewTopic(topics.operations, 1, replication, topic_configs=_KEPT | safe),
     ]
     with _admin(bootstrap) as admin:
         for topic in wanted:

@@ -8,10 +8,11 @@ import time
 
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed
 from shared.runtimes.clock import SpeedMeter
-from shared.runtimes.live.clock import keep_beating, read_epoch
+from shared.runtimes.live.clock import keep_beating, note_changes, read_epoch
 from shared.runtimes.live.kafka.appender import Appender
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, Written
 from shared.runtimes.live.twin_record import TwinRecord
+from shared.runtimes.operations import OperationsLog
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import NamesOf
 
@@ -29,7 +30,14 @@ log = logging.getLogger("lightwave.live")
 class SequencerLoop:
     """Runs until `stop`. `problems` says why time stands still, by partition."""
 
-    def __init__(self, twin: TwinRecord, services_of: NamesOf, store: RedisStore, appender: Appender) -> None:
+    def __init__(
+        self,
+        twin: TwinRecord,
+        services_of: NamesOf,
+        store: RedisStore,
+        appender: Appender,
+        operations: OperationsLog,
+    ) -> None:
         self.written = Written()
         self.problems: dict[int, str] = {}
         self.sequencers: dict[int, PartitionSequencer] = {}
@@ -37,6 +45,7 @@ class SequencerLoop:
         self._services_of = services_of
         self._store = store
         self._appender = appender
+        self._operations = operations
         self._woken: dict[int, asyncio.Event] = {}
         self._stopping = asyncio.Event()
         self.stalled_s = 0.0
@@ -60,6 +69,7 @@ class SequencerLoop:
                         if partition not in self.sequencers:
                             tasks.create_task(self._run_partition(self._begin(partition)))
                     keep_beating(self._store)
+                    await asyncio.to_thread(note_changes, self._store, self._operations)
                 except OperationFailed as error:
                     log.warning("%s", error)
                 self._measure()

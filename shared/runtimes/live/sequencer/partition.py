@@ -19,7 +19,8 @@ from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
 from shared.basics.errors import LogDamaged
 from shared.engine.roots import Request, next_root
 from shared.engine.site import CASCADE_MAX
-from shared.runtimes.live.clock import STOPPED, Epoch, processed_us
+from shared.runtimes.clock import Epoch
+from shared.runtimes.live.clock import STOPPED, processed_us
 from shared.runtimes.live.kafka.appender import Appender, Entry
 from shared.runtimes.live.kafka.records import Record, level_of, output_headers, root_headers
 from shared.storage.residents import (
@@ -101,7 +102,7 @@ class PartitionSequencer:
         clock_us = clock.clock_us(view.wall_us)
         clocks = site_clocks(self._residents, view.progress)
         self.processed_us = processed_us(clocks.values(), clock_us, quiet=quiet)
-        self.lag_us = max(0, clock_us - self.processed_us)
+        self.lag_us = clock.lag_us(self.processed_us, view.wall_us)
         self.wait_s = math.inf
         if await self._relay(view, least) or await self._skip(view, clocks):
             return True

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.sites import AskedTwin, SitePlan, common_seed, read_site
+from ops.common.sites import AskedTwin, common_seed, read_site
+from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
 
 HEAD = "site: campus\nfabrics:\n  - name: pod-0\n"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ops.common.sites import SitePlan, single_fabric_sites
+from ops.common.sites import single_fabric_sites
 from ops.soak.check_joins import check_audited, check_beginnings
 from ops.soak.checks import Book
 from ops.soak.facts import Facts, Line, gather
@@ -19,6 +19,7 @@ from ops.soak.joins import SETTINGS, Commissioner, Join, Joined, plan_joins
 from ops.soak.run import Soak
 from schemas.config import SuperpodConfig
 from schemas.config_by_kind import CONFIGS, config_model
+from schemas.site_plan import SitePlan
 
 SITES = single_fabric_sites(2)
 JOIN = Join(0.0, "pod-2", "pod-0", "static-pod", {"failures": {"host_per_day": 0.01}, "seed": 3})

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -170,7 +171,7 @@ def test_every_order_is_kept_and_wakes_the_loop(tmp_path: Path) -> None:
     keep = tmp_path / "clock.json"
     wall = Wall(speed=2.0, keep=keep)
     assert not keep.exists()
-    orders = [
+    orders: list[tuple[Callable[[], None], dict[str, object]]] = [
         (wall.clock.pause, {"speed": 2.0, "paused": True}),
         (lambda: wall.clock.set_speed(0.1 + 0.2), {"speed": 0.1 + 0.2, "paused": True}),
         (wall.clock.resume, {"speed": 0.1 + 0.2, "paused": False}),
@@ -178,7 +179,11 @@ def test_every_order_is_kept_and_wakes_the_loop(tmp_path: Path) -> None:
     for order, kept in orders:
         wall.clock.changed.clear()
         order()
-        assert json.loads(keep.read_text()) == kept | {"now_us": wall.clock.show().now_us}
+        assert json.loads(keep.read_text()) == kept | {
+            "now_us": wall.clock.show().now_us,
+            "until_us": None,
+            "run_speed": None,
+        }
         assert wall.clock.changed.is_set()
     assert list(tmp_path.iterdir()) == [keep]
 

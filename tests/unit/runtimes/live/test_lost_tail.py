@@ -9,12 +9,13 @@ from typing import cast
 import pytest
 
 from shared.basics.errors import LogDamaged
-from shared.runtimes.live.clock import Epoch
+from shared.runtimes.clock import Epoch
 from shared.runtimes.live.kafka.appender import Entry
 from shared.runtimes.live.sequencer import loop as relay
 from shared.runtimes.live.sequencer.loop import SequencerLoop
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, root_entry
 from shared.runtimes.live.twin_record import TwinRecord
+from shared.runtimes.operations import MemoryOperations
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import note_of
 from shared.storage.store import Commit, OutboxTrim
@@ -123,6 +124,6 @@ def test_services_that_read_nothing_for_long_make_it_ask_again(
     short = Shortened(random.Random(0))
     short.records = log.records
     twin = TwinRecord(TWIN, PARTITIONS, "topic")
-    found = SequencerLoop(twin, SERVICES_OF, cast(RedisStore, store), short)
+    found = SequencerLoop(twin, SERVICES_OF, cast(RedisStore, store), short, MemoryOperations())
     asyncio.run(asyncio.wait_for(found.run(), 20))
     assert "Kafka lost the end of it" in found.problems[0]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ops.common.configuration import settings_of
-from ops.common.sites import SitePlan
+from schemas.site_plan import SitePlan
 from shared.basics.units import US_PER_DAY
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 

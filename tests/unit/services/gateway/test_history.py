@@ -17,7 +17,8 @@ from services.gateway import history
 from services.gateway.http import stream
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
-from shared.runtimes.clock import ClockState
+from shared.runtimes.clock import Clock, ClockChange, ClockState
+from shared.runtimes.operations import MemoryOperations
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
 from tests.support.pods import pod_place
@@ -26,7 +27,7 @@ FABRIC = "pod-0"
 COUNT = 3_000
 
 
-class StandingClock:
+class StandingClock(Clock):
     """A clock that shows one moment for ever."""
 
     def __init__(self, now_us: int) -> None:
@@ -35,11 +36,7 @@ class StandingClock:
     def show(self) -> ClockState:
         return ClockState(now_us=self.now_us, speed=1.0, paused=True, achieved_speed=0.0, lag_us=0)
 
-    def pause(self) -> None: ...
-
-    def resume(self) -> None: ...
-
-    def set_speed(self, speed: float) -> None: ...
+    def change(self, asked: ClockChange, who: str) -> None: ...
 
 
 def drawn(seed: int) -> list[Envelope]:
@@ -94,6 +91,7 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
         clock=StandingClock(messages[-1].at_us),
         config={FABRIC: SuperpodConfig()}.__getitem__,
         site={FABRIC: FABRIC}.__getitem__,
+        operations=MemoryOperations(),
         health=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,

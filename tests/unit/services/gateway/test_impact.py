@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from ops.cli.main import root
 from ops.common.configuration import settings_of
-from ops.common.sites import SitePlan
+from schemas.site_plan import SitePlan
 from tests.support.fake_twin import answering, as_json
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 

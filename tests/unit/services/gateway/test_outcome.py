@@ -13,6 +13,7 @@ from schemas.operator import DrainCube
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import submit
 from shared.runtimes.embedded.clock import EmbeddedClock
+from shared.runtimes.operations import MemoryOperations
 from shared.storage.log.reader import LineFilter
 from shared.storage.memory import MemoryStore
 from shared.storage.store import Received
@@ -84,6 +85,7 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         clock=EmbeddedClock(speed=1.0, paused=True),
         config=lambda _: SuperpodConfig(),
         site=lambda fabric: fabric,
+        operations=MemoryOperations(),
         health=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,

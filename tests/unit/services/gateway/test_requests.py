@@ -403,7 +403,12 @@ def test_the_clock_is_shown_and_set(twin: DrivenTwin, client: Client) -> None:
     assert client.post("/v1/clock/resume").json()["paused"] is False
     assert client.request("PUT", "/v1/clock/speed", json={"speed": 50}).json()["speed"] == 50
     assert twin.clock.show().speed == 50
-    client.request("PUT", "/v1/clock/speed", json={"speed": 1})
+    both = client.request("PUT", "/v1/clock", json={"speed": 2, "paused": True}).json()
+    assert (both["speed"], both["paused"]) == (2, True)
+    client.request("PUT", "/v1/clock", json={"speed": 1, "paused": False})
+    said = [(row["who"], row["type"], row["body"]["speed"]) for row in client.get("/v1/operations").json()]
+    assert said[-4:] == [("operator", "ClockChanged", speed) for speed in (1, 50, 2, 1)]
+    assert client.get("/v1/operations?start=1&limit=2").json() == client.get("/v1/operations").json()[1:3]
 
 
 @pytest.mark.parametrize("speed", [b"0", b"-1", b"NaN", b"Infinity", b"1e400", b"1e10", b'"fast"', b"null"])

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ops.common.configuration import settings_of
-from ops.common.sites import SitePlan
 from schemas.registry import decode
+from schemas.site_plan import SitePlan
 from services.gateway.http import stream
 from shared.models.static_pod.plant import static_pod_plant
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin

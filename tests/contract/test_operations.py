@@ -1,0 +1,99 @@
+"""The operations log: one contract, kept by memory, by a file and by a topic of a real Kafka."""
+
+import uuid
+from pathlib import Path
+
+import pytest
+from kafka import KafkaProducer
+
+from ops.servers.both import LocalKafka
+from schemas.operations import ClockChanged, SkipOrdered
+from shared.runtimes.embedded.operations import FileOperations
+from shared.runtimes.live.kafka.layout import Endpoints, Topics
+from shared.runtimes.live.kafka.operations import KafkaOperations
+from shared.runtimes.live.kafka.topics import create_topics
+from shared.runtimes.operations import MemoryOperations, OperationsLog, last_clock, new_operation
+
+SKIP = SkipOrdered(fabric="pod-0", service="ocs", message="operator@pod-0/7")
+
+
+def changed(speed: float, wall_us: int) -> ClockChanged:
+    return ClockChanged(speed=speed, paused=False, anchor_us=wall_us)
+
+
+class OperationsContract:
+    """What every operations log owes; one plugs in with the fixture `operations`, which holds nothing."""
+
+    def test_it_holds_what_was_appended_in_order(self, operations: OperationsLog) -> None:
+        assert operations.read() == []
+        assert operations.end() == 0
+        found = [new_operation(SKIP, "mia", 5), new_operation(changed(2.0, 6), "tom", 6)]
+        for one in found:
+            operations.append(one)
+        assert operations.read() == list(enumerate(found))
+        assert operations.read(1) == [(1, found[1])]
+        assert operations.read(0, 1) == [(0, found[0])]
+        assert operations.read(2) == []
+        assert operations.end() == 2
+
+    def test_one_that_was_appended_twice_is_there_once(self, operations: OperationsLog) -> None:
+        found = new_operation(SKIP, "mia")
+        operations.append(found)
+        operations.append(found)
+        operations.append(new_operation(SKIP, "mia"))
+        assert operations.read()[0] == (0, found)
+        assert len(operations.read()) == 2
+
+    def test_the_last_clock_is_the_last_by_wall_time(self, operations: OperationsLog) -> None:
+        assert last_clock(operations) is None
+        for speed, wall_us in ((2.0, 10), (4.0, 30), (3.0, 20)):
+            operations.append(new_operation(changed(speed, wall_us), "mia", wall_us))
+        assert last_clock(operations) == changed(4.0, 30)
+
+
+class TestMemoryOperations(OperationsContract):
+    @pytest.fixture
+    def operations(self) -> OperationsLog:
+        return MemoryOperations()
+
+
+class TestFileOperations(OperationsContract):
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        return tmp_path / "operations.jsonl"
+
+    @pytest.fixture
+    def operations(self, path: Path) -> OperationsLog:
+        return FileOperations(path)
+
+    def test_a_line_that_was_torn_costs_no_other(self, operations: OperationsLog, path: Path) -> None:
+        operations.append(new_operation(SKIP, "mia"))
+        with path.open("ab") as file:
+            file.write(b'{"id": "torn')
+        last = new_operation(SKIP, "tom")
+        FileOperations(path).append(last)
+        assert [found.who for _, found in operations.read()] == ["mia", "tom"]
+        assert operations.read(1) == [(2, last)]
+
+
+class TestKafkaOperations(OperationsContract):
+    @pytest.fixture
+    def endpoints(self, kafka: LocalKafka) -> Endpoints:
+        endpoints = Endpoints(kafka.bootstrap, "", Topics(f"t{uuid.uuid4().hex[:8]}"))
+        create_topics(endpoints.kafka, endpoints.topics, 1, 1)
+        return endpoints
+
+    @pytest.fixture
+    def operations(self, endpoints: Endpoints) -> OperationsLog:
+        return KafkaOperations(endpoints)
+
+    def test_what_strangers_wrote_is_passed_over(
+        self, operations: OperationsLog, endpoints: Endpoints
+    ) -> None:
+        producer = KafkaProducer(bootstrap_servers=endpoints.kafka)
+        for value in (b"{", b'{"type": "SkipOrdered"}', b""):
+            producer.send(endpoints.topics.operations, value=value, partition=0).get(timeout=20)
+        producer.close()
+        found = new_operation(SKIP, "mia")
+        KafkaOperations(endpoints).append(found)
+        assert operations.read() == [(3, found)]

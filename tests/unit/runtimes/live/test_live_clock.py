@@ -1,0 +1,124 @@
+"""The clock of a live twin in memory: whoever changes it meanwhile, every change holds and is noted."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.fleet import services_of
+from shared.basics.errors import OperationFailed
+from shared.runtimes.clock import ClockChange, Epoch
+from shared.runtimes.live.clock import LiveClock, note_changes, read_epoch
+from shared.runtimes.operations import MemoryOperations, last_clock
+from shared.storage.memory import MemoryStore
+
+START = Epoch(0, 0, 1.0, paused=False)
+
+
+class InterruptedStore(MemoryStore):
+    """Lets somebody else act between the reading of a clock and its setting."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        super().__init__(wall_s=lambda: self.now_s)
+        self.meanwhile: list[Callable[[], None]] = []
+
+    def wall_us(self) -> int:
+        self.now_s += 1e-6
+        if self.meanwhile:
+            self.meanwhile.pop()()
+        return super().wall_us()
+
+
+def clock_of(store: MemoryStore) -> LiveClock:
+    return LiveClock(store, services_of, lambda: 0.0)
+
+
+def started() -> InterruptedStore:
+    store = InterruptedStore()
+    assert clock_of(store).start(START, "init")
+    return store
+
+
+def noted(store: MemoryStore) -> MemoryOperations:
+    operations = MemoryOperations()
+    note_changes(store, operations)
+    return operations
+
+
+def test_pause_and_speed_at_once_both_hold() -> None:
+    store = started()
+    store.meanwhile = [lambda: clock_of(store).set_speed(7.0, "tom")]
+    clock_of(store).pause("mia")
+    found = read_epoch(store)
+    assert found is not None
+    assert (found.speed, found.paused) == (7.0, True)
+
+
+def test_a_sequencer_that_starts_does_not_undo_a_pause() -> None:
+    store = started()
+    store.meanwhile = [lambda: clock_of(store).pause("mia")]
+    clock_of(store).anchor("sequencer")
+    found = read_epoch(store)
+    assert found is not None
+    assert found.paused
+
+
+CHANGES = st.one_of(
+    st.builds(lambda speed: ClockChange(speed=speed), st.sampled_from([2.0, 60.0, 1e6])),
+    st.builds(lambda paused: ClockChange(paused=paused), st.booleans()),
+    st.just(ClockChange()),
+)
+
+
+@given(st.lists(st.lists(CHANGES, min_size=1, max_size=4), max_size=6))
+def test_changes_that_interrupt_each_other_all_hold(groups: list[list[ClockChange]]) -> None:
+    """Of each group every change begins while the one before has read the clock and not yet set it: so the
+    last of a group is set first."""
+    store = started()
+    speed, paused, count = START.speed, START.paused, 1
+    for group in groups:
+        store.meanwhile = [lambda asked=asked: clock_of(store).change(asked, "tom") for asked in group[:0:-1]]  # type: ignore[misc]  # mypy knows no default of a lambda
+        clock_of(store).change(group[0], "mia")
+        for asked in reversed(group):
+            speed = asked.speed or speed
+            paused = paused if asked.paused is None else asked.paused
+        count += len(group)
+    found = read_epoch(store)
+    assert found is not None
+    assert (found.speed, found.paused) == (speed, paused)
+    operations = noted(store)
+    assert operations.end() == count
+    assert last_clock(operations) == found.body()
+
+
+def test_a_change_is_noted_once_and_after_a_kill_as_well() -> None:
+    store = started()
+    clock_of(store).pause("mia")
+    operations = MemoryOperations()
+    before = store.read_globals("clock")
+    assert note_changes(store, operations) == 2
+    store.set_globals("clock", before)  # as if the sequencer had been killed before it could say so
+    assert note_changes(store, operations) == 2
+    assert [found.who for _, found in operations.read()] == ["init", "mia"]
+    assert note_changes(store, operations) == 0
+
+
+def test_of_two_that_begin_a_clock_one_does() -> None:
+    store = started()
+    assert not clock_of(store).start(Epoch(0, 0, 9.0, paused=True), "rebuild")
+    found = read_epoch(store)
+    assert found is not None
+    assert found.speed == 1.0
+
+
+def test_a_clock_that_others_never_leave_alone_is_one_sentence() -> None:
+    class Busy(InterruptedStore):
+        def swap_globals(self, *_: object) -> bool:
+            return False
+
+    store = Busy()
+    store.set_globals("clock", started().read_globals("clock"))
+    with pytest.raises(OperationFailed, match="clock: others changed it 100 times meanwhile; try again"):
+        clock_of(store).pause()

@@ -1,0 +1,30 @@
+"""The clock over HTTP: time that runs to a moment."""
+
+import time
+from pathlib import Path
+
+from shared.basics.units import US_PER_HOUR, US_PER_S
+from tests.support.gateway_twin import DrivenTwin
+
+
+def test_time_runs_to_a_moment_and_stands_still_there(tmp_path: Path) -> None:
+    """Though the wall clock stands still: as fast as it can, and to the microsecond."""
+    twin = DrivenTwin(tmp_path, ["pod.cubes=8"])
+    client = twin.client()
+    run = client.request("PUT", "/v1/clock/run", json={"for_s": 7_200}).json()
+    wanted_us = 7_200 * US_PER_S
+    assert run["until_us"] in (wanted_us, None)
+    until_s = time.monotonic() + 30
+    while (shown := client.get("/v1/clock").json())["until_us"] is not None:
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
+    assert (shown["now_us"], shown["paused"], shown["speed"]) == (wanted_us, True, 1)
+    times = [message["at_us"] for message in twin.messages()]
+    assert wanted_us - US_PER_HOUR < max(times) <= wanted_us
+    late = client.request("PUT", "/v1/clock/run", json={"until_us": 5})
+    assert late.status_code == 422
+    assert f"until 5 us: not allowed; allowed: from now, {wanted_us} us" in late.json()["error"]
+    for body in ({}, {"until_us": 5, "for_s": 1}):
+        answer = client.request("PUT", "/v1/clock/run", json=body)
+        assert "until_us, for_s: one of them is needed, and not both" in answer.json()["error"]
+    twin.close()
