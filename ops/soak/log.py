@@ -1,17 +1,20 @@
 """The log as Kafka holds it, read with another client than the twin's own."""
 
+import time
 from collections.abc import Iterator
 
 from kafka import KafkaConsumer, TopicPartition
 
 from ops.soak.facts import Line
+from shared.runtimes.live.kafka.header_names import take_any_names
 
-SILENCE_MS = 20_000
+SILENCE_S = 20.0
 """A log that gives nothing for so long before its end is not read any further."""
 
 
 def read_log(bootstrap: str, topic: str) -> Iterator[Line]:
     """Every record that the log held when the reading began."""
+    take_any_names()
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap,
         enable_auto_commit=False,
@@ -31,14 +34,17 @@ def read_log(bootstrap: str, topic: str) -> Iterator[Line]:
 def _read_partition(consumer: KafkaConsumer, place: TopicPartition, end: int) -> Iterator[Line]:
     consumer.assign([place])
     consumer.seek_to_beginning(place)
-    offset = -1
-    while offset < end - 1:
-        rows = consumer.poll(timeout_ms=SILENCE_MS).get(place, [])
-        if not rows:
-            raise TimeoutError(f"{place.topic} partition {place.partition}: nothing after {offset} of {end}")
+    reached = 0
+    silent_s = time.monotonic() + SILENCE_S
+    while reached < end:
+        rows = consumer.poll(timeout_ms=1_000).get(place, [])
+        before, reached = reached, consumer.position(place)
+        if reached > before:  # also over what Kafka gives to nobody, such as the ends of transactions
+            silent_s = time.monotonic() + SILENCE_S
+        elif time.monotonic() > silent_s:
+            raise TimeoutError(f"{place.topic} partition {place.partition}: nothing at {reached} of {end}")
         for row in rows:
             if row.offset >= end:
                 return
-            offset = row.offset
-            headers = {name: value.decode("utf-8", "replace") for name, value in row.headers or ()}
-            yield Line(place.partition, offset, headers, row.value or b"")
+            headers = {name: (value or b"").decode("utf-8", "replace") for name, value in row.headers or ()}
+            yield Line(place.partition, row.offset, headers, row.value or b"")

@@ -19,12 +19,12 @@ from schemas.cubes import CubeDrained
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube
 from schemas.registry import encode
-from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.errors import InvalidInput, LogDamaged, OperationFailed
 from shared.runtimes.live.kafka import topics
 from shared.runtimes.live.kafka.appender import Entry, KafkaAppender
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.runtimes.live.kafka.mirror import LogMirror
-from shared.runtimes.live.kafka.records import output_headers
+from shared.runtimes.live.kafka.records import Record, is_nothing, output_headers
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import (
     DAY_MS,
@@ -38,7 +38,9 @@ from shared.runtimes.live.kafka.topics import (
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.sequencer.partition import root_entry
 from shared.runtimes.live.twin_record import TwinRecord
+from shared.runtimes.live.worker.gaps import gaps_read_again
 from tests.support.pods import OPERATOR, first_message
+from tests.support.strays import BadName, Stray, send_badly_named, transaction
 
 TWIN = "twin-a"
 NOWHERE = "127.0.0.1:9"
@@ -255,13 +257,103 @@ class TestAppending:
 
         async def look() -> tuple[int, list[int]]:
             appender = KafkaAppender(endpoints.kafka, endpoints.topics)
-            return await appender.end(0), [r.offset for r in await appender.read(0, 2, 4)]
+            found = [r.offset async for batch in appender.read(0, 2, 4) for r in batch]
+            return await appender.end(0), found
 
         assert asyncio.run(look()) == (5, [2, 3])
 
     def test_no_kafka_is_one_sentence(self) -> None:
         with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}"):
             append(Endpoints(NOWHERE, "", Topics("t")), 0, [as_saying(say(1))])
+
+
+class TestStrangers:
+    """Readers come to the end of whatever stands on the log."""
+
+    @pytest.fixture
+    def strange(self, endpoints: Endpoints) -> list[int]:
+        """A log with what Kafka gives to nobody at 2, 4 and at its end; the offsets of its records."""
+        append(endpoints, 0, [as_root(first(), 0)])
+        place = (endpoints.kafka, endpoints.topics.log, 0)
+        asyncio.run(transaction(*place, [Stray(b"committed", headers=(("trace", None),))], "commit"))
+        asyncio.run(transaction(*place, [Stray(b"aborted", None)], "abort"))
+        append(endpoints, 0, [as_saying(say(1))])
+        send_badly_named(*place, [Stray(b"x", headers=((BadName("type"), b"Tick"), ("a", b"1")))])
+        asyncio.run(transaction(*place, [Stray(None, None)], "commit"))
+        return [0, 1, 3, 5, 6, 7]
+
+    def test_a_scan_gives_a_record_for_every_offset(self, endpoints: Endpoints, strange: list[int]) -> None:
+        rows = [r for rows in read_partition(endpoints.kafka, endpoints.topics.log, 0) for r in rows]
+        assert [r.offset for r in rows] == [*range(9)]
+        assert [r.offset for r in rows if not is_nothing(r)] == strange
+        assert [rows[n].value for n in strange[1:]] == [b"committed", b"aborted", rows[5].value, b"x", b""]
+        assert dict(rows[6].headers) == {"\ufffd\ufffdtype": b"Tick", "a": b"1"}
+        (tail,) = read_partition(endpoints.kafka, endpoints.topics.log, 0, 4, 5)
+        assert [is_nothing(r) for r in tail] == [True]
+
+    def test_the_sequencer_reads_the_same(self, endpoints: Endpoints, strange: list[int]) -> None:
+        async def look() -> list[Record]:
+            appender = KafkaAppender(endpoints.kafka, endpoints.topics)
+            return [r async for batch in appender.read(0, 0, await appender.end(0)) for r in batch]
+
+        rows = asyncio.run(look())
+        assert [r.offset for r in rows if not is_nothing(r)] == strange
+        assert rows == [r for rows in read_partition(endpoints.kafka, endpoints.topics.log, 0) for r in rows]
+
+    def test_a_worker_that_met_the_gaps_has_them_explained(
+        self, endpoints: Endpoints, strange: list[int]
+    ) -> None:
+        came = [Record(0, offset, b"", {}) for offset in strange]
+        found = gaps_read_again(endpoints.kafka, endpoints.topics.log)(0, 0, came)
+        assert [r.offset for r in found] == [*range(8)]
+        assert [r for r in found if not is_nothing(r)] == came
+        with pytest.raises(LogDamaged, match="partition 0: 3 did not come, but 5: messages are missing"):
+            gaps_read_again(endpoints.kafka, endpoints.topics.log)(0, 1, [came[1], *came[3:]])
+
+    def test_the_copy_passes_over_them(
+        self, endpoints: Endpoints, strange: list[int], tmp_path: Path
+    ) -> None:
+        mirror = LogMirror(tmp_path / "mirror", endpoints, TwinRecord("twin-a", 2, "topic"))
+        mirror.start()
+        try:
+            assert TestMirror.until(mirror, 2) == [encode(first()), encode(say(1))]
+            assert (mirror.behind(), mirror.seen(0), mirror.problem) == (0, strange[-1] + 2, None)
+        finally:
+            mirror.stop()
+
+    def test_gaps_of_a_topic_that_compacts_are_refused(
+        self, endpoints: Endpoints, strange: list[int]
+    ) -> None:
+        set_topic(endpoints, endpoints.topics.log, {"cleanup.policy": "compact"})
+        assert strange
+        with pytest.raises(OperationFailed, match=r"cleanup\.policy is compact, needed is delete"):
+            list(read_partition(endpoints.kafka, endpoints.topics.log, 0))
+
+    def test_a_log_without_its_beginning_is_told_by_every_reader(
+        self, endpoints: Endpoints, tmp_path: Path
+    ) -> None:
+        append(endpoints, 0, [as_root(first(), 0), *(as_saying(say(n)) for n in range(1, 6))])
+        remove_before(endpoints, 0, 3)
+        told = f"topic {endpoints.topics.log}: partition 0 begins at 3, not at 0: Kafka removed"
+        with pytest.raises(OperationFailed, match=told):
+            list(read_partition(endpoints.kafka, endpoints.topics.log, 0))
+        assert (
+            len([r for rows in read_partition(endpoints.kafka, endpoints.topics.log, 0, 3) for r in rows])
+            == 3
+        )
+
+        async def look() -> tuple[int, list[int]]:
+            appender = KafkaAppender(endpoints.kafka, endpoints.topics)
+            return await appender.begin(0), [r.offset async for rows in appender.read(0, 0, 6) for r in rows]
+
+        assert asyncio.run(look()) == (3, [3, 4, 5])
+        mirror = LogMirror(tmp_path / "mirror", endpoints, TwinRecord("twin-a", 2, "topic"))
+        mirror.start()
+        until_s = time.monotonic() + 20
+        while told not in (mirror.problem or "") and time.monotonic() < until_s:
+            time.sleep(0.05)
+        mirror.stop()
+        assert told in (mirror.problem or "")
 
 
 class TestMirror:

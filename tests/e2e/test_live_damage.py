@@ -3,11 +3,14 @@ the log equals the lab's and so do the states. What `test_live_faults` does at a
 speed only.
 """
 
+import asyncio
+import random
 import signal
 import sys
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 from kafka.admin import KafkaAdminClient
@@ -20,12 +23,15 @@ from ops.soak.twin import TwinOptions
 from schemas.cubes import CubeHealthy
 from schemas.envelope import enclose
 from schemas.registry import encode
-from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT
+from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, Endpoints
+from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.kafka.topics import create_topics, topic_id
+from shared.runtimes.live.twin_record import read_twin
 from tests.e2e import raising_worker
 from tests.e2e.raising_worker import CUBE
 from tests.support.kafka_damage import lose_tail
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
+from tests.support.strays import Stray, send, strays, transaction
 
 PREFIX = "damage"
 FINITE, FULL = 2_000.0, 1e9
@@ -147,6 +153,45 @@ def test_what_does_not_belong_on_the_log_stops_nothing(twin: LiveTwin) -> None:
     assert "pod-9 was never commissioned" in errors[f"0:{offsets[6]}"]
     assert twin.supervisor.exits() == ends, "no process ended"
     assert twin.audited()["clean"] is True
+
+
+def test_records_of_every_shape_stop_nothing(module_twin: LiveTwin, tmp_path: Path) -> None:
+    """On all topics, while the twin lives; and a transaction that is the last of each partition."""
+    twin = at_speed(module_twin, FINITE)
+    exits = twin.supervisor.exits()
+    chance, topics = random.Random(11), twin.topics
+    known = [line for line in read_log(twin.kafka.bootstrap, topics.log) if "twin" in line.headers]
+    made = strays(chance, known, known[0].headers["twin"])
+    places = {topics.log: 2, topics.telemetry: 2, topics.dead_letters: 1}
+    send(twin.kafka.bootstrap, places, chance, made)
+    twin.wait_advance()
+    twin.ask("/v1/cubes/pod-0/cube-2/drain")
+    with twin.paused():
+        for partition in range(2):
+            place = (twin.kafka.bootstrap, topics.log, partition)
+            asyncio.run(transaction(*place, [Stray(b"the last")], "commit"))
+        twin.wait_for("everything is read", lambda: quiet(twin))
+        report = twin.json("audit", "--live")
+        assert report["clean"] is True
+        assert sum(row["dead_letters"] for row in report["sites"]) > len(made) / 2
+        assert twin.supervisor.exits() == exits, "no process ended"
+        before = twin.digest()
+        assert twin.json("live", "rebuild")["state_sha256"] == before
+        assert copied(twin, tmp_path) == {row["site"]: row["messages"] for row in report["sites"]}
+    twin.wait_advance()
+
+
+def copied(twin: LiveTwin, folder: Path) -> dict[str, int]:
+    """Site → messages, as a new gateway with an empty folder reads them."""
+    mirror = LogMirror(
+        folder / "mirror", Endpoints(twin.kafka.bootstrap, twin.redis.url, twin.topics), read_twin(twin.store)
+    )
+    mirror.start()
+    try:
+        twin.wait_for("a new copy of the log", lambda: mirror.problem is None and not mirror.behind())
+        return {site: mirror.logs.end(site) for site in mirror.logs.sites()}
+    finally:
+        mirror.stop()
 
 
 def test_kafka_lost_the_end_of_its_log(twin: LiveTwin) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import copy
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.body import Body
@@ -57,8 +57,11 @@ class FakeLog:
     async def end(self, partition: int) -> int:
         return len(self.records[partition])
 
-    async def read(self, partition: int, start: int, end: int) -> list[Record]:
-        return self.records[partition][start:end]
+    async def begin(self, partition: int) -> int:
+        return 0
+
+    async def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[Record]]:
+        yield self.records[partition][start:end]
 
     def put(self, partition: int, entry: Entry) -> int:
         offset = len(self.records[partition])

@@ -112,8 +112,9 @@ class LiveTwin(WholeTwin):
         return digest(self.store, self.store.fabrics())
 
     def dead_letters(self) -> list[dict[str, Any]]:
-        """{origin, error, service, line} of each, oldest first."""
-        return [json.loads(line.value) for line in read_log(self.kafka.bootstrap, self.topics.dead_letters)]
+        """{origin, error, service, line} of each, oldest first; what strangers wrote there is passed over."""
+        lines = read_log(self.kafka.bootstrap, self.topics.dead_letters)
+        return [json.loads(line.value) for line in lines if line.value.startswith(b'{"origin":')]
 
     def write(self, partition: int, rows: list[tuple[bytes, dict[str, bytes]]]) -> list[int]:
         """Write to the log as somebody does who has no business there; the offsets."""

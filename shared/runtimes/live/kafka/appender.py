@@ -3,20 +3,24 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.layout import Topics
-from shared.runtimes.live.kafka.records import Record, record_of
+from shared.runtimes.live.kafka.records import Record, record_of, without_gaps
 from shared.runtimes.live.kafka.unreachable import unreachable
 
 REQUEST_S_MAX = 15
 """How long Kafka may take to answer an append before its outcome counts as unknown."""
 LOOK_S_MAX = 20.0
+"""How long a look at the log may come no further."""
+LOOK_MS = 500
 
 log = logging.getLogger("lightwave.live")
 
@@ -42,8 +46,12 @@ class Appender(Protocol):
     async def end(self, partition: int) -> int:
         """The offset that the next record will have."""
 
-    async def read(self, partition: int, start: int, end: int) -> list[Record]:
-        """The records from `start` up to `end`."""
+    async def begin(self, partition: int) -> int:
+        """The offset of the oldest record that there still is."""
+
+    def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[Record]]:
+        """The records from `start`, or where the log begins, up to `end` in batches, one for every offset:
+        void ones where Kafka has none to give."""
 
 
 class KafkaAppender:
@@ -67,17 +75,29 @@ class KafkaAppender:
             ends = await asyncio.wait_for(consumer.end_offsets([place]), LOOK_S_MAX)
         return int(ends[place])
 
-    async def read(self, partition: int, start: int, end: int) -> list[Record]:
+    async def begin(self, partition: int) -> int:
         place = TopicPartition(self._topics.log, partition)
-        found: list[Record] = []
         async with self._looking() as consumer:
+            begins = await asyncio.wait_for(consumer.beginning_offsets([place]), LOOK_S_MAX)
+        return int(begins[place])
+
+    async def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[Record]]:
+        place = TopicPartition(self._topics.log, partition)
+        async with self._looking() as consumer:
+            begins = await asyncio.wait_for(consumer.beginning_offsets([place]), LOOK_S_MAX)
+            at = max(start, int(begins[place]))
             consumer.assign([place])
-            consumer.seek(place, start)
-            async with asyncio.timeout(LOOK_S_MAX):
-                while not found or found[-1].offset < end - 1:
-                    for row in (await consumer.getmany(place, timeout_ms=500)).get(place, []):
-                        found.append(record_of(partition, row.offset, row.value, row.headers))
-        return [record for record in found if record.offset < end]
+            consumer.seek(place, at)
+            moved_s = time.monotonic()
+            while at < end:
+                rows = (await consumer.getmany(place, timeout_ms=LOOK_MS)).get(place, [])
+                reached = min(await consumer.position(place), end)
+                if reached > at:
+                    found = [record_of(partition, row.offset, row.value, row.headers) for row in rows]
+                    yield list(without_gaps(partition, at, found, reached))
+                    at, moved_s = reached, time.monotonic()
+                elif time.monotonic() - moved_s > LOOK_S_MAX:
+                    raise TimeoutError
 
     async def close(self) -> None:
         producer, self._producer = self._producer, None
@@ -125,6 +145,7 @@ class KafkaAppender:
 
     @contextlib.asynccontextmanager
     async def _looking(self):  # type: ignore[no-untyped-def]  # aiokafka has no types
+        take_any_names()
         consumer = AIOKafkaConsumer(
             bootstrap_servers=self._bootstrap,
             enable_auto_commit=False,

@@ -26,9 +26,10 @@ from schemas.registry import Unreadable
 from schemas.sequencer import FabricCommissioned
 from shared.basics.errors import OperationFailed
 from shared.runtimes.files import replace_text
+from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.records import open_record, record_of
-from shared.runtimes.live.kafka.unreachable import unreachable
+from shared.runtimes.live.kafka.unreachable import begins_late, unreachable
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.log.folder import FolderHeld, hold_folder
 from shared.storage.log.frames import TelemetryFolder
@@ -67,6 +68,9 @@ class LogMirror:
         self._configs: dict[str, FabricConfig] = {}
         self._offsets = self._take_up()
         self._ends: dict[int, int] = {}
+        self._followed: list[TopicPartition] = []
+        self._cut_off: list[str] = []
+        """A sentence for each partition of the log of which Kafka has removed what the copy does not hold."""
         self._saved_s = 0.0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
@@ -108,6 +112,7 @@ class LogMirror:
         while not self._stop.is_set() and not self.lost:
             try:
                 with contextlib.closing(self._consumer()) as consumer:
+                    self._assign(consumer)
                     self._follow(consumer)
             except (KafkaError, OSError) as error:
                 self.problem = str(unreachable(self._places.kafka, error))
@@ -119,23 +124,35 @@ class LogMirror:
                 self._stop.wait(RETRY_S)
 
     def _consumer(self) -> KafkaConsumer:
-        consumer = KafkaConsumer(
+        take_any_names()
+        return KafkaConsumer(
             bootstrap_servers=self._places.kafka.split(","),
             enable_auto_commit=False,
-            auto_offset_reset="earliest",
+            auto_offset_reset="none",
             max_poll_records=2_000,
             fetch_max_wait_ms=POLL_MS,
             bootstrap_timeout_ms=4_000,
         )
+
+    def _assign(self, consumer: KafkaConsumer) -> None:
+        """Take up each partition where the copy of it ends. One of which Kafka has removed what comes next is
+        left as it is."""
         topics = self._places.topics
-        endpoints = [TopicPartition(topics.log, n) for n in range(self._twin.partitions)]
+        logs = [TopicPartition(topics.log, n) for n in range(self._twin.partitions)]
         frames = [TopicPartition(topics.telemetry, n) for n in range(self._twin.partitions)]
-        consumer.assign([*endpoints, *frames])
-        for place in endpoints:
-            consumer.seek(place, self._offsets.get(place.partition, 0))
+        begins = consumer.beginning_offsets([*logs, *frames])
+        starts = {place: self._offsets.get(place.partition, 0) for place in logs}
+        self._cut_off = [
+            begins_late(place.topic, place.partition, begins[place])
+            for place in logs
+            if starts[place] < begins[place]
+        ]
+        self._followed = [place for place in logs if starts[place] >= begins[place]]
+        consumer.assign([*self._followed, *frames])
+        for place in self._followed:
+            consumer.seek(place, starts[place])
         for place, end in consumer.end_offsets(frames).items():
-            consumer.seek(place, max(0, end - FRAMES_BACK))
-        return consumer
+            consumer.seek(place, max(begins[place], end - FRAMES_BACK))
 
     def _follow(self, consumer: KafkaConsumer) -> None:
         looked_s = 0.0
@@ -151,13 +168,15 @@ class LogMirror:
                     self._append(place.partition, batch)
                 else:
                     self._keep_frames(batch)
+            for place in self._followed:  # further than the last record where Kafka has none to give
+                self._offsets[place.partition] = consumer.position(place)
             if time.monotonic() - self._saved_s > SAVE_EVERY_S:
                 self._save()
 
     def _look_at_ends(self, consumer: KafkaConsumer) -> None:
         endpoints = [TopicPartition(self._places.topics.log, n) for n in range(self._twin.partitions)]
         self._ends = {place.partition: end for place, end in consumer.end_offsets(endpoints).items()}
-        self.problem = None
+        self.problem = next(iter(self._cut_off), None)
         for partition, end in self._ends.items():
             if end < self._offsets.get(partition, 0):
                 self.lost = True
@@ -193,7 +212,6 @@ class LogMirror:
         for site, pairs in found.items():
             self.logs.open(site).append([message for message, _ in pairs], [line for _, line in pairs])
             self.messages += len(pairs)
-        self._offsets[partition] = rows[-1].offset + 1
 
     def _keep_frames(self, rows: list[Any]) -> None:
         for row in rows:

@@ -1,7 +1,7 @@
 """A record of the log as Kafka holds it, and the message in it: the same judgement for every reader."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -14,6 +14,8 @@ from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE,
 
 SKIPS = "MessageSkipped"
 """Written by the sequencer in answer to a person, while the log is not quiet: no root message."""
+_NOTHING = {EXPECTED_OFFSET: b"-1"}
+"""Headers of what is void wherever it stands."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 """An offset in a header."""
 
@@ -36,6 +38,39 @@ class Record:
         """Whether this is a root message that missed its offset: another sequencer was faster."""
         wanted = self.headers.get(EXPECTED_OFFSET)
         return wanted is not None and wanted != b"%d" % self.offset
+
+
+def nothing_at(partition: int, offset: int) -> Record:
+    """What readers take an offset for at which Kafka has no record to give, such as the mark that ends a
+    transaction (decision 23): void."""
+    return Record(partition, offset, b"", _NOTHING)
+
+
+def is_nothing(record: Record) -> bool:
+    """Whether Kafka has no record there."""
+    return record.headers is _NOTHING
+
+
+def without_gaps(partition: int, start: int, records: Iterable[Record], end: int) -> Iterator[Record]:
+    """One record for every offset from `start` up to `end`, of those which Kafka gave when it was asked for
+    all of them, in order."""
+    for record in records:
+        if record.offset >= end:
+            break
+        yield from (nothing_at(partition, offset) for offset in range(start, record.offset))
+        yield record
+        start = record.offset + 1
+    yield from (nothing_at(partition, offset) for offset in range(start, end))
+
+
+def has_gap(start: int, records: Sequence[Record]) -> bool:
+    """Whether these records, which are in order, miss an offset between `start` and their last."""
+    return bool(records) and records[-1].offset - start + 1 != len(records)
+
+
+def void_headers(twin: str) -> dict[str, bytes]:
+    """The headers of a record that says nothing, by the sequencer."""
+    return {**_NOTHING, TWIN: twin.encode()}
 
 
 def record_of(

@@ -6,24 +6,30 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from shared.basics.errors import OperationFailed
-from shared.runtimes.live.kafka.records import Record, record_of
-from shared.runtimes.live.kafka.unreachable import unreachable
+from shared.runtimes.live.kafka.header_names import take_any_names
+from shared.runtimes.live.kafka.records import Record, record_of, without_gaps
+from shared.runtimes.live.kafka.topics import check_keeps_all
+from shared.runtimes.live.kafka.unreachable import begins_late, unreachable
 
 BATCH = 1_000
 POLL_MS = 500
 IDLE_POLLS_MAX = 40
-"""Polls without a record before the end: Kafka does not answer."""
+"""Polls that come no further before the end: Kafka does not answer."""
 
 
-def read_partition(bootstrap: str, topic: str, partition: int, start: int = 0) -> Iterator[list[Record]]:
-    """Batches of records from `start` to the end as it is now; OperationFailed if Kafka does not answer, or
-    the log no longer begins at `start`."""
+def read_partition(
+    bootstrap: str, topic: str, partition: int, start: int = 0, end: int | None = None
+) -> Iterator[list[Record]]:
+    """Batches of records from `start` to `end`, or to the end as it is now, one for every offset: void ones
+    where Kafka has none to give. OperationFailed if Kafka does not answer, removed `start`, or may remove
+    messages from between others."""
     place = TopicPartition(topic, partition)
+    take_any_names()
     try:
         consumer = KafkaConsumer(
             bootstrap_servers=bootstrap.split(","),
             enable_auto_commit=False,
-            auto_offset_reset="earliest",
+            auto_offset_reset="none",
             max_poll_records=BATCH,
             bootstrap_timeout_ms=4_000,
         )
@@ -31,30 +37,34 @@ def read_partition(bootstrap: str, topic: str, partition: int, start: int = 0) -
         raise unreachable(bootstrap, error) from None
     try:
         consumer.assign([place])
-        end = consumer.end_offsets([place])[place]
+        begin = consumer.beginning_offsets([place])[place]
+        if start < begin:
+            raise OperationFailed(begins_late(topic, partition, begin))
+        until = consumer.end_offsets([place])[place]
         consumer.seek(place, start)
-        yield from _batches(consumer, place, start, end)
+        for batch, is_whole in _batches(consumer, place, start, until if end is None else min(end, until)):
+            if not is_whole:
+                check_keeps_all(bootstrap, topic)
+            yield batch
     except KafkaError as error:
         raise unreachable(bootstrap, error) from None
     finally:
         consumer.close(timeout_ms=1_000)
 
 
-def _batches(consumer: KafkaConsumer, place: TopicPartition, start: int, end: int) -> Iterator[list[Record]]:
+def _batches(
+    consumer: KafkaConsumer, place: TopicPartition, start: int, end: int
+) -> Iterator[tuple[list[Record], bool]]:
+    """Batches without gaps, and whether Kafka had a record for every offset."""
     idle = 0
     while start < end:
         rows = consumer.poll(timeout_ms=POLL_MS).get(place, [])
-        idle = 0 if rows else idle + 1
+        reached = min(consumer.position(place), end)
+        idle = 0 if reached > start else idle + 1
         if idle > IDLE_POLLS_MAX:
             raise OperationFailed(f"{place.topic} {place.partition}: no record at {start}, its end is {end}")
-        batch = [
-            record_of(place.partition, row.offset, row.value, row.headers) for row in rows if row.offset < end
-        ]
-        if batch and batch[0].offset != start:
-            raise OperationFailed(
-                f"{place.topic} {place.partition}: begins at {batch[0].offset} where {start} was wanted; "
-                "messages were removed from the log"
-            )
-        if batch:
-            start = batch[-1].offset + 1
-            yield batch
+        found = [record_of(place.partition, row.offset, row.value, row.headers) for row in rows]
+        if reached > start:
+            is_whole = sum(record.offset < end for record in found) == reached - start
+            yield list(without_gaps(place.partition, start, found, reached)), is_whole
+        start = reached

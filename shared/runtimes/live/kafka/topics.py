@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kafka import TopicPartition
@@ -90,7 +90,7 @@ def check_settings(bootstrap: str, topics: Topics) -> list[str]:
         found = [
             sentence
             for topic in (topics.log, topics.telemetry, topics.dead_letters)
-            for sentence in _otherwise_set(admin, bootstrap, topic, keeps=topic != topics.telemetry)
+            for sentence in _otherwise_set(admin, bootstrap, topic, _wanted(topic != topics.telemetry))
         ]
         partitions = _described_by(admin, bootstrap, topics.log)["partitions"]
         places = [TopicPartition(topics.log, row["partition_index"]) for row in partitions]
@@ -102,15 +102,25 @@ def check_settings(bootstrap: str, topics: Topics) -> list[str]:
     ]
 
 
-def _otherwise_set(admin: Any, bootstrap: str, topic: str, *, keeps: bool) -> Iterator[str]:
-    """A sentence for each setting of a topic that loses or refuses messages."""
+def check_keeps_all(bootstrap: str, topic: str) -> None:
+    """OperationFailed if Kafka may remove messages from the middle of a topic: nobody could tell what it has
+    removed from what never stood there."""
+    with _admin(bootstrap) as admin:
+        for sentence in _otherwise_set(admin, bootstrap, topic, ("cleanup.policy",)):
+            raise OperationFailed(sentence)
+
+
+def _wanted(keeps: bool) -> list[str]:
+    return [name for name in _KEPT if keeps or not name.startswith("retention")]
+
+
+def _otherwise_set(admin: Any, bootstrap: str, topic: str, names: Iterable[str]) -> Iterator[str]:
+    """A sentence for each of these settings of a topic by which messages are lost or refused."""
     _described_by(admin, bootstrap, topic)
     asked = ConfigResource(ConfigResourceType.TOPIC, topic)
     rows = admin.describe_configs([asked], config_filter="all")["topic"][topic]
-    for name, wanted in _KEPT.items():
-        if name.startswith("retention") and not keeps:
-            continue
-        value = rows[name]["value"]
+    for name in names:
+        wanted, value = _KEPT[name], rows[name]["value"]
         if value == wanted or (name == "max.message.bytes" and int(value) > int(wanted)):
             continue
         yield (

@@ -22,7 +22,13 @@ from shared.engine.site import CASCADE_MAX
 from shared.runtimes.clock import Epoch
 from shared.runtimes.live.clock import STOPPED, processed_us
 from shared.runtimes.live.kafka.appender import Appender, Entry
-from shared.runtimes.live.kafka.records import Record, level_of, output_headers, root_headers
+from shared.runtimes.live.kafka.records import (
+    is_nothing,
+    level_of,
+    output_headers,
+    root_headers,
+    void_headers,
+)
 from shared.storage.residents import (
     NamesOf,
     Resident,
@@ -125,18 +131,25 @@ class PartitionSequencer:
         """Ask Kafka, and walk back to the last valid root message: what lies before its `quiet` was said and
         appended."""
         end = await self._appender.end(self.partition)
-        stride, before, found = LOOK_BACK, end, None
+        stride, before, found, last = LOOK_BACK, end, None, None
         while found is None and before > 0:
             start = max(0, before - stride)
-            records = await self._appender.read(self.partition, start, before)
-            found = self._last_root(records)
+            async for batch in self._appender.read(self.partition, start, before):
+                levels = (level_of(record, self._twin) for record in reversed(batch))
+                found = next((level for level in levels if level is not None), found)
+                last = batch[-1] if batch[-1].offset == end - 1 else last
             before, stride = start, 2 * stride
+        if found is None and end:
+            begin = await self._appender.begin(self.partition)
+            if begin > 0:
+                raise LogDamaged(
+                    f"partition {self.partition}: begins at {begin}, without a root message behind"
+                )
         self._quiet = found or 0
         self.end = end
-
-    def _last_root(self, records: Sequence[Record]) -> int | None:
-        levels = (level_of(record, self._twin) for record in reversed(records))
-        return next((level for level in levels if level is not None), None)
+        if last is not None and is_nothing(last):
+            # No reader would ever come to the end, where Kafka gives them nothing: put something behind.
+            await self._append([Entry("", b"", void_headers(self._twin))])
 
     async def _check_end(self, furthest: int) -> int:
         assert self.end is not None  # noqa: S101 -- set by `_find_end`, which raises otherwise

@@ -8,7 +8,6 @@ records, a record is applied exactly once or the fold stops.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, encode
@@ -18,7 +17,8 @@ from shared.engine.codec import restore_instance
 from shared.engine.dispatch import ServiceInstance, read, skip
 from shared.engine.service import AnyService
 from shared.runtimes.live.kafka.layout import SOURCE, TYPE
-from shared.runtimes.live.kafka.records import Record, dead_letter, is_known, open_record
+from shared.runtimes.live.kafka.records import Record, dead_letter, has_gap, is_known, open_record
+from shared.runtimes.live.worker.gaps import Fill, refuse_gaps
 from shared.runtimes.live.worker.stoppage import Stoppage, Stopped
 from shared.storage.residents import NamesOf, Resident, awaited, note_of, residents
 from shared.storage.store import Commit, OutboxEntry, Snapshot, StateStore
@@ -84,7 +84,9 @@ class PartitionFold:
         *,
         publish: Publish | None = None,
         counts: Counts | None = None,
+        fill: Fill = refuse_gaps,
     ) -> None:
+        self._fill = fill
         self.name = served.name
         self.partition = partition
         self.position: int | None = None
@@ -132,8 +134,8 @@ class PartitionFold:
         return position
 
     def take(self, records: Sequence[Record]) -> bool:
-        """Apply records that follow on one another, and commit; False if somebody else had committed, and
-        they must be given again. LogDamaged if some are missing, WentBack if the store forgot some.
+        """Apply records in their order, and commit; False if somebody else had committed, and they must be
+        given again. LogDamaged if some are missing, WentBack if the store forgot some.
         What raises is as if it had not been called.
         """
         try:
@@ -144,32 +146,22 @@ class PartitionFold:
 
     def _take(self, records: Sequence[Record]) -> bool:
         position = self._continue_at(records)
-        new = [record for record in records if record.offset >= position]
+        new: Sequence[Record] = [record for record in records if record.offset >= position]
         if not new:
             return True
+        if has_gap(position, new):
+            new = self._fill(self.partition, position, new)
         if self.stopped is not None:
             self._stoppage.wait_with(new)
             return self._go_on()
         return self._apply(new)
 
     def _continue_at(self, records: Sequence[Record]) -> int:
-        """The offset to go on from; makes sure that the records reach it without a gap."""
+        """The offset to go on from."""
         waiting = len(self._stoppage.waiting)
         reached = (self.position if self.position is not None else self.load()) + waiting
-        if records and records[0].offset > reached:
-            reached = self.load()
-            if records[0].offset > reached:
-                raise LogDamaged(
-                    f"partition {self.partition}: {self.name} stands at {reached}, but the log goes "
-                    f"on at {records[0].offset}: messages are missing"
-                )
-        for before, after in pairwise(records):
-            if after.offset != before.offset + 1:
-                raise LogDamaged(
-                    f"partition {self.partition}: after {before.offset} comes {after.offset}: messages are "
-                    "missing"
-                )
-        return reached
+        jumps = bool(records) and records[0].offset > reached
+        return self.load() if jumps and not waiting else reached
 
     # --- applying -------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.runtimes.live.worker.fold import Publish, ServedService
+from shared.runtimes.live.worker.gaps import gaps_read_again
 from shared.runtimes.live.worker.pump import PumpOptions, run_pump
 from shared.runtimes.live.worker.watchdog import WorkerWatch
 from shared.runtimes.live.worker.worker import WorkerFolds
@@ -42,7 +43,9 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
     twin = read_twin(store)
     check_log(endpoints, twin)
     sends = any(service.telemetry is not None for service in served.by_kind.values())
-    folds = WorkerFolds(served, twin.twin, store, _publisher(endpoints) if sends else None)
+    publish = _publisher(endpoints) if sends else None
+    fill = gaps_read_again(endpoints.kafka, endpoints.topics.log)
+    folds = WorkerFolds(served, twin.twin, store, publish, fill)
     watch = WorkerWatch(
         served.name,
         store,

@@ -22,6 +22,7 @@ from mode import CrashingSupervisor
 from mode.loop import use as use_loop
 
 from shared.basics.errors import LightwaveError
+from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.records import Record, record_of
 
@@ -59,6 +60,7 @@ def run_pump(options: PumpOptions, feed: Feed, end: Callable[[], None]) -> None:
     """Feed until the process is told to end, by SIGTERM or SIGINT, or a batch raises. Ends the process; calls
     `end` before it does so in good order."""
     use_loop("uvloop")
+    take_any_names()
     logging.getLogger(__name__).setLevel(logging.WARNING)  # what Faust says through the classes below
     app = _app(options, _Deadly(feed))
     worker = _worker(app, end)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.worker.fold import Counts, PartitionFold, Publish, ServedService
+from shared.runtimes.live.worker.gaps import Fill, refuse_gaps
 from shared.runtimes.live.worker.stoppage import Stopped
 from shared.storage.store import StateStore
 
@@ -28,8 +29,14 @@ class WorkerFolds:
     """What the pump feeds. One thread feeds; any other may ask how it stands."""
 
     def __init__(
-        self, served: ServedService, twin: str, store: StateStore, publish: Publish | None = None
+        self,
+        served: ServedService,
+        twin: str,
+        store: StateStore,
+        publish: Publish | None = None,
+        fill: Fill = refuse_gaps,
     ) -> None:
+        self._fill = fill
         self.served = served
         self.counts = Counts()
         self._twin = twin
@@ -75,4 +82,5 @@ class WorkerFolds:
             self._store,
             publish=self._publish,
             counts=self.counts,
+            fill=self._fill,
         )

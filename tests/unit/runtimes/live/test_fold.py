@@ -118,9 +118,9 @@ def test_a_service_takes_up_a_fabric_that_another_one_has_noted(store: MemorySto
 def test_missing_records_stop_it(store: MemoryStore) -> None:
     fold = fold_of(store)
     fold.take(RECORDS[:1])
-    with pytest.raises(LogDamaged, match="cubes stands at 1, but the log goes on at 2"):
+    with pytest.raises(LogDamaged, match="partition 0: 1 did not come, but 2: messages are missing"):
         fold.take(RECORDS[2:])
-    with pytest.raises(LogDamaged, match="after 1 comes 3"):
+    with pytest.raises(LogDamaged, match="partition 0: 2 did not come, but 3: messages are missing"):
         fold.take([RECORDS[1], RECORDS[3]])
 
 
