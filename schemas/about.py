@@ -9,28 +9,28 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-SubjectKind = Literal["name", "cube", "host", "ocs", "port", "end"]
+SubjectKind = Literal["name", "cube", "host", "ocs", "port", "north-port", "south-port", "end", "join"]
 """`name` is a whole name in words, all others are numbers; a host's counts within the cube that the message
-names, a port's within the OCS."""
+names before it, a port's within the OCS, on the side that its kind or else the field `side` tells; a `join`
+is (dimension, north cube, south cube)."""
 
-Subject = tuple[SubjectKind, str | int]
+Subject = tuple[SubjectKind, Any]
 SubjectReader = Callable[[Any], Iterator[Subject]]
 """The subjects in a field's value, be it read as a message or still as JSON has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The mark of a type whose values name a thing of this kind. With None the parts of the type name it for
-    others, and a message with such a field is not about them."""
+    """The mark of a type whose values name a thing of this kind."""
 
-    kind: SubjectKind | None
+    kind: SubjectKind
 
 
 def subject_reader(annotation: Any, metadata: tuple[Any, ...] = ()) -> SubjectReader | None:
     """How to find the subjects in values of a type; None where there are none to be found."""
     mark = next((item for item in metadata if isinstance(item, Names)), None)
     if mark is not None:
-        return None if mark.kind is None else _leaf(mark.kind)
+        return _leaf(mark.kind)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return subject_reader(arguments[0], arguments[1:])
@@ -45,7 +45,7 @@ def subject_reader(annotation: Any, metadata: tuple[Any, ...] = ()) -> SubjectRe
 
 def _leaf(kind: SubjectKind) -> SubjectReader:
     def read(value: Any) -> Iterator[Subject]:
-        yield kind, value
+        yield kind, tuple(value) if kind == "join" else value
 
     return read
 

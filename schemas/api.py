@@ -245,14 +245,12 @@ class _OfEveryType:
 
 
 class LogMessage(Envelope):
-    """A message as it stands on the log; `type` says of which type its body is."""
+    """A message as it stands on the log; `type` says of which type its body is. Its body names hardware by
+    number; `about` are the names of all that it is about, and `text` is what it says in one short line."""
 
     body: Annotated[SerializeAsAny[Body], _OfEveryType()]
-
-
-def log_message(message: Envelope) -> LogMessage:
-    """The message, as the API gives it; it is not checked again."""
-    return LogMessage.model_construct(**dict(message))
+    about: tuple[str, ...]
+    text: str
 
 
 # --- descriptions -------------------------------------------------------------------------------------------

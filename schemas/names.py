@@ -56,6 +56,8 @@ OcsIndex = Annotated[
     int, Field(ge=0, lt=48, description="OCS of the pod: 16 × dimension + face index"), Names("ocs")
 ]
 PortIndex = Annotated[int, Field(ge=0, lt=296, description="port of one side of an OCS"), Names("port")]
+NorthPortIndex = Annotated[int, Field(ge=0, lt=296, description="North port of an OCS"), Names("north-port")]
+SouthPortIndex = Annotated[int, Field(ge=0, lt=296, description="South port of an OCS"), Names("south-port")]
 LinkEndIndex = Annotated[
     int,
     Field(ge=0, lt=144 * 96, description="link end: 96 × cube + 16 × face + index, faces +x −x +y −y +z −z"),
@@ -68,10 +70,10 @@ Shape = tuple[
 ]
 """Chips along x, y, z."""
 
-Join = Annotated[tuple[Annotated[int, Field(ge=0, le=2)], CubeIndex, CubeIndex], Names(None)]
+Join = Annotated[tuple[Annotated[int, Field(ge=0, le=2)], CubeIndex, CubeIndex], Names("join")]
 """(dimension, north cube, south cube): the + face of the one joined to the − face of the other, over all 16
-face indices and both strands: 32 circuits on 16 OCSes. Joins are a slice's, and their messages are about the
-slice, not about each of its cubes."""
+face indices and both strands: 32 circuits on 16 OCSes. A message of joins is about their faces, not about all
+of the cubes."""
 
 
 def number_of(name: str) -> int:

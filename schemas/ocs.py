@@ -3,7 +3,7 @@
 from typing import Literal
 
 from schemas.body import Body
-from schemas.names import Join, OcsIndex, PortIndex, SliceName
+from schemas.names import Join, NorthPortIndex, OcsIndex, PortIndex, SliceName, SouthPortIndex
 
 
 class OcsBody(Body):
@@ -19,7 +19,7 @@ class CircuitsConnected(OcsBody):
     slice: SliceName
     joins: tuple[Join, ...]
     missing_ocs: tuple[OcsIndex, ...]
-    missing_ports: tuple[tuple[OcsIndex, PortIndex], ...]
+    missing_ports: tuple[tuple[OcsIndex, NorthPortIndex], ...]
 
 
 class CircuitsRefused(OcsBody):
@@ -64,4 +64,4 @@ class CircuitsRestored(OcsBody):
     """Wanted circuits made again after a chassis or a port came back, as (North port, South port)."""
 
     ocs: OcsIndex
-    circuits: tuple[tuple[PortIndex, PortIndex], ...]
+    circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]

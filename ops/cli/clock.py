@@ -11,7 +11,7 @@ from ops.cli.output import Form, rendered, show, watched
 from ops.cli.types import Duration, Speed
 from ops.common.client import Client
 from ops.common.tables import columns
-from ops.common.times import moment, span
+from shared.basics.times import moment, span
 from shared.basics.units import US_PER_S
 
 FIELDS = ("now_us", "speed", "paused", "achieved_speed", "lag_us", "until_us")

@@ -7,16 +7,16 @@ import click
 import typer
 
 from ops.cli.groups import application
-from ops.cli.messages import EVENT_HEADERS, brief, event_row, event_rows
+from ops.cli.messages import EVENT_HEADERS, event_row, event_rows
 from ops.cli.options import Fabric, Output
 from ops.cli.output import Form, rendered, show
-from ops.cli.types import Duration
+from ops.cli.types import Duration, MessageType
 from ops.common.client import Client, ConnectionLost, escape
 from ops.common.tables import line
-from ops.common.times import moment_ms
 from shared.basics.errors import NotFound
+from shared.basics.times import moment_ms
 
-MESSAGE = ("id", "type", "at_us", "cause", "body")
+MESSAGE = ("id", "type", "at_us", "cause", "text")
 EVENTS_MAX = 10_000
 """Messages in one answer of the twin."""
 FIRST_POD = "pod-0"
@@ -26,13 +26,18 @@ RETRY_S = 0.3
 WIDTHS = (16, 28, 20, 28, 0)
 """Of the columns of `--follow`, whose rows are not known beforehand."""
 
+Types = Annotated[
+    list[str] | None,
+    typer.Option("--type", click_type=MessageType(), metavar="TYPE", help="only this type; several: again"),
+]
+
 app = application()
 
 
 @app.command()
 def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="go on as they come, until Ctrl-C")] = False,
-    kind: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="only this message type")] = None,
+    types: Types = None,
     cause: Annotated[
         str | None, typer.Option(metavar="ID", help="only what followed from this message")
     ] = None,
@@ -49,7 +54,7 @@ def events(
     back = f"{since}s" if since else None
     if not follow:
         found = client.rows(
-            "/v1/events", *MESSAGE, fabric=fabric, type=kind, cause=cause, since=back, limit=limit
+            "/v1/events", *MESSAGE, fabric=fabric, type=types, cause=cause, since=back, limit=limit
         )
         with client.reading():
             show(found, output, lambda: event_rows(found))
@@ -64,7 +69,7 @@ def events(
     try:
         if output == "table":
             typer.echo(line(EVENT_HEADERS, WIDTHS))
-        _follow(client, _named(client, fabric), kind, back, output)
+        _follow(client, _named(client, fabric), types, back, output)
     except KeyboardInterrupt:
         return
 
@@ -81,7 +86,7 @@ def _named(client: Client, fabric: str | None) -> str:
     return FIRST_POD
 
 
-def _follow(client: Client, fabric: str, kind: str | None, since: str | None, output: Form) -> None:
+def _follow(client: Client, fabric: str, types: list[str] | None, since: str | None, output: Form) -> None:
     """Print as they come; where the stream breaks off, take it up again behind the last message seen."""
     last: str | None = None
     if since is None:
@@ -92,7 +97,7 @@ def _follow(client: Client, fabric: str, kind: str | None, since: str | None, ou
     while True:
         error: ConnectionLost | None = None
         try:
-            ask = {"fabric": fabric, "type": kind, "since": since if last is None else None}
+            ask = {"fabric": fabric, "type": types, "since": since if last is None else None}
             for event_id, message in client.stream("/v1/events/stream", last, **ask):
                 lost_s = None
                 if message is not None:
@@ -137,6 +142,6 @@ def _chain(chain: list[dict[str, Any]]) -> str:
     lines = []
     for depth, message in enumerate(chain):
         arrow = "" if depth == 0 else "  " * (depth - 1) + "└ because of "
-        told = f"{message['type']} {brief(message['body'])}".rstrip()
+        told = f"{message['type']} {message['text']}".rstrip()
         lines.append(f"{arrow}{told}  [{message['id']}, {moment_ms(message['at_us'])}]")
     return "\n".join(lines)

@@ -16,8 +16,8 @@ from ops.cli.types import Kind
 from ops.common.client import Client, escape
 from ops.common.light_path import unmade
 from ops.common.tables import columns, shown
-from ops.common.times import moment
 from schemas.kinds import KINDS
+from shared.basics.times import moment
 
 PATH_FIELDS = (
     "end",

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ops.common.tables import Table, shown
-from ops.common.times import moment, span
 from schemas.kinds import KINDS
+from shared.basics.times import moment, span
 
 Row = dict[str, Any]
 

@@ -1,59 +1,72 @@
 """What became of a request, in one sentence, from the messages that followed from it at once."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ops.common.times import moment
+from shared.basics.times import moment
 
 Message = Mapping[str, Any]
 Body = Mapping[str, Any]
 
 
-def _admitted(body: Body) -> str:
+def _admitted(message: Message) -> str:
+    body = message["body"]
     if body["corner"] is not None:
-        return f"{body['slice']} admitted as a mesh in cube {body['cubes'][0]}"
+        return f"{body['slice']} admitted as a mesh in {message['about'][1]}"
     cubes = len(body["cubes"])
     return f"{body['slice']} admitted on {cubes} cube{'s' if cubes > 1 else ''}"
 
 
-def _began(body: Body) -> str:
+def _began(message: Message) -> str:
+    body = message["body"]
     until = f", until {moment(body['expires_us'])}" if body["expires_us"] is not None else ""
     return f"{body['fault']} began: {body['kind']} {body['target']}{until}"
 
 
-RAW_TIME = re.compile(r"\b([0-9]{1,18}) us\b")
-"""A point in time as a reason on the log has it."""
+def _ended(message: Message) -> str:
+    body = message["body"]
+    return f"{body['fault']} {body['how']}: {body['kind']} {body['target']}"
 
-SENTENCES: dict[str, list[tuple[str, Callable[[Body], str]]]] = {
+
+def _of_slice(words: str) -> Callable[[Message], str]:
+    return lambda message: f"{message['body']['slice']} {words}"
+
+
+SENTENCES: dict[str, list[tuple[str, Callable[[Message], str]]]] = {
     "inject": [("FaultBegan", _began)],
-    "clear": [("FaultEnded", lambda body: f"{body['fault']} {body['how']}: {body['kind']} {body['target']}")],
+    "clear": [("FaultEnded", _ended)],
     "request": [
         ("SliceAdmitted", _admitted),
-        ("SliceRequested", lambda body: f"{body['slice']} waits for room"),
+        ("SliceRequested", _of_slice("waits for room")),
     ],
     "release": [
-        ("SliceCompleted", lambda body: f"{body['slice']} released"),
-        ("SliceRefused", lambda body: f"{body['slice']} withdrawn before it ran"),
-        ("SliceReleased", lambda body: f"{body['slice']} will be released"),
+        ("SliceCompleted", _of_slice("released")),
+        ("SliceRefused", _of_slice("withdrawn before it ran")),
+        ("SliceReleased", _of_slice("will be released")),
     ],
-    "drain": [("CubeDrained", lambda body: f"cube {body['cube']} drained")],
-    "undrain": [("CubeUndrained", lambda body: f"cube {body['cube']} in use again")],
+    "drain": [("CubeDrained", lambda message: f"{message['about'][0]} drained")],
+    "undrain": [("CubeUndrained", lambda message: f"{message['about'][0]} in use again")],
 }
 """Verb → what its outcome means, the most telling message first."""
 
 
-def _degraded(body: Body, eased: bool) -> str:
+def _moved(message: Message, _eased: bool) -> str:
+    moved, left, spare = message["about"]
+    return f"{moved} moved from {left} to {spare}"
+
+
+def _degraded(message: Message, eased: bool) -> str:
     """What only got better was no better before."""
+    body = message["body"]
     counts = (("down", body["links_down"]), ("degraded", body["links_degraded"]))
     links = " and ".join(f"{n} link ends {how}" for how, n in counts if n)
     return f"{body['slice']} {'still degraded' if eased else 'degraded'}: {links}"
 
 
-EFFECTS: dict[str, Callable[[Body, bool], str]] = {
+EFFECTS: dict[str, Callable[[Message, bool], str]] = {
     "SliceDegraded": _degraded,
-    "SliceStalled": lambda body, _: f"{body['slice']} stalled",
-    "CubeSwapped": lambda body, _: f"{body['slice']} moved from cube {body['left']} to cube {body['spare']}",
+    "SliceStalled": lambda message, _: f"{message['body']['slice']} stalled",
+    "CubeSwapped": _moved,
 }
 """What else a person would want to know at once."""
 EFFECTS_MAX = 3
@@ -63,7 +76,7 @@ def refusal_of(answer: Mapping[str, Any]) -> str | None:
     """The sentence that says why the request was refused, None if it was not."""
     if answer["status"] != "refused":
         return None
-    reason = RAW_TIME.sub(lambda match: moment(int(match[1])), str(answer["reason"]))
+    reason = answer["reason"]
     return f"{reason} ({answer['id']})"
 
 
@@ -88,7 +101,7 @@ def _happened(verb: str, answer: Mapping[str, Any]) -> str:
     for kind, say in SENTENCES[verb]:
         for message in own:
             if message["type"] == kind:
-                return f"{say(message['body'])}{_effects(answer['outcome'])}"
+                return f"{say(message)}{_effects(answer['outcome'])}"
     return "done; nothing changed" if answer["complete"] else "accepted; what comes of it is not known yet"
 
 
@@ -110,7 +123,7 @@ def _effects(outcome: list[Message]) -> str:
     for message in outcome:
         kind, body = message["type"], message["body"]
         if kind in EFFECTS:
-            said = EFFECTS[kind](body, message.get("cause") in eased)
+            said = EFFECTS[kind](message, message.get("cause") in eased)
             latest[kind, body["slice"], body.get("left")] = said
     told = list(latest.values())
     if len(told) > EFFECTS_MAX:

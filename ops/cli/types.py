@@ -51,6 +51,21 @@ class Kind(OneOf):
         return kind.word if kind is not None else None
 
 
+class MessageType(click.ParamType):
+    """A type of message: completed; which there are is the twin's to say."""
+
+    name = "type"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        from schemas.registry import TYPES
+
+        return [CompletionItem(kind) for kind in TYPES if kind.lower().startswith(incomplete.lower())]
+
+
 class Duration(click.ParamType):
     """`30s`, `15m`, `2h`, `1d12h`, as seconds."""
 

@@ -201,7 +201,7 @@ def _parts(url: str) -> tuple[str, int | None, str, bool]:
 
 def _target(path: str, query: dict[str, object]) -> str:
     given = {name: value for name, value in query.items() if value is not None}
-    return f"{path}?{urlencode(given, errors='surrogateescape')}" if given else path
+    return f"{path}?{urlencode(given, doseq=True, errors='surrogateescape')}" if given else path
 
 
 def escape(name: str) -> str:

@@ -4,9 +4,9 @@ import contextlib
 from typing import Any
 
 from ops.common.tables import columns
-from ops.common.times import moment, span
 from ops.live.settings import LiveSettings
 from services.roster import names_of
+from shared.basics.times import moment, span
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.process.heartbeat import achieved_speed, processes
 from shared.runtimes.live.status import problems_of, standing

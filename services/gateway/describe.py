@@ -5,12 +5,13 @@ from collections.abc import Iterable
 import orjson
 
 from schemas.about import Subject
-from schemas.api import Description, LogMessage, RelatedT, RowT, log_message
+from schemas.api import Description, LogMessage, RelatedT, RowT
 from schemas.registry import TYPES
 from services.gateway import history, views
 from services.gateway.fabrics import fabric_of, plant, site_of
 from services.gateway.kinds import KindView
 from services.gateway.ports import TwinPorts
+from services.gateway.telling import told
 from shared.basics.errors import InvalidInput
 from shared.models.plant import Part, Plant
 
@@ -54,7 +55,7 @@ def _events(twin: TwinPorts, fabric: str, name: str) -> tuple[LogMessage, ...]:
     found = history.last(
         twin, site_of(twin, fabric), lambda _: True, EVENTS_MAX, look_back=LOOK_BACK, line_filter=wanted
     )
-    return tuple(map(log_message, found))
+    return tuple(told(twin, message, name) for message in found)
 
 
 def names(subjects: Iterable[Subject], name: str, plant: Plant, part: Part | None) -> bool:

@@ -31,6 +31,9 @@ STRIDE = 512
 FOLLOW_S = 0.2
 """Wall time between two looks at the end of the log."""
 
+Types = tuple[str, ...]
+"""Types of messages that somebody asks for; all where there are none."""
+
 _cause_of = re.compile(rb'"cause": ?"([^"]+)"').search
 
 
@@ -42,10 +45,11 @@ def since_us(twin: TwinPorts, text: str) -> int:
     return max(0, twin.clock.show().now_us - span_s * US_PER_S)
 
 
-def check_type(kind: str | None) -> None:
-    """InvalidInput unless this is a message type, or none is asked for."""
-    if kind is not None and kind not in TYPES:
-        raise InvalidInput(f"type {kind!r}: no message type; allowed are {', '.join(TYPES)}")
+def check_types(types: Types) -> None:
+    """InvalidInput unless these are message types."""
+    for kind in types:
+        if kind not in TYPES:
+            raise InvalidInput(f"type {kind!r}: no message type; allowed are {', '.join(TYPES)}")
 
 
 def find(twin: TwinPorts, message_id: str) -> tuple[str, int]:
@@ -58,12 +62,12 @@ def find(twin: TwinPorts, message_id: str) -> tuple[str, int]:
 
 
 def events(
-    twin: TwinPorts, fabric: str, *, start: int | None, kind: str | None, limit: int
+    twin: TwinPorts, fabric: str, *, start: int | None, types: Types = (), limit: int
 ) -> list[Envelope]:
     """The first `limit` messages of a fabric from a position of its site's log on; the last ones before the
     end where none is given."""
-    check_type(kind)
-    site, wanted = site_of(twin, fabric), Wanted(fabric, kind)
+    check_types(types)
+    site, wanted = site_of(twin, fabric), Wanted(fabric, types)
     if start is None:
         return last(twin, site, wanted.takes, limit, look_back=LOOK_BACK, line_filter=wanted.may_take)
     found = (m for _, m in twin.log.read(site, start, None, wanted.may_take) if wanted.takes(m))
@@ -93,11 +97,11 @@ def last(
 
 
 def consequences(
-    twin: TwinPorts, message_id: str, *, start_us: int = 0, kind: str | None, limit: int
+    twin: TwinPorts, message_id: str, *, start_us: int = 0, types: Types = (), limit: int
 ) -> list[Envelope]:
     """Everything that followed from a message since a moment, directly or through others, in whatever fabric
     of its site, oldest first."""
-    check_type(kind)
+    check_types(types)
     site, position = find(twin, message_id)
     known = {message_id.encode()}
 
@@ -108,7 +112,7 @@ def consequences(
     found: list[Envelope] = []
     for _, message in twin.log.read(site, position + 1, LOOK_ON, follows):
         known.add(message.id.encode())
-        if message.at_us >= start_us and kind in (None, message.type):
+        if message.at_us >= start_us and (not types or message.type in types):
             found.append(message)
         if len(found) >= limit:
             break
@@ -130,11 +134,11 @@ def why(twin: TwinPorts, message_id: str) -> list[Envelope]:
 
 
 async def follow(
-    twin: TwinPorts, fabric: str, start: int, kind: str | None, ended: anyio.Event | None = None
+    twin: TwinPorts, fabric: str, start: int, types: Types = (), ended: anyio.Event | None = None
 ) -> AsyncGenerator[tuple[int, Envelope]]:
     """(position, message) of a fabric from a position of its site's log on, as the log grows, until `ended`
     is set."""
-    site, wanted, position = site_of(twin, fabric), Wanted(fabric, kind), start
+    site, wanted, position = site_of(twin, fabric), Wanted(fabric, types), start
     while ended is None or not ended.is_set():
         end = twin.log.end(site)
         batch = await asyncio.to_thread(_batch, twin, site, position, end, wanted.may_take)
@@ -155,17 +159,19 @@ def _batch(
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which messages of a site's log somebody asks for: those of one fabric, of one type or of all."""
+    """Which messages of a site's log somebody asks for: those of one fabric, of some types or of all."""
 
     fabric: str
-    kind: str | None
+    types: Types
 
     def may_take(self, line: bytes) -> bool:
         """Holds back what is surely not wanted; what passes has to be looked at."""
-        return of_fabric(self.fabric)(line) and (self.kind is None or f'"{self.kind}"'.encode() in line)
+        if not of_fabric(self.fabric)(line):
+            return False
+        return not self.types or any(f'"{kind}"'.encode() in line for kind in self.types)
 
     def takes(self, message: Envelope) -> bool:
-        return message.fabric == self.fabric and self.kind in (None, message.type)
+        return message.fabric == self.fabric and (not self.types or message.type in self.types)
 
 
 def of_fabric(fabric: str) -> LineFilter:

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 
-from schemas.api import log_message
+from schemas.api import LogMessage
 from schemas.api_requests import RefusalReceipt, RequestReceipt
 from schemas.envelope import Envelope
 from schemas.registry import REFUSALS
 from schemas.workload import SliceRequested
+from services.gateway.telling import with_moments
 
 
 def receipt_of(
-    request: Envelope, outcome: Sequence[Envelope], *, repeated: bool, complete: bool
+    request: Envelope, outcome: Sequence[LogMessage], *, repeated: bool, complete: bool
 ) -> RequestReceipt:
     """The receipt of a request on the log, by what followed from it so far."""
-    told = tuple(map(log_message, outcome))
     refusal = refusal_in(request, outcome)
     if refusal is None:
         return RequestReceipt(
@@ -22,7 +22,7 @@ def receipt_of(
             status="accepted",
             complete=complete,
             at_us=request.at_us,
-            outcome=told,
+            outcome=tuple(outcome),
         )
     sentence = _sentence(refusal)
     return RefusalReceipt(
@@ -31,7 +31,7 @@ def receipt_of(
         status="refused",
         complete=complete,
         at_us=request.at_us,
-        outcome=told,
+        outcome=tuple(outcome),
         refused_by=refusal.id,
         reason=sentence,
         error=sentence,
@@ -57,6 +57,6 @@ def refusal_in(request: Envelope, outcome: Sequence[Envelope]) -> Envelope | Non
 def _sentence(refusal: Envelope) -> str:
     """Its reason, with what was refused in front where the reason does not name it."""
     fields = dict(refusal.body)
-    reason = str(fields.pop("reason"))
+    reason = with_moments(str(fields.pop("reason")))
     (subject,) = fields.values()
     return reason if str(subject) in reason else f"{subject}: {reason}"

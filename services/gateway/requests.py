@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from schemas.api import LogMessage
 from schemas.api_requests import FaultRequest, RequestReceipt, SliceRequest
 from schemas.body import Body
 from schemas.config import pod_of
@@ -15,6 +16,7 @@ from services.gateway.fabrics import config_of, fabric_of, meant, part_of, plant
 from services.gateway.invalid import invalid_sentence
 from services.gateway.ports import TwinPorts
 from services.gateway.refusals import receipt_of
+from services.gateway.telling import told
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.grammar import KEY_MAX
 from shared.basics.units import US_PER_S, us
@@ -140,18 +142,18 @@ def _is_complete(twin: TwinPorts, fabric: str, site: str, place: int) -> bool:
     return any(message.cause is None for _, message in twin.log.read(site, place + 1))
 
 
-def _outcome(twin: TwinPorts, site: str, place: int) -> tuple[Envelope, list[Envelope]]:
+def _outcome(twin: TwinPorts, site: str, place: int) -> tuple[Envelope, list[LogMessage]]:
     """The request, and the messages that followed from it before the log was quiet again."""
     messages = twin.log.read(site, place)
     _, request = next(messages)
     known = {request.id}
-    outcome: list[Envelope] = []
+    outcome: list[LogMessage] = []
     for _, message in messages:
         if message.cause is None:
             break
         if message.cause in known:
             known.add(message.id)
-            outcome.append(message)
+            outcome.append(told(twin, message))
     return request, outcome
 
 

@@ -41,6 +41,11 @@ QUIET = ["workload.enabled=false", "failures.enabled=false"]
 """Nothing happens unless somebody asks."""
 
 
+def as_logged(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of an answer as it stands on the log: without what the gateway adds for people."""
+    return {field: value for field, value in message.items() if field not in ("about", "text")}
+
+
 class Client:
     """Asks an application without a server in between. What the gateway does not foresee is its answer 500,
     as it is for its users."""

@@ -10,18 +10,18 @@ from sse_starlette import EventSourceResponse
 from schemas.api import LogMessage
 from schemas.bounds import COUNT_MAX
 from schemas.envelope import Envelope
-from schemas.registry import encode
 from services.gateway import history
 from services.gateway.fabrics import meant, site_of
 from services.gateway.http import stream
 from services.gateway.http.responses import no_json
 from services.gateway.ports import TwinPorts
+from services.gateway.telling import told_row
 from shared.basics.errors import InvalidInput
 
 Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX, description="messages at most")]
 Since = Annotated[str | None, Query(description="simulated time back from now: 30s, 15m, 2h, 1d12h")]
 SinceUs = Annotated[int | None, Query(ge=0, le=COUNT_MAX)]
-Type = Annotated[str | None, Query(description="only this message type")]
+Type = Annotated[tuple[str, ...], Query(description="only this message type; may be given several times")]
 Fabric = Annotated[
     str | None, Query(description="of this fabric; without one pod-0, or the first where there is none")
 ]
@@ -43,7 +43,7 @@ def routes(twin: TwinPorts) -> APIRouter:
         fabric: Fabric = None,
         since: Since = None,
         since_us: SinceUs = None,
-        type: Type = None,  # noqa: A002 -- the word that people type
+        type: Type = (),  # noqa: A002 -- the word that people type
         cause: Cause = None,
         limit: Limit = None,
     ) -> Response:
@@ -53,11 +53,11 @@ def routes(twin: TwinPorts) -> APIRouter:
         start_us = _start_us(twin, since, since_us)
         if cause is not None:
             most = limit or history.CAUSE_DEFAULT
-            found = history.consequences(twin, cause, start_us=start_us or 0, kind=type, limit=most)
-            return _dumped(found)
+            found = history.consequences(twin, cause, start_us=start_us or 0, types=type, limit=most)
+            return _dumped(twin, found)
         start = None if start_us is None else twin.log.position_at(site_of(twin, asked), start_us)
         most = limit or (history.EVENTS_DEFAULT if start is None else history.EVENTS_MAX)
-        return _dumped(history.events(twin, asked, start=start, kind=type, limit=most))
+        return _dumped(twin, history.events(twin, asked, start=start, types=type, limit=most))
 
     @router.get(
         "/events/stream",
@@ -68,11 +68,11 @@ def routes(twin: TwinPorts) -> APIRouter:
     def follow(
         fabric: Fabric = None,
         since: Since = None,
-        type: Type = None,  # noqa: A002 -- the word that people type
+        type: Type = (),  # noqa: A002 -- the word that people type
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
         asked = meant(twin, fabric)
-        history.check_type(type)
+        history.check_types(type)
         site = site_of(twin, asked)
         end = twin.log.end(site)
         place = stream.resume_at(last_event_id, asked, end)
@@ -91,7 +91,7 @@ def routes(twin: TwinPorts) -> APIRouter:
         response_model=list[LogMessage],
     )
     def why(message_id: str) -> Response:
-        return _dumped(history.why(twin, message_id))
+        return _dumped(twin, history.why(twin, message_id))
 
     return router
 
@@ -105,7 +105,6 @@ def _start_us(twin: TwinPorts, since: str | None, since_us: int | None) -> int |
     return history.since_us(twin, since)
 
 
-def _dumped(messages: Sequence[Envelope]) -> Response:
-    # As they stand on the log: making dicts of ten thousand first takes longer than reading them.
-    rows = b",".join([encode(message) for message in messages])
+def _dumped(twin: TwinPorts, messages: Sequence[Envelope]) -> Response:
+    rows = b",".join([told_row(twin, message) for message in messages])
     return Response(b"[%b]" % rows, media_type="application/json")

@@ -7,23 +7,23 @@ from contextlib import aclosing
 
 import anyio
 
-from schemas.registry import encode
 from services.gateway import history
 from services.gateway.ports import TwinPorts
+from services.gateway.telling import told_row
 
 STREAM_END_S = 5 * history.FOLLOW_S
 """Wall time that a stream has to end in good order when the server ends."""
 
 
 async def events(
-    twin: TwinPorts, fabric: str, start: int, kind: str | None, ended: anyio.Event | None = None
+    twin: TwinPorts, fabric: str, start: int, types: history.Types = (), ended: anyio.Event | None = None
 ) -> AsyncIterator[dict[str, str]]:
     """Server-sent events from a position on, until `ended` is set. The first has only an id: whoever loses
     the stream before anything happened knows where to go on."""
     yield {"id": f"{fabric}:{start - 1}"}
-    async with aclosing(history.follow(twin, fabric, start, kind, ended)) as messages:
+    async with aclosing(history.follow(twin, fabric, start, types, ended)) as messages:
         async for position, message in messages:
-            yield {"id": f"{fabric}:{position}", "data": encode(message).decode()}
+            yield {"id": f"{fabric}:{position}", "data": told_row(twin, message).decode()}
 
 
 def resume_at(last_event_id: str | None, fabric: str, end: int) -> int | None:

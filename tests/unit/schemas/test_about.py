@@ -17,7 +17,7 @@ from schemas.registry import TYPES
 
 NAME_NOTHING = {
     *("reason", "reasons", "kind", "how", "condition", "side", "port", "sentence"),
-    *("shape", "corner", "joins", "twisted", "injected", "priority", "requested_by", "config"),
+    *("shape", "corner", "twisted", "injected", "priority", "requested_by", "config"),
     *("up", "links_down", "links_degraded", "excess_loss_db", "technician", "service", "message", "count"),
     *("duration_us", "expires_us", "waited_us", "took_us", "due_us"),
 }
@@ -51,16 +51,18 @@ def fields_without_a_mark(model: type[BaseModel]) -> set[str]:
 def sample(annotation: Any, metadata: tuple[Any, ...], numbers: Iterator[int], named: list[object]) -> Any:
     """A value of a type, every name and number in it another; those that name something go into `named`."""
     mark = next((item for item in metadata if isinstance(item, Names)), None)
-    if mark is not None and mark.kind is not None:
-        named.append((mark.kind, number := next(numbers)))
-        return number
+    if mark is not None:
+        number = next(numbers)
+        value = (0, number, number) if mark.kind == "join" else number
+        named.append((mark.kind, value))
+        return value
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if mark is None and origin is Annotated:
+    if origin is Annotated:
         return sample(arguments[0], arguments[1:], numbers, named)
-    if mark is None and origin is tuple:
+    if origin is tuple:
         items = arguments[:1] * 3 if arguments[-1] is ... else arguments
         return tuple(sample(item, (), numbers, named) for item in items)
-    if mark is None and NoneType in arguments:
+    if NoneType in arguments:
         return sample(arguments[0], (), numbers, named)
     return None
 
@@ -124,16 +126,18 @@ def test_a_message_is_about_names_and_numbers() -> None:
     assert list(said.about()) == [*subjects, ("end", 5), ("end", 6)]
 
 
-def test_ports_are_named_with_their_ocs_and_joins_name_nothing() -> None:
+def test_ports_are_named_with_their_ocs_and_joins_with_their_faces() -> None:
     said = CircuitsConnected(
         slice="pod-0/slice-1", joins=((0, 1, 2),), missing_ocs=(4,), missing_ports=((17, 24),)
     )
-    subjects = {("name", "pod-0/slice-1"), ("ocs", 4), ("ocs", 17), ("port", 24)}
-    assert set(said.about()) == subjects
+    assert list(said.about()) == [
+        *(("name", "pod-0/slice-1"), ("join", (0, 1, 2))),
+        *(("ocs", 4), ("ocs", 17), ("north-port", 24)),
+    ]
     assert set(CircuitsRestored(ocs=17, circuits=((2, 3),)).about()) == {
         ("ocs", 17),
-        ("port", 2),
-        ("port", 3),
+        ("north-port", 2),
+        ("south-port", 3),
     }
 
 
@@ -143,5 +147,7 @@ def test_a_field_that_may_name_one_thing_or_another_is_refused() -> None:
 
 
 def test_messages_as_json_are_about_the_same() -> None:
-    said = CircuitsConnected(slice="pod-0/slice-1", joins=(), missing_ocs=(4, 5), missing_ports=((17, 24),))
+    said = CircuitsConnected(
+        slice="pod-0/slice-1", joins=((1, 2, 3),), missing_ocs=(4, 5), missing_ports=((17, 24),)
+    )
     assert list(CircuitsConnected.about_fields(said.model_dump(mode="json"))) == list(said.about())

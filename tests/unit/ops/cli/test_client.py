@@ -127,14 +127,16 @@ DRAINED = {
     "repeated": False,
     "complete": True,
     "at_us": 5,
-    "outcome": [{"id": "cubes@pod-0/1", "type": "CubeDrained", "body": {"cube": 3}}],
+    "outcome": [
+        {"id": "cubes@pod-0/1", "type": "CubeDrained", "body": {"cube": 3}, "about": ["pod-0/cube-3"]}
+    ],
 }
 
 
 def test_a_request_whose_answer_got_lost_is_sent_once_more_under_the_same_key() -> None:
     with answering({"/v1/cubes/pod-0/cube-3/drain": [DROP, as_json(DRAINED)]}) as twin:
         done = lightwave("drain", "pod-0/cube-3", url=twin.url)
-        assert (done.returncode, done.stdout) == (0, "cube 3 drained (operator@pod-0/7)\n")
+        assert (done.returncode, done.stdout) == (0, "pod-0/cube-3 drained (operator@pod-0/7)\n")
         first, second = twin.asked
         assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
         lightwave("drain", "pod-0/cube-3", url=twin.url)
@@ -185,7 +187,7 @@ def stream(*numbers: int) -> Answer:
     """A stream that sends these messages and breaks off."""
     text = ": ping\n\n"
     for number in numbers:
-        message = {"id": f"ocs@pod-0/{number}", "type": "OcsUp", "at_us": number, "cause": None, "body": {}}
+        message = {"id": f"ocs@pod-0/{number}", "type": "OcsUp", "at_us": number, "cause": None, "text": ""}
         text += f"id: pod-0:{number}\ndata: {json.dumps(message)}\n\n"
     return 200, "text/event-stream", text.encode()
 
@@ -283,7 +285,7 @@ def test_no_query_imports_what_is_slow(words: str) -> None:
         "ocs": "pod-0/ocs-1",
         "slice": None,
     }
-    message = {"id": "a/1", "type": "Tick", "at_us": 0, "cause": None, "body": {"due_us": 1}}
+    message = {"id": "a/1", "type": "Tick", "at_us": 0, "cause": None, "text": "due=0d00:00:00"}
     chip = {"cube": "pod-0/cube-1", "x": 3, "y": 0, "z": 1}
     strand = {"strand": 0, "ocs": "pod-0/ocs-1", "north": None, "south": None}
     far = {"far_chip": None, "wanted_end": None, "far_condition": None}

@@ -1,6 +1,7 @@
 """A site of two kinds of pods on one log, as people see it: each fabric its own messages and parts."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from itertools import pairwise
 from typing import Any
@@ -8,11 +9,10 @@ from typing import Any
 import pytest
 
 from ops.common.configuration import settings_of
-from schemas.registry import decode
 from schemas.site_plan import SitePlan
 from services.gateway.http import stream
 from shared.models.static_pod.plant import static_pod_plant
-from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin, as_logged
 
 SWITCHED, FIXED, APART = "pod-1", "pod-2", "pod-7"
 PLANS = (
@@ -86,7 +86,8 @@ def test_events_of_a_fabric_are_its_own(client: Client, twin: DrivenTwin, fabric
     assert [m["id"] for m in get(client, f"events?fabric={fabric}&since_us=0")] == own
     assert [m["id"] for m in get(client, f"events?fabric={fabric}&limit=5")] == own[-5:]
     slices = [m for m in twin.messages(site) if (m["fabric"], m["type"]) == (fabric, "SliceAdmitted")]
-    assert get(client, f"events?fabric={fabric}&type=SliceAdmitted") == slices
+    found = get(client, f"events?fabric={fabric}&type=SliceAdmitted")
+    assert [as_logged(message) for message in found] == slices
 
 
 def test_without_a_fabric_the_first_is_meant_where_there_is_no_pod_0(client: Client) -> None:
@@ -105,8 +106,8 @@ def test_a_stream_of_a_fabric_goes_on_where_its_reader_stopped(twin: DrivenTwin)
     place: int | None = 0
     while len(seen) < len(own):
         assert place is not None
-        took = asyncio.run(_take(stream.events(twin.ports, FIXED, place, None), 2))
-        seen.append(decode(took[1]["data"].encode()).id)
+        took = asyncio.run(_take(stream.events(twin.ports, FIXED, place), 2))
+        seen.append(json.loads(took[1]["data"])["id"])
         place = stream.resume_at(took[1]["id"], FIXED, len(twin.messages("campus")))
     assert seen == own
 
@@ -115,9 +116,9 @@ def test_causes_and_consequences_are_found_on_the_sites_log(client: Client, twin
     log = {message["id"]: message for message in twin.messages("campus")}
     down = next(m for m in log.values() if (m["fabric"], m["type"]) == (FIXED, "CubeUnhealthy"))
     chain = get(client, f"why/{down['id']}")
-    assert chain[0] == down
+    assert chain[0]["id"] == down["id"]
     assert all(after["id"] == before["cause"] for before, after in pairwise(chain))
-    assert down in get(client, f"events?cause={chain[-1]['id']}")
+    assert chain[0] in get(client, f"events?cause={chain[-1]['id']}")
 
 
 def test_a_description_names_no_message_of_another_fabric(client: Client) -> None:

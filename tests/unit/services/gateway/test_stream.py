@@ -16,7 +16,7 @@ from sse_starlette.sse import AppStatus
 
 from services.gateway import history
 from services.gateway.http.app import create_app
-from tests.support.gateway_twin import QUIET, DrivenTwin
+from tests.support.gateway_twin import QUIET, DrivenTwin, as_logged
 
 END_S_MAX = 10.0
 
@@ -74,7 +74,7 @@ def events(answer: http.client.HTTPResponse, count: int) -> list[tuple[str, dict
         if field == "id":
             last = text
         if field == "data":
-            found.append((last, json.loads(text)))
+            found.append((last, as_logged(json.loads(text))))
     return found
 
 
@@ -218,10 +218,10 @@ def test_since_and_type_find_their_place_without_reading_the_whole_log(
     monkeypatch.setattr(twin.logs._of("pod-0"), "lines", counted)
     now_us = twin.clock.show().now_us
     recent = client.get("/v1/events?since=6h").json()
-    assert recent == [m for m in whole if m["at_us"] >= now_us - 6 * 3_600_000_000]
+    assert [*map(as_logged, recent)] == [m for m in whole if m["at_us"] >= now_us - 6 * 3_600_000_000]
     assert decoded < len(recent) + 2_000
     decoded = 0
-    assert client.get("/v1/events?limit=50").json() == whole[-50:]
+    assert [*map(as_logged, client.get("/v1/events?limit=50").json())] == whole[-50:]
     assert decoded <= 512
     decoded = 0
     chain = client.get(f"/v1/why/{whole[-1]['id']}").json()

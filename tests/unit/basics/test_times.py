@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.common.times import moment, moment_ms, span
+from shared.basics.times import moment, moment_ms, span
 
 
 @pytest.mark.parametrize(

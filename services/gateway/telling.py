@@ -1,0 +1,95 @@
+"""Messages as people read them: as they stand on the log, with the names of what they are about, and in one
+short line."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from schemas.api import LogMessage
+from schemas.envelope import Envelope
+from schemas.registry import encode
+from services.gateway.fabrics import plant
+from services.gateway.ports import TwinPorts
+from shared.basics.times import moment, span
+from shared.models.naming import Fields, Named, about, named_fields
+
+MOMENTS = ("due_us", "expires_us")
+"""Fields of messages that are points in time; the other times in messages are spans."""
+LISTED_MAX = 4
+"""Items of a list that are said one by one."""
+LINE_MAX = 120
+RAW_TIME = re.compile(r"\b([0-9]{1,18}) us\b")
+"""A point in time as a reason on the log has it."""
+
+
+def told(twin: TwinPorts, message: Envelope, thing: str | None = None) -> LogMessage:
+    """The message as the API gives it; it is not checked again. `text` keeps to one thing where it would
+    only count many."""
+    names, text = _read(twin, message, thing)
+    return LogMessage.model_construct(**dict(message), about=tuple(names), text=text)
+
+
+def told_row(twin: TwinPorts, message: Envelope, thing: str | None = None) -> bytes:
+    """The same as JSON: a making of ten thousand models would take longer than the reading of them."""
+    names, text = _read(twin, message, thing)
+    return b'%b,"about":%b,"text":%b}' % (encode(message)[:-1], orjson.dumps(names), orjson.dumps(text))
+
+
+def _read(twin: TwinPorts, message: Envelope, thing: str | None) -> tuple[list[str], str]:
+    body = message.body.__dict__
+    fields = named_fields(type(message.body), body, plant(twin, message.fabric), message.fabric)
+    return about(fields), line(body, fields, thing)
+
+
+def line(body: Mapping[str, Any], fields: Fields, thing: str | None = None) -> str:
+    """What a body says in one short line: what is there, in its order, by name. Of a list that is too long
+    to be said only what the thing has to do with."""
+    said = []
+    for name, value in body.items():
+        if value is None or value == () or name == "config" or _is_place(name, fields):
+            continue
+        things = fields.get(name)
+        said.append(f"{name}={_listed(things, thing)}" if things else _said(name, value))
+    text = " ".join(said)
+    return text if len(text) <= LINE_MAX else text[: LINE_MAX - 1] + "…"
+
+
+def _is_place(name: str, fields: Fields) -> bool:
+    """Whether the field only says where a thing of another one is: the cube of a host."""
+    things = fields.get(name, ())
+    others = [other for key, value in fields.items() if key != name for other in value]
+    inside = tuple(f"{part}/" for thing in things for part in thing.names)
+    return bool(inside) and any(other.text.startswith(inside) for other in others)
+
+
+def _listed(things: list[Named], thing: str | None) -> str:
+    if len(things) <= LISTED_MAX:
+        return ",".join(item.text for item in things)
+    concerned = [item.text for item in things if thing is not None and _concerns(item, thing)]
+    if not concerned or len(concerned) > LISTED_MAX:
+        return f"({len(things)} of them)"
+    return f"{','.join(concerned)} (of {len(things)})"
+
+
+def _concerns(item: Named, thing: str) -> bool:
+    """Whether an item is the thing, in it, or the face that it is on."""
+    return any(f"{name}/".startswith(f"{thing}/") or thing.startswith(f"{name}/") for name in item.names)
+
+
+def _said(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return f"{name}={'yes' if value else 'no'}"
+    if isinstance(value, tuple):
+        if len(value) > LISTED_MAX or isinstance(value[0], tuple):
+            return f"{name}=({len(value)} of them)"
+        return f"{name}={('x' if name == 'shape' else ',').join(map(str, value))}"
+    if isinstance(value, int) and name.endswith("_us"):
+        return f"{name[:-3]}={moment(value) if name in MOMENTS else span(value)}"
+    return f"{name}={with_moments(str(value))}"
+
+
+def with_moments(reason: str) -> str:
+    """A reason on the log with its points in time as people read them."""
+    return RAW_TIME.sub(lambda match: moment(int(match[1])), reason)

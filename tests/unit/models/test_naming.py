@@ -1,0 +1,105 @@
+"""Numbers of messages become the names that people know, for every type of message."""
+
+from itertools import chain, count
+from typing import Any
+
+import pytest
+
+from schemas.body import Body
+from schemas.cubes import DrainRefused, HostDown
+from schemas.failures import FaultBegan
+from schemas.ocs import CircuitsConnected, CircuitsRestored, OcsDown, PortDown
+from schemas.operator import DrainCube
+from schemas.registry import TYPES
+from schemas.scheduler import CubeSwapped, SliceAdmitted
+from schemas.transceivers import LinksChanged, ModuleReported
+from shared.models.naming import about, found_under, named_fields, under
+from shared.models.static_pod.plant import static_pod_plant
+from shared.models.superpod.plant import superpod_plant
+from tests.unit.schemas.test_about import sample
+
+PLANT = superpod_plant(64)
+FABRIC = "pod-3"
+SLICE = "pod-3/slice-4"
+END = 2 * 96 + 2 * 16 + 7
+"""pod-3/cube-2/+y/7"""
+CHIP = "pod-3/cube-2/host-3/chip-1"
+BROKEN_CHIP = FaultBegan(
+    fault="pod-3/fault-1", kind="chip", target=CHIP, injected=True, excess_loss_db=None, expires_us=None
+)
+CONNECTED = CircuitsConnected(
+    slice=SLICE, joins=((1, 2, 3),), missing_ocs=(17,), missing_ports=((18, 24), (19, 2))
+)
+CASES: list[tuple[Body, list[str], list[str]]] = [
+    (OcsDown(ocs=17), ["ocs-17"], []),
+    (HostDown(cube=2, host=3, reason="host"), ["cube-2/host-3"], ["cube-2"]),
+    (PortDown(ocs=17, side="S", port=24), ["ocs-17/S24"], ["ocs-17"]),
+    (CircuitsRestored(ocs=17, circuits=((2, 3),)), ["ocs-17/N2", "ocs-17/S3"], ["ocs-17"]),
+    (
+        CONNECTED,
+        ["slice-4", "cube-2/+y", "cube-3/-y", "ocs-17", "ocs-18/N24", "ocs-19/N2"],
+        ["ocs-18", "ocs-19"],
+    ),
+    (BROKEN_CHIP, ["fault-1", "cube-2/host-3/chip-1"], ["cube-2/host-3", "cube-2"]),
+    (
+        CubeSwapped(slice=SLICE, left=2, spare=5, corner=None, reason="failed"),
+        ["slice-4", "cube-2", "cube-5"],
+        [],
+    ),
+    (
+        SliceAdmitted(slice=SLICE, shape=(4, 4, 8), twisted=False, cubes=(1, 2), corner=None, waited_us=0),
+        ["slice-4", "cube-1", "cube-2"],
+        [],
+    ),
+    (DrainCube(cube="pod-3/cube-2"), ["cube-2"], []),
+    (DrainRefused(target="pod-3/cube-2", reason="is drained"), ["cube-2"], []),
+    (ModuleReported(end=END, condition="failed"), ["cube-2/+y/7"], ["cube-2"]),
+    (
+        LinksChanged(up=(), degraded=(1,), down=(END, END + 1)),
+        ["cube-0/+x/1", "cube-2/+y/7", "cube-2/+y/8"],
+        ["cube-0"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "names", "holders"), CASES)
+def test_a_message_names_its_things_and_is_found_under_what_holds_them(
+    body: Body, names: list[str], holders: list[str]
+) -> None:
+    assert about(named_fields(type(body), body.__dict__, PLANT, FABRIC)) == [
+        f"pod-3/{name}" for name in names
+    ]
+    found = {f"pod-3/{name}" for name in (*names, *holders)}
+    assert found_under(type(body), body.__dict__, PLANT, FABRIC) == found
+    assert found_under(type(body), body.model_dump(mode="json"), PLANT, FABRIC) == found
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_number_that_names_something_has_a_name(kind: str) -> None:
+    """A type whose numbers nobody can name fails here; one whose fields bear no mark in `test_about`."""
+    model, named = TYPES[kind], list[object]()
+    body: dict[str, Any] = {
+        name: sample(field.annotation, tuple(field.metadata), count(1), named)
+        for name, field in model.model_fields.items()
+    }
+    if body.get("side", "") is None:
+        body["side"] = "N"
+    fields = named_fields(model, body, PLANT, FABRIC)
+    assert fields.keys() == model.subject_readers.keys()
+    things = list(chain.from_iterable(fields.values()))
+    assert all(thing.names for thing in things)
+    of_hardware = [name for name in about(fields) if not name.isdecimal()]
+    assert all(PLANT.contains(name) or PLANT.contains(f"{name}/0") for name in of_hardware)
+    assert bool(things) == bool(named)
+
+
+def test_a_host_without_a_cube_before_it_and_a_number_beyond_the_plant_stay_numbers() -> None:
+    fields = named_fields(OcsDown, {"ocs": 999}, PLANT, FABRIC)
+    assert [(thing.text, thing.names) for thing in fields["ocs"]] == [("999", ())]
+    assert about(named_fields(OcsDown, {"ocs": 3}, static_pod_plant(), FABRIC)) == []
+
+
+def test_a_link_end_is_looked_for_with_its_face_and_all_else_by_itself() -> None:
+    assert under(PLANT, "pod-3/cube-2/+y/7") == ("pod-3/cube-2/+y/7", "pod-3/cube-2/+y")
+    for name in ("pod-3/cube-2", "pod-3/slice-4", "pod-3/ocs-17/N24", "pod-3", "pod-3/cube-2/+y"):
+        assert under(PLANT, name) == (name,)

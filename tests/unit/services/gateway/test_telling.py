@@ -1,0 +1,64 @@
+"""A message of the log in one short line, with names."""
+
+import pytest
+
+from schemas.body import Body
+from schemas.cubes import HostUp
+from schemas.failures import FaultRefused
+from schemas.ocs import CircuitsConnected, PortDown
+from schemas.scheduler import SliceAdmitted
+from schemas.sequencer import Tick
+from schemas.transceivers import LinksChanged
+from services.gateway.telling import LINE_MAX, line
+from shared.models.naming import named_fields
+from shared.models.superpod.plant import superpod_plant
+
+PLANT = superpod_plant(64)
+SLICE = "pod-0/slice-1"
+ENDED = "pod-0/fault-2 has already ended (cleared at 82828613960 us)"
+
+
+def text(body: Body, thing: str | None = None) -> str:
+    return line(body.__dict__, named_fields(type(body), body.__dict__, PLANT, "pod-0"), thing)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            SliceAdmitted(
+                slice=SLICE, shape=(4, 4, 8), twisted=False, cubes=(30, 38), corner=None, waited_us=61_000_000
+            ),
+            "slice=pod-0/slice-1 shape=4x4x8 twisted=no cubes=pod-0/cube-30,pod-0/cube-38 waited=1m1s",
+        ),
+        (LinksChanged(up=(), degraded=(), down=(1671,)), "down=pod-0/cube-17/+y/7"),
+        (
+            LinksChanged(up=(), degraded=(5,), down=tuple(range(9))),
+            "degraded=pod-0/cube-0/+x/5 down=(9 of them)",
+        ),
+        (HostUp(cube=29, host=2), "host=pod-0/cube-29/host-2"),
+        (PortDown(ocs=17, side="N", port=24), "side=N port=pod-0/ocs-17/N24"),
+        (Tick(service="ocs", due_us=0, count=3), "service=ocs due=0d00:00:00 count=3"),
+        (
+            FaultRefused(subject="pod-0/fault-2", reason=ENDED),
+            f"subject=pod-0/fault-2 reason={ENDED[:-15]}0d23:00:28)",
+        ),
+    ],
+)
+def test_a_line_says_names_shapes_spans_and_moments(body: Body, said: str) -> None:
+    assert text(body) == said
+
+
+def test_of_a_long_list_only_what_concerns_the_thing() -> None:
+    joins = tuple((1, cube, cube + 1) for cube in range(10))
+    said = CircuitsConnected(slice=SLICE, joins=joins, missing_ocs=(), missing_ports=())
+    assert text(said) == "slice=pod-0/slice-1 joins=(10 of them)"
+    join = "pod-0/cube-9/+y–pod-0/cube-10/-y"
+    assert text(said, "pod-0/cube-10/-y/3") == f"slice=pod-0/slice-1 joins={join} (of 10)"
+    assert text(said, "pod-0/cube-12/-y/3") == "slice=pod-0/slice-1 joins=(10 of them)"
+    down = LinksChanged(up=(), degraded=(), down=tuple(range(9)))
+    assert text(down, "pod-0/cube-0/+x/8") == "down=pod-0/cube-0/+x/8 (of 9)"
+
+
+def test_a_line_is_short() -> None:
+    assert len(text(FaultRefused(subject="pod-0/fault-2", reason="x" * 500))) == LINE_MAX
