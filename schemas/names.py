@@ -56,8 +56,12 @@ OcsIndex = Annotated[
     int, Field(ge=0, lt=48, description="OCS of the pod: 16 × dimension + face index"), Names("ocs")
 ]
 PortIndex = Annotated[int, Field(ge=0, lt=296, description="port of one side of an OCS"), Names("port")]
-NorthPortIndex = Annotated[int, Field(ge=0, lt=296, description="North port of an OCS"), Names("north-port")]
-SouthPortIndex = Annotated[int, Field(ge=0, lt=296, description="South port of an OCS"), Names("south-port")]
+NorthPortIndex = Annotated[
+    int, Field(ge=0, lt=296, description="port of one side of an OCS"), Names("north-port")
+]
+SouthPortIndex = Annotated[
+    int, Field(ge=0, lt=296, description="port of one side of an OCS"), Names("south-port")
+]
 LinkEndIndex = Annotated[
     int,
     Field(ge=0, lt=144 * 96, description="link end: 96 × cube + 16 × face + index, faces +x −x +y −y +z −z"),
