@@ -37,7 +37,8 @@ def answer(
 def about(body: dict[str, Any]) -> list[str]:
     """The names of the slice and the cubes, as the twin adds them."""
     cubes = [body[field] for field in ("cube", "left", "spare") if field in body] + body.get("cubes", [])
-    return [body["slice"]] * ("slice" in body) + [f"pod-0/cube-{cube}" for cube in cubes]
+    slices = [body["slice"]] if "slice" in body else []
+    return slices + [f"pod-0/cube-{cube}" for cube in cubes]
 
 
 def links_changed(**ends: tuple[int, ...]) -> tuple[str, dict[str, Any]]:
