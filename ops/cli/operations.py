@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from ops.cli.groups import application
-from ops.cli.messages import brief
 from ops.cli.options import Output
 from ops.cli.output import show
 from ops.common.client import Client
 from ops.common.tables import columns
+from shared.basics.brief import brief
 from shared.basics.units import US_PER_S
 
 FIELDS = ("number", "wall_us", "who", "type", "body")
@@ -47,4 +47,4 @@ def _said(row: dict[str, Any]) -> str:
     body = dict(row["body"])
     if row["type"] == "TwinPlanned":
         body["sites"] = ",".join(site["site"] for site in body["sites"])
-    return brief({name: value for name, value in body.items() if value is not None})
+    return brief(body)

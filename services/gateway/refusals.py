@@ -7,7 +7,7 @@ from schemas.api_requests import RefusalReceipt, RequestReceipt
 from schemas.envelope import Envelope
 from schemas.registry import REFUSALS
 from schemas.workload import SliceRequested
-from services.gateway.telling import with_moments
+from shared.basics.brief import with_moments
 
 
 def receipt_of(

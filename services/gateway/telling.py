@@ -1,7 +1,6 @@
 """Messages as people read them: as they stand on the log, with the names of what they are about, and in one
 short line."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,16 +11,8 @@ from schemas.envelope import Envelope
 from schemas.registry import encode
 from services.gateway.fabrics import plant
 from services.gateway.ports import TwinPorts
-from shared.basics.times import moment, span
+from shared.basics.brief import LISTED_MAX, in_line, said
 from shared.models.naming import Fields, Named, about, named_fields
-
-MOMENTS = ("due_us", "expires_us")
-"""Fields of messages that are points in time; the other times in messages are spans."""
-LISTED_MAX = 4
-"""Items of a list that are said one by one."""
-LINE_MAX = 120
-RAW_TIME = re.compile(r"\b([0-9]{1,18}) us\b")
-"""A point in time as a reason on the log has it."""
 
 
 def told(twin: TwinPorts, message: Envelope, thing: str | None = None) -> LogMessage:
@@ -46,14 +37,13 @@ def _read(twin: TwinPorts, message: Envelope, thing: str | None) -> tuple[list[s
 def line(body: Mapping[str, Any], fields: Fields, thing: str | None = None) -> str:
     """What a body says in one short line: what is there, in its order, by name. Of a list that is too long
     to be said only what the thing has to do with."""
-    said = []
+    words = []
     for name, value in body.items():
         if value is None or value == () or name == "config" or _is_place(name, fields):
             continue
         things = fields.get(name)
-        said.append(f"{name}={_listed(things, thing)}" if things else _said(name, value))
-    text = " ".join(said)
-    return text if len(text) <= LINE_MAX else text[: LINE_MAX - 1] + "…"
+        words.append(f"{name}={_listed(things, thing)}" if things else said(name, value))
+    return in_line(words)
 
 
 def _is_place(name: str, fields: Fields) -> bool:
@@ -76,20 +66,3 @@ def _listed(things: list[Named], thing: str | None) -> str:
 def _concerns(item: Named, thing: str) -> bool:
     """Whether an item is the thing, in it, or the face that it is on."""
     return any(f"{name}/".startswith(f"{thing}/") or thing.startswith(f"{name}/") for name in item.names)
-
-
-def _said(name: str, value: object) -> str:
-    if isinstance(value, bool):
-        return f"{name}={'yes' if value else 'no'}"
-    if isinstance(value, tuple):
-        if len(value) > LISTED_MAX or isinstance(value[0], tuple):
-            return f"{name}=({len(value)} of them)"
-        return f"{name}={('x' if name == 'shape' else ',').join(map(str, value))}"
-    if isinstance(value, int) and name.endswith("_us"):
-        return f"{name[:-3]}={moment(value) if name in MOMENTS else span(value)}"
-    return f"{name}={with_moments(str(value))}"
-
-
-def with_moments(reason: str) -> str:
-    """A reason on the log with its points in time as people read them."""
-    return RAW_TIME.sub(lambda match: moment(int(match[1])), reason)

@@ -9,7 +9,8 @@ from schemas.ocs import CircuitsConnected, PortDown
 from schemas.scheduler import SliceAdmitted
 from schemas.sequencer import Tick
 from schemas.transceivers import LinksChanged
-from services.gateway.telling import LINE_MAX, line
+from services.gateway.telling import line
+from shared.basics.brief import LINE_MAX
 from shared.models.naming import named_fields
 from shared.models.superpod.plant import superpod_plant
 

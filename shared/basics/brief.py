@@ -1,0 +1,43 @@
+"""The fields of a message in one short line, as people read them."""
+
+import re
+from collections.abc import Mapping
+
+from shared.basics.times import moment, span
+
+MOMENTS = ("due_us", "expires_us")
+"""Fields of messages that are points in time; the other times in messages are spans."""
+LISTED_MAX = 4
+"""Items of a list that are said one by one."""
+LINE_MAX = 120
+RAW_TIME = re.compile(r"\b([0-9]{1,18}) us\b")
+"""A point in time as a reason on the log has it."""
+
+
+def brief(fields: Mapping[str, object]) -> str:
+    """What is there, in its order."""
+    return in_line([said(name, value) for name, value in fields.items() if value is not None])
+
+
+def in_line(words: list[str]) -> str:
+    """Words as one line, cut where it is too long."""
+    text = " ".join(words)
+    return text if len(text) <= LINE_MAX else text[: LINE_MAX - 1] + "…"
+
+
+def said(name: str, value: object) -> str:
+    """One field: yes or no, a time by its largest units, of a long list how many."""
+    if isinstance(value, bool):
+        return f"{name}={'yes' if value else 'no'}"
+    if isinstance(value, tuple | list):
+        if len(value) > LISTED_MAX or (value and isinstance(value[0], tuple | list)):
+            return f"{name}=({len(value)} of them)"
+        return f"{name}={('x' if name == 'shape' else ',').join(map(str, value))}"
+    if isinstance(value, int) and name.endswith("_us"):
+        return f"{name[:-3]}={moment(value) if name in MOMENTS else span(value)}"
+    return f"{name}={with_moments(str(value))}"
+
+
+def with_moments(reason: str) -> str:
+    """A reason on the log with its points in time as people read them."""
+    return RAW_TIME.sub(lambda match: moment(int(match[1])), reason)
