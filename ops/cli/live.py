@@ -20,6 +20,7 @@ from ops.cli.options import (
     Replica,
     SiteFiles,
     Token,
+    Tokens,
     seed_option,
     settings_option,
 )
@@ -147,6 +148,7 @@ def gateway(
         int | None, typer.Option(min=0, max=PORT_MAX, help="[default: 8080]; 0: any free one")
     ] = None,
     token: Token = None,
+    tokens: Tokens = None,
     replica: Replica = None,
     config: Config = None,
     log_json: LogJson = False,
@@ -159,7 +161,9 @@ def gateway(
     found = live_settings(config)
     name = replica or f"gateway-{socket.gethostname()}"
     configure(as_json=log_json, replica=name)
-    given = {"host": host, "port": port, "token": token}
+    given = {"host": host, "port": port, "token": token, "tokens": tokens}
+    if token is not None:
+        found = found.model_copy(update={"token_file": None})
     run_gateway(
         found.model_copy(update={key: value for key, value in given.items() if value is not None}), name
     )

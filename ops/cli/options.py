@@ -70,7 +70,19 @@ Replica = Annotated[
     ),
 ]
 Token = Annotated[
-    str | None, typer.Option(envvar="LIGHTWAVE_TOKEN", help="bearer token that clients must bring")
+    str | None,
+    typer.Option(
+        help="bearer token of an administrator, which `ps` shows [default: LIGHTWAVE_TOKEN, or what the file "
+        "LIGHTWAVE_TOKEN_FILE holds]"
+    ),
+]
+Tokens = Annotated[
+    Path | None,
+    typer.Option(
+        click_type=FILE,
+        metavar="FILE",
+        help="who may do what: NAME ROLE TOKEN a line, mode 600 [default: LIGHTWAVE_TOKENS]",
+    ),
 ]
 MetricsPort = Annotated[
     int,

@@ -13,6 +13,7 @@ from ops.cli.options import (
     Pods,
     SiteFiles,
     Token,
+    Tokens,
     seed_option,
     settings_option,
 )
@@ -50,10 +51,12 @@ def up(
         str | None, typer.Option(metavar="URL", help="a Redis of yours in place of the embedded server")
     ] = None,
     token: Token = None,
+    tokens: Tokens = None,
     log_json: LogJson = False,
 ) -> None:
     """Start a living twin, or resume it; Ctrl-C ends it."""
     from ops.common.logs import configure
+    from ops.common.secret_files import own_token, tokens_file
     from ops.common.sites import AskedTwin
     from ops.twin.data import default_data
     from ops.twin.up import UpOptions, run_up
@@ -68,6 +71,7 @@ def up(
         host=host,
         port=port,
         redis=redis,
-        token=token,
+        token=token or own_token(),
+        tokens=tokens or tokens_file(),
     )
     run_up(options)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from ops.common.secret_files import TOKEN, own_token
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
 
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -31,18 +32,17 @@ class ConnectionLost(TwinUnreachable):
 
 
 class Client:
-    """Talks to the twin that LIGHTWAVE_URL names, with the token of LIGHTWAVE_TOKEN."""
+    """Talks to the twin that LIGHTWAVE_URL names, with the token of LIGHTWAVE_TOKEN or of the file
+    that LIGHTWAVE_TOKEN_FILE names."""
 
     def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
         self.url = os.environ.get("LIGHTWAVE_URL") or DEFAULT_URL
         self._host, self._port, self._path, self._secure = _parts(self.url)
         self._timeout_s = timeout_s
         self._headers = {"Accept": "application/json"}
-        if token := os.environ.get("LIGHTWAVE_TOKEN"):
+        if token := own_token():
             if not re.fullmatch(r"[!-~]+", token):
-                raise InvalidInput(
-                    "LIGHTWAVE_TOKEN: not a bearer token; allowed are visible ASCII characters"
-                )
+                raise InvalidInput(f"{TOKEN}: not a bearer token; allowed are visible ASCII characters")
             self._headers["Authorization"] = f"Bearer {token}"
 
     def rows(self, path: str, *fields: str, **query: object) -> list[dict[str, Any]]:

@@ -6,8 +6,9 @@ import os
 
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
+from ops.twin.tokens import known_tokens
 from services.fleet import services_of
-from services.gateway.http.access import check_bind
+from services.gateway.http.addresses import check_bind
 from services.gateway.http.app import create_app
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError
@@ -32,8 +33,9 @@ log = logging.getLogger("lightwave.live")
 
 def run_gateway(settings: LiveSettings, replica: str) -> None:
     """Serve on the address of the settings until SIGTERM or SIGINT."""
-    host, token = settings.host, settings.token
-    check_bind(host, token)
+    host = settings.host
+    tokens = known_tokens(settings.one_token(), settings.tokens)
+    check_bind(host, tokens=bool(tokens))
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings.port))
         store = settings.store()
@@ -56,7 +58,7 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         heartbeat.start()
         stack.callback(heartbeat.stop)
         log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
-        app = create_app(_ports(store, mirror, KafkaOperations(settings.endpoints)), token=token)
+        app = create_app(_ports(store, mirror, KafkaOperations(settings.endpoints)), tokens=tokens)
         server_of(app).run(sockets=[listener])
 
 

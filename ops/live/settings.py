@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from ops.common.folders import user_folder
+from ops.common.secret_files import TOKEN, TOKEN_FILE, read_secret
 from shared.basics.errors import InvalidInput
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.storage.redis_store import RedisStore
@@ -41,7 +42,9 @@ class LiveSettings(BaseSettings):
     )
     host: str = Field("127.0.0.1", min_length=1, description="address that the gateway listens on")
     port: int = Field(8080, ge=0, le=65_535, description="port of the gateway; 0: any free one")
-    token: str | None = Field(None, description="bearer token that the gateway's clients must bring")
+    token: str | None = Field(None, description="bearer token of an administrator of the gateway")
+    token_file: Path | None = Field(None, description="file that holds it, in its place")
+    tokens: Path | None = Field(None, description="file of tokens of the gateway, with names and roles")
     metrics_host: str = Field("127.0.0.1", min_length=1, description="address of /metrics of each process")
 
     @classmethod
@@ -59,6 +62,12 @@ class LiveSettings(BaseSettings):
     def endpoints(self) -> Endpoints:
         """What the runtime needs to know."""
         return Endpoints(self.kafka, self.redis, Topics(self.prefix), self.redis_cluster)
+
+    def one_token(self) -> str | None:
+        """The administrator's token, wherever it stands."""
+        if self.token and self.token_file:
+            raise InvalidInput(f"{TOKEN} and {TOKEN_FILE}: only one of them is allowed")
+        return read_secret(self.token_file, TOKEN_FILE).strip() if self.token_file else self.token
 
     def store(self) -> RedisStore:
         """The state store, not asked yet whether it answers."""

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from ops.common.sites import AskedTwin
 from ops.twin.data import DataFolder, TwinIdentity
 from ops.twin.serving import listen, server_of
+from ops.twin.tokens import known_tokens
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
-from services.gateway.http.access import check_bind
+from services.gateway.http.addresses import check_bind
+from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError
 from shared.engine.roots import commissioning, operator_source
@@ -63,11 +65,14 @@ class UpOptions:
     port: int = 8080
     redis: str | None = None
     token: str | None = None
+    tokens: Path | None = None
+    """A file of tokens."""
 
 
 def run_up(options: UpOptions) -> None:
     """Run until SIGINT or SIGTERM, then end in good order. Raises LightwaveError with one clear sentence."""
-    check_bind(options.host, options.token)
+    tokens = known_tokens(options.token, options.tokens)
+    check_bind(options.host, tokens=bool(tokens))
     folder = DataFolder(options.data)
     # Read before a folder is made, or a twin forgotten for what cannot be: a slip must cost nothing.
     new = options.asked.sites() if options.fresh or not folder.holds_twin() else None
@@ -80,7 +85,7 @@ def run_up(options: UpOptions) -> None:
         identity = folder.settle(options.asked, new)
         living = LivingTwin(folder, identity, options, stack)
         url = f"http://{options.host}:{listener.getsockname()[1]}"
-        living.serve(listener, url, options.token)
+        living.serve(listener, url, tokens)
 
 
 class LivingTwin:
@@ -126,11 +131,11 @@ class LivingTwin:
         self.store.wake = self.twin.wake
         self._configs: dict[str, FabricConfig] = {}
 
-    def serve(self, listener: socket.socket, url: str, token: str | None) -> None:
+    def serve(self, listener: socket.socket, url: str, tokens: Tokens) -> None:
         """Start the loop beside the gateway and stay until somebody ends it."""
         from services.gateway.http.app import create_app
 
-        self._server = server_of(create_app(self._ports(), token=token))
+        self._server = server_of(create_app(self._ports(), tokens=tokens))
         self.twin.start(self._kept_us)
         self.clock.save()
         self._folder.announce(url, self.store_url)

@@ -226,13 +226,13 @@ def test_it_resumes_where_it_stopped_and_ctrl_c_ends_it_in_good_order(tmp_path: 
 
 
 def test_a_token_guards_the_twin(tmp_path: Path) -> None:
-    for twin in living(tmp_path / "data", "--token", "secret-of-ours", "--set", "pod.cubes=4"):
+    for twin in living(tmp_path / "data", "--token", "a-secret-of-ours-alone", "--set", "pod.cubes=4"):
         refused = twin.cli("get", "ocs")
         assert refused.returncode == 1
         assert "LIGHTWAVE_TOKEN" in refused.stderr
         allowed = subprocess.run(
             [LIGHTWAVE, "get", "ocs", "-o", "json"],
-            env=os.environ | {"LIGHTWAVE_URL": twin.url, "LIGHTWAVE_TOKEN": "secret-of-ours"},
+            env=os.environ | {"LIGHTWAVE_URL": twin.url, "LIGHTWAVE_TOKEN": "a-secret-of-ours-alone"},
             capture_output=True,
             text=True,
             timeout=30,

@@ -19,6 +19,7 @@ import pytest
 import uvicorn
 
 from services.gateway.http.app import create_app
+from services.gateway.http.tokens import Tokens
 from tests.support.gateway_twin import DrivenTwin, WakingMemory
 
 KEPT = Path(__file__).parent / "command_line.txt"
@@ -108,7 +109,7 @@ def url(tmp_path: Path) -> Iterator[str]:
     twin = DrivenTwin(tmp_path, PAIRS, store=WakingMemory(itertools.count(1).__next__))
     twin.advance(15.2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        app = create_app(twin.ports, token=None)
+        app = create_app(twin.ports, tokens=Tokens())
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

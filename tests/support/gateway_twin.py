@@ -21,6 +21,7 @@ from schemas.registry import decode
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from services.gateway.http.app import create_app
+from services.gateway.http.tokens import one_token
 from services.gateway.ports import TwinPorts
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
@@ -62,7 +63,7 @@ class Client:
 
         async def ask() -> httpx.Response:
             transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://twin") as client:
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
                 return await client.request(method, path, **request)
 
         return asyncio.run(ask())
@@ -182,7 +183,7 @@ class DrivenTwin:
 
     def client(self, token: str | None = None, **ports: Any) -> Client:
         """A client of a gateway over this twin, with some of its ports replaced."""
-        return Client(create_app(replace(self.ports, **ports), token=token))
+        return Client(create_app(replace(self.ports, **ports), tokens=one_token(token)))
 
     def audited(self, site: str) -> dict[str, Any]:
         """What `lightwave audit` says of a site, of this moment, at which nothing may be under way."""

@@ -1,102 +1,85 @@
-"""Who may reach the gateway: everybody on this machine; on any other address, who brings the token."""
+"""Who may ask what: the guard in front of every route."""
 
-import hmac
-import ipaddress
+import logging
 from typing import Any
 
 from fastapi import Depends
 from fastapi.security import HTTPBearer
 from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from services.gateway.http.caller import NAMELESS, Caller, Role, introduce
+from services.gateway.http.browsers import foreign_page
+from services.gateway.http.caller import READING, complaint, introduce
+from services.gateway.http.rates import Rate
 from services.gateway.http.responses import refused
-from shared.basics.errors import InvalidInput
+from services.gateway.http.tokens import Tokens
+from services.gateway.invalid import short
 
-OPEN_PATHS = frozenset({"/healthz", "/openapi.json", "/docs", "/redoc"})
-"""What needs no token: whether the twin is well, and what its API is."""
+OPEN_PATHS = frozenset({"/healthz", "/openapi.json"})
+"""What needs no token, beside the API's page: whether the twin is well, and what its API is."""
+OPEN_BELOW = "/docs"
+WRITES_PER_S, WRITES_AT_ONCE = 20.0, 200
+"""Of one name, the nameless together. A request leaves some 4 kB on the log for ever."""
+WRONG_PER_S, WRONG_AT_ONCE = 1.0, 20
+"""Wrong tokens of one address that are answered as such, and logged."""
 
-
-def check_bind(host: str, token: str | None) -> None:
-    """InvalidInput unless the address is a loopback one, or a bearer token guards it."""
-    if not token and not is_loopback(host):
-        raise InvalidInput(
-            f"--host {host}: not a loopback address; allowed without a token are 127.0.0.1, ::1 and "
-            "localhost (give --token or LIGHTWAVE_TOKEN)"
-        )
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+log = logging.getLogger("lightwave.gateway")
 
 
-def is_allowed(authorization: str | None, token: str | None) -> bool:
-    """Whether a request with this Authorization header may pass."""
-    if not token:
-        return True
-    scheme, _, given = (authorization or "").partition(" ")
-    # Headers are read as Latin-1, whatever the client meant by its bytes.
-    same = hmac.compare_digest(given.strip().encode("latin-1", "replace"), token.encode())
-    return same and scheme.lower() == "bearer"
-
-
-def bearer(token: str | None) -> list[Any]:
-    """What makes the API's page say that a route needs the token; the guard is who asks for it."""
-    if not token:
+def bearer(tokens: Tokens) -> list[Any]:
+    """What makes the API's page say that a route needs a token; the guard is who asks for it."""
+    if not tokens:
         return []
-    return [
-        Depends(HTTPBearer(auto_error=False, scheme_name="token", description="as LIGHTWAVE_TOKEN has it"))
-    ]
+    return [Depends(HTTPBearer(auto_error=False, scheme_name="token", description="of the file of tokens"))]
 
 
-class TokenGuard:
-    """ASGI middleware: lets pass what is open and who brings the token.
+class Guard:
+    """ASGI middleware: lets pass what is open, and who may ask what it asks.
 
     It goes by the path that is routed. `request.url` would not do: it is made up from the Host header, which
     is the caller's to choose.
     """
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, tokens: Tokens) -> None:
         self._app = app
-        self._token = token
+        self._tokens = tokens
+        self._writes = Rate(per_s=WRITES_PER_S, burst=WRITES_AT_ONCE)
+        self._wrong = Rate(per_s=WRONG_PER_S, burst=WRONG_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        allowed = is_allowed(Headers(scope=scope).get("authorization"), self._token)
-        if allowed:
-            introduce(scope, Caller("token", Role.ADMINISTRATOR) if self._token else NAMELESS)
-        if allowed or scope["path"] in OPEN_PATHS:
-            await self._app(scope, receive, send)
-            return
-        sentence = "a bearer token is needed; clients take it from LIGHTWAVE_TOKEN"
-        await refused(sentence, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+        refusal = self._refusal(scope, Headers(scope=scope)) if scope["type"] == "http" else None
+        await (refusal or self._app)(scope, receive, send)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer that turns this request away, None if it may go on."""
+        method, path = scope["method"], scope["path"]
+        if (foreign := foreign_page(scope, headers, tokens=bool(self._tokens))) is not None:
+            return refused(foreign[1], foreign[0])
+        caller = self._tokens.who(headers.get("authorization"))
+        if caller is not None:
+            introduce(scope, caller)
+        if path in OPEN_PATHS or path == OPEN_BELOW or path.startswith(f"{OPEN_BELOW}/"):
+            return None
+        if caller is None:
+            return self._unknown(scope, headers)
+        if (why := complaint(caller, method, path)) is not None:
+            return refused(f"{method} {short(path)}: {why}", 403)
+        wait_s = 0 if method in READING else self._writes.wait_s(caller.name)
+        if wait_s:
+            whose = f"of {caller.name} " if caller.name else ""
+            return _later(f"more than {WRITES_PER_S:g} requests {whose}a second; ask again later", wait_s)
+        return None
+
+    def _unknown(self, scope: Scope, headers: Headers) -> Response:
+        if "authorization" in headers:
+            address = (scope.get("client") or ("?", 0))[0]
+            if wait_s := self._wrong.wait_s(address):
+                return _later("too many wrong tokens from this address", wait_s)
+            log.warning("a wrong token from %s", address)
+        sentence = "a bearer token is needed; clients take it from LIGHTWAVE_TOKEN or LIGHTWAVE_TOKEN_FILE"
+        return refused(sentence, 401, {"WWW-Authenticate": "Bearer"})
 
 
-class HeadAsGet:
-    """ASGI middleware: answers HEAD as GET, without the body. A stream ends before it begins."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "HEAD":
-            await self._app(scope, receive, send)
-            return
-        gone = {"type": "http.disconnect"}
-
-        async def nothing() -> dict[str, str]:
-            return gone
-
-        async def head(message: dict[str, object]) -> None:
-            if message["type"] == "http.response.start":
-                await send(message)
-
-        await self._app({**scope, "method": "GET"}, nothing, head)  # type: ignore[arg-type]  # narrower than ASGI's
-        await send({"type": "http.response.body", "body": b""})
+def _later(sentence: str, wait_s: int) -> Response:
+    return refused(sentence, 429, {"Retry-After": str(wait_s)})

@@ -3,43 +3,59 @@
 from fastapi import Depends, FastAPI, Request, Response
 
 from schemas.api import HealthReport
-from services.gateway.http import clock, log, metrics, operations, requests, responses, things
-from services.gateway.http.access import HeadAsGet, TokenGuard, bearer
+from services.gateway.http import clock, docs, log, metrics, operations, requests, responses, things
+from services.gateway.http.access import Guard, bearer
+from services.gateway.http.bodies import BodyLimit
+from services.gateway.http.caller import known
+from services.gateway.http.middleware import GoodEnd, HeadAsGet, SafeHeaders
 from services.gateway.http.responses import answer, errors
+from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
 
+UNTOLD = "not all is well; whoever brings a token is told what"
+"""In place of problems, for they name addresses and folders."""
 
-def create_app(twin: TwinPorts, *, token: str | None) -> FastAPI:
-    """The gateway over a living twin; with a token, /v1 and /metrics demand it."""
+
+def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
+    """The gateway over a living twin; where there are tokens, /v1 and /metrics demand one."""
     app = FastAPI(
         title="Lightwave Twin",
         version="1",
         description="A living twin of pods of cubes, joined by optical circuit switches or by fixed fibres.",
         separate_input_output_schemas=False,
+        docs_url=None,
+        redoc_url=None,
     )
     responses.install(app)
     # The last one added stands outermost: what the guard turns away is counted, too.
     app.add_middleware(HeadAsGet)
-    app.add_middleware(TokenGuard, token=token)
-    metrics.install(app, twin, token=token)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(GoodEnd)
+    app.add_middleware(Guard, tokens=tokens)
+    app.add_middleware(SafeHeaders)
+    metrics.install(app, twin, tokens=tokens)
     for routes in (things.routes, log.routes, requests.routes, clock.routes, operations.routes):
         app.include_router(
             routes(twin),
-            dependencies=[Depends(check_query), *bearer(token)],
-            responses=errors(*responses.ERRORS, token=token),
+            dependencies=[Depends(check_query), *bearer(tokens)],
+            responses=errors(*responses.ERRORS, tokens=tokens),
         )
+
+    app.include_router(docs.routes())
 
     @app.get(
         "/healthz",
         summary="200 while all is well, otherwise 503 with the reasons",
         tags=["twin"],
         response_model=HealthReport,
-        responses=errors(405, 500, token=token)
+        responses=errors(405, 500, tokens=tokens)
         | {503: {"model": HealthReport, "description": "not all is well"}},
     )
-    def healthz() -> Response:
+    def healthz(request: Request) -> Response:
         problems = twin.health()
+        if problems and known(request) is None:
+            problems = [UNTOLD]
         report = HealthReport(healthy=not problems, problems=tuple(problems))
         return answer(report, 503 if problems else 200)
 

@@ -1,4 +1,4 @@
-"""Who asks: the name that a token stands for, and the role it gives."""
+"""Who asks: the name that a token stands for, the role it gives, and what each role may do."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,14 +7,43 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.types import Scope
 
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
+
 
 class Role(StrEnum):
-    """What somebody may do here, as the file of tokens writes it."""
+    """What somebody is here, as the file of tokens writes it."""
 
     READER = "reader"
     TRAINEE = "trainee"
     OPERATOR = "operator"
     ADMINISTRATOR = "administrator"
+
+
+class Right(StrEnum):
+    """What may be done, as a sentence says it."""
+
+    READ = "to read"
+    OPERATE = "to ask for slices and drains"
+    STRIKE = "to inject and clear faults"
+    ADMINISTER = "to administer: clock, fabrics and whatever else concerns everybody"
+
+
+RIGHTS: dict[Role, frozenset[Right]] = {
+    Role.READER: frozenset({Right.READ}),
+    # Whoever is drilled mends what others broke: it may not break, nor wish the fault away.
+    Role.TRAINEE: frozenset({Right.READ, Right.OPERATE}),
+    Role.OPERATOR: frozenset({Right.READ, Right.OPERATE, Right.STRIKE}),
+    Role.ADMINISTRATOR: frozenset(Right),
+}
+"""What each role may do."""
+
+WRITES: dict[str, Right] = {
+    "/v1/slices": Right.OPERATE,
+    "/v1/cubes": Right.OPERATE,
+    "/v1/faults": Right.STRIKE,
+}
+"""The right that a write at or below a path needs; a path that is not named here is the administrators'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +57,31 @@ class Caller:
 NAMELESS = Caller(None, Role.ADMINISTRATOR)
 
 
+def right_needed(method: str, path: str) -> Right:
+    """The right without which a request is turned away."""
+    if method in READING:
+        return Right.READ
+    below = "/".join(path.split("/", 3)[:3])
+    return WRITES.get(below, Right.ADMINISTER)
+
+
+def complaint(caller: Caller, method: str, path: str) -> str | None:
+    """Why the caller may not ask this, None if it may."""
+    needed = right_needed(method, path)
+    if needed in RIGHTS[caller.role]:
+        return None
+    able = " or ".join(role for role in Role if needed in RIGHTS[role])
+    return f"{caller.name} is {_article(caller.role)} and has no right {needed}; this needs the role {able}"
+
+
 def introduce(scope: Scope, caller: Caller) -> None:
     """Let the routes behind the guard know who asks."""
     scope.setdefault("state", {})["caller"] = caller
+
+
+def known(request: Request) -> Caller | None:
+    """Who asks; None on an open path, where nobody must say."""
+    return getattr(request.state, "caller", None)
 
 
 def asking(request: Request) -> Caller:
@@ -41,3 +92,7 @@ def asking(request: Request) -> Caller:
 
 Asking = Annotated[Caller, Depends(asking)]
 """A route's parameter of this type is who asks."""
+
+
+def _article(role: Role) -> str:
+    return f"an {role}" if role[0] in "ao" else f"a {role}"

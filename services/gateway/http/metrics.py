@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.http.access import bearer
 from services.gateway.http.responses import Metrics, errors, no_json
+from services.gateway.http.tokens import Tokens
 from services.gateway.metrics import TwinCollector
 from services.gateway.ports import TwinPorts
 
@@ -46,7 +47,7 @@ class Measure:
             raise
 
 
-def install(app: FastAPI, twin: TwinPorts, *, token: str | None) -> None:
+def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
     """Count and time every answer, and serve /metrics."""
     registry = CollectorRegistry()
     registry.register(TwinCollector(twin))
@@ -60,8 +61,8 @@ def install(app: FastAPI, twin: TwinPorts, *, token: str | None) -> None:
         summary="Metrics for Prometheus",
         tags=["twin"],
         response_class=Response,
-        responses=no_json(Metrics, "the metrics") | errors(401, 405, 500, token=token),
-        dependencies=bearer(token),
+        responses=no_json(Metrics, "the metrics") | errors(401, 403, 405, 500, tokens=tokens),
+        dependencies=bearer(tokens),
     )
     def metrics() -> Metrics:
         return Metrics(generate_latest(registry))

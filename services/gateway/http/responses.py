@@ -11,17 +11,21 @@ from starlette.exceptions import HTTPException
 
 from schemas.api import ErrorReport
 from schemas.body import Model
+from services.gateway.http.tokens import Tokens
 from services.gateway.invalid import invalid_sentence, short
 from shared.basics.errors import AllowanceUsed, InvalidInput, LightwaveError, NotFound, OperationFailed
 
 ERRORS: dict[int, dict[str, Any]] = {
     401: {"model": ErrorReport, "description": "the token is missing or another one"},
+    403: {"model": ErrorReport, "description": "the role does not allow it, or a foreign page asks"},
     404: {"model": ErrorReport, "description": "no such thing"},
     405: {"model": ErrorReport, "description": "the path has no such method"},
+    413: {"model": ErrorReport, "description": "the body is too large"},
+    421: {"model": ErrorReport, "description": "without tokens: a Host that is not this machine"},
     422: {"model": ErrorReport, "description": "not allowed: what was given, and what is"},
     429: {
         "model": ErrorReport,
-        "description": "too many requests of this caller wait; Retry-After says when",
+        "description": "too many requests of this caller wait, or came at once; Retry-After says when",
     },
     500: {"model": ErrorReport, "description": "the gateway failed; its log says more"},
     503: {"model": ErrorReport, "description": "what the gateway stands on does not answer"},
@@ -29,9 +33,9 @@ ERRORS: dict[int, dict[str, Any]] = {
 """How errors of any route are described on the API's page."""
 
 
-def errors(*statuses: int, token: str | None) -> dict[int | str, dict[str, Any]]:
+def errors(*statuses: int, tokens: Tokens) -> dict[int | str, dict[str, Any]]:
     """The errors of a route, for the API's page; there is no 401 where no token is asked for."""
-    return {status: ERRORS[status] for status in statuses if token or status != 401}
+    return {status: ERRORS[status] for status in statuses if tokens or status != 401}
 
 
 def no_json(response: type[Response], description: str) -> dict[int | str, dict[str, Any]]:

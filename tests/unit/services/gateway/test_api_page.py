@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 from schemas.config_by_kind import CONFIGS
 from schemas.kinds import KINDS
 from services.gateway.http.app import create_app
+from services.gateway.http.tokens import Tokens
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 NO_JSON = {
@@ -88,7 +89,7 @@ def test_every_route_names_the_fields_of_its_answers(page: Page) -> None:
 
 
 def test_an_untyped_route_would_be_seen(twin: DrivenTwin) -> None:
-    app = create_app(twin.ports, token=None)
+    app = create_app(twin.ports, tokens=Tokens())
 
     @app.get("/v1/anything")
     def anything() -> Any:
@@ -206,7 +207,7 @@ def test_a_method_that_a_path_does_not_have_is_answered_as_the_page_says(client:
 
 
 def test_with_a_token_the_page_says_who_needs_it(twin: DrivenTwin, page: Page) -> None:
-    client = twin.client("secret")
+    client = twin.client("a-secret-of-ours-alone")
     guarded = client.get("/openapi.json").json()
     scheme = guarded["components"]["securitySchemes"]["token"]
     assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")

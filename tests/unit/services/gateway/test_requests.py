@@ -8,13 +8,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from services.gateway import requests
-from services.gateway.http.access import check_bind
+from services.gateway.http.addresses import check_bind
 from shared.basics.errors import InvalidInput, StoreUnreachable
 from shared.storage.store import Received, allowance_used
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 JSON = {"content-type": "application/json"}
-TOKEN = "open sesame ⟂"  # noqa: S105 -- a test's own
+TOKEN = "open-sesame-and-close-it"  # noqa: S105 -- a test's own
 BEARER = f"Bearer {TOKEN}".encode()
 
 
@@ -254,7 +254,7 @@ def check_sentence(said: Any, part: str) -> None:
             b"nonsense",
             b'{"shape": "4x4x4",}',
             b'{"shape": "\xff"}',
-            b"[" * 100_000,
+            b"[" * 60_000,
         ),
         *(b'{"shape": "4x4x4", "priority": ' + b"9" * 5_000 + b"}", b'{"shape": NaN}', b"null", b"\x00"),
         b'{"shape": "4x4x4", "duration_s": NaN}',
@@ -570,13 +570,11 @@ def test_with_the_token_all_is_told(twin: DrivenTwin, given: bytes) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_this_machine_needs_no_token(host: str) -> None:
-    assert check_bind(host, None) is None  # type: ignore[func-returns-value]  # that it does not raise
+    assert check_bind(host, tokens=False) is None  # type: ignore[func-returns-value]  # that it does not raise
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "10.0.0.1", "twin.example", "127.0.0.1.example"])  # noqa: S104 -- these are refused
 def test_any_other_address_needs_a_token(host: str) -> None:
     with pytest.raises(InvalidInput, match="LIGHTWAVE_TOKEN"):
-        check_bind(host, None)
-    with pytest.raises(InvalidInput, match="LIGHTWAVE_TOKEN"):
-        check_bind(host, "")
-    check_bind(host, "secret")
+        check_bind(host, tokens=False)
+    check_bind(host, tokens=True)

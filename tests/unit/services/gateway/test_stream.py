@@ -16,6 +16,7 @@ from sse_starlette.sse import AppStatus
 
 from services.gateway import history
 from services.gateway.http.app import create_app
+from services.gateway.http.tokens import Tokens
 from tests.support.gateway_twin import QUIET, DrivenTwin, as_logged
 
 END_S_MAX = 10.0
@@ -28,7 +29,7 @@ class Served:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         config = uvicorn.Config(
-            create_app(twin.ports, token=None),
+            create_app(twin.ports, tokens=Tokens()),
             log_level="critical",
             lifespan="off",
             timeout_graceful_shutdown=1,
@@ -193,7 +194,7 @@ def test_paths_are_taken_as_they_are_sent(served: Served) -> None:
         b"//v1/cubes",
     ):
         with socket.create_connection(("127.0.0.1", served.port), timeout=END_S_MAX) as connection:
-            connection.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: twin\r\nConnection: close\r\n\r\n")
+            connection.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             status = connection.makefile("rb").readline()
         assert status.split()[1] in (b"404", b"400"), path
 

@@ -1,0 +1,40 @@
+"""Whom a gateway lets in: the one token of LIGHTWAVE_TOKEN, and those of a file."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ops.common.quoted import quoted
+from ops.common.secret_files import read_secret
+from services.gateway.http.caller import Caller, Role
+from services.gateway.http.tokens import ONE, Tokens
+from shared.basics.errors import InvalidInput
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
+
+
+def known_tokens(token: str | None, tokens: Path | None) -> Tokens:
+    """The tokens of a gateway, one of an administrator and those of a file; InvalidInput names the line that
+    is none, and never the token in it."""
+    one = [(token, Caller(ONE, Role.ADMINISTRATOR))] if token else []
+    return Tokens([*one, *(_lines(tokens) if tokens is not None else ())])
+
+
+def _lines(file: Path) -> Iterator[tuple[str, Caller]]:
+    """`NAME ROLE TOKEN` a line; empty lines and those that begin with # say nothing. A name may have several
+    tokens, so that one can be replaced."""
+    for number, line in enumerate(read_secret(file, "tokens file").splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        where = f"tokens file {file}, line {number}"
+        if len(words) != 3:
+            raise InvalidInput(f"{where}: {len(words)} words; allowed are three: NAME ROLE TOKEN")
+        name, role, token = words
+        if not re.fullmatch(NAME, name):
+            raise InvalidInput(
+                f"{where}: {quoted(name)} is no name; allowed are 1 to 64 letters, digits and . _ @ -"
+            )
+        if role not in [*Role]:
+            raise InvalidInput(f"{where}: {quoted(role)} is no role; allowed are {', '.join(Role)}")
+        yield token, Caller(name, Role(role))

@@ -1,0 +1,279 @@
+"""Who is let in: this machine's own names, no foreign page, whose role allows it, and nobody too often."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from services.gateway.http import access
+from services.gateway.http.app import create_app
+from services.gateway.http.bodies import BODY_MAX
+from services.gateway.http.caller import RIGHTS, Caller, Right, Role, right_needed
+from services.gateway.http.middleware import GoodEnd
+from services.gateway.http.rates import Rate
+from services.gateway.http.tokens import Tokens
+from shared.basics.errors import InvalidInput
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+
+TOKENS = {role: f"the-token-of-a-{role}-here" for role in Role}
+WRITES = [
+    ("POST", "/v1/clock/pause"),
+    ("PUT", "/v1/clock/speed"),
+    ("POST", "/v1/fabrics"),
+    ("POST", "/v1/slices"),
+    ("POST", "/v1/slices/pod-0/slice-0/release"),
+    ("POST", "/v1/faults"),
+    ("POST", "/v1/faults/pod-0/fault-0/clear"),
+    ("POST", "/v1/cubes/pod-0/cube-0/drain"),
+    ("POST", "/v1/cubes/pod-0/cube-0/undrain"),
+]
+SAME = "http://127.0.0.1"
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
+    twin.advance(0.1)
+    yield twin
+    twin.close()
+
+
+@pytest.fixture(scope="module")
+def client(twin: DrivenTwin) -> Client:
+    return twin.client()
+
+
+@pytest.fixture
+def guarded(twin: DrivenTwin) -> Client:
+    """A gateway that knows one of each role."""
+    known = Tokens((token, Caller(f"the-{role}", role)) for role, token in TOKENS.items())
+    return Client(create_app(twin.ports, tokens=known))
+
+
+def bearer(role: Role) -> dict[str, str]:
+    return {"authorization": f"Bearer {TOKENS[role]}"}
+
+
+def sentence(answer: Any) -> str:
+    said: str = answer.json()["error"]
+    assert "\n" not in said
+    return said
+
+
+# --- pages of others ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:8080",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "[::2]:80",
+        "[",
+        "",
+        "127.1:x",
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/clock", "/healthz", "/docs", "/openapi.json"])
+def test_without_tokens_only_this_machines_names_are_served(client: Client, host: str, path: str) -> None:
+    answer = client.get(path, headers={"host": host})
+    assert answer.status_code == 421
+    assert "127.0.0.1" in sentence(answer)
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:9", "127.0.0.1:8080", "127.9.9.9", "[::1]:8080", "[::1]"]
+)
+def test_this_machines_names_are_served(client: Client, host: str) -> None:
+    assert client.get("/v1/clock", headers={"host": host}).status_code == 200
+    assert client.get("/v1/clock", headers={"host": host, "origin": f"http://{host}"}).status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path"), WRITES)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:3000"},
+        {"origin": "https://127.0.0.1"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": SAME, "sec-fetch-site": "cross-site"},
+    ],
+)
+def test_a_foreign_page_changes_nothing(
+    twin: DrivenTwin, client: Client, method: str, path: str, headers: dict[str, str]
+) -> None:
+    before = len(twin.messages())
+    assert client.request(method, path, headers=headers).status_code == 403
+    assert len(twin.messages()) == before
+
+
+def test_a_page_of_its_own_and_the_command_line_change_something(client: Client) -> None:
+    for headers in ({}, {"origin": SAME, "sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}):
+        assert client.post("/v1/clock/resume", headers=headers).status_code == 200
+    followed = {"sec-fetch-site": "cross-site"}  # a link on a foreign page
+    assert client.get("/docs", headers=followed).status_code == 200
+
+
+def test_with_tokens_any_name_serves_and_a_foreign_page_still_changes_nothing(guarded: Client) -> None:
+    headers = bearer(Role.OPERATOR) | {"host": "twin.example", "origin": "https://twin.example"}
+    assert guarded.get("/v1/clock", headers=headers).status_code == 200
+    assert guarded.post("/v1/slices", headers=headers | {"sec-fetch-site": "cross-site"}).status_code == 403
+
+
+# --- roles --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_role_may_do_what_its_rights_say(guarded: Client, role: Role) -> None:
+    for method, path in [("GET", "/v1/cubes"), ("GET", "/metrics"), *WRITES]:
+        answer = guarded.request(method, path, headers=bearer(role))
+        allowed = right_needed(method, path) in RIGHTS[role]
+        assert (answer.status_code != 403) == allowed, (method, path)
+        if not allowed:
+            assert f"the-{role} is a" in sentence(answer)
+            assert "administrator" in sentence(answer)
+
+
+def test_who_may_do_what() -> None:
+    assert [role for role in Role if Right.READ in RIGHTS[role]] == [*Role]
+    assert [role for role in Role if Right.OPERATE in RIGHTS[role]] == [*Role][1:]
+    assert [role for role in Role if Right.STRIKE in RIGHTS[role]] == [Role.OPERATOR, Role.ADMINISTRATOR]
+    assert [role for role in Role if Right.ADMINISTER in RIGHTS[role]] == [Role.ADMINISTRATOR]
+    assert right_needed("POST", "/v1/slicesque") is right_needed("DELETE", "/") is Right.ADMINISTER
+
+
+def test_what_is_wrong_is_told_to_those_who_may_read(twin: DrivenTwin) -> None:
+    known = Tokens([(TOKENS[Role.READER], Caller("mia", Role.READER))])
+    twin.problems.append("Redis at unix:///secret/place does not answer")
+    client = Client(create_app(twin.ports, tokens=known))
+    stranger, reader = client.get("/healthz"), client.get("/healthz", headers=bearer(Role.READER))
+    twin.problems.clear()
+    assert (stranger.status_code, reader.status_code) == (503, 503)
+    assert "secret" not in stranger.text
+    assert "secret" in reader.text
+
+
+@pytest.mark.parametrize(
+    "token", ["short", "x" * 15, "x" * 513, "with a blank in the middle", "ümlaut-of-some-length"]
+)
+def test_a_token_that_can_be_guessed_or_sent_by_nobody_is_refused(token: str) -> None:
+    with pytest.raises(InvalidInput, match=r"token of mia: .*allowed are") as caught:
+        Tokens([(token, Caller("mia", Role.READER))])
+    assert token not in str(caught.value)
+
+
+def test_two_may_not_have_one_token() -> None:
+    with pytest.raises(InvalidInput, match="token of max: mia has the same"):
+        Tokens([("x" * 16, Caller("mia", Role.READER)), ("x" * 16, Caller("max", Role.READER))])
+
+
+# --- not too often, and not too much ------------------------------------------------------------------------
+
+
+def test_a_rate_lets_a_burst_pass_and_then_so_many_a_second() -> None:
+    now_s = 100.0
+    rate = Rate(per_s=2, burst=3, monotonic_s=lambda: now_s)
+    assert [rate.wait_s("a") for _ in range(5)] == [0, 0, 0, 1, 1]
+    assert rate.wait_s("b") == 0
+    now_s += 0.5
+    assert [rate.wait_s("a") for _ in range(2)] == [0, 1]
+    now_s += 60
+    assert [rate.wait_s("a") for _ in range(4)] == [0, 0, 0, 1]
+
+
+def test_who_writes_too_often_is_told_when_to_ask_again(
+    guarded: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = bearer(Role.ADMINISTRATOR)
+    answers = [guarded.post("/v1/none", headers=headers) for _ in range(access.WRITES_AT_ONCE + 100)]
+    late = next(answer for answer in answers if answer.status_code == 429)
+    assert answers.index(late) >= access.WRITES_AT_ONCE
+    assert int(late.headers["retry-after"]) >= 1
+    assert "the-administrator" in sentence(late)
+    assert guarded.get("/v1/clock", headers=headers).status_code == 200
+    assert guarded.post("/v1/slices", headers=bearer(Role.OPERATOR)).status_code == 422
+
+
+def test_wrong_tokens_are_slowed_and_right_ones_are_not(guarded: Client) -> None:
+    wrong = {"authorization": "Bearer wrong"}
+    statuses = [guarded.get("/v1/clock", headers=wrong).status_code for _ in range(access.WRONG_AT_ONCE + 20)]
+    assert set(statuses[: access.WRONG_AT_ONCE]) == {401}
+    assert 429 in statuses
+    assert guarded.get("/v1/clock").status_code == 401
+    assert guarded.get("/v1/clock", headers=bearer(Role.READER)).status_code == 200
+
+
+def test_a_body_is_as_large_as_a_request_can_be(client: Client) -> None:
+    async def parts(size: int) -> AsyncIterator[bytes]:
+        for _ in range(0, size, 1024):
+            yield b" " * 1024
+
+    as_json = {"content-type": "application/json"}
+    for content in (b" " * (BODY_MAX + 1), parts(BODY_MAX + 1024), parts(10**12)):
+        answer = client.post("/v1/slices", content=content, headers=as_json)
+        assert answer.status_code == 413
+        assert str(BODY_MAX) in sentence(answer)
+    small = b'{"shape": "2x2x2"}'
+    for content in (small.ljust(BODY_MAX), small):
+        assert client.post("/v1/slices", content=content, headers=as_json).status_code == 202
+
+
+def test_the_length_alone_is_enough_to_refuse_a_body(client: Client) -> None:
+    headers = {"content-type": "application/json", "content-length": "99999999999999999999"}
+    assert client.post("/v1/slices", content=b"{}", headers=headers).status_code == 413
+
+
+# --- what browsers are told ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/clock", "/v1/nothing", "/metrics", "/healthz", "/docs", "/docs/begin.js"]
+)
+def test_browsers_are_told_to_be_careful(client: Client, path: str) -> None:
+    headers = client.get(path).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert headers["cache-control"] == ("max-age=3600" if path.endswith(".js") else "no-store")
+
+
+def test_the_apis_page_needs_no_foreign_host(client: Client) -> None:
+    page = client.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "://" not in page.text
+    assert "<script>" not in page.text
+    for name in ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png", "begin.js"):
+        assert page.text.count(f'"docs/{name}"') == 1
+        assert client.get(f"/docs/{name}").status_code == 200
+    assert client.get("/docs/..%2f__init__.py").status_code == 404
+    assert client.get("/docs/index.html").status_code == 404
+    assert client.get("/redoc").status_code == 404
+
+
+def test_who_waits_when_the_gateway_ends_gets_one_sentence() -> None:
+    async def end() -> list[dict[str, Any]]:
+        sent: list[dict[str, Any]] = []
+
+        async def forever(scope: Any, receive: Any, send: Any) -> None:
+            await asyncio.sleep(3_600)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        async def receive() -> Any:
+            return {"type": "http.request"}
+
+        task = asyncio.create_task(GoodEnd(forever)({"type": "http"}, receive, send))
+        await asyncio.sleep(0)
+        task.cancel()
+        await task
+        return sent
+
+    start, body = asyncio.run(end())
+    assert start["status"] == 503
+    assert b"ask again under the same key" in body["body"]
