@@ -17,7 +17,7 @@ from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE,
 LARGE = 7_900_000
 """Nearly as much as the topics take."""
 _NULL = b"\0 none at all"
-_BATCH = 8
+_BATCH = 16
 
 
 class BadName(str):
