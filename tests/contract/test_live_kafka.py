@@ -192,6 +192,7 @@ class TestTopics:
         topics = endpoints.topics
         set_topic(endpoints, topics.log, {"retention.ms": "1000", "cleanup.policy": "compact,delete"})
         set_topic(endpoints, topics.telemetry, {"retention.ms": "1000", "max.message.bytes": "1000000"})
+        set_topic(endpoints, topics.operations, {"retention.ms": "5"})
         set_topic(endpoints, topics.dead_letters, {"retention.bytes": "5", "max.message.bytes": "9000000"})
         told = check_settings(endpoints.kafka, topics)
         assert [
@@ -199,6 +200,7 @@ class TestTopics:
         ] == [
             f"topic {topics.log} cleanup.policy is compact,delete, needed is delete",
             f"topic {topics.log} retention.ms is 1000, needed is -1",
+            f"topic {topics.operations} retention.ms is 5, needed is -1",
             f"topic {topics.telemetry} max.message.bytes is 1000000, needed is 8000000",
             f"topic {topics.dead_letters} retention.bytes is 5, needed is -1",
         ]

@@ -162,7 +162,7 @@ def test_records_of_every_shape_stop_nothing(module_twin: LiveTwin, tmp_path: Pa
     chance, topics = random.Random(11), twin.topics
     known = [line for line in read_log(twin.kafka.bootstrap, topics.log) if "twin" in line.headers]
     made = strays(chance, known, known[0].headers["twin"])
-    places = {topics.log: 2, topics.telemetry: 2, topics.dead_letters: 1}
+    places = {topics.log: 2, topics.telemetry: 2, topics.dead_letters: 1, topics.operations: 1}
     send(twin.kafka.bootstrap, places, chance, made)
     twin.wait_advance()
     twin.ask("/v1/cubes/pod-0/cube-2/drain")

@@ -89,7 +89,7 @@ def check_settings(bootstrap: str, topics: Topics) -> list[str]:
     with _admin(bootstrap) as admin:
         found = [
             sentence
-            for topic in (topics.log, topics.telemetry, topics.dead_letters)
+            for topic in (topics.log, topics.operations, topics.telemetry, topics.dead_letters)
             for sentence in _otherwise_set(admin, bootstrap, topic, _wanted(topic != topics.telemetry))
         ]
         partitions = _described_by(admin, bootstrap, topics.log)["partitions"]
