@@ -14,9 +14,11 @@ from ops.cli.options import KindOfFabric, LogJson, Output, Pods, SiteFiles, seed
 from ops.cli.output import show
 from ops.cli.types import FILE
 from ops.common.tables import columns
+from shared.basics.errors import Interrupted
 
 if TYPE_CHECKING:
     from ops.common.sites import AskedTwin
+    from ops.lab.run import RunPlan
 
 DAYS_MAX = 36_500
 SLICES = ("requested", "completed", "evicted", "refused", "running", "waiting", "swapped")
@@ -35,6 +37,12 @@ def _days(value: float) -> float:
     return value
 
 
+def _warmup(value: float) -> float:
+    if not math.isfinite(value) or not 0 <= value <= DAYS_MAX:
+        raise typer.BadParameter(f"{value:g} is not allowed; allowed are days from 0 up to {DAYS_MAX:,}")
+    return value
+
+
 @app.command("run")
 def lab_run(
     pods: Pods = None,
@@ -47,7 +55,22 @@ def lab_run(
         typer.Option(
             click_type=FILE,
             metavar="FILE",
-            help="CSV of recorded requests, played in place of arrivals",
+            help="CSV of recorded requests, played in place of arrivals in every pod alike: a header of "
+            "submit_s, duration_s, chips and, if you like, shape, twisted, priority; then a row a request",
+        ),
+    ] = None,
+    warmup: Annotated[
+        float,
+        typer.Option(
+            callback=_warmup, metavar="DAYS", help="simulate so many days first that no figure counts"
+        ),
+    ] = 0.0,
+    inject: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND:TARGET@TIME+FOR",
+            help="inject a fault, such as ocs:pod-0/ocs-17@2d+10m; TIME counts from the beginning, warm-up "
+            "included; without +FOR it lasts until it is repaired; may be repeated",
         ),
     ] = None,
     log: Annotated[
@@ -62,25 +85,25 @@ def lab_run(
     """Run fabrics for simulated days and print what came of them."""
     from ops.common.logs import configure
     from ops.common.sites import AskedTwin
-    from ops.lab.run import run_lab
+    from ops.lab.injections import injections
+    from ops.lab.run import RunPlan, partial, run_lab
     from ops.lab.trace import read_trace
 
     configure(as_json=log_json)
     rows = read_trace(trace) if trace is not None else None
     asked = AskedTwin(pods, kind, seed, tuple(pairs or ()), tuple(site or ()))
+    sites = asked.sites(trace=rows)
+    plan = RunPlan(sites, days, warmup, injections(inject or (), sites, warmup + days))
+    repeat = [*_repeat(asked, plan, trace), *(word for text in inject or () for word in ("--inject", text))]
     with _bar() as progress:
-        result = run_lab(
-            sites=asked.sites(trace=rows),
-            days=days,
-            jobs=jobs,
-            log=log,
-            repeat=_repeat(asked, days, trace),
-            progress=progress,
-        )
+        result = run_lab(plan, jobs=jobs, log=log, repeat=[*repeat, "-o", "json"], progress=progress)
     show(result, output, lambda: _summary(result))
+    if result["interrupted"]:
+        kept = "" if log is None else f"; its log up to there is {partial(log)}"
+        raise Interrupted(f"the run was interrupted{kept}")
 
 
-def _repeat(asked: "AskedTwin", days: float, trace: Path | None) -> list[str]:
+def _repeat(asked: "AskedTwin", plan: "RunPlan", trace: Path | None) -> list[str]:
     """The command that repeats a run, from any folder."""
     words = ["lightwave", "lab", "run"]
     for path in asked.site_files:
@@ -88,13 +111,16 @@ def _repeat(asked: "AskedTwin", days: float, trace: Path | None) -> list[str]:
     if not asked.site_files:
         words += ["--pods", str(1 if asked.pods is None else asked.pods)]
         words += [] if asked.kind is None else ["--kind", asked.kind]
-    words += ["--days", repr(days).removesuffix(".0")]
-    if asked.seed is not None or not asked.site_files:
+    words += ["--days", repr(plan.days).removesuffix(".0")]
+    if plan.warmup_days:
+        words += ["--warmup", repr(plan.warmup_days).removesuffix(".0")]
+    set_by_pair = any(pair.partition("=")[0].strip() == "seed" for pair in asked.pairs)
+    if asked.seed is not None or not (asked.site_files or set_by_pair):
         words += ["--seed", str(asked.seed or 0)]
     words += [word for pair in asked.pairs for word in ("--set", pair)]
     if trace is not None:
         words += ["--trace", str(trace.absolute())]
-    return [*words, "-o", "json"]
+    return words
 
 
 @contextmanager
@@ -107,9 +133,8 @@ def _bar() -> Iterator[Callable[[float], None] | None]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        # Without a total it only shows that something goes on: worker processes do not say how far they are.
-        task = bar.add_task("lab", total=None)
-        yield lambda done: bar.update(task, total=1.0, completed=done)
+        task = bar.add_task("lab", total=1.0)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def _summary(result: dict[str, Any]) -> str:
@@ -175,7 +200,7 @@ def _replayed(report: dict[str, Any]) -> str:
             f"  expected {found['expected']}",
             f"  found    {found['found']}",
         ]
-    elif not report["violations"] and not report["not_commissioned"]:
+    elif not report["messages"] and not report["not_commissioned"]:
         lines.append("not a log of this twin: no message of it could be read")
     lines += [
         f"{row['fabric']} was never commissioned in this file before line {row['line']}: what it says from "
@@ -183,10 +208,16 @@ def _replayed(report: dict[str, Any]) -> str:
         for row in report["not_commissioned"]
     ]
     lines += [f"violation: {problem}" for problem in report["violations"]]
-    letters = report["dead_letters"]
-    lines += [f"dead letter, line {letter['line']}: {letter['error']}" for letter in letters[:10]]
-    if len(letters) > 10:
-        lines.append(f"and {len(letters) - 10:,} more dead letters")
+    if report["torn"]:
+        lines.append("cut off: the last line has no end")
+    lines += [
+        f"cut off: {count:,} messages of {site} must follow its last one"
+        for site, count in report["unfinished"].items()
+    ]
+    shown = report["dead_letters"][:10]
+    lines += [f"dead letter, line {letter['line']}: {letter['error']}" for letter in shown]
+    if report["dead_letters_count"] > len(shown):
+        lines.append(f"and {report['dead_letters_count'] - len(shown):,} more dead letters")
     return "\n".join(lines)
 
 

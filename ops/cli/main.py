@@ -12,7 +12,7 @@ import click
 import typer
 
 from ops.cli.groups import Group, application, command_of
-from shared.basics.errors import LightwaveError
+from shared.basics.errors import Interrupted, LightwaveError
 
 COMMANDS = {
     "up": "twin",
@@ -49,7 +49,6 @@ COMMANDS = {
 
 COMPLETE = "_LIGHTWAVE_COMPLETE"
 """The variable by which a shell's completion script asks for completions."""
-INTERRUPTED = 130
 LIVE_MODULES = frozenset({"aiokafka", "faust", "kafka", "mode", "uvloop"})
 """What only the extra `live` installs."""
 
@@ -121,7 +120,7 @@ def main() -> NoReturn:
     except click.ClickException as error:
         _fail(error.format_message(), 1)
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(INTERRUPTED)
+        sys.exit(Interrupted.exit_code)
     except LightwaveError as error:
         _fail(str(error), error.exit_code)
     except ModuleNotFoundError as error:

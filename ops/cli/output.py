@@ -35,11 +35,12 @@ def show(content: Any, form: Form, table: Callable[[], str]) -> None:
 
 
 def write(text: str, out: Path | None) -> None:
-    """Print the text, or put it into a file of its own."""
+    """Print the text, or put it into a file of its own and say so."""
     if out is None:
         typer.echo(text)
     else:
         out.write_text(f"{text}\n", encoding="utf-8")
+        typer.echo(f"written to {out}", err=True)
 
 
 def _json(content: Any) -> str:

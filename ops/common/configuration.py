@@ -81,6 +81,8 @@ def settings_of(
             raise InvalidInput(f"--set {shown}: {_unknown(kind, name, known)}")
         section, _, field = name.rpartition(".")
         place = values.setdefault(section, {}) if section else values
+        if field in place:
+            raise InvalidInput(f"--set {name}: given twice; leave one of them out")
         place[field] = _value(name, text.strip(), known[name])
     if seed is not None and values.setdefault("seed", seed) != seed:
         raise InvalidInput(f"--seed {seed}: --set seed={values['seed']} says another; leave one of them out")

@@ -10,12 +10,16 @@ from ops.lab.run import combined, site_digest
 from schemas.registry import Unreadable, decode
 from schemas.sequencer import FabricCommissioned
 from services.fleet import services_of
+from shared.basics.errors import InvalidInput
 from shared.engine.replay import Difference, Replay
 from shared.engine.site import Site
-from shared.storage.log.lines import read_lines
+from shared.storage.log.lines import LINE_MAX, raw_lines
 
 VIOLATIONS_MAX = 20
 """Broken invariants that a report lists."""
+DEAD_LETTERS_LISTED = 100
+DEAD_LETTERS_MAX = 100_000
+"""Lines that are no messages before the file is taken for none of this twin."""
 
 
 @dataclass
@@ -32,15 +36,19 @@ class _Record:
 @dataclass
 class LogReplay:
     """What folding a log file again showed. `orphans` are fabrics with messages that no line before had
-    commissioned: the line of the first."""
+    commissioned: the line of the first. `torn` is whether the last line lacks its end. Of the dead letters
+    the first are kept, and all are counted."""
 
     records: dict[str, _Record] = field(default_factory=dict)
     orphans: dict[str, int] = field(default_factory=dict)
     dead_letters: list[dict[str, Any]] = field(default_factory=list)
+    dead_letters_count: int = 0
+    torn: bool = False
     violations: list[str] = field(default_factory=list)
 
     def report(self) -> dict[str, Any]:
-        """The one object that `lab replay` prints. `clean` when every message is what the fold gives."""
+        """The one object that `lab replay` prints. `clean` when every message is what the fold gives, and the
+        file is not cut off in the middle of a line or of what follows from a root."""
         names = sorted(self.records)
         differences = [
             {
@@ -52,36 +60,42 @@ class LogReplay:
             for name in names
             if (record := self.records[name]).difference is not None
         ]
+        unfinished = {n: len(r.replay.pending) for n, r in self.records.items() if r.replay.pending}
+        broken = bool(differences or self.violations or self.orphans or self.torn or unfinished)
         states = [site_digest(self.records[name].replay.site) for name in names]
         return {
-            "clean": not differences and not self.violations and not self.orphans and bool(names),
+            "clean": bool(names) and not broken,
             "messages": sum(record.messages for record in self.records.values()),
             "sites": names,
             "state_sha256": combined(names, states) if names else None,
             "first_difference": differences[0] if differences else None,
-            "unfinished": {n: len(r.replay.pending) for n, r in self.records.items() if r.replay.pending},
+            "unfinished": unfinished,
+            "torn": self.torn,
             "repeats": sum(record.replay.repeats for record in self.records.values()),
             "not_commissioned": [{"fabric": n, "line": self.orphans[n]} for n in sorted(self.orphans)],
             "violations": self.violations,
             "dead_letters": self.dead_letters,
+            "dead_letters_count": self.dead_letters_count,
         }
 
 
 def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogReplay:
     """Fold the log in `path` again. Lines that are no messages are dead letters and stop nothing; nor do
     messages of a fabric that no line before has commissioned: of what site and kind it is nobody knows.
+    InvalidInput where there are more dead letters than any log of a twin has.
 
     A log cut off in the middle of what follows from a root is no difference; it is reported as unfinished.
     """
     result = LogReplay()
     sites: dict[str, str] = {}
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(raw_lines(path), start=1):
         if progress is not None and number % 1000 == 0:
             progress(number)
+        result.torn = not line.endswith(b"\n") and len(line) < LINE_MAX
         try:
-            message = decode(line)
+            message = decode(line.rstrip(b"\n"))
         except Unreadable as error:
-            result.dead_letters.append({"line": number, "error": str(error)})
+            _bury(result, path, number, str(error))
             continue
         if isinstance(message.body, FabricCommissioned):
             sites.setdefault(message.fabric, message.body.site)
@@ -98,3 +112,14 @@ def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogR
             result.violations += list(record.checkers.see(message))[: VIOLATIONS_MAX - len(result.violations)]
         record.position += 1
     return result
+
+
+def _bury(result: LogReplay, path: Path, line: int, error: str) -> None:
+    """Count a line that is no message, and keep what is wrong with it if it is one of the first."""
+    result.dead_letters_count += 1
+    if result.dead_letters_count <= DEAD_LETTERS_LISTED:
+        result.dead_letters.append({"line": line, "error": error})
+    if result.dead_letters_count > DEAD_LETTERS_MAX:
+        raise InvalidInput(
+            f"log file {path}: more than {DEAD_LETTERS_MAX:,} lines are no messages; it is no log of a twin"
+        )

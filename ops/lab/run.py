@@ -2,81 +2,105 @@
 
 import shlex
 import shutil
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import Any
 
 from joblib import Parallel, delayed
 
 from ops.common.sites import common_seed
 from ops.common.version import VERSION
-from schemas.documents import (
-    CubesSummary,
-    FailuresSummary,
-    OcsSummary,
-    RepairsSummary,
-    SchedulerSummary,
-    WorkloadSummary,
-)
+from ops.lab.board import Board, shared_board
+from ops.lab.report import Totals, report, totals
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY
 from shared.engine.codec import encode_instance, state_digest
 from shared.engine.site import Site
-from shared.models.superpod.wiring import CHIPS_PER_CUBE
-from shared.runtimes.lab import Lab
+from shared.runtimes.lab import Lab, LabRequest
 from shared.storage.log.lines import LineWriter
 
 Progress = Callable[[float], None]
 """Told the share of the run that is done, 0 to 1."""
 
-PROGRESS_STEPS = 200
+STEPS_MIN = 200
+STEP_US_MAX = US_PER_DAY
+"""A run is done in so many steps at least, of a simulated day at most: between two of them it tells how far
+it is, and can be stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """A run that is asked for: `warmup_days` that nobody counts, then `days`; `requests` are numbered along
+    all sites."""
+
+    sites: tuple[SitePlan, ...]
+    days: float
+    warmup_days: float = 0.0
+    requests: tuple[LabRequest, ...] = ()
+
+    @property
+    def warmup_us(self) -> int:
+        return round(self.warmup_days * US_PER_DAY)
+
+    @property
+    def until_us(self) -> int:
+        return self.warmup_us + round(self.days * US_PER_DAY)
 
 
 @dataclass(frozen=True, slots=True)
 class SiteResult:
-    """What one site's run came to, with a report for each of its fabrics."""
+    """What one site's run came to up to `at_us`, with a report for each of its fabrics."""
 
     reports: list[dict[str, Any]]
+    at_us: int
     messages: int
     log_sha256: str
     state_sha256: str
 
 
 def run_lab(
-    *,
-    sites: Sequence[SitePlan],
-    days: float,
-    jobs: int,
-    log: Path | None,
-    repeat: list[str],
-    progress: Progress | None = None,
+    plan: RunPlan, *, jobs: int, log: Path | None, repeat: list[str], progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Run these sites for `days` simulated days; returns the one object that `lab run` prints.
+    """Do a run; returns the one object that `lab run` prints.
 
     Fabrics with the same configuration differ by their names, from which their draws differ. `repeat` is the
     command line that repeats the run. `seed` is that of all fabrics, None where they have several.
+
+    The log gets its name when it is whole. Ctrl-C (SIGINT) or SIGTERM stops every site within a simulated
+    day: `interrupted` is then true, the figures are those of what was run, and the log, which ends with the
+    last cascade, stays under the name that `partial` gives it.
     """
     started = time.perf_counter()
-    names = [plan.site for plan in sites]
-    until_us = round(days * US_PER_DAY)
+    sites = plan.sites
+    names = [site.site for site in sites]
     parts = [_part(log, name, len(sites)) for name in names]
-    told = progress if len(sites) == 1 or jobs == 1 else None
-    results: list[SiteResult] = Parallel(n_jobs=min(jobs, len(sites)))(
-        delayed(run_site)(plan, until_us, part, _share(told, n, len(sites)))
-        for n, (plan, part) in enumerate(zip(sites, parts, strict=True))
-    )
-    if log is not None and len(sites) > 1:
-        _join(log, [part for part in parts if part is not None])
+    with shared_board(len(sites), progress) as board:
+        with _deaf():
+            running = Parallel(n_jobs=min(jobs, len(sites)), return_as="generator")(
+                delayed(run_site)(plan, n, part, board) for n, part in enumerate(parts)
+            )
+        with _stopping(board):
+            results: list[SiteResult] = list(running)
+    interrupted = any(result.at_us < plan.until_us for result in results)
+    if log is not None:
+        _complete(log, [part for part in parts if part is not None], interrupted=interrupted)
     wall_s = time.perf_counter() - started
     messages = sum(result.messages for result in results)
-    reports = [report for result in results for report in result.reports]
+    reports = [row for result in results for row in result.reports]
+    counted_us = sum(max(0, r.at_us - plan.warmup_us) * len(r.reports) for r in results)
     return {
-        "fabric_days": len(reports) * days,
+        "fabric_days": counted_us / US_PER_DAY,
+        "warmup_days": plan.warmup_days,
+        "interrupted": interrupted,
         "wall_s": round(wall_s, 3),
         "messages": messages,
         "messages_per_s": round(messages / wall_s),
@@ -89,26 +113,38 @@ def run_lab(
     }
 
 
-def run_site(plan: SitePlan, until_us: int, log: Path | None, progress: Progress | None) -> SiteResult:
-    """One site from the commissioning of its fabrics up to `until_us`."""
+def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None) -> SiteResult:
+    """The nth site of a plan from the commissioning of its fabrics up to the end, or until it shall stop."""
+    site = plan.sites[n]
     writer = LineWriter(log) if log is not None else None
-    lab = Lab(plan.site, plan.fabrics, services_of, writer.write if writer else None)
-    for step in range(1, PROGRESS_STEPS + 1):
-        lab.run(until_us * step // PROGRESS_STEPS)
-        if progress is not None:
-            progress(step / PROGRESS_STEPS)
+    lab = Lab(site.site, site.fabrics, services_of, writer.write if writer else None)
+    requests = [request for request in plan.requests if request.fabric in site.fabrics]
+    since: dict[str, Totals] = {}
+    at_us = -1
+    for until_us in _steps(plan):
+        lab.run(until_us, [request for request in requests if at_us < request.at_us <= until_us])
+        at_us = until_us
+        if at_us == plan.warmup_us:
+            since = {fabric: totals(lab.site, fabric, at_us) for fabric in site.fabrics}
+        if board is not None:
+            board.tell(n, at_us / plan.until_us)
+            if board.stopped:
+                break
     if writer is not None:
         writer.close()
-    return SiteResult(
-        reports=[
-            {"fabric": fabric, "kind": config.kind, "site": plan.site, "seed": config.seed}
-            | pod_report(lab.site, fabric, until_us)
-            for fabric, config in plan.fabrics.items()
-        ],
-        messages=lab.messages,
-        log_sha256=lab.log_sha256,
-        state_sha256=site_digest(lab.site),
-    )
+    reports = [
+        {"fabric": fabric, "kind": config.kind, "site": site.site, "seed": config.seed}
+        | report(fabric, totals(lab.site, fabric, at_us), since.get(fabric))
+        for fabric, config in site.fabrics.items()
+    ]
+    return SiteResult(reports, at_us, lab.messages, lab.log_sha256, site_digest(lab.site))
+
+
+def _steps(plan: RunPlan) -> list[int]:
+    """The moments between which a run is done, the end of the warm-up among them."""
+    steps = max(STEPS_MIN, -(-plan.until_us // STEP_US_MAX))
+    found = {plan.until_us * step // steps for step in range(1, steps + 1)}
+    return sorted(found | ({plan.warmup_us} if plan.warmup_us else set()))
 
 
 def site_digest(site: Site) -> str:
@@ -124,75 +160,75 @@ def combined(names: list[str], digests: list[str]) -> str:
     return sha256("".join(lines).encode()).hexdigest()
 
 
-def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:
-    """Slices, utilisation, availability, faults, repairs of one pod up to `until_us`, from its status
-    documents.
-
-    Utilisation is allocated chip-time over all chip-time since the pod was commissioned; cube availability is
-    healthy cube-time over all cube-time. What OCSes did is left out where there are none.
-    """
-    workload = _summary(site, fabric, "workload", WorkloadSummary)
-    scheduler = _summary(site, fabric, "scheduler", SchedulerSummary)
-    cubes = _summary(site, fabric, "cubes", CubesSummary)
-    failures = _summary(site, fabric, "failures", FailuresSummary)
-    repairs = _summary(site, fabric, "repairs", RepairsSummary)
-    switched = any(i.fabric == fabric and i.name == "ocs" for i in site.instances)
-    chip_us = scheduler.allocated_chip_us + scheduler.chips_allocated * (until_us - scheduler.at_us)
-    cube_us = cubes.healthy_cube_us + cubes.healthy * (until_us - cubes.at_us)
-    span_us = until_us - workload.commissioned_us
-    report = {
-        "fabric": fabric,
-        "slices": {
-            "requested": workload.requested,
-            "admitted": scheduler.admitted,
-            "completed": scheduler.completed,
-            "evicted": scheduler.evicted,
-            "refused": scheduler.refused,
-            "running": scheduler.running,
-            "waiting": scheduler.waiting,
-            "swapped": scheduler.swapped,
-        },
-        "utilisation": chip_us / (cubes.cubes * CHIPS_PER_CUBE * span_us) if span_us else 0.0,
-        "cube_availability": cube_us / (cubes.cubes * span_us) if span_us else 1.0,
-        "faults": {"host": failures.host, "link": failures.link}
-        | ({"ocs": failures.ocs} if switched else {}),
-        "repairs": repairs.completed,
-    }
-    if switched:
-        report["cross_connects"] = _summary(site, fabric, "ocs", OcsSummary).cross_connects
-    return report
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """A terminal's Ctrl-C reaches every process. A process that begins while it is ignored ignores it for
+    ever: whoever runs the others hears it for all."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
-def _summary(site: Site, fabric: str, service: str, model: type[Any]) -> Any:
-    instance = site.instance(fabric, service)
-    document = instance.service.document(instance.state, ("summaries", f"{fabric}/{service}"))
-    if not isinstance(document, model):
-        raise TypeError(f"{service} of {fabric} has no summary")
-    return document
+@contextmanager
+def _stopping(board: Board) -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM lets every site stop in good order, the next one ends at once."""
+    if current_thread() is not main_thread():  # which alone may hear signals
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def heard(number: int, _frame: FrameType | None) -> None:
+        board.stop()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, heard)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def partial(log: Path) -> Path:
+    """Where a log stands until it is whole: `month.jsonl.partial.zst` for `month.jsonl.zst`."""
+    return log.with_name(f"{log.stem}.partial{log.suffix}")
+
+
+def _place(log: Path) -> Path:
+    """What is written: a file that gets its name later, but a pipe or device itself."""
+    if log.is_dir():
+        raise OperationFailed(f"log file {log}: is a folder")
+    return log if log.exists() and not log.is_file() else partial(log)
 
 
 def _part(log: Path | None, name: str, sites: int) -> Path | None:
-    """Where one site's log goes: the file itself, or a part of it that keeps the suffix and so the
+    """Where one site's log goes: the whole one's place, or a part of it that keeps the suffix and so the
     compression.
     """
-    if log is None or sites == 1:
-        return log
-    return log.with_name(f".{log.stem}.{name}{log.suffix}")
+    if log is None:
+        return None
+    place = _place(log)
+    return place if sites == 1 else place.with_name(f".{place.stem}.{name}{place.suffix}")
 
 
-def _join(log: Path, parts: list[Path]) -> None:
-    """The sites' parts one after the other: compressed streams may simply be concatenated."""
+def _complete(log: Path, parts: list[Path], *, interrupted: bool) -> None:
+    """The sites' parts one after the other, for compressed streams may simply be concatenated, and the whole
+    under its name."""
+    place = _place(log)
     try:
-        with log.open("wb") as whole:
-            for part in parts:
-                with part.open("rb") as file:
-                    shutil.copyfileobj(file, whole)
-                part.unlink()
+        if parts != [place]:
+            with place.open("wb") as whole:
+                for part in parts:
+                    with part.open("rb") as file:
+                        shutil.copyfileobj(file, whole)
+                    part.unlink()
+        if not interrupted and place != log:
+            place.replace(log)
     except OSError as error:
         raise OperationFailed(f"log file {log}: {error.strerror or error}") from None
-
-
-def _share(progress: Progress | None, n: int, sites: int) -> Progress | None:
-    if progress is None:
-        return None
-    return lambda done: progress((n + done) / sites)

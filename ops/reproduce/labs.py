@@ -7,7 +7,7 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from ops.common.configuration import settings
-from ops.lab.run import pod_report
+from ops.lab.report import pod_report
 from schemas.envelope import Envelope
 from schemas.registry import decode
 from services.fleet import services_of

@@ -46,17 +46,17 @@ def not_negative(field: str, value: float) -> float:
 
 
 def check_range(name: str, value: float, least: float, most: float, unit: str) -> float:
-    """The value; InvalidInput with the nearest allowed one unless it lies in a physical range. Of decibels
-    that are never above 0, the nearest to a positive number is the one that lacks its sign."""
+    """The value; InvalidInput with the nearest allowed one unless it lies in a physical range. Who gives a
+    positive number where decibels are never above 0 most likely left out its sign."""
     if least <= value <= most:
         return value
     allowed = f"allowed are {least:g} to {most:g} {unit}".rstrip()
     if math.isnan(value):
         raise InvalidInput(f"{name} {value:g}: not a number; {allowed}")
-    meant = -value if most <= 0 < value else value
-    nearest = min(max(meant, least), most)
     given = f"{name} {value:g} {unit}".rstrip()
-    raise InvalidInput(f"{given}: {allowed}; the nearest is {nearest:g}")
+    if most <= 0 < value and least <= -value <= most:
+        raise InvalidInput(f"{given}: {allowed}; did you mean {-value:g}?")
+    raise InvalidInput(f"{given}: {allowed}; the nearest is {min(max(value, least), most):g}")
 
 
 def nearest_word(meant: str, allowed: Iterable[str], alike: float = 0.5) -> str:

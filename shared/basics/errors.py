@@ -55,3 +55,9 @@ class LogDamaged(LightwaveError):
 
 class ServiceFailed(LightwaveError):
     """A service raised on a message: a bug. The state was thrown away; the log is intact."""
+
+
+class Interrupted(LightwaveError):
+    """A person ended what was going on, which stopped in good order."""
+
+    exit_code = 130

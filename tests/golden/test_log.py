@@ -4,16 +4,14 @@ import os
 from pathlib import Path
 
 from ops.common.sites import single_fabric_sites
-from ops.lab.run import run_site
-from shared.basics.units import US_PER_DAY
+from ops.lab.run import RunPlan, run_site
 
 KEPT = Path(__file__).parent / "log.txt"
 
 
 def test_a_seed_still_gives_what_it_gave() -> None:
     pairs = ["pod.cubes=16", "failures.host_per_day=0.02", "failures.ocs_per_day=0.01"]
-    (site,) = single_fabric_sites(1, pairs=pairs, seed=7)
-    result = run_site(site, 3 * US_PER_DAY, None, None)
+    result = run_site(RunPlan(single_fabric_sites(1, pairs=pairs, seed=7), days=3), 0, None)
     made = f"messages {result.messages}\nlog {result.log_sha256}\nstate {result.state_sha256}\n"
     if os.environ.get("GOLDEN") == "write":
         KEPT.write_text(made)

@@ -14,7 +14,7 @@ import zstandard
 
 from ops.common.sites import single_fabric_sites
 from ops.lab.replay import replay
-from ops.lab.run import run_lab
+from ops.lab.run import RunPlan, run_lab
 
 DAYS = 1.0
 BUSY = ["pod.cubes=8", "failures.host_per_day=0.1", "failures.ocs_per_day=0.3", "failures.link_per_day=0.01"]
@@ -25,7 +25,7 @@ def run(
     pods: int = 1, jobs: int = 1, log: Path | None = None, seed: int = 7, days: float = DAYS
 ) -> dict[str, Any]:
     sites = single_fabric_sites(pods, pairs=BUSY, seed=seed)
-    return run_lab(sites=sites, days=days, jobs=jobs, log=log, repeat=["lightwave"])
+    return run_lab(RunPlan(sites, days), jobs=jobs, log=log, repeat=["lightwave"])
 
 
 def told(result: dict[str, Any]) -> dict[str, Any]:
@@ -145,12 +145,17 @@ def test_a_file_that_lost_its_end_is_unfinished(tmp_path: Path) -> None:
     last = max(n for n, line in enumerate(lines) if b'"cause":null' not in line)
     path.write_bytes(b"".join(lines[:last]))
     report = replay(path).report()
-    assert report["clean"] is True
+    assert report["clean"] is False
     assert report["unfinished"] == {"pod-0": 1}
     path.write_bytes(b"".join(lines[:last]) + lines[last][:30])
     torn = replay(path).report()
     assert torn["unfinished"] == {"pod-0": 1}
     assert [row["line"] for row in torn["dead_letters"]] == [last + 1]
+    assert (torn["clean"], torn["torn"]) == (False, True)
+    whole = max(n for n, line in enumerate(lines) if b'"cause":null' in line)
+    path.write_bytes(b"".join(lines[:whole]) + lines[whole][:30])
+    torn_root = replay(path).report()
+    assert (torn_root["clean"], torn_root["torn"], torn_root["unfinished"]) == (False, True, {})
 
 
 def test_lines_that_are_no_messages_are_dead_letters_and_stop_nothing(tmp_path: Path) -> None:

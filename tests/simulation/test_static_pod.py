@@ -16,7 +16,8 @@ from ops.common.configuration import settings_of
 from ops.common.sites import single_fabric_sites
 from ops.invariants.checker import AllCheckers
 from ops.lab.replay import replay
-from ops.lab.run import pod_report, run_lab
+from ops.lab.report import pod_report
+from ops.lab.run import RunPlan, run_lab
 from schemas.body import Body
 from schemas.config import SuperpodConfig, TraceRow
 from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, RepairsSummary, SliceDocument
@@ -44,7 +45,7 @@ FAULTY = ["failures.host_per_day=0.0016", "failures.link_per_day=0.0001"]
 
 def run(kind: str, days: float, log: Path | None = None, pairs: list[str] | None = None) -> dict[str, Any]:
     sites = single_fabric_sites(1, kind=kind, pairs=FAULTY if pairs is None else pairs, seed=7)
-    return run_lab(sites=sites, days=days, jobs=1, log=log, repeat=["lightwave"])
+    return run_lab(RunPlan(sites, days), jobs=1, log=log, repeat=["lightwave"])
 
 
 PACKING: list[tuple[list[str], float]] = [(["failures.enabled=false"], 0.98), (FAULTY, 0.75)]

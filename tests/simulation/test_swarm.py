@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from ops.invariants.checker import AllCheckers
-from ops.lab.run import pod_report
+from ops.lab.report import pod_report
 from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, OcsSummary, RepairsSummary
 from schemas.registry import TYPES, decode
 from shared.basics.units import US_PER_DAY

@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 from ops.common.configuration import settings
-from ops.lab.run import pod_report
+from ops.lab.report import pod_report
 from ops.lab.trace import read_trace
 from schemas.envelope import Envelope
 from schemas.registry import decode

@@ -13,6 +13,8 @@ from shared.basics.errors import InvalidInput, NotFound, OperationFailed, OutOfF
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 GZIP_MAGIC = b"\x1f\x8b"
+LINE_MAX = 16 << 20
+"""Bytes of a line that are read: twice the largest message that Kafka takes."""
 
 
 def failure(path: Path, error: OSError) -> OperationFailed:
@@ -72,7 +74,14 @@ def _compressed(path: Path, raw: IO[bytes]) -> IO[bytes]:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Every line of a log file without its newline, whatever its compression, judged by its first bytes.
+    """Every line of a log file without its newline; errors as in `raw_lines`."""
+    return (line.rstrip(b"\n") for line in raw_lines(path))
+
+
+def raw_lines(path: Path) -> Iterator[bytes]:
+    """Every line of a log file, whatever its compression, judged by its first bytes. Each ends with its
+    newline, but for a last one that was cut off and one longer than LINE_MAX, of which only the beginning is
+    given: a small compressed file may hold a line larger than the memory.
 
     NotFound if there is no such file; InvalidInput if its compressed data is damaged.
     """
@@ -96,5 +105,8 @@ def _plain(raw: IO[bytes], magic: bytes) -> Iterator[bytes]:
         stream = io.BufferedReader(cast(io.RawIOBase, reader), 1 << 20)
     elif magic[:2] == GZIP_MAGIC:
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="rb"))
-    for line in stream:
-        yield line.rstrip(b"\n")
+    while line := stream.readline(LINE_MAX):
+        rest = line
+        while len(rest) == LINE_MAX and not rest.endswith(b"\n"):
+            rest = stream.readline(LINE_MAX)
+        yield line

@@ -132,7 +132,7 @@ def test_many_dirty_connectors_add_up_to_more_than_one_may_lose() -> None:
     ("sentence", "change"),
     [
         ("loss-db -1 dB: allowed are 0 to 30 dB; the nearest is 0", {"loss_db": -1.0}),
-        ("return-loss-db 40 dB: allowed are -80 to -10 dB; the nearest is -40", {"near_return_db": 40.0}),
+        ("return-loss-db 40 dB: allowed are -80 to -10 dB; did you mean -40?", {"near_return_db": 40.0}),
         ("return-loss-db -81 dB: allowed are -80 to -10 dB; the nearest is -80", {"far_return_db": -81.0}),
         ("excess-db -1.0: not allowed; allowed are finite numbers from 0", {"far_excess_db": -1.0}),
         ("launch-dbm 11 dBm: allowed are -20 to 10 dBm", {"design": LinkDesign(launch_dbm=11.0)}),

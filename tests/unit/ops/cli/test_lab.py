@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import zstandard
 from click.testing import CliRunner, Result
 
 from ops.cli.main import root
@@ -124,3 +125,69 @@ def test_a_recorded_trace_has_so_many_rows_at_most(tmp_path: Path) -> None:
     said = run("run", "--trace", str(trace), "--days", "0.1")
     assert isinstance(said.exception, InvalidInput)
     assert str(said.exception).endswith(": 60,001 rows; allowed are at most 60,000")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--inject ocs", "--inject 'ocs': allowed: KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m"),
+        ("--inject laser:pod-0/ocs-1@1h", "no fault of kind 'laser'; allowed are host, chip, link"),
+        ("--inject ocs:pod-7/ocs-1@1h", "no fabric 'pod-7'; there is pod-0"),
+        ("--inject ocs:pod-0/ocs-48@1h", "ocs-48"),
+        ("--inject ocs:pod-0/ocs-4@soon", "'soon' is no such time; allowed are 0s, 30s"),
+        ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is no such time; allowed are 30s"),
+        ("--inject ocs:pod-0/ocs-4@1d1h", "--inject at 1d01:00:00: is after the end of the run"),
+        ("--set pod.cubes=4 --set pod.cubes=8", "--set pod.cubes: given twice; leave one of them out"),
+        ("--set seed=3 --seed 4", "--seed 4: --set seed=3 says another; leave one of them out"),
+    ],
+)
+def test_a_run_that_cannot_be_meant_is_refused_in_a_sentence(words: str, said: str) -> None:
+    done = run("run", "--days", "1", *words.split())
+    assert isinstance(done.exception, InvalidInput)
+    assert said in str(done.exception)
+
+
+def test_a_seed_may_be_set_as_a_parameter_and_the_run_says_how_to_repeat_it() -> None:
+    content = json.loads(run("run", "--days", "0.2", "--set", "seed=3", "-o", "json").stdout)
+    other = json.loads(run("run", "--days", "0.2", "--seed", "3", "-o", "json").stdout)
+    assert content["log_sha256"] == other["log_sha256"]
+    again = json.loads(run(*content["repeat"].split()[2:]).stdout)
+    assert again["log_sha256"] == content["log_sha256"]
+
+
+def test_a_run_with_warm_up_and_faults_says_how_to_repeat_it() -> None:
+    words = (
+        "--warmup",
+        "0.1",
+        "--inject",
+        "ocs:pod-0/ocs-17@1h+10m",
+        "--inject",
+        "host:pod-0/cube-1/host-2@2h",
+    )
+    content = json.loads(run("run", "--days", "0.2", *words, "-o", "json").stdout)
+    again = json.loads(run(*content["repeat"].split()[2:]).stdout)
+    assert again["log_sha256"] == content["log_sha256"]
+    assert again["fabrics"] == content["fabrics"]
+
+
+def test_a_log_that_is_cut_off_is_not_clean(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    lines = recorded(log)
+    log.write_bytes(b"".join(lines)[:-5])
+    said = run("replay", str(log))
+    assert said.exit_code == 1
+    assert "cut off: the last line has no end" in said.stdout
+    assert "clean" not in said.stdout
+
+
+def test_a_small_file_that_unpacks_to_more_than_the_memory_is_told_in_bounded_space(tmp_path: Path) -> None:
+    """One line of 256 MB, a million empty lines: what is kept of them is bounded."""
+    for content, said in (
+        (b"[" * (256 << 20), "dead letter, line 1: "),
+        (b"\n" * 1_000_000, "more than 100,000 lines are no messages; it is no log of a twin"),
+    ):
+        log = tmp_path / "log.zst"
+        log.write_bytes(zstandard.ZstdCompressor(level=19).compress(content))
+        done = run("replay", str(log))
+        assert said in done.stdout + str(done.exception)
+        assert done.exit_code != 0

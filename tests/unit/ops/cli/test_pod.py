@@ -75,7 +75,7 @@ def test_mistakes(words: list[str], told: str) -> None:
     [
         ("-9", "return-loss-db -9 dB: allowed are -80 to -10 dB; the nearest is -10"),
         ("nan", "return-loss-db nan: not a number; allowed are -80 to -10 dB"),
-        ("30", "return-loss-db 30 dB: allowed are -80 to -10 dB; the nearest is -30"),
+        ("30", "return-loss-db 30 dB: allowed are -80 to -10 dB; did you mean -30?"),
     ],
 )
 def test_a_return_loss_out_of_range_is_refused_as_in_budgets(value: str, told: str) -> None:

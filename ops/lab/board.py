@@ -1,0 +1,65 @@
+"""How far the worker processes of a lab run are, and whether they shall stop: numbers in one small file that
+all of them map into memory."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+
+import numpy as np
+from numpy.typing import NDArray
+
+LOOK_S = 0.2
+"""Wall time between two looks of whoever shows the progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Slot n holds the share of site n that is done, 0 to 1; the last one is set when all shall stop."""
+
+    path: Path
+    sites: int
+
+    def tell(self, site: int, share: float) -> None:
+        """Say how far a site is."""
+        self._slots()[site] = share
+
+    def share(self) -> float:
+        """The share of all sites that is done."""
+        return float(self._slots()[:-1].mean())
+
+    def stop(self) -> None:
+        """Let every site stop where it is."""
+        self._slots()[-1] = 1.0
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self._slots()[-1])
+
+    def _slots(self) -> NDArray[np.float64]:
+        return np.memmap(self.path, np.float64, "r+", shape=(self.sites + 1,))
+
+
+@contextmanager
+def shared_board(sites: int, progress: Callable[[float], None] | None) -> Iterator[Board]:
+    """A board for so many sites, of which `progress` is told while it is open."""
+    with tempfile.TemporaryDirectory(prefix="lightwave-lab-") as folder:
+        path = Path(folder) / "board"
+        path.write_bytes(np.zeros(sites + 1).tobytes())
+        board, ended = Board(path, sites), Event()
+
+        def look() -> None:
+            while progress is not None and not ended.wait(LOOK_S):
+                progress(board.share())
+
+        watcher = Thread(target=look, daemon=True)
+        watcher.start()
+        try:
+            yield board
+        finally:
+            ended.set()
+            watcher.join()
+            if progress is not None:
+                progress(board.share())

@@ -1,0 +1,70 @@
+"""Faults that a lab run injects: `KIND:TARGET@TIME+FOR`, such as `ocs:pod-0/ocs-17@2d+10m`."""
+
+from collections.abc import Sequence
+from typing import get_args
+
+from ops.common.quoted import quoted
+from schemas.site_plan import SitePlan
+from ops.common.times import moment
+from schemas.config import FabricConfig, pod_of
+from schemas.names import FaultKind
+from schemas.operator import InjectFault
+from shared.basics.errors import InvalidInput
+from shared.basics.grammar import duration_s
+from shared.basics.units import US_PER_DAY, US_PER_S
+from shared.models.plants import plant_of
+from shared.models.superpod.faults import fault_target
+from shared.runtimes.lab import LabRequest
+
+FORM = "KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m; without +FOR until it is repaired"
+
+
+def injections(texts: Sequence[str], sites: Sequence[SitePlan], days: float) -> tuple[LabRequest, ...]:
+    """The requests of a run of so many days in order of time, numbered from 1; InvalidInput names what is
+    wrong with the first that cannot be."""
+    fabrics = {name: config for plan in sites for name, config in plan.fabrics.items()}
+    found = sorted((_injection(text, fabrics) for text in texts), key=lambda row: row[0])
+    if found and found[-1][0] > days * US_PER_DAY:
+        raise InvalidInput(
+            f"--inject at {moment(found[-1][0])}: is after the end of the run; allowed are times up to "
+            f"{days:g} days"
+        )
+    return tuple(
+        LabRequest(at_us, fabric, body, number) for number, (at_us, fabric, body) in enumerate(found, start=1)
+    )
+
+
+def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, InjectFault]:
+    """(time, fabric, what is asked of it)."""
+    said = f"--inject {quoted(text)}"
+    kind, colon, rest = text.partition(":")
+    target, at, when = rest.rpartition("@")
+    if not (colon and at):
+        raise InvalidInput(f"{said}: allowed: {FORM}")
+    kinds: tuple[FaultKind, ...] = get_args(FaultKind)
+    struck = next((word for word in kinds if word == kind), None)
+    if struck is None:
+        raise InvalidInput(f"{said}: no fault of kind {quoted(kind)}; allowed are {', '.join(kinds)}")
+    fabric = target.split("/", 1)[0]
+    if fabric not in fabrics:
+        raise InvalidInput(f"{said}: no fabric {quoted(fabric)}; there is {', '.join(fabrics)}")
+    config = fabrics[fabric]
+    try:
+        fault_target(struck, target, fabric, plant_of(config.kind, pod_of(config).cubes))
+    except InvalidInput as error:
+        raise InvalidInput(f"{said}: {error}") from None
+    begin, plus, span = when.partition("+")
+    duration_us = _us(said, span, least_s=1) if plus else None
+    return (
+        _us(said, begin, least_s=0),
+        fabric,
+        InjectFault(kind=struck, target=target, duration_us=duration_us),
+    )
+
+
+def _us(said: str, text: str, *, least_s: int) -> int:
+    seconds = duration_s(text)
+    if seconds is None or seconds < least_s:
+        allowed = "are 0s," if least_s == 0 else "are"
+        raise InvalidInput(f"{said}: {quoted(text)} is no such time; allowed {allowed} 30s, 15m, 2h, 1d12h")
+    return seconds * US_PER_S

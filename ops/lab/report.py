@@ -1,0 +1,103 @@
+"""What came of a fabric's run between two moments: slices, utilisation, availability, faults, repairs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.documents import (
+    CubesSummary,
+    FailuresSummary,
+    OcsSummary,
+    RepairsSummary,
+    SchedulerSummary,
+    WorkloadSummary,
+)
+from shared.engine.site import Site
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
+
+COUNTED = ("requested", "admitted", "completed", "evicted", "refused", "swapped")
+"""Slices that are counted as something happens to them; those that run or wait are as many as there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """All that was counted of one fabric from its commissioning up to `at_us`.
+
+    `chip_us` is allocated chip-time and `cube_us` healthy cube-time in microseconds. `cross_connects` is None
+    where there are no OCSes.
+    """
+
+    at_us: int
+    commissioned_us: int
+    cubes: int
+    slices: dict[str, int]
+    running: int
+    waiting: int
+    chip_us: int
+    cube_us: int
+    faults: dict[str, int]
+    repairs: int
+    cross_connects: int | None
+
+
+def totals(site: Site, fabric: str, at_us: int) -> Totals:
+    """Read off the status documents of one pod, whose time has come to `at_us`."""
+    workload = _summary(site, fabric, "workload", WorkloadSummary)
+    scheduler = _summary(site, fabric, "scheduler", SchedulerSummary)
+    cubes = _summary(site, fabric, "cubes", CubesSummary)
+    failures = _summary(site, fabric, "failures", FailuresSummary)
+    switched = any(i.fabric == fabric and i.name == "ocs" for i in site.instances)
+    return Totals(
+        at_us=at_us,
+        commissioned_us=workload.commissioned_us,
+        cubes=cubes.cubes,
+        slices={word: getattr(workload if word == "requested" else scheduler, word) for word in COUNTED},
+        running=scheduler.running,
+        waiting=scheduler.waiting,
+        chip_us=scheduler.allocated_chip_us + scheduler.chips_allocated * (at_us - scheduler.at_us),
+        cube_us=cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us),
+        faults={"host": failures.host, "link": failures.link} | ({"ocs": failures.ocs} if switched else {}),
+        repairs=_summary(site, fabric, "repairs", RepairsSummary).completed,
+        cross_connects=_summary(site, fabric, "ocs", OcsSummary).cross_connects if switched else None,
+    )
+
+
+def report(fabric: str, end: Totals, since: Totals | None = None) -> dict[str, Any]:
+    """What happened from `since`, or else from the commissioning, up to `end`.
+
+    Utilisation is allocated chip-time over all chip-time; cube availability is healthy cube-time over all
+    cube-time. Slices that run or wait are those at the end. What OCSes did is left out where there are none.
+    """
+    span_us = end.at_us - (since.at_us if since is not None else end.commissioned_us)
+    chip_us = end.chip_us - (since.chip_us if since is not None else 0)
+    cube_us = end.cube_us - (since.cube_us if since is not None else 0)
+    counted = {
+        word: count - (since.slices[word] if since is not None else 0) for word, count in end.slices.items()
+    }
+    found = {
+        "fabric": fabric,
+        "slices": counted | {"running": end.running, "waiting": end.waiting},
+        "utilisation": chip_us / (end.cubes * CHIPS_PER_CUBE * span_us) if span_us else 0.0,
+        "cube_availability": cube_us / (end.cubes * span_us) if span_us else 1.0,
+        "faults": {
+            kind: count - (since.faults[kind] if since is not None else 0)
+            for kind, count in end.faults.items()
+        },
+        "repairs": end.repairs - (since.repairs if since is not None else 0),
+    }
+    if end.cross_connects is not None:
+        before = since.cross_connects if since is not None else None
+        found["cross_connects"] = end.cross_connects - (before or 0)
+    return found
+
+
+def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:
+    """What came of one pod from its commissioning up to `until_us`."""
+    return report(fabric, totals(site, fabric, until_us))
+
+
+def _summary(site: Site, fabric: str, service: str, model: type[Any]) -> Any:
+    instance = site.instance(fabric, service)
+    document = instance.service.document(instance.state, ("summaries", f"{fabric}/{service}"))
+    if not isinstance(document, model):
+        raise TypeError(f"{service} of {fabric} has no summary")
+    return document

@@ -1,0 +1,126 @@
+"""What `lab run` counts, injects, and leaves behind where it is interrupted."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.common.sites import SitePlan, single_fabric_sites
+from ops.lab.injections import injections
+from ops.lab.replay import replay
+from ops.lab.run import RunPlan, partial, run_lab
+from schemas.registry import decode
+from shared.basics.units import US_PER_DAY, US_PER_S
+from shared.storage.log.lines import read_lines
+
+BUSY = ["pod.cubes=8", "failures.host_per_day=0.1", "failures.ocs_per_day=0.3"]
+REPEAT = ["lightwave"]
+COUNTS = ("requested", "admitted", "completed", "evicted", "refused", "swapped")
+
+
+def sites(pods: int = 1) -> tuple[SitePlan, ...]:
+    return single_fabric_sites(pods, pairs=BUSY, seed=7)
+
+
+def counted(plan: RunPlan) -> dict[str, Any]:
+    (pod,) = run_lab(plan, jobs=1, log=None, repeat=REPEAT)["fabrics"]
+    assert isinstance(pod, dict)
+    return pod
+
+
+def test_a_warm_up_is_simulated_and_not_counted() -> None:
+    """What is counted in the warm-up and what is counted after it are together what the whole run counts."""
+    warm, rest, whole = (counted(RunPlan(sites(), *days)) for days in ((2.0,), (3.0, 2.0), (5.0,)))
+    for word in COUNTS:
+        assert warm["slices"][word] + rest["slices"][word] == whole["slices"][word], word
+    for word in ("running", "waiting"):
+        assert rest["slices"][word] == whole["slices"][word]
+    assert warm["repairs"] + rest["repairs"] == whole["repairs"] > 0
+    assert warm["cross_connects"] + rest["cross_connects"] == whole["cross_connects"] > 0
+    for kind, count in whole["faults"].items():
+        assert warm["faults"][kind] + rest["faults"][kind] == count
+    for share in ("utilisation", "cube_availability"):
+        assert (2 * warm[share] + 3 * rest[share]) / 5 == pytest.approx(whole[share], rel=1e-12)
+    assert rest["utilisation"] != whole["utilisation"]
+
+
+def test_the_log_does_not_know_of_a_warm_up() -> None:
+    warm, plain = (
+        run_lab(RunPlan(sites(), *days), jobs=1, log=None, repeat=REPEAT) for days in ((1.0, 0.5), (1.5,))
+    )
+    assert warm["log_sha256"] == plain["log_sha256"]
+    assert (warm["fabric_days"], plain["fabric_days"]) == (1.0, 1.5)
+
+
+def test_injected_faults_begin_and_end_when_they_are_asked_to(tmp_path: Path) -> None:
+    path, pods = tmp_path / "log.zst", sites(2)
+    texts = ["ocs:pod-1/ocs-17@6h+10m", "link:pod-1/cube-3/+y/7@1h+30s", "host:pod-0/cube-2/host-1@0s+1h"]
+    plan = RunPlan(pods, 1.0, requests=injections(texts, pods, 1.0))
+    result = run_lab(plan, jobs=2, log=path, repeat=REPEAT)
+    messages = [decode(line) for line in read_lines(path)]
+    asked = [m for m in messages if m.type == "InjectFault"]
+    assert [(m.fabric, m.at_us // US_PER_S) for m in asked] == [
+        ("pod-0", 0),
+        ("pod-1", 3_600),
+        ("pod-1", 6 * 3_600),
+    ]
+    began = {m.id: m for m in messages if m.type == "FaultBegan" and m.cause in {a.id for a in asked}}
+    ended = {m.body.fault: m.at_us for m in messages if m.type == "FaultEnded"}  # type: ignore[attr-defined]  # of that type
+    spans = {
+        m.body.target: (ended[m.body.fault] - m.at_us) // US_PER_S  # type: ignore[attr-defined]  # of that type
+        for m in began.values()
+    }
+    assert spans == {"pod-1/ocs-17": 600, "pod-1/cube-3/+y/7": 30, "pod-0/cube-2/host-1": 3_600}
+    assert replay(path).report()["clean"] is True
+    assert result["interrupted"] is False
+
+
+def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(tmp_path: Path) -> None:
+    log = tmp_path / "year.jsonl.zst"
+    far = RunPlan(sites(2), 36_500.0)
+
+    def interrupt() -> None:
+        while not any(tmp_path.iterdir()):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    before = signal.getsignal(signal.SIGINT)
+    result = run_lab(far, jobs=2, log=log, repeat=REPEAT)
+    thread.join()
+    assert signal.getsignal(signal.SIGINT) is before
+    assert result["interrupted"] is True
+    assert 0 < result["fabric_days"] < 36_500
+    assert [path.name for path in tmp_path.iterdir()] == ["year.jsonl.partial.zst"]
+    report = replay(partial(log)).report()
+    assert (report["clean"], report["messages"]) == (True, result["messages"])
+    assert report["state_sha256"] == result["state_sha256"]
+
+
+def test_progress_is_told_whatever_the_number_of_processes() -> None:
+    for jobs in (1, 2):
+        told: list[float] = []
+        run_lab(RunPlan(sites(3), 1.0), jobs=jobs, log=None, repeat=REPEAT, progress=told.append)
+        assert told == sorted(told)
+        assert told[-1] == 1.0
+
+
+def test_a_log_that_is_no_file_is_written_itself(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    thread = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    thread.start()
+    result = run_lab(RunPlan(sites(), 0.1), jobs=1, log=pipe, repeat=REPEAT)
+    thread.join()
+    assert read[0].count(b"\n") == result["messages"]
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_days_are_those_of_the_plan() -> None:
+    assert RunPlan((), 1.5, 0.25).until_us == 1.75 * US_PER_DAY
