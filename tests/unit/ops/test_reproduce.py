@@ -345,7 +345,7 @@ def test_the_command_prints_rows() -> None:
 def test_the_command_draws_the_papers_figures(tmp_path: Path) -> None:
     out = tmp_path / "papers.html"
     done = lightwave("reproduce", "--only", "fabric", "-o", "html", "--out", str(out))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", f"written to {out}\n")
     text = out.read_text(encoding="utf-8")
     assert text.count("Plotly.newPlot(") >= 4
     assert "stated in the papers" in text

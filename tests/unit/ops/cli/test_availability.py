@@ -46,7 +46,7 @@ def test_the_sweep_is_a_table_json_and_a_page_that_needs_no_network(tmp_path: Pa
     assert len(table.stdout.splitlines()) == 1 + 8
     page = tmp_path / "goodput.html"
     done = lightwave("goodput-model", "--sweep", "-o", "html", "--out", str(page))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", f"written to {page}\n")
     text = page.read_text(encoding="utf-8")
     assert "Plotly.newPlot" in text
     assert "stated in the papers" in text
