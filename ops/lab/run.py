@@ -163,7 +163,7 @@ def combined(names: list[str], digests: list[str]) -> str:
 @contextmanager
 def _deaf() -> Iterator[None]:
     """A terminal's Ctrl-C reaches every process. A process that begins while it is ignored ignores it for
-    ever: whoever runs the others hears it for all."""
+    ever: whoever runs the others hears it for all, once they have begun."""
     if current_thread() is not main_thread():
         yield
         return

@@ -84,13 +84,13 @@ def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(tm
     far = RunPlan(sites(2), 36_500.0)
 
     def interrupt() -> None:
-        while not any(tmp_path.iterdir()):
+        while signal.getsignal(signal.SIGINT) in (before, signal.SIG_IGN) or not any(tmp_path.iterdir()):
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
+    before = signal.getsignal(signal.SIGINT)
     thread = threading.Thread(target=interrupt)
     thread.start()
-    before = signal.getsignal(signal.SIGINT)
     result = run_lab(far, jobs=2, log=log, repeat=REPEAT)
     thread.join()
     assert signal.getsignal(signal.SIGINT) is before
