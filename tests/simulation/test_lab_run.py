@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from ops.common.sites import SitePlan, single_fabric_sites
+from ops.common.sites import single_fabric_sites
 from ops.lab.injections import injections
 from ops.lab.replay import replay
 from ops.lab.run import RunPlan, partial, run_lab
 from schemas.registry import decode
+from schemas.site_plan import SitePlan
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.storage.log.lines import read_lines
 

@@ -49,7 +49,13 @@ def test_an_audit_tells_of_every_site(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_fabric_is_commissioned_by_one_command(
     answer: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = answer | {"id": "sequencer@pod-4/1", "repeated": False, "reason": None, "outcome": []}
+    whole = answer | {
+        "id": "sequencer@pod-4/1",
+        "repeated": False,
+        "complete": True,
+        "reason": None,
+        "outcome": [],
+    }
     with answering({"/v1/fabrics": [as_json(whole)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
         words = ["--kind", "static-pod", "--set", "workload.offered_load=0.5", "--seed", "9", "--key", "mine"]
