@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import get_args
 
 from ops.common.quoted import quoted
-from ops.common.times import moment
 from schemas.config import FabricConfig, pod_of
 from schemas.names import FaultKind
 from schemas.operator import InjectFault
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
 from shared.basics.grammar import duration_s
+from shared.basics.times import moment
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.plants import plant_of
 from shared.models.superpod.faults import fault_target
