@@ -193,12 +193,18 @@ def skip(
 
 
 @app.command()
-def rebuild(config: Config = None, output: Output = "table") -> None:
+def rebuild(
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=64, help="partitions at a time [default: as many as cores]")
+    ] = None,
+    config: Config = None,
+    output: Output = "table",
+) -> None:
     """Make every state in Redis again from the log on Kafka alone."""
     from ops.live.rebuild import rebuild_twin
     from ops.live.settings import live_settings
 
-    found = rebuild_twin(live_settings(config), lambda line: typer.echo(line, err=True))
+    found = rebuild_twin(live_settings(config), lambda line: typer.echo(line, err=True), jobs)
     show(found, output, lambda: f"{found['messages']:,} messages read again, digest {found['state_sha256']}")
 
 

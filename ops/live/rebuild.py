@@ -1,78 +1,69 @@
 """`lightwave live rebuild`: every state in Redis made again from the log on Kafka, by the same folds that the
-workers run. The log is the record; Redis may be lost."""
+workers run. The log is the record; Redis may be lost.
+
+Nothing is taken away before all of it is there again: every partition is folded in memory and compared with
+the log, its image kept beside what lives, and only then each takes its place in one transaction.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ops.common.version import VERSION
+from ops.live.refolding import Refolded, refold_all, served_services
 from ops.live.settings import LiveSettings
 from schemas.names import fabric_order
-from schemas.registry import Unreadable, decode
-from services.fleet import by_kind, services_of
-from services.roster import service_names
+from schemas.operations import OperationBody, RebuildBegun, RebuildEnded
+from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.codec import state_digest
 from shared.runtimes.clock import Epoch
 from shared.runtimes.live.clock import STOPPED, LiveClock, read_epoch
-from shared.runtimes.live.kafka.layout import SOURCE, TWIN
+from shared.runtimes.live.kafka.layout import TWIN
 from shared.runtimes.live.kafka.operations import KafkaOperations
-from shared.runtimes.live.kafka.records import Record, level_of
 from shared.runtimes.live.kafka.scan import read_partition
-from shared.runtimes.live.kafka.topics import partition_count, topic_id
-from shared.runtimes.live.twin_record import TwinRecord, find_twin, read_twin, write_twin
-from shared.runtimes.live.worker.fold import PartitionFold, ServedService
-from shared.runtimes.operations import last_clock, local_person
+from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
+from shared.runtimes.live.refold import SaysOtherwise
+from shared.runtimes.live.twin_record import TwinRecord, find_twin, write_twin
+from shared.runtimes.live.worker.fold import PartitionFold
+from shared.runtimes.operations import OperationsLog, last_clock, local_person, new_operation
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import residents
-from shared.storage.store import FabricPlace, OutboxTrim
+from shared.storage.store import FabricPlace
 
 Say = Callable[[str], None]
 
 
-def rebuild_twin(settings: LiveSettings, say: Say) -> dict[str, Any]:
-    """Read the whole log again: {twin, messages, fabrics, state_sha256}. Workers may run meanwhile; what they
-    do first is not done again."""
+def rebuild_twin(settings: LiveSettings, say: Say, jobs: int | None = None) -> dict[str, Any]:
+    """Read the whole log again, `jobs` partitions at a time: {twin, messages, fabrics, state_sha256}.
+    Workers may run meanwhile: what they are about to commit is refused, and they go on from the new states.
+    SaysOtherwise, with nothing changed, where a service of this version says other things than the log
+    holds."""
+    endpoints = settings.endpoints
     store = settings.store()
     store.check()
-    twin = _adopt(settings, store)
-    messages = 0
+    twin = _identify(settings, store)
+    create_topics(endpoints.kafka, endpoints.topics, twin.partitions, 1)  # an earlier version made fewer
+    operations = KafkaOperations(endpoints)
+    _note(operations, RebuildBegun(software=VERSION))
+    try:
+        done = [_told(one, say) for one in refold_all(endpoints, twin.twin, twin.partitions, jobs)]
+    except SaysOtherwise as error:
+        for partition in range(twin.partitions):
+            store.unstage(partition)  # another version makes its own
+        _note(operations, RebuildEnded(result="refused", sentence=str(error)))
+        raise
     fabrics: dict[str, FabricPlace] = {}
-    for partition in range(twin.partitions):
-        store.erase(partition)
-    for partition in range(twin.partitions):
-        end = _fold(settings, store, twin, partition, say)
-        messages += end
-        if not end:
-            continue
-        living = residents(store.values(partition))
-        for fabric in sorted(living, key=fabric_order):
-            fabrics[fabric] = FabricPlace(partition, living[fabric].site, living[fabric].kind)
-            store.place(fabric, fabrics[fabric])
-        say(
-            f"partition {partition}: {end:,} messages read again, "
-            f"{', '.join(sorted(living, key=fabric_order))}"
-        )
-    found = digest(store, fabrics)
+    for one in done:
+        fabrics |= _take_over(settings, store, twin, one)
     if read_epoch(store) is None:
-        _restore_clock(settings, store, say)
-    return {
-        "twin": twin.twin,
-        "messages": messages,
-        "fabrics": sorted(fabrics, key=fabric_order),
-        "state_sha256": found,
-    }
-
-
-def _restore_clock(settings: LiveSettings, store: RedisStore, say: Say) -> None:
-    """Set the clock as it was last changed, to go on from where the fabrics have come to."""
-    kept = last_clock(KafkaOperations(settings.endpoints))
-    if kept is None:
-        say("nobody noted a clock: simulated time stands still until `lightwave clock resume`")
-        epoch = STOPPED
-    else:
-        epoch = Epoch(0, 0, kept.speed, kept.paused, kept.until_us, kept.run_speed)
-        paused = ", paused" if kept.paused else ""
-        say(f"the clock goes on as it was last asked for: × {kept.speed:g}{paused}")
-    LiveClock(store, services_of, lambda: 0.0).start(epoch, local_person())
+        _restore_clock(operations, store, say)
+    write_twin(store, twin.twin, twin.partitions, twin.topic_id)
+    for one in done:
+        store.unstage(one.partition)
+    messages, found = sum(one.mark.end for one in done), digest(store, fabrics)
+    _note(operations, RebuildEnded(result="done", messages=messages, state_sha256=found))
+    named = sorted(fabrics, key=fabric_order)
+    return {"twin": twin.twin, "messages": messages, "fabrics": named, "state_sha256": found}
 
 
 def digest(store: RedisStore, fabrics: Mapping[str, FabricPlace]) -> str:
@@ -84,63 +75,75 @@ def digest(store: RedisStore, fabrics: Mapping[str, FabricPlace]) -> str:
     )
 
 
-def _adopt(settings: LiveSettings, store: RedisStore) -> TwinRecord:
-    """The twin that the log belongs to, noted in this Redis."""
+def _identify(settings: LiveSettings, store: RedisStore) -> TwinRecord:
+    """The twin that the log belongs to; OperationFailed if there is none, or Redis holds another."""
     endpoints = settings.endpoints
-    partitions = partition_count(endpoints.kafka, endpoints.topics.log)
+    log = endpoints.topics.log
+    partitions = partition_count(endpoints.kafka, log)
     name = next(
         (
             record.header(TWIN)
             for partition in range(partitions)
-            for record in next(read_partition(endpoints.kafka, endpoints.topics.log, partition), [])[:1]
+            for record in next(read_partition(endpoints.kafka, log, partition), [])[:1]
         ),
         None,
     )
     if name is None:
-        raise OperationFailed(f"topic {endpoints.topics.log}: holds no twin; `lightwave live init` makes one")
+        raise OperationFailed(f"topic {log}: holds no twin; `lightwave live init` makes one")
     kept = find_twin(store)
     if kept is not None and kept.twin != name:
         raise OperationFailed(
-            f"topic {endpoints.topics.log}: holds twin {name}, Redis at {store.name} holds {kept.twin}; "
+            f"topic {log}: holds twin {name}, Redis at {store.name} holds {kept.twin}; "
             "give the Redis or the prefix that belongs to it"
         )
-    write_twin(store, name, partitions, topic_id(endpoints.kafka, endpoints.topics.log))
-    return read_twin(store)
+    return TwinRecord(name, partitions, topic_id(endpoints.kafka, log))
 
 
-def _fold(settings: LiveSettings, store: RedisStore, twin: TwinRecord, partition: int, say: Say) -> int:
-    """Fold one partition up to its present end, which it returns."""
-    folds = [
-        PartitionFold(ServedService(name, by_kind(name), services_of), partition, twin.twin, store)
-        for name in service_names()
-    ]
-    numbers = 0
-    end = quiet = 0
-    endpoints = settings.endpoints
-    for batch in read_partition(endpoints.kafka, endpoints.topics.log, partition):
-        end = batch[-1].offset + 1
-        numbers = max([numbers, *(_request_number(record) for record in batch)])
-        for fold in folds:
-            while not fold.take(batch):
-                pass  # a worker was faster; what it committed is taken up
-        levels = (level_of(record, twin.twin) for record in batch)
-        quiet = max([quiet, *(level for level in levels if level is not None)])
-        # What the last quiet position covers stands on the log; the rest is the sequencer's to append.
-        said = tuple(saying for saying in store.view(partition, 1).outbox if saying.position < quiet)
-        store.trim(OutboxTrim(partition, said, fields={"end": str(end)}))
-    store.number_above(partition, numbers)
-    for fold in folds:
-        if fold.stopped is not None:
-            say(f"{fold.stopped.sentence}; it stays there until `lightwave live skip`")
-    return end
+def _told(one: Refolded, say: Say) -> Refolded:
+    """Say what was folded; what an earlier rebuild had done before it was killed is named so."""
+    if one.mark.end:
+        what = "made before, by a rebuild that did not end" if one.resumed else "read again"
+        say(f"partition {one.partition}: {one.mark.end:,} messages {what}")
+    for sentence in one.stopped:
+        say(f"{sentence}; it stays there until `lightwave live skip`")
+    return one
 
 
-def _request_number(record: Record) -> int:
-    """The number of an operator's request; 0 for any other record. Later ones must exceed it."""
-    source = record.header(SOURCE) or ""
-    if not source.startswith("operator@"):
-        return 0
-    try:
-        return decode(record.value).seq
-    except Unreadable:
-        return 0
+def _take_over(
+    settings: LiveSettings, store: RedisStore, twin: TwinRecord, one: Refolded
+) -> dict[str, FabricPlace]:
+    """Let the new states live, and fold on to where the log ends by now; returns who lives there."""
+    partition = one.partition
+    store.take_over(partition)  # False: another rebuild has done it, and taken the image away
+    store.number_above(partition, one.mark.number)
+    if one.mark.end:
+        log = settings.endpoints.topics.log
+        folds = [PartitionFold(served, partition, twin.twin, store) for served in served_services()]
+        for batch in read_partition(settings.endpoints.kafka, log, partition, one.mark.end):
+            for fold in folds:
+                while not fold.take(batch):
+                    pass  # a worker was faster; what it committed is taken up
+    living = residents(store.values(partition))
+    fabrics = {
+        fabric: FabricPlace(partition, resident.site, resident.kind) for fabric, resident in living.items()
+    }
+    for fabric, place in fabrics.items():
+        store.place(fabric, place)
+    return fabrics
+
+
+def _restore_clock(operations: OperationsLog, store: RedisStore, say: Say) -> None:
+    """Set the clock as it was last changed, to go on from where the fabrics have come to."""
+    kept = last_clock(operations)
+    if kept is None:
+        say("nobody noted a clock: simulated time stands still until `lightwave clock resume`")
+        epoch = STOPPED
+    else:
+        epoch = Epoch(0, 0, kept.speed, kept.paused, kept.until_us, kept.run_speed)
+        paused = ", paused" if kept.paused else ""
+        say(f"the clock goes on as it was last asked for: × {kept.speed:g}{paused}")
+    LiveClock(store, services_of, lambda: 0.0).start(epoch, local_person())
+
+
+def _note(operations: OperationsLog, body: OperationBody) -> None:
+    operations.append(new_operation(body, local_person()))

@@ -4,7 +4,7 @@ import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from schemas.body import Body
 from schemas.names import fabric_order
@@ -12,14 +12,17 @@ from schemas.sequencer import FabricCommissioned
 from shared.engine.roots import Request, ServiceClock
 from shared.storage.store import (
     KEY_KEPT_S,
+    ORDER,
     WAITING_MAX,
     Commit,
+    DocumentChange,
     FabricPlace,
     OutboxEntry,
     OutboxTrim,
     Received,
     SequencerView,
     Snapshot,
+    StateChange,
     absent,
     allowance_used,
     asker_of,
@@ -46,6 +49,7 @@ class _Partition:
     """Idempotency key → number, fingerprint, and when it was used: in order of use."""
     joining: set[str] = field(default_factory=set)
     """Fabrics whose commissioning was put into the inbox."""
+    generation: int = 0
 
 
 def _note(values: dict[str, str], fields: Mapping[str, str | None]) -> None:
@@ -66,6 +70,7 @@ class MemoryStore:
         self._partitions: dict[int, _Partition] = defaultdict(_Partition)
         self._fabrics: dict[str, FabricPlace] = {}
         self._names: dict[str, str] = {}
+        self._staged: dict[int, tuple[Commit, str]] = {}
         self._globals: dict[str, dict[str, str]] = defaultdict(dict)
         self._number = number or itertools.count(time.time_ns() // 1_000).__next__
 
@@ -100,6 +105,8 @@ class MemoryStore:
 
     def commit(self, commit: Commit) -> bool:
         partition = self._partitions[commit.partition]
+        if partition.generation != commit.generation:
+            return False
         if any(partition.positions.get(reader, 0) != at for reader, at in commit.expected.items()):
             return False
         partition.positions.update(commit.positions)
@@ -167,11 +174,60 @@ class MemoryStore:
             self.progress(partition),
             loaded,
             len(kept.outbox),
+            kept.generation,
         )
 
     def erase(self, partition: int) -> None:
         old = self._partitions[partition]
         self._partitions[partition] = _Partition(inbox=old.inbox, last_number=old.last_number, keys=old.keys)
+
+    def image(self, partition: int) -> Commit:
+        """All that a log makes of a partition, as the commit that makes it from nothing."""
+        kept = self._partitions[partition]
+        return Commit(
+            partition=partition,
+            expected={},
+            positions=dict(kept.positions),
+            states=tuple(StateChange(*key, dict(stored)) for key, stored in kept.states.items()),
+            documents=tuple(
+                DocumentChange(fabric, kind, name, text)
+                for (fabric, kind), documents in kept.documents.items()
+                for name, text in documents.items()
+            ),
+            progress=tuple(kept.progress.values()),
+            outbox=tuple(kept.outbox.values()),
+            dead_letters=dict(kept.dead_letters),
+            fields=dict(kept.values),
+        )
+
+    def stage(self, image: Commit, mark: str) -> bool:
+        self._staged[image.partition] = image, mark
+        return True
+
+    def staged(self, partition: int) -> str | None:
+        return self._staged[partition][1] if partition in self._staged else None
+
+    def take_over(self, partition: int) -> bool:
+        if partition not in self._staged:
+            return False
+        image, _ = self._staged[partition]
+        kept = self._partitions[partition]
+        kept.values = {name: value for name, value in kept.values.items() if name.startswith(ORDER)}
+        for made in (
+            kept.positions,
+            kept.states,
+            kept.documents,
+            kept.progress,
+            kept.outbox,
+            kept.dead_letters,
+        ):
+            made.clear()
+        self.commit(replace(image, generation=kept.generation))
+        kept.generation += 1
+        return True
+
+    def unstage(self, partition: int) -> None:
+        self._staged.pop(partition, None)
 
     # --- DocumentReader -------------------------------------------------------------------------------------
 

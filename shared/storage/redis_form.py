@@ -114,6 +114,40 @@ for at = 4 + gone, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1
 return 1
 """
 
+SEAL = """
+for n = 3, #KEYS do
+  if redis.call('HLEN', KEYS[n]) ~= tonumber(ARGV[n]) then return 0 end
+end
+redis.call('HSET', KEYS[1], 'stage', ARGV[1], 'mark', ARGV[2])
+return 1
+"""
+
+TAKE_OVER = """
+local stage = redis.call('HGET', KEYS[3], 'stage')
+if not stage then return 0 end
+local own = ARGV[1]
+local made = {}
+for _, from in ipairs(redis.call('KEYS', stage .. '*')) do
+  local to = own .. string.sub(from, #stage + 1)
+  made[to] = true
+  if to ~= KEYS[1] then redis.call('COPY', from, to, 'REPLACE') end
+end
+for _, pattern in ipairs({'state:*', 'docs:*', 'outbox', 'dead'}) do
+  for _, old in ipairs(redis.call('KEYS', own .. pattern)) do
+    if not made[old] then redis.call('DEL', old) end
+  end
+end
+local head = stage .. 'progress'
+local generation = tonumber(redis.call('HGET', KEYS[1], 'generation') or '0') + 1
+redis.call('HSET', head, 'generation', string.format('%.0f', generation))
+local before = redis.call('HGETALL', KEYS[1])
+for n = 1, #before, 2 do
+  if string.sub(before[n], 1, #ARGV[2]) == ARGV[2] then redis.call('HSET', head, before[n], before[n + 1]) end
+end
+redis.call('COPY', head, KEYS[1], 'REPLACE')
+return 1
+"""
+
 Command = list[str | bytes]
 
 
@@ -178,13 +212,21 @@ def commit_arguments(commit: Commit) -> tuple[list[str], list[Any]]:
     """(keys, arguments) of COMMIT."""
     head = key(commit.partition, "progress")
     commands = list(_commands(commit, head))
-    fence = [(f"at:{reader}", str(at)) for reader, at in commit.expected.items()]
+    fence = [("generation", str(commit.generation))]
+    fence += [(f"at:{reader}", str(at)) for reader, at in commit.expected.items()]
     named = {str(name) for command in commands for name in command[1 : 3 if command[0] == "TAKE" else 2]}
     keys = [head, *sorted(named - {head})]
     flat = chain.from_iterable([str(len(command)), *command] for command in commands)
     together = [f"at:{reader}" for reader in commit.together]
     wake = [str(len(together)), channel(commit.partition), *together]
     return keys, [str(len(fence)), *chain.from_iterable(fence), *wake, *flat]
+
+
+def staged_commands(image: Commit, stage: str) -> Iterator[Command]:
+    """The image of a partition as Redis commands, under keys that begin with `stage`."""
+    own = key(image.partition, "")
+    for command in _commands(image, key(image.partition, "progress")):
+        yield [command[0], stage + str(command[1]).removeprefix(own), *command[2:]]
 
 
 def _commands(commit: Commit, head: str) -> Iterator[Command]:

@@ -7,6 +7,8 @@ nothing.
 
 import re
 import time
+import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +26,7 @@ from shared.storage import redis_form as form
 from shared.storage.redis_client import RedisClient
 from shared.storage.store import (
     KEY_KEPT_S,
+    ORDER,
     WAITING_MAX,
     Commit,
     FabricPlace,
@@ -40,6 +43,8 @@ from shared.storage.store import (
 )
 
 CLOCK = "lightwave:clock"
+STAGE_BYTES = 1_000_000
+"""Of an image, written in one go."""
 LEAST = (("valkey_version", (7, 2)), ("redis_version", (7, 0)))
 
 
@@ -117,7 +122,12 @@ class RedisStore:
         for (service, fabric), stored in found.items():
             form.check_whole(head, service, fabric, stored)
         return Snapshot(
-            form.positions(head), form.under(head, "value:"), form.progress(head), found, outbox_size
+            form.positions(head),
+            form.under(head, "value:"),
+            form.progress(head),
+            found,
+            outbox_size,
+            int(head.get(b"generation", 0)),
         )
 
     def view(self, partition: int, waiting: int) -> SequencerView:
@@ -171,6 +181,39 @@ class RedisStore:
             node.delete(none, *gone)
 
         self._client.ask(form.key(partition, "progress"), erase)
+
+    # --- a partition made anew ------------------------------------------------------------------------------
+
+    def stage(self, image: Commit, mark: str) -> bool:
+        pointer = form.key(image.partition, "staged")
+        stage = form.key(image.partition, f"stage:{uuid.uuid4().hex}:")
+        sizes: Counter[str] = Counter()
+        for some in _chunks(form.staged_commands(image, stage)):
+            self._client.transaction(pointer, some)
+            for command in some:
+                sizes[str(command[1])] += len(command) // 2 - 1
+        keys = [pointer, pointer, *sizes]
+        return bool(self._client.run_script(form.SEAL, keys, [stage, mark, *map(str, sizes.values())]))
+
+    def staged(self, partition: int) -> str | None:
+        mark = self._one(form.key(partition, "staged"), "mark")
+        return None if mark is None else mark.decode()
+
+    def take_over(self, partition: int) -> bool:
+        # No partition has a key `none`: a node whose slot moves away refuses a script that names it, and so
+        # never sees but half of the keys.
+        keys = [form.key(partition, part) for part in ("progress", "none", "staged")]
+        own, orders = form.key(partition, ""), f"value:{ORDER}"
+        return bool(self._client.run_script(form.TAKE_OVER, keys, [own, orders]))
+
+    def unstage(self, partition: int) -> None:
+        pointer, none = form.key(partition, "staged"), form.key(partition, "none")
+
+        def remove(node: redis.Redis) -> None:
+            found = node.scan_iter(match=form.key(partition, "stage:*"), count=1_000)
+            node.delete(none, pointer, *found)
+
+        self._client.ask(pointer, remove)
 
     # --- what belongs to no partition -----------------------------------------------------------------------
 
@@ -315,6 +358,20 @@ class RedisStore:
         if found is None:
             raise absent(fabric)
         return _place(found).partition
+
+
+def _chunks(commands: Iterator[form.Command]) -> Iterator[list[form.Command]]:
+    """Commands in lists of about a megabyte."""
+    some: list[form.Command] = []
+    size = 0
+    for command in commands:
+        some.append(command)
+        size += sum(map(len, command))
+        if size > STAGE_BYTES:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
 
 
 def _place(text: bytes) -> FabricPlace:

@@ -14,6 +14,9 @@ from schemas.body import Body
 from shared.basics.errors import AllowanceUsed, InvalidInput, OperationFailed
 from shared.engine.roots import ReaderOrder, Request, ServiceClock, reader_order
 
+ORDER = "skip:"
+"""Beginning of the fields in which people order something that is not on the log yet."""
+
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
@@ -87,18 +90,21 @@ class Commit:
     fields: Mapping[str, str | None] = field(default_factory=dict)
     """Further values of the partition that must belong to the same view; None removes one."""
     together: tuple[str, ...] = ()
+    generation: int = 0
+    """That of the partition when the commit was begun; it rises when all of it is taken over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One view of a partition: positions, fields, progress, some states by (service, fabric), and how many
-    outbox are not on the log yet."""
+    """One view of a partition: positions, fields, progress, some states by (service, fabric), how many
+    outbox are not on the log yet, and its generation."""
 
     positions: Mapping[str, int]
     values: Mapping[str, str]
     progress: Mapping[tuple[str, str], ServiceClock]
     states: Mapping[tuple[str, str], Mapping[str, bytes]]
     outbox_size: int
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +164,21 @@ class StateStore(Protocol):
 
     def erase(self, partition: int) -> None:
         """Forget everything of this partition but its inbox."""
+
+    def stage(self, image: Commit, mark: str) -> bool:
+        """Keep the image of a partition beside what lives there, where nobody reads it: the commit that makes
+        all of it from nothing. Of several one is kept; False if somebody removed this one meanwhile."""
+
+    def staged(self, partition: int) -> str | None:
+        """The mark of the image that is kept, whole, beside a partition; None if there is none."""
+
+    def take_over(self, partition: int) -> bool:
+        """Put the image in the place of all that a log makes of a partition, in one transaction, and raise
+        the generation; the inbox stays, and what people ordered. The image is kept. False if there is
+        none."""
+
+    def unstage(self, partition: int) -> None:
+        """Forget the image."""
 
     def place(self, fabric: str, where: "FabricPlace") -> None:
         """Say where a fabric lives; done once more it changes nothing."""

@@ -348,6 +348,44 @@ class StateStoreContract:
         assert store.commit(FULL)
         store.erase(5)
 
+    def test_an_image_takes_the_place_of_everything_but_what_the_log_cannot_make(self, store: Store) -> None:
+        assert store.commit(FULL)
+        received = store.put(0, "pod-0", DRAIN, "key")
+        store.trim(OutboxTrim(0, fields={"skip:ocs": "operator@pod-0/9"}))
+        before = everything(store)
+        memory = MemoryStore()
+        stored = StateChange("ocs", "pod-0", {"table": b"new"})
+        document = DocumentChange("pod-0", "ocs", "pod-0/ocs-7", b"{}")
+        memory.commit(Commit(0, {}, {"ocs": 3}, states=(stored,), documents=(document,), fields={"end": "3"}))
+        assert not store.take_over(0)
+        assert store.stage(memory.image(0), "a mark")
+        assert store.staged(0) == "a mark"
+        assert (everything(store), store.snapshot(0, []).generation) == (before, 0)
+        for generation in (1, 2):  # the image is kept: who was killed does it once more
+            assert store.take_over(0)
+            assert store.positions(0) == {"ocs": 3}
+            assert store.values(0) == {"end": "3", "skip:ocs": "operator@pod-0/9"}
+            assert store.load(0, "ocs", "pod-0") == {"table": b"new"}
+            assert store.load(0, "cubes", "pod-0") == {}
+            assert store.all("pod-0", "ocs") == {"pod-0/ocs-7": b"{}"}
+            assert (store.view(0, 1).outbox, store.view(0, 1).dead_letters, store.progress(0)) == ((), {}, {})
+            assert store.snapshot(0, []).generation == generation
+        assert [request.number for request in store.waiting(0, 5)] == [received.number]
+        assert store.put(0, "pod-0", DRAIN, "key").repeated
+        store.unstage(0)
+        assert store.staged(0) is None
+        assert not store.take_over(0)
+
+    def test_who_began_before_all_was_taken_over_changes_nothing(self, store: Store) -> None:
+        """At the very position at which it began: what it would add to is not there any more."""
+        assert store.commit(Commit(0, {"ocs": 0}, {"ocs": 5}))
+        assert store.stage(Commit(0, {}, {"ocs": 5}), "")
+        assert store.take_over(0)
+        late = Commit(0, {"ocs": 5}, {"ocs": 6}, states=(StateChange("ocs", "pod-0", {"table": b"old"}),))
+        assert not store.commit(late)
+        assert store.load(0, "ocs", "pod-0") == {}
+        assert store.commit(replace(late, generation=1))
+
     def test_a_note_is_swapped_only_from_what_it_was(self, store: Store) -> None:
         assert store.swap_globals("clock", "version", None, {"version": "1", "speed": "2", "odd": "x y"})
         assert not store.swap_globals("clock", "version", None, {"speed": "3"})

@@ -18,6 +18,7 @@ from shared.engine.site import ServicesOf, Site
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLog
+from shared.storage.memory import MemoryStore
 from shared.storage.residents import note_of, notes, residents
 from shared.storage.store import Commit, FabricPlace, StateStore
 from shared.storage.tracked import Tracker, changes_of
@@ -68,6 +69,7 @@ class SiteRunner:
         self._telemetry = telemetry
         self._on_append = on_append
         self._due_us: int | None = None
+        self._generation = 0
         self._stored: set[str] = set()
         """Services that have a position in the store."""
         self._trackers: dict[str, Tracker] = {}
@@ -148,9 +150,23 @@ class SiteRunner:
         return self.position - before
 
     def rebuild(self) -> int:
-        """Forget every state and make it again from the log alone."""
-        self._store.erase(self.partition)
-        return self.recover()
+        """Make every state again from the log alone. LogDamaged if it cannot be, and nothing has changed."""
+        memory = MemoryStore()
+        anew = SiteRunner(
+            self.name,
+            self.partition,
+            self._services_of,
+            store=memory,
+            place=memory.place,
+            log=self._log,
+            dead_letters=self._dead_letters,
+        )
+        folded = anew.recover()
+        self._store.stage(memory.image(self.partition), "")
+        self._store.take_over(self.partition)
+        self._store.unstage(self.partition)
+        self.recover()
+        return folded
 
     def digest(self) -> str:
         """SHA-256 over every stored field of every service's state."""
@@ -163,6 +179,7 @@ class SiteRunner:
             raise LogDamaged(f"{self.name}: its services stand at different positions {sorted(stood)}")
         self.position = stood.pop()
         self._stored = set(snapshot.positions)
+        self._generation = snapshot.generation
         self._joined = notes(snapshot.values)
         if self.position and not self._joined:
             raise LogDamaged(
@@ -211,6 +228,7 @@ class SiteRunner:
             progress=changes.clocks,
             inbox_taken=inbox_taken,
             fields=self._joined,
+            generation=self._generation,
         )
         if not self._store.commit(commit):
             raise Fenced(f"{self.name}: the store no longer stands at position {self.position}")

@@ -92,7 +92,7 @@ class PartitionFold:
         self.position: int | None = None
         self.counts = counts or Counts()
         self._served = served
-        self._furthest = 0
+        self._furthest = self._generation = 0
         self._twin = twin
         self._store = store
         rows = [row for service in served.by_kind.values() for row in service.rules]
@@ -124,6 +124,8 @@ class PartitionFold:
             self._add(instance)
             self._trackers[instance.source] = Tracker(instance)
         self._marked = self._mark in snapshot.values
+        if snapshot.generation != self._generation:
+            self._generation, self._furthest = snapshot.generation, 0  # a rebuild may go back
         position = snapshot.positions.get(self.name, 0)
         if position < self._furthest:
             raise WentBack(
@@ -258,6 +260,7 @@ class PartitionFold:
             dead_letters=batch.dead,
             fields=batch.fields | ({self._mark: None} if self._marked else {}),
             together=self._together,
+            generation=self._generation,
         )
         if not self._store.commit(commit):
             self.counts.refusals += 1
@@ -283,7 +286,9 @@ class PartitionFold:
             return False
         log.error("%s", stopped.sentence, extra={"message_id": stopped.message_id, "offset": stopped.offset})
         fence = {self.name: stopped.offset}
-        if not self._store.commit(Commit(self.partition, fence, fence, fields={self._mark: stopped.note()})):
+        note = {self._mark: stopped.note()}
+        commit = Commit(self.partition, fence, fence, fields=note, generation=self._generation)
+        if not self._store.commit(commit):
             self._forget()
             return False
         self._marked = True

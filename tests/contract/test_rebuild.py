@@ -1,0 +1,165 @@
+"""`lightwave live rebuild` on a real Kafka and a real Redis, over a log that a twin in memory wrote."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+import redis
+from kafka import KafkaProducer
+
+from ops.live import rebuild
+from ops.live.rebuild import rebuild_twin
+from ops.live.refolding import refold
+from ops.live.settings import LiveSettings
+from ops.servers.both import LocalKafka
+from schemas.operations import ClockChanged, RebuildBegun, RebuildEnded
+from schemas.operator import DrainCube
+from shared.basics.units import US_PER_HOUR
+from shared.runtimes.live.clock import read_epoch
+from shared.runtimes.live.kafka.operations import KafkaOperations
+from shared.runtimes.live.kafka.records import Record, output_headers
+from shared.runtimes.live.kafka.topics import create_topics
+from shared.runtimes.live.refold import SaysOtherwise
+from shared.runtimes.operations import new_operation
+from shared.storage.redis_store import RedisStore
+from tests.simulation.test_live_swarm import PODS, SITES
+from tests.support.live_swarm import PARTITIONS, TWIN, LiveSwarm
+
+
+def write(settings: LiveSettings, records: list[Record]) -> None:
+    """Put records on the log, after what is there."""
+    producer = KafkaProducer(bootstrap_servers=settings.kafka)
+    log = settings.endpoints.topics.log
+    for record in records:
+        headers = list(record.headers.items())
+        producer.send(log, value=record.value, headers=headers, partition=record.partition)
+    producer.flush()
+    producer.close()
+
+
+@pytest.fixture
+def swarm() -> LiveSwarm:
+    """Three pods on two partitions that have lived for two hours."""
+    swarm = LiveSwarm(4, SITES)
+    for hour in (1, 2):
+        swarm.now_us = hour * US_PER_HOUR
+        for fabric in PODS:
+            swarm.ask(fabric, DrainCube(cube=f"{fabric}/cube-{hour}"))
+        swarm.run_out()
+    return swarm
+
+
+@pytest.fixture
+def settings(kafka: LocalKafka, redis_url: str, swarm: LiveSwarm) -> LiveSettings:
+    settings = LiveSettings(kafka=kafka.bootstrap, redis=redis_url, prefix=f"t{uuid.uuid4().hex[:8]}")
+    create_topics(settings.kafka, settings.endpoints.topics, PARTITIONS, 1)
+    for partition in range(PARTITIONS):
+        write(settings, swarm.log.records[partition])
+    return settings
+
+
+@pytest.fixture
+def store(settings: LiveSettings) -> Iterator[RedisStore]:
+    store = settings.store()
+    yield store
+    store.close()
+
+
+def check_same(store: RedisStore, swarm: LiveSwarm) -> None:
+    """The store holds what the twin in memory holds."""
+    for partition in range(PARTITIONS):
+        image = swarm.store.image(partition)
+        for state in image.states:
+            assert store.load(partition, state.service, state.fabric) == state.written
+        assert store.progress(partition) == swarm.store.progress(partition)
+        assert set(store.positions(partition).values()) == {len(swarm.log.records[partition])}
+    assert set(store.fabrics()) == set(PODS)
+
+
+def content(settings: LiveSettings) -> dict[bytes, bytes | None]:
+    """All that the Redis holds."""
+    with redis.Redis.from_url(settings.redis) as client:
+        return {key: client.dump(key) for key in client.scan_iter()}
+
+
+def test_an_empty_redis_is_filled_and_the_clock_goes_on_as_it_was(
+    settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
+) -> None:
+    operations = KafkaOperations(settings.endpoints)
+    operations.append(new_operation(ClockChanged(speed=60.0, paused=False, anchor_us=5), "mia"))
+    said: list[str] = []
+    found = rebuild_twin(settings, said.append, jobs=2)
+    check_same(store, swarm)
+    records = sum(len(rows) for rows in swarm.log.records.values())
+    assert (found["twin"], found["messages"], found["fabrics"]) == (TWIN, records, list(PODS))
+    epoch = read_epoch(store)
+    assert epoch is not None
+    assert (epoch.speed, epoch.paused) == (60.0, False)
+    assert "the clock goes on as it was last asked for: × 60" in said
+    begun, ended = [row.body for _, row in operations.read(1)]
+    assert isinstance(begun, RebuildBegun)
+    assert ended == RebuildEnded(result="done", messages=records, state_sha256=found["state_sha256"])
+    assert not [key for key in content(settings) if b"stage" in key]
+    again = rebuild_twin(settings, said.append, jobs=1)
+    assert again["state_sha256"] == found["state_sha256"]
+    check_same(store, swarm)
+
+
+def test_where_a_service_says_otherwise_nothing_is_changed(settings: LiveSettings, store: RedisStore) -> None:
+    rebuild_twin(settings, lambda _: None, jobs=1)
+    before = content(settings)
+    unsaid = swarm_saying(1)
+    write(settings, [unsaid])
+    with pytest.raises(
+        SaysOtherwise, match=r"^partition 1, offset \d+: the log holds CubeDrained cubes@pod-1/9"
+    ):
+        rebuild_twin(settings, lambda _: None, jobs=1)
+    assert content(settings) == before
+    last = KafkaOperations(settings.endpoints).read()[-1][1].body
+    assert isinstance(last, RebuildEnded)
+    assert last.result == "refused"
+
+
+def swarm_saying(partition: int) -> Record:
+    """What no service of pod-1 says."""
+    line = (
+        b'{"id":"cubes@pod-1/999","type":"CubeDrained","fabric":"pod-1","at_us":1,"cause":"operator@pod-1/1",'
+        b'"source":"cubes@pod-1","seq":999,"v":1,"body":{"cube":1}}'
+    )
+    return Record(partition, 0, line, output_headers("CubeDrained", "cubes@pod-1", TWIN))
+
+
+def test_one_that_was_killed_is_gone_on_with_though_the_log_has_grown(
+    settings: LiveSettings, store: RedisStore, swarm: LiveSwarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = {partition: len(rows) for partition, rows in swarm.log.records.items()}
+    refold((settings.endpoints, TWIN, 0))  # and then it is killed
+    assert store.fabrics() == {}
+    swarm.now_us = 3 * US_PER_HOUR
+    swarm.run_out()
+    for partition in range(PARTITIONS):
+        write(settings, swarm.log.records[partition][ends[partition] :])
+    said: list[str] = []
+    rebuild_twin(settings, said.append, jobs=1)
+    assert said[0] == f"partition 0: {ends[0]:,} messages made before, by a rebuild that did not end"
+    check_same(store, swarm)
+    # Killed once all images are there, before the second has taken its place:
+    taken: list[int] = []
+
+    def dies(self: RedisStore, partition: int) -> bool:
+        if taken:
+            raise KeyboardInterrupt
+        taken.append(partition)
+        return RedisStore.take_over(self, partition)
+
+    class Dying(RedisStore):
+        take_over = dies
+
+    monkeypatch.setattr(LiveSettings, "store", lambda self: Dying(self.redis))
+    with pytest.raises(KeyboardInterrupt):
+        rebuild.rebuild_twin(settings, lambda _: None, jobs=1)
+    monkeypatch.undo()
+    said.clear()
+    rebuild_twin(settings, said.append, jobs=1)
+    assert [line.split(": ")[0] for line in said if "made before" in line] == ["partition 0", "partition 1"]
+    check_same(store, swarm)
