@@ -55,16 +55,22 @@ def init(
     site: SiteFiles = None,
     seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
     pairs: Annotated[list[str] | None, settings_option("a parameter of every pod")] = None,
-    partitions: Annotated[int, typer.Option(min=1, max=1_000)] = 16,
-    replication: Annotated[int, typer.Option(min=1, max=9, help="copies on Kafka")] = 1,
-    speed: Annotated[float, typer.Option(click_type=Speed(), help="simulated over wall time")] = 1.0,
+    partitions: Annotated[int | None, typer.Option(min=1, max=1_000, help="[default: 16]")] = None,
+    replication: Annotated[
+        int | None, typer.Option(min=1, max=9, help="copies on Kafka [default: 1]")
+    ] = None,
+    speed: Annotated[
+        float | None, typer.Option(click_type=Speed(), help="simulated over wall time [default: 1]")
+    ] = None,
     paused: Annotated[bool, typer.Option("--paused", help="with simulated time standing still")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="wait up to a minute for Kafka and Redis")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="do nothing where there is a twin already")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="do nothing where there is a twin of this already")
+    ] = False,
     config: Config = None,
     output: Output = "table",
 ) -> None:
-    """Make a twin: its topics, its fabrics, its clock."""
+    """Make a twin: its topics, its fabrics, its clock; or go on with one whose making was cut off."""
     from ops.common.sites import AskedTwin
     from ops.live.init import NewTwin, init_twin
     from ops.live.settings import live_settings
@@ -72,6 +78,7 @@ def init(
     asked = AskedTwin(pods, kind, seed, tuple(pairs or ()), tuple(site or ()))
     new = NewTwin(
         sites=asked.sites(),
+        asked=asked,
         partitions=partitions,
         replication=replication,
         speed=speed,
@@ -87,7 +94,7 @@ def _made(made: dict[str, Any]) -> str:
     fabrics = made["fabrics"]
     named = fabrics[0] if len(fabrics) == 1 else f"{fabrics[0]} to {fabrics[-1]}"
     if made["kept"]:
-        return f"twin {made['twin']}: is there already, {named}"
+        return f"twin {made['twin']}: is there already, {named}; its clock stays as it is"
     seeds = "seeds of their own" if made["seed"] is None else f"seed {made['seed']}"
     return f"twin {made['twin']}: {named} on {made['partitions']} partitions, {seeds}"
 

@@ -1,51 +1,76 @@
-"""`lightwave live init`: make the topics, commission the fabrics, set the clock."""
+"""`lightwave live init`: make the topics, commission the fabrics, set the clock.
+
+What is to be made is noted on the operations log first. Whoever was killed while it made that, or runs beside
+another, goes on with exactly the plan that stands there.
+"""
 
 import asyncio
 import time
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from ops.common.sites import common_seed, places_of
+from ops.common.sites import AskedTwin, common_seed, places_of
 from ops.live.settings import LiveSettings
+from ops.twin.resume import check_same
 from schemas.envelope import Envelope
+from schemas.operations import TwinPlanned
+from schemas.registry import Unreadable
 from schemas.sequencer import FabricCommissioned
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.engine.roots import commissioning
 from shared.runtimes.clock import Epoch, check_speed
-from shared.runtimes.live.clock import LiveClock
-from shared.runtimes.live.kafka.appender import KafkaAppender
+from shared.runtimes.live.clock import ClockStore, LiveClock
+from shared.runtimes.live.kafka.appender import Appender, KafkaAppender
+from shared.runtimes.live.kafka.operations import KafkaOperations
+from shared.runtimes.live.kafka.records import open_record
 from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.sequencer.partition import root_entry
 from shared.runtimes.live.twin_record import find_twin, write_twin
-from shared.runtimes.operations import local_person
+from shared.runtimes.operations import OperationsLog, local_person, new_operation
 from shared.storage.store import FabricPlace
 
 WAIT_S_MAX = 60.0
 """How long `--wait` waits for Kafka and Redis."""
 POLL_S = 0.3
+PARTITIONS, REPLICATION, SPEED = 16, 1, 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class NewTwin:
-    """What a twin is made of. `wait` waits for Kafka and Redis; `keep` leaves a twin that exists as it is."""
+    """What a twin is made of: `sites`, from the options `asked`; None is what a new twin has by default, or
+    as a twin has it that exists. `wait` waits for Kafka and Redis; `keep` leaves a twin that exists as it
+    is, unless the options ask for another."""
 
     sites: tuple[SitePlan, ...]
-    partitions: int = 16
-    replication: int = 1
-    speed: float = 1.0
+    asked: AskedTwin = field(default_factory=AskedTwin)
+    partitions: int | None = None
+    replication: int | None = None
+    speed: float | None = None
     paused: bool = False
     wait: bool = False
     keep: bool = False
 
+    def plan(self) -> TwinPlanned:
+        """The plan of a twin that is not there yet."""
+        return TwinPlanned(
+            twin=uuid.uuid4().hex,
+            sites=self.sites,
+            partitions=self.partitions or PARTITIONS,
+            replication=self.replication or REPLICATION,
+            speed=SPEED if self.speed is None else check_speed(self.speed),
+            paused=self.paused,
+        )
+
 
 def init_twin(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
-    """Make a twin: {twin, fabrics, partitions, seed, kept}. OperationFailed if Kafka or Redis hold one."""
+    """Make a twin: {twin, fabrics, partitions, seed, kept}. OperationFailed if Kafka or Redis hold one,
+    InvalidInput if one was begun that is otherwise."""
     until = time.monotonic() + (WAIT_S_MAX if new.wait else 0.0)
     while True:
         try:
@@ -56,40 +81,107 @@ def init_twin(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
             time.sleep(POLL_S)
 
 
+def planned(operations: OperationsLog) -> TwinPlanned | None:
+    """The plan that counts: the first."""
+    return next((row.body for _, row in operations.read() if isinstance(row.body, TwinPlanned)), None)
+
+
 def _make(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
     endpoints = settings.endpoints
     store = settings.store()
     store.check()
+    operations = KafkaOperations(endpoints)
     found = find_twin(store)
     if found is not None:
-        if new.keep:
-            fabrics = list(store.fabrics())
-            return {"twin": found.twin, "fabrics": fabrics, "partitions": found.partitions, "kept": True}
-        raise OperationFailed(
-            f"Redis at {store.name}: holds a live twin already; see `lightwave live status`"
-        )
-    create_topics(endpoints.kafka, endpoints.topics, new.partitions, new.replication)
+        if not new.keep:
+            raise OperationFailed(
+                f"Redis at {store.name}: holds a live twin already; see `lightwave live status`"
+            )
+        plan = planned(operations)
+        if plan is not None:
+            _check_sites(new, plan, "leave it out")
+            _check_given("--partitions", new.partitions, plan.partitions)
+        fabrics = list(store.fabrics())
+        return {"twin": found.twin, "fabrics": fabrics, "partitions": found.partitions, "kept": True}
+    fresh = new.plan()
+    create_topics(endpoints.kafka, endpoints.topics, fresh.partitions, fresh.replication)
     has = partition_count(endpoints.kafka, endpoints.topics.log)
-    if has != new.partitions:
+    plan = planned(operations)
+    if plan is None and has != fresh.partitions:
         raise InvalidInput(
-            f"--partitions {new.partitions}: topic {endpoints.topics.log} has {has}, which stays; "
+            f"--partitions {fresh.partitions}: topic {endpoints.topics.log} has {has}, which stays; "
             f"allowed: {has}"
         )
-    twin = uuid.uuid4().hex
-    places = places_of(new.sites, new.partitions)
-    asyncio.run(_commission(settings, twin, new.partitions, _first_messages(new.sites), places))
-    for fabric, place in places.items():
-        store.place(fabric, place)
-    epoch = Epoch(0, 0, check_speed(new.speed), new.paused)
-    LiveClock(store, services_of, lambda: 0.0).start(epoch, local_person())
-    write_twin(store, twin, new.partitions, topic_id(endpoints.kafka, endpoints.topics.log))
+    asyncio.run(_with_kafka(settings, new, operations, store))
+    plan = planned(operations) or fresh
     return {
-        "twin": twin,
-        "fabrics": list(places),
-        "partitions": new.partitions,
-        "seed": common_seed(new.sites),
+        "twin": plan.twin,
+        "fabrics": list(places_of(plan.sites, plan.partitions)),
+        "partitions": plan.partitions,
+        "seed": common_seed(plan.sites),
         "kept": False,
     }
+
+
+async def _with_kafka(
+    settings: LiveSettings, new: NewTwin, operations: OperationsLog, store: ClockStore
+) -> None:
+    endpoints = settings.endpoints
+    appender = KafkaAppender(endpoints.kafka, endpoints.topics)
+    log = endpoints.topics.log
+    try:
+        await make_twin(new, operations, store, appender, log, topic_id(endpoints.kafka, log))
+    finally:
+        await appender.close()
+
+
+async def make_twin(
+    new: NewTwin,
+    operations: OperationsLog,
+    store: ClockStore,
+    appender: Appender,
+    topic: str,
+    identity: str,
+) -> None:
+    """Make the twin that is planned; plan it first, where none is. Whoever dies on the way, the next one goes
+    on. The store learns of it last: until then no other process begins."""
+    plan = planned(operations)
+    if plan is None:
+        fresh = new.plan()
+        for partition in range(fresh.partitions):
+            if await appender.end(partition):
+                raise _holds_a_twin(topic)
+        operations.append(new_operation(fresh, local_person()))
+        plan = planned(operations) or fresh  # that of another who was faster
+    _check_sites(new, plan, "its making was begun: leave it out, or give another --prefix (LIGHTWAVE_PREFIX)")
+    _check_given("--partitions", new.partitions, plan.partitions)
+    _check_given("--replication", new.replication, plan.replication)
+    _check_given("--speed", new.speed, plan.speed)
+    if new.paused and not plan.paused:
+        raise InvalidInput("--paused: a twin was planned that is not; leave it out")
+    places = places_of(plan.sites, plan.partitions)
+    lives: dict[int, list[Envelope]] = defaultdict(list)
+    for message in _first_messages(plan.sites):
+        lives[places[message.fabric].partition].append(message)
+    for partition in range(plan.partitions):
+        await _commission(plan.twin, partition, lives[partition], places, appender, topic)
+    for fabric, place in places.items():
+        store.place(fabric, place)
+    epoch = Epoch(0, 0, plan.speed, plan.paused)
+    LiveClock(store, services_of, lambda: 0.0).start(epoch, local_person())
+    write_twin(store, plan.twin, plan.partitions, identity)
+
+
+def _check_sites(new: NewTwin, plan: TwinPlanned, advice: str) -> None:
+    try:
+        check_same(new.asked, new.sites if new.asked.site_files else (), plan.sites)
+    except InvalidInput as error:
+        raise InvalidInput(f"{error}; {advice}") from None
+
+
+def _check_given(option: str, given: float | None, has: float) -> None:
+    if given is not None and given != has:
+        raise InvalidInput(f"{option} {given:g}: the twin was planned with {has:g}; leave it out")
 
 
 def _first_messages(sites: Sequence[SitePlan]) -> list[Envelope]:
@@ -101,31 +193,38 @@ def _first_messages(sites: Sequence[SitePlan]) -> list[Envelope]:
 
 
 async def _commission(
-    settings: LiveSettings,
     twin: str,
-    partitions: int,
+    partition: int,
     messages: Sequence[Envelope],
     places: Mapping[str, FabricPlace],
+    appender: Appender,
+    topic: str,
 ) -> None:
-    """Write the first message of every fabric; OperationFailed if the log is not empty."""
-    topic = settings.endpoints.topics.log
-    appender = KafkaAppender(settings.endpoints.kafka, settings.endpoints.topics)
-    try:
-        for partition in range(partitions):
-            if await appender.end(partition):
-                raise OperationFailed(
-                    f"topic {topic}: holds a twin already; `lightwave live rebuild` makes its states again, "
-                    "another --prefix (LIGHTWAVE_PREFIX) gives another twin"
-                )
-        lives: dict[int, list[Envelope]] = defaultdict(list)
-        for message in messages:
-            lives[places[message.fabric].partition].append(message)
-        for partition, inside in lives.items():
-            first = [
-                root_entry(places[message.fabric].site, message, twin, offset=n, quiet=0)
-                for n, message in enumerate(inside)
-            ]
-            if await appender.append(partition, first) != [*range(len(first))]:
-                raise OperationFailed(f"topic {topic}: somebody else writes to partition {partition}")
-    finally:
-        await appender.close()
+    """Write the first message of every fabric of a partition that does not stand there; OperationFailed if
+    more stands there than these. One that misses its offset, for another was faster, is void."""
+    while True:
+        end = await appender.end(partition)
+        there: set[str] = set()
+        for record in await appender.read(partition, 0, end) if end else []:
+            try:
+                message = open_record(record, twin)
+            except Unreadable:
+                continue  # by somebody who has no business there
+            if message is not None and message not in messages:
+                raise _holds_a_twin(topic)
+            there |= {message.fabric} if message is not None else set()
+        missing = [message for message in messages if message.fabric not in there]
+        if not missing:
+            return
+        entries = [
+            root_entry(places[message.fabric].site, message, twin, offset=end + n, quiet=0)
+            for n, message in enumerate(missing)
+        ]
+        await appender.append(partition, entries)
+
+
+def _holds_a_twin(topic: str) -> OperationFailed:
+    return OperationFailed(
+        f"topic {topic}: holds a twin already; `lightwave live rebuild` makes its states again, another "
+        "--prefix (LIGHTWAVE_PREFIX) gives another twin"
+    )

@@ -5,10 +5,11 @@ Nothing is taken away before all of it is there again: every partition is folded
 the log, its image kept beside what lives, and only then each takes its place in one transaction.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ops.common.version import VERSION
+from ops.live.init import planned
 from ops.live.refolding import Refolded, refold_all, served_services
 from ops.live.settings import LiveSettings
 from schemas.names import fabric_order
@@ -18,8 +19,9 @@ from shared.basics.errors import OperationFailed
 from shared.engine.codec import state_digest
 from shared.runtimes.clock import Epoch
 from shared.runtimes.live.clock import STOPPED, LiveClock, read_epoch
-from shared.runtimes.live.kafka.layout import TWIN
+from shared.runtimes.live.kafka.layout import SOURCE, TWIN
 from shared.runtimes.live.kafka.operations import KafkaOperations
+from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
 from shared.runtimes.live.refold import SaysOtherwise
@@ -41,9 +43,10 @@ def rebuild_twin(settings: LiveSettings, say: Say, jobs: int | None = None) -> d
     endpoints = settings.endpoints
     store = settings.store()
     store.check()
-    twin = _identify(settings, store)
+    twin, begins = _identify(settings, store)
     create_topics(endpoints.kafka, endpoints.topics, twin.partitions, 1)  # an earlier version made fewer
     operations = KafkaOperations(endpoints)
+    _check_whole(operations, begins)
     _note(operations, RebuildBegun(software=VERSION))
     try:
         done = [_told(one, say) for one in refold_all(endpoints, twin.twin, twin.partitions, jobs)]
@@ -75,19 +78,18 @@ def digest(store: RedisStore, fabrics: Mapping[str, FabricPlace]) -> str:
     )
 
 
-def _identify(settings: LiveSettings, store: RedisStore) -> TwinRecord:
-    """The twin that the log belongs to; OperationFailed if there is none, or Redis holds another."""
+def _identify(settings: LiveSettings, store: RedisStore) -> tuple[TwinRecord, list[Record]]:
+    """The twin that the log belongs to, and the beginning of each partition; OperationFailed if there is
+    none, or Redis holds another."""
     endpoints = settings.endpoints
     log = endpoints.topics.log
     partitions = partition_count(endpoints.kafka, log)
-    name = next(
-        (
-            record.header(TWIN)
-            for partition in range(partitions)
-            for record in next(read_partition(endpoints.kafka, log, partition), [])[:1]
-        ),
-        None,
-    )
+    begins = [
+        record
+        for partition in range(partitions)
+        for record in next(read_partition(endpoints.kafka, log, partition), [])
+    ]
+    name = next((found for record in begins if (found := record.header(TWIN)) is not None), None)
     if name is None:
         raise OperationFailed(f"topic {log}: holds no twin; `lightwave live init` makes one")
     kept = find_twin(store)
@@ -96,7 +98,24 @@ def _identify(settings: LiveSettings, store: RedisStore) -> TwinRecord:
             f"topic {log}: holds twin {name}, Redis at {store.name} holds {kept.twin}; "
             "give the Redis or the prefix that belongs to it"
         )
-    return TwinRecord(name, partitions, topic_id(endpoints.kafka, log))
+    return TwinRecord(name, partitions, topic_id(endpoints.kafka, log)), begins
+
+
+def _check_whole(operations: OperationsLog, begins: Sequence[Record]) -> None:
+    """OperationFailed if the making of the twin was cut off: of what remains no twin may be made."""
+    plan = planned(operations)
+    there = {str(record.header(SOURCE)) for record in begins if not record.is_void}
+    missing = [
+        fabric
+        for site in (plan.sites if plan is not None else ())
+        for fabric in site.fabrics
+        if f"sequencer@{fabric}" not in there
+    ]
+    if missing:
+        raise OperationFailed(
+            f"the twin is half made: planned, and not on the log, are {', '.join(missing)}; "
+            "`lightwave live init` goes on with its making"
+        )
 
 
 def _told(one: Refolded, say: Say) -> Refolded:

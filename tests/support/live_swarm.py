@@ -28,7 +28,7 @@ from shared.storage.store import Commit, FabricPlace
 from tests.support.pods import commissioned, first_message
 
 PARTITIONS = 2
-TWIN = "this-twin"
+TWIN = "7" * 32
 Sites = Mapping[str, Mapping[str, FabricConfig]]
 """Site → its fabrics, each with its configuration."""
 

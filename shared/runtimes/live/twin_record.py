@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from shared.basics.errors import OperationFailed
 from shared.storage.redis_store import RedisStore
+from shared.storage.store import GlobalNotes
 
 NOTE = "twin"
 TWIN_PATTERN = r"[0-9a-f]{32}"
@@ -21,8 +22,8 @@ class TwinRecord:
     topic_id: str
 
 
-def find_twin(store: RedisStore) -> TwinRecord | None:
-    """The twin that this Redis holds, or None; OperationFailed if what it says is not by `init`."""
+def find_twin(store: GlobalNotes) -> TwinRecord | None:
+    """The twin that this store holds, or None; OperationFailed if what it says is not by `init`."""
     note = store.read_globals(NOTE)
     if "id" not in note:
         return None
@@ -46,7 +47,7 @@ def read_twin(store: RedisStore) -> TwinRecord:
     return found
 
 
-def write_twin(store: RedisStore, twin: str, partitions: int, topic_id: str) -> None:
+def write_twin(store: GlobalNotes, twin: str, partitions: int, topic_id: str) -> None:
     fields = {
         "id": twin,
         "partitions": str(partitions),

@@ -1,0 +1,66 @@
+"""`lightwave live init` on a real Kafka and a real Redis: killed in the middle, and asked for once more."""
+
+import uuid
+from collections.abc import Sequence
+
+import pytest
+
+from ops.common.sites import AskedTwin
+from ops.live.init import NewTwin, init_twin
+from ops.live.rebuild import rebuild_twin
+from ops.live.settings import LiveSettings
+from ops.servers.both import LocalKafka
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.live.clock import read_epoch
+from shared.runtimes.live.kafka.appender import Entry, KafkaAppender
+
+PODS = ["pod-0", "pod-1", "pod-2"]
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def new(pods: int, *, keep: bool = False, partitions: int | None = 2) -> NewTwin:
+    asked = AskedTwin(pods=pods)
+    return NewTwin(asked.sites(), asked, partitions=partitions, speed=60.0, keep=keep)
+
+
+def test_killed_in_the_middle_it_is_finished_and_no_smaller_twin_is_made_of_it(
+    kafka: LocalKafka, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = LiveSettings(kafka=kafka.bootstrap, redis=redis_url, prefix=f"t{uuid.uuid4().hex[:8]}")
+    append = KafkaAppender.append
+
+    async def dies(self: KafkaAppender, partition: int, entries: Sequence[Entry]) -> list[int]:
+        await append(self, partition, entries[:1])
+        raise Killed
+
+    monkeypatch.setattr(KafkaAppender, "append", dies)
+    with pytest.raises(Killed):
+        init_twin(settings, new(3))
+    monkeypatch.undo()
+    with pytest.raises(
+        OperationFailed, match="half made: planned, and not on the log, are pod-1, pod-2; `lig"
+    ):
+        rebuild_twin(settings, lambda _: None, jobs=1)
+    with pytest.raises(
+        InvalidInput, match="--pods 2: the twin is of 3 sites: pod-0, pod-1, pod-2; its making"
+    ):
+        init_twin(settings, new(2, keep=True))
+    made = init_twin(settings, new(3, keep=True))
+    assert (made["fabrics"], made["kept"]) == (PODS, False)
+    again = init_twin(settings, new(3, keep=True))
+    assert (again["twin"], again["fabrics"], again["kept"]) == (made["twin"], PODS, True)
+    store = settings.store()
+    epoch = read_epoch(store)
+    assert epoch is not None
+    assert (epoch.speed, epoch.paused) == (60.0, False)
+    with pytest.raises(InvalidInput, match=r"^--pods 4: the twin is of 3 sites: .*; leave it out$"):
+        init_twin(settings, new(4, keep=True))
+    with pytest.raises(InvalidInput, match="--partitions 7: the twin was planned with 2; leave it out"):
+        init_twin(settings, new(3, keep=True, partitions=7))
+    with pytest.raises(OperationFailed, match="holds a live twin already"):
+        init_twin(settings, new(3))
+    assert rebuild_twin(settings, lambda _: None, jobs=1)["fabrics"] == PODS
+    store.close()

@@ -1,0 +1,187 @@
+"""Making a live twin, killed at every step of it: whoever comes next makes exactly what was planned."""
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+
+from ops.common.sites import AskedTwin
+from ops.live.init import NewTwin, make_twin, planned
+from schemas.registry import decode
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.live.clock import read_epoch
+from shared.runtimes.live.kafka.records import open_record
+from shared.runtimes.live.twin_record import find_twin
+from shared.runtimes.operations import MemoryOperations
+from shared.storage.memory import MemoryStore
+from tests.support.live_swarm import FakeLog
+
+ASKED = AskedTwin(pods=5, seed=7)
+PODS = [f"pod-{number}" for number in range(5)]
+
+
+def new(asked: AskedTwin = ASKED, **options: Any) -> NewTwin:
+    return NewTwin(**{"sites": asked.sites(), "asked": asked, "partitions": 3, "speed": 60.0, **options})
+
+
+class Killed(BaseException):
+    """The process is gone, in the middle of what it did."""
+
+
+class Mortal:
+    """Lets so many calls of what is behind it pass; the next one kills: before it is done, or after."""
+
+    def __init__(self, behind: object, life: list[int], *, after: bool) -> None:
+        self._behind, self._life, self._after = behind, life, after
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._behind, name)
+        if not callable(found):
+            return found
+        if asyncio.iscoroutinefunction(found):
+
+            async def asked(*given: Any) -> Any:
+                self._spend(before=True)
+                answer = await found(*given)
+                self._spend(before=False)
+                return answer
+
+            return asked
+
+        def call(*given: Any, **named: Any) -> Any:
+            self._spend(before=True)
+            answer = found(*given, **named)
+            self._spend(before=False)
+            return answer
+
+        return call
+
+    def _spend(self, *, before: bool) -> None:
+        if before is self._after:
+            return
+        self._life[0] -= 1
+        if self._life[0] < 0:
+            raise Killed
+
+
+class World:
+    """A log, an operations log and a store, all empty."""
+
+    def __init__(self) -> None:
+        self.log = FakeLog(random.Random(0))
+        self.operations = MemoryOperations()
+        self.store = MemoryStore(wall_s=lambda: 0.0)
+
+    def init(self, asked: NewTwin, life: int | None = None, *, after: bool = False) -> None:
+        """Make a twin here; with a life, by somebody who dies after so many calls."""
+        parts: list[Any] = [self.operations, self.store, self.log]
+        if life is not None:
+            left = [life]
+            parts = [Mortal(part, left, after=after) for part in parts]
+        operations, store, log = parts
+        asyncio.run(make_twin(asked, operations, store, log, "t.log", "topic"))
+
+    def check(self, pods: list[str] = PODS) -> None:
+        """It holds the planned twin, each first message once."""
+        plan = planned(self.operations)
+        twin = find_twin(self.store)
+        assert plan is not None
+        assert twin is not None
+        assert (twin.twin, twin.partitions) == (plan.twin, 3)
+        for partition in range(3):
+            valid = [open_record(record, plan.twin) for record in self.log.records[partition]]
+            assert [m.fabric for m in valid if m is not None] == pods[partition::3]
+        assert list(self.store.fabrics()) == pods
+        epoch = read_epoch(self.store)
+        assert epoch is not None
+        assert (epoch.speed, epoch.paused) == (60.0, False)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_killed_at_any_step_it_is_finished_by_the_next(after: bool) -> None:
+    life = 0
+    while True:
+        world = World()
+        try:
+            world.init(new(), life, after=after)
+        except Killed:
+            world.init(new())
+            world.check()
+            life += 1
+            continue
+        world.check()
+        break
+    assert life > 20
+
+
+def test_killed_again_and_again_it_is_finished_all_the_same() -> None:
+    world = World()
+    for life in range(40):
+        try:
+            world.init(new(), life % 17, after=bool(life % 2))
+        except Killed:
+            continue
+    world.init(new())
+    world.check()
+
+
+def test_what_was_begun_otherwise_is_refused_by_name() -> None:
+    world = World()
+    with pytest.raises(Killed):
+        world.init(new(), 12)
+    for other, sentence in (
+        (
+            new(AskedTwin(pods=6, seed=7)),
+            r"--pods 6: the twin is of 5 sites: pod-0, .*; its making was",
+        ),
+        (
+            new(AskedTwin(pods=5, seed=8)),
+            "--seed 8: pod-0 has 7; its making was begun: leave it out",
+        ),
+        (new(partitions=4), "--partitions 4: the twin was planned with 3; leave it out"),
+        (new(speed=1.5), "--speed 1.5: the twin was planned with 60; leave it out"),
+        (new(paused=True), "--paused: a twin was planned that is not; leave it out"),
+    ):
+        with pytest.raises(InvalidInput, match=sentence):
+            world.init(other)
+    plain = AskedTwin()
+    world.init(NewTwin(plain.sites(), plain))
+    world.check()
+
+
+def test_of_two_at_once_both_make_the_same() -> None:
+    """The second begins while the first waits for each answer of the log."""
+
+    class Slow(FakeLog):
+        async def append(self, partition: int, entries: Any) -> list[int]:
+            await asyncio.sleep(0)
+            return await super().append(partition, entries)
+
+        async def end(self, partition: int) -> int:
+            found = await super().end(partition)
+            await asyncio.sleep(0)
+            return found
+
+    world = World()
+    world.log = Slow(random.Random(0))
+
+    async def both() -> None:
+        parts = (world.operations, world.store, world.log, "t.log", "topic")
+        await asyncio.gather(make_twin(new(), *parts), make_twin(new(), *parts))
+
+    asyncio.run(both())
+    world.check()
+
+
+def test_a_log_that_holds_a_twin_is_left_alone() -> None:
+    world = World()
+    world.init(new())
+    stranger = World()
+    stranger.log = world.log
+    before = sum(map(len, world.log.records.values()))
+    with pytest.raises(OperationFailed, match=r"topic t\.log: holds a twin already; `lightwave live"):
+        stranger.init(new())
+    assert sum(map(len, world.log.records.values())) == before
+    assert planned(stranger.operations) is None
+    assert decode(world.log.records[0][0].value).fabric == "pod-0"
