@@ -27,7 +27,7 @@ from shared.runtimes.clock import Epoch, check_speed
 from shared.runtimes.live.clock import ClockStore, LiveClock
 from shared.runtimes.live.kafka.appender import Appender, KafkaAppender
 from shared.runtimes.live.kafka.operations import KafkaOperations
-from shared.runtimes.live.kafka.records import open_record
+from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.sequencer.partition import root_entry
@@ -205,14 +205,11 @@ async def _commission(
     while True:
         end = await appender.end(partition)
         there: set[str] = set()
-        for record in await appender.read(partition, 0, end) if end else []:
-            try:
-                message = open_record(record, twin)
-            except Unreadable:
-                continue  # by somebody who has no business there
-            if message is not None and message not in messages:
+        async for batch in appender.read(partition, 0, end):
+            found = [message for record in batch if (message := _opened(record, twin)) is not None]
+            if any(message not in messages for message in found):
                 raise _holds_a_twin(topic)
-            there |= {message.fabric} if message is not None else set()
+            there |= {message.fabric for message in found}
         missing = [message for message in messages if message.fabric not in there]
         if not missing:
             return
@@ -221,6 +218,14 @@ async def _commission(
             for n, message in enumerate(missing)
         ]
         await appender.append(partition, entries)
+
+
+def _opened(record: Record, twin: str) -> Envelope | None:
+    """The message of a record; None if it is void, or by somebody who has no business there."""
+    try:
+        return open_record(record, twin)
+    except Unreadable:
+        return None
 
 
 def _holds_a_twin(topic: str) -> OperationFailed:

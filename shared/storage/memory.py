@@ -66,6 +66,7 @@ class MemoryStore:
     def __init__(
         self, number: Callable[[], int] | None = None, wall_s: Callable[[], float] = time.monotonic
     ) -> None:
+        self.name = "memory"
         self._wall_s = wall_s
         self._partitions: dict[int, _Partition] = defaultdict(_Partition)
         self._fabrics: dict[str, FabricPlace] = {}

@@ -194,7 +194,10 @@ class FabricPlace:
 
 
 class GlobalNotes(Protocol):
-    """What belongs to no partition: named notes, each with its fields, and the wall clock that all share."""
+    """What belongs to no partition: named notes, each with its fields, and the wall clock that all share.
+    `name` is how people know the store."""
+
+    name: str
 
     def wall_us(self) -> int:
         """Microseconds since 1970."""
