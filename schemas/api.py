@@ -312,11 +312,12 @@ RelatedT = TypeVar("RelatedT", bound=Model)
 
 
 class Description(Model, Generic[RowT, RelatedT]):
-    """One thing, what stands around it, and the last messages that name it."""
+    """One thing, what stands around it, and the last messages about it, of `events_in_all` on the log."""
 
     object: RowT
     related: RelatedT
     events: tuple[LogMessage, ...]
+    events_in_all: int
 
 
 class FabricDescription(Description[FabricRow, FabricRelated]):

@@ -8,9 +8,10 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.messages import EVENT_HEADERS, event_row, event_rows
+from ops.cli.names import Part
 from ops.cli.options import Fabric, Output
 from ops.cli.output import Form, rendered, show
-from ops.cli.types import Duration, MessageType
+from ops.cli.types import MessageType, Moment
 from ops.common.client import Client, ConnectionLost, escape
 from ops.common.tables import line
 from shared.basics.errors import NotFound
@@ -30,6 +31,11 @@ Types = Annotated[
     list[str] | None,
     typer.Option("--type", click_type=MessageType(), metavar="TYPE", help="only this type; several: again"),
 ]
+Since = Annotated[
+    str | None, typer.Option(click_type=Moment(), metavar="2h", help="back from now, or since 3d02:15:04")
+]
+Until = Annotated[str | None, typer.Option(click_type=Moment(), metavar="1h", help="the last moment")]
+Limit = Annotated[int | None, typer.Option(min=1, max=EVENTS_MAX, help="at most so many")]
 
 app = application()
 
@@ -38,40 +44,60 @@ app = application()
 def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="go on as they come, until Ctrl-C")] = False,
     types: Types = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--for", click_type=Part(), metavar="NAME", help="only what is about this thing"),
+    ] = None,
     cause: Annotated[
         str | None, typer.Option(metavar="ID", help="only what followed from this message")
     ] = None,
-    since: Annotated[
-        int | None,
-        typer.Option(click_type=Duration(), metavar="2h", help="simulated time back from now"),
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, max=EVENTS_MAX, help="at most so many")] = None,
+    since: Since = None,
+    until: Until = None,
+    ticks: Annotated[bool, typer.Option("--ticks/--no-ticks", help="with or without Ticks")] = True,
+    limit: Limit = None,
     fabric: Fabric = None,
     output: Output = "table",
 ) -> None:
     """Show messages of the log, oldest first; without --since the last hundred."""
     client = Client()
-    back = f"{since}s" if since else None
+    ask: dict[str, object] = {"type": types, "for": name, "cause": cause, "since": since}
+    ask["ticks"] = None if ticks else "false"
     if not follow:
-        found = client.rows(
-            "/v1/events", *MESSAGE, fabric=fabric, type=types, cause=cause, since=back, limit=limit
-        )
-        with client.reading():
-            show(found, output, lambda: event_rows(found))
-        if len(found) == EVENTS_MAX and limit is None:
-            typer.echo(
-                f"lightwave: these are the oldest {EVENTS_MAX:,}; a shorter --since shows later ones",
-                err=True,
-            )
+        _show(client, ask | {"fabric": fabric, "until": until, "limit": limit}, output)
         return
-    if cause or limit:
-        raise click.UsageError("--follow goes with --type, --since and --fabric only")
+    if limit or until:
+        raise click.UsageError("--follow goes on for ever: it does not go with --limit or --until")
     try:
         if output == "table":
             typer.echo(line(EVENT_HEADERS, WIDTHS))
-        _follow(client, _named(client, fabric), types, back, output)
+        _follow(client, _named(client, fabric or (name and name.split("/")[0])), ask, output)
     except KeyboardInterrupt:
         return
+
+
+@app.command()
+def history(
+    name: Annotated[
+        str, typer.Argument(click_type=Part(), metavar="NAME", help="such as pod-0/cube-12/+y/7")
+    ],
+    types: Types = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Limit = None,
+    output: Output = "table",
+) -> None:
+    """Show all that has happened to a thing: who used a cube, the partners of a link, what a slice met."""
+    ask = {"for": name, "type": types, "since": since, "until": until, "ticks": "false"}
+    _show(Client(), ask | {"limit": limit or EVENTS_MAX}, output)
+
+
+def _show(client: Client, ask: dict[str, object], output: Form) -> None:
+    found = client.rows("/v1/events", *MESSAGE, **ask)
+    with client.reading():
+        show(found, output, lambda: event_rows(found))
+    if len(found) == EVENTS_MAX:
+        which = "oldest; a later --since" if ask.get("since") else "newest; an earlier --until"
+        typer.echo(f"lightwave: these are {EVENTS_MAX:,}, the {which} shows others", err=True)
 
 
 def _named(client: Client, fabric: str | None) -> str:
@@ -86,10 +112,10 @@ def _named(client: Client, fabric: str | None) -> str:
     return FIRST_POD
 
 
-def _follow(client: Client, fabric: str, types: list[str] | None, since: str | None, output: Form) -> None:
+def _follow(client: Client, fabric: str, asked: dict[str, object], output: Form) -> None:
     """Print as they come; where the stream breaks off, take it up again behind the last message seen."""
     last: str | None = None
-    if since is None:
+    if asked["since"] is None:
         # From the log's end on, said by position: a twin that restarts before the first message loses none.
         position = client.thing(f"/v1/fabrics/{escape(fabric)}", "position")["position"]
         last = f"{fabric}:{position - 1}" if position else None
@@ -97,7 +123,7 @@ def _follow(client: Client, fabric: str, types: list[str] | None, since: str | N
     while True:
         error: ConnectionLost | None = None
         try:
-            ask = {"fabric": fabric, "type": types, "since": since if last is None else None}
+            ask = asked | {"fabric": fabric, "since": asked["since"] if last is None else None}
             for event_id, message in client.stream("/v1/events/stream", last, **ask):
                 lost_s = None
                 if message is not None:
@@ -127,11 +153,12 @@ def _print(message: dict[str, Any], output: Form) -> None:
 @app.command()
 def why(
     message_id: Annotated[
-        str, typer.Argument(metavar="ID", help="of the message, such as scheduler@pod-0/42")
+        str,
+        typer.Argument(metavar="ID|NAME", help="a message, such as scheduler@pod-0/42, or pod-0/slice-7"),
     ],
     output: Output = "table",
 ) -> None:
-    """Show the chain of causes from a message back to its root."""
+    """Show the chain of causes from a message, or from the last state of a thing, back to its root."""
     client = Client()
     chain = client.rows(f"/v1/why/{escape(message_id)}", *MESSAGE)
     with client.reading():

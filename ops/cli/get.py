@@ -33,6 +33,7 @@ PATH_FIELDS = (
     "slice",
     "strands",
 )
+DESCRIPTION = ("object", "related", "events", "events_in_all")
 OF_OCSES = ("ocs", "ocs_down", "cross_connects")
 """Fields of a fabric that say nothing of one without OCSes."""
 SPELT = {"ocs": "OCS", "ber": "BER", "db": "dB"}
@@ -92,7 +93,7 @@ def describe(
     client = Client()
 
     def look() -> str:
-        content = client.thing(f"/v1/describe/{kind}/{escape(name)}", "object", "related", "events")
+        content = client.thing(f"/v1/describe/{kind}/{escape(name)}", *DESCRIPTION)
         with client.reading():
             return rendered(content, output, lambda: _described(kind, content))
 
@@ -113,7 +114,9 @@ def _described(kind: str, content: Mapping[str, Any]) -> str:
             lines.append(f"{title + ':':<{widest}}  {_value(field, value)}")
     for section, rows in content["related"].items():
         lines += [f"{_title(section)}:", *_rows(rows)]
-    lines.append("Last events:")
+    said = len(content["events"])
+    told = f" ({said} of {content['events_in_all']})" if said < content["events_in_all"] else ""
+    lines.append(f"Last events{told}:")
     lines += [f"  {line}" for line in event_rows(content["events"]).splitlines()]
     return "\n".join(lines)
 

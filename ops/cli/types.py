@@ -12,6 +12,7 @@ import click
 from schemas.bounds import SPEED_MAX
 from schemas.kinds import KINDS, kind_of
 from shared.basics.grammar import KEY_MAX, duration_s, shape_sides
+from shared.basics.times import moment_us
 from shared.basics.words import nearest
 
 if TYPE_CHECKING:
@@ -79,6 +80,19 @@ class Duration(click.ParamType):
             allowed = "30s, 15m, 2h, 1d12h and the like, up to 100 years"
             self.fail(f"{str(value)!r} is no duration; allowed are {allowed}", param, ctx)
         return found_s
+
+
+class Moment(click.ParamType):
+    """`2h` back from now, or `3d02:15:04` since the beginning; as it was typed."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if duration_s(text) is None and moment_us(text) is None:
+            allowed = "2h, 1d12h and the like, back from now, and moments like 3d02:15:04"
+            self.fail(f"{text!r} is no time; allowed are {allowed}", param, ctx)
+        return text
 
 
 class ShapeText(click.ParamType):

@@ -11,6 +11,7 @@ from services.fleet import services_of
 from services.gateway.http.addresses import check_bind
 from services.gateway.http.app import create_app
 from services.gateway.ports import TwinPorts
+from services.gateway.subjects import SiteSubjects
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.kafka.mirror import LogMirror
@@ -44,6 +45,7 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         twin = read_twin(store)
         check_log(settings.endpoints, twin)
         mirror = LogMirror(settings.data / "mirror", settings.endpoints, twin)
+        mirror.logs.index(SiteSubjects)
         mirror.start()
         stack.callback(mirror.stop)
         url = f"http://{host}:{listener.getsockname()[1]}"

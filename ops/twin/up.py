@@ -20,6 +20,7 @@ from services.fleet import services_of
 from services.gateway.http.addresses import check_bind
 from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
+from services.gateway.subjects import SiteSubjects
 from shared.basics.errors import LightwaveError
 from shared.engine.roots import commissioning, operator_source
 from shared.runtimes.embedded.clock import EmbeddedClock
@@ -110,6 +111,7 @@ class LivingTwin:
         stack.callback(self.store.close)
         self.store.check()
         self.logs = IndexedLogs(folder.logs)
+        self.logs.index(SiteSubjects)
         stack.callback(self.logs.close)
         self.dead_letters = DeadLetters(folder.dead_letters)
         self.telemetry = TelemetryFolder(folder.telemetry)

@@ -1,51 +1,94 @@
-"""The log as people read it: since a moment, by type, by cause, as it grows, and back to the root."""
+"""The log as people ask it: since a moment, by type, by name, by cause, as it grows, and back to the root."""
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
 
 import anyio
 
 from schemas.envelope import Envelope
+from schemas.names import SEGMENT
 from schemas.registry import TYPES
-from services.gateway.fabrics import site_of, sites
+from services.gateway.fabrics import fabric_of, plant, site_of, sites
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.grammar import duration_s
+from shared.basics.times import moment_us
 from shared.basics.units import US_PER_S
-from shared.storage.log.reader import LineFilter
+from shared.models.naming import under
+from shared.storage.log.reader import LogQuery
 
 EVENTS_MAX = 10_000
 EVENTS_DEFAULT = 100
-CAUSE_DEFAULT = 1_000
 CHAIN_MAX = 1_000
-LOOK_BACK = 500_000
-"""Messages before the end of the log that are looked through for the last ones of a type; about ten months of
-a pod, and a third of a second."""
-LOOK_ON = 200_000
-"""Messages after a cause that are looked through for what followed from it."""
 STRIDE = 512
-"""Messages of the first look back from the end of the log; every further one is twice as long."""
+"""Messages that a stream takes at once."""
 FOLLOW_S = 0.2
 """Wall time between two looks at the end of the log."""
+CLOCKWORK = ("Tick",)
+"""Types that tell of nothing but that time goes on."""
+STATES = {
+    "slice": (
+        *(
+            "SliceRequested",
+            "SliceAdmitted",
+            "SliceRefused",
+            "SliceStarted",
+            "SliceDegraded",
+            "SliceRestored",
+        ),
+        *("SliceStalled", "CubeSwapped", "SliceEvicted", "SliceCompleted"),
+    ),
+    "fault": ("FaultBegan", "FaultEnded"),
+    "repair": ("RepairOpened", "RepairBegun", "RepairCompleted", "RepairCancelled"),
+    "cube": ("CubeUnhealthy", "CubeHealthy", "CubeDrained", "CubeUndrained"),
+    "host": ("HostDown", "HostUp"),
+    "chip": ("FaultBegan", "FaultEnded"),
+    "ocs": ("OcsDown", "OcsUp"),
+    "port": ("PortDown", "PortUp"),
+    "end": ("LinksTrained", "LinksChanged", "ModuleReported"),
+}
+"""Kind of thing → the messages that tell of a state that it came into."""
 
-Types = tuple[str, ...]
-"""Types of messages that somebody asks for; all where there are none."""
 
-_cause_of = re.compile(rb'"cause": ?"([^"]+)"').search
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody asks of the log. `name` is a thing that messages are about, `cause` the id of the message
+    that they followed from, whatever their fabric; without `ticks` the clockwork is left out."""
+
+    fabric: str
+    types: tuple[str, ...] = ()
+    name: str | None = None
+    cause: str | None = None
+    ticks: bool = True
 
 
-def since_us(twin: TwinPorts, text: str) -> int:
-    """`2h`, `1d12h`, `30s` before the twin's now, as simulated time."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Messages with their positions, oldest first; `is_cut` where there are more beyond."""
+
+    found: list[tuple[int, Envelope]]
+    is_cut: bool
+
+
+def moment_of(twin: TwinPorts, word: str, text: str) -> tuple[int, int]:
+    """(first, last) microsecond of the simulated time that somebody writes: `2h`, `1d12h`, `30s` before the
+    twin's now, or `3d02:15:04` since the beginning."""
     span_s = duration_s(text)
-    if span_s is None:
-        raise InvalidInput(f"since {text!r}: not a duration; allowed are 30s, 15m, 2h, 1d12h")
-    return max(0, twin.clock.show().now_us - span_s * US_PER_S)
+    if span_s is not None:
+        at_us = max(0, twin.clock.show().now_us - span_s * US_PER_S)
+        return at_us, at_us
+    found = moment_us(text)
+    if found is None:
+        raise InvalidInput(
+            f"{word} {text[:80]!r}: not a time; allowed are durations back from now like 30s, 15m, 2h, "
+            "1d12h, and moments like 3d02:15:04"
+        )
+    return found
 
 
-def check_types(types: Types) -> None:
+def check_types(types: tuple[str, ...]) -> None:
     """InvalidInput unless these are message types."""
     for kind in types:
         if kind not in TYPES:
@@ -61,68 +104,51 @@ def find(twin: TwinPorts, message_id: str) -> tuple[str, int]:
     raise NotFound(f"message {message_id!r}: not in any log; ids are like scheduler@pod-0/42")
 
 
-def events(
-    twin: TwinPorts, fabric: str, *, start: int | None, types: Types = (), limit: int
-) -> list[Envelope]:
-    """The first `limit` messages of a fabric from a position of its site's log on; the last ones before the
-    end where none is given."""
-    check_types(types)
-    site, wanted = site_of(twin, fabric), Wanted(fabric, types)
-    if start is None:
-        return last(twin, site, wanted.takes, limit, look_back=LOOK_BACK, line_filter=wanted.may_take)
-    found = (m for _, m in twin.log.read(site, start, None, wanted.may_take) if wanted.takes(m))
-    return list(islice(found, limit))
+def query_of(twin: TwinPorts, asked: Asked) -> tuple[str, LogQuery]:
+    """(site, query) of what somebody asks; InvalidInput or NotFound where something of it cannot be."""
+    check_types(asked.types)
+    without = () if asked.ticks else CLOCKWORK
+    fabric = asked.fabric if asked.name is None else fabric_of(twin, asked.name)
+    query = LogQuery(fabric=fabric, types=tuple(dict.fromkeys(asked.types)), without=without)
+    if asked.name not in (None, fabric):
+        query = replace(query, about=names_of(twin, str(asked.name)))
+    if asked.cause is None:
+        return site_of(twin, fabric), query
+    site, position = find(twin, asked.cause)
+    return site, replace(query, fabric=query.fabric if asked.name else None, cause=position)
 
 
-def last(
-    twin: TwinPorts,
-    site: str,
-    wanted: Callable[[Envelope], bool],
-    most: int,
-    *,
-    look_back: int,
-    line_filter: LineFilter | None = None,
-) -> list[Envelope]:
-    """The last wanted messages among `look_back` before the end of a site's log, `most` of them, oldest
-    first."""
-    end = twin.log.end(site)
-    first_of_all, stride = max(0, end - look_back), max(most, STRIDE)
-    found: list[Envelope] = []
-    while end > first_of_all and len(found) < most:
-        first = max(first_of_all, end - stride)
-        batch = twin.log.read(site, first, end - first, line_filter)
-        found = [message for _, message in batch if wanted(message)] + found
-        end, stride = first, 2 * stride
-    return found[-most:]
+def names_of(twin: TwinPorts, name: str) -> tuple[str, ...]:
+    """The names under which messages about a thing are found. NotFound where it is no part of its fabric, nor
+    has the log ever heard of it."""
+    fabric = fabric_of(twin, name)
+    made_of = plant(twin, fabric)
+    if made_of.contains(name) or made_of.contains(f"{name}/0"):
+        return under(made_of, name)
+    if not re.fullmatch(rf"{SEGMENT}(?:/{SEGMENT})*", name.removeprefix(f"{fabric}/")) or not twin.log.find(
+        site_of(twin, fabric), LogQuery(about=(name,)), 1
+    ):
+        raise NotFound(f"name {name[:80]!r}: nothing on the log of {fabric} is about it")
+    return (name,)
 
 
-def consequences(
-    twin: TwinPorts, message_id: str, *, start_us: int = 0, types: Types = (), limit: int
-) -> list[Envelope]:
-    """Everything that followed from a message since a moment, directly or through others, in whatever fabric
-    of its site, oldest first."""
-    check_types(types)
-    site, position = find(twin, message_id)
-    known = {message_id.encode()}
-
-    def follows(line: bytes) -> bool:
-        cause = _cause_of(line)
-        return cause is not None and cause[1] in known
-
-    found: list[Envelope] = []
-    for _, message in twin.log.read(site, position + 1, LOOK_ON, follows):
-        known.add(message.id.encode())
-        if message.at_us >= start_us and (not types or message.type in types):
-            found.append(message)
-        if len(found) >= limit:
-            break
-    return found
+def first(twin: TwinPorts, site: str, query: LogQuery, most: int) -> Page:
+    """The first messages that are asked for."""
+    found = twin.log.find(site, query, most + 1)
+    return Page(found[:most], len(found) > most)
 
 
-def why(twin: TwinPorts, message_id: str) -> list[Envelope]:
-    """The chain of causes from a message back to its root."""
+def last(twin: TwinPorts, site: str, query: LogQuery, most: int) -> Page:
+    """The last ones."""
+    found = twin.log.find(site, query, most + 1, newest=True)
+    return Page(found[-most:], len(found) > most)
+
+
+def why(twin: TwinPorts, asked: str) -> list[Envelope]:
+    """The chain of causes back to the root: from a message, or from the last one that told of a state of the
+    thing of this name."""
     chain: list[Envelope] = []
-    cause: str | None = message_id
+    cause: str | None = asked if "@" in asked or "/" not in asked else _last_state(twin, asked)
     while cause is not None and len(chain) < CHAIN_MAX:
         site, position = find(twin, cause)
         message = next((m for _, m in twin.log.read(site, position, 1)), None)
@@ -133,48 +159,31 @@ def why(twin: TwinPorts, message_id: str) -> list[Envelope]:
     return chain
 
 
+def _last_state(twin: TwinPorts, name: str) -> str:
+    names = names_of(twin, name)
+    fabric = fabric_of(twin, name)
+    made_of = plant(twin, fabric)
+    kind = made_of.parse(name).kind if made_of.contains(name) else name.split("/")[1].rpartition("-")[0]
+    types = STATES.get(kind, ())
+    query = LogQuery(fabric=fabric, types=types, about=names[:1])
+    found = twin.log.find(site_of(twin, fabric), query, 1, newest=True)
+    if not found:
+        raise NotFound(f"name {name!r}: nothing has happened to it yet")
+    return found[0][1].id
+
+
 async def follow(
-    twin: TwinPorts, fabric: str, start: int, types: Types = (), ended: anyio.Event | None = None
+    twin: TwinPorts, site: str, query: LogQuery, ended: anyio.Event | None = None
 ) -> AsyncGenerator[tuple[int, Envelope]]:
-    """(position, message) of a fabric from a position of its site's log on, as the log grows, until `ended`
-    is set."""
-    site, wanted, position = site_of(twin, fabric), Wanted(fabric, types), start
+    """(position, message) of what is asked for from `query.start` on, as the log grows, until `ended` is
+    set."""
+    position = query.start
     while ended is None or not ended.is_set():
         end = twin.log.end(site)
-        batch = await asyncio.to_thread(_batch, twin, site, position, end, wanted.may_take)
-        for at, message in batch:
-            if wanted.takes(message):
-                yield at, message
+        part = replace(query, start=position, end=min(end, position + STRIDE))
         if position < end:
-            position = min(end, position + STRIDE)
+            for found in await asyncio.to_thread(twin.log.find, site, part, STRIDE):
+                yield found
+            position = part.end
         else:
             await asyncio.sleep(FOLLOW_S)
-
-
-def _batch(
-    twin: TwinPorts, site: str, start: int, end: int, line_filter: LineFilter
-) -> list[tuple[int, Envelope]]:
-    return list(twin.log.read(site, start, min(STRIDE, end - start), line_filter))
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which messages of a site's log somebody asks for: those of one fabric, of some types or of all."""
-
-    fabric: str
-    types: Types
-
-    def may_take(self, line: bytes) -> bool:
-        """Holds back what is surely not wanted; what passes has to be looked at."""
-        if not of_fabric(self.fabric)(line):
-            return False
-        return not self.types or any(f'"{kind}"'.encode() in line for kind in self.types)
-
-    def takes(self, message: Envelope) -> bool:
-        return message.fabric == self.fabric and (not self.types or message.type in self.types)
-
-
-def of_fabric(fabric: str) -> LineFilter:
-    """Holds back what is surely of another fabric; what passes has to be looked at."""
-    word = f'"{fabric}"'.encode()
-    return lambda line: word in line

@@ -1,5 +1,7 @@
 """Simulated times and spans as people like to read them."""
 
+import re
+
 from shared.basics.units import US_PER_S
 
 
@@ -27,3 +29,24 @@ def moment(us: int | None) -> str:
 def moment_ms(us: int) -> str:
     """The same to the millisecond, for messages: `3d02:15:04.123`."""
     return f"{moment(us)}.{us % US_PER_S // 1000:03d}"
+
+
+_MOMENT = re.compile(r"([0-9]{1,5})d([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,6}))?)?")
+
+
+def moment_us(text: str) -> tuple[int, int] | None:
+    """(first, last) microsecond of a moment as people read and write it, `3d02:15`, `3d02:15:04` or
+    `3d02:15:04.123`; None if it is none."""
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        return None
+    days, hours, minutes, seconds, rest = match.groups()
+    first = ((int(days) * 24 + int(hours)) * 60 + int(minutes)) * 60 * US_PER_S
+    if seconds is None:
+        return first, first + 60 * US_PER_S - 1
+    first += int(seconds) * US_PER_S
+    if rest is None:
+        return first, first + US_PER_S - 1
+    unit = 10 ** (6 - len(rest))
+    first += int(rest) * unit
+    return first, first + unit - 1

@@ -51,7 +51,12 @@ def about(fields: Fields) -> list[str]:
 def without_holders(names: Iterable[str]) -> list[str]:
     """Each name once, but none that another one begins with as what it is in."""
     found = dict.fromkeys(names)
-    holders = {name[:cut] for name in found for cut, letter in enumerate(name) if letter == "/"}
+    holders = set()
+    for name in found:
+        cut = name.find("/")
+        while cut >= 0:
+            holders.add(name[:cut])
+            cut = name.find("/", cut + 1)
     return [name for name in found if name not in holders]
 
 
@@ -91,7 +96,7 @@ class _Reader:
             found = [name for kind, value in subjects for name in self._names(kind, value)]
         except (LookupError, TypeError, ValueError):
             return Named("–".join(str(value) for _, value in subjects), ())
-        names = without_holders(found)
+        names = found if len(subjects) == 1 else without_holders(found)
         return Named("–".join(names), tuple(names))
 
     def _names(self, kind: str, value: Any) -> Iterable[str]:

@@ -23,6 +23,7 @@ from services.fleet import services_of
 from services.gateway.http.app import create_app
 from services.gateway.http.tokens import one_token
 from services.gateway.ports import TwinPorts
+from services.gateway.subjects import SiteSubjects
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.site_runner import SiteRunner
@@ -103,6 +104,7 @@ class DrivenTwin:
         self.problems: list[str] = []
         self.store = store or WakingMemory()
         self.logs = IndexedLogs(folder / "log")
+        self.logs.index(SiteSubjects)
         self.operations = MemoryOperations()
         self.clock = EmbeddedClock(speed=1.0, operations=self.operations, wall_s=lambda: self._wall_s)
         telemetry = TelemetryFolder(folder / "telemetry")

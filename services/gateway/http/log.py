@@ -1,17 +1,20 @@
-"""Routes to the log: since a moment, by type, by cause, as it grows, and back to the root."""
+"""Routes to the log: since a moment, by type, by name, by cause, as it grows, and back to the root."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
+from urllib.parse import urlencode
 
 import anyio
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from sse_starlette import EventSourceResponse
 
 from schemas.api import LogMessage
 from schemas.bounds import COUNT_MAX
 from schemas.envelope import Envelope
 from services.gateway import history
-from services.gateway.fabrics import meant, site_of
+from services.gateway.fabrics import meant
+from services.gateway.history import Asked, Page
 from services.gateway.http import stream
 from services.gateway.http.responses import no_json
 from services.gateway.ports import TwinPorts
@@ -19,13 +22,34 @@ from services.gateway.telling import told_row
 from shared.basics.errors import InvalidInput
 
 Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX, description="messages at most")]
-Since = Annotated[str | None, Query(description="simulated time back from now: 30s, 15m, 2h, 1d12h")]
+Since = Annotated[
+    str | None,
+    Query(description="simulated time back from now, 30s, 15m, 2h, 1d12h, or a moment like 3d02:15:04"),
+]
+Until = Annotated[str | None, Query(description="the same for the last moment, which is part of it")]
 SinceUs = Annotated[int | None, Query(ge=0, le=COUNT_MAX)]
-Type = Annotated[tuple[str, ...], Query(description="only this message type; may be given several times")]
+Type = Annotated[list[str], Query(description="only this message type; may be given several times")]
 Fabric = Annotated[
     str | None, Query(description="of this fabric; without one pod-0, or the first where there is none")
 ]
 Cause = Annotated[str | None, Query(description="only what followed from this message")]
+For = Annotated[
+    str | None, Query(alias="for", description="only what is about the thing of this name or something in it")
+]
+Ticks = Annotated[bool, Query(description="false leaves out the Ticks")]
+Cursor = Annotated[str | None, Query(description="only what comes after this place, such as pod-0:4207")]
+Before = Annotated[str | None, Query(description="only what comes before this place")]
+PAGED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "headers": {
+            "Link": {
+                "description": "where there are more: the address of the next page, `rel=next`, or of the "
+                "one before, `rel=prev`",
+                "schema": {"type": "string"},
+            }
+        }
+    }
+}
 
 
 class EventStream(EventSourceResponse):
@@ -38,26 +62,45 @@ def routes(twin: TwinPorts) -> APIRouter:
     """Messages that have come, messages as they come, and why."""
     router = APIRouter(prefix="/v1", tags=["log"])
 
-    @router.get("/events", summary="Messages of the log, oldest first", response_model=list[LogMessage])
+    @router.get(
+        "/events",
+        summary="Messages of the log, oldest first",
+        response_model=list[LogMessage],
+        responses=PAGED,
+    )
     def events(
+        request: Request,
         fabric: Fabric = None,
         since: Since = None,
         since_us: SinceUs = None,
-        type: Type = (),  # noqa: A002 -- the word that people type
+        until: Until = None,
+        type: Type = [],  # noqa: A002, B006 -- the word that people type; nobody changes it
+        name: For = None,
         cause: Cause = None,
+        ticks: Ticks = True,
         limit: Limit = None,
+        cursor: Cursor = None,
+        before: Before = None,
     ) -> Response:
-        """With a moment, the first messages from there on; without one, the last before now. With a cause,
-        the first that followed from it, whatever its fabric."""
-        asked = meant(twin, fabric)
-        start_us = _start_us(twin, since, since_us)
-        if cause is not None:
-            most = limit or history.CAUSE_DEFAULT
-            found = history.consequences(twin, cause, start_us=start_us or 0, types=type, limit=most)
-            return _dumped(twin, found)
-        start = None if start_us is None else twin.log.position_at(site_of(twin, asked), start_us)
-        most = limit or (history.EVENTS_DEFAULT if start is None else history.EVENTS_MAX)
-        return _dumped(twin, history.events(twin, asked, start=start, types=type, limit=most))
+        """With a moment, a cursor or a cause, the first messages from there on; otherwise the last before
+        now. What followed from a cause is of whatever fabric of its site."""
+        asked = Asked(meant(twin, fabric), tuple(type), name, cause, ticks)
+        site, query = history.query_of(twin, asked)
+        if since is not None and since_us is not None:
+            raise InvalidInput(f"since {since!r}, since_us {since_us}: only one of them is allowed")
+        from_us = since_us if since is None else history.moment_of(twin, "since", since)[0]
+        starts = [stream.place(twin, "cursor", cursor, site) + 1] if cursor is not None else []
+        starts += [twin.log.position_at(site, from_us)] if from_us is not None else []
+        ends = [stream.place(twin, "before", before, site)] if before is not None else []
+        if until is not None:
+            ends.append(twin.log.position_at(site, history.moment_of(twin, "until", until)[1] + 1))
+        query = replace(query, start=max(starts, default=0), end=min(ends, default=COUNT_MAX))
+        forward = bool(starts) or (cause is not None and before is None)
+        if forward:
+            page = history.first(twin, site, query, limit or history.EVENTS_MAX)
+        else:
+            page = history.last(twin, site, query, limit or history.EVENTS_DEFAULT)
+        return _dumped(twin, [m for _, m in page.found], name, _link(request, page, forward=forward))
 
     @router.get(
         "/events/stream",
@@ -68,43 +111,54 @@ def routes(twin: TwinPorts) -> APIRouter:
     def follow(
         fabric: Fabric = None,
         since: Since = None,
-        type: Type = (),  # noqa: A002 -- the word that people type
+        type: Type = [],  # noqa: A002, B006 -- the word that people type; nobody changes it
+        name: For = None,
+        cause: Cause = None,
+        ticks: Ticks = True,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
-        asked = meant(twin, fabric)
-        history.check_types(type)
-        site = site_of(twin, asked)
+        asked = Asked(meant(twin, fabric), tuple(type), name, cause, ticks)
+        site, query = history.query_of(twin, asked)
         end = twin.log.end(site)
-        place = stream.resume_at(last_event_id, asked, end)
-        if place is None:
-            place = end if since is None else twin.log.position_at(site, history.since_us(twin, since))
+        start = end
+        if last_event_id:
+            # A log that has begun anew since then is taken up at its end.
+            start = min(stream.place(twin, "Last-Event-ID", last_event_id, site) + 1, end)
+        elif since is not None:
+            start = twin.log.position_at(site, history.moment_of(twin, "since", since)[0])
         ended = anyio.Event()
         return EventStream(
-            stream.events(twin, asked, place, type, ended),
+            stream.events(twin, asked.fabric, site, replace(query, start=start), ended),
             shutdown_event=ended,
             shutdown_grace_period=stream.STREAM_END_S,
         )
 
     @router.get(
-        "/why/{message_id:path}",
-        summary="The chain of causes back to the root",
+        "/why/{asked:path}",
+        summary="The chain of causes back to the root, from a message or the last state of a thing",
         response_model=list[LogMessage],
     )
-    def why(message_id: str) -> Response:
-        return _dumped(twin, history.why(twin, message_id))
+    def why(asked: str) -> Response:
+        return _dumped(twin, history.why(twin, asked), None, None)
 
     return router
 
 
-def _start_us(twin: TwinPorts, since: str | None, since_us: int | None) -> int | None:
-    """The moment that a question begins with, told in one of two ways."""
-    if since is None:
-        return since_us
-    if since_us is not None:
-        raise InvalidInput(f"since {since!r}, since_us {since_us}: only one of them is allowed")
-    return history.since_us(twin, since)
+def _link(request: Request, page: Page, *, forward: bool) -> str | None:
+    """The header that leads to more, by RFC 8288; None where there is no more."""
+    if not page.is_cut:
+        return None
+    position, message = page.found[-1 if forward else 0]
+    kept = [
+        (word, value)
+        for word, value in request.query_params.multi_items()
+        if word not in ("cursor", "before")
+    ]
+    there = ("cursor" if forward else "before", f"{message.fabric}:{position}")
+    return f'<{request.url.path}?{urlencode([*kept, there])}>; rel="{"next" if forward else "prev"}"'
 
 
-def _dumped(twin: TwinPorts, messages: Sequence[Envelope]) -> Response:
-    rows = b",".join([told_row(twin, message) for message in messages])
-    return Response(b"[%b]" % rows, media_type="application/json")
+def _dumped(twin: TwinPorts, messages: Sequence[Envelope], name: str | None, link: str | None) -> Response:
+    rows = b",".join([told_row(twin, message, name) for message in messages])
+    headers = {} if link is None else {"Link": link}
+    return Response(b"[%b]" % rows, media_type="application/json", headers=headers)

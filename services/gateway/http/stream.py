@@ -8,28 +8,34 @@ from contextlib import aclosing
 import anyio
 
 from services.gateway import history
+from services.gateway.fabrics import site_of
 from services.gateway.ports import TwinPorts
 from services.gateway.telling import told_row
+from shared.basics.errors import InvalidInput
+from shared.storage.log.reader import LogQuery
 
 STREAM_END_S = 5 * history.FOLLOW_S
 """Wall time that a stream has to end in good order when the server ends."""
+PLACE = re.compile(r"([^:]{1,80}):(-1|[0-9]{1,15})")
 
 
 async def events(
-    twin: TwinPorts, fabric: str, start: int, types: history.Types = (), ended: anyio.Event | None = None
+    twin: TwinPorts, fabric: str, site: str, query: LogQuery, ended: anyio.Event | None = None
 ) -> AsyncIterator[dict[str, str]]:
-    """Server-sent events from a position on, until `ended` is set. The first has only an id: whoever loses
+    """Server-sent events of what is asked for, until `ended` is set. The first has only an id: whoever loses
     the stream before anything happened knows where to go on."""
-    yield {"id": f"{fabric}:{start - 1}"}
-    async with aclosing(history.follow(twin, fabric, start, types, ended)) as messages:
+    yield {"id": f"{fabric}:{query.start - 1}"}
+    async with aclosing(history.follow(twin, site, query, ended)) as messages:
         async for position, message in messages:
             yield {"id": f"{fabric}:{position}", "data": told_row(twin, message).decode()}
 
 
-def resume_at(last_event_id: str | None, fabric: str, end: int) -> int | None:
-    """The position after the last one that a client saw, from its Last-Event-ID; None if that tells nothing.
-    A log that has begun anew since then is taken up at its end."""
-    name, _, position = (last_event_id or "").rpartition(":")
-    if name != fabric or not re.fullmatch(r"-1|[0-9]{1,15}", position):
-        return None
-    return min(int(position) + 1, end)
+def place(twin: TwinPorts, word: str, text: str, site: str) -> int:
+    """The position that an id of an event or a cursor tells, on a site's log; InvalidInput where it is
+    none."""
+    match = PLACE.fullmatch(text)
+    if match is None:
+        raise InvalidInput(f"{word} {text[:80]!r}: no place on a log; allowed are those like pod-0:4207")
+    if site_of(twin, match[1]) != site:
+        raise InvalidInput(f"{word} {text[:80]!r}: not on the log of {site}, which is asked for")
+    return int(match[2])

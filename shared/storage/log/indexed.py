@@ -1,15 +1,17 @@
-"""The living twin's log of one site: an append-only file of JSON lines, and a sparse index into it.
+"""The living twin's log of one site: an append-only file of JSON lines, and an index beside it.
 
-The index holds, for every 512th message, its byte offset, its time, and the last `seq` of every source before
-it. So a view and an id are both found by a binary search and a short scan. The index is only a help: it is
-made again from the log where it is missing or does not fit.
+At hand are, for every 512th message, its byte offset, its time, and the last `seq` of every source before it.
+So a moment and an id are both found by a binary search and a short scan, up to the last message. All else is
+found by the index, which follows the log in a thread of its own (`shared/storage/log/index.py`).
 """
 
 import contextlib
+import logging
 import os
+import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +20,17 @@ import orjson
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from shared.basics.errors import OperationFailed
+from shared.storage.log.index import LogIndex, Stride
+from shared.storage.log.indexer import Indexer, MakeThingsOf
 from shared.storage.log.lines import failure
-from shared.storage.log.reader import LineFilter
+from shared.storage.log.reader import LineFilter, LogQuery, commissioned_with
 
 STRIDE = 512
-"""Messages between two entries of the index."""
+"""Messages between two strides."""
+CATCH_UP_S = 0.5
+"""Wall time between two looks at what the index has not seen."""
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Where one message stands. `seqs` maps each source to its last seq before this position."""
-
-    position: int
-    offset: int
-    at_us: int
-    seqs: dict[str, int]
+log = logging.getLogger("lightwave.log")
 
 
 class IndexedLog:
@@ -40,8 +38,7 @@ class IndexedLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._index_path = path.with_suffix(".index")
-        self._entries: list[Entry] = []
+        self.strides: list[Stride] = []
         self._seqs: dict[str, int] = {}
         self._size = self._counted = 0
         self.end = 0
@@ -49,14 +46,15 @@ class IndexedLog:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab", buffering=0)
-            self._index = self._index_path.open("ab", buffering=0)
+            self._index = LogIndex(path.with_suffix(".sqlite"))
             self._recover()
         except OSError as error:
             raise failure(path, error) from None
+        self.indexer = Indexer(self, self._index)
 
     def close(self) -> None:
         self._file.close()
-        self._index.close()
+        self.indexer.close()
 
     def append(self, messages: list[Envelope], lines: list[bytes]) -> None:
         """Append messages with their encoded lines. All of them, or (disk full) none and OperationFailed."""
@@ -79,7 +77,7 @@ class IndexedLog:
 
     def position_at(self, at_us: int) -> int:
         """Position of the first message at or after this simulated time; `end` if there is none."""
-        place = bisect_left(self._entries, at_us, key=lambda e: e.at_us)
+        place = bisect_left(self.strides, at_us, key=lambda e: e.at_us)
         for position, fields in self._scan(max(0, place - 1)):
             if fields is not None and fields["at_us"] >= at_us:
                 return position
@@ -88,9 +86,9 @@ class IndexedLog:
     def position_of(self, message_id: str) -> int | None:
         """Position of the message with this id, or None."""
         source, _, number = message_id.rpartition("/")
-        if not number.isdecimal() or len(number) > 20:
+        if not number.isdecimal() or len(number) > 20 or int(number) > self._seqs.get(source, -1):
             return None
-        place = bisect_left(self._entries, int(number), key=lambda e: e.seqs.get(source, -1))
+        place = bisect_left(self.strides, int(number), key=lambda e: e.seqs.get(source, -1))
         for position, fields in self._scan(max(0, place - 1), STRIDE):
             if fields is not None and fields["id"] == message_id:
                 return position
@@ -114,7 +112,7 @@ class IndexedLog:
         end = self.end if most is None else min(self.end, start + most)
         if start >= end:
             return
-        entry = self._entries[bisect_right(self._entries, start, key=lambda e: e.position) - 1]
+        entry = self.strides[bisect_right(self.strides, start, key=lambda e: e.position) - 1]
         try:
             opened = self.path.open("rb")
         except OSError as error:
@@ -127,42 +125,34 @@ class IndexedLog:
                     yield position, line.rstrip(b"\n")
 
     def _scan(self, entry: int, most: int | None = None) -> Iterator[tuple[int, dict[str, Any] | None]]:
-        if not self._entries:
+        if not self.strides:
             return
-        for position, line in self.lines(self._entries[entry].position, most):
+        for position, line in self.lines(self.strides[entry].position, most):
             yield position, _head(line)
 
     def _count(self, length: int, source: str | None, seq: int, at_us: int) -> None:
         if self._counted % STRIDE == 0:
-            entry = Entry(self._counted, self._size, at_us, dict(self._seqs))
-            self._entries.append(entry)
-            self._save(entry)
+            self.strides.append(Stride(self._counted, self._size, at_us, dict(self._seqs)))
         self._size += length
         self._counted += 1
         if source is not None and seq > self._seqs.get(source, -1):
             self._seqs[source] = seq
 
-    def _save(self, entry: Entry) -> None:
-        row = orjson.dumps([entry.position, entry.offset, entry.at_us, entry.seqs])
-        try:
-            self._index.write(row + b"\n")
-        except OSError:
-            return  # only a help: made again from the log when it is next opened
-
     def _recover(self) -> None:
         """Take up the index as far as it fits the log, read on from there, and cut off a torn last line."""
-        size = self.path.stat().st_size
-        entries = [e for e in _load(self._index_path) if e.offset < size]
-        if not self._fits(entries):
-            entries = []
-        start = entries[-1] if entries else Entry(0, 0, 0, {})
-        self._entries = entries[:-1]
+        strides = self._index.strides()
+        if not (self._fits(strides) and self._read_on(strides)):
+            self._index.forget()
+            self._read_on([])
+        self.end = self._counted
+
+    def _read_on(self, strides: list[Stride]) -> bool:
+        """Read the log from the last stride on; whether the index ends where a message of it does."""
+        start = strides[-1] if strides else Stride(0, 0, 0, {})
+        self.strides = strides[:-1]
         self._seqs = dict(start.seqs)
         self._size, self._counted = start.offset, start.position
-        os.ftruncate(self._index.fileno(), 0)
-        for entry in self._entries:
-            self._save(entry)
-        at_us = start.at_us
+        at_us, fits = start.at_us, self._index.end == 0
         with self.path.open("rb") as file:
             file.seek(start.offset)
             for line in file:
@@ -172,24 +162,28 @@ class IndexedLog:
                 fields = _head(line) or {"source": None, "seq": 0, "at_us": at_us}
                 at_us = fields["at_us"]
                 self._count(len(line), fields["source"], fields["seq"], at_us)
-        self.end = self._counted
+                if self._counted == self._index.end:
+                    fits = self._size == self._index.offset
+        return fits
 
-    def _fits(self, entries: list[Entry]) -> bool:
-        """Whether index and log belong together: entries in order, and the last one at the start of its
-        message.
-        """
-        if any(e.position != n * STRIDE for n, e in enumerate(entries)):
+    def _fits(self, strides: list[Stride]) -> bool:
+        """Whether index and log belong together: strides in order and as far as the index goes, and the last
+        one at the start of its message."""
+        if [stride.position for stride in strides] != list(range(0, self._index.end, STRIDE)):
             return False
-        if not entries:
+        if not strides:
             return True
-        last = entries[-1]
+        last = strides[-1]
         with self.path.open("rb") as file:
             if last.offset:
                 file.seek(last.offset - 1)
                 if file.read(1) != b"\n":
                     return False
             fields = _head(file.readline())
-        return fields is None or fields["at_us"] == last.at_us
+        if fields is None:
+            return True
+        is_next = fields["seq"] > last.seqs.get(fields["source"], -1)
+        return is_next and bool(fields["at_us"] == last.at_us)
 
 
 def _head(line: bytes) -> dict[str, Any] | None:
@@ -204,37 +198,55 @@ def _head(line: bytes) -> dict[str, Any] | None:
     return None
 
 
-def _load(path: Path) -> list[Entry]:
-    entries = []
-    for row in path.read_bytes().splitlines():
-        try:
-            position, offset, at_us, seqs = orjson.loads(row)
-        except ValueError:
-            break
-        entries.append(Entry(position, offset, at_us, seqs))
-    return entries
-
-
 class IndexedLogs:
     """The logs of a twin's sites in one folder; a `shared.storage.log.reader.LogReader`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._logs: dict[str, IndexedLog] = {}
+        self._name_by: MakeThingsOf | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._keep_up, name="log index", daemon=True)
 
     def open(self, site: str) -> IndexedLog:
         """The log of a site, made where there is none."""
         if site not in self._logs:
-            self._logs[site] = IndexedLog(self.folder / f"{site}.jsonl")
+            opened = IndexedLog(self.folder / f"{site}.jsonl")
+            self._name(site, opened)
+            self._logs[site] = opened
         return self._logs[site]
+
+    def index(self, name_by: MakeThingsOf) -> None:
+        """Find messages by the names of what they are about, too, and keep the indexes up with the logs from
+        now on."""
+        self._name_by = name_by
+        for site, opened in list(self._logs.items()):
+            self._name(site, opened)
+        self._thread.start()
+
+    def _name(self, site: str, opened: IndexedLog) -> None:
+        if self._name_by is not None:
+            config = partial(commissioned_with, self, site)
+            opened.indexer.things_of = self._name_by(config, opened.indexer.recall)
+
+    def _keep_up(self) -> None:
+        while not self._ended.wait(CATCH_UP_S):
+            for opened in list(self._logs.values()):
+                try:
+                    opened.indexer.catch_up(CATCH_UP_S)
+                except OperationFailed as error:
+                    log.warning("%s", error)
 
     def sites(self) -> list[str]:
         """The sites whose logs are open."""
         return list(self._logs)
 
     def close(self) -> None:
-        for log in self._logs.values():
-            log.close()
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        for opened in self._logs.values():
+            opened.close()
 
     def _of(self, site: str) -> IndexedLog:
         if site not in self._logs:
@@ -254,3 +266,11 @@ class IndexedLogs:
         self, site: str, start: int, most: int | None = None, line_filter: LineFilter | None = None
     ) -> Iterator[tuple[int, Envelope]]:
         return self._of(site).read(start, most, line_filter)
+
+    def find(
+        self, site: str, query: LogQuery, most: int, *, newest: bool = False
+    ) -> list[tuple[int, Envelope]]:
+        return self._of(site).indexer.find(query, most, newest=newest)
+
+    def count(self, site: str, query: LogQuery) -> int:
+        return self._of(site).indexer.count(query)

@@ -1,8 +1,10 @@
 """The port through which people read a log: by time, by id, or as it grows."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
+from schemas.bounds import COUNT_MAX
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
@@ -10,6 +12,21 @@ from shared.engine.roots import commissioning_id
 
 LineFilter = Callable[[bytes], bool]
 """A quick look at an encoded message: False leaves it out before it is decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """Which messages of a site's log somebody asks for: those from one position up to another of which all
+    of this is true. Without `types` all but those of `without`; `about` are names of which one is enough;
+    `cause` is the position of a message from which they followed, directly or through others."""
+
+    start: int = 0
+    end: int = COUNT_MAX
+    fabric: str | None = None
+    types: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    cause: int | None = None
 
 
 class LogReader(Protocol):
@@ -31,6 +48,15 @@ class LogReader(Protocol):
     ) -> Iterator[tuple[int, Envelope]]:
         """(position, message) of `most` positions from `start`, up to the present end; what the filter
         holds back and what cannot be read is left out."""
+
+    def find(
+        self, site: str, query: LogQuery, most: int, *, newest: bool = False
+    ) -> list[tuple[int, Envelope]]:
+        """(position, message) of the first `most` messages that are asked for, or of the newest; oldest
+        first. OperationFailed while the index that finds them is being made."""
+
+    def count(self, site: str, query: LogQuery) -> int:
+        """How many messages are asked for."""
 
 
 def commissioned_with(log: LogReader, site: str, fabric: str) -> FabricConfig:

@@ -1,7 +1,7 @@
 """Log files: written and read in every form, found by time and by id, mended after a crash."""
 
 import gzip
-import json
+import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +17,10 @@ from schemas.registry import decode, encode
 from schemas.sequencer import Tick
 from schemas.workload import SliceReleased
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
-from shared.storage.log import indexed
+from shared.storage.log import index, indexed
 from shared.storage.log.indexed import STRIDE, IndexedLog
 from shared.storage.log.lines import LineWriter, read_lines
+from shared.storage.log.reader import LogQuery
 
 
 def message(n: int, at_us: int) -> Envelope:
@@ -154,35 +155,122 @@ def test_finding_a_place_reads_a_small_part_of_a_long_log(
     log.close()
 
 
+STRANGE_STRIDES = ["5", "null", '[0,"a"]', '{"x": "y"}', "\xff"]
+"""What stands where a stride should tell the seqs before it."""
+
+
+def indexed_log(path: Path, count: int) -> list[Envelope]:
+    """A log whose index has seen all of it."""
+    log = IndexedLog(path)
+    messages = fill(log, list(range(count)))
+    assert log.indexer.catch_up(60)
+    log.close()
+    return messages
+
+
+@pytest.mark.parametrize("seqs", STRANGE_STRIDES)
+def test_strides_that_tell_nothing_are_made_again(tmp_path: Path, seqs: str) -> None:
+    path = tmp_path / "pod-0.jsonl"
+    messages = indexed_log(path, 3 * STRIDE)
+    with sqlite3.connect(path.with_suffix(".sqlite")) as base:
+        base.execute("UPDATE strides SET seqs = ? WHERE position = ?", (seqs, STRIDE))
+    base.close()
+    again = IndexedLog(path)
+    assert again.last_seq("workload@pod-0") == messages[-1].seq
+    assert again.indexer.count(LogQuery()) == len(messages)
+    again.close()
+
+
 @pytest.mark.parametrize(
-    "harm", ["none", "torn line", "no index", "torn index", "foreign index", "index ahead"]
+    "harm",
+    [
+        *("none", "torn line", "no index", "torn index", "no database", "a folder", "foreign index"),
+        *("other version", "index ahead", "index behind", "no table", "cut log"),
+    ],
 )
 def test_it_opens_again_after_any_harm_to_its_end_or_index(tmp_path: Path, harm: str) -> None:
     path = tmp_path / "pod-0.jsonl"
-    log = IndexedLog(path)
-    messages = fill(log, list(range(3 * STRIDE + 10)))
-    log.close()
-    index = path.with_suffix(".index")
+    messages = indexed_log(path, 3 * STRIDE + 10)
+    base_file = path.with_suffix(".sqlite")
     if harm == "torn line":
         with path.open("ab") as file:
             file.write(b'{"id":"tick.ocs@pod-0/77","ty')
     elif harm == "no index":
-        index.unlink()
+        base_file.unlink()
     elif harm == "torn index":
-        index.write_bytes(index.read_bytes()[:-7])
+        base_file.write_bytes(base_file.read_bytes()[:-5_000])
+    elif harm == "no database":
+        base_file.write_bytes(b"[0,0,0,{}]\n" * 100)
+    elif harm == "a folder":
+        base_file.unlink()
+        base_file.mkdir()
     elif harm == "foreign index":
-        index.write_text(json.dumps([0, 0, 0, {}]) + "\n" + json.dumps([STRIDE, 11, 5, {}]) + "\n")
-    elif harm == "index ahead":
-        with index.open("a") as file:
-            file.write(json.dumps([4 * STRIDE, 10**9, 10**9, {}]) + "\n")
+        other = tmp_path / "other" / "pod-0.jsonl"
+        log = IndexedLog(other)
+        fill(log, list(range(7, 7 + 2 * STRIDE)), start=1)
+        assert log.indexer.catch_up(60)
+        log.close()
+        other.with_suffix(".sqlite").rename(base_file)
+    elif harm == "cut log":
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(lines[: 2 * STRIDE + 5]))
+        messages = messages[: 2 * STRIDE + 5]
+    elif harm != "none":
+        with sqlite3.connect(base_file) as base:
+            base.execute(
+                {
+                    "other version": "UPDATE meta SET value = 99 WHERE name = 'version'",
+                    "index ahead": "UPDATE meta SET value = value + 5 WHERE name = 'end'",
+                    "index behind": "UPDATE meta SET value = value - 5 WHERE name = 'offset'",
+                    "no table": "DROP TABLE things",
+                }[harm]
+            )
+        base.close()
     again = IndexedLog(path)
     assert again.end == len(messages)
-    assert again.last_seq("workload@pod-0") == messages[-1].seq
+    assert again.last_seq("workload@pod-0") == max(m.seq for m in messages if m.source == "workload@pod-0")
     more = fill(again, [10**6, 10**6 + 1], start=len(messages))
     assert [m for _, m in again.read(0)] == messages + more
     assert again.position_at(10**6) == len(messages)
     assert again.position_of(messages[2 * STRIDE + 1].id) == 2 * STRIDE + 1
+    released = [(n, m) for n, m in enumerate(messages + more) if m.type == "SliceReleased"]
+    assert again.indexer.find(LogQuery(types=("SliceReleased",)), 10_000, newest=False) == released
     again.close()
+
+
+def test_a_log_left_behind_its_index_is_caught_up_and_names_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "pod-0.jsonl"
+    messages = indexed_log(path, 700)
+    log = IndexedLog(path)
+    log.indexer.things_of = lambda fields: [fields["body"]["slice"]]
+    messages += fill(log, [10**6 + n for n in range(1_500)], start=700)
+    assert log.indexer.count(LogQuery()) == len(messages)
+    assert log.indexer.find(LogQuery(about=("pod-0/slice-901",)), 5, newest=True) == [(901, messages[901])]
+    assert log.indexer.count(LogQuery(about=("pod-0/slice-901", "pod-0/slice-903"))) == 2
+    log.close()
+
+
+def test_a_full_disk_takes_the_index_into_memory_and_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "pod-0.jsonl"
+    log = IndexedLog(path)
+    messages = fill(log, list(range(600)))
+    made = index._made
+
+    def full(place: Path | None) -> sqlite3.Connection:
+        connection = made(place)
+        if place is not None:
+            connection.execute("PRAGMA max_page_count = 9")
+        return connection
+
+    monkeypatch.setattr(index, "_made", full)
+    log.indexer._index.forget()
+    assert log.indexer.find(LogQuery(types=("Tick",)), 3, newest=False) == [
+        (n, messages[n]) for n in (0, 2, 4)
+    ]
+    assert log.indexer.count(LogQuery(start=100, end=200)) == 100
+    log.close()
 
 
 def test_lines_that_are_no_messages_keep_their_place_and_stop_nothing(tmp_path: Path) -> None:

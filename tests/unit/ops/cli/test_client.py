@@ -293,7 +293,7 @@ def test_no_query_imports_what_is_slow(words: str) -> None:
     answers = {
         "/v1/links": [as_json([row])],
         "/v1/describe/links/pod-0/cube-1/+x/1": [
-            as_json({"object": row, "related": {}, "events": [message]})
+            as_json({"object": row, "related": {}, "events": [message], "events_in_all": 1})
         ],
         "/v1/trace/pod-0/cube-1/+x/1": [as_json(row | path)],
         "/v1/events": [as_json([message])],

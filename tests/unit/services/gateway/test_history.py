@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -11,13 +12,17 @@ from schemas.body import Body
 from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from schemas.ocs import OcsDown, OcsUp
+from schemas.registry import TYPES as TYPES_OF_MESSAGES
 from schemas.registry import encode
 from schemas.scheduler import SliceRestored
 from schemas.sequencer import Tick
 from services.gateway import history
+from services.gateway.history import STATES, Asked, Page
 from services.gateway.http import stream
 from services.gateway.ports import TwinPorts
+from services.gateway.subjects import SiteSubjects
 from shared.basics.errors import InvalidInput, NotFound
+from shared.models.superpod.plant import superpod_plant
 from shared.runtimes.clock import Clock, ClockChange, ClockState
 from shared.runtimes.operations import MemoryOperations
 from shared.storage.log.indexed import IndexedLogs
@@ -76,6 +81,7 @@ def messages() -> list[Envelope]:
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory, messages: list[Envelope]) -> Iterator[IndexedLogs]:
     logs = IndexedLogs(tmp_path_factory.mktemp("logs"))
+    logs.index(lambda _, recall: SiteSubjects(lambda _: SuperpodConfig(), recall))
     logs.open(FABRIC).append(messages, [encode(message) for message in messages])
     yield logs
     logs.close()
@@ -104,29 +110,67 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
 TYPES = [(), ("Tick",), ("OcsDown",), ("OcsDown", "OcsUp"), ("SliceRestored",), ("SliceEvicted",)]
 
 
+def of_types(messages: list[Envelope], types: tuple[str, ...]) -> list[tuple[int, Envelope]]:
+    return [(n, m) for n, m in enumerate(messages) if not types or m.type in types]
+
+
 @pytest.mark.parametrize("types", TYPES)
 @pytest.mark.parametrize("limit", [1, 7, 700, 10_000])
 def test_without_a_place_the_last_ones(
-    twin: TwinPorts, messages: list[Envelope], types: history.Types, limit: int
+    twin: TwinPorts, messages: list[Envelope], types: tuple[str, ...], limit: int
 ) -> None:
-    of_type = [m for m in messages if not types or m.type in types]
-    assert history.events(twin, FABRIC, start=None, types=types, limit=limit) == of_type[-limit:]
+    wanted = of_types(messages, types)
+    site, query = history.query_of(twin, Asked(FABRIC, types))
+    assert history.last(twin, site, query, limit) == Page(wanted[-limit:], len(wanted) > limit)
+    assert twin.log.count(site, query) == len(wanted)
 
 
 @pytest.mark.parametrize("types", TYPES)
-@pytest.mark.parametrize("start", [0, 1, 511, 2_000, COUNT])
+@pytest.mark.parametrize(
+    ("start", "end"), [(0, COUNT), (1, 400), (511, 2_900), (2_000, COUNT), (COUNT, COUNT)]
+)
 def test_from_a_place_the_first_ones(
-    twin: TwinPorts, messages: list[Envelope], types: history.Types, start: int
+    twin: TwinPorts, messages: list[Envelope], types: tuple[str, ...], start: int, end: int
 ) -> None:
-    of_type = [m for m in messages[start:] if not types or m.type in types]
-    assert history.events(twin, FABRIC, start=start, types=types, limit=25) == of_type[:25]
+    wanted = [(n, m) for n, m in of_types(messages, types) if start <= n < end]
+    site, query = history.query_of(twin, Asked(FABRIC, types))
+    page = history.first(twin, site, replace(query, start=start, end=end), 25)
+    assert page == Page(wanted[:25], len(wanted) > 25)
 
 
-def test_the_last_ones_are_sought_so_far_back_and_no_further(
-    twin: TwinPorts, messages: list[Envelope]
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [("pod-0/slice-1", {"SliceRestored"}), ("pod-0/ocs-1", {"OcsDown", "OcsUp"}), ("pod-0/ocs-2", set())],
+)
+def test_all_that_is_about_a_thing_however_old(
+    twin: TwinPorts, messages: list[Envelope], name: str, types: set[str]
 ) -> None:
-    found = history.last(twin, FABRIC, lambda m: m.type == "OcsDown", 10_000, look_back=1_000)
-    assert found == [m for m in messages[-1_000:] if m.type == "OcsDown"]
+    wanted = [
+        (n, m) for n, m in enumerate(messages) if m.type in types and name in str(m.body) + "pod-0/ocs-1"
+    ]
+    site, query = history.query_of(twin, Asked(FABRIC, name=name))
+    assert history.first(twin, site, query, COUNT).found == wanted
+    assert history.query_of(twin, Asked(FABRIC, name=FABRIC))[1].about == ()
+
+
+def test_without_ticks(twin: TwinPorts, messages: list[Envelope]) -> None:
+    site, query = history.query_of(twin, Asked(FABRIC, ticks=False))
+    assert twin.log.count(site, query) == sum(m.type != "Tick" for m in messages)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("pod-0/slice-99", "nothing on the log of pod-0 is about it"),
+        ("pod-0/ocs-99", "nothing on the log of pod-0 is about it"),
+        ("pod-7/ocs-1", "no such fabric"),
+    ],
+)
+def test_a_name_that_nothing_has(twin: TwinPorts, name: str, said: str) -> None:
+    with pytest.raises(NotFound, match=said):
+        history.query_of(twin, Asked(FABRIC, name=name))
+    with pytest.raises(NotFound, match=said):
+        history.why(twin, name)
 
 
 def followers(messages: list[Envelope], first: str) -> list[Envelope]:
@@ -141,16 +185,32 @@ def followers(messages: list[Envelope], first: str) -> list[Envelope]:
     return [m for m in messages if follows(m.cause)]
 
 
+def consequences(twin: TwinPorts, message_id: str, *types: str) -> list[Envelope]:
+    site, query = history.query_of(twin, Asked(FABRIC, types, cause=message_id))
+    return [message for _, message in history.first(twin, site, query, COUNT).found]
+
+
 def test_what_followed_from_a_message(twin: TwinPorts, messages: list[Envelope]) -> None:
     for message in random.Random(2).sample(messages, 40):
         expected = followers(messages, message.id)
-        found = history.consequences(twin, message.id, limit=COUNT)
-        assert found == expected
-        assert history.consequences(twin, message.id, limit=1) == expected[:1]
-        later = history.consequences(
-            twin, message.id, start_us=message.at_us + 1_000_000, types=("OcsUp",), limit=COUNT
-        )
-        assert later == [m for m in expected if m.at_us >= message.at_us + 1_000_000 and m.type == "OcsUp"]
+        assert consequences(twin, message.id) == expected
+        assert consequences(twin, message.id, "OcsUp") == [m for m in expected if m.type == "OcsUp"]
+        site, query = history.query_of(twin, Asked(FABRIC, name="pod-0/slice-1", cause=message.id))
+        about = [m for m in expected if isinstance(m.body, SliceRestored) and m.body.slice == "pod-0/slice-1"]
+        assert twin.log.count(site, query) == len(about)
+
+
+def test_why_of_a_thing_begins_with_what_last_told_its_state(
+    twin: TwinPorts, messages: list[Envelope]
+) -> None:
+    for name, types in (("pod-0/ocs-1", ("OcsDown", "OcsUp")), ("pod-0/slice-2", ("SliceRestored",))):
+        told = [m for m in messages if m.type in types and getattr(m.body, "slice", name) == name]
+        assert history.why(twin, name) == history.why(twin, told[-1].id)
+
+
+def test_every_kind_of_part_has_messages_that_tell_its_state() -> None:
+    assert {kind.word for kind in superpod_plant(64).kinds} < STATES.keys()
+    assert {kind for types in STATES.values() for kind in types} <= TYPES_OF_MESSAGES.keys()
 
 
 def test_why_leads_back_to_the_root(twin: TwinPorts, messages: list[Envelope]) -> None:
@@ -163,17 +223,17 @@ def test_why_leads_back_to_the_root(twin: TwinPorts, messages: list[Envelope]) -
         assert [m.cause for m in chain[:-1]] == [m.id for m in chain[1:]]
 
 
-@pytest.mark.parametrize("message_id", ["", "x", "ocs@pod-0/", "ocs@pod-0/-1", "ocs@pod-0/999999", "a/b/c"])
+@pytest.mark.parametrize("message_id", ["", "x", "ocs@pod-0/", "ocs@pod-0/-1", "ocs@pod-0/999999"])
 def test_an_unknown_message_is_not_found(twin: TwinPorts, message_id: str) -> None:
     with pytest.raises(NotFound, match="not in any log"):
         history.why(twin, message_id)
     with pytest.raises(NotFound, match="not in any log"):
-        history.consequences(twin, message_id, limit=1)
+        history.query_of(twin, Asked(FABRIC, cause=message_id))
 
 
 def test_an_unknown_type_names_those_that_there_are(twin: TwinPorts) -> None:
     with pytest.raises(InvalidInput, match=r"type 'OcsDwon': no message type; allowed are .*OcsDown"):
-        history.events(twin, FABRIC, start=None, types=("OcsUp", "OcsDwon"), limit=1)
+        history.query_of(twin, Asked(FABRIC, ("OcsUp", "OcsDwon")))
 
 
 @pytest.mark.parametrize(
@@ -183,13 +243,14 @@ def test_since_counts_back_from_now_and_not_beyond_the_beginning(
     twin: TwinPorts, text: str, back_s: int | None
 ) -> None:
     now_us = twin.clock.show().now_us
-    assert history.since_us(twin, text) == (0 if back_s is None else now_us - back_s * 1_000_000)
+    at_us = 0 if back_s is None else now_us - back_s * 1_000_000
+    assert history.moment_of(twin, "since", text) == (at_us, at_us)
 
 
 @pytest.mark.parametrize("text", ["", "2", "h", "-2h", "2x", "1.5h", "2h ago", "٣h"])
 def test_since_must_be_a_duration(twin: TwinPorts, text: str) -> None:
-    with pytest.raises(InvalidInput, match="not a duration; allowed are 30s"):
-        history.since_us(twin, text)
+    with pytest.raises(InvalidInput, match=r"since '.*': not a time; allowed are .* 30s, .* 3d02:15:04"):
+        history.moment_of(twin, "since", text)
 
 
 async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[str, str]]:
@@ -197,32 +258,25 @@ async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[
 
 
 def test_a_stream_goes_on_where_a_reader_stopped(twin: TwinPorts, messages: list[Envelope]) -> None:
-    seen: list[Envelope] = []
-    by_id = {message.id: message for message in messages}
-    place: int | None = COUNT - 1_200
-    expected = [m for m in messages[place:] if m.type == "SliceRestored"]
+    seen: list[str] = []
+    start = COUNT - 1_200
+    expected = [m.id for m in messages[start:] if m.type == "SliceRestored"]
+    site, query = history.query_of(twin, Asked(FABRIC, ("SliceRestored",)))
     while len(seen) < len(expected):
-        assert place is not None
-        reading = stream.events(twin, FABRIC, place, ("SliceRestored",))
+        reading = stream.events(twin, FABRIC, site, replace(query, start=start))
         took = asyncio.run(_take(reading, 1 + min(100, len(expected) - len(seen))))
-        assert took[0] == {"id": f"{FABRIC}:{place - 1}"}
-        seen += [by_id[json.loads(event["data"])["id"]] for event in took[1:]]
-        place = stream.resume_at(took[-1]["id"], FABRIC, COUNT)
+        assert took[0] == {"id": f"{FABRIC}:{start - 1}"}
+        seen += [json.loads(event["data"])["id"] for event in took[1:]]
+        start = stream.place(twin, "Last-Event-ID", took[-1]["id"], FABRIC) + 1
     assert seen == expected
 
 
-@pytest.mark.parametrize(
-    ("last_event_id", "place"),
-    [
-        ("pod-0:-1", 0),
-        ("pod-0:7", 8),
-        ("pod-0:999999", COUNT),
-        ("pod-1:7", None),
-        ("pod-0:-2", None),
-        ("pod-0:x", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_where_a_reader_takes_up_a_stream(last_event_id: str | None, place: int | None) -> None:
-    assert stream.resume_at(last_event_id, FABRIC, COUNT) == place
+@pytest.mark.parametrize(("text", "place"), [("pod-0:-1", -1), ("pod-0:7", 7), ("pod-0:999999", 999_999)])
+def test_the_place_that_an_id_of_an_event_tells(twin: TwinPorts, text: str, place: int) -> None:
+    assert stream.place(twin, "cursor", text, FABRIC) == place
+
+
+@pytest.mark.parametrize("text", ["pod-0:-2", "pod-0:x", "", "xx", ":", ":7", "pod-0:" + "9" * 5_000])
+def test_what_tells_no_place_is_one_sentence(twin: TwinPorts, text: str) -> None:
+    with pytest.raises(InvalidInput, match="no place on a log; allowed are those like pod-0:4207"):
+        stream.place(twin, "Last-Event-ID", text, FABRIC)

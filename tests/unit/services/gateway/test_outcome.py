@@ -14,7 +14,7 @@ from services.gateway.ports import TwinPorts
 from services.gateway.requests import submit
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.operations import MemoryOperations
-from shared.storage.log.reader import LineFilter
+from shared.storage.log.reader import LineFilter, LogQuery
 from shared.storage.memory import MemoryStore
 from shared.storage.store import Received
 from tests.support.pods import OPERATOR, pod_place
@@ -52,6 +52,14 @@ class GrowingLog:
     ) -> Iterator[tuple[int, Envelope]]:
         assert (most, line_filter) == (None, None), "the whole rest is asked for"
         yield from list(enumerate(self.messages[: self.seen]))[start:]
+
+    def find(
+        self, site: str, query: LogQuery, most: int, *, newest: bool = False
+    ) -> list[tuple[int, Envelope]]:
+        raise AssertionError("nobody searches")
+
+    def count(self, site: str, query: LogQuery) -> int:
+        raise AssertionError("nobody counts")
 
 
 class Store(MemoryStore):

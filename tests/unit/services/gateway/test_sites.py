@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 
 from ops.common.configuration import settings_of
 from schemas.site_plan import SitePlan
+from services.gateway import history
+from services.gateway.history import Asked
 from services.gateway.http import stream
+from shared.basics.errors import InvalidInput
 from shared.models.static_pod.plant import static_pod_plant
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, as_logged
 
@@ -103,13 +107,14 @@ async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[
 def test_a_stream_of_a_fabric_goes_on_where_its_reader_stopped(twin: DrivenTwin) -> None:
     own = [m["id"] for m in twin.messages("campus") if m["fabric"] == FIXED]
     seen: list[str] = []
-    place: int | None = 0
+    site, query = history.query_of(twin.ports, Asked(FIXED))
     while len(seen) < len(own):
-        assert place is not None
-        took = asyncio.run(_take(stream.events(twin.ports, FIXED, place), 2))
+        took = asyncio.run(_take(stream.events(twin.ports, FIXED, site, query), 2))
         seen.append(json.loads(took[1]["data"])["id"])
-        place = stream.resume_at(took[1]["id"], FIXED, len(twin.messages("campus")))
+        query = replace(query, start=stream.place(twin.ports, "cursor", took[1]["id"], site) + 1)
     assert seen == own
+    with pytest.raises(InvalidInput, match="not on the log of campus, which is asked for"):
+        stream.place(twin.ports, "cursor", f"{APART}:3", "campus")
 
 
 def test_causes_and_consequences_are_found_on_the_sites_log(client: Client, twin: DrivenTwin) -> None:
