@@ -367,6 +367,15 @@ class ClockReport(Model):
     until_us: int | None
 
 
+class TwinAbout(Model):
+    """Which twin this is: `runtime` says what it runs on, `place` where it is kept, an embedded one in a
+    folder, a live one under an id in its Redis and Kafka."""
+
+    runtime: Literal["embedded", "live"]
+    version: str
+    place: str
+
+
 class HealthReport(Model):
     """Whether all is well; if not, why, one sentence each."""
 

@@ -11,6 +11,7 @@ from ops.cli.groups import application
 from ops.cli.options import Output
 from ops.cli.output import show
 from ops.cli.types import FILE
+from shared.basics.errors import NotFound, TwinUnreachable
 
 app = application()
 
@@ -20,11 +21,17 @@ def audit(
     data: Annotated[
         Path | None,
         typer.Option(
-            click_type=FILE, metavar="DIR", help="the twin's folder [default: the user's state folder]"
+            click_type=FILE,
+            metavar="DIR",
+            help="the twin's folder [default: the twin that LIGHTWAVE_URL names, or else "
+            "that of the user's state folder]",
         ),
     ] = None,
     redis: Annotated[
-        str | None, typer.Option(metavar="URL", help="the Redis that the twin uses, if not its own")
+        str | None,
+        typer.Option(
+            metavar="URL", envvar="LIGHTWAVE_UP_REDIS", help="the Redis that the twin uses, if not its own"
+        ),
     ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="the twin on Kafka and Redis, instead of a folder's")
@@ -39,10 +46,37 @@ def audit(
         raise click.UsageError("--live: goes by the live twin's settings, without --data and --redis")
     if config is not None and not live:
         raise click.UsageError("--config: belongs to --live")
-    report = _audit_live(config) if live else _audit_folder(data, redis)
+    if live:
+        report = _audit_live(config)
+    elif data is not None or redis is not None:
+        report = _audit_folder(data, redis)
+    else:
+        report = _audit_running()
     show(report, output, lambda: _audited(report))
     if not report["clean"]:
         sys.exit(1)
+
+
+def _audit_running() -> dict[str, Any]:
+    """The twin that LIGHTWAVE_URL names; without a word of it and where none answers, that of the user's
+    folder."""
+    from ops.common.client import Client, named_url
+
+    client = Client()
+    try:
+        about = client.thing("/v1/twin", "runtime", "place")
+    except TwinUnreachable:
+        if named_url() is not None:
+            raise
+        return _audit_folder(None, None)
+    place = str(about["place"])
+    if about["runtime"] == "live":
+        return _audit_live(None, twin=place)
+    if not Path(place).is_dir():
+        raise NotFound(
+            f"twin at {client.url}: is kept in {place}, which is not on this machine; audit it there"
+        )
+    return _audit_folder(Path(place), None)
 
 
 def _audit_folder(data: Path | None, redis: str | None) -> dict[str, Any]:
@@ -52,11 +86,11 @@ def _audit_folder(data: Path | None, redis: str | None) -> dict[str, Any]:
     return run_audit(data=data or default_data(), redis=redis)
 
 
-def _audit_live(config: Path | None) -> dict[str, Any]:
+def _audit_live(config: Path | None, twin: str | None = None) -> dict[str, Any]:
     from ops.live.audit import audit_live
     from ops.live.settings import live_settings
 
-    return audit_live(live_settings(config))
+    return audit_live(live_settings(config), twin)
 
 
 def _audited(report: dict[str, Any]) -> str:

@@ -115,6 +115,9 @@ def main() -> NoReturn:
         code = root.main(prog_name="lightwave", complete_var=COMPLETE, standalone_mode=False)
         if sys.stdout is not None:  # closed by the caller: `>&-`
             sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        _fail(_usage(error), 2)
     except click.UsageError as error:
         _fail(_usage(error), 2)
     except click.ClickException as error:

@@ -48,7 +48,12 @@ def up(
         ),
     ] = None,
     redis: Annotated[
-        str | None, typer.Option(metavar="URL", help="a Redis of yours in place of the embedded server")
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="LIGHTWAVE_UP_REDIS",
+            help="a Redis of yours in place of the embedded server; a command line is not secret",
+        ),
     ] = None,
     token: Token = None,
     tokens: Tokens = None,

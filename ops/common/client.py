@@ -23,6 +23,11 @@ SILENCE_S_MAX = 45.0
 """A stream that says nothing for so long is broken: the gateway sends a comment every 15 s."""
 
 
+def named_url() -> str | None:
+    """The twin that the user names, or None."""
+    return os.environ.get("LIGHTWAVE_URL") or None
+
+
 class RequestFailed(LightwaveError):
     """The twin answered that it will not, or cannot."""
 
@@ -36,7 +41,7 @@ class Client:
     that LIGHTWAVE_TOKEN_FILE names."""
 
     def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
-        self.url = os.environ.get("LIGHTWAVE_URL") or DEFAULT_URL
+        self.url = named_url() or DEFAULT_URL
         self._host, self._port, self._path, self._secure = _parts(self.url)
         self._timeout_s = timeout_s
         self._headers = {"Accept": "application/json"}

@@ -32,11 +32,17 @@ class _Traces:
     unreadable: int = 0
 
 
-def audit_live(settings: LiveSettings) -> dict[str, Any]:
-    """Audit the live twin, running or not; the report's `clean` says whether all agreed."""
+def audit_live(settings: LiveSettings, wanted: str | None = None) -> dict[str, Any]:
+    """Audit the live twin, running or not; the report's `clean` says whether all agreed. OperationFailed if
+    the settings lead to another one than is wanted."""
     store = settings.store()
     store.check()
     twin = read_twin(store)
+    if wanted not in (None, twin.twin):
+        raise OperationFailed(
+            f"Redis at {store.name}: holds twin {twin.twin}, and what answers at LIGHTWAVE_URL is {wanted}; "
+            "give the settings of that one (LIGHTWAVE_KAFKA, LIGHTWAVE_REDIS)"
+        )
     inside: dict[int, dict[str, FabricPlace]] = {}
     for fabric, place in store.fabrics().items():
         inside.setdefault(place.partition, {})[fabric] = place

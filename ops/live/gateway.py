@@ -4,9 +4,11 @@ import contextlib
 import logging
 import os
 
+from ops.common.version import VERSION
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
 from ops.twin.tokens import known_tokens
+from schemas.api import TwinAbout
 from services.fleet import services_of
 from services.gateway.http.addresses import check_bind
 from services.gateway.http.app import create_app
@@ -60,12 +62,13 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         heartbeat.start()
         stack.callback(heartbeat.stop)
         log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
-        app = create_app(_ports(store, mirror, KafkaOperations(settings.endpoints)), tokens=tokens)
+        app = create_app(_ports(twin.twin, store, mirror, KafkaOperations(settings.endpoints)), tokens=tokens)
         server_of(app).run(sockets=[listener])
 
 
-def _ports(store: RedisStore, mirror: LogMirror, operations: OperationsLog) -> TwinPorts:
+def _ports(name: str, store: RedisStore, mirror: LogMirror, operations: OperationsLog) -> TwinPorts:
     return TwinPorts(
+        about=TwinAbout(runtime="live", version=VERSION, place=name),
         documents=store,
         inbox=store,
         log=mirror.logs,

@@ -4,20 +4,23 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from ops.common.folders import user_folder
 from ops.common.sites import AskedTwin
 from ops.twin.resume import check_same
 from schemas.body import Model
+from schemas.bounds import COUNT_MAX, SPEED_MAX
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.files import replace_text
 from shared.storage.log.folder import FolderHeld, hold_folder
 
 MARK = "lightwave-twin.json"
+KeptSpeed = Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)]
+KeptTime = Annotated[int, Field(ge=0, le=COUNT_MAX)]
 
 
 def default_data() -> Path:
@@ -36,11 +39,11 @@ class KeptClock(Model):
     """The clock of a twin that may not run: how far simulated time had come, and what was asked for. None
     where nothing is kept of it."""
 
-    speed: float | None = None
+    speed: KeptSpeed | None = None
     paused: bool = False
-    now_us: int = 0
-    until_us: int | None = None
-    run_speed: float | None = None
+    now_us: KeptTime = 0
+    until_us: KeptTime | None = None
+    run_speed: KeptSpeed | None = None
 
 
 class DataFolder:
@@ -69,6 +72,8 @@ class DataFolder:
             ) from None
         except OSError as error:
             raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None
+        if self.holds_twin():
+            self.path.chmod(0o700)  # one that an earlier build made for everybody to read
 
     def release(self) -> None:
         self._running.unlink(missing_ok=True)

@@ -2,16 +2,20 @@
 
 import contextlib
 import logging
+import os
 import socket
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ops.common.client import DEFAULT_URL
 from ops.common.sites import AskedTwin
+from ops.common.version import VERSION
 from ops.twin.data import DataFolder, TwinIdentity
 from ops.twin.serving import listen, server_of
 from ops.twin.tokens import known_tokens
+from schemas.api import TwinAbout
 from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
@@ -22,6 +26,7 @@ from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
 from shared.basics.errors import LightwaveError
+from shared.basics.times import moment
 from shared.engine.roots import commissioning, operator_source
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
@@ -30,6 +35,7 @@ from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.runtimes.embedded.waking import WakingStore
+from shared.runtimes.files import PRIVATE
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.reader import commissioned_with
@@ -72,6 +78,7 @@ class UpOptions:
 
 def run_up(options: UpOptions) -> None:
     """Run until SIGINT or SIGTERM, then end in good order. Raises LightwaveError with one clear sentence."""
+    os.umask(PRIVATE)
     tokens = known_tokens(options.token, options.tokens)
     check_bind(options.host, tokens=bool(tokens))
     folder = DataFolder(options.data)
@@ -81,6 +88,8 @@ def run_up(options: UpOptions) -> None:
         listener = stack.enter_context(listen(options.host, options.port))
         folder.hold()
         stack.callback(folder.release)
+        if options.redis is not None:
+            _check_store(options.redis)  # before a twin is noted that could not begin
         if options.fresh:
             _erase(folder, options.redis)
         identity = folder.settle(options.asked, new)
@@ -145,7 +154,8 @@ class LivingTwin:
         loop.start()
         shown = self.clock.show()
         state = "paused" if shown.paused else f"alive at × {shown.speed:g}"
-        log.info("%s %s; look with `lightwave get fabrics`", ", ".join(self.places), state)
+        at = "" if url == DEFAULT_URL else f"LIGHTWAVE_URL={url} "
+        log.info("%s %s; look with `%slightwave get fabrics`", ", ".join(self.places), state, at)
         log.info("gateway %s, API %s/docs, data %s; Ctrl-C ends it", url, url, self._folder.path)
         self._server.run(sockets=[listener])
         self.twin.stop()
@@ -153,6 +163,7 @@ class LivingTwin:
         if self._failure is not None:
             raise self._failure
         self.clock.save()
+        log.info("stopped at %s; `lightwave up` resumes there", moment(self.clock.show().now_us))
 
     def _loop(self) -> None:
         try:
@@ -204,6 +215,7 @@ class LivingTwin:
 
     def _ports(self) -> TwinPorts:
         return TwinPorts(
+            about=TwinAbout(runtime="embedded", version=VERSION, place=str(self._folder.path.resolve())),
             documents=self.store,
             inbox=self.store,
             log=self.logs,
@@ -238,15 +250,21 @@ def _tell(messages: list[Envelope]) -> None:
             log.info("%s %s", message.type, what, extra=about | {"at_us": message.at_us})
 
 
+def _check_store(url: str) -> None:
+    store = RedisStore(url)
+    try:
+        store.check()
+    finally:
+        store.close()
+
+
 def _erase(folder: DataFolder, redis: str | None) -> None:
     kept = None
     with contextlib.suppress(LightwaveError):
         kept = folder.identity()
-    store = RedisStore(redis) if redis is not None else None
-    if store is not None:
-        store.check()  # before anything is gone
     folder.clear()
-    if store is not None:
+    if redis is not None:
+        store = RedisStore(redis)
         store.forget_fabrics()
         for partition in range(len(kept.sites) if kept else 1):
             store.erase(partition)

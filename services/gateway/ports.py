@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from schemas.api import TwinAbout
 from schemas.config import FabricConfig
 from shared.runtimes.clock import Clock
 from shared.runtimes.operations import OperationsLog
@@ -22,6 +23,7 @@ class TwinPorts:
     has it, which took it first: of several that ask at once, those of one site go on.
     """
 
+    about: TwinAbout
     documents: DocumentReader
     inbox: Inbox
     log: LogReader

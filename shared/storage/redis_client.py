@@ -49,8 +49,14 @@ class RedisClient:
         )
         try:
             self._nodes: _Nodes = _ClusterNodes(url) if cluster else _OneNode(url)
+        except TypeError as error:  # redis-py hands every word behind `?` on as an argument
+            word = re.search(r"argument '(\w+)'", str(error))
+            said = f"no such option {word[1]}" if word else "an option of a wrong type"
+            raise InvalidInput(f"Redis URL {self.name!r}: {said}; allowed: {allowed}") from None
         except ValueError as error:
-            raise InvalidInput(f"Redis URL {self.name!r}: {error}; allowed: {allowed}") from None
+            # A password with a `/` in it is taken for a host and a port, and quoted.
+            said = "not a URL" if "@" in url else str(error)
+            raise InvalidInput(f"Redis URL {self.name!r}: {said}; allowed: {allowed}") from None
 
     def close(self) -> None:
         self._nodes.close()
@@ -148,6 +154,7 @@ class _OneNode:
     def __init__(self, url: str) -> None:
         self._name = _without_password(url)
         self._redis = redis.Redis.from_url(url, socket_timeout=ANSWER_S_MAX, retry=_never())
+        self._redis.connection_pool.make_connection()  # not connected; raises what is wrong with the options
 
     def holding(self, _key: str, /) -> redis.Redis:
         return self._redis
@@ -243,4 +250,4 @@ def _cause(error: BaseException) -> BaseException:
 
 def _without_password(url: str) -> str:
     """The URL as people may see it."""
-    return re.sub(r"(?<=password=)[^&]*", "***", re.sub(r"(?<=//)[^/]*@", "***@", url))
+    return re.sub(r"(?<=password=)[^&]*", "***", re.sub(r"(?<=//).*@", "***@", url))

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import redis
@@ -288,8 +289,15 @@ def test_listens_on_the_loopback_where_no_socket_can_be(
     try:
         server.ensure()
         url = server.url
-        assert url.startswith("redis://127.0.0.1:")
+        place = urlsplit(url)
+        assert (place.scheme, place.hostname) == ("redis", "127.0.0.1")
         put(server, a="1")
+        assert place.port is not None
+        with redis.Redis(port=place.port) as stranger, pytest.raises(redis.AuthenticationError):
+            stranger.get("a")
+        assert place.password is not None
+        assert place.password.encode() not in Path(f"/proc/{server.pid}/cmdline").read_bytes()
+        assert stat.S_IMODE((server.folder / "password.conf").stat().st_mode) == 0o600
         with redis.Redis.from_url(url) as client:
             assert client.config_get("bind") == {"bind": "127.0.0.1"}
         kill(server)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from schemas.operator import DrainCube
-from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed, StoreUnreachable
 from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.roots import Request, ServiceClock
 from shared.storage.memory import MemoryStore
@@ -535,6 +535,20 @@ class TestRedisStore(StateStoreContract):
     def test_a_url_that_is_none_is_one_sentence(self) -> None:
         with pytest.raises(InvalidInput, match=r"Redis URL 'nonsense': .*allowed: redis://HOST"):
             RedisStore("nonsense")
+
+    @pytest.mark.parametrize(
+        ("url", "said"),
+        [
+            ("redis://:s3/cret@127.0.0.1:6379/0", None),
+            ("redis://:s3cret@127.0.0.1:x/0", "Redis URL 'redis://***@127.0.0.1:x/0'"),
+            ("redis://127.0.0.1:1/0?colour=red", "no such option colour; allowed: redis://HOST"),
+        ],
+    )
+    def test_what_is_wrong_in_a_url_is_said_without_its_password(self, url: str, said: str | None) -> None:
+        with pytest.raises(InvalidInput if said else LightwaveError) as refused:
+            RedisStore(url).check()
+        assert "s3" not in str(refused.value)
+        assert (said or "") in str(refused.value)
 
     def test_a_server_that_refuses_is_told_from_one_that_is_gone(
         self, store: RedisStore, redis_url: str

@@ -15,6 +15,7 @@ from fastapi import FastAPI
 
 from ops.common.sites import single_fabric_sites
 from ops.twin.audit import SiteAudit, readers_of
+from schemas.api import TwinAbout
 from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.registry import decode
@@ -120,6 +121,7 @@ class DrivenTwin:
         self.twin = EmbeddedTwin(runners, self.store, self.clock, lambda: None)
         self.store.wake = self.twin.wake
         self.ports = TwinPorts(
+            about=TwinAbout(runtime="embedded", version="1.0", place="/twin"),
             documents=self.store,
             inbox=self.store,
             log=self.logs,

@@ -3,7 +3,7 @@
 from fastapi import Depends, FastAPI, Request, Response
 
 from schemas.api import HealthReport
-from services.gateway.http import clock, docs, log, metrics, operations, requests, responses, things
+from services.gateway.http import about, clock, docs, log, metrics, operations, requests, responses, things
 from services.gateway.http.access import Guard, bearer
 from services.gateway.http.bodies import BodyLimit
 from services.gateway.http.caller import known
@@ -35,7 +35,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     app.add_middleware(Guard, tokens=tokens)
     app.add_middleware(SafeHeaders)
     metrics.install(app, twin, tokens=tokens)
-    for routes in (things.routes, log.routes, requests.routes, clock.routes, operations.routes):
+    for routes in (things.routes, log.routes, requests.routes, clock.routes, operations.routes, about.routes):
         app.include_router(
             routes(twin),
             dependencies=[Depends(check_query), *bearer(tokens)],

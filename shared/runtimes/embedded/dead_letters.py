@@ -17,7 +17,7 @@ class DeadLetters:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._origins = {row["origin"] for row in self.rows()}
+        self._origins = {str(row.get("origin")) for row in self.rows()}
         # What a crash cut off gets a line of its own, so that the next letter is not lost with it.
         self._lead = b"\n" if path.exists() and path.read_bytes()[-1:] not in (b"", b"\n") else b""
 
@@ -39,13 +39,15 @@ class DeadLetters:
         return len(self._origins)
 
     def rows(self) -> list[dict[str, object]]:
-        """Every dead letter so far; a torn last line is passed over."""
+        """Every dead letter so far; what is none, such as a torn last line, is passed over."""
         if not self.path.exists():
             return []
         found = []
         for line in self.path.read_bytes().splitlines():
             try:
-                found.append(orjson.loads(line))
+                row = orjson.loads(line)
             except orjson.JSONDecodeError:
                 continue
+            if isinstance(row, dict):
+                found.append(row)
         return found

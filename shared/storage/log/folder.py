@@ -1,8 +1,11 @@
 """A folder that one process at a time may write to."""
 
 import fcntl
+import os
 from pathlib import Path
 from typing import IO
+
+ROOT = 0
 
 
 class FolderHeld(Exception):
@@ -11,8 +14,11 @@ class FolderHeld(Exception):
 
 def hold_folder(folder: Path) -> IO[str]:
     """Make the folder where there is none and keep every other process out until the answer is closed or
-    this process ends. FolderHeld while another has it, OSError if it cannot be made."""
-    folder.mkdir(parents=True, exist_ok=True)
+    this process ends. FolderHeld while another has it, OSError if it cannot be made or belongs to another
+    user, who could put links into it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid not in (ROOT, os.getuid()):
+        raise PermissionError("belongs to another user; give a folder of yours")
     lock = (folder / "lock").open("a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

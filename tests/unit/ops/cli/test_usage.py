@@ -31,11 +31,9 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "lightwave needs a command; see `lightwave --help`"),
         (["gte"], "no command 'gte'; did you mean get? allowed are up, clock, get,"),
-        (["clock", "stop"], "no command 'stop'; allowed are pause, resume, show, speed"),
+        (["clock", "stop"], "no command 'stop'; allowed are advance, pause, resume, show, speed, until"),
         (["lab", "rnu"], "no command 'rnu'; did you mean run?"),
-        (["schema"], "lightwave schema needs a command"),
         (["get"], "Missing argument 'KIND'; see `lightwave get --help`"),
         (["get", "slcies"], "no kind 'slcies'; did you mean slices? allowed are fabrics, ocs,"),
         (["get", "ocs", "-o", "xml"], "'xml' is not one of 'table', 'json', 'yaml'"),
@@ -88,6 +86,15 @@ def test_a_mistake_is_one_sentence_that_names_what_is_allowed(words: list[str], 
     check_usage(lightwave(*words), sentence)
 
 
+@pytest.mark.parametrize("words", [[], ["schema"], ["lab"]], ids=" ".join)
+def test_who_gives_no_command_is_shown_them_all(words: list[str]) -> None:
+    done = lightwave(*words)
+    path = " ".join(["lightwave", *words])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"Usage: {path} ")
+    assert done.stderr.endswith(f"lightwave: {path} needs a command; see `{path} --help`\n")
+
+
 def leaves(group: click.Group, *path: str) -> list[list[str]]:
     """The words of every command that is not a group."""
     context = click.Context(group)
@@ -131,7 +138,7 @@ def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
     ("line", "offers"),
     [
         ("lightwave und", ["undrain"]),
-        ("lightwave clock ", ["pause", "resume", "show", "speed"]),
+        ("lightwave clock ", ["advance", "pause", "resume", "show", "speed", "until"]),
         ("lightwave get F", ["fabrics", "faults"]),
         ("lightwave inject li", ["link"]),
         ("lightwave get ocs -o ", ["table", "json", "yaml"]),

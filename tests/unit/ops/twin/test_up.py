@@ -1,13 +1,16 @@
 """What `lightwave up` looks at before it makes or forgets anything."""
 
+import stat
 from pathlib import Path
 
 import pytest
 
+import shared.storage.log.folder as folder_module
 from ops.common.sites import AskedTwin
-from ops.twin.data import MARK, DataFolder
+from ops.twin.data import MARK, DataFolder, KeptClock
 from ops.twin.up import UpOptions, run_up
-from shared.basics.errors import InvalidInput, StoreUnreachable
+from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.runtimes.files import replace_text
 
 SLIPS = [
     AskedTwin(pairs=("pod.cube=8",)),
@@ -42,3 +45,57 @@ def test_a_slip_leaves_no_new_folder_behind(asked: AskedTwin, tmp_path: Path) ->
     with pytest.raises(InvalidInput):
         run_up(UpOptions(data=tmp_path / "new", asked=asked, port=0))
     assert not (tmp_path / "new").exists()
+
+
+def test_a_redis_that_does_not_answer_leaves_no_twin_behind(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnreachable):
+        run_up(UpOptions(data=tmp_path / "new", port=0, redis="redis://127.0.0.1:1/0"))
+    assert not DataFolder(tmp_path / "new").holds_twin()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"speed":1e400}',
+        '{"speed":0}',
+        '{"now_us":1e400}',
+        '{"now_us":-1}',
+        '{"until_us":99999999999999999999}',
+        "5",
+        "\x00",
+        "[" * 10_000,
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_clock_that_nobody_wrote_is_as_none(text: str, tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    folder.clock.write_text(text)
+    assert folder.kept_clock() == KeptClock()
+
+
+def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getuid", lambda: 4_242)
+    monkeypatch.setattr(folder_module, "ROOT", 4_243)
+    with pytest.raises(OperationFailed, match="belongs to another user; give a folder of yours"):
+        DataFolder(tmp_path).hold()
+
+
+def test_what_a_twin_keeps_is_its_user_s_alone(tmp_path: Path) -> None:
+    place = tmp_path / "twin"
+    place.mkdir(mode=0o755)
+    folder = DataFolder(place)
+    folder.settle(AskedTwin())
+    folder.hold()
+    folder.announce("http://127.0.0.1:1", "redis://:secret@127.0.0.1:2/0")
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert stat.S_IMODE((place / "running.json").stat().st_mode) == 0o600
+    folder.release()
+
+
+def test_a_link_under_the_name_of_a_part_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "clock.part").symlink_to(victim)
+    replace_text(tmp_path / "clock.json", "{}")
+    assert victim.read_text() == "precious"
+    assert (tmp_path / "clock.json").read_text() == "{}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from schemas.api import TwinAbout
 from schemas.body import Body
 from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope, enclose
@@ -92,6 +93,7 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
     store = MemoryStore()
     store.place(FABRIC, pod_place(0, FABRIC))
     return TwinPorts(
+        about=TwinAbout(runtime="embedded", version="1.0", place="/twin"),
         documents=store,
         inbox=store,
         log=logs,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from schemas.api import TwinAbout
 from schemas.body import Body
 from schemas.config import SuperpodConfig
 from schemas.cubes import CubeDrained, CubeUnhealthy
@@ -87,6 +88,7 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
     log = GrowingLog()
     store = Store(log, tick=tick)
     twin = TwinPorts(
+        about=TwinAbout(runtime="embedded", version="1.0", place="/twin"),
         documents=store,
         inbox=store,
         log=log,
