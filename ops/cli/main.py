@@ -23,6 +23,7 @@ COMMANDS = {
     "impact": "impact",
     "operations": "operations",
     "events": "events",
+    "history": "events",
     "why": "events",
     "commission": "request",
     "inject": "request",

@@ -64,6 +64,11 @@ drain pod-0/cube-3
 undrain pod-0/cube-3
 events --cause operator@pod-0/1
 events --cause operator@pod-0/3 --type SliceDegraded
+events --for pod-0/ocs-17 --type OcsDown --type OcsUp --since 0d15:00:00 --no-ticks
+history pod-0/cube-4 --limit 6
+history pod-0/cube-4/+y/7 --limit 3
+history pod-0/slice-999
+why pod-0/slice-13
 why repairs@pod-0/1
 release pod-0/slice-77
 inject port pod-0/ocs-9/S0 --for 2h
