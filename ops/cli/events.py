@@ -10,7 +10,7 @@ from ops.cli.groups import application
 from ops.cli.messages import EVENT_HEADERS, event_row, event_rows
 from ops.cli.names import Part
 from ops.cli.options import Fabric, Output
-from ops.cli.output import Form, rendered, show
+from ops.cli.output import Form, json_line, rendered, show
 from ops.cli.types import MessageType, Moment
 from ops.common.client import Client, ConnectionLost, escape
 from ops.common.tables import line
@@ -143,9 +143,7 @@ def _print(message: dict[str, Any], output: Form) -> None:
     if output == "table":
         typer.echo(line(event_row(message), WIDTHS))
     elif output == "json":
-        import json
-
-        typer.echo(json.dumps(message, ensure_ascii=False))
+        typer.echo(json_line(message))
     else:
         typer.echo("---\n" + rendered(message, output, str))
 

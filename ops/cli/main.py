@@ -12,6 +12,7 @@ import click
 import typer
 
 from ops.cli.groups import Group, application, command_of
+from ops.common.visible import one_line
 from shared.basics.errors import Interrupted, LightwaveError
 
 COMMANDS = {
@@ -131,6 +132,8 @@ def main() -> NoReturn:
         if error.name not in LIVE_MODULES:
             raise
         _fail(f"`lightwave live` needs {error.name}: pip install 'lightwave-twin[live]'", 1)
+    except RecursionError:
+        _fail("what was given is nested too deeply", 1)
     except BrokenPipeError:
         _close(sys.stdout)
         sys.exit(1)
@@ -159,7 +162,7 @@ def _usage(error: click.UsageError) -> str:
 def _fail(sentence: str, code: int) -> NoReturn:
     """Say on stderr what is wrong, in one line, and end."""
     try:
-        click.echo(f"lightwave: {' '.join(sentence.split())}", err=True)
+        click.echo(f"lightwave: {one_line(' '.join(sentence.split()))}", err=True)
     except OSError:
         _close(sys.stderr)
     sys.exit(code)

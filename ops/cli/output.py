@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import typer
 
+from ops.common.visible import visible
+
 Form = Literal["table", "json", "yaml"]
 PageForm = Literal["table", "json", "yaml", "html"]
 """With a page that draws what the others list."""
@@ -19,14 +21,14 @@ CLEAR = "\x1b[H\x1b[2J"
 
 
 def rendered(content: Any, form: Form, table: Callable[[], str]) -> str:
-    """The content as JSON or YAML, or the table made of it; without the last newline."""
+    """The content as JSON or YAML, or the table made of it, fit for a terminal; without the last newline."""
     if form == "json":
-        return _json(content)
+        return visible(_json(content), _json_escape)
     if form == "yaml":
         from ops.common.yaml_text import dump
 
         return dump(content)
-    return table()
+    return visible(table())
 
 
 def show(content: Any, form: Form, table: Callable[[], str]) -> None:
@@ -50,6 +52,15 @@ def _json(content: Any) -> str:
     encode = json.JSONEncoder(ensure_ascii=False).encode  # one for all: `dumps` would make one a row
     rows = ",\n".join(f"  {encode(row)}" for row in content)
     return f"[\n{rows}\n]"
+
+
+def _json_escape(character: str) -> str:
+    return json.dumps(character)[1:-1]
+
+
+def json_line(content: Any) -> str:
+    """The content as JSON in one line, fit for a terminal."""
+    return visible(json.dumps(content, ensure_ascii=False), _json_escape)
 
 
 def watched(look: Callable[[], str], watch: bool) -> None:

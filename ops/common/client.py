@@ -19,6 +19,8 @@ TIMEOUT_S = 20.0
 WAIT_S = 10
 """How long the twin may wait for a request's place on the log; less than TIMEOUT_S."""
 RETRY_S = 0.2
+ANSWER_MAX = 64_000_000
+"""Bytes of one answer, or of one line of a stream."""
 SILENCE_S_MAX = 45.0
 """A stream that says nothing for so long is broken: the gateway sends a comment every 15 s."""
 
@@ -97,13 +99,13 @@ class Client:
     def _events(self, answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
         event_id = ""
         try:
-            while line := answer.readline():
+            while line := answer.readline(ANSWER_MAX):
                 text = line.decode().rstrip("\r\n")
                 if text.startswith("id: "):
                     event_id = text[4:]
                 elif text.startswith("data: "):
                     yield event_id, json.loads(text[6:])
-        except (OSError, http.client.HTTPException, ValueError):
+        except (OSError, http.client.HTTPException, ValueError, RecursionError):
             return  # broken off, perhaps within a line
 
     @contextlib.contextmanager
@@ -166,11 +168,15 @@ class Client:
     def _content(self, answer: http.client.HTTPResponse) -> Any:
         """What a whole answer says; an error where it says that something went wrong."""
         try:
-            text = answer.read()
+            text = answer.read(ANSWER_MAX + 1)
         except (OSError, http.client.HTTPException) as error:
             raise self._lost(error) from None
+        if len(text) > ANSWER_MAX:
+            raise self.foreign(f"its answer is larger than {ANSWER_MAX} bytes")
         try:
             content = json.loads(text)
+        except RecursionError:
+            raise self.foreign("its answer is nested too deeply") from None
         except ValueError:
             raise self.foreign(f"its answer, HTTP {answer.status}, is not JSON") from None
         if answer.status < 300 or (answer.status == 409 and _is_receipt(content)):

@@ -8,6 +8,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from ops.common.visible import visible
+
 FIELDS = ("message_id", "cause", "fabric", "at_us", "service", "partition", "offset", "replica")
 QUIETER = {
     **dict.fromkeys(("asyncio", "faust", "mode"), logging.WARNING),
@@ -31,7 +33,7 @@ class PeopleFormatter(logging.Formatter):
             text += f"{replica}: "
         if record.levelno >= logging.WARNING:
             text += f"{record.levelname.lower()}: "
-        text += record.getMessage()
+        text += visible(record.getMessage())
         if message_id := getattr(record, "message_id", None):
             text += f" ({message_id})"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from ops.common.visible import one_line
+
 Table = tuple[Sequence[str], list[Sequence[object]]]
 """(headers, rows)."""
 
@@ -34,4 +36,4 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:.3f}" if isinstance(value, float) else one_line(str(value))

@@ -9,6 +9,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from ops.common.visible import visible
+
 _PLAIN = re.compile(r"[A-Za-z][\w./@-]*(?: [\w./@()-]+)*", re.ASCII)
 _RESERVED = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"}
 _UNPRINTABLE = re.compile("[^\x20-\x7e\xa1-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
@@ -54,4 +56,9 @@ def _scalar(value: Any) -> str:
 def _text(value: str) -> str:
     if _PLAIN.fullmatch(value) and value.lower() not in _RESERVED:
         return value
-    return _UNPRINTABLE.sub(lambda match: f"\\U{ord(match[0]):08x}", json.dumps(value, ensure_ascii=False))
+    text = _UNPRINTABLE.sub(lambda match: _escape(match[0]), json.dumps(value, ensure_ascii=False))
+    return visible(text, _escape)
+
+
+def _escape(character: str) -> str:
+    return f"\\U{ord(character):08x}"
