@@ -1,0 +1,86 @@
+"""Anything at all over HTTP: from the API's own description, what fits it and what does not. No answer is the
+gateway's failure, and none is anything but one sentence or what was asked for."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from fastapi import FastAPI
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import Case, GenerationMode
+from schemathesis.core.result import Ok
+
+from services.gateway.http import access
+from services.gateway.http.app import create_app
+from services.gateway.http.tokens import Tokens
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+
+EXAMPLES = 8
+"""Cases of each operation and mode; together they have a minute."""
+STREAM = "/v1/events/stream"
+WAIT_S_MAX = 0.05
+STATUSES = frozenset({200, 202, 307, 400, 401, 403, 404, 405, 409, 413, 421, 422, 429})
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET])
+    twin.advance(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(access, "WRITES_PER_S", 1e6)
+        yield create_app(twin.ports, tokens=Tokens())
+    twin.close()
+
+
+def operations(app: FastAPI) -> list[Any]:
+    """Every operation that the page describes, but the stream, which has no end."""
+    document = Client(app).get("/openapi.json").json()
+    del document["paths"][STREAM]
+    schema = schemathesis.openapi.from_dict(document)
+    return [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+def test_nothing_that_is_sent_makes_the_gateway_fail(app: FastAPI, mode: GenerationMode) -> None:
+    client = Client(app)
+    asked = 0
+
+    def send(case: Case[Any]) -> None:
+        nonlocal asked
+        asked += 1
+        sent = bounded(case.as_transport_kwargs(base_url="http://127.0.0.1"))
+        answer = client.request(sent.pop("method"), sent.pop("url"), **sent)
+        assert answer.status_code in STATUSES, (case, answer.text)
+        if answer.status_code >= 400:
+            assert "\n" not in answer.json()["error"]
+
+    found = operations(app)
+    for operation in found:
+        strategy = operation.as_strategy(generation_mode=mode)
+        limited = settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        with contextlib.suppress(Unsatisfiable):  # nothing can be wrong where nothing is to be given
+            limited(given(case=strategy)(send))()
+    assert asked > 2 * len(found)
+
+
+def bounded(sent: dict[str, Any]) -> dict[str, Any]:
+    """The same case, which does not wait for long."""
+    query = dict(sent.get("params") or {})
+    if isinstance(query.get("wait"), int | float):
+        query["wait"] = min(query["wait"], WAIT_S_MAX)
+    kept: dict[str, Any] = {name: sent[name] for name in ("method", "url", "json") if name in sent}
+    # What no client can put into a header is not a case of the gateway's.
+    headers = {name: value for name, value in dict(sent.get("headers") or {}).items() if value.isascii()}
+    if isinstance(content := sent.get("data"), str | bytes):
+        kept["content"] = content
+    return {**kept, "params": query, "headers": headers}
