@@ -16,6 +16,7 @@ from services.gateway import history
 from services.gateway.fabrics import meant
 from services.gateway.history import Asked, Page
 from services.gateway.http import stream
+from services.gateway.http.caller import Asking
 from services.gateway.http.responses import no_json
 from services.gateway.ports import TwinPorts
 from services.gateway.telling import told_row
@@ -60,7 +61,7 @@ class EventStream(EventSourceResponse):
 
 def routes(twin: TwinPorts) -> APIRouter:
     """Messages that have come, messages as they come, and why."""
-    router = APIRouter(prefix="/v1", tags=["log"])
+    router, streams = APIRouter(prefix="/v1", tags=["log"]), stream.OpenStreams()
 
     @router.get(
         "/events",
@@ -101,6 +102,7 @@ def routes(twin: TwinPorts) -> APIRouter:
         responses=no_json(EventStream, "the stream"),
     )
     def follow(
+        caller: Asking,
         fabric: Fabric = None,
         since: Since = None,
         type: Type = [],  # noqa: A002, B006 -- the word that people type; nobody changes it
@@ -109,12 +111,13 @@ def routes(twin: TwinPorts) -> APIRouter:
         ticks: Ticks = True,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
+        streams.check_room(caller.name)
         asked = Asked(meant(twin, fabric), tuple(type), name, cause, ticks)
         site, query = history.query_of(twin, asked)
         query = replace(query, start=_resumed(twin, site, last_event_id, since))
         ended = anyio.Event()
         return EventStream(
-            stream.events(twin, asked.fabric, site, query, ended),
+            streams.counted(caller.name, stream.events(twin, asked.fabric, site, query, ended)),
             shutdown_event=ended,
             shutdown_grace_period=stream.STREAM_END_S,
         )

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import uvicorn
 from sse_starlette.sse import AppStatus
 
 from services.gateway import history
+from services.gateway.http import stream
 from services.gateway.http.app import create_app
 from services.gateway.http.tokens import Tokens
 from tests.support.gateway_twin import QUIET, DrivenTwin, as_logged
@@ -214,6 +215,26 @@ def test_the_log_is_not_read_any_more_for_a_client_that_went_away(
         return len(looks) == before
 
     wait_for(has_ended)
+
+
+def test_a_name_has_so_many_streams_and_no_more(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "STREAMS_MAX", 3)
+
+    def refusal() -> str | None:
+        with closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=END_S_MAX)) as connection:
+            connection.request("GET", "/v1/events/stream")
+            answer = connection.getresponse()
+            if answer.status == 200:
+                return None
+            assert answer.status == 429
+            assert int(answer.headers["retry-after"]) > 0
+            return str(json.load(answer)["error"])
+
+    with ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(served.stream()).readline()  # it has begun
+        assert refusal() == "3 streams are open already; end one first"
+    wait_for(lambda: refusal() is None)
 
 
 def test_the_server_ends_with_a_stream_open(twin: DrivenTwin) -> None:
