@@ -19,8 +19,9 @@ from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import AGAIN, Heartbeat, Report, Sample
-from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, processes
+from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, claim_name, processes
 from shared.runtimes.live.status import problems_of
+from shared.runtimes.live.surroundings import Surroundings
 from shared.runtimes.live.twin_record import read_twin
 from shared.runtimes.live.worker.process import check_log
 from shared.runtimes.operations import OperationsLog
@@ -46,6 +47,7 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         store.check()
         twin = read_twin(store)
         check_log(settings.endpoints, twin)
+        claim_name(store, replica)
         mirror = LogMirror(settings.data / "mirror", settings.endpoints, twin)
         mirror.logs.index(SiteSubjects)
         mirror.start()
@@ -58,15 +60,25 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
             lambda: _guard(mirror),
             address=url,
         )
+        surroundings = Surroundings(store, settings.endpoints, twin)
         _await_fabrics(store, mirror)
         heartbeat.start()
         stack.callback(heartbeat.stop)
+        surroundings.start()
+        stack.callback(surroundings.stop)
         log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
-        app = create_app(_ports(twin.twin, store, mirror, KafkaOperations(settings.endpoints)), tokens=tokens)
+        operations = KafkaOperations(settings.endpoints)
+        app = create_app(_ports(twin.twin, store, mirror, operations, surroundings), tokens=tokens)
         server_of(app).run(sockets=[listener])
 
 
-def _ports(name: str, store: RedisStore, mirror: LogMirror, operations: OperationsLog) -> TwinPorts:
+def _ports(
+    name: str,
+    store: RedisStore,
+    mirror: LogMirror,
+    operations: OperationsLog,
+    surroundings: Surroundings,
+) -> TwinPorts:
     return TwinPorts(
         about=TwinAbout(runtime="live", version=VERSION, place=name),
         documents=store,
@@ -78,7 +90,7 @@ def _ports(name: str, store: RedisStore, mirror: LogMirror, operations: Operatio
         site=mirror.site,
         telemetry=mirror.telemetry.latest,
         claim=store.claim,
-        health=lambda: _health(store, mirror),
+        health=lambda: _health(store, mirror, surroundings),
         runtime_metrics=lambda: {
             "mirror_messages_total": float(mirror.messages),
             "mirror_behind_messages": float(mirror.behind()),
@@ -100,13 +112,14 @@ def _is_quiet(store: RedisStore, mirror: LogMirror, fabric: str) -> bool:
     return stands == {mirror.seen(partition)} and not snapshot.outbox_size
 
 
-def _health(store: RedisStore, mirror: LogMirror) -> list[str]:
+def _health(store: RedisStore, mirror: LogMirror, surroundings: Surroundings) -> list[str]:
     """Every reason why this twin is not well, in one sentence each."""
-    found = [mirror.problem] if mirror.problem else []
+    found = [*([mirror.problem] if mirror.problem else []), *surroundings.problems]
     try:
-        return found + problems_of(store, services_of, processes(store))
+        found += problems_of(store, services_of, processes(store))
     except LightwaveError as error:
-        return [*found, str(error)]
+        found.append(str(error))
+    return [*dict.fromkeys(found)]
 
 
 def _report(mirror: LogMirror) -> Report:

@@ -4,12 +4,13 @@ import asyncio
 import signal
 
 from services.roster import names_of
-from shared.runtimes.live.clock import LiveClock, stood_still
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
-from shared.runtimes.live.process.heartbeat import ProcessInfo
+from shared.runtimes.live.process.heartbeat import ProcessInfo, claim_name
 from shared.runtimes.live.sequencer.loop import SequencerLoop
+from shared.runtimes.live.status import delays
+from shared.runtimes.live.surroundings import Surroundings
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.runtimes.live.worker.process import ProcessOptions, check_log
 from shared.storage.redis_store import RedisStore
@@ -22,35 +23,37 @@ def run_sequencer(options: ProcessOptions) -> None:
     store.check()
     twin = read_twin(store)
     check_log(endpoints, twin)
-    if stood_still(store):
-        # The time for which nobody kept the clock is not made up in a jump.
-        LiveClock(store, names_of, lambda: 0.0).anchor(options.replica)
+    claim_name(store, options.replica)
     asyncio.run(_run(options, store, twin))
 
 
 async def _run(options: ProcessOptions, store: RedisStore, twin: TwinRecord) -> None:
     appender = KafkaAppender(options.endpoints.kafka, options.endpoints.topics)
     relay = SequencerLoop(twin, names_of, store, appender, KafkaOperations(options.endpoints))
+    surroundings = Surroundings(store, options.endpoints, twin)
     health = HealthServer(
         ProcessInfo(options.replica, "sequencer"),
         store,
-        lambda: _report(relay),
+        lambda: _report(relay, surroundings),
         lambda: None,
         host=options.metrics_host,
         port=options.metrics_port,
+        around=lambda: delays(store, names_of),
     )
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, relay.stop)
     health.start()
+    surroundings.start()
     try:
         await relay.run()
     finally:
+        surroundings.stop()
         health.stop()
         await appender.close()
 
 
-def _report(relay: SequencerLoop) -> Report:
+def _report(relay: SequencerLoop, surroundings: Surroundings) -> Report:
     written = relay.written
     samples = (
         Sample("sayings_total", written.outbox, "messages of services appended"),
@@ -61,7 +64,6 @@ def _report(relay: SequencerLoop) -> Report:
         Sample("held_still_seconds_total", relay.stalled_s, "time that should have advanced and did not"),
         Sample("speed_held", relay.achieved_speed(), "simulated over wall time, over the last seconds"),
     )
-    # A copy: the relay goes on meanwhile.
-    problems = tuple(problem for _, problem in sorted(relay.problems.copy().items()))
+    problems = (*relay.trouble, *surroundings.problems)
     extra = {"achieved_speed": relay.achieved_speed(), "roots": written.roots, "appends": written.appends}
     return Report(tuple(sorted(relay.sequencers)), problems, samples, extra)

@@ -10,6 +10,7 @@ from shared.basics.times import moment, span
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.process.heartbeat import achieved_speed, processes
 from shared.runtimes.live.status import problems_of, standing
+from shared.runtimes.live.surroundings import redis_problems
 from shared.runtimes.live.twin_record import read_twin
 from shared.storage.redis_store import RedisStore
 
@@ -42,7 +43,9 @@ def _status(store: RedisStore) -> dict[str, Any]:
                 "fabrics": list(place.fabrics),
                 "sites": sorted(set(place.fabrics.values())),
                 "end": place.end,
+                "lag_s": round(place.lag_s, 1),
                 "waiting": place.waiting,
+                "oldest_s": round(place.oldest_s, 1),
                 "services": [
                     {
                         "service": service.service,
@@ -56,13 +59,14 @@ def _status(store: RedisStore) -> dict[str, Any]:
             }
             for place in endpoints
         ],
-        "problems": _problems(problems_of(store, names_of, rows), rows),
+        "problems": _problems([*redis_problems(store), *problems_of(store, names_of, rows)], rows),
     }
 
 
 def _problems(found: list[str], rows: list[dict[str, Any]]) -> list[str]:
     """What is wrong with the twin, and then what else its processes say of themselves."""
     said = [(row["name"], problem) for row in rows if row["alive"] for problem in row["problems"]]
+    found = [*dict.fromkeys(found)]
     return [*found, *(f"{who}: {what}" for who, what in said if not any(what in known for known in found))]
 
 
@@ -80,7 +84,18 @@ def status_table(status: dict[str, Any]) -> str:
         ),
         "",
         columns(
-            ("PARTITION", "FABRICS", "SERVICE", "POSITION", "LAG", "HELD BY"),
+            ("PARTITION", "FABRICS", "LAG", "REQUESTS", "WAIT"),
+            [
+                [
+                    *(place["partition"], ", ".join(place["fabrics"])),
+                    *(f"{place['lag_s']:g} s", place["waiting"], f"{place['oldest_s']:g} s"),
+                ]
+                for place in status["partitions"]
+            ],
+        ),
+        "",
+        columns(
+            ("PARTITION", "FABRICS", "SERVICE", "POSITION", "UNREAD", "HELD BY"),
             [
                 [
                     place["partition"],

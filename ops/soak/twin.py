@@ -23,6 +23,8 @@ from services.fleet import services_of
 from services.roster import service_names
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.runtimes.live.kafka.layout import Topics
+from shared.runtimes.live.process.heartbeat import processes
+from shared.runtimes.live.status import standstills
 from shared.runtimes.ports import free_port
 from shared.storage.redis_store import RedisStore
 
@@ -171,7 +173,8 @@ class WholeTwin:
         wanted = set(self.fabrics)
         while time.monotonic() < until_s:
             with contextlib.suppress(OSError, ValueError, http.client.HTTPException, LightwaveError):
-                if self.get("/healthz")["healthy"] and self.positions().keys() >= wanted:
+                self.get("/v1/clock")
+                if not self.standstills() and self.positions().keys() >= wanted:
                     return
             time.sleep(0.1)
         raise OperationFailed(f"the twin in {self.folder} is not ready after {seconds:.0f} s: {self.words()}")
@@ -215,6 +218,10 @@ class WholeTwin:
         if not done.stdout.strip():
             raise OperationFailed(f"`lightwave {' '.join(words)}`: {done.stderr.strip()[-2_000:]}")
         return json.loads(done.stdout)
+
+    def standstills(self) -> list[str]:
+        """Why time stands still somewhere."""
+        return standstills(self.store, services_of, processes(self.store))
 
     def positions(self) -> dict[str, int]:
         """Fabric → position up to which every service has read its partition."""

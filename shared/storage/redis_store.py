@@ -5,16 +5,19 @@ of a Redis Cluster. A commit is one Lua script behind a fence: if a position is 
 nothing.
 """
 
+import contextlib
 import re
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import redis
 from pydantic import ValidationError
+from redis.exceptions import ResponseError
 
 from schemas.body import Body
 from schemas.names import fabric_order
@@ -48,6 +51,17 @@ STAGE_BYTES = 1_000_000
 LEAST = (("valkey_version", (7, 2)), ("redis_version", (7, 0)))
 
 
+@dataclass(frozen=True, slots=True)
+class RedisServer:
+    """What one server tells of itself: whether it keeps an append-only file, how much memory it may use (0:
+    all there is), and what it does beyond. None where it does not tell."""
+
+    name: str
+    appends: bool | None
+    bytes_max: int
+    policy: str | None
+
+
 class RedisStore:
     """A `StateStore`, a `DocumentReader` and an `Inbox`. Safe to use from several threads. `cluster` says
     that the URL is that of any node of a Redis Cluster."""
@@ -66,6 +80,19 @@ class RedisStore:
             with self._client.reached():
                 about: dict[str, Any] = node.info("server")
             _check_version(name, about)
+
+    def servers(self) -> list[RedisServer]:
+        """Every server as it tells of itself; None where it refuses to."""
+        return [self._server(name, node) for name, node in self._client.nodes().items()]
+
+    def _server(self, name: str, node: Any) -> RedisServer:
+        told: dict[str, Any] = {}
+        for section in ("persistence", "memory"):
+            with self._client.reached(), contextlib.suppress(ResponseError):
+                told |= node.info(section)
+        appends, most = told.get("aof_enabled"), int(told.get("maxmemory", 0))
+        policy = told.get("maxmemory_policy")
+        return RedisServer(f"Redis at {name}", None if appends is None else bool(appends), most, policy)
 
     def place(self, fabric: str, where: FabricPlace) -> None:
         """Say where a fabric lives."""
@@ -338,6 +365,12 @@ class RedisStore:
                 f"inbox {form.key(partition, 'inbox')}: this version cannot read request {number} ({what}); "
                 f"remove it with XDEL {number}-0, or run the version that took it"
             ) from None
+
+    def oldest(self, partition: int) -> int | None:
+        """The number of the request that waits longest, whether or not this version can read it."""
+        key = form.key(partition, "inbox")
+        rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", "1")
+        return int(rows[0][0].split(b"-")[0]) if rows else None
 
     def size(self, partition: int) -> int:
         key = form.key(partition, "inbox")

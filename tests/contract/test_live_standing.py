@@ -1,24 +1,29 @@
 """What people are shown of a live twin, and its clock, over a real Redis with hand-made content."""
 
 import json
+import math
 import re
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import redis
 
 from ops.live.settings import LiveSettings
 from ops.live.skip import skip_message
 from ops.live.status import live_status, status_table
 from schemas.operations import SkipOrdered
+from schemas.operator import DrainCube
 from services.fleet import FLEET, services_of
 from services.roster import ROSTER
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.roots import ServiceClock
 from shared.runtimes.clock import Epoch
+from shared.runtimes.live import status
 from shared.runtimes.live.clock import (
     BEAT_US_MAX,
     LiveClock,
@@ -27,8 +32,14 @@ from shared.runtimes.live.clock import (
     stood_still,
     write_epoch,
 )
+from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, ProcessRow, achieved_speed, processes
+from shared.runtimes.live.sequencer import loop as sequencer_loop
+from shared.runtimes.live.sequencer.loop import STILL, SequencerLoop
+from shared.runtimes.live.sequencer.partition import PartitionSequencer
+from shared.runtimes.live.status import delays
+from shared.runtimes.live.surroundings import Surroundings, redis_problems
 from shared.runtimes.live.twin_record import read_twin, write_twin
 from shared.runtimes.operations import MemoryOperations, last_clock, local_person
 from shared.storage.redis_store import RedisStore
@@ -84,6 +95,14 @@ def settings(redis_url: str, store: RedisStore) -> LiveSettings:
 
 def beat(store: RedisStore, about: ProcessInfo, partitions: list[int], **extra: object) -> None:
     ProcessRow(about, store).write(partitions=partitions, problems=[], address="http://x", extra=extra)
+
+
+def probe(server: HealthServer, path: str) -> tuple[int, list[str]]:
+    try:
+        with urllib.request.urlopen(f"{server.address}{path}") as answer:
+            return answer.status, json.load(answer)["problems"]
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)["problems"]
 
 
 def all_read(store: RedisStore) -> None:
@@ -163,6 +182,45 @@ class TestStatus:
         with pytest.raises(OperationFailed, match="holds no live twin; `lightwave live init` makes one"):
             live_status(LiveSettings(redis=redis_url))
 
+    def test_how_far_time_is_behind_is_told_beyond_a_limit(
+        self, store: RedisStore, settings: LiveSettings
+    ) -> None:
+        write_epoch(store, Epoch(0, store.wall_us() - 20 * US_PER_S, 60.0, paused=False))
+        found = live_status(settings)
+        assert 19 < found["partitions"][0]["lag_s"] < 25, "cubes is due at 5 s, a twelfth of a wall second"
+        assert not [problem for problem in found["problems"] if "behind" in problem]
+        write_epoch(store, Epoch(0, store.wall_us() - 100 * US_PER_S, 60.0, paused=False))
+        (late,) = [problem for problem in live_status(settings)["problems"] if "behind" in problem]
+        assert re.match(
+            r"the time of pod-1 is \d+ s of wall time behind the clock at × 60 \(allowed are 30\)", late
+        )
+        assert "behind the clock" in delays(store, services_of)[0]
+        write_epoch(store, Epoch(9_000_000, store.wall_us(), 60.0, paused=True))
+        assert delays(store, services_of) == []
+
+    def test_requests_that_wait_long_are_told(
+        self, store: RedisStore, settings: LiveSettings, redis_url: str
+    ) -> None:
+        store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"), None)
+        (place,) = live_status(settings)["partitions"]
+        assert (place["waiting"], place["oldest_s"] < 30) == (1, True)
+        assert delays(store, services_of) == []
+        with redis.Redis.from_url(redis_url) as client:
+            client.delete("lightwave:{1}:inbox")
+            received = store.wall_us() - 61 * US_PER_S
+            client.xadd("lightwave:{1}:inbox", {"type": "NoSuchBody"}, f"{received}-0")
+        (late,) = delays(store, services_of)
+        assert late.startswith("1 requests of pod-1 wait, the oldest for 61 s (allowed are 1000 and 60 s)")
+        assert late in live_status(settings)["problems"]
+
+    def test_many_requests_that_wait_are_told(
+        self, store: RedisStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(status, "WAITING_MAX", 1)
+        for _ in range(2):
+            store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"), None)
+        assert "2 requests of pod-1 wait" in delays(store, services_of)[0]
+
     def test_who_left_is_gone_and_who_died_is_shown_as_gone(self, store: RedisStore) -> None:
         beat(store, ProcessInfo("a", "gateway"), [])
         ProcessRow(ProcessInfo("a", "gateway"), store).leave()
@@ -180,6 +238,115 @@ class TestStatus:
     def test_the_note_of_a_twin_comes_back(self, store: RedisStore) -> None:
         twin = read_twin(store)
         assert (twin.twin, twin.partitions, twin.topic_id) == ("a" * 32, 4, "topic")
+
+
+class TestSurroundings:
+    @pytest.fixture
+    def client(self, redis_url: str) -> Iterator["redis.Redis"]:
+        with redis.Redis.from_url(redis_url) as client:
+            before = client.config_get("appendonly", "maxmemory", "maxmemory-policy")
+            yield client
+            for name, value in before.items():
+                client.config_set(name, value)
+
+    def test_settings_that_lose_a_twin_are_problems_of_status(
+        self, store: RedisStore, settings: LiveSettings, client: "redis.Redis"
+    ) -> None:
+        assert redis_problems(store) == []
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        client.config_set("maxmemory", "500mb")
+        (evicts,) = redis_problems(store)
+        assert "may evict keys (maxmemory-policy allkeys-lru)" in evicts
+        client.config_set("appendonly", "no")
+        (no_file, _) = redis_problems(store)
+        assert "has no append-only file" in no_file
+        assert live_status(settings)["problems"][:2] == [no_file, evicts]
+
+    def test_a_redis_that_does_not_tell_is_no_problem(
+        self, store: RedisStore, client: "redis.Redis", redis_url: str
+    ) -> None:
+        client.acl_setuser(
+            "shy",
+            enabled=True,
+            passwords=["+pw"],
+            keys=["*"],
+            channels=["*"],
+            categories=["+@all"],
+            commands=["-info", "-config"],
+        )
+        shy = RedisStore(redis_url.replace("://", "://shy:pw@"))
+        try:
+            (told,) = shy.servers()
+            assert (told.appends, told.bytes_max, told.policy) == (None, 0, None)
+            assert redis_problems(shy) == []
+        finally:
+            shy.close()
+            client.acl_deluser("shy")
+
+    def test_an_emptied_redis_is_a_problem(self, store: RedisStore) -> None:
+        def problems() -> tuple[str, ...]:
+            looked.look()
+            return looked.problems
+
+        looked = Surroundings(store, Endpoints("127.0.0.1:9", store.url, Topics()), read_twin(store))
+        assert problems() == ()
+        store.flush()
+        (sentence,) = problems()
+        assert "holds no twin any more" in sentence
+        assert "`lightwave live rebuild`" in sentence
+
+
+class TestKeptClock:
+    """What the sequencer does with the clock while time cannot come on."""
+
+    @pytest.fixture
+    def loop(self, store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> SequencerLoop:
+        monkeypatch.setattr(sequencer_loop, "STILL_S_MAX", 0.0)
+        appender: Any = None  # nothing is appended
+        found = SequencerLoop(read_twin(store), services_of, store, appender, MemoryOperations())
+        found.sequencers[1] = PartitionSequencer(1, "a" * 32, services_of, store, appender)
+        found.sequencers[1].end = 7
+        return found
+
+    def test_time_that_could_come_on_nowhere_is_not_made_up(
+        self, store: RedisStore, loop: SequencerLoop
+    ) -> None:
+        all_read(store)
+        write_epoch(store, Epoch(0, store.wall_us() - 9 * US_PER_S, 60.0, paused=False))
+        loop._keep_clock()
+        loop._keep_clock()
+        found = read_epoch(store)
+        assert found is not None
+        assert (found.anchor_us, found.speed) == (5_000_000, 60.0), "as far as cubes, which is due"
+        assert STILL in loop.trouble
+
+    @pytest.mark.parametrize(("end", "waits"), [(1, True), (2, False)])
+    def test_the_clock_of_a_new_twin_waits_for_its_workers(
+        self, store: RedisStore, loop: SequencerLoop, end: int, waits: bool
+    ) -> None:
+        """However late they come after `live init`; a log that holds more is of a twin that is rebuilt."""
+        store.erase(1)
+        loop.sequencers[1].end = end
+        write_epoch(store, Epoch(0, store.wall_us() - 9 * US_PER_S, 60.0, paused=False))
+        loop._keep_clock()
+        found = read_epoch(store)
+        assert found is not None
+        assert (found.clock_us(store.wall_us()) < 60 * 5 * US_PER_S) == waits
+
+    def test_time_that_comes_on_is_left_alone(self, store: RedisStore, loop: SequencerLoop) -> None:
+        before = Epoch(0, store.wall_us() - 9 * US_PER_S, 60.0, paused=False)
+        write_epoch(store, before)
+        for at_us in (1, 2, 3):
+            loop._moved_s = math.inf  # as if it had just been seen to come on
+            loop.sequencers[1].processed_us = at_us
+            loop.sequencers[1].has_begun = True
+            loop._keep_clock()
+        assert read_epoch(store) == before
+
+    def test_an_emptied_store_gets_no_clock(self, store: RedisStore, loop: SequencerLoop) -> None:
+        store.flush()
+        loop._keep_clock()
+        assert store.read_globals("clock") == {}
 
 
 class TestClock:
@@ -240,6 +407,7 @@ class TestProcessFrame:
     @pytest.fixture
     def server(self, store: RedisStore) -> Iterator[HealthServer]:
         self.problems: tuple[str, ...] = ()
+        self.around: tuple[str, ...] = ()
         samples = (
             Sample("commits_total", 7, "transactions"),
             Sample("position", 5, "offset", (("partition", "1"),)),
@@ -251,6 +419,7 @@ class TestProcessFrame:
             lambda: None,
             host="127.0.0.1",
             port=0,
+            around=lambda: self.around,
         )
         server.start()
         yield server
@@ -267,11 +436,19 @@ class TestProcessFrame:
     def test_health_follows_the_problems(self, server: HealthServer) -> None:
         with urllib.request.urlopen(f"{server.address}/healthz") as answer:
             assert json.load(answer) == {"healthy": True, "problems": []}
+        self.around = ("Redis evicts",)
+        assert probe(server, "/livez") == probe(server, "/readyz") == (200, [])
+        assert probe(server, "/healthz") == (503, ["Redis evicts"])
+        self.around = ()
         self.problems = ("it stands",)
         with pytest.raises(urllib.error.HTTPError) as raised:
             urllib.request.urlopen(f"{server.address}/healthz")
         assert raised.value.code == 503
         assert json.load(raised.value)["problems"] == ["it stands"]
+        self.around = ("Redis evicts", "it stands")
+        assert probe(server, "/livez") == (200, [])
+        assert probe(server, "/readyz") == (503, ["it stands"])
+        assert probe(server, "/healthz") == (503, ["it stands", "Redis evicts"])
 
     def test_anything_else_is_not_found(self, server: HealthServer) -> None:
         with pytest.raises(urllib.error.HTTPError, match="404"):

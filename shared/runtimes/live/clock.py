@@ -143,6 +143,15 @@ class LiveClock(Clock):
         """Go on from the time that has been processed, as if no wall time had passed since."""
         self.change(ClockChange(), who)
 
+    def hold_at_beginning(self) -> None:
+        """Let the clock of a twin with which nobody has begun yet stand at its beginning. Nothing is changed
+        by that which the operations log would have to know."""
+        notes = self._store.read_globals(CLOCK)
+        epoch = _epoch(notes)
+        if epoch is not None:
+            held = replace(epoch, anchor_us=0, wall_us=self._store.wall_us())
+            self._store.swap_globals(CLOCK, VERSION, notes.get(VERSION), _fields(held))
+
     def start(self, epoch: Epoch, who: str) -> bool:
         """Set a clock where the store holds none, to go on from the time that all fabrics have come to: none
         of them advances while it is paused. False if somebody else has set one."""

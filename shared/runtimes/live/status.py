@@ -5,8 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_S
+from shared.runtimes.clock import Epoch
+from shared.runtimes.live.clock import STOPPED, processed_us, read_epoch
 from shared.storage.redis_store import RedisStore
-from shared.storage.residents import NamesOf, awaited, residents
+from shared.storage.residents import NamesOf, awaited, residents, site_clocks
+from shared.storage.store import Snapshot
+
+LAG_S_MAX = 30.0
+"""Wall time by which simulated time may be behind the clock, at the speed that is asked for."""
+WAITS_S_MAX = 60.0
+"""How long a request may wait for its place on the log."""
+WAITING_MAX = 1_000
+"""Requests that may wait in a partition's inbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +37,15 @@ class ServiceStatus:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """`fabrics` maps each fabric that lives there to its site."""
+    """`fabrics` maps each fabric that lives there to its site; `lag_s` is the wall time by which simulated
+    time is behind the clock, `waiting` how many requests wait, and `oldest_s` for how long the first has."""
 
     partition: int
     fabrics: Mapping[str, str]
     end: int
+    lag_s: float
     waiting: int
+    oldest_s: float
     services: tuple[ServiceStatus, ...]
 
 
@@ -47,8 +62,10 @@ def standing(
         if row["alive"] and row["kind"] == "worker"
         for partition in row["partitions"]
     }
+    epoch = read_epoch(store) or STOPPED
     found = []
     for partition, fabrics in sorted(inside.items()):
+        wall_us = store.wall_us()
         snapshot = store.snapshot(partition, [])
         end = max([int(snapshot.values.get("end", 0)), *snapshot.positions.values()])
         services = []
@@ -62,12 +79,61 @@ def standing(
                     *(stopped.get("sentence"), stopped.get("fabric")),
                 )
             )
-        found.append(PartitionStatus(partition, fabrics, end, store.size(partition), tuple(services)))
+        delays = (
+            _lag_s(snapshot, epoch, wall_us),
+            store.size(partition),
+            _oldest_s(store, partition, wall_us),
+        )
+        found.append(PartitionStatus(partition, fabrics, end, *delays, tuple(services)))
+    return found
+
+
+def _lag_s(snapshot: Snapshot, epoch: Epoch, wall_us: int) -> float:
+    """For how long the clock has been beyond what is due next: whatever holds a site up, no Tick comes."""
+    if epoch.paused:
+        return 0.0
+    clock_us = epoch.clock_us(wall_us)
+    sites = site_clocks(residents(snapshot.values), snapshot.progress).values()
+    return (clock_us - processed_us(sites, clock_us, quiet=True)) / (epoch.speed * US_PER_S)
+
+
+def _oldest_s(store: RedisStore, partition: int, wall_us: int) -> float:
+    """A request's number is when it was received, by the clock of Redis in microseconds."""
+    number = store.oldest(partition)
+    return 0.0 if number is None else max(0.0, (wall_us - number) / US_PER_S)
+
+
+def delays(store: RedisStore, services_of: NamesOf) -> list[str]:
+    """What takes longer than it may, a sentence each; another if the store does not answer."""
+    try:
+        places, epoch = standing(store, services_of, []), read_epoch(store) or STOPPED
+    except OperationFailed as error:
+        return [str(error)]
+    found = []
+    for place in places:
+        names = ", ".join(place.fabrics)
+        if place.lag_s > LAG_S_MAX:
+            found.append(
+                f"the time of {names} is {place.lag_s:.0f} s of wall time behind the clock at × "
+                f"{epoch.speed:g} (allowed are {LAG_S_MAX:.0f}); less speed lets it catch up, if nothing "
+                "holds it up"
+            )
+        if place.waiting > WAITING_MAX or place.oldest_s > WAITS_S_MAX:
+            found.append(
+                f"{place.waiting} requests of {names} wait, the oldest for {place.oldest_s:.0f} s (allowed "
+                f"are {WAITING_MAX} and {WAITS_S_MAX:.0f} s); ask for less, or see what holds them up"
+            )
     return found
 
 
 def problems_of(store: RedisStore, services_of: NamesOf, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Why simulated time stands still somewhere, in one sentence each; empty if all is well."""
+    """Why simulated time stands still somewhere or comes on too slowly, and requests wait too long, in one
+    sentence each; empty if all is well."""
+    return standstills(store, services_of, rows) + delays(store, services_of)
+
+
+def standstills(store: RedisStore, services_of: NamesOf, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Why simulated time stands still somewhere, in one sentence each."""
     found = []
     sequencers = [row for row in rows if row["kind"] == "sequencer" and row["alive"]]
     if not sequencers:

@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http.server import ThreadingHTTPServer
 from typing import Any
@@ -17,8 +17,8 @@ from prometheus_client import CollectorRegistry, MetricsHandler, ProcessCollecto
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from shared.basics.errors import LightwaveError, OperationFailed
-from shared.runtimes.live.process.heartbeat import ProcessInfo, ProcessRow, restarts
+from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
+from shared.runtimes.live.process.heartbeat import ProcessInfo, ProcessRow, namesake, restarts
 from shared.storage.redis_store import RedisStore
 
 BEAT_S = 1.0
@@ -120,6 +120,14 @@ class Heartbeat:
         self._failing[part] = sentence
 
     def _beat(self) -> None:
+        other = self._row.namesake()
+        if other is not None and not self._row.came_first(other):
+            log.error("%s", namesake(other), extra={"service": self._info.service})
+            os._exit(InvalidInput.exit_code)
+        if other is not None:
+            self._failing["name"] = namesake(other)
+        else:
+            self._failing.pop("name", None)
         report = self.standing()
         late = self._failing.get("beat")  # is over if this beat arrives
         self._row.write(
@@ -138,7 +146,9 @@ class Heartbeat:
 
 
 class HealthServer:
-    """The heartbeat, with /healthz and /metrics of a process that serves nothing else."""
+    """The heartbeat, with /metrics and the probes of a process that serves nothing else: /livez says that it
+    answers (its guard ends it where starting again helps), /readyz that it can do its work, and /healthz also
+    that what is around it is well, as `around` tells."""
 
     def __init__(
         self,
@@ -149,12 +159,14 @@ class HealthServer:
         *,
         host: str,
         port: int,
+        around: Callable[[], Sequence[str]] = tuple,
     ) -> None:
+        self._around = around
         metrics = CollectorRegistry()
         ProcessCollector(namespace="lightwave", registry=metrics)
         metrics.register(_Samples(info, lambda: self._heartbeat.standing().samples))
         try:
-            self._server = _Server((host, port), metrics, self._problems)
+            self._server = _Server((host, port), metrics, self._probes())
         except OSError as error:
             raise OperationFailed(
                 f"--metrics-port {port} on {host}: {error.strerror}; choose another, or 0 for any"
@@ -163,8 +175,8 @@ class HealthServer:
         self._heartbeat = Heartbeat(info, store, report, guard, address=self.address)
 
     def start(self) -> None:
-        threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
         self._heartbeat.start()
+        threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
 
     def stop(self) -> None:
         """Leave in good order."""
@@ -172,8 +184,15 @@ class HealthServer:
         self._server.server_close()
         self._heartbeat.stop()
 
-    def _problems(self) -> tuple[str, ...]:
-        return self._heartbeat.standing().problems
+    def _probes(self) -> Mapping[str, Callable[[], Sequence[str]]]:
+        def own() -> tuple[str, ...]:
+            return self._heartbeat.standing().problems
+
+        return {
+            "/livez": tuple,
+            "/readyz": own,
+            "/healthz": lambda: [*dict.fromkeys([*own(), *self._around()])],
+        }
 
 
 class _Samples(Collector):
@@ -203,10 +222,10 @@ class _Server(ThreadingHTTPServer):
         self,
         address: tuple[str, int],
         metrics: CollectorRegistry,
-        problems: Callable[[], tuple[str, ...]],
+        probes: Mapping[str, Callable[[], Sequence[str]]],
     ) -> None:
         self.metrics = metrics
-        self.problems = problems
+        self.probes = probes
         super().__init__(address, _Handler)
 
     def handle_error(self, _request: Any, _client: Any) -> None:
@@ -225,11 +244,11 @@ class _Handler(MetricsHandler):
         if path == "/metrics":
             self.registry = self.server.metrics
             super().do_GET()
-        elif path == "/healthz":
-            problems = self.server.problems()
+        elif path in self.server.probes:
+            problems = self.server.probes[path]()
             self._answer(503 if problems else 200, {"healthy": not problems, "problems": problems})
         else:
-            self._answer(404, {"error": "allowed are /healthz and /metrics"})
+            self._answer(404, {"error": f"allowed are {', '.join(self.server.probes)} and /metrics"})
 
     def _answer(self, status: int, body: Mapping[str, Any]) -> None:
         text = json.dumps(body).encode()

@@ -4,9 +4,11 @@ import json
 import os
 import socket
 import time
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.runtimes.child_process import RESTARTS
 from shared.storage.redis_store import RedisStore
@@ -14,6 +16,9 @@ from shared.storage.redis_store import RedisStore
 NOTE = "processes"
 ALIVE_US_MAX = 6 * US_PER_S
 """A process whose last beat is older is taken for dead."""
+CLAIM_S_MAX = 2.5
+"""How long a process that starts watches whether another one under its name still beats."""
+CLAIM_LOOK_S = 0.1
 FORGOTTEN_US = US_PER_HOUR
 
 
@@ -39,10 +44,28 @@ class ProcessRow:
         self._info = info
         self._store = store
         self._started_s = time.time()
+        self._token = uuid.uuid4().hex
+        """Tells this process from another that was given the same name."""
+        self._beat_us = 0
+
+    def namesake(self) -> dict[str, Any] | None:
+        """The row of another process that notes itself under this name as well; None if there is none."""
+        row = self._other_row()
+        return row if row is not None and self._beat_us and row["beat_us"] > self._beat_us else None
+
+    def came_first(self, other: dict[str, Any]) -> bool:
+        """Whether this process has the name rightly, of the two."""
+        return (self._started_s, self._token) < (other["started_s"], other["token"])
+
+    def _other_row(self) -> dict[str, Any] | None:
+        row = _row_of(self._store, self._info.name)
+        return None if row is None or row.get("token") in (None, self._token) else row
 
     def write(self, *, partitions: list[int], problems: list[str], address: str | None, extra: Any) -> None:
         """Say that this process is there, and how it stands."""
+        self._beat_us = self._store.wall_us()
         row = {
+            "token": self._token,
             "name": self._info.name,
             "kind": self._info.kind,
             "service": self._info.service,
@@ -53,7 +76,7 @@ class ProcessRow:
             "partitions": partitions,
             "address": address,
             "problems": problems,
-            "beat_us": self._store.wall_us(),
+            "beat_us": self._beat_us,
             "extra": extra,
         }
         self._store.set_globals(NOTE, {self._info.name: json.dumps(row)})
@@ -61,6 +84,49 @@ class ProcessRow:
     def leave(self) -> None:
         """This process ends in good order."""
         self._store.set_globals(NOTE, {self._info.name: None})
+
+
+def claim_name(store: RedisStore, name: str) -> None:
+    """InvalidInput while another live process has this name. One that has just died left a row behind that
+    looks alive for a moment: whether its beat goes on tells."""
+    row = _row_of(store, name)
+    if row is None or _is_dead(row) or store.wall_us() - row["beat_us"] > ALIVE_US_MAX:
+        return
+    until_s = time.monotonic() + CLAIM_S_MAX
+    while time.monotonic() < until_s:
+        time.sleep(CLAIM_LOOK_S)
+        again = _row_of(store, name)
+        if again is None:
+            return
+        if again["beat_us"] > row["beat_us"]:
+            raise InvalidInput(namesake(again))
+
+
+def _row_of(store: RedisStore, name: str) -> dict[str, Any] | None:
+    text = store.read_globals(NOTE).get(name)
+    row: dict[str, Any] | None = None if text is None else json.loads(text)
+    return row
+
+
+def namesake(row: dict[str, Any]) -> str:
+    """The sentence for a process whose name another one has."""
+    return (
+        f"--replica {row['name']}: another live process has this name (pid {row['pid']} on {row['host']}), "
+        "and they take their partitions from each other; give each a name of its own"
+    )
+
+
+def _is_dead(row: dict[str, Any]) -> bool:
+    """Whether a process of this machine that left a row behind is known to have ended."""
+    if row["host"] != socket.gethostname():
+        return False
+    try:
+        os.kill(row["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return bool(row["pid"] == os.getpid())
 
 
 def processes(store: RedisStore) -> list[dict[str, Any]]:

@@ -5,10 +5,11 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
 
-from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed
+from shared.basics.errors import LightwaveError, LogDamaged, NotFound, OperationFailed
 from shared.runtimes.clock import SpeedMeter
-from shared.runtimes.live.clock import keep_beating, note_changes, read_epoch
+from shared.runtimes.live.clock import LiveClock, keep_beating, note_changes, read_epoch, stood_still
 from shared.runtimes.live.kafka.appender import Appender
 from shared.runtimes.live.sequencer.partition import PartitionSequencer, Written
 from shared.runtimes.live.twin_record import TwinRecord
@@ -21,6 +22,15 @@ POLL_S = 0.05
 LOOK_AGAIN_S = 1.0
 """How often the sequencer looks for new fabrics, and notes that it keeps the clock."""
 BACKOFF_S_MAX = 2.0
+KEEPER = "sequencer"
+"""Who the operations log says it was that let the clock wait."""
+STILL_S_MAX = 10.0
+"""How long time may stand still in every partition at once before the clock waits for it: what nobody could
+keep is not made up in a jump."""
+STILL = (
+    "simulated time stands still in every partition, and the clock waits for it; `lightwave live status` "
+    "says who holds it up"
+)
 ASK_AGAIN_S = 10.0
 """How long services may leave something unread before Kafka is asked where its log ends."""
 
@@ -45,6 +55,7 @@ class SequencerLoop:
         self._services_of = services_of
         self._store = store
         self._appender = appender
+        self._clock = LiveClock(store, services_of, self.achieved_speed)
         self._operations = operations
         self._woken: dict[int, asyncio.Event] = {}
         self._stopping = asyncio.Event()
@@ -52,6 +63,10 @@ class SequencerLoop:
         """Wall time for which simulated time should have advanced and did not."""
         self._meter = SpeedMeter()
         self._speed = 0.0
+        self._come_to: dict[int, int] = {}
+        """Partition → simulated time, as last measured."""
+        self._moved_s = self._anchored_s = time.monotonic()
+        """When the time of some partition was last seen to come on, and when the clock was set to wait."""
 
     def stop(self) -> None:
         self._stopping.set()
@@ -65,12 +80,12 @@ class SequencerLoop:
             listener.start()
             while not self._stopping.is_set():
                 try:
+                    self._keep_clock()
                     for partition in sorted({place.partition for place in self._store.fabrics().values()}):
                         if partition not in self.sequencers:
                             tasks.create_task(self._run_partition(self._begin(partition)))
-                    keep_beating(self._store)
                     await asyncio.to_thread(note_changes, self._store, self._operations)
-                except OperationFailed as error:
+                except (OperationFailed, NotFound) as error:  # the latter of an emptied store
                     log.warning("%s", error)
                 self._measure()
                 await self._pause(self._stopping, LOOK_AGAIN_S)
@@ -78,6 +93,43 @@ class SequencerLoop:
     def achieved_speed(self) -> float:
         """Simulated over wall time, as held over the last seconds."""
         return self._speed
+
+    @property
+    def trouble(self) -> tuple[str, ...]:
+        """Why time stands still, in one sentence each."""
+        still = (STILL,) if time.monotonic() - self._moved_s > 2 * STILL_S_MAX else ()
+        return (*(problem for _, problem in sorted(self.problems.copy().items())), *still)
+
+    def _keep_clock(self) -> None:
+        """Note that this sequencer keeps the clock. If none did for a while, or if time could come on nowhere
+        (no worker is there yet, Kafka is away), the clock goes on from where time stands."""
+        now_s, epoch = time.monotonic(), read_epoch(self._store)
+        if epoch is None:
+            return
+        if not epoch.paused and self._is_new():
+            self._clock.hold_at_beginning()
+            self._moved_s = now_s
+            return
+        is_still = now_s - max(self._moved_s, self._anchored_s) > STILL_S_MAX
+        if stood_still(self._store) or is_still:
+            self._clock.anchor(KEEPER)
+            self._anchored_s = now_s
+        keep_beating(self._store)
+        clock_us = epoch.clock_us(self._store.wall_us())
+        come_to = {partition: one.processed_us for partition, one in self.sequencers.items()}
+        moved = any(at_us > self._come_to.get(partition, -1) for partition, at_us in come_to.items())
+        if moved or epoch.paused or clock_us <= min(come_to.values(), default=clock_us):
+            self._moved_s = now_s
+        self._come_to = come_to
+
+    def _is_new(self) -> bool:
+        """Whether nobody has begun with a twin whose log holds no more than its fabrics' beginnings. States
+        alone would not tell: a rebuild begins without them."""
+        homes = Counter(place.partition for place in self._store.fabrics().values())
+        return bool(self.sequencers) and not any(
+            one.has_begun or one.end is None or one.end > homes[partition]
+            for partition, one in self.sequencers.items()
+        )
 
     def _begin(self, partition: int) -> PartitionSequencer:
         found = PartitionSequencer(

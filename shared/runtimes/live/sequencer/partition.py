@@ -75,7 +75,7 @@ class PartitionSequencer:
         self.partition = partition
         self.end: int | None = None
         """The log's end, from own appends; None until Kafka was asked."""
-        self.is_quiet = False
+        self.is_quiet = self.has_begun = False
         self.processed_us = self.lag_us = 0
         self.wait_s = math.inf
         """Wall time until the next Tick is due, as of the last step."""
@@ -107,6 +107,7 @@ class PartitionSequencer:
         clock = epoch or STOPPED
         clock_us = clock.clock_us(view.wall_us)
         clocks = site_clocks(self._residents, view.progress)
+        self.has_begun = bool(clocks)
         self.processed_us = processed_us(clocks.values(), clock_us, quiet=quiet)
         self.lag_us = clock.lag_us(self.processed_us, view.wall_us)
         self.wait_s = math.inf

@@ -10,7 +10,9 @@ from shared.basics.errors import OperationFailed
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.topics import partition_count, topic_id
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
-from shared.runtimes.live.process.heartbeat import ProcessInfo
+from shared.runtimes.live.process.heartbeat import ProcessInfo, claim_name
+from shared.runtimes.live.status import delays
+from shared.runtimes.live.surroundings import Surroundings
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.runtimes.live.worker.fold import Publish, ServedService
 from shared.runtimes.live.worker.gaps import gaps_read_again
@@ -42,6 +44,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
     store.check()
     twin = read_twin(store)
     check_log(endpoints, twin)
+    claim_name(store, options.replica)
     sends = any(service.telemetry is not None for service in served.by_kind.values())
     publish = _publisher(endpoints) if sends else None
     fill = gaps_read_again(endpoints.kafka, endpoints.topics.log)
@@ -54,6 +57,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         twin.topic_id,
         served.by_kind,
     )
+    surroundings = Surroundings(store, endpoints, twin)
     health = HealthServer(
         ProcessInfo(options.replica, "worker", served.name),
         store,
@@ -61,8 +65,10 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         watch.look,
         host=options.metrics_host,
         port=options.metrics_port,
+        around=lambda: [*surroundings.problems, *delays(store, served.services_of)],
     )
     health.start()
+    surroundings.start()
     try:
         group = endpoints.topics.group(served.name)
         run_pump(PumpOptions(endpoints, group, options.replica, twin.partitions), folds, health.stop)

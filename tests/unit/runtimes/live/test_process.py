@@ -39,6 +39,9 @@ class Notes:
             raise StoreUnreachable("Redis at x does not answer")
         return 1
 
+    def read_globals(self, _name: str) -> dict[str, str]:
+        return {}
+
     def set_globals(self, _name: str, fields: dict[str, str | None]) -> None:
         self.rows += [None if text is None else json.loads(text) for text in fields.values()]
 
