@@ -1,0 +1,114 @@
+"""A live twin comes back by itself, is not held up by those who ask, and says what is wrong with it."""
+
+import json
+import os
+import signal
+import time
+import urllib.error
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ops.servers.both import LocalKafka
+from ops.soak.twin import TwinOptions, metrics
+from schemas.envelope import Envelope
+from schemas.operator import DrainCube
+from shared.engine.roots import is_root
+from shared.runtimes.live.kafka.records import open_record
+from shared.runtimes.live.kafka.scan import read_partition
+from shared.runtimes.live.process.heartbeat import processes
+from shared.runtimes.live.twin_record import read_twin
+from shared.storage.store import WAITING_MAX
+from tests.support.live_twin import BUSY, LiveTwin, live_twin
+
+OPTIONS = TwinOptions(pods=2, seed=7, speed=600.0, settings=BUSY, partitions=2, prefix="health", doubled=())
+LIVE_S_MAX = 60.0
+"""What docs/live.md promises."""
+STOPPED_S = 25.0
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> Iterator[LiveTwin]:
+    with live_twin(tmp_path_factory.mktemp("live"), kafka, OPTIONS) as twin:
+        yield twin
+
+
+def pids(twin: LiveTwin, kind: str) -> dict[str, int]:
+    """Name → pid, of those that hold something."""
+    rows = processes(twin.store)
+    return {row["name"]: row["pid"] for row in rows if row["kind"] == kind and row["partitions"]}
+
+
+def health(twin: LiveTwin) -> list[str]:
+    """What the gateway says is wrong."""
+    try:
+        found: Any = twin.get("/healthz")
+    except urllib.error.HTTPError as error:
+        found = json.load(error)
+    problems: list[str] = found["problems"]
+    return problems
+
+
+def test_all_workers_die_and_kafka_stands_still_while_they_come_back(twin: LiveTwin) -> None:
+    before = pids(twin, "worker")
+    for pid in before.values():
+        os.kill(pid, signal.SIGKILL)
+    twin.wait_for(
+        "a worker is back", lambda: any(pid != before.get(n) for n, pid in pids(twin, "worker").items())
+    )
+    twin.kafka.pause()
+    time.sleep(STOPPED_S)
+    twin.kafka.resume()
+    began_s = time.monotonic()
+    twin.wait_advance(LIVE_S_MAX)
+    twin.ask("/v1/cubes/pod-1/cube-3/drain")
+    assert time.monotonic() - began_s < LIVE_S_MAX
+    assert twin.audited()["clean"] is True
+
+
+def test_requests_and_ticks_take_turns_though_the_sequencer_is_killed(twin: LiveTwin) -> None:
+    """All wait at once, and the clock is far ahead: so a Tick is always due as well."""
+    partition = twin.store.fabrics()["pod-0"].partition
+    twin.set_speed(1e9)
+    numbers = [
+        twin.store.put(partition, "pod-0", DrainCube(cube=f"pod-0/cube-{n % 8}"), f"flood-{n}").number
+        for n in range(WAITING_MAX)
+    ]
+    os.kill(pids(twin, "sequencer")["sequencer"], signal.SIGKILL)
+    twin.wait_for("nothing waits", lambda: not twin.store.size(partition))
+    twin.set_speed(OPTIONS.speed)
+    roots = roots_of(twin, partition)
+    taken = [n for n, root in enumerate(roots) if root.type == "DrainCube" and root.seq in set(numbers)]
+    assert [roots[n].seq for n in taken] == numbers
+    assert all(roots[before + 1].type == "Tick" for before in taken[:-1])
+
+
+def roots_of(twin: LiveTwin, partition: int) -> list[Envelope]:
+    """Requests and Ticks of a partition in order, each once."""
+    own = read_twin(twin.store).twin
+    found: dict[str, Envelope] = {}
+    for batch in read_partition(twin.kafka.bootstrap, twin.topics.log, partition):
+        for message in (open_record(record, own) for record in batch):
+            if message is not None and is_root(message):
+                found.setdefault(message.id, message)
+    return [*found.values()]
+
+
+def test_a_second_process_of_one_name_is_refused(twin: LiveTwin) -> None:
+    holders = pids(twin, "worker")
+    done = twin.run("live", "worker", "repairs", "--replica", "repairs-a", *metrics())
+    assert done.returncode == 2
+    assert "--replica repairs-a: another live process has this name" in done.stderr
+    assert pids(twin, "worker") == holders
+
+
+def test_settings_and_an_emptied_redis_are_told_by_the_gateway(twin: LiveTwin) -> None:
+    assert twin.store.servers()[0].appends
+    twin.store.flush()
+    told = twin.wait_for("it is told", lambda: [p for p in health(twin) if "holds no twin any more" in p])
+    assert "`lightwave live rebuild`" in told[0]
+    twin.json("live", "rebuild")
+    twin.clock.resume()
+    twin.wait_advance()
+    twin.wait_for("all is well", lambda: health(twin) == [])
