@@ -11,6 +11,12 @@ DURATION_S_MAX = 100 * 365 * 86_400
 DURATION_US_MAX = DURATION_S_MAX * 1_000_000
 DURATION_S_MIN = 1e-6
 """Simulated time is whole microseconds."""
+ASKER_MAX = 64
+"""Characters of an asker's name."""
+COMMENT_MAX = 500
+"""Characters of why somebody asks."""
+KEY_MAX = 200
+"""Characters of an idempotency key."""
 PRIORITY_MAX = 100
 """Of a slice; the lowest is its negative."""
 SPEED_MAX = 1e9

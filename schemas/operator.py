@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.body import Body
+from schemas.asked import AskedBody
 from schemas.bounds import DURATION_US_MAX, PRIORITY_MAX
 from schemas.names import CubeName, FaultKind, FaultName, Shape, SliceName, TargetName
 
@@ -12,7 +12,7 @@ DurationUs = Annotated[int, Field(gt=0, le=DURATION_US_MAX, description="microse
 Priority = Annotated[int, Field(ge=-PRIORITY_MAX, le=PRIORITY_MAX, description="higher goes first")]
 
 
-class OperatorBody(Body):
+class OperatorBody(AskedBody):
     writer = "operator"
 
 

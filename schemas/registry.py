@@ -8,6 +8,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from schemas import cubes, failures, ocs, operator, repairs, scheduler, sequencer, transceivers, workload
+from schemas.asked import IDENTITY, AskedBody
 from schemas.body import Body
 from schemas.envelope import Envelope
 
@@ -48,21 +49,24 @@ def encode(envelope: Envelope) -> bytes:
 
 def _fields_of(value: Any) -> dict[str, object]:
     """The fields of the body, and of every model in it: orjson asks for each."""
-    float_fields = _float_fields(type(value))  # type: ignore[arg-type]  # mypy takes a class for unhashable
+    float_fields, unsaid_fields = _special_fields(type(value))  # type: ignore[arg-type]  # mypy takes a class for unhashable
     fields: dict[str, object] = value.__dict__
     for name in float_fields:
         if not _is_finite(fields[name]):
             raise TypeError(f"{name}: {fields[name]} is no finite number")  # orjson would write null
+    if unsaid_fields:
+        return {k: v for k, v in fields.items() if k not in unsaid_fields or v is not None}
     return fields
 
 
 @cache
-def _float_fields(model: type) -> tuple[str, ...]:
-    """The fields of a model that may hold a float, found once: few have any, and nearly every message would
-    be looked through in vain."""
+def _special_fields(model: type) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The fields of a model that may hold a float, and those that are left out where nobody said them: found
+    once, for few have any, and nearly every message would be looked through in vain."""
     if not issubclass(model, BaseModel):
         raise TypeError(f"{model.__name__} is no value of a message")
-    return tuple(name for name, field in model.model_fields.items() if _may_be_float(field.annotation))
+    floats = tuple(name for name, field in model.model_fields.items() if _may_be_float(field.annotation))
+    return floats, IDENTITY if issubclass(model, AskedBody) else frozenset()
 
 
 def _may_be_float(annotation: object) -> bool:

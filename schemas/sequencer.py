@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from schemas.asked import AskedBody
 from schemas.body import Body
 from schemas.config_by_kind import AnyConfig
 from schemas.names import SiteName
@@ -13,7 +14,7 @@ class SequencerBody(Body):
     writer = "sequencer"
 
 
-class FabricCommissioned(SequencerBody):
+class FabricCommissioned(SequencerBody, AskedBody):
     """First message of every fabric: with the operators' requests, all that decides what happens afterwards.
     The fabric belongs to this site for good."""
 

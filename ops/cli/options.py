@@ -57,6 +57,10 @@ RequestKey = Annotated[
         help="idempotency key: the same key is the same request [default: a new one]",
     ),
 ]
+Comment = Annotated[
+    str | None,
+    typer.Option("--comment", metavar="TEXT", help="why, for whoever reads the log later"),
+]
 
 Config = Annotated[
     Path | None,

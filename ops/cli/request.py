@@ -1,19 +1,27 @@
 """Commands that ask the twin for something: one line says what happened, and as which message."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from ops.cli.groups import application
 from ops.cli.names import FAULT_KINDS, Name, Site, Target
-from ops.cli.options import Fabric, KindOfFabric, Output, RequestKey, seed_option, settings_option
+from ops.cli.options import Comment, Fabric, KindOfFabric, Output, RequestKey, seed_option, settings_option
 from ops.cli.outcomes import commissioned, refusal_of, sentence_of
 from ops.cli.output import Form, show
 from ops.cli.types import Duration, OneOf, ShapeText
-from ops.common.client import WAIT_S, Client, RequestFailed, escape
+from ops.common.client import Client, RequestFailed, escape, waited
 
 ANSWER = ("id", "status", "repeated", "complete", "outcome")
 """Fields of the twin's answer to a request."""
+
+
+class Said(NamedTuple):
+    """What is said with a request: its idempotency key, and why."""
+
+    key: str | None
+    comment: str | None
+
 
 Cube = Annotated[
     str, typer.Argument(click_type=Name("cubes"), metavar="TARGET", help="a cube, such as pod-0/cube-12")
@@ -35,6 +43,7 @@ def commission(
     settings: Annotated[list[str] | None, settings_option("a parameter of the new fabric")] = None,
     seed: Annotated[int | None, seed_option("seed of the new fabric [default: 0]")] = None,
     key: RequestKey = None,
+    comment: Comment = None,
     output: Output = "table",
 ) -> None:
     """Let a new fabric join a site of the living twin."""
@@ -44,7 +53,7 @@ def commission(
     given = config.model_dump(mode="json", exclude_unset=True, exclude={"kind"})
     body: dict[str, object] = {"name": name, "site": site, "kind": config.kind, "settings": given}
     client = Client()
-    answer = client.post(f"/v1/fabrics?wait={WAIT_S}", *ANSWER, "at_us", body=body, key=key)
+    answer = client.post(waited("/v1/fabrics", comment), *ANSWER, "at_us", body=body, key=key)
     with client.reading():
         show(answer, output, lambda: commissioned(name, site, answer))
 
@@ -73,10 +82,17 @@ def inject(
         ),
     ] = None,
     key: RequestKey = None,
+    comment: Comment = None,
     output: Output = "table",
 ) -> None:
     """Break something: a host, chip, link, connector, ocs or port."""
-    _ask("inject", "/v1/faults", key, output, {"kind": kind, "target": target, "duration_s": duration_s})
+    _ask(
+        "inject",
+        "/v1/faults",
+        Said(key, comment),
+        output,
+        {"kind": kind, "target": target, "duration_s": duration_s},
+    )
 
 
 @app.command()
@@ -85,10 +101,11 @@ def clear(
         str, typer.Argument(click_type=Name("faults"), metavar="FAULT", help="such as pod-0/fault-7")
     ],
     key: RequestKey = None,
+    comment: Comment = None,
     output: Output = "table",
 ) -> None:
     """End a fault."""
-    _ask("clear", f"/v1/faults/{escape(fault)}/clear", key, output)
+    _ask("clear", f"/v1/faults/{escape(fault)}/clear", Said(key, comment), output)
 
 
 @app.command()
@@ -106,6 +123,7 @@ def request(
     priority: Annotated[int, typer.Option(help="-100 to 100, higher first")] = 0,
     fabric: Fabric = None,
     key: RequestKey = None,
+    comment: Comment = None,
     output: Output = "table",
 ) -> None:
     """Ask for a slice of SHAPE."""
@@ -116,7 +134,7 @@ def request(
         "priority": priority,
         "duration_s": duration_s,
     }
-    _ask("request", "/v1/slices", key, output, body)
+    _ask("request", "/v1/slices", Said(key, comment), output, body)
 
 
 @app.command()
@@ -125,28 +143,29 @@ def release(
         str, typer.Argument(click_type=Name("slices"), metavar="SLICE", help="such as pod-0/slice-3")
     ],
     key: RequestKey = None,
+    comment: Comment = None,
     output: Output = "table",
 ) -> None:
     """Release a slice, or withdraw it while it waits."""
-    _ask("release", f"/v1/slices/{escape(slice_name)}/release", key, output)
+    _ask("release", f"/v1/slices/{escape(slice_name)}/release", Said(key, comment), output)
 
 
 @app.command()
-def drain(target: Cube, key: RequestKey = None, output: Output = "table") -> None:
+def drain(target: Cube, key: RequestKey = None, comment: Comment = None, output: Output = "table") -> None:
     """Take a cube out of use; what runs there moves if a spare is idle."""
-    _ask("drain", f"/v1/cubes/{escape(target)}/drain", key, output)
+    _ask("drain", f"/v1/cubes/{escape(target)}/drain", Said(key, comment), output)
 
 
 @app.command()
-def undrain(target: Cube, key: RequestKey = None, output: Output = "table") -> None:
+def undrain(target: Cube, key: RequestKey = None, comment: Comment = None, output: Output = "table") -> None:
     """Take a drained cube into use again."""
-    _ask("undrain", f"/v1/cubes/{escape(target)}/undrain", key, output)
+    _ask("undrain", f"/v1/cubes/{escape(target)}/undrain", Said(key, comment), output)
 
 
-def _ask(verb: str, path: str, key: str | None, output: Form, body: dict[str, Any] | None = None) -> None:
+def _ask(verb: str, path: str, said: Said, output: Form, body: dict[str, Any] | None = None) -> None:
     """Send a request and say what became of it; a refusal is the command's failure."""
     client = Client()
-    answer = client.post(f"{path}?wait={WAIT_S}", *ANSWER, body=body, key=key)
+    answer = client.post(waited(path, said.comment), *ANSWER, body=body, key=said.key)
     with client.reading():
         refusal = refusal_of(answer)
         if refusal is None or output != "table":

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from schemas.bounds import SPEED_MAX
+from schemas.bounds import KEY_MAX, SPEED_MAX
 from schemas.kinds import KINDS, kind_of
-from shared.basics.grammar import KEY_MAX, duration_s, shape_sides
+from shared.basics.grammar import duration_s, shape_sides
 from shared.basics.times import moment_us
 from shared.basics.words import nearest
 

@@ -218,3 +218,8 @@ def _target(path: str, query: dict[str, object]) -> str:
 def escape(name: str) -> str:
     """A thing's name as part of a path."""
     return quote(name, safe="/", errors="surrogateescape")
+
+
+def waited(path: str, comment: str | None) -> str:
+    """Where a request is sent that is waited for; `comment` says why it is made."""
+    return _target(path, {"wait": WAIT_S, "comment": comment})

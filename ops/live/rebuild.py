@@ -30,7 +30,7 @@ from shared.runtimes.live.worker.fold import PartitionFold
 from shared.runtimes.operations import OperationsLog, last_clock, local_person, new_operation
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import residents
-from shared.storage.store import FabricPlace
+from shared.storage.store import FabricPlace, OutboxTrim
 
 Say = Callable[[str], None]
 
@@ -135,6 +135,8 @@ def _take_over(
     partition = one.partition
     store.take_over(partition)  # False: another rebuild has done it, and taken the image away
     store.number_above(partition, one.mark.number)
+    store.trim(OutboxTrim(partition, noted=((0, one.mark.end),)))
+    store.forget_beyond(partition, lambda: _end(settings, partition, one.mark.end))
     if one.mark.end:
         log = settings.endpoints.topics.log
         folds = [PartitionFold(served, partition, twin.twin, store) for served in served_services()]
@@ -149,6 +151,14 @@ def _take_over(
     for fabric, place in fabrics.items():
         store.place(fabric, place)
     return fabrics
+
+
+def _end(settings: LiveSettings, partition: int, end: int) -> int:
+    """Where a partition of the log ends now, which was `end` or more."""
+    endpoints = settings.endpoints
+    for batch in read_partition(endpoints.kafka, endpoints.topics.log, partition, end):
+        end = batch[-1].offset + 1
+    return end
 
 
 def _restore_clock(operations: OperationsLog, store: RedisStore, say: Say) -> None:

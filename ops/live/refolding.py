@@ -3,6 +3,7 @@
 What comes of it is kept beside what lives, with a mark, so that who is killed goes on from there.
 """
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
@@ -12,15 +13,17 @@ from multiprocessing import get_context
 
 from ops.common.version import code_sha256
 from schemas.body import Model
+from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from services.fleet import by_kind, services_of
 from services.roster import service_names
 from shared.engine.codec import state_digest
 from shared.runtimes.live.kafka.layout import SOURCE, Endpoints
-from shared.runtimes.live.kafka.records import Record
+from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.refold import Refold
 from shared.runtimes.live.worker.fold import ServedService
+from shared.storage.inbox import logged_requests
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit
 
@@ -80,6 +83,8 @@ def refold(task: tuple[Endpoints, str, int]) -> Refolded:
         number, last = 0, b""
         for batch in read_partition(endpoints.kafka, endpoints.topics.log, partition):
             anew.take(batch)
+            # True whatever comes of the rebuild, and known before anybody is told that the fabrics live.
+            store.log_holds(partition, logged_requests(_messages(batch, twin)))
             number, last = max(number, highest_number(batch)), batch[-1].value
         image = anew.image()
         mark = Mark(
@@ -107,6 +112,15 @@ def _kept(endpoints: Endpoints, store: RedisStore, twin: str, partition: int) ->
     batches = read_partition(endpoints.kafka, endpoints.topics.log, partition, mark.end - 1)
     first = next(batches, [])
     return mark if first and _sha256(first[0].value) == mark.last_sha256 else None
+
+
+def _messages(records: Sequence[Record], twin: str) -> Iterator[tuple[int, Envelope]]:
+    """The messages among them, each with its place."""
+    for record in records:
+        with contextlib.suppress(Unreadable):
+            message = open_record(record, twin)
+            if message is not None:
+                yield record.offset, message
 
 
 def highest_number(records: Sequence[Record]) -> int:

@@ -14,28 +14,25 @@ from schemas.names import FABRIC_PATTERN
 from schemas.sequencer import FabricCommissioned
 from services.gateway.invalid import invalid_sentence, short
 from services.gateway.ports import TwinPorts
-from services.gateway.requests import INBOX_MAX, check_room, check_terms, follow
+from services.gateway.requests import INBOX_MAX, Terms, check_room, follow
 from shared.basics.errors import InvalidInput
 from shared.engine.roots import commissioning_id
 from shared.models.plants import check_trace
-from shared.storage.store import FabricPlace, Received, joins_already
+from shared.storage.inbox import Received, joins_already
+from shared.storage.store import FabricPlace
 
 
-async def commission_fabric(
-    twin: TwinPorts, asked: FabricRequest, key: str | None, wait_s: float
-) -> RequestReceipt:
-    """Let a new fabric join a site, and wait up to `wait_s` for its beginning on the log. InvalidInput names
-    what may not be; a fabric's name is given once in the life of a twin, and of several who ask for one at
-    the same time one gets it."""
-    check_terms(key, wait_s)
-    body = FabricCommissioned(site=asked.site, config=_config(asked.kind, asked.settings))
-    start, received = await asyncio.to_thread(_put, twin, asked, body, key)
-    return await follow(twin, asked.name, asked.site, commissioning_id(asked.name), start, received, wait_s)
+async def commission_fabric(twin: TwinPorts, asked: FabricRequest, terms: Terms) -> RequestReceipt:
+    """Let a new fabric join a site, and wait for its beginning on the log. InvalidInput names what may not
+    be; a fabric's name is given once in the life of a twin, and of several who ask for one at the same time
+    one gets it."""
+    body = terms.of(FabricCommissioned(site=asked.site, config=_config(asked.kind, asked.settings)))
+    start, received = await asyncio.to_thread(_put, twin, asked, body)
+    message_id = commissioning_id(asked.name)
+    return await follow(twin, asked.name, asked.site, message_id, start, received, terms.wait_s)
 
 
-def _put(
-    twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned, key: str | None
-) -> tuple[int, Received]:
+def _put(twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned) -> tuple[int, Received]:
     """Put the commissioning into the site's inbox, and say where its log ended before. Nothing is kept of one
     that is refused."""
     if re.fullmatch(FABRIC_PATTERN, asked.name) is None:
@@ -43,8 +40,8 @@ def _put(
     places = twin.documents.fabrics()
     partition = _partition(asked.site, places)
     start = twin.log.end(asked.site)
-    if key is not None:
-        repeat = twin.inbox.repeat_of(partition, asked.name, body, key)
+    if body.key is not None:
+        repeat = twin.inbox.repeat_of(partition, asked.name, body)
         if repeat is not None:
             return start, repeat
     check_room(twin, partition, asked.site)
@@ -58,7 +55,7 @@ def _put(
         )
     if lives is not None or any(r.fabric == asked.name for r in twin.inbox.waiting(partition, INBOX_MAX)):
         raise joins_already(asked.name, asked.site)
-    return start, twin.inbox.put(partition, asked.name, body, key)
+    return start, twin.inbox.put(partition, asked.name, body)
 
 
 def _partition(site: str, places: Mapping[str, FabricPlace]) -> int:

@@ -7,8 +7,9 @@ from schemas.api import TwinAbout
 from schemas.config import FabricConfig
 from shared.runtimes.clock import Clock
 from shared.runtimes.operations import OperationsLog
+from shared.storage.inbox import Inbox
 from shared.storage.log.reader import LogReader
-from shared.storage.store import DocumentReader, Inbox
+from shared.storage.store import DocumentReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,37 +2,40 @@
 
 import asyncio
 import time
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from schemas.api import LogMessage
 from schemas.api_requests import FaultRequest, RequestReceipt, SliceRequest
-from schemas.body import Body
+from schemas.asked import AskedBody
+from schemas.bounds import COMMENT_MAX, KEY_MAX
 from schemas.config import pod_of
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from services.gateway.fabrics import config_of, fabric_of, meant, part_of, plant, site_of
-from services.gateway.invalid import invalid_sentence
+from services.gateway.invalid import invalid_sentence, short
 from services.gateway.ports import TwinPorts
 from services.gateway.refusals import receipt_of
 from services.gateway.telling import told
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
-from shared.basics.grammar import KEY_MAX
 from shared.basics.units import US_PER_S, us
 from shared.engine.roots import operator_source
 from shared.models.plants import check_slice
 from shared.models.superpod.faults import fault_target
 from shared.models.superpod.shapes import parse_shape
-from shared.storage.store import Received
+from shared.storage.inbox import Received
 
 WAIT_S_MAX = 30.0
 LOOK_S = 0.01
 INBOX_MAX = 10_000
 """Requests of one partition that may wait; the next is turned away."""
 
+BodyT = TypeVar("BodyT", bound=AskedBody)
 
-def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, Body]:
+
+def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, AskedBody]:
     fabric = meant(twin, asked.fabric)
     config = config_of(twin, fabric)
     shape = parse_shape(asked.shape)
@@ -41,7 +44,7 @@ def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, Body]:
     return fabric, _valid(RequestSlice, body | {"duration_us": _duration_us(asked.duration_s)})
 
 
-def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, Body]:
+def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, AskedBody]:
     """(fabric, what is asked of it); NotFound where no part has this name, InvalidInput where a fault of this
     kind cannot strike it."""
     fabric = asked.target.split("/", 1)[0]
@@ -56,37 +59,55 @@ def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, Body]:
     return fabric, _valid(InjectFault, body | {"duration_us": _duration_us(asked.duration_s)})
 
 
-def release_request(twin: TwinPorts, name: str) -> tuple[str, Body]:
+def release_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
     return fabric_of(twin, name), _valid(ReleaseSlice, {"slice": name})
 
 
-def clear_request(twin: TwinPorts, name: str) -> tuple[str, Body]:
+def clear_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
     return fabric_of(twin, name), _valid(ClearFault, {"fault": name})
 
 
-def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Body]:
+def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, AskedBody]:
     fabric = fabric_of(twin, name)
     if part_of(twin, name).kind != "cube":
         raise InvalidInput(f"cube {name!r}: only whole cubes are drained; names are like {fabric}/cube-12")
     return fabric, _valid(DrainCube if drain else UndrainCube, {"cube": name})
 
 
-async def submit(twin: TwinPorts, fabric: str, body: Body, key: str | None, wait_s: float) -> RequestReceipt:
-    """Put a request into the inbox and wait up to `wait_s` for its place on the log."""
-    check_terms(key, wait_s)
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms somebody asks: under which idempotency key, in whose name, why, and how long they wait
+    for the answer."""
+
+    key: str | None = None
+    asked_by: str | None = None
+    comment: str | None = None
+    wait_s: float = 0.0
+
+    def of(self, body: BodyT) -> BodyT:
+        """What is asked for, on these terms; InvalidInput if they may not be."""
+        for name, text, most in (
+            ("Idempotency-Key", self.key, KEY_MAX),
+            ("comment", self.comment, COMMENT_MAX),
+        ):
+            if text is not None and not 0 < len(text) <= most:
+                raise InvalidInput(f"{name} of {len(text)} characters: allowed are 1 to {most}")
+            if text is not None and not text.isprintable():
+                raise InvalidInput(f"{name} {short(ascii(text))}: allowed are printable characters")
+        if not 0 <= self.wait_s <= WAIT_S_MAX:
+            raise InvalidInput(f"wait {self.wait_s:g}: not allowed; allowed are 0 to {WAIT_S_MAX:g} seconds")
+        said = {"key": self.key, "asked_by": self.asked_by, "comment": self.comment}
+        return body.model_copy(update={k: v for k, v in said.items() if v is not None})
+
+
+async def submit(twin: TwinPorts, fabric: str, body: AskedBody, terms: Terms) -> RequestReceipt:
+    """Put a request into the inbox and wait for its place on the log."""
+    asked = terms.of(body)
     site = site_of(twin, fabric)
     start = twin.log.end(site)
-    received = await asyncio.to_thread(_put, twin, fabric, body, key)
+    received = await asyncio.to_thread(_put, twin, fabric, asked)
     message_id = f"{operator_source(site)}/{received.number}"
-    return await follow(twin, fabric, site, message_id, start, received, wait_s)
-
-
-def check_terms(key: str | None, wait_s: float) -> None:
-    """InvalidInput unless a request may be made under such a key, and waited for so long."""
-    if key is not None and not 0 < len(key) <= KEY_MAX:
-        raise InvalidInput(f"Idempotency-Key of {len(key)} characters: allowed are 1 to {KEY_MAX}")
-    if not 0 <= wait_s <= WAIT_S_MAX:
-        raise InvalidInput(f"wait {wait_s:g}: not allowed; allowed are 0 to {WAIT_S_MAX:g} seconds")
+    return await follow(twin, fabric, site, message_id, start, received, terms.wait_s)
 
 
 def check_room(twin: TwinPorts, partition: int, name: str) -> None:
@@ -118,12 +139,12 @@ async def follow(
     return receipt_of(request, outcome, repeated=repeated, complete=complete)
 
 
-def _put(twin: TwinPorts, fabric: str, body: Body, key: str | None) -> Received:
+def _put(twin: TwinPorts, fabric: str, body: AskedBody) -> Received:
     lives = twin.documents.fabrics().get(fabric)
     if lives is None:
         raise OperationFailed(f"fabric {fabric}: not in the store")
     check_room(twin, lives.partition, fabric)
-    return twin.inbox.put(lives.partition, fabric, body, key)
+    return twin.inbox.put(lives.partition, fabric, body)
 
 
 def _look(twin: TwinPorts, site: str, message_id: str, start: int) -> tuple[int | None, int]:
@@ -161,7 +182,7 @@ def _duration_us(duration_s: float | None) -> int | None:
     return None if duration_s is None else us(duration_s, US_PER_S)
 
 
-def _valid(model: type[Body], values: dict[str, Any]) -> Body:
+def _valid(model: type[BodyT], values: dict[str, Any]) -> BodyT:
     """The body of the message; InvalidInput names the first field that may not have its value."""
     try:
         return model.model_validate(values)

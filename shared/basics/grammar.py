@@ -1,12 +1,10 @@
-"""How people write durations, shapes, speeds and keys: one grammar and one bound each, for the command line
+"""How people write durations, shapes and speeds: one grammar and one bound each, for the command line
 and the HTTP API alike. Imports nothing slow: every command reads it."""
 
 import re
 
 from schemas.bounds import DURATION_S_MAX
 
-KEY_MAX = 200
-"""Characters of an idempotency key."""
 UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 # Ten digits are more than a century of seconds: longer numbers need no arithmetic to be refused.

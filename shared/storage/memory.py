@@ -6,29 +6,39 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemas.asked import key_of
 from schemas.body import Body
 from schemas.names import fabric_order
 from schemas.sequencer import FabricCommissioned
 from shared.engine.roots import Request, ServiceClock
-from shared.storage.store import (
-    KEY_KEPT_S,
-    ORDER,
+from shared.storage.inbox import (
+    CLAIM_KEPT_S,
     WAITING_MAX,
+    Cancelled,
+    KnownRequest,
+    LoggedRequest,
+    Received,
+    allowance_used,
+    asker_of,
+    cancelled,
+    fingerprint,
+    joins_already,
+    keyed,
+    known_of,
+    numbers_of,
+    reused,
+)
+from shared.storage.store import (
+    ORDER,
     Commit,
     DocumentChange,
     FabricPlace,
     OutboxEntry,
     OutboxTrim,
-    Received,
     SequencerView,
     Snapshot,
     StateChange,
     absent,
-    allowance_used,
-    asker_of,
-    fingerprint,
-    joins_already,
-    reused,
 )
 
 
@@ -45,8 +55,12 @@ class _Partition:
     dead_letters: dict[int, bytes] = field(default_factory=dict)
     inbox: list[Request] = field(default_factory=list)
     last_number: int = 0
-    keys: dict[str, tuple[int, str, float]] = field(default_factory=dict)
-    """Idempotency key → number, fingerprint, and when it was used: in order of use."""
+    taken: set[int] = field(default_factory=set)
+    """Numbers of requests that are about to be appended."""
+    keys: dict[str, KnownRequest] = field(default_factory=dict)
+    ahead: dict[int, int] = field(default_factory=dict)
+    """Noted parts of the log, from → to, that begin beyond what is noted without a gap."""
+    noted: int = 0
     joining: set[str] = field(default_factory=set)
     """Fabrics whose commissioning was put into the inbox."""
     generation: int = 0
@@ -58,6 +72,15 @@ def _note(values: dict[str, str], fields: Mapping[str, str | None]) -> None:
             values.pop(name, None)
         else:
             values[name] = value
+
+
+@dataclass
+class _Claim:
+    """For which request a key was taken; None for one that was cancelled. It ends, unless it is held."""
+
+    partition: int
+    mark: str | None
+    until_s: float | None
 
 
 class MemoryStore:
@@ -73,6 +96,7 @@ class MemoryStore:
         self._names: dict[str, str] = {}
         self._staged: dict[int, tuple[Commit, str]] = {}
         self._globals: dict[str, dict[str, str]] = defaultdict(dict)
+        self._claims: dict[str, _Claim] = {}
         self._number = number or itertools.count(time.time_ns() // 1_000).__next__
 
     def place(self, fabric: str, where: FabricPlace) -> None:
@@ -129,6 +153,7 @@ class MemoryStore:
         if commit.inbox_taken is not None:
             taken = commit.inbox_taken
             partition.inbox = [waiting for waiting in partition.inbox if waiting.number > taken]
+            partition.taken = {number for number in partition.taken if number > taken}
         return True
 
     def positions(self, partition: int) -> dict[str, int]:
@@ -153,6 +178,7 @@ class MemoryStore:
             dead_letters=dict(kept.dead_letters),
             waiting=tuple(self.waiting(partition, waiting)),
             wall_us=self.wall_us(),
+            noted=kept.noted,
         )
 
     def trim(self, trim: OutboxTrim) -> None:
@@ -162,6 +188,12 @@ class MemoryStore:
         for position in trim.dead_letters:
             kept.dead_letters.pop(position, None)
         kept.inbox = [waiting for waiting in kept.inbox if waiting.number not in trim.requests]
+        kept.taken.difference_update(trim.requests)
+        kept.ahead.update(trim.noted)
+        for start, stop in sorted(kept.ahead.items()):
+            if start <= kept.noted:
+                kept.noted = max(kept.noted, stop)
+                del kept.ahead[start]
         _note(kept.values, trim.fields)
         for reader, position in trim.begin.items():
             kept.positions.setdefault(reader, position)
@@ -180,7 +212,9 @@ class MemoryStore:
 
     def erase(self, partition: int) -> None:
         old = self._partitions[partition]
-        self._partitions[partition] = _Partition(inbox=old.inbox, last_number=old.last_number, keys=old.keys)
+        self._partitions[partition] = _Partition(
+            inbox=old.inbox, last_number=old.last_number, taken=old.taken, keys=old.keys
+        )
 
     def image(self, partition: int) -> Commit:
         """All that a log makes of a partition, as the commit that makes it from nothing."""
@@ -223,6 +257,8 @@ class MemoryStore:
             kept.dead_letters,
         ):
             made.clear()
+        kept.ahead.clear()
+        kept.noted = 0
         self.commit(replace(image, generation=kept.generation))
         kept.generation += 1
         return True
@@ -246,12 +282,12 @@ class MemoryStore:
 
     # --- Inbox ----------------------------------------------------------------------------------------------
 
-    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
-        kept = self._partitions[partition]
-        mark = fingerprint(fabric, body)
-        repeat = self.repeat_of(partition, fabric, body, key) if key is not None else None
-        if repeat is not None:
-            return repeat
+    def put(self, partition: int, fabric: str, body: Body) -> Received:
+        kept, key, mark = self._partitions[partition], key_of(body), fingerprint(fabric, body)
+        if key is not None:
+            repeat = self.repeat_of(partition, fabric, body)
+            if repeat is not None:
+                return repeat
         name = asker_of(body)
         if sum(asker_of(waiting.body) == name for waiting in kept.inbox) >= WAITING_MAX:
             raise allowance_used(name)
@@ -263,19 +299,81 @@ class MemoryStore:
         kept.last_number = number
         kept.inbox.append(Request(number, fabric, body))
         if key is not None:
-            kept.keys[key] = (number, mark, self._wall_s())
+            kept.keys[key] = KnownRequest(partition, number, None, mark, fabric, type(body).__name__)
+            self._claims[key] = _Claim(partition, mark, None)
         return Received(number, repeated=False)
 
-    def repeat_of(self, partition: int, fabric: str, body: Body, key: str) -> Received | None:
-        kept, now_s = self._partitions[partition], self._wall_s()
-        while kept.keys and next(iter(kept.keys.values()))[2] + KEY_KEPT_S <= now_s:
-            del kept.keys[next(iter(kept.keys))]
-        if key not in kept.keys:
-            return None
-        number, before, _ = kept.keys[key]
-        if before != fingerprint(fabric, body):
+    def repeat_of(self, partition: int, fabric: str, body: Body) -> Received | None:
+        key, mark = str(key_of(body)), fingerprint(fabric, body)
+        claim = self._claim(key)
+        if claim is not None and claim.mark is None:
+            raise cancelled(key)
+        found = self._partitions[partition].keys.get(key)
+        if (claim is not None and (claim.partition, claim.mark) != (partition, mark)) or (
+            found is not None and found.mark != mark
+        ):
             raise reused(key)
-        return Received(number, repeated=True)
+        waits = [request.number for request in self._partitions[partition].inbox]
+        if found is None or (found.place is None and found.number not in waits):
+            return None
+        return Received(found.number, repeated=True)
+
+    def find(self, key: str) -> KnownRequest | None:
+        claim = self._claim(key)
+        if claim is None or claim.mark is None:
+            return None
+        return self._partitions[claim.partition].keys.get(key)
+
+    def log_holds(self, partition: int, requests: Sequence[LoggedRequest]) -> None:
+        kept = self._partitions[partition]
+        gone = set(numbers_of(requests))
+        kept.last_number = max([kept.last_number, *gone])
+        for key, request in keyed(requests):
+            before, found = kept.keys.get(key), known_of(partition, request)
+            if before is not None and before.place is None:
+                gone.add(before.number)
+            if before is None or before.place is None or before.place > request.place:
+                kept.keys[key] = found
+            self._claims[key] = _Claim(partition, found.mark, None)
+        kept.inbox = [request for request in kept.inbox if request.number not in gone]
+        kept.taken -= gone
+
+    def forget_beyond(self, partition: int, end: Callable[[], int]) -> None:
+        kept, ends = self._partitions[partition], end()
+        for key, found in list(kept.keys.items()):
+            if found.place is not None and found.place >= ends:
+                del kept.keys[key]
+                self._claims.pop(key, None)
+
+    def take(self, partition: int, numbers: Sequence[int]) -> list[int]:
+        kept = self._partitions[partition]
+        found = [request.number for request in kept.inbox if request.number in numbers]
+        kept.taken.update(found)
+        return found
+
+    def cancel(self, partition: int, number: int) -> Cancelled:
+        kept = self._partitions[partition]
+        request = next((request for request in kept.inbox if request.number == number), None)
+        if request is None:
+            return Cancelled.UNKNOWN
+        if number in kept.taken:
+            return Cancelled.TOO_LATE
+        kept.inbox.remove(request)
+        key = key_of(request.body)
+        if key is not None:
+            kept.keys.pop(key, None)
+            self._claims[key] = _Claim(partition, None, self._wall_s() + CLAIM_KEPT_S)
+        if isinstance(request.body, FabricCommissioned):
+            kept.joining.discard(request.fabric)
+            self._names.pop(request.fabric, None)
+        return Cancelled.DONE
+
+    def _claim(self, key: str) -> _Claim | None:
+        claim = self._claims.get(key)
+        if claim is not None and claim.until_s is not None and claim.until_s <= self._wall_s():
+            del self._claims[key]
+            return None
+        return claim
 
     def number_above(self, partition: int, number: int) -> None:
         kept = self._partitions[partition]

@@ -20,8 +20,8 @@ NAMES = "lightwave:names"
 PAIRS_MAX = 1_000
 """Fields of one HSET: Lua passes a bounded number of arguments to a command."""
 
-TAKE = """
-local function take(inbox, askers, first, last)
+REMOVE = """
+local function remove(inbox, askers, taken, first, last)
   for _, row in ipairs(redis.call('XRANGE', inbox, first, last)) do
     for at = 1, #row[2], 2 do
       if row[2][at] == 'asker' and redis.call('HINCRBY', askers, row[2][at + 1], -1) <= 0 then
@@ -29,6 +29,7 @@ local function take(inbox, askers, first, last)
       end
     end
     redis.call('XDEL', inbox, row[1])
+    redis.call('ZREM', taken, row[1]:match('^%d+'))
   end
   if redis.call('XLEN', inbox) == 0 then redis.call('DEL', askers) end
 end
@@ -36,7 +37,7 @@ end
 """Removes requests from the inbox, and from how many of each asker wait. It counts down before they go, as
 PUT counts up after: a file of Redis that was cut in between leaves a count too low, never one too high."""
 
-COMMIT = f"""{TAKE}
+COMMIT = f"""{REMOVE}
 local expected = tonumber(ARGV[1])
 local at = 2
 for _ = 1, expected do
@@ -49,8 +50,8 @@ local channel = ARGV[at + 1]
 at = first_reader + together
 while at <= #ARGV do
   local size = tonumber(ARGV[at])
-  if ARGV[at + 1] == 'TAKE' then
-    take(unpack(ARGV, at + 2, at + size))
+  if ARGV[at + 1] == 'REMOVE' then
+    remove(unpack(ARGV, at + 2, at + size))
   else
     redis.call(unpack(ARGV, at + 1, at + size))
   end
@@ -66,45 +67,27 @@ end
 return 1
 """
 
-TAKE_EACH = f"""{TAKE}
-for _, entry in ipairs(ARGV) do take(KEYS[1], KEYS[2], entry, entry) end
+REMOVE_EACH = f"""{REMOVE}
+for _, entry in ipairs(ARGV) do remove(KEYS[1], KEYS[2], KEYS[3], entry, entry) end
 return 1
 """
 
-PUT = """
-if ARGV[1] ~= '' then
-  local before = redis.call('HMGET', KEYS[3], 'number', 'mark')
-  if before[1] then return {before[1], before[2], 1} end
+NOTE = """
+local last = tonumber(redis.call('HGET', KEYS[1], 'noted') or '0')
+for at = 1, #ARGV, 2 do redis.call('HSET', KEYS[2], ARGV[at], ARGV[at + 1]) end
+local rows, parts = redis.call('HGETALL', KEYS[2]), {}
+for at = 1, #rows, 2 do parts[#parts + 1] = {tonumber(rows[at]), tonumber(rows[at + 1])} end
+table.sort(parts, function(one, other) return one[1] < other[1] end)
+for _, part in ipairs(parts) do
+  if part[1] <= last then
+    last = math.max(last, part[2])
+    redis.call('HDEL', KEYS[2], string.format('%.0f', part[1]))
+  end
 end
-if tonumber(redis.call('HGET', KEYS[5], ARGV[9]) or '0') >= tonumber(ARGV[10]) then
-  return {'0', '', 3}
-end
-if ARGV[8] ~= '' and redis.call('HSETNX', KEYS[4], ARGV[8], ARGV[2]) == 0 then
-  return {'0', '', 2}
-end
-local time = redis.call('TIME')
-local last = tonumber(redis.call('GET', KEYS[2]) or '0')
-local number = string.format('%.0f', math.max(last + 1, time[1] * 1000000 + time[2]))
-redis.call('SET', KEYS[2], number)
-redis.call('XADD', KEYS[1], number .. '-0', 'fabric', ARGV[3], 'type', ARGV[4], 'body', ARGV[5],
-  'asker', ARGV[9])
-redis.call('HINCRBY', KEYS[5], ARGV[9], 1)
-if ARGV[1] ~= '' then
-  redis.call('HSET', KEYS[3], 'number', number, 'mark', ARGV[2])
-  redis.call('EXPIRE', KEYS[3], ARGV[6])
-end
-redis.call('PUBLISH', ARGV[7], number)
-return {number, ARGV[2], 0}
-"""
-
-KEY_USED, JOINED_BEFORE, ALLOWANCE_USED = 1, 2, 3
-"""Why PUT kept nothing; 0 if it did."""
-
-RAISE = """
-local last = tonumber(redis.call('GET', KEYS[1]) or '0')
-if last < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
+redis.call('HSET', KEYS[1], 'noted', string.format('%.0f', last))
 return 1
 """
+"""Parts of the log, from and to, become one where no gap is between them."""
 
 SWAP = """
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
@@ -132,7 +115,7 @@ for _, from in ipairs(redis.call('KEYS', stage .. '*')) do
   made[to] = true
   if to ~= KEYS[1] then redis.call('COPY', from, to, 'REPLACE') end
 end
-for _, pattern in ipairs({'state:*', 'docs:*', 'outbox', 'dead'}) do
+for _, pattern in ipairs({'state:*', 'docs:*', 'outbox', 'dead', 'noted'}) do
   for _, old in ipairs(redis.call('KEYS', own .. pattern)) do
     if not made[old] then redis.call('DEL', old) end
   end
@@ -155,9 +138,10 @@ def key(partition: int, rest: str) -> str:
     return f"lightwave:{{{partition}}}:{rest}"
 
 
-def inbox_keys(partition: int) -> tuple[str, str]:
-    """The requests that wait, and how many there are of each asker."""
-    return key(partition, "inbox"), key(partition, "inbox:askers")
+def inbox_keys(partition: int) -> tuple[str, str, str]:
+    """The requests that wait, how many there are of each asker, and which of them are about to be
+    appended."""
+    return key(partition, "inbox"), key(partition, "inbox:askers"), key(partition, "inbox:taken")
 
 
 def state_key(partition: int, service: str, fabric: str) -> str:
@@ -252,7 +236,7 @@ def _commands(commit: Commit, head: str) -> Iterator[Command]:
     yield from hset(head, _head_fields(commit))
     yield from note_values(head, commit.fields)
     if commit.inbox_taken is not None:
-        yield ["TAKE", *inbox_keys(partition), "-", f"{commit.inbox_taken}-0"]
+        yield ["REMOVE", *inbox_keys(partition), "-", f"{commit.inbox_taken}-0"]
 
 
 def _head_fields(commit: Commit) -> dict[str, str]:
@@ -287,6 +271,12 @@ def check_whole(head: Mapping[bytes, bytes], service: str, fabric: str, stored: 
 def _book_sum(stored: Mapping[str, bytes]) -> str:
     """Of the book alone, which changes with every message that a service reads."""
     return f"{crc32(stored[BOOK]):08x}"
+
+
+def note_parts(partition: int, parts: Sequence[tuple[int, int]]) -> Command:
+    """That the inbox was told of all requests in these parts of the log."""
+    places = [key(partition, "progress"), key(partition, "noted")]
+    return ["EVAL", NOTE, str(len(places)), *places, *map(str, chain.from_iterable(parts))]
 
 
 def note_values(head: str, values: Mapping[str, str | None]) -> Iterator[Command]:

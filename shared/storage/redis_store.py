@@ -16,34 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import redis
-from pydantic import ValidationError
 from redis.exceptions import ResponseError
 
-from schemas.body import Body
 from schemas.names import fabric_order
-from schemas.registry import TYPES
-from schemas.sequencer import FabricCommissioned
 from shared.basics.errors import OperationFailed
-from shared.engine.roots import Request, ServiceClock
+from shared.engine.roots import ServiceClock
 from shared.storage import redis_form as form
 from shared.storage.redis_client import RedisClient
-from shared.storage.store import (
-    KEY_KEPT_S,
-    ORDER,
-    WAITING_MAX,
-    Commit,
-    FabricPlace,
-    OutboxTrim,
-    Received,
-    SequencerView,
-    Snapshot,
-    absent,
-    allowance_used,
-    asker_of,
-    fingerprint,
-    joins_already,
-    reused,
-)
+from shared.storage.redis_inbox import RedisInbox
+from shared.storage.store import ORDER, Commit, FabricPlace, OutboxTrim, SequencerView, Snapshot, absent
 
 CLOCK = "lightwave:clock"
 STAGE_BYTES = 1_000_000
@@ -62,7 +43,7 @@ class RedisServer:
     policy: str | None
 
 
-class RedisStore:
+class RedisStore(RedisInbox):
     """A `StateStore`, a `DocumentReader` and an `Inbox`. Safe to use from several threads. `cluster` says
     that the URL is that of any node of a Redis Cluster."""
 
@@ -177,6 +158,7 @@ class RedisStore:
                 self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in inbox[:waiting]
             ),
             wall_us=seconds * 1_000_000 + micros,
+            noted=int(head.get(b"noted", 0)),
         )
 
     def trim(self, trim: OutboxTrim) -> None:
@@ -191,12 +173,14 @@ class RedisStore:
             commands.append(["HSETNX", form.key(partition, "progress"), f"at:{reader}", str(position)])
         if trim.requests:
             taken = [f"{number}-0" for number in trim.requests]
-            commands.append(["EVAL", form.TAKE_EACH, "2", *form.inbox_keys(partition), *taken])
+            commands.append(["EVAL", form.REMOVE_EACH, "3", *form.inbox_keys(partition), *taken])
+        if trim.noted:
+            commands.append(form.note_parts(partition, trim.noted))
         if commands:
             self._client.transaction(form.key(partition, "progress"), commands)
 
     def erase(self, partition: int) -> None:
-        kept = (form.key(partition, "inbox").encode(), form.key(partition, "key:").encode())
+        kept = form.key(partition, "inbox").encode()
         # While a cluster moves a slot, a node does not see all of its keys, but refuses a command with a key
         # that it does not hold. No partition has this key.
         none = form.key(partition, "none").encode()
@@ -316,65 +300,6 @@ class RedisStore:
 
     def one(self, fabric: str, kind: str, name: str) -> bytes | None:
         return self._one(form.documents_key(self._partition_of(fabric), fabric, kind), name)
-
-    # --- Inbox ----------------------------------------------------------------------------------------------
-
-    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
-        mark = fingerprint(fabric, body)
-        parts = ("inbox", "inbox:last", f"key:{key or ''}", "joining", "inbox:askers")
-        keys = [form.key(partition, part) for part in parts]
-        text = body.model_dump_json()
-        arguments = ["" if key is None else "keyed", mark, fabric, type(body).__name__, text, str(KEY_KEPT_S)]
-        joins_site = body.site if isinstance(body, FabricCommissioned) else None
-        asker = asker_of(body)
-        arguments += [form.channel(partition), "" if joins_site is None else fabric, asker, str(WAITING_MAX)]
-        number, before, kept = self._client.run_script(form.PUT, keys, arguments)
-        if kept == form.JOINED_BEFORE:
-            raise joins_already(fabric, str(joins_site))
-        if kept == form.ALLOWANCE_USED:
-            raise allowance_used(asker)
-        if kept == form.KEY_USED and before.decode() != mark:
-            raise reused(str(key))
-        return Received(int(number), repeated=kept == form.KEY_USED)
-
-    def repeat_of(self, partition: int, fabric: str, body: Body, key: str) -> Received | None:
-        place = form.key(partition, f"key:{key}")
-        number, before = self._client.call(place, "HMGET", place, "number", "mark")
-        if number is None:
-            return None
-        if before.decode() != fingerprint(fabric, body):
-            raise reused(key)
-        return Received(int(number), repeated=True)
-
-    def number_above(self, partition: int, number: int) -> None:
-        last = form.key(partition, "inbox:last")
-        self._client.run_script(form.RAISE, [last], [str(number)])
-
-    def waiting(self, partition: int, most: int) -> list[Request]:
-        key = form.key(partition, "inbox")
-        rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", str(most))
-        return [self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in rows]
-
-    def _request(self, partition: int, number: int, row: dict[bytes, bytes]) -> Request:
-        try:
-            body = TYPES[row[b"type"].decode()].model_validate_json(row[b"body"])
-            return Request(number, row[b"fabric"].decode(), body)
-        except (KeyError, ValidationError):
-            what = row.get(b"type", b"no type").decode("utf-8", "replace")
-            raise OperationFailed(
-                f"inbox {form.key(partition, 'inbox')}: this version cannot read request {number} ({what}); "
-                f"remove it with XDEL {number}-0, or run the version that took it"
-            ) from None
-
-    def oldest(self, partition: int) -> int | None:
-        """The number of the request that waits longest, whether or not this version can read it."""
-        key = form.key(partition, "inbox")
-        rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", "1")
-        return int(rows[0][0].split(b"-")[0]) if rows else None
-
-    def size(self, partition: int) -> int:
-        key = form.key(partition, "inbox")
-        return int(self._client.call(key, "XLEN", key))
 
     # --- single keys ----------------------------------------------------------------------------------------
 

@@ -5,13 +5,11 @@ handled. A *state* belongs to a service and a fabric. A commit names the positio
 them has moved, nothing is changed.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from schemas.body import Body
-from shared.basics.errors import AllowanceUsed, InvalidInput, OperationFailed
+from shared.basics.errors import OperationFailed
 from shared.engine.roots import ReaderOrder, Request, ServiceClock, reader_order
 
 ORDER = "skip:"
@@ -110,7 +108,8 @@ class Snapshot:
 @dataclass(frozen=True, slots=True)
 class SequencerView:
     """All that a sequencer decides on, of one view of a partition. `outbox` are in order; `waiting` are
-    the oldest requests of the inbox; `wall_us` is the store's wall clock."""
+    the oldest requests of the inbox; `wall_us` is the store's wall clock. Up to `noted` the inbox was told of
+    every request that the log holds."""
 
     positions: Mapping[str, int]
     values: Mapping[str, str]
@@ -119,6 +118,7 @@ class SequencerView:
     dead_letters: Mapping[int, bytes]
     waiting: tuple[Request, ...]
     wall_us: int
+    noted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,9 @@ class OutboxTrim:
     fields: Mapping[str, str | None] = field(default_factory=dict)
     begin: Mapping[str, int] = field(default_factory=dict)
     """Readers that begin at a position, where they have read nothing yet."""
+    noted: tuple[tuple[int, int], ...] = ()
+    """From where to where this sequencer wrote or read the log: which requests stand there, the inbox was
+    told."""
 
 
 class StateStore(Protocol):
@@ -226,74 +229,5 @@ class DocumentReader(Protocol):
     def one(self, fabric: str, kind: str, name: str) -> bytes | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
-    """`number` is the request's, and `repeated` says that the idempotency key had been used before."""
-
-    number: int
-    repeated: bool
-
-
-KEY_KEPT_S = 86_400
-"""How long an idempotency key is remembered."""
-
-
-def fingerprint(fabric: str, body: Body) -> str:
-    """What tells whether a request under a used key is the same request."""
-    text = f"{fabric} {type(body).__name__} {body.model_dump_json()}"
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def reused(key: str) -> InvalidInput:
-    return InvalidInput(f"Idempotency-Key {key!r}: used before for another request; use a new one")
-
-
-WAITING_MAX = 100
-"""Requests of one name that may wait in one inbox; who gives no name shares one allowance with the others."""
-ASK_AGAIN_S = 1
-
-
-def asker_of(body: Body) -> str:
-    """The name of who asks, as the message says it; empty where it says none."""
-    return getattr(body, "asked_by", None) or ""
-
-
-def allowance_used(name: str) -> AllowanceUsed:
-    whose = f"of {name}" if name else "without a name"
-    return AllowanceUsed(
-        f"inbox: {WAITING_MAX} requests {whose} wait already, the most that may; ask again when some are on "
-        "the log",
-        ASK_AGAIN_S,
-    )
-
-
-def joins_already(fabric: str, site: str) -> InvalidInput:
-    return InvalidInput(
-        f"name {fabric}: is a fabric of {site} already, or asked for as one; names of fabrics are unique in "
-        "a twin and never used again"
-    )
-
-
 def absent(fabric: str) -> OperationFailed:
     return OperationFailed(f"fabric {fabric}: not in this store")
-
-
-class Inbox(Protocol):
-    """Operators' requests of one partition that wait for their place in the log, numbered as they arrive."""
-
-    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
-        """Number and keep a request, in one transaction. With a key that was used within a day, nothing is
-        kept and the first number is returned; the same key with another body raises InvalidInput. So does
-        the commissioning of a fabric that was put here before: of several at once, one is kept.
-        AllowanceUsed while WAITING_MAX requests of the same asker wait."""
-
-    def repeat_of(self, partition: int, fabric: str, body: Body, key: str) -> Received | None:
-        """What `put` would answer for a key that was used, None for one that was not; changes nothing."""
-
-    def number_above(self, partition: int, number: int) -> None:
-        """Give no number up to this one any more: the log holds it."""
-
-    def waiting(self, partition: int, most: int) -> list[Request]:
-        """The oldest requests, in order of number."""
-
-    def size(self, partition: int) -> int: ...

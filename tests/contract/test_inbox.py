@@ -8,22 +8,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 
-from schemas.body import Body
+from schemas.asked import AskedBody
 from schemas.config import FabricConfig, StaticPodConfig, SuperpodConfig
 from schemas.operator import DrainCube, ReleaseSlice, RequestSlice, UndrainCube
 from shared.basics.errors import AllowanceUsed, InvalidInput, OperationFailed, StoreUnreachable
 from shared.engine.roots import Request
 from shared.runtimes.embedded.server import EmbeddedServer
+from shared.storage.inbox import WAITING_MAX, Cancelled, Inbox, LoggedRequest, Received
 from shared.storage.memory import MemoryStore
+from shared.storage.redis_inbox import PUT
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import WAITING_MAX, Commit, Inbox, OutboxTrim, Received
-from tests.support.pods import commissioned
+from shared.storage.store import Commit, OutboxTrim
+from tests.support.pods import commissioned, under
 
 Store = MemoryStore | RedisStore
-BODIES: list[Body] = [
+BODIES: list[AskedBody] = [
     RequestSlice(shape=(4, 4, 8), twisted=True, priority=-3, duration_us=10**12),
     DrainCube(cube="pod-0/cube-1"),
     ReleaseSlice(slice="pod-0/slice-0"),
@@ -31,14 +34,8 @@ BODIES: list[Body] = [
 ]
 
 
-class Named(DrainCube):
-    """A request that says who asks."""
-
-    asked_by: str
-
-
-def asked_by(name: str) -> Body:
-    return Named(cube="pod-0/cube-1", asked_by=name)
+def asked_by(name: str) -> DrainCube:
+    return DrainCube(cube="pod-0/cube-1", asked_by=name)
 
 
 def take(store: Store, number: int) -> bool:
@@ -54,7 +51,7 @@ class InboxContract:
         assert inbox.size(0) == 0
 
     def test_keeps_requests_as_they_were_in_order_of_rising_numbers(self, store: Store) -> None:
-        received = [store.put(0, f"pod-{n}", body, None) for n, body in enumerate(BODIES)]
+        received = [store.put(0, f"pod-{n}", body) for n, body in enumerate(BODIES)]
         numbers = [r.number for r in received]
         assert numbers == sorted(set(numbers))
         assert min(numbers) > 0
@@ -67,32 +64,33 @@ class InboxContract:
 
     def test_gives_no_number_again_that_a_log_holds(self, store: Store) -> None:
         """After a rebuild: the log may hold numbers that this store has never given."""
-        first = store.put(0, "pod-0", BODIES[0], None).number
+        first = store.put(0, "pod-0", BODIES[0]).number
         held = first + 10**12
         store.number_above(0, held)
-        assert store.put(0, "pod-0", BODIES[1], None).number == held + 1
+        assert store.put(0, "pod-0", BODIES[1]).number == held + 1
         store.number_above(0, first)
-        assert store.put(0, "pod-0", BODIES[1], None).number == held + 2
-        assert store.put(1, "pod-1", BODIES[0], None).number < held, "another partition counts for itself"
+        assert store.put(0, "pod-0", BODIES[1]).number == held + 2
+        assert store.put(1, "pod-1", BODIES[0]).number < held, "another partition counts for itself"
 
     def test_gives_no_more_than_was_asked_for_the_oldest_first(self, store: Store) -> None:
-        numbers = [store.put(0, "pod-0", BODIES[1], None).number for _ in range(5)]
+        numbers = [store.put(0, "pod-0", BODIES[1]).number for _ in range(5)]
         assert [w.number for w in store.waiting(0, 2)] == numbers[:2]
         assert [w.number for w in store.waiting(0, 5)] == numbers
 
     def test_the_same_request_without_a_key_is_another_request(self, store: Store) -> None:
-        first, second = (store.put(0, "pod-0", BODIES[0], None) for _ in range(2))
+        first, second = (store.put(0, "pod-0", BODIES[0]) for _ in range(2))
         assert first.number < second.number
         assert store.size(0) == 2
 
     def test_the_same_key_again_answers_the_first_number_and_keeps_nothing(self, store: Store) -> None:
-        first = store.put(0, "pod-0", BODIES[0], "a key")
-        store.put(0, "pod-0", BODIES[1], "another key")
-        again = store.put(0, "pod-0", BODIES[0].model_copy(), "a key")
+        first = store.put(0, "pod-0", under("a key", BODIES[0]))
+        store.put(0, "pod-0", under("another key", BODIES[1]))
+        again = store.put(0, "pod-0", under("a key", BODIES[0].model_copy()))
         assert (again.number, again.repeated) == (first.number, True)
         assert store.size(0) == 2
+        store.log_holds(0, [LoggedRequest(first.number, 7, "pod-0", under("a key", BODIES[0]))])
         assert take(store, first.number)
-        assert store.put(0, "pod-0", BODIES[0], "a key") == again
+        assert store.put(0, "pod-0", under("a key", BODIES[0])) == again
         assert store.size(0) == 1
 
     @pytest.mark.parametrize(
@@ -103,33 +101,153 @@ class InboxContract:
             ("pod-1", BODIES[0]),
         ],
     )
-    def test_the_same_key_for_another_request_is_refused(self, store: Store, fabric: str, body: Body) -> None:
-        store.put(0, "pod-0", BODIES[0], "a key")
+    def test_the_same_key_for_another_request_is_refused(
+        self, store: Store, fabric: str, body: AskedBody
+    ) -> None:
+        store.put(0, "pod-0", under("a key", BODIES[0]))
         with pytest.raises(InvalidInput, match="Idempotency-Key 'a key': used before for another request"):
-            store.put(0, fabric, body, "a key")
+            store.put(0, fabric, under("a key", body))
         assert store.size(0) == 1
 
-    def test_an_empty_key_is_a_key(self, store: Store) -> None:
-        first = store.put(0, "pod-0", BODIES[0], "")
-        assert store.put(0, "pod-0", BODIES[0], "") == Received(first.number, repeated=True)
+    def test_a_key_is_one_request_in_all_partitions(self, store: Store) -> None:
+        store.put(0, "pod-0", under("a key", BODIES[0]))
+        for ask in (store.put, store.repeat_of):
+            with pytest.raises(InvalidInput, match="'a key': used before for another request"):
+                ask(1, "pod-1", under("a key", BODIES[0]))
+        assert (store.size(0), store.size(1)) == (1, 0)
+
+    def test_who_asks_and_why_makes_no_other_request(self, store: Store) -> None:
+        first = store.put(0, "pod-0", under("k", BODIES[0]))
+        again = BODIES[0].model_copy(update={"key": "k", "asked_by": "ann", "comment": "cutover"})
+        assert store.put(0, "pod-0", again) == Received(first.number, repeated=True)
+        assert store.waiting(0, 9) == [Request(first.number, "pod-0", under("k", BODIES[0]))]
+
+    def test_a_request_is_found_by_its_key(self, store: Store) -> None:
+        assert store.find("k") is None
+        number = store.put(3, "pod-3", under("k", BODIES[1])).number
+        found = store.find("k")
+        assert found is not None
+        assert (found.partition, found.number, found.place, found.fabric) == (3, number, None, "pod-3")
+        assert found.message_id("pod-3") == f"operator@pod-3/{number}"
+        store.log_holds(3, [LoggedRequest(number, 17, "pod-3", under("k", BODIES[1]))])
+        found = store.find("k")
+        assert found is not None
+        assert (found.number, found.place, found.kind) == (number, 17, "DrainCube")
+
+    # --- what the log holds -------------------------------------------------------------------------------
+
+    def test_what_the_log_holds_is_known_though_this_store_never_saw_it(self, store: Store) -> None:
+        body = under("k", BODIES[1])
+        store.log_holds(0, [LoggedRequest(9 * 10**15, 5, "pod-0", body)])
+        assert store.put(0, "pod-0", body) == Received(9 * 10**15, repeated=True)
+        assert store.repeat_of(0, "pod-0", body) == Received(9 * 10**15, repeated=True)
+        for partition, fabric, other in ((0, "pod-0", BODIES[0]), (1, "pod-1", BODIES[1])):
+            with pytest.raises(InvalidInput, match="used before"):
+                store.put(partition, fabric, under("k", other))
+        assert store.put(0, "pod-0", BODIES[0]).number > 9 * 10**15
         assert store.size(0) == 1
 
-    def test_a_key_belongs_to_its_partition(self, store: Store) -> None:
-        store.put(0, "pod-0", BODIES[0], "a key")
-        assert not store.put(1, "pod-1", BODIES[1], "a key").repeated
-        assert (store.size(0), store.size(1)) == (1, 1)
+    def test_what_waits_under_a_key_of_the_log_is_dropped(self, store: Store) -> None:
+        """The store was restored, and asked again before it was told of the log."""
+        first = store.put(0, "pod-0", BODIES[0]).number
+        again = store.put(0, "pod-0", under("k", BODIES[1])).number
+        assert store.take(0, [again]) == [again]
+        told = [LoggedRequest(first - 7, 4, "pod-0", under("k", BODIES[1]))]
+        for _ in range(2):
+            store.log_holds(0, told)
+            assert [request.number for request in store.waiting(0, 9)] == [first]
+            assert store.put(0, "pod-0", under("k", BODIES[1])) == Received(first - 7, repeated=True)
+        assert store.take(0, [again]) == []
+
+    def test_what_stands_on_the_log_does_not_wait(self, store: Store) -> None:
+        numbers = [store.put(0, "pod-0", body).number for body in BODIES]
+        store.log_holds(0, [LoggedRequest(numbers[1], 4, "pod-0", BODIES[1])])
+        assert [r.number for r in store.waiting(0, 9)] == [numbers[0], *numbers[2:]]
+
+    def test_the_first_place_on_the_log_counts(self, store: Store) -> None:
+        for place in (9, 4, 6):
+            store.log_holds(0, [LoggedRequest(3, place, "pod-0", under("k", BODIES[1]))])
+        found = store.find("k")
+        assert found is not None
+        assert found.place == 4
+
+    def test_a_commissioning_is_known_by_its_key(self, store: Store) -> None:
+        body = under("k", commissioned(SuperpodConfig(), "campus"))
+        waits = store.put(0, "pod-5", body).number
+        store.log_holds(0, [LoggedRequest(1, 4, "pod-5", body)])
+        assert waits not in [request.number for request in store.waiting(0, 9)]
+        assert store.put(0, "pod-5", body).repeated
+        found = store.find("k")
+        assert found is not None
+        assert found.message_id("campus") == "sequencer@pod-5/1"
+
+    def test_what_the_log_lost_is_asked_for_again(self, store: Store) -> None:
+        bodies = [under(f"k{n}", DrainCube(cube=f"pod-0/cube-{n}")) for n in range(4)]
+        numbers = [store.put(0, "pod-0", body).number for body in bodies]
+        rows = zip(numbers[:3], (10, 20, 30), bodies, strict=False)
+        store.log_holds(0, [LoggedRequest(number, place, "pod-0", body) for number, place, body in rows])
+        store.forget_beyond(0, lambda: 20)
+        assert [store.put(0, "pod-0", body).repeated for body in bodies] == [True, False, False, True]
+        assert store.size(0) == 3
+        assert store.put(0, "pod-0", under("k1", bodies[1])).repeated
+
+    def test_a_key_without_its_request_is_used_again(self, store: Store) -> None:
+        """What waited is gone, and did not come to the log: a file of the store was cut within it."""
+        body = under("k", BODIES[1])
+        first = store.put(0, "pod-0", body).number
+        store.trim(OutboxTrim(0, requests=(first,)))
+        assert store.repeat_of(0, "pod-0", body) is None
+        assert not store.put(0, "pod-0", body).repeated
+        assert store.size(0) == 1
+
+    # --- cancelling ---------------------------------------------------------------------------------------
+
+    def test_what_waits_is_cancelled_once(self, store: Store) -> None:
+        numbers = [store.put(0, "pod-0", body).number for body in BODIES[:2]]
+        assert store.cancel(0, numbers[0]) is Cancelled.DONE
+        assert store.cancel(0, numbers[0]) is Cancelled.UNKNOWN
+        assert store.cancel(1, numbers[1]) is Cancelled.UNKNOWN
+        assert [r.number for r in store.waiting(0, 9)] == numbers[1:]
+        assert store.take(0, numbers) == numbers[1:]
+
+    def test_what_was_taken_is_cancelled_no_more(self, store: Store) -> None:
+        number = store.put(0, "pod-0", under("k", BODIES[1])).number
+        assert store.take(0, [number]) == [number]
+        assert store.cancel(0, number) is Cancelled.TOO_LATE
+        assert store.take(0, [number]) == [number], "whoever took it may have ended since"
+        assert store.put(0, "pod-0", under("k", BODIES[1])).repeated
+
+    def test_the_key_of_what_was_cancelled_is_refused(self, store: Store) -> None:
+        body = under("k", BODIES[1])
+        assert store.cancel(0, store.put(0, "pod-0", body).number) is Cancelled.DONE
+        for ask in (store.put, store.repeat_of):
+            with pytest.raises(InvalidInput, match="Idempotency-Key 'k': its request was cancelled; use a"):
+                ask(0, "pod-0", body)
+        assert store.find("k") is None
+
+    def test_a_commissioning_that_was_cancelled_may_be_asked_for_again(self, store: Store) -> None:
+        body = commissioned(SuperpodConfig(), "campus")
+        store.claim("pod-5", "campus")
+        assert store.cancel(0, store.put(0, "pod-5", body).number) is Cancelled.DONE
+        assert store.claim("pod-5", "annex") == "annex"
+        assert not store.put(0, "pod-5", body).repeated
+
+    def test_a_commit_takes_from_the_inbox_what_was_taken_before(self, store: Store) -> None:
+        number = store.put(0, "pod-0", BODIES[0]).number
+        assert store.take(0, [number]) == [number]
+        assert take(store, number)
+        assert (store.take(0, [number]), store.cancel(0, number)) == ([], Cancelled.UNKNOWN)
 
     def test_what_a_key_was_used_for_can_be_asked_without_using_it(self, store: Store) -> None:
-        assert store.repeat_of(0, "pod-0", BODIES[0], "k") is None
+        assert store.repeat_of(0, "pod-0", under("k", BODIES[0])) is None
         assert store.size(0) == 0
-        first = store.put(0, "pod-0", BODIES[0], "k")
-        assert store.repeat_of(0, "pod-0", BODIES[0], "k") == Received(first.number, repeated=True)
-        assert store.repeat_of(1, "pod-0", BODIES[0], "k") is None
+        first = store.put(0, "pod-0", under("k", BODIES[0]))
+        assert store.repeat_of(0, "pod-0", under("k", BODIES[0])) == Received(first.number, repeated=True)
         with pytest.raises(InvalidInput, match="'k': used before for another request"):
-            store.repeat_of(0, "pod-0", BODIES[1], "k")
+            store.repeat_of(0, "pod-0", under("k", BODIES[1]))
 
     def test_keeps_one_commissioning_of_a_fabric_whoever_asks(self, store: Store) -> None:
-        first = store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"), "one")
+        first = store.put(0, "pod-5", under("one", commissioned(SuperpodConfig(), "campus")))
         others: list[tuple[FabricConfig, str | None]] = [
             (SuperpodConfig(seed=2), "two"),
             (SuperpodConfig(), None),
@@ -137,72 +255,77 @@ class InboxContract:
         ]
         for config, key in others:
             with pytest.raises(InvalidInput, match="name pod-5: is a fabric of campus already, or asked for"):
-                store.put(0, "pod-5", commissioned(config, "campus"), key)
-        again = store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"), "one")
+                store.put(0, "pod-5", under(key, commissioned(config, "campus")))
+        again = store.put(0, "pod-5", under("one", commissioned(SuperpodConfig(), "campus")))
         assert again == Received(first.number, repeated=True)
         assert take(store, first.number)
         with pytest.raises(InvalidInput):
-            store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"), None)
-        assert store.repeat_of(0, "pod-5", commissioned(SuperpodConfig(seed=2), "campus"), "two") is None
+            store.put(0, "pod-5", under(None, commissioned(SuperpodConfig(), "campus")))
+        assert (
+            store.repeat_of(0, "pod-5", under("two", commissioned(SuperpodConfig(seed=2), "campus"))) is None
+        )
         assert store.size(0) == 0
-        assert not store.put(0, "pod-6", commissioned(SuperpodConfig(), "campus"), None).repeated
+        assert not store.put(0, "pod-6", under(None, commissioned(SuperpodConfig(), "campus"))).repeated
 
     def test_a_name_belongs_to_the_site_that_took_it_first(self, store: Store) -> None:
         assert [store.claim("pod-5", site) for site in ("campus", "annex", "campus")] == ["campus"] * 3
         assert store.claim("pod-6", "annex") == "annex"
 
     def test_what_the_log_holds_is_removed_and_numbers_go_on_rising(self, store: Store) -> None:
-        numbers = [store.put(0, "pod-0", body, None).number for body in BODIES]
-        store.put(1, "pod-1", BODIES[0], None)
+        numbers = [store.put(0, "pod-0", body).number for body in BODIES]
+        store.put(1, "pod-1", BODIES[0])
         assert take(store, numbers[1])
         assert [w.number for w in store.waiting(0, 10)] == numbers[2:]
         assert take(store, numbers[-1])
         assert store.size(0) == 0
         assert store.size(1) == 1
-        assert store.put(0, "pod-0", BODIES[0], None).number > numbers[-1]
+        assert store.put(0, "pod-0", BODIES[0]).number > numbers[-1]
 
     def test_a_name_may_have_a_hundred_waiting(self, store: Store) -> None:
-        numbers = [store.put(0, "pod-0", asked_by("ana"), f"key-{n}").number for n in range(WAITING_MAX)]
+        numbers = [
+            store.put(0, "pod-0", under(f"key-{n}", asked_by("ana"))).number for n in range(WAITING_MAX)
+        ]
         sentence = f"inbox: {WAITING_MAX} requests of ana wait already"
         with pytest.raises(AllowanceUsed, match=sentence):
-            store.put(0, "pod-0", asked_by("ana"), "one more")
+            store.put(0, "pod-0", under("one more", asked_by("ana")))
         assert store.size(0) == WAITING_MAX
-        repeat = store.put(0, "pod-0", asked_by("ana"), "key-0")
+        repeat = store.put(0, "pod-0", under("key-0", asked_by("ana")))
         assert repeat == Received(numbers[0], repeated=True), "what waits already is no further request"
-        store.put(0, "pod-0", asked_by("ben"), None)
-        store.put(0, "pod-0", BODIES[0], None)
-        store.put(1, "pod-1", asked_by("ana"), None)
+        store.put(0, "pod-0", asked_by("ben"))
+        store.put(0, "pod-0", BODIES[0])
+        store.put(1, "pod-1", asked_by("ana"))
         assert take(store, numbers[0])
-        assert not store.put(0, "pod-0", asked_by("ana"), "one more").repeated, "its key was not used up"
+        more = store.put(0, "pod-0", under("one more", asked_by("ana")))
+        assert not more.repeated, "its key was not used up"
         with pytest.raises(AllowanceUsed):
-            store.put(0, "pod-0", asked_by("ana"), None)
+            store.put(0, "pod-0", asked_by("ana"))
 
     def test_who_gives_no_name_shares_one_allowance(self, store: Store) -> None:
         for _ in range(WAITING_MAX):
-            store.put(0, "pod-0", BODIES[0], None)
+            store.put(0, "pod-0", BODIES[0])
         with pytest.raises(AllowanceUsed, match="100 requests without a name wait already"):
-            store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"), None)
-        store.put(0, "pod-0", asked_by("ana"), None)
+            store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"))
+        store.put(0, "pod-0", asked_by("ana"))
         assert take(store, store.waiting(0, 1)[0].number)
-        assert not store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"), None).repeated
+        assert not store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus")).repeated
 
     def test_what_is_removed_twice_is_counted_once(self, store: Store) -> None:
         """By a sequencer that did not hear the answer, or by two."""
-        numbers = [store.put(0, "pod-0", BODIES[0], None).number for _ in range(WAITING_MAX)]
+        numbers = [store.put(0, "pod-0", BODIES[0]).number for _ in range(WAITING_MAX)]
         for _ in range(3):
             store.trim(OutboxTrim(0, requests=tuple(numbers[:2])))
         assert store.size(0) == WAITING_MAX - 2
         for _ in range(2):
-            store.put(0, "pod-0", BODIES[0], None)
+            store.put(0, "pod-0", BODIES[0])
         with pytest.raises(AllowanceUsed):
-            store.put(0, "pod-0", BODIES[0], None)
+            store.put(0, "pod-0", BODIES[0])
 
     def test_an_erased_partition_still_counts_who_waits(self, store: Store) -> None:
         for _ in range(WAITING_MAX):
-            store.put(0, "pod-0", BODIES[0], None)
+            store.put(0, "pod-0", BODIES[0])
         store.erase(0)
         with pytest.raises(AllowanceUsed):
-            store.put(0, "pod-0", BODIES[0], None)
+            store.put(0, "pod-0", BODIES[0])
 
     def test_many_at_once_get_each_their_own_number(self, store: Store) -> None:
         numbers: list[int] = []
@@ -212,7 +335,7 @@ class InboxContract:
             for _ in range(25):
                 # Memory is for one thread.
                 with lock if isinstance(store, MemoryStore) else contextlib.nullcontext():
-                    numbers.append(store.put(0, "pod-0", BODIES[1], None).number)
+                    numbers.append(store.put(0, "pod-0", BODIES[1]).number)
 
         threads = [threading.Thread(target=ask) for _ in range(4)]
         for thread in threads:
@@ -231,19 +354,18 @@ class TestMemoryInbox(InboxContract):
     def test_numbers_rise_even_where_their_source_stands_still_or_goes_back(self) -> None:
         given = iter([5, 5, 3, 9])
         store = MemoryStore(given.__next__)
-        assert [store.put(0, "pod-0", BODIES[0], None).number for _ in range(4)] == [5, 6, 7, 9]
+        assert [store.put(0, "pod-0", BODIES[0]).number for _ in range(4)] == [5, 6, 7, 9]
 
-    def test_a_key_is_forgotten_after_a_day(self) -> None:
+    def test_the_key_of_what_was_cancelled_is_free_after_a_day(self) -> None:
         now_s = [0.0]
         store = MemoryStore(itertools.count(1).__next__, wall_s=lambda: now_s[0])
-        first = store.put(0, "pod-0", BODIES[0], "a key")
-        now_s[0] = 10.0
-        other = store.put(0, "pod-0", BODIES[1], "another key")
+        body = under("a key", BODIES[0])
+        store.cancel(0, store.put(0, "pod-0", body).number)
         now_s[0] = 86_399.0
-        assert store.put(0, "pod-0", BODIES[0], "a key") == Received(first.number, repeated=True)
+        with pytest.raises(InvalidInput):
+            store.put(0, "pod-0", body)
         now_s[0] = 86_400.0
-        assert not store.put(0, "pod-0", BODIES[2], "a key").repeated
-        assert store.put(0, "pod-0", BODIES[1], "another key") == Received(other.number, repeated=True)
+        assert not store.put(0, "pod-0", body).repeated
 
 
 class TestRedisInbox(InboxContract):
@@ -253,13 +375,48 @@ class TestRedisInbox(InboxContract):
         yield store
         store.close()
 
-    def test_a_key_is_forgotten_after_a_day(self, store: RedisStore, redis_url: str) -> None:
+    def test_a_claim_whose_request_never_came_ends_after_a_day_and_others_do_not(
+        self, store: RedisStore, redis_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         import redis
 
-        store.put(0, "pod-0", BODIES[0], "a key")
-        store.put(0, "pod-0", BODIES[0], "a key")
+        def gone(script: str, *arguments: Any) -> Any:
+            if script == PUT:
+                raise StoreUnreachable("gone")
+            return run(script, *arguments)
+
+        run, body = store._client.run_script, under("a key", BODIES[0])
         with redis.Redis.from_url(redis_url) as client:
-            assert 86_390 < client.ttl("lightwave:{0}:key:a key") <= 86_400
+            with monkeypatch.context() as patch:
+                patch.setattr(store._client, "run_script", gone)
+                with pytest.raises(StoreUnreachable):
+                    store.put(0, "pod-0", body)
+            (claim,) = client.keys("*:a key")
+            assert 86_390 < client.ttl(claim) <= 86_400
+            with pytest.raises(InvalidInput, match="used before for another"):
+                store.put(1, "pod-1", body)
+            assert not store.put(0, "pod-0", body).repeated, "asked again, it is finished"
+            assert client.ttl(claim) == -1
+            assert store.cancel(0, store.waiting(0, 1)[0].number) is Cancelled.DONE
+            assert 86_390 < client.ttl(claim) <= 86_400
+
+    def test_a_key_of_the_log_costs_a_few_hundred_bytes(self, store: RedisStore, redis_url: str) -> None:
+        import redis
+
+        def told(first: int, count: int) -> list[LoggedRequest]:
+            numbers = range(first, first + count)
+            return [
+                LoggedRequest(1_700_000_000_000_000 + n, n, "pod-0", under(f"{n:036d}", BODIES[1]))
+                for n in numbers
+            ]
+
+        with redis.Redis.from_url(redis_url) as client:
+            store.log_holds(0, told(0, 5_000))
+            before = client.info("memory")["used_memory_dataset"]
+            store.log_holds(0, told(5_000, 5_000))
+            each = (client.info("memory")["used_memory_dataset"] - before) / 5_000
+        assert 200 < each < 600
+        assert store.put(0, "pod-0", under(f"{9_999:036d}", BODIES[1])).repeated
 
     @pytest.mark.parametrize(
         ("kind", "body"), [("NoSuchBody", "{}"), ("DrainCube", "{"), ("DrainCube", '{"cube":7}')]
@@ -284,7 +441,7 @@ class TestRedisInbox(InboxContract):
         kill_at = {20, 45, 70}
 
         def put(key: str) -> int:
-            return store.put(0, "pod-0", BODIES[0], key).number
+            return store.put(0, "pod-0", under(key, BODIES[0])).number
 
         for n in range(WAITING_MAX):
             if n in kill_at:
@@ -303,22 +460,22 @@ class TestRedisInbox(InboxContract):
         """As after a file of Redis that was cut, or XDEL by hand."""
         import redis
 
-        number = store.put(0, "pod-0", BODIES[0], None).number
+        number = store.put(0, "pod-0", BODIES[0]).number
         with redis.Redis.from_url(redis_url) as client:
             client.hset("lightwave:{0}:inbox:askers", "", WAITING_MAX + 7)
             with pytest.raises(AllowanceUsed):
-                store.put(0, "pod-0", BODIES[0], None)
+                store.put(0, "pod-0", BODIES[0])
             assert take(store, number)
             assert client.hgetall("lightwave:{0}:inbox:askers") == {}
-        assert store.put(0, "pod-0", BODIES[0], None).number > number
+        assert store.put(0, "pod-0", BODIES[0]).number > number
 
     def test_numbers_rise_across_a_restart_and_an_empty_inbox(
         self, store: RedisStore, embedded_server: EmbeddedServer
     ) -> None:
-        first = store.put(0, "pod-0", BODIES[0], None).number
+        first = store.put(0, "pod-0", BODIES[0]).number
         assert take(store, first)
         kill(embedded_server)
-        second = until_answered(lambda: store.put(0, "pod-0", BODIES[0], None).number, embedded_server)
+        second = until_answered(lambda: store.put(0, "pod-0", BODIES[0]).number, embedded_server)
         assert second > first
         assert [w.number for w in store.waiting(0, 10)] == [second]
 

@@ -66,7 +66,7 @@ class DrivenLive:
         self.advance(at_us - 1)
         self.twin.supervisor.drop("sequencer")
         write_epoch(self.store, Epoch(at_us, self.store.wall_us(), 1.0, paused=True))
-        self.store.put(0, fabric, body, None)
+        self.store.put(0, fabric, body)
         self.twin.start_sequencer("sequencer")
         self.advance(at_us)
 

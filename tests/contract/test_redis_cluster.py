@@ -15,7 +15,7 @@ from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit, StateChange
 from tests.contract.test_inbox import InboxContract
 from tests.contract.test_state_store import FULL, StateStoreContract, everything, placed
-from tests.support.pods import pod_place
+from tests.support.pods import pod_place, under
 from tests.support.redis_cluster import RedisCluster, until_true
 
 DRAIN = DrainCube(cube="pod-0/cube-1")
@@ -100,9 +100,9 @@ class TestBothKinds:
         with either.woken([0, 1, 2, 15]) as wait:
             assert wait(0.01) == set()
             for partition in (1, 2, 15):
-                either.put(partition, "pod-0", DRAIN, None)
+                either.put(partition, "pod-0", DRAIN)
                 assert wait(5) == {partition}
-            either.put(3, "pod-0", DRAIN, None)
+            either.put(3, "pod-0", DRAIN)
             assert either.commit(step(0, 0, together=("ocs", "cubes")))
             assert wait(0.05) == set()
             both = Commit(partition=0, expected={}, positions={"cubes": 1}, together=("ocs", "cubes"))
@@ -124,7 +124,7 @@ class TestCluster:
     ) -> None:
         for partition in PARTITIONS:
             assert store.commit(step(partition, 0))
-            store.put(partition, "pod-0", DRAIN, "a {key}")
+            store.put(partition, "pod-0", under(f"a {{key}} {partition}", DRAIN))
         found = [{name.decode() for name in node.ask("KEYS", "*")} for node in cluster.nodes]
         assert all(len(keys) > 4 for keys in found)
         for partition in PARTITIONS:
@@ -152,7 +152,7 @@ class TestCluster:
     def test_a_twin_goes_on_while_its_slot_moves(self, store: RedisStore, cluster: RedisCluster) -> None:
         """A partition moves to another node: nothing is done by half meanwhile, and nothing is lost."""
         assert store.commit(FULL)
-        first = store.put(0, "pod-0", DRAIN, "key")
+        first = store.put(0, "pod-0", under("key", DRAIN))
         before = everything(store)
         with cluster.moving(key(0, "progress")) as bring:
             bring(key(0, "progress"))
@@ -161,7 +161,7 @@ class TestCluster:
                 lambda: store.snapshot(0, [("ocs", "pod-0")]),
                 lambda: store.view(0, 1),
                 lambda: store.erase(0),
-                lambda: store.put(0, "pod-0", DRAIN, None),
+                lambda: store.put(0, "pod-0", DRAIN),
             ]
             for ask in refused:
                 with pytest.raises(StoreUnreachable, match="on the move"):
@@ -169,7 +169,7 @@ class TestCluster:
             assert store.positions(1) == {}  # the other partitions do not notice
         assert everything(store) == before
         assert not store.commit(FULL)
-        assert store.put(0, "pod-0", DRAIN, "key").number == first.number
+        assert store.put(0, "pod-0", under("key", DRAIN)).number == first.number
         store.erase(0)
         assert store.commit(FULL)
 
@@ -240,7 +240,7 @@ class TestCluster:
             assert replica.holds(key(partition, "progress"))
             assert store.load(partition, "ocs", f"pod-{partition}") == {"n": b"2"}
             with store.woken([partition]) as wait:
-                store.put(partition, "pod-0", DRAIN, None)
+                store.put(partition, "pod-0", DRAIN)
                 assert wait(5) == {partition}
         assert store.positions(partition) == {"ocs": 2}
 

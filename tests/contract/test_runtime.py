@@ -120,7 +120,7 @@ class Embedded:
         """Put a request into the inbox at this simulated time, before the Ticks of that time."""
         self.advance(at_us - 1)
         self.wall_s = at_us / US_PER_S
-        self.store.put(0, fabric, body, None)
+        self.store.put(0, fabric, body)
         self.twin.wake(0)
         self.advance(at_us)
 

@@ -26,7 +26,7 @@ from shared.storage.store import (
     StateChange,
     StateStore,
 )
-from tests.support.pods import pod_place
+from tests.support.pods import pod_place, under
 from tests.support.toy_state import SERVICE, ToyState, content, hold, toy_states
 
 Store = MemoryStore | RedisStore
@@ -175,7 +175,7 @@ class StateStoreContract:
     )
     def test_a_refused_commit_changes_nothing_at_all(self, store: Store, fence: dict[str, int]) -> None:
         assert store.commit(FULL)
-        store.put(0, "pod-0", DRAIN, "key")
+        store.put(0, "pod-0", under("key", DRAIN))
         before = everything(store)
         refused = Commit(
             partition=0,
@@ -276,7 +276,7 @@ class StateStoreContract:
         assert store.view(0, 1).dead_letters == {5: b"second"}
 
     def test_a_settlement_removes_what_it_names_and_nothing_else(self, store: Store) -> None:
-        numbers = [store.put(0, "pod-0", DRAIN, None).number for _ in range(3)]
+        numbers = [store.put(0, "pod-0", DRAIN).number for _ in range(3)]
         outbox = (saying(1), saying(1, 1), saying(2))
         dead = {1: b"a", 2: b"b"}
         assert store.commit(commit(0, 3, outbox=outbox, dead_letters=dead, fields={"end": "3", "x": "y"}))
@@ -292,7 +292,7 @@ class StateStoreContract:
         assert replace(store.view(0, 10), wall_us=moment.wall_us) == moment
 
     def test_a_moment_has_the_oldest_requests(self, store: Store) -> None:
-        numbers = [store.put(0, "pod-0", DRAIN, None).number for _ in range(3)]
+        numbers = [store.put(0, "pod-0", DRAIN).number for _ in range(3)]
         assert [waiting.number for waiting in store.view(0, 2).waiting] == numbers[:2]
 
     def test_a_snapshot_is_of_one_moment(self, store: Store) -> None:
@@ -332,7 +332,7 @@ class StateStoreContract:
         assert store.commit(FULL)
         other = Commit(partition=10, expected={}, positions={"ocs": 1}, outbox=(saying(0),))
         assert store.commit(other)
-        first = store.put(0, "pod-0", DRAIN, "key")
+        first = store.put(0, "pod-0", under("key", DRAIN))
         waiting = store.waiting(0, 10)
         store.erase(0)
         found = everything(store)
@@ -341,8 +341,8 @@ class StateStoreContract:
         assert not any(found["states"].values())
         assert not any(found["documents"].values())
         assert found["inbox"] == waiting
-        assert store.put(0, "pod-0", DRAIN, "key").number == first.number
-        assert store.put(0, "pod-0", DRAIN, None).number > first.number
+        assert store.put(0, "pod-0", under("key", DRAIN)).number == first.number
+        assert store.put(0, "pod-0", DRAIN).number > first.number
         assert store.fabrics() == {"pod-0": pod_place(0), "pod-1": pod_place(0, "pod-1")}
         assert outbox_of(store, 10) == [saying(0)]
         assert store.commit(FULL)
@@ -350,7 +350,7 @@ class StateStoreContract:
 
     def test_an_image_takes_the_place_of_everything_but_what_the_log_cannot_make(self, store: Store) -> None:
         assert store.commit(FULL)
-        received = store.put(0, "pod-0", DRAIN, "key")
+        received = store.put(0, "pod-0", under("key", DRAIN))
         store.trim(OutboxTrim(0, fields={"skip:ocs": "operator@pod-0/9"}))
         before = everything(store)
         memory = MemoryStore()
@@ -371,7 +371,7 @@ class StateStoreContract:
             assert (store.view(0, 1).outbox, store.view(0, 1).dead_letters, store.progress(0)) == ((), {}, {})
             assert store.snapshot(0, []).generation == generation
         assert [request.number for request in store.waiting(0, 5)] == [received.number]
-        assert store.put(0, "pod-0", DRAIN, "key").repeated
+        assert store.put(0, "pod-0", under("key", DRAIN)).repeated
         store.unstage(0)
         assert store.staged(0) is None
         assert not store.take_over(0)
@@ -494,7 +494,7 @@ class TestRedisStore(StateStoreContract):
         with redis.Redis.from_url(redis_url) as client:
             client.script_flush()
         assert store.commit(commit(1, 2))
-        assert store.put(0, "pod-0", DRAIN, None).number > 0
+        assert store.put(0, "pod-0", DRAIN).number > 0
         assert store.positions(0) == {"ocs": 2}
 
     def test_every_key_of_a_partition_lies_on_one_node_of_a_cluster(
@@ -503,10 +503,11 @@ class TestRedisStore(StateStoreContract):
         import redis
 
         assert store.commit(FULL)
-        store.put(0, "pod-0", DRAIN, "key")
+        store.put(0, "pod-0", under("key", DRAIN))
         with redis.Redis.from_url(redis_url, decode_responses=True) as client:
             keys = sorted(client.keys())
-        assert [key for key in keys if not key.startswith("lightwave:{0}:")] == ["lightwave:fabrics"]
+        others = [key for key in keys if not key.startswith("lightwave:{0}:")]
+        assert others == ["lightwave:claims:{41}:key", "lightwave:fabrics"]
         assert len(keys) > 5
 
     def test_a_server_that_is_not_there_is_one_sentence(self, tmp_path: Path) -> None:

@@ -31,12 +31,12 @@ from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.runtimes.embedded.waking import WakingStore
 from shared.runtimes.operations import MemoryOperations
+from shared.storage.inbox import Received
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.lines import read_lines
 from shared.storage.log.reader import commissioned_with
 from shared.storage.memory import MemoryStore
-from shared.storage.store import Received
 from tests.support.pods import first_message
 
 CATCH_UP_S_MAX = 60.0
@@ -82,8 +82,8 @@ class WakingMemory(MemoryStore):
 
     wake: Callable[[int], None] | None = None
 
-    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
-        received = super().put(partition, fabric, body, key)
+    def put(self, partition: int, fabric: str, body: Body) -> Received:
+        received = super().put(partition, fabric, body)
         if self.wake is not None:
             self.wake(partition)
         return received

@@ -93,6 +93,10 @@ class FlakyStore(MemoryStore):
 
     def roll_back(self, partition: int, picture: object) -> None:
         self._partitions[partition] = copy.deepcopy(picture)  # type: ignore[assignment]  # from `picture`
+        known = self._partitions[partition].keys
+        for key, claim in list(self._claims.items()):
+            if claim.partition == partition and key not in known:
+                del self._claims[key]
 
 
 @dataclass
@@ -170,7 +174,7 @@ class LiveSwarm:
 
     def ask(self, fabric: str, body: Body) -> int:
         """Put a request to a fabric into the inbox; its number."""
-        return self.store.put(self.store.fabrics()[fabric].partition, fabric, body, None).number
+        return self.store.put(self.store.fabrics()[fabric].partition, fabric, body).number
 
     def join(self, site: str, fabric: str, config: FabricConfig) -> int:
         """Ask for one more fabric in a site; the request's number."""

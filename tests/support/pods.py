@@ -1,7 +1,9 @@
 """A pod by itself, as most tests want one: a site named as it is, its first message, and where it lives."""
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
+from schemas.asked import AskedBody
 from schemas.body import Body
 from schemas.config import FabricConfig, SuperpodConfig
 from schemas.envelope import Envelope
@@ -15,11 +17,17 @@ from shared.runtimes.lab import Lab, LabRequest, Sink
 from shared.runtimes.live.worker.fold import ServedService
 from shared.storage.store import FabricPlace
 
+BodyT = TypeVar("BodyT", bound=AskedBody)
 POD = "pod-0"
 KIND = "superpod"
 OPERATOR = f"operator@{POD}"
 """The source of what people ask of a pod by itself."""
 SUPERPOD = FLEET[KIND]
+
+
+def under(key: str | None, body: BodyT) -> BodyT:
+    """A request under this key."""
+    return body.model_copy(update={"key": key})
 
 
 def has(services: Sequence[AnyService]) -> ServicesOf:

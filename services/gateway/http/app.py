@@ -1,6 +1,7 @@
 """The HTTP API over a living twin: its routes, who may use them, how answers and errors look."""
 
 from fastapi import Depends, FastAPI, Request, Response
+from fastapi.dependencies.models import Dependant
 
 from schemas.api import HealthReport
 from services.gateway.http import about, clock, docs, log, metrics, operations, requests, responses, things
@@ -65,8 +66,14 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
 def check_query(request: Request) -> None:
     """InvalidInput for a query parameter that the route does not know: a slip would else change nothing and
     say nothing."""
-    known = [field.alias for field in request.scope["route"].dependant.query_params]
+    known = _query_of(request.scope["route"].dependant)
     for name in request.query_params:
         if name not in known:
             allowed = f"allowed are {', '.join(known)}" if known else "none is allowed here"
             raise InvalidInput(f"query {name[:80]!r}: no such parameter; {allowed}")
+
+
+def _query_of(dependant: Dependant) -> list[str]:
+    """The query parameters of a route, and of all that it depends on."""
+    own = [field.alias for field in dependant.query_params]
+    return [*own, *(name for other in dependant.dependencies for name in _query_of(other))]

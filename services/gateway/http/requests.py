@@ -3,12 +3,14 @@
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 
 from schemas.api_requests import FabricRequest, FaultRequest, RefusalReceipt, RequestReceipt, SliceRequest
-from schemas.body import Body
+from schemas.asked import AskedBody
+from schemas.bounds import COMMENT_MAX
 from services.gateway import requests
 from services.gateway.commission import commission_fabric
+from services.gateway.http.caller import Asking
 from services.gateway.http.json_body import JsonRoute
 from services.gateway.http.responses import answer
 from services.gateway.ports import TwinPorts
@@ -23,6 +25,17 @@ Wait = Annotated[
         description="seconds to wait until the request is on the log",
     ),
 ]
+Comment = Annotated[
+    str | None, Query(max_length=COMMENT_MAX, description="why, for whoever reads the log later")
+]
+
+
+def terms_of(caller: Asking, key: Key = None, comment: Comment = None, wait: Wait = 0.0) -> requests.Terms:
+    """On what terms somebody asks."""
+    return requests.Terms(_text(key), caller.name, comment, wait)
+
+
+OnTerms = Annotated[requests.Terms, Depends(terms_of)]
 LOOK_THERE = {"Location": {"description": "what has come of it so far", "schema": {"type": "string"}}}
 OUTCOMES: dict[int | str, dict[str, Any]] = {
     202: {
@@ -39,8 +52,8 @@ def routes(twin: TwinPorts) -> APIRouter:
     taken into use again."""
     router = APIRouter(prefix="/v1", tags=["requests"], responses=OUTCOMES, route_class=JsonRoute)
 
-    async def ask(request: tuple[str, Body], key: str | None, wait: float) -> Response:
-        return received(await requests.submit(twin, *request, key, wait))
+    async def ask(request: tuple[str, AskedBody], terms: requests.Terms) -> Response:
+        return received(await requests.submit(twin, *request, terms))
 
     def received(receipt: RequestReceipt) -> Response:
         if receipt.status == "refused":
@@ -50,35 +63,45 @@ def routes(twin: TwinPorts) -> APIRouter:
         return answer(receipt, 202, {"Location": f"/v1/events?{urlencode({'cause': receipt.id})}"})
 
     @router.post("/fabrics", summary="Let a new fabric join a site", response_model=RequestReceipt)
-    async def commission(asked: FabricRequest, key: Key = None, wait: Wait = 0.0) -> Response:
-        return received(await commission_fabric(twin, asked, key, wait))
+    async def commission(asked: FabricRequest, terms: OnTerms) -> Response:
+        return received(await commission_fabric(twin, asked, terms))
 
     @router.post("/slices", summary="Ask for a slice", response_model=RequestReceipt)
-    async def request_slice(asked: SliceRequest, key: Key = None, wait: Wait = 0.0) -> Response:
-        return await ask(requests.slice_request(twin, asked), key, wait)
+    async def request_slice(asked: SliceRequest, terms: OnTerms) -> Response:
+        return await ask(requests.slice_request(twin, asked), terms)
 
     @router.post("/slices/{name:path}/release", summary="Release a slice", response_model=RequestReceipt)
-    async def release(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
-        return await ask(requests.release_request(twin, name), key, wait)
+    async def release(name: str, terms: OnTerms) -> Response:
+        return await ask(requests.release_request(twin, name), terms)
 
     @router.post("/faults", summary="Inject a fault", response_model=RequestReceipt)
-    async def inject(asked: FaultRequest, key: Key = None, wait: Wait = 0.0) -> Response:
-        return await ask(requests.fault_request(twin, asked), key, wait)
+    async def inject(asked: FaultRequest, terms: OnTerms) -> Response:
+        return await ask(requests.fault_request(twin, asked), terms)
 
     @router.post("/faults/{name:path}/clear", summary="Clear a fault", response_model=RequestReceipt)
-    async def clear(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
-        return await ask(requests.clear_request(twin, name), key, wait)
+    async def clear(name: str, terms: OnTerms) -> Response:
+        return await ask(requests.clear_request(twin, name), terms)
 
     @router.post("/cubes/{name:path}/drain", summary="Drain a cube", response_model=RequestReceipt)
-    async def drain(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
-        return await ask(requests.drain_request(twin, name, drain=True), key, wait)
+    async def drain(name: str, terms: OnTerms) -> Response:
+        return await ask(requests.drain_request(twin, name, drain=True), terms)
 
     @router.post(
         "/cubes/{name:path}/undrain",
         summary="Take a drained cube into use again",
         response_model=RequestReceipt,
     )
-    async def undrain(name: str, key: Key = None, wait: Wait = 0.0) -> Response:
-        return await ask(requests.drain_request(twin, name, drain=False), key, wait)
+    async def undrain(name: str, terms: OnTerms) -> Response:
+        return await ask(requests.drain_request(twin, name, drain=False), terms)
 
     return router
+
+
+def _text(header: str | None) -> str | None:
+    """A header as its sender meant it: servers read headers as Latin-1, and most clients write UTF-8."""
+    if header is None:
+        return None
+    try:
+        return header.encode("latin-1").decode()
+    except UnicodeError:
+        return header

@@ -4,7 +4,7 @@ The log is written before the states are committed. So after a crash at any mome
 states, never behind them, and `recover` folds its tail again; what was only half written is appended.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode, encode
@@ -13,14 +13,15 @@ from shared.basics.errors import LogDamaged
 from shared.engine.codec import encode_instance, restore_instance, state_digest
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
-from shared.engine.roots import Request, operator_source
+from shared.engine.roots import Request, is_root, operator_source
 from shared.engine.site import ServicesOf, Site
 from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.storage.inbox import Inbox, RequestStore, logged_requests
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLog
 from shared.storage.memory import MemoryStore
 from shared.storage.residents import note_of, notes, residents
-from shared.storage.store import Commit, FabricPlace, StateStore
+from shared.storage.store import Commit, FabricPlace
 from shared.storage.tracked import Tracker, changes_of
 
 REBUILD_STRIDE = 2_000
@@ -46,12 +47,13 @@ class SiteRunner:
         partition: int,
         services_of: ServicesOf,
         *,
-        store: StateStore,
+        store: RequestStore,
         place: Callable[[str, FabricPlace], None],
         log: IndexedLog,
         dead_letters: DeadLetters,
         telemetry: TelemetryFolder | None = None,
         on_append: Callable[[list[Envelope]], None] | None = None,
+        inbox: Inbox | None = None,
     ) -> None:
         self.name = name
         self.partition = partition
@@ -61,6 +63,8 @@ class SiteRunner:
         self._requests = operator_source(name)
         self._services_of = services_of
         self._store = store
+        self._inbox = inbox or store
+        """Who is told which requests the log holds."""
         self._place = place
         self._joined: dict[str, str] = {}
         """The notes of fabrics whose beginning was read since the last commit."""
@@ -89,6 +93,8 @@ class SiteRunner:
         if root is None:
             return False
         taken = request is not None and not isinstance(root.body, Tick)
+        if request is not None and taken and not self._store.take(self.partition, [request.number]):
+            return True  # cancelled meanwhile
         self.take(root, inbox_taken=request.number if request is not None and taken else None)
         return taken
 
@@ -96,11 +102,25 @@ class SiteRunner:
         """Append a root message and all that follows from it to the log, then commit. Raises Fenced."""
         messages = self.site.cascade(root, self._note_reader)
         self._log.append(messages, [encode(message) for message in messages])
+        self._tell_inbox([(self.position, root)])
         if isinstance(root.body, Tick):
             self._publish_telemetry(root, root.body)
         self._commit(self.position + len(messages), inbox_taken)
         if self._on_append is not None:
             self._on_append(messages)
+
+    def check_store(self) -> None:
+        """Fenced unless the store stands where this site does: what waits in one that was restored may be on
+        the log by now."""
+        stands = self._store.positions(self.partition)
+        if any(stands.get(name, 0) != self.position for name in self._stored):
+            raise Fenced(f"{self.name}: the store no longer stands at position {self.position}")
+
+    def _tell_inbox(self, messages: Sequence[tuple[int, Envelope]]) -> None:
+        """Which requests stand on the log, each with its place."""
+        asked = logged_requests(messages)
+        if asked:
+            self._inbox.log_holds(self.partition, asked)
 
     def _is_on_log(self, request: Request) -> bool:
         if isinstance(request.body, FabricCommissioned):
@@ -138,13 +158,19 @@ class SiteRunner:
             )
         before = self.position
         replay = Replay(self.site, self._note_reader)
+        asked: list[tuple[int, Envelope]] = []
         for position, line in self._log.lines(self.position):
-            self._feed(replay, position, line)
+            message = self._feed(replay, position, line)
+            if message is not None and is_root(message):
+                asked.append((position, message))
             if not replay.pending and position + 1 - self.position >= REBUILD_STRIDE:
+                self._tell_inbox(asked)
+                asked.clear()
                 self._commit(position + 1, self._taken())
         rest = list(replay.pending)
         if rest:
             self._log.append(rest, [encode(message) for message in rest])
+        self._tell_inbox(asked)
         if self._log.end > self.position:
             self._commit(self._log.end, self._taken())
         return self.position - before
@@ -160,11 +186,13 @@ class SiteRunner:
             place=memory.place,
             log=self._log,
             dead_letters=self._dead_letters,
+            inbox=self._store,  # what the log holds is true whatever comes of this
         )
         folded = anew.recover()
         self._store.stage(memory.image(self.partition), "")
         self._store.take_over(self.partition)
         self._store.unstage(self.partition)
+        self._store.forget_beyond(self.partition, lambda: self._log.end)
         self.recover()
         return folded
 
@@ -195,15 +223,17 @@ class SiteRunner:
         self._trackers = {instance.source: Tracker(instance) for instance in instances}
         self._note_committed()
 
-    def _feed(self, replay: Replay, position: int, line: bytes) -> None:
+    def _feed(self, replay: Replay, position: int, line: bytes) -> Envelope | None:
+        """The message in this line; None where it is none."""
         try:
             message = decode(line)
         except Unreadable as error:
             self._dead_letters.put(f"{self.name}:{position}", str(error), line)
-            return
+            return None
         difference = replay.feed(position, message)
         if difference is not None:
             raise LogDamaged(f"{self.name}: {self._log.path} is not what its services say: {difference}")
+        return message
 
     def _taken(self) -> int | None:
         number = self._log.last_seq(self._requests)

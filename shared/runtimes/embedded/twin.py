@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from shared.basics.errors import OutOfFiles, StoreUnreachable
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import Fenced, SiteRunner
-from shared.storage.store import Inbox
+from shared.storage.inbox import Inbox
 
 LOOK_AGAIN_S = 0.5
 """Wall time after which the loop looks at the inbox even if nobody woke it."""
@@ -102,6 +102,8 @@ class EmbeddedTwin:
         """Let the oldest requests of a site have their place; False if none waits."""
         self._asked[site.partition] = False
         waiting = self._inbox.waiting(site.partition, REQUESTS_AT_ONCE)
+        if waiting:
+            site.check_store()
         for request in waiting:
             while not site.step(request, clock_us):
                 pass  # a Tick that was due went first

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from schemas.body import Body
+from shared.storage.inbox import Received
 from shared.storage.redis_store import RedisStore
-from shared.storage.store import Received
 
 
 class WakingStore(RedisStore):
@@ -12,8 +12,8 @@ class WakingStore(RedisStore):
 
     wake: Callable[[int], None] | None = None
 
-    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
-        received = super().put(partition, fabric, body, key)
+    def put(self, partition: int, fabric: str, body: Body) -> Received:
+        received = super().put(partition, fabric, body)
         if self.wake is not None:
             self.wake(partition)
         return received

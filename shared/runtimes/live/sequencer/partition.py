@@ -7,6 +7,7 @@ land, so a second sequencer does no harm. The log wins over the store: what the 
 covers was appended long ago.
 """
 
+import contextlib
 import json
 import logging
 import math
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from schemas.envelope import Envelope, enclose
-from schemas.registry import encode
+from schemas.registry import Unreadable, encode
 from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
 from shared.basics.errors import LogDamaged
 from shared.engine.roots import Request, next_root
@@ -25,10 +26,12 @@ from shared.runtimes.live.kafka.appender import Appender, Entry
 from shared.runtimes.live.kafka.records import (
     is_nothing,
     level_of,
+    open_record,
     output_headers,
     root_headers,
     void_headers,
 )
+from shared.storage.inbox import RequestStore, logged_requests
 from shared.storage.residents import (
     NamesOf,
     Resident,
@@ -38,7 +41,7 @@ from shared.storage.residents import (
     residents,
     site_clocks,
 )
-from shared.storage.store import FabricPlace, OutboxEntry, OutboxTrim, SequencerView, StateStore
+from shared.storage.store import FabricPlace, OutboxEntry, OutboxTrim, SequencerView
 
 LOOK_BACK = 2_000
 """Records of the first look back from the end of the log; every further one is twice as long."""
@@ -68,7 +71,7 @@ class PartitionSequencer:
         partition: int,
         twin: str,
         services_of: NamesOf,
-        store: StateStore,
+        store: RequestStore,
         appender: Appender,
         written: Written | None = None,
     ) -> None:
@@ -87,11 +90,14 @@ class PartitionSequencer:
         self._store = store
         self._appender = appender
         self._quiet = 0
+        self._appended: tuple[tuple[int, int], ...] = ()
+        """Parts of the log that this step appended, until the store is told of them."""
 
     async def step(self, epoch: Epoch | None) -> bool:
         """Append what can be appended now; False if there was nothing. LogDamaged if log and states do not
         belong together: only a person can mend that."""
         asked = self.end is None
+        self._appended = ()
         if asked:
             await self._find_end()
         view = self._store.view(self.partition, WAITING)
@@ -117,11 +123,15 @@ class PartitionSequencer:
             if end - self._quiet > CASCADE_MAX and least == end:
                 raise LogDamaged(f"partition {self.partition}: services answer each other for ever")
             return False
+        if self._residents and view.noted < end:
+            await self._note(view.noted, end)
+            return True
         if self._drop_known(view.waiting):
             return True
         roots = self._roots(view, clocks, clock_us if epoch is not None else None)
-        if roots:
-            await self._append_roots(roots, end)
+        taken = self._take(roots)
+        if taken:
+            await self._append_roots(taken, end)
         dues = [at.due.due_us for at in clocks.values() if at.due is not None and at.due.due_us is not None]
         self.wait_s = clock.wall_s_until(min(dues), view.wall_us) if dues else math.inf
         return bool(roots)
@@ -243,6 +253,28 @@ class PartitionSequencer:
             self._trim(OutboxTrim(self.partition, requests=tuple(known)))
         return bool(known)
 
+    async def _note(self, start: int, end: int) -> None:
+        """Tell the inbox which requests stand on a part of the log that the store does not know: it was cut
+        or restored, made anew, or whoever appended them ended before it could say so. Nothing is taken from
+        the inbox before, for it may wait there under the key of what the log has."""
+        async for records in self._appender.read(self.partition, start, end):
+            messages = []
+            for record in records:
+                with contextlib.suppress(Unreadable):
+                    message = open_record(record, self._twin)
+                    if message is not None:
+                        messages.append((record.offset, message))
+            self._store.log_holds(self.partition, logged_requests(messages))
+        self._trim(OutboxTrim(self.partition, noted=((start, end),)))
+
+    def _take(
+        self, roots: Sequence[tuple[str, Envelope, Request | None]]
+    ) -> list[tuple[str, Envelope, Request | None]]:
+        """Those of them that nobody has cancelled, or can cancel any more."""
+        numbers = [request.number for _, _, request in roots if request is not None]
+        taken = self._store.take(self.partition, numbers) if numbers else []
+        return [row for row in roots if row[2] is None or row[2].number in taken]
+
     async def _append_roots(self, roots: Sequence[tuple[str, Envelope, Request | None]], end: int) -> None:
         entries = [
             root_entry(site, message, self._twin, offset=end + n, quiet=end)
@@ -255,6 +287,8 @@ class PartitionSequencer:
         self.written.voids += len(roots) - len(landed)
         if landed:
             self._quiet = max(self._quiet, end)
+        asked = [(offsets[n], message) for n, (_, message, _) in enumerate(roots) if offsets[n] == end + n]
+        self._store.log_holds(self.partition, logged_requests(asked))
         fields: dict[str, str | None] = {}
         begin: dict[str, int] = {}
         for _, message, _ in landed:
@@ -281,6 +315,7 @@ class PartitionSequencer:
             self.end = None  # it may stand there, or not
             raise
         self.end = max(offsets) + 1
+        self._appended = _parts_of(offsets)
         self.written.appends += 1
         return offsets
 
@@ -292,7 +327,17 @@ class PartitionSequencer:
 
     def _trim(self, trim: OutboxTrim) -> None:
         end = None if self.end is None else str(self.end)
-        self._store.trim(replace(trim, fields={**trim.fields, "end": end}))
+        appended, self._appended = self._appended, ()
+        self._store.trim(replace(trim, noted=(*trim.noted, *appended), fields={**trim.fields, "end": end}))
+
+
+def _parts_of(offsets: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """From where to where rising offsets go without a gap."""
+    parts: list[tuple[int, int]] = []
+    for offset in offsets:
+        start = parts.pop()[0] if parts and parts[-1][1] == offset else offset
+        parts.append((start, offset + 1))
+    return tuple(parts)
 
 
 def root_entry(site: str, message: Envelope, twin: str, *, offset: int, quiet: int) -> Entry:

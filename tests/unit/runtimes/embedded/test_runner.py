@@ -160,7 +160,7 @@ def test_every_root_is_one_commit_of_everything(tmp_path: Path) -> None:
 
 def test_a_request_leaves_the_inbox_with_the_commit_that_took_it(tmp_path: Path) -> None:
     twin = run(tmp_path, 2)
-    received = twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"), None)
+    received = twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"))
     (waiting,) = twin.store.waiting(0, 10)
     twin.step()
     assert twin.store.size(0) == 0
@@ -176,7 +176,7 @@ def test_requests_and_due_ticks_take_turns_whoever_is_started_again(tmp_path: Pa
     """The clock is far ahead, so that a Tick is always due."""
     twin = run(tmp_path, 0)
     for n in range(12):
-        twin.store.put(0, "pod-0", DrainCube(cube=f"pod-0/cube-{n % 3}"), None)
+        twin.store.put(0, "pod-0", DrainCube(cube=f"pod-0/cube-{n % 3}"))
     while twin.store.size(0):
         twin.runner.step(twin.store.waiting(0, 1)[0], 100 * PERIOD_US)
         if restarted:
@@ -204,7 +204,7 @@ def test_a_service_that_fails_leaves_log_and_store_as_they_were(tmp_path: Path) 
     broken = toy("ocs", (*TOYS[1].rules, on(DrainCube, divide)), due=TOYS[1].due)
     twin = run(tmp_path, 3, (CUBES_TOY, broken, TOYS[2]))
     before, log = copy.deepcopy(held_by(twin.store)), twin.log
-    twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"), None)
+    twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"))
     with pytest.raises(ServiceFailed, match="ocs of pod-0 raised ZeroDivisionError"):
         twin.step()
     assert twin.log == log
@@ -263,7 +263,7 @@ def test_a_crash_after_any_byte_of_the_log_loses_nothing(tmp_path: Path, root: s
     while twin.runner.site.earliest() is not twin.runner.site.instance(POD, "cubes"):
         twin.step()
     if root == "request":
-        twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"), None)
+        twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"))
     before, start = copied(twin.store), len(twin.log)
     twin.step()
     end = len(twin.log)
@@ -279,7 +279,7 @@ def test_the_real_services_lose_nothing_around_any_line_of_a_long_cascade(tmp_pa
         InjectFault(kind="ocs", target="pod-0/ocs-17"),
         InjectFault(kind="ocs", target="pod-0/ocs-1"),
     ):
-        twin.store.put(0, "pod-0", body, None)
+        twin.store.put(0, "pod-0", body)
         before, start = copied(twin.store), len(twin.log)
         twin.step()
     check_whole(twin)
@@ -302,7 +302,7 @@ def test_a_store_that_is_many_roots_behind_catches_up(
     for n in range(20):
         stores.append(copied(twin.store))
         if n % 4 == 3:
-            twin.store.put(0, "pod-0", DrainCube(cube=f"pod-0/cube-{n % 3}"), None)
+            twin.store.put(0, "pod-0", DrainCube(cube=f"pod-0/cube-{n % 3}"))
         twin.step()
     log, digest, instance = twin.log, twin.runner.digest(), copy.deepcopy(held_by(twin.store))
     twin.stop()
@@ -342,7 +342,7 @@ def test_everything_is_made_again_from_the_log_alone(
 
 def test_requests_that_wait_survive_a_rebuild(tmp_path: Path) -> None:
     twin = run(tmp_path, 5)
-    twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"), None)
+    twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"))
     twin.runner.rebuild()
     assert twin.store.size(0) == 1
     twin.step()

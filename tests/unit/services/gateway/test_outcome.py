@@ -12,12 +12,12 @@ from schemas.cubes import CubeDrained, CubeUnhealthy
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube
 from services.gateway.ports import TwinPorts
-from services.gateway.requests import submit
+from services.gateway.requests import Terms, submit
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.operations import MemoryOperations
+from shared.storage.inbox import Received
 from shared.storage.log.reader import LineFilter, LogQuery
 from shared.storage.memory import MemoryStore
-from shared.storage.store import Received
 from tests.support.pods import OPERATOR, pod_place
 
 BODY = DrainCube(cube="pod-0/cube-1")
@@ -72,8 +72,8 @@ class Store(MemoryStore):
         self._log = log
         self._tick = tick
 
-    def put(self, partition: int, fabric: str, body: Body, key: str | None) -> Received:
-        received = super().put(partition, fabric, body, key)
+    def put(self, partition: int, fabric: str, body: Body) -> Received:
+        received = super().put(partition, fabric, body)
         ask = message(BODY, OPERATOR, received.number, None)
         first = message(CubeDrained(cube=1), "cubes@pod-0", 1, ask.id)
         last = message(CubeUnhealthy(cube=1, reasons=("drained",)), "cubes@pod-0", 2, first.id)
@@ -102,6 +102,6 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         claim=lambda _fabric, site: site,
         is_quiet=lambda _: not tick and log.seen == 3,
     )
-    said = asyncio.run(submit(twin, "pod-0", BODY, None, wait_s=5.0))
+    said = asyncio.run(submit(twin, "pod-0", BODY, Terms(wait_s=5.0)))
     assert (said.status, said.complete) == ("accepted", True)
     assert [message.type for message in said.outcome] == ["CubeDrained", "CubeUnhealthy"]

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from services.gateway import requests
 from services.gateway.http.addresses import check_bind
 from shared.basics.errors import InvalidInput, StoreUnreachable
-from shared.storage.store import Received, allowance_used
+from shared.storage.inbox import Received, allowance_used
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 JSON = {"content-type": "application/json"}
@@ -180,9 +180,33 @@ def test_one_key_is_one_request(twin: DrivenTwin, client: Client) -> None:
         m for m in twin.messages() if m["type"] == "RequestSlice" and m["body"]["shape"] == [1, 1, 2]
     ]
     assert len(requested) == 1
-    other = client.post("/v1/slices", json={"shape": "1x2x2"}, headers=key)
-    assert other.status_code == 422
-    assert "Idempotency-Key" in other.json()["error"]
+    for path, sent in (
+        ("slices", {"shape": "1x2x2"}),
+        ("slices", {"shape": "1x1x2", "fabric": "pod-1"}),
+        ("cubes/pod-1/cube-0/drain", None),
+    ):
+        other = client.post(f"/v1/{path}", json=sent, headers=key)
+        assert other.status_code == 422
+        assert other.json()["error"].startswith("Idempotency-Key 'cutover ⟂ / 7': used before for another")
+
+
+def test_who_asks_and_why_stands_on_the_log(twin: DrivenTwin, client: Client) -> None:
+    headers, why = {"Idempotency-Key": "why-1"}, {"wait": 20, "comment": "spare for ⟂ & co"}
+    first = client.post("/v1/cubes/pod-0/cube-5/drain", params=why, headers=headers).json()
+    again = client.post("/v1/cubes/pod-0/cube-5/drain", params={"wait": 20}, headers=headers).json()
+    assert again == {**first, "repeated": True}
+    message = next(m for m in twin.messages() if m["id"] == first["id"])
+    assert message["body"] == {"key": "why-1", "comment": "spare for ⟂ & co", "cube": "pod-0/cube-5"}
+    unsaid = ask(client, "cubes/pod-0/cube-5/undrain")
+    message = next(m for m in twin.messages() if m["id"] == unsaid["id"])
+    assert message["body"] == {"cube": "pod-0/cube-5"}
+
+
+@pytest.mark.parametrize("comment", ["", "x" * 501, "two\nlines", "\x1b[31m"])
+def test_a_comment_is_one_line_of_bounded_length(client: Client, comment: str) -> None:
+    answer = client.post("/v1/cubes/pod-0/cube-0/drain", params={"comment": comment})
+    assert answer.status_code == 422
+    check_sentence(answer.json(), "comment")
 
 
 # --- requests that are refused ------------------------------------------------------------------------------

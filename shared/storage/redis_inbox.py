@@ -1,0 +1,314 @@
+"""The inbox on Redis. Requests of partition P and their keys lie under `lightwave:{P}:inbox…`, in one slot of
+a cluster. That a key is one request in the whole twin is held by a *claim*: a key of its own, in any slot,
+which is taken before a request is put and says for which one it is.
+
+A claim whose request never came expires. A request takes over its own claim for good once it is in the inbox.
+"""
+
+from collections.abc import Callable, Sequence
+from zlib import crc32
+
+from pydantic import ValidationError
+
+from schemas.asked import key_of
+from schemas.body import Body
+from schemas.registry import TYPES
+from schemas.sequencer import FabricCommissioned
+from shared.basics.errors import OperationFailed
+from shared.engine.roots import Request
+from shared.storage import redis_form as form
+from shared.storage.inbox import (
+    CLAIM_KEPT_S,
+    WAITING_MAX,
+    Cancelled,
+    KnownRequest,
+    LoggedRequest,
+    Received,
+    allowance_used,
+    asker_of,
+    cancelled,
+    fingerprint,
+    joins_already,
+    keyed,
+    known_of,
+    numbers_of,
+    reused,
+)
+from shared.storage.redis_client import RedisClient
+
+CLAIM_SHARDS = 64
+"""So many parts of all claims, each in one slot: what is told of many keys at once is told in a few calls."""
+WAITS = "-"
+"""In place of a request's place on the log."""
+CANCELLED = "cancelled"
+"""In place of a claim's request."""
+ROWS_MAX = 500
+"""Requests that one script is told of: Lua passes a bounded number of arguments."""
+
+CLAIM = """
+local before = redis.call('GET', KEYS[1])
+if not before then redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2]) end
+return before
+"""
+
+PUT = """
+local key, row = ARGV[1], ARGV[2]
+if key ~= '' then
+  local before = redis.call('HGET', KEYS[3], key)
+  if before then
+    local number, place = before:match('^(%d+) (%S+)')
+    -- What waits must be there: a file that was cut may hold the key alone.
+    if place ~= '-' or #redis.call('XRANGE', KEYS[1], number .. '-0', number .. '-0') == 1 then
+      return {before, 1}
+    end
+  end
+end
+if tonumber(redis.call('HGET', KEYS[5], ARGV[8]) or '0') >= tonumber(ARGV[9]) then return {'', 3} end
+if ARGV[7] ~= '' and redis.call('HSETNX', KEYS[4], ARGV[7], '') == 0 then return {'', 2} end
+local time = redis.call('TIME')
+local last = tonumber(redis.call('GET', KEYS[2]) or '0')
+local number = string.format('%.0f', math.max(last + 1, time[1] * 1000000 + time[2]))
+redis.call('SET', KEYS[2], number)
+local kept = number .. ' ' .. row
+if key ~= '' then redis.call('HSET', KEYS[3], key, kept) end
+redis.call('XADD', KEYS[1], number .. '-0', 'fabric', ARGV[3], 'type', ARGV[4], 'body', ARGV[5],
+  'asker', ARGV[8], 'key', key)
+redis.call('HINCRBY', KEYS[5], ARGV[8], 1)
+redis.call('PUBLISH', ARGV[6], number)
+return {kept, 0}
+"""
+KEY_USED, JOINED_BEFORE, ALLOWANCE_USED = 1, 2, 3
+"""Why PUT kept nothing; 0 if it did."""
+
+RAISE = """
+local last = tonumber(redis.call('GET', KEYS[1]) or '0')
+if last < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
+return 1
+"""
+
+LOG_HOLDS = f"""{form.REMOVE}
+local last = tonumber(redis.call('GET', KEYS[5]) or '0')
+local function gone(number)
+  remove(KEYS[1], KEYS[2], KEYS[3], number .. '-0', number .. '-0')
+end
+local numbers = tonumber(ARGV[1])
+for at = 2, numbers + 1 do
+  gone(ARGV[at])
+  last = math.max(last, tonumber(ARGV[at]))
+end
+redis.call('SET', KEYS[5], string.format('%.0f', last))
+for at = numbers + 2, #ARGV, 2 do
+  local before = redis.call('HGET', KEYS[4], ARGV[at])
+  if before then
+    local number, place = before:match('^(%d+) (%S+)')
+    if place == '-' then gone(number) end
+    local told = ARGV[at + 1]:match('^%d+ (%d+)')
+    if place ~= '-' and tonumber(place) <= tonumber(told) then before = 'stays' end
+  end
+  if before ~= 'stays' then redis.call('HSET', KEYS[4], ARGV[at], ARGV[at + 1]) end
+end
+return 1
+"""
+
+TAKE = """
+local found = {}
+for _, number in ipairs(ARGV) do
+  if #redis.call('XRANGE', KEYS[1], number .. '-0', number .. '-0') == 1 then
+    redis.call('ZADD', KEYS[2], number, number)
+    found[#found + 1] = number
+  end
+end
+return found
+"""
+
+CANCEL = f"""{form.REMOVE}
+local found = redis.call('XRANGE', KEYS[1], ARGV[1] .. '-0', ARGV[1] .. '-0')
+if #found == 0 then return {{'unknown'}} end
+if redis.call('ZSCORE', KEYS[3], ARGV[1]) then return {{'too late'}} end
+local row = {{}}
+for at = 1, #found[1][2], 2 do row[found[1][2][at]] = found[1][2][at + 1] end
+if (row['key'] or '') ~= '' then redis.call('HDEL', KEYS[4], row['key']) end
+if row['type'] == ARGV[2] then redis.call('HDEL', KEYS[5], row['fabric']) end
+remove(KEYS[1], KEYS[2], KEYS[3], ARGV[1] .. '-0', ARGV[1] .. '-0')
+return {{'done', row['key'] or '', row['type'], row['fabric']}}
+"""
+
+
+class RedisInbox:
+    """An `Inbox` on Redis; safe to use from several threads."""
+
+    _client: RedisClient
+
+    def put(self, partition: int, fabric: str, body: Body) -> Received:
+        key, mark = key_of(body), fingerprint(fabric, body)
+        claimed = key is not None and self._claim(partition, key, mark)
+        parts = ("inbox", "inbox:last", "inbox:keys", "joining", "inbox:askers")
+        keys = [form.key(partition, part) for part in parts]
+        joins_site = body.site if isinstance(body, FabricCommissioned) else None
+        row = f"{WAITS} {mark} {fabric} {type(body).__name__}"
+        arguments = [key or "", row, fabric, type(body).__name__, body.model_dump_json()]
+        arguments += [form.channel(partition), "" if joins_site is None else fabric]
+        arguments += [asker_of(body), str(WAITING_MAX)]
+        before, kept = self._client.run_script(PUT, keys, arguments)
+        if claimed and kept in (JOINED_BEFORE, ALLOWANCE_USED):
+            self._client.call(_claim_key(str(key)), "DEL", _claim_key(str(key)))
+        if kept == JOINED_BEFORE:
+            raise joins_already(fabric, str(joins_site))
+        if kept == ALLOWANCE_USED:
+            raise allowance_used(asker_of(body))
+        found = _known(partition, before)
+        if key is not None:
+            if found.mark != mark:
+                raise reused(key)
+            self._hold({key: _claim_of(found)})
+        return Received(found.number, repeated=kept == KEY_USED)
+
+    def repeat_of(self, partition: int, fabric: str, body: Body) -> Received | None:
+        key, mark = str(key_of(body)), fingerprint(fabric, body)
+        self._check_claim(key, f"{partition} {mark}", self._claim_now(key))
+        found = self._find_in(partition, key)
+        if found is not None and found.mark != mark:
+            raise reused(key)
+        if found is None or (found.place is None and not self._waits(partition, found.number)):
+            return None
+        return Received(found.number, repeated=True)
+
+    def find(self, key: str) -> KnownRequest | None:
+        claim = self._claim_now(key)
+        if claim is None or claim == CANCELLED:
+            return None
+        return self._find_in(int(claim.split(" ")[0]), key)
+
+    def log_holds(self, partition: int, requests: Sequence[LoggedRequest]) -> None:
+        keys = [
+            *form.inbox_keys(partition),
+            form.key(partition, "inbox:keys"),
+            form.key(partition, "inbox:last"),
+        ]
+        for start in range(0, len(requests), ROWS_MAX):
+            part = requests[start : start + ROWS_MAX]
+            numbers = numbers_of(part)
+            known = {key: known_of(partition, request) for key, request in keyed(part)}
+            rows = [word for key, found in known.items() for word in (key, _row(found))]
+            self._client.run_script(LOG_HOLDS, keys, [str(len(numbers)), *map(str, numbers), *rows])
+            self._hold({key: _claim_of(found) for key, found in known.items()})
+
+    def forget_beyond(self, partition: int, end: Callable[[], int]) -> None:
+        place = form.key(partition, "inbox:keys")
+        rows: dict[bytes, bytes] = self._client.call(place, "HGETALL", place)
+        known = {key.decode(): _known(partition, row) for key, row in rows.items()}
+        ends = end()
+        gone = [key for key, found in known.items() if found.place is not None and found.place >= ends]
+        for command in form.hdel(place, gone):
+            self._client.call(place, *command)
+        for key in gone:
+            self._client.call(_claim_key(key), "DEL", _claim_key(key))
+
+    def number_above(self, partition: int, number: int) -> None:
+        last = form.key(partition, "inbox:last")
+        self._client.run_script(RAISE, [last], [str(number)])
+
+    def take(self, partition: int, numbers: Sequence[int]) -> list[int]:
+        inbox, _, taken = form.inbox_keys(partition)
+        return [int(number) for number in self._client.run_script(TAKE, [inbox, taken], [*map(str, numbers)])]
+
+    def cancel(self, partition: int, number: int) -> Cancelled:
+        keys = [
+            *form.inbox_keys(partition),
+            form.key(partition, "inbox:keys"),
+            form.key(partition, "joining"),
+        ]
+        word, *row = self._client.run_script(CANCEL, keys, [str(number), FabricCommissioned.__name__])
+        if row:
+            key, kind, fabric = (part.decode() for part in row)
+            if key:
+                place = _claim_key(key)
+                self._client.call(place, "SET", place, CANCELLED, "EX", str(CLAIM_KEPT_S))
+            if kind == FabricCommissioned.__name__:
+                self._client.call(form.NAMES, "HDEL", form.NAMES, fabric)
+        return Cancelled(word.decode())
+
+    def waiting(self, partition: int, most: int) -> list[Request]:
+        key = form.key(partition, "inbox")
+        rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", str(most))
+        return [self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in rows]
+
+    def _request(self, partition: int, number: int, row: dict[bytes, bytes]) -> Request:
+        try:
+            body = TYPES[row[b"type"].decode()].model_validate_json(row[b"body"])
+            return Request(number, row[b"fabric"].decode(), body)
+        except (KeyError, ValidationError):
+            what = row.get(b"type", b"no type").decode("utf-8", "replace")
+            raise OperationFailed(
+                f"inbox {form.key(partition, 'inbox')}: this version cannot read request {number} ({what}); "
+                f"remove it with XDEL {number}-0, or run the version that took it"
+            ) from None
+
+    def _waits(self, partition: int, number: int) -> bool:
+        key, entry = form.key(partition, "inbox"), f"{number}-0"
+        return bool(self._client.call(key, "XRANGE", key, entry, entry))
+
+    def oldest(self, partition: int) -> int | None:
+        """The number of the request that waits longest, whether or not this version can read it."""
+        key = form.key(partition, "inbox")
+        rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", "1")
+        return int(rows[0][0].split(b"-")[0]) if rows else None
+
+    def size(self, partition: int) -> int:
+        key = form.key(partition, "inbox")
+        return int(self._client.call(key, "XLEN", key))
+
+    # --- claims ---------------------------------------------------------------------------------------------
+
+    def _claim(self, partition: int, key: str, mark: str) -> bool:
+        """Take a key for a request, or find it taken for the same; whether it was free. InvalidInput if it
+        is another's."""
+        place, wanted = _claim_key(key), f"{partition} {mark}"
+        before = self._client.run_script(CLAIM, [place], [wanted, str(CLAIM_KEPT_S)])
+        self._check_claim(key, wanted, None if before is None else before.decode())
+        return before is None
+
+    def _check_claim(self, key: str, wanted: str, claim: str | None) -> None:
+        if claim == CANCELLED:
+            raise cancelled(key)
+        if claim is not None and claim != wanted:
+            raise reused(key)
+
+    def _claim_now(self, key: str) -> str | None:
+        value: bytes | None = self._client.call(_claim_key(key), "GET", _claim_key(key))
+        return None if value is None else value.decode()
+
+    def _hold(self, claims: dict[str, str]) -> None:
+        """Keep these for good."""
+        shards: dict[int, list[list[str]]] = {}
+        for key, claim in claims.items():
+            shards.setdefault(_shard(key), []).append(["SET", _claim_key(key), claim])
+        for commands in shards.values():
+            self._client.transaction(commands[0][1], commands)
+
+    def _find_in(self, partition: int, key: str) -> KnownRequest | None:
+        place = form.key(partition, "inbox:keys")
+        row: bytes | None = self._client.call(place, "HGET", place, key)
+        return None if row is None else _known(partition, row)
+
+
+def _shard(key: str) -> int:
+    return crc32(key.encode()) % CLAIM_SHARDS
+
+
+def _claim_key(key: str) -> str:
+    return f"lightwave:claims:{{{_shard(key)}}}:{key}"
+
+
+def _claim_of(found: KnownRequest) -> str:
+    return f"{found.partition} {found.mark}"
+
+
+def _row(found: KnownRequest) -> str:
+    place = WAITS if found.place is None else str(found.place)
+    return f"{found.number} {place} {found.mark} {found.fabric} {found.kind}"
+
+
+def _known(partition: int, row: bytes) -> KnownRequest:
+    number, place, mark, fabric, kind = row.decode().split(" ")
+    return KnownRequest(partition, int(number), None if place == WAITS else int(place), mark, fabric, kind)
