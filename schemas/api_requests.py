@@ -92,3 +92,22 @@ class RefusalReceipt(RequestReceipt):
     refused_by: str
     reason: str
     error: str
+
+
+class RequestReport(Model):
+    """A request that was made before: `received` and waiting with so many of its inbox `ahead` of it,
+    `accepted` onto the log or `refused` there with a `reason`, or `cancelled` while it waited. `id` is the
+    message that it becomes, `type` what it asks for. The rest is as in its receipt."""
+
+    key: str | None
+    id: str
+    fabric: str
+    type: str
+    asked_by: str | None
+    comment: str | None
+    status: Literal["received", "accepted", "refused", "cancelled"]
+    ahead: int | None
+    complete: bool
+    at_us: int | None
+    reason: str | None
+    outcome: tuple[LogMessage, ...]

@@ -30,6 +30,7 @@ COMMANDS = {
     "inject": "request",
     "clear": "request",
     "request": "request",
+    "requests": "requests",
     "release": "request",
     "drain": "request",
     "undrain": "request",

@@ -68,6 +68,9 @@ class Client:
     def put(self, path: str, body: dict[str, object], *fields: str) -> dict[str, Any]:
         return self._check(self._ask("PUT", path, body, None), fields)
 
+    def delete(self, path: str, *fields: str) -> dict[str, Any]:
+        return self._check(self._ask("DELETE", path, None, None), fields)
+
     def post(
         self, path: str, *fields: str, body: dict[str, object] | None = None, key: str | None = None
     ) -> dict[str, Any]:

@@ -131,12 +131,17 @@ async def follow(
         return RequestReceipt(
             id=message_id, repeated=repeated, status="received", complete=False, at_us=None, outcome=()
         )
-    complete = await asyncio.to_thread(_is_complete, twin, fabric, site, place)
-    while not complete and time.monotonic() < until_s:
+    receipt = await asyncio.to_thread(receipt_at, twin, fabric, site, place)
+    while not receipt.complete and time.monotonic() < until_s:
         await asyncio.sleep(LOOK_S)
-        complete = await asyncio.to_thread(_is_complete, twin, fabric, site, place)
-    request, outcome = await asyncio.to_thread(_outcome, twin, site, place)
-    return receipt_of(request, outcome, repeated=repeated, complete=complete)
+        receipt = await asyncio.to_thread(receipt_at, twin, fabric, site, place)
+    return receipt.model_copy(update={"repeated": repeated})
+
+
+def receipt_at(twin: TwinPorts, fabric: str, site: str, place: int) -> RequestReceipt:
+    """What came by now of the request at this place on a site's log."""
+    complete = _is_complete(twin, fabric, site, place)
+    return receipt_of(*_outcome(twin, site, place), repeated=False, complete=complete)
 
 
 def _put(twin: TwinPorts, fabric: str, body: AskedBody) -> Received:

@@ -49,6 +49,10 @@ class AllowanceUsed(LightwaveError):
         self.retry_after_s = retry_after_s
 
 
+class TooLate(LightwaveError):
+    """What the caller would undo has happened already."""
+
+
 class LogDamaged(LightwaveError):
     """Log and state do not belong together, or the log is not what it should be."""
 

@@ -93,7 +93,7 @@ def reused(key: str) -> InvalidInput:
 
 
 def cancelled(key: str) -> InvalidInput:
-    return InvalidInput(f"Idempotency-Key {key!r}: its request was cancelled; use a new one")
+    return InvalidInput(f"Idempotency-Key {key!r}: its request was cancelled; use a new key")
 
 
 WAITING_MAX = 100

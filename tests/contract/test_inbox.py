@@ -221,7 +221,9 @@ class InboxContract:
         body = under("k", BODIES[1])
         assert store.cancel(0, store.put(0, "pod-0", body).number) is Cancelled.DONE
         for ask in (store.put, store.repeat_of):
-            with pytest.raises(InvalidInput, match="Idempotency-Key 'k': its request was cancelled; use a"):
+            with pytest.raises(
+                InvalidInput, match="Idempotency-Key 'k': its request was cancelled; use a new key"
+            ):
                 ask(0, "pod-0", body)
         assert store.find("k") is None
 

@@ -4,6 +4,7 @@ speed only.
 """
 
 import asyncio
+import contextlib
 import random
 import signal
 import sys
@@ -11,18 +12,22 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 from kafka.admin import KafkaAdminClient
 
 from ops.servers.both import LocalKafka
+from ops.soak.asking import http_post
 from ops.soak.inject import cut_short, refuse_writes
 from ops.soak.log import read_log
 from ops.soak.run import quiet
 from ops.soak.twin import TwinOptions
+from schemas.asked import key_of
 from schemas.cubes import CubeHealthy
 from schemas.envelope import enclose
-from schemas.registry import encode
+from schemas.registry import Unreadable, decode, encode
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, Endpoints
 from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.kafka.topics import create_topics, topic_id
@@ -100,6 +105,41 @@ def test_redis_is_emptied_and_rebuilt_to_the_identical_states(twin: LiveTwin) ->
     assert twin.clock.show().speed == 1.0, "how fast it was is not on the log"
     twin.set_speed(FINITE)
     twin.wait_advance()
+
+
+def test_a_key_outlives_what_redis_forgets(fast_twin: LiveTwin) -> None:
+    """Emptied and rebuilt, and cut to before the request was made: asked again it is the same request."""
+    twin = fast_twin
+    cubes = {"flushed": 4, "cut": 5}
+
+    def ask(key: str, pod: int = 0) -> dict[str, Any]:
+        path = f"/v1/cubes/pod-{pod}/cube-{cubes[key]}/drain"
+        found: dict[str, Any] = twin.wait_for(path, lambda: http_post(twin.url)(path, {}, key))
+        return found
+
+    first = {"flushed": ask("flushed")}
+    with twin.paused():
+        twin.store.flush()
+        twin.json("live", "rebuild")
+    assert twin.wait_for("it is known", lambda: ask("flushed")["repeated"])
+    first["cut"] = ask("cut")
+    twin.redis.kill()
+    assert cut_short(twin.redis.folder, 60_000) > 0
+    twin.redis.start()
+    twin.set_speed(FULL)
+    twin.wait_advance()
+    for key, answered in first.items():
+        again = ask(key)
+        assert (again["id"], again["repeated"]) == (answered["id"], True)
+        with pytest.raises(HTTPError, match="422"):
+            http_post(twin.url)(f"/v1/cubes/pod-1/cube-{cubes[key]}/drain", {}, key)
+    ids: dict[str, set[str]] = {key: set() for key in cubes}
+    for line in read_log(twin.kafka.bootstrap, twin.topics.log):
+        with contextlib.suppress(Unreadable):
+            message = decode(line.value)
+            ids.setdefault(key_of(message.body) or "", set()).add(message.id)
+    assert {key: ids[key] for key in cubes} == {key: {row["id"]} for key, row in first.items()}
+    assert twin.audited()["clean"] is True
 
 
 def test_kafka_refuses_writes_for_a_while(fast_twin: LiveTwin) -> None:

@@ -4,7 +4,18 @@ from fastapi import Depends, FastAPI, Request, Response
 from fastapi.dependencies.models import Dependant
 
 from schemas.api import HealthReport
-from services.gateway.http import about, clock, docs, log, metrics, operations, requests, responses, things
+from services.gateway.http import (
+    about,
+    clock,
+    docs,
+    log,
+    metrics,
+    operations,
+    request_status,
+    requests,
+    responses,
+    things,
+)
 from services.gateway.http.access import Guard, bearer
 from services.gateway.http.bodies import BodyLimit
 from services.gateway.http.caller import known
@@ -36,7 +47,8 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     app.add_middleware(Guard, tokens=tokens)
     app.add_middleware(SafeHeaders)
     metrics.install(app, twin, tokens=tokens)
-    for routes in (things.routes, log.routes, requests.routes, clock.routes, operations.routes, about.routes):
+    modules = (things, log, requests, request_status, clock, operations, about)
+    for routes in (module.routes for module in modules):
         app.include_router(
             routes(twin),
             dependencies=[Depends(check_query), *bearer(tokens)],

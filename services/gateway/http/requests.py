@@ -1,7 +1,7 @@
 """Routes of operators' requests: each goes into the inbox, and is answered with what became of it."""
 
 from typing import Annotated, Any
-from urllib.parse import urlencode
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 
@@ -60,7 +60,7 @@ def routes(twin: TwinPorts) -> APIRouter:
             return answer(receipt, 409)
         if receipt.complete:
             return answer(receipt)
-        return answer(receipt, 202, {"Location": f"/v1/events?{urlencode({'cause': receipt.id})}"})
+        return answer(receipt, 202, {"Location": f"/v1/requests/{quote(receipt.id)}"})
 
     @router.post("/fabrics", summary="Let a new fabric join a site", response_model=RequestReceipt)
     async def commission(asked: FabricRequest, terms: OnTerms) -> Response:

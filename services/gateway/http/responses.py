@@ -13,7 +13,14 @@ from schemas.api import ErrorReport
 from schemas.body import Model
 from services.gateway.http.tokens import Tokens
 from services.gateway.invalid import invalid_sentence, short
-from shared.basics.errors import AllowanceUsed, InvalidInput, LightwaveError, NotFound, OperationFailed
+from shared.basics.errors import (
+    AllowanceUsed,
+    InvalidInput,
+    LightwaveError,
+    NotFound,
+    OperationFailed,
+    TooLate,
+)
 
 ERRORS: dict[int, dict[str, Any]] = {
     401: {"model": ErrorReport, "description": "the token is missing or another one"},
@@ -77,6 +84,8 @@ def status_of(error: LightwaveError) -> int:
         return 422
     if isinstance(error, NotFound):
         return 404
+    if isinstance(error, TooLate):
+        return 409
     if isinstance(error, AllowanceUsed):
         return 429
     return 503 if isinstance(error, OperationFailed) else 500

@@ -139,11 +139,13 @@ def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin)
         "outcome": [],
     }
     where = answer.headers["location"]
-    assert where == f"/v1/events?cause=operator%40pod-0%2F{said['id'].rpartition('/')[2]}"
+    assert where == f"/v1/requests/operator%40pod-0/{said['id'].rpartition('/')[2]}"
     assert len(put) == 1
     twin.advance(0.01)
     assert said["id"] in [message["id"] for message in twin.messages()]
-    assert [m["type"] for m in twin.client().get(where).json()] == ["ReleaseRefused"]
+    report = twin.client().get(where).json()
+    assert (report["status"], report["id"]) == ("refused", said["id"])
+    assert [m["type"] for m in report["outcome"]] == ["ReleaseRefused"]
 
 
 def test_what_is_on_the_log_but_not_yet_quiet_is_answered_with_where_to_look(twin: DrivenTwin) -> None:
