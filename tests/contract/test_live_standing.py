@@ -201,7 +201,7 @@ class TestStatus:
     def test_requests_that_wait_long_are_told(
         self, store: RedisStore, settings: LiveSettings, redis_url: str
     ) -> None:
-        store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"), None)
+        store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"))
         (place,) = live_status(settings)["partitions"]
         assert (place["waiting"], place["oldest_s"] < 30) == (1, True)
         assert delays(store, services_of) == []
@@ -218,7 +218,7 @@ class TestStatus:
     ) -> None:
         monkeypatch.setattr(status, "WAITING_MAX", 1)
         for _ in range(2):
-            store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"), None)
+            store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"))
         assert "2 requests of pod-1 wait" in delays(store, services_of)[0]
 
     def test_who_left_is_gone_and_who_died_is_shown_as_gone(self, store: RedisStore) -> None:

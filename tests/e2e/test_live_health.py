@@ -19,8 +19,9 @@ from shared.runtimes.live.kafka.records import open_record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.process.heartbeat import processes
 from shared.runtimes.live.twin_record import read_twin
-from shared.storage.store import WAITING_MAX
+from shared.storage.inbox import WAITING_MAX
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
+from tests.support.pods import under
 
 OPTIONS = TwinOptions(pods=2, seed=7, speed=600.0, settings=BUSY, partitions=2, prefix="health", doubled=())
 LIVE_S_MAX = 60.0
@@ -72,7 +73,7 @@ def test_requests_and_ticks_take_turns_though_the_sequencer_is_killed(twin: Live
     partition = twin.store.fabrics()["pod-0"].partition
     twin.set_speed(1e9)
     numbers = [
-        twin.store.put(partition, "pod-0", DrainCube(cube=f"pod-0/cube-{n % 8}"), f"flood-{n}").number
+        twin.store.put(partition, "pod-0", under(f"flood-{n}", DrainCube(cube=f"pod-0/cube-{n % 8}"))).number
         for n in range(WAITING_MAX)
     ]
     os.kill(pids(twin, "sequencer")["sequencer"], signal.SIGKILL)
