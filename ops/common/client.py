@@ -188,6 +188,8 @@ class Client:
             raise self.foreign(f"it answers HTTP {answer.status} without a reason")
         if answer.status == 404:
             raise NotFound(content["error"])
+        if answer.status == 422:
+            raise InvalidInput(content["error"])
         raise RequestFailed(content["error"])
 
 

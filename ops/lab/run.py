@@ -204,6 +204,8 @@ def _place(log: Path) -> Path:
     """What is written: a file that gets its name later, but a pipe or device itself."""
     if log.is_dir():
         raise OperationFailed(f"log file {log}: is a folder")
+    if not log.parent.is_dir():
+        raise OperationFailed(f"log file {log}: there is no folder {log.parent}")
     return log if log.exists() and not log.is_file() else partial(log)
 
 

@@ -63,7 +63,7 @@ def test_what_is_no_twin_is_not_taken_for_one(words: str, foreign: Answer) -> No
 
 
 @pytest.mark.parametrize(
-    ("status", "code"), [(404, NOT_FOUND), (401, REFUSED), (422, REFUSED), (503, REFUSED), (500, REFUSED)]
+    ("status", "code"), [(404, NOT_FOUND), (401, REFUSED), (422, USAGE), (503, REFUSED), (500, REFUSED)]
 )
 def test_the_twins_sentence_is_passed_on(status: int, code: int) -> None:
     with answering(otherwise=as_json({"error": "fabric 'pod-7': no such fabric"}, status)) as twin:
