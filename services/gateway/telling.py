@@ -7,12 +7,16 @@ from typing import Any
 import orjson
 
 from schemas.api import LogMessage
+from schemas.asked import IDENTITY
 from schemas.envelope import Envelope
 from schemas.registry import encode
 from services.gateway.fabrics import plant
 from services.gateway.ports import TwinPorts
 from shared.basics.brief import LISTED_MAX, in_line, said
 from shared.models.naming import Fields, Named, about, named_fields
+
+UNSAID = frozenset({"config", "key"})
+"""What nobody reads in a line: it is long, or drawn at random."""
 
 
 def told(twin: TwinPorts, message: Envelope, thing: str | None = None) -> LogMessage:
@@ -35,11 +39,11 @@ def _read(twin: TwinPorts, message: Envelope, thing: str | None) -> tuple[list[s
 
 
 def line(body: Mapping[str, Any], fields: Fields, thing: str | None = None) -> str:
-    """What a body says in one short line: what is there, in its order, by name. Of a list that is too long
-    to be said only what the thing has to do with."""
+    """What a body says in one short line: what is there, in its order, by name; who asked and why comes last.
+    Of a list that is too long to be said only what the thing has to do with."""
     words = []
-    for name, value in body.items():
-        if value is None or value == () or name == "config" or _is_place(name, fields):
+    for name, value in sorted(body.items(), key=lambda item: item[0] in IDENTITY):
+        if value is None or value == () or name in UNSAID or _is_place(name, fields):
             continue
         things = fields.get(name)
         words.append(f"{name}={_listed(things, thing)}" if things else said(name, value))

@@ -61,7 +61,7 @@ class EventStream(EventSourceResponse):
 
 def routes(twin: TwinPorts) -> APIRouter:
     """Messages that have come, messages as they come, and why."""
-    router, streams = APIRouter(prefix="/v1", tags=["log"]), stream.OpenStreams()
+    router = APIRouter(prefix="/v1", tags=["log"])
 
     @router.get(
         "/events",
@@ -96,6 +96,21 @@ def routes(twin: TwinPorts) -> APIRouter:
         return _dumped(twin, [m for _, m in page.found], name, _link(request, page, forward=forward))
 
     @router.get(
+        "/why/{message_id:path}",
+        summary="The chain of causes back to the root, from a message or the last state of a thing",
+        response_model=list[LogMessage],
+    )
+    def why(message_id: str) -> Response:
+        return _dumped(twin, history.why(twin, message_id), None, None)
+
+    _stream_route(router, twin)
+    return router
+
+
+def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
+    streams = stream.OpenStreams()
+
+    @router.get(
         "/events/stream",
         summary="Messages as they come, as server-sent events",
         response_class=Response,
@@ -121,16 +136,6 @@ def routes(twin: TwinPorts) -> APIRouter:
             shutdown_event=ended,
             shutdown_grace_period=stream.STREAM_END_S,
         )
-
-    @router.get(
-        "/why/{message_id:path}",
-        summary="The chain of causes back to the root, from a message or the last state of a thing",
-        response_model=list[LogMessage],
-    )
-    def why(message_id: str) -> Response:
-        return _dumped(twin, history.why(twin, message_id), None, None)
-
-    return router
 
 
 def _resumed(twin: TwinPorts, site: str, last_event_id: str | None, since: str | None) -> int:
