@@ -5,6 +5,7 @@ Nothing is taken away before all of it is there again: every partition is folded
 the log, its image kept beside what lives, and only then each takes its place in one transaction.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from ops.live.refolding import Refolded, refold_all, served_services
 from ops.live.settings import LiveSettings
 from schemas.names import fabric_order
 from schemas.operations import OperationBody, RebuildBegun, RebuildEnded
+from schemas.registry import Unreadable
+from schemas.sequencer import FabricCommissioned
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.codec import state_digest
@@ -21,11 +24,11 @@ from shared.runtimes.clock import Epoch
 from shared.runtimes.live.clock import STOPPED, LiveClock, read_epoch
 from shared.runtimes.live.kafka.layout import SOURCE, TWIN
 from shared.runtimes.live.kafka.operations import KafkaOperations
-from shared.runtimes.live.kafka.records import Record
+from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
 from shared.runtimes.live.refold import SaysOtherwise
-from shared.runtimes.live.twin_record import TwinRecord, find_twin, write_twin
+from shared.runtimes.live.twin_record import TWIN_PATTERN, TwinRecord, find_twin, write_twin
 from shared.runtimes.live.worker.fold import PartitionFold
 from shared.runtimes.operations import OperationsLog, last_clock, local_person, new_operation
 from shared.storage.redis_store import RedisStore
@@ -89,7 +92,7 @@ def _identify(settings: LiveSettings, store: RedisStore) -> tuple[TwinRecord, li
         for partition in range(partitions)
         for record in next(read_partition(endpoints.kafka, log, partition), [])
     ]
-    name = next((found for record in begins if (found := record.header(TWIN)) is not None), None)
+    name = next((found for record in begins if (found := _begun_twin(record)) is not None), None)
     if name is None:
         raise OperationFailed(f"topic {log}: holds no twin; `lightwave live init` makes one")
     kept = find_twin(store)
@@ -99,6 +102,18 @@ def _identify(settings: LiveSettings, store: RedisStore) -> tuple[TwinRecord, li
             "give the Redis or the prefix that belongs to it"
         )
     return TwinRecord(name, partitions, topic_id(endpoints.kafka, log)), begins
+
+
+def _begun_twin(record: Record) -> str | None:
+    """The twin that a record begins; strangers' records name what they like."""
+    name = record.header(TWIN)
+    if name is None or re.fullmatch(TWIN_PATTERN, name) is None:
+        return None
+    try:
+        message = open_record(record, name)
+    except Unreadable:
+        return None
+    return name if message is not None and isinstance(message.body, FabricCommissioned) else None
 
 
 def _check_whole(operations: OperationsLog, begins: Sequence[Record]) -> None:
