@@ -56,12 +56,14 @@ class RepairCounts(Model):
 class FabricRow(Model):
     """One fabric at a glance; `utilisation` and `cube_availability` are means over all time since it was
     commissioned. `position` is the number of messages on its site's log. Where there are no OCSes, their
-    numbers are 0."""
+    numbers are 0. A fabric that has retired is shown as it stood at `retired_us`, which is null while it
+    lives."""
 
     name: str
     kind: KindName
     site: str
     commissioned_us: int
+    retired_us: int | None
     now_us: int
     position: int
     cubes: int

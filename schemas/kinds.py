@@ -32,7 +32,7 @@ FABRICS = Kind(
     documents=("summaries",),
     part=None,
     columns=(
-        *("NAME", "KIND", "SITE", "TIME", "CUBES", "OCS", "LINKS"),
+        *("NAME", "KIND", "SITE", "STATE", "TIME", "CUBES", "OCS", "LINKS"),
         *("RUNNING", "WAITING", "USED", "FAULTS", "REPAIRS"),
     ),
 )

@@ -1,4 +1,4 @@
-"""What the sequencer says: that a fabric exists, and that time has passed."""
+"""What the sequencer says: that a fabric exists, or no more, and that time has passed."""
 
 from typing import Annotated
 
@@ -24,6 +24,11 @@ class FabricCommissioned(SequencerBody, AskedBody):
     @property
     def kind(self) -> str:
         return self.config.kind
+
+
+class FabricRetired(SequencerBody, AskedBody):
+    """Last message of a fabric, because a person asked for it. Its services read nothing more and say nothing
+    more: all that ran there stands still with it. Its name is never used again."""
 
 
 class Tick(SequencerBody):

@@ -25,6 +25,7 @@ def _fabric(row: Row, _now_us: int) -> list[object]:
         row["name"],
         row["kind"],
         row["site"],
+        "alive" if row["retired_us"] is None else "retired",
         moment(row["now_us"]),
         f"{row['healthy']}/{row['cubes']}",
         f"{row['ocs'] - row['ocs_down']}/{row['ocs']}" if row["ocs"] else None,

@@ -27,6 +27,7 @@ COMMANDS = {
     "history": "events",
     "why": "events",
     "commission": "request",
+    "retire": "request",
     "inject": "request",
     "clear": "request",
     "request": "request",

@@ -94,6 +94,14 @@ def commissioned(name: str, site: str, answer: Mapping[str, Any]) -> str:
     return f"{name} joined {site} at {moment(answer['at_us'])}{again} ({answer['id']})"
 
 
+def retired(name: str, answer: Mapping[str, Any]) -> str:
+    """That a fabric has retired, or will."""
+    again = ", as asked before" if answer["repeated"] else ""
+    if answer["status"] == "received":
+        return f"received; {name} retires when simulated time goes on{again} ({answer['id']})"
+    return f"{name} retired at {moment(answer['at_us'])}{again} ({answer['id']})"
+
+
 def _happened(verb: str, answer: Mapping[str, Any]) -> str:
     if answer["status"] == "received":
         return "received; it will be taken when simulated time goes on"

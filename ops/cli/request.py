@@ -7,7 +7,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.names import FAULT_KINDS, Name, Site, Target
 from ops.cli.options import Comment, Fabric, KindOfFabric, Output, RequestKey, seed_option, settings_option
-from ops.cli.outcomes import commissioned, refusal_of, sentence_of
+from ops.cli.outcomes import commissioned, refusal_of, retired, sentence_of
 from ops.cli.output import Form, show
 from ops.cli.types import Duration, OneOf, ShapeText
 from ops.common.client import Client, RequestFailed, escape, waited
@@ -56,6 +56,22 @@ def commission(
     answer = client.post(waited("/v1/fabrics", comment), *ANSWER, "at_us", body=body, key=key)
     with client.reading():
         show(answer, output, lambda: commissioned(name, site, answer))
+
+
+@app.command()
+def retire(
+    fabric: Annotated[
+        str, typer.Argument(click_type=Name("fabrics"), metavar="FABRIC", help="such as pod-4")
+    ],
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """End a fabric for good: all in it stops, and its name is never used again."""
+    client = Client()
+    answer = client.post(waited(f"/v1/fabrics/{escape(fabric)}/retire", comment), *ANSWER, "at_us", key=key)
+    with client.reading():
+        show(answer, output, lambda: retired(fabric, answer))
 
 
 @app.command()

@@ -32,7 +32,7 @@ from shared.runtimes.live.twin_record import TWIN_PATTERN, TwinRecord, find_twin
 from shared.runtimes.live.worker.fold import PartitionFold
 from shared.runtimes.operations import OperationsLog, last_clock, local_person, new_operation
 from shared.storage.redis_store import RedisStore
-from shared.storage.residents import residents
+from shared.storage.residents import place_of, residents
 from shared.storage.store import FabricPlace, OutboxTrim
 
 Say = Callable[[str], None]
@@ -160,9 +160,7 @@ def _take_over(
                 while not fold.take(batch):
                     pass  # a worker was faster; what it committed is taken up
     living = residents(store.values(partition))
-    fabrics = {
-        fabric: FabricPlace(partition, resident.site, resident.kind) for fabric, resident in living.items()
-    }
+    fabrics = {fabric: place_of(partition, resident) for fabric, resident in living.items()}
     for fabric, place in fabrics.items():
         store.place(fabric, place)
     return fabrics

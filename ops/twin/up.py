@@ -54,6 +54,7 @@ NOTABLE = frozenset(
     {
         *("FaultBegan", "FaultEnded", "OcsDown", "OcsUp", "CubeUnhealthy", "CubeHealthy"),
         *("CubeDrained", "CubeUndrained", "CubeSwapped", "SliceStalled", "SliceEvicted"),
+        "FabricRetired",
     }
 )
 """Message types that `up` logs as they happen."""

@@ -46,6 +46,11 @@ def _put(twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned) -> tup
             return start, repeat
     check_room(twin, partition, asked.site)
     lives = places.get(asked.name)
+    if lives is not None and lives.retired_us is not None:
+        raise InvalidInput(
+            f"name {asked.name}: was a fabric of the site {lives.site} and has retired; names of fabrics are "
+            "never used again"
+        )
     # Who asks first for a site has the name for it; the site's inbox then keeps one of those who ask for it.
     site = lives.site if lives is not None else twin.claim(asked.name, asked.site)
     if site != asked.site:

@@ -47,6 +47,18 @@ def commissioned(twin: TwinPorts) -> list[str]:
     return [fabric for fabric in twin.documents.fabrics() if is_commissioned(twin, fabric)]
 
 
+def living(twin: TwinPorts) -> list[str]:
+    """Those of them that have not retired."""
+    places = twin.documents.fabrics()
+    return [name for name, at in places.items() if at.retired_us is None and is_commissioned(twin, name)]
+
+
+def retired_us(twin: TwinPorts, fabric: str) -> int | None:
+    """The simulated time at which a fabric retired, None while it lives."""
+    place = twin.documents.fabrics().get(fabric)
+    return place.retired_us if place is not None else None
+
+
 def is_commissioned(twin: TwinPorts, fabric: str) -> bool:
     """Whether the log holds a fabric's beginning."""
     try:
@@ -74,3 +86,9 @@ def meant(twin: TwinPorts, fabric: str | None) -> str:
         fabric = FIRST_POD if is_commissioned(twin, FIRST_POD) else next(iter(commissioned(twin)), FIRST_POD)
     config_of(twin, fabric)
     return fabric
+
+
+def meant_to_act(twin: TwinPorts, fabric: str | None) -> str:
+    """The same where something is asked of the fabric: of those that live, if any does."""
+    names = living(twin) if fabric is None else []
+    return meant(twin, FIRST_POD if FIRST_POD in names else next(iter(names), fabric))

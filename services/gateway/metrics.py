@@ -6,7 +6,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from schemas.api import FabricRow, LinkCounts, SliceCounts
-from services.gateway.fabrics import commissioned
+from services.gateway.fabrics import living
 from services.gateway.ports import TwinPorts
 from services.gateway.rows import fabric_row
 from shared.basics.errors import LightwaveError
@@ -56,10 +56,10 @@ class TwinCollector(Collector):
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """Gauges of every fabric, of the clock and of the runtime; without a store those of the fabrics are
-        left out."""
+        """Gauges of every fabric that lives, of the clock and of the runtime; without a store those of the
+        fabrics are left out."""
         try:
-            rows = [fabric_row(self._twin, fabric) for fabric in commissioned(self._twin)]
+            rows = [fabric_row(self._twin, fabric) for fabric in living(self._twin)]
         except LightwaveError:
             rows = []
         for name, text, read in GAUGES:

@@ -9,13 +9,12 @@ from typing import Any
 from schemas.api_requests import RequestReport
 from schemas.asked import IDENTITY, AskedBody
 from schemas.body import Body
-from schemas.sequencer import FabricCommissioned
 from services.gateway.fabrics import site_of, sites
 from services.gateway.invalid import short
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import INBOX_MAX, receipt_at
 from shared.basics.errors import NotFound, TooLate
-from shared.engine.roots import Request, commissioning_id, operator_source
+from shared.engine.roots import request_id
 from shared.storage.inbox import Cancelled
 
 MESSAGE_ID = re.compile(r"(operator|sequencer)@([^/@ ]+)/([0-9]{1,19})")
@@ -63,16 +62,11 @@ def _waiting(twin: TwinPorts) -> Iterator[_Waiting]:
     for partition in sorted({place.partition for place in places.values()}):
         for ahead, request in enumerate(twin.inbox.waiting(partition, INBOX_MAX)):
             place = places.get(request.fabric)
-            message_id = _id_of(request, request.fabric if place is None else place.site)
-            report = _report(message_id, request.fabric, type(request.body).__name__, request.body)
+            site, kind = request.fabric if place is None else place.site, type(request.body).__name__
+            message_id = request_id(site, request.fabric, kind, request.number)
+            report = _report(message_id, request.fabric, kind, request.body)
             report = report.model_copy(update={"ahead": ahead})
             yield _Waiting(partition, request.number, report)
-
-
-def _id_of(request: Request, site: str) -> str:
-    if isinstance(request.body, FabricCommissioned):
-        return commissioning_id(request.fabric)
-    return f"{operator_source(site)}/{request.number}"
 
 
 def _find_on_log(twin: TwinPorts, name: str) -> RequestReport | None:

@@ -14,14 +14,15 @@ from schemas.bounds import COMMENT_MAX, KEY_MAX
 from schemas.config import pod_of
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
-from services.gateway.fabrics import config_of, fabric_of, meant, part_of, plant, site_of
+from services.gateway.fabrics import config_of, fabric_of, meant_to_act, part_of, plant, retired_us, site_of
 from services.gateway.invalid import invalid_sentence, short
 from services.gateway.ports import TwinPorts
 from services.gateway.refusals import receipt_of
 from services.gateway.telling import told
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.times import moment
 from shared.basics.units import US_PER_S, us
-from shared.engine.roots import operator_source
+from shared.engine.roots import request_id, retirement_id
 from shared.models.plants import check_slice
 from shared.models.superpod.faults import fault_target
 from shared.models.superpod.shapes import parse_shape
@@ -36,7 +37,7 @@ BodyT = TypeVar("BodyT", bound=AskedBody)
 
 
 def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, AskedBody]:
-    fabric = meant(twin, asked.fabric)
+    fabric = meant_to_act(twin, asked.fabric)
     config = config_of(twin, fabric)
     shape = parse_shape(asked.shape)
     check_slice(config.kind, shape, asked.twisted, pod_of(config).cubes)
@@ -105,8 +106,8 @@ async def submit(twin: TwinPorts, fabric: str, body: AskedBody, terms: Terms) ->
     asked = terms.of(body)
     site = site_of(twin, fabric)
     start = twin.log.end(site)
-    received = await asyncio.to_thread(_put, twin, fabric, asked)
-    message_id = f"{operator_source(site)}/{received.number}"
+    received = await asyncio.to_thread(put, twin, fabric, asked)
+    message_id = request_id(site, fabric, type(body).__name__, received.number)
     return await follow(twin, fabric, site, message_id, start, received, terms.wait_s)
 
 
@@ -120,7 +121,8 @@ async def follow(
     twin: TwinPorts, fabric: str, site: str, message_id: str, start: int, received: Received, wait_s: float
 ) -> RequestReceipt:
     """Wait up to `wait_s` until what was received stands on the site's log as this message, and all that
-    follows from it; `start` is where the log ended before it was received."""
+    follows from it; `start` is where the log ended before it was received. InvalidInput if its fabric retired
+    first."""
     repeated = received.repeated
     place = await asyncio.to_thread(twin.log.position_of, site, message_id) if repeated else None
     until_s = time.monotonic() + wait_s
@@ -128,6 +130,7 @@ async def follow(
         await asyncio.sleep(LOOK_S)
         place, start = await asyncio.to_thread(_look, twin, site, message_id, start)
     if place is None:
+        await asyncio.to_thread(_check_not_dropped, twin, fabric, site, message_id)
         return RequestReceipt(
             id=message_id, repeated=repeated, status="received", complete=False, at_us=None, outcome=()
         )
@@ -144,12 +147,36 @@ def receipt_at(twin: TwinPorts, fabric: str, site: str, place: int) -> RequestRe
     return receipt_of(*_outcome(twin, site, place), repeated=False, complete=complete)
 
 
-def _put(twin: TwinPorts, fabric: str, body: AskedBody) -> Received:
-    lives = twin.documents.fabrics().get(fabric)
-    if lives is None:
+def put(twin: TwinPorts, fabric: str, body: AskedBody) -> Received:
+    """Put a request into the inbox of a fabric's partition. InvalidInput if the fabric has retired, but for
+    what was asked before under the same key."""
+    place = twin.documents.fabrics().get(fabric)
+    if place is None:
         raise OperationFailed(f"fabric {fabric}: not in the store")
-    check_room(twin, lives.partition, fabric)
-    return twin.inbox.put(lives.partition, fabric, body)
+    if body.key is not None:
+        repeat = twin.inbox.repeat_of(place.partition, fabric, body)
+        if repeat is not None:
+            return repeat
+    if place.retired_us is not None:
+        raise _has_retired(fabric, place.retired_us)
+    check_room(twin, place.partition, fabric)
+    return twin.inbox.put(place.partition, fabric, body)
+
+
+def _check_not_dropped(twin: TwinPorts, fabric: str, site: str, message_id: str) -> None:
+    """InvalidInput if the fabric retired before the request had its place on the log: it never will."""
+    ended_us = retired_us(twin, fabric)
+    if ended_us is None or twin.log.position_of(site, retirement_id(fabric)) is None:
+        return
+    if twin.log.position_of(site, message_id) is None:
+        raise _has_retired(fabric, ended_us)
+
+
+def _has_retired(fabric: str, at_us: int) -> InvalidInput:
+    return InvalidInput(
+        f"fabric {fabric}: retired at {moment(at_us)}; it takes no requests any more, and its name is never "
+        "used again"
+    )
 
 
 def _look(twin: TwinPorts, site: str, message_id: str, start: int) -> tuple[int | None, int]:

@@ -19,7 +19,7 @@ from schemas.api import (
 from schemas.documents import CubeDocument, CubeUseDocument, LinkGroupDocument, OcsDocument, SliceDocument
 from schemas.names import number_of
 from services.gateway.documents import read_all, read_one
-from services.gateway.fabrics import config_of, plant, site_of
+from services.gateway.fabrics import config_of, plant, retired_us, site_of
 from services.gateway.ports import TwinPorts
 from services.gateway.summaries import Summaries, summaries_of
 from shared.models.plant import IntArray
@@ -39,12 +39,13 @@ def find_fabric(twin: TwinPorts, fabric: str, name: str) -> FabricRow | None:
 
 def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
     """One fabric at a glance. Utilisation and availability are integrals over all time since it was
-    commissioned."""
+    commissioned; one that has retired is shown as it stood then."""
     config, site = config_of(twin, fabric), site_of(twin, fabric)
     found = summaries_of(twin, fabric)
     scheduler, cubes, links = found.scheduler, found.cubes, found.transceivers
+    ended_us = retired_us(twin, fabric)
     # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
-    now_us = max(twin.clock.show().now_us, scheduler.at_us, cubes.at_us)
+    now_us = max(twin.clock.show().now_us if ended_us is None else ended_us, scheduler.at_us, cubes.at_us)
     chip_us = scheduler.allocated_chip_us + scheduler.chips_allocated * (now_us - scheduler.at_us)
     cube_us = cubes.healthy_cube_us + cubes.healthy * (now_us - cubes.at_us)
     span_us = now_us - found.workload.commissioned_us
@@ -53,6 +54,7 @@ def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
         kind=config.kind,
         site=site,
         commissioned_us=found.workload.commissioned_us,
+        retired_us=ended_us,
         now_us=now_us,
         position=twin.log.end(site),
         cubes=cubes.cubes,

@@ -5,7 +5,7 @@ import re
 from schemas.api import LightPath, LinkRow, RelatedT, RowT
 from schemas.kinds import FABRICS, LINKS
 from schemas.names import FABRIC_PATTERN
-from services.gateway.fabrics import commissioned, config_of, fabric_of, meant, plant
+from services.gateway.fabrics import commissioned, config_of, fabric_of, living, meant, plant
 from services.gateway.kinds import VIEWS, KindView
 from services.gateway.light_path import light_path
 from services.gateway.not_found import nobody
@@ -13,10 +13,12 @@ from services.gateway.ports import TwinPorts
 
 
 def listing(twin: TwinPorts, view: KindView[RowT, RelatedT], fabric: str | None) -> list[RowT]:
-    """Every thing of a kind, in one fabric or in all; NotFound if there is no such fabric."""
+    """Every thing of a kind, in one fabric or in all that live; NotFound if there is no such fabric. Those
+    that have retired are among the fabrics; what stood in one is told to who names it."""
     if fabric is not None:
         config_of(twin, fabric)
-    fabrics = commissioned(twin) if fabric is None else [fabric]
+        return list(view.listing(twin, fabric))
+    fabrics = commissioned(twin) if view.kind is FABRICS else living(twin)
     return [row for name in fabrics for row in view.listing(twin, name)]
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from schemas.body import Body
 from schemas.envelope import Envelope, enclose
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.basics.errors import ServiceFailed
-from shared.engine.roots import ReaderOrder, reader_order
+from shared.engine.roots import RETIREMENT_SEQ, ReaderOrder, reader_order, sequencer_source
 from shared.engine.service import AnyService, CausedBy, RuleRow
 from shared.engine.state import State
 
@@ -37,20 +37,25 @@ class ServiceInstance:
     source: str = ""
     order: ReaderOrder = (("", 0), "")
     rules: dict[str, RuleRow[Any]] = field(default_factory=dict)
+    is_retired: bool = False
+    """Whether it has read the last message of its fabric, as `seen` tells; it reads nothing more."""
 
     def __post_init__(self) -> None:
         self.name = self.service.name
         self.source = f"{self.name}@{self.fabric}"
         self.order = reader_order(self.fabric, self.name)
         self.rules = {row.body.__name__: row for row in self.service.rules}
+        self.is_retired = self.seen.get(sequencer_source(self.fabric), 0) >= RETIREMENT_SEQ
 
     def reads(self, message: Envelope) -> bool:
         """Whether a message concerns this service of this fabric: by its type and the rule's scope, a Tick by
-        its addressee, the commissioning of its own fabric in any case."""
+        its addressee, the beginning and the end of its own fabric in any case, and nothing after that."""
+        if self.is_retired:
+            return False
         body, is_own = message.body, message.fabric == self.fabric
         if isinstance(body, Tick):
             return is_own and body.service == self.name
-        if isinstance(body, FabricCommissioned) and is_own:
+        if is_own and type(body) in (FabricCommissioned, FabricRetired):
             return True
         row = self.rules.get(message.type)
         if row is None:
@@ -63,12 +68,11 @@ class ServiceInstance:
 def read(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
     """Hand one message to a service; returns what it says, in order. Changes `instance`.
 
-    Nothing happens for a repeat, for a Tick that does not name the state's own due and next count, or before
-    the fabric is commissioned. ServiceFailed if the rule raises or says what it may not: the caller must then
-    throw
-    `instance` away and load what was last committed.
+    Nothing happens for a repeat, for a Tick that does not name the state's own due and next count, before
+    the fabric is commissioned, or after it has retired. ServiceFailed if the rule raises or says what it may
+    not: the caller must then throw `instance` away and load what was last committed.
     """
-    if message.seq <= instance.seen.get(message.source, -1):
+    if instance.is_retired or message.seq <= instance.seen.get(message.source, -1):
         return []
     state = instance.state
     body = message.body
@@ -86,6 +90,9 @@ def read(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
     instance.seen[message.source] = message.seq
     if message.at_us > state.now_us:
         state.now_us = message.at_us
+    if type(body) is FabricRetired and message.fabric == instance.fabric:
+        instance.is_retired, instance.due_us = True, None
+        return []
     try:
         outputs = list(instance.rules[message.type].rule(state, body, message))
         instance.due_us = instance.service.due(state)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from schemas.envelope import Envelope
 from schemas.registry import encode
-from schemas.sequencer import FabricCommissioned, MessageSkipped, Tick
+from schemas.sequencer import FabricCommissioned, FabricRetired, MessageSkipped, Tick
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.roots import (
+    RETIREMENT_SEQ,
     Request,
     commissioning,
     request_of,
@@ -80,6 +81,10 @@ class Replay:
             return self._commissioning(message, body)
         if message.fabric not in site.fabrics:
             return f"FabricCommissioned of {message.fabric} before"
+        if site.has_retired(message.fabric):
+            return f"nothing of {message.fabric}, which has retired"
+        if isinstance(body, FabricRetired):
+            return self._request(message, RETIREMENT_SEQ)
         due = site.earliest()
         if isinstance(body, Tick):
             return tick_of(due, site.now_us) if due else "no Tick: no service is due"

@@ -1,7 +1,7 @@
 """The next root message of a site: the one rule that the lab, the embedded and the live sequencer, and every
 replay share.
 
-A *root* is what nothing on the log led to: the commissioning of a fabric, an operator's request, a Tick. When
+A *root* is what nothing on the log led to: a fabric's beginning or end, an operator's request, a Tick. When
 a site is quiet (all that follows from its last root has been read), exactly one root comes next: the oldest
 request that waits, or the earliest due Tick that the clock has reached. Where both could go they take turns.
 """
@@ -13,7 +13,10 @@ from typing import Protocol, TypeVar
 from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.names import fabric_order
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
+
+RETIREMENT_SEQ = 2
+"""What the sequencer says second of a fabric is its end: a reader that has seen it has retired."""
 
 ReaderOrder = tuple[tuple[str, int], str]
 
@@ -113,20 +116,46 @@ def request_time_us(now_us: int, clock_us: int | None, due_us: int | None) -> in
 
 def request_of(site: str, request: Request, at_us: int) -> Envelope:
     """A request as a root at this time. A fabric that is to join the site is commissioned by the sequencer,
-    whoever asked for it."""
+    and one that is to leave it retired by it, whoever asked for it."""
     if isinstance(request.body, FabricCommissioned):
         return commissioning(request.fabric, request.body, at_us)
+    if isinstance(request.body, FabricRetired):
+        return retirement(request.fabric, request.body, at_us)
     return _root(request.body, request.fabric, at_us, operator_source(site), request.number)
+
+
+def request_id(site: str, fabric: str, kind: str, number: int) -> str:
+    """The id of the message that a request of this type and number becomes."""
+    if kind == FabricCommissioned.__name__:
+        return commissioning_id(fabric)
+    if kind == FabricRetired.__name__:
+        return retirement_id(fabric)
+    return f"{operator_source(site)}/{number}"
 
 
 def commissioning_id(fabric: str) -> str:
     """The id of a fabric's first message."""
-    return f"sequencer@{fabric}/1"
+    return f"{sequencer_source(fabric)}/1"
 
 
 def commissioning(fabric: str, body: FabricCommissioned, at_us: int = 0) -> Envelope:
     """The first message of a fabric."""
-    return _root(body, fabric, at_us, f"sequencer@{fabric}", 1)
+    return _root(body, fabric, at_us, sequencer_source(fabric), 1)
+
+
+def retirement_id(fabric: str) -> str:
+    """The id of a fabric's last message: there is one, however often it is asked for."""
+    return f"{sequencer_source(fabric)}/{RETIREMENT_SEQ}"
+
+
+def retirement(fabric: str, body: FabricRetired, at_us: int) -> Envelope:
+    """The last message of a fabric."""
+    return _root(body, fabric, at_us, sequencer_source(fabric), RETIREMENT_SEQ)
+
+
+def sequencer_source(fabric: str) -> str:
+    """The source of a fabric's beginning and of its end."""
+    return f"sequencer@{fabric}"
 
 
 def tick_of(reader: Clocked, now_us: int) -> Envelope:

@@ -9,7 +9,7 @@ from bisect import insort
 from collections.abc import Callable, Collection, Sequence
 
 from schemas.envelope import Envelope
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.basics.errors import ServiceFailed
 from shared.engine.dispatch import ServiceInstance, read, skip
 from shared.engine.roots import Request, earliest, next_root
@@ -49,8 +49,19 @@ class Site:
 
     @property
     def fabrics(self) -> list[str]:
-        """The fabrics that were commissioned, in order."""
+        """The fabrics that were commissioned, in order; those that have retired, too."""
         return list(dict.fromkeys(instance.fabric for instance in self.instances))
+
+    def has_retired(self, fabric: str) -> bool:
+        """Whether a fabric of the site has read its last message."""
+        return any(i.fabric == fabric and i.is_retired for i in self.instances)
+
+    def comes_too_late(self, request: Request) -> bool:
+        """Whether a request can have no place on the log any more: its fabric has retired, or is there
+        already where it was to be commissioned."""
+        if isinstance(request.body, FabricCommissioned):
+            return request.fabric in self.fabrics
+        return self.has_retired(request.fabric)
 
     def instance(self, fabric: str, service: str) -> ServiceInstance:
         return self._at[fabric, service]
@@ -83,6 +94,8 @@ class Site:
         if type(root.body) is Tick:
             for instance in self._readers_of(root):
                 self.ticked_us = max(self.ticked_us, instance.ticked_us)
+        elif type(root.body) is FabricRetired:
+            self._index()  # others read on
         return log
 
     def earliest(self) -> ServiceInstance | None:

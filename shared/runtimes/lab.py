@@ -66,6 +66,9 @@ class Lab:
             request, clock_us = None, until_us
             if asked is not None and asked.at_us <= until_us and (due_us is None or asked.at_us <= due_us):
                 request, clock_us = Request(asked.number, asked.fabric, asked.body), asked.at_us
+            if request is not None and self.site.comes_too_late(request):
+                asked = next(waiting, None)
+                continue
             root = self.site.next_root(request, clock_us=clock_us)
             if root is None:
                 return

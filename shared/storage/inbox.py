@@ -15,9 +15,9 @@ from typing import Protocol
 from schemas.asked import IDENTITY, AskedBody, key_of
 from schemas.body import Body
 from schemas.envelope import Envelope
-from schemas.sequencer import FabricCommissioned
+from schemas.sequencer import SequencerBody
 from shared.basics.errors import AllowanceUsed, InvalidInput
-from shared.engine.roots import Request, commissioning_id, operator_source
+from shared.engine.roots import Request, request_id
 from shared.storage.store import StateStore
 
 CLAIM_KEPT_S = 86_400
@@ -35,8 +35,9 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class KnownRequest:
-    """What is kept of a request under its key: its number in the inbox (1 for a commissioning that the log
-    holds), its fingerprint, and its place on the log of its partition, None while it waits."""
+    """What is kept of a request under its key: its number in the inbox (of a fabric's beginning or end that
+    the log holds, the one there), its fingerprint, and its place on the log of its partition, None while it
+    waits."""
 
     partition: int
     number: int
@@ -47,9 +48,7 @@ class KnownRequest:
 
     def message_id(self, site: str) -> str:
         """The id of the message that it becomes, or became."""
-        if self.kind == FabricCommissioned.__name__:
-            return commissioning_id(self.fabric)
-        return f"{operator_source(site)}/{self.number}"
+        return request_id(site, self.fabric, self.kind, self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def logged_requests(messages: Iterable[tuple[int, Envelope]]) -> list[LoggedRequ
         LoggedRequest(message.seq, place, message.fabric, message.body)
         for place, message in messages
         if isinstance(message.body, AskedBody)
-        and (message.body.key is not None or not isinstance(message.body, FabricCommissioned))
+        and (message.body.key is not None or not isinstance(message.body, SequencerBody))
     ]
 
 
@@ -181,8 +180,8 @@ def known_of(partition: int, request: LoggedRequest) -> KnownRequest:
 
 
 def numbers_of(requests: Sequence[LoggedRequest]) -> list[int]:
-    """Their numbers in the inbox, as far as the log tells: a commissioning has none there."""
-    return [request.number for request in requests if not isinstance(request.body, FabricCommissioned)]
+    """Their numbers in the inbox, as far as the log tells: a fabric's beginning and end have none there."""
+    return [request.number for request in requests if not isinstance(request.body, SequencerBody)]
 
 
 def keyed(requests: Sequence[LoggedRequest]) -> list[tuple[str, LoggedRequest]]:

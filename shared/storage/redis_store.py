@@ -77,7 +77,8 @@ class RedisStore(RedisInbox):
 
     def place(self, fabric: str, where: FabricPlace) -> None:
         """Say where a fabric lives."""
-        text = f"{where.partition} {where.site} {where.kind}"
+        retired = "" if where.retired_us is None else f" {where.retired_us}"
+        text = f"{where.partition} {where.site} {where.kind}{retired}"
         self._client.call(form.FABRICS, "HSET", form.FABRICS, fabric, text)
 
     def claim(self, fabric: str, site: str) -> str:
@@ -333,8 +334,8 @@ def _chunks(commands: Iterator[form.Command]) -> Iterator[list[form.Command]]:
 
 
 def _place(text: bytes) -> FabricPlace:
-    partition, site, kind = text.decode().split(" ")
-    return FabricPlace(int(partition), site, kind)
+    partition, site, kind, *retired = text.decode().split(" ")
+    return FabricPlace(int(partition), site, kind, *map(int, retired))
 
 
 def _check_version(where: str, about: Mapping[str, Any]) -> None:

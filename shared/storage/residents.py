@@ -1,12 +1,14 @@
-"""Which fabrics live in a partition of the log, as its store knows: noted when a fabric is commissioned, in
-the same transaction as what its services made of it."""
+"""Which fabrics live in a partition of the log, as its store knows: noted when a fabric is commissioned or
+retires, in the same transaction as what its services made of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from schemas.sequencer import FabricCommissioned
+from schemas.envelope import Envelope
+from schemas.sequencer import FabricCommissioned, FabricRetired
 from shared.engine.roots import ServiceClock, earliest
+from shared.storage.store import FabricPlace
 
 PREFIX = "fabric:"
 
@@ -24,10 +26,21 @@ NamesOf = Callable[[str], Sequence[Named]]
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A fabric of a partition: the site whose log it shares, and its kind."""
+    """A fabric of a partition: the site whose log it shares, its kind, and the simulated time at which it
+    retired, None while it lives."""
 
     site: str
     kind: str
+    retired_us: int | None = None
+
+    @property
+    def is_retired(self) -> bool:
+        return self.retired_us is not None
+
+    @property
+    def text(self) -> str:
+        """The same as stores write it down."""
+        return " ".join([self.site, self.kind, *([] if self.retired_us is None else [str(self.retired_us)])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +52,26 @@ class SiteClock:
     ticked_us: int = 0
 
 
-def note_of(fabric: str, body: FabricCommissioned) -> dict[str, str]:
+def resident_of(message: Envelope, living: Mapping[str, Resident]) -> Resident | None:
+    """What a fabric becomes with a message that begins or ends it, None with any other; `living` are those
+    of before."""
+    body = message.body
+    if type(body) is FabricCommissioned:
+        return Resident(body.site, body.kind)
+    if type(body) is not FabricRetired:
+        return None
+    lives = living.get(message.fabric)
+    return replace(lives, retired_us=message.at_us) if lives is not None and not lives.is_retired else None
+
+
+def note_of(fabric: str, resident: Resident) -> dict[str, str]:
     """The value by which a partition knows a fabric."""
-    return {f"{PREFIX}{fabric}": f"{body.site} {body.kind}"}
+    return {f"{PREFIX}{fabric}": resident.text}
+
+
+def place_of(partition: int, resident: Resident) -> FabricPlace:
+    """Where a resident of a partition lives, as all of the twin may know."""
+    return FabricPlace(partition, resident.site, resident.kind, resident.retired_us)
 
 
 def notes(values: Mapping[str, str]) -> dict[str, str]:
@@ -53,8 +83,8 @@ def residents(values: Mapping[str, str]) -> dict[str, Resident]:
     """Fabric → resident, from the values of a partition."""
     found = {}
     for name, text in notes(values).items():
-        site, kind = text.split(" ")
-        found[name.removeprefix(PREFIX)] = Resident(site, kind)
+        site, kind, *retired = text.split(" ")
+        found[name.removeprefix(PREFIX)] = Resident(site, kind, *map(int, retired))
     return found
 
 

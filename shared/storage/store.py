@@ -189,11 +189,13 @@ class StateStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FabricPlace:
-    """Where a fabric lives: its partition, the site whose log it shares, and what kind it is."""
+    """Where a fabric lives: its partition, the site whose log it shares, what kind it is, and the simulated
+    time at which it retired, None while it lives."""
 
     partition: int
     site: str
     kind: str
+    retired_us: int | None = None
 
 
 class GlobalNotes(Protocol):
@@ -221,7 +223,8 @@ class DocumentReader(Protocol):
     """Status documents as JSON, for the gateway."""
 
     def fabrics(self) -> dict[str, FabricPlace]:
-        """Every fabric that was commissioned, in order: the runtime places it when its services begin."""
+        """Every fabric that was commissioned, in order, those that have retired, too: the runtime places it
+        when its services begin, and again when they have read its end."""
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
         """Name → document; empty if there are none."""

@@ -18,7 +18,7 @@ from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.registry import decode
-from schemas.sequencer import FabricCommissioned
+from schemas.sequencer import FabricCommissioned, FabricRetired
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
@@ -39,8 +39,10 @@ PLAN = SitePlan(
     fabrics={"pod-0": SWITCHED, "pod-2": settings_of("static-pod", BUSY, seed=11)},
 )
 """Two kinds of fabrics on one log; a third joins them in the script, and reads after pod-2 though `10` comes
-before `2` in letters."""
+before `2` in letters, and pod-2 retires while slices run there."""
 JOINING = FabricCommissioned(site="campus", config=settings(["pod.cubes=8", *BUSY], seed=3))
+OF_THE_SEQUENCER = (FabricCommissioned, FabricRetired)
+"""What people ask for, and the sequencer says."""
 OPERATOR = "operator@campus"
 
 Script = list[tuple[int, str, Body]]
@@ -60,6 +62,7 @@ SCRIPT: Script = [
     (11 * US_PER_HOUR, "pod-0", ReleaseSlice(slice="pod-0/slice-0")),
     (11 * US_PER_HOUR + 1, "pod-2", InjectFault(kind="ocs", target="pod-2/ocs-17")),
     (12 * US_PER_HOUR, "pod-0", InjectFault(kind="link", target="pod-0/cube-99/+y/7")),
+    (13 * US_PER_HOUR, "pod-2", FabricRetired()),
 ]
 END_US = 1 * US_PER_DAY
 
@@ -142,11 +145,11 @@ def drive_embedded(
 
 
 def as_requests(messages: list[Envelope]) -> list[LabRequest]:
-    """What was asked of a site after its beginning, fabrics that were to join included."""
+    """What was asked of a site after its beginning, fabrics that were to join or to retire included."""
     return [
         LabRequest(m.at_us, m.fabric, m.body, m.seq)
         for m in messages
-        if m.source == OPERATOR or (isinstance(m.body, FabricCommissioned) and m.at_us > 0)
+        if m.source == OPERATOR or (isinstance(m.body, OF_THE_SEQUENCER) and m.at_us > 0)
     ]
 
 
@@ -173,7 +176,7 @@ class RuntimeContract:
 
     def test_answers_every_request_with_an_event_or_a_refusal(self, driven: Driven) -> None:
         caused = {m.cause: m.type for m in driven.messages}
-        asked = [r for r in as_requests(driven.messages) if not isinstance(r.body, FabricCommissioned)]
+        asked = [r for r in as_requests(driven.messages) if not isinstance(r.body, OF_THE_SEQUENCER)]
         kinds = [caused.get(f"{OPERATOR}/{r.number}") for r in asked]
         assert kinds[-2:] == ["FaultRefused", "FaultRefused"], "no OCS in a static pod, and no cube 99"
         assert None not in kinds
@@ -184,6 +187,13 @@ class RuntimeContract:
         assert not [m for m in own[1:] if m.at_us == own[0].at_us]
         assert own[-1].at_us > END_US - 4 * US_PER_HOUR
         assert "SliceStarted" in {m.type for m in own}
+
+    def test_a_fabric_that_retires_says_nothing_more_and_the_others_live_on(self, driven: Driven) -> None:
+        own = [m for m in driven.messages if m.fabric == "pod-2"]
+        assert (own[-1].id, own[-1].at_us) == ("sequencer@pod-2/2", 13 * US_PER_HOUR)
+        assert {m.type for m in own} >= {"SliceStarted", "Tick"}
+        after = [m for m in driven.messages if m.at_us > own[-1].at_us]
+        assert {m.fabric for m in after} == {"pod-0", "pod-10"}
 
     def test_another_seed_gives_another_log(self, drive: Drive, driven: Driven) -> None:
         other = SitePlan(site="campus", fabrics={"pod-0": SWITCHED.model_copy(update={"seed": 12})})

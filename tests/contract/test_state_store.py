@@ -242,6 +242,13 @@ class StateStoreContract:
             ("pod-10", FabricPlace(2, "campus", "superpod")),
         ]
 
+    def test_a_fabric_that_retired_is_placed_with_its_moment(self, store: Store) -> None:
+        store.place("pod-1", FabricPlace(0, "pod-1", "superpod", 7_200_000_001))
+        assert store.fabrics() == {
+            "pod-0": pod_place(),
+            "pod-1": FabricPlace(0, "pod-1", "superpod", 7_200_000_001),
+        }
+
     def test_sayings_come_in_order_of_cause_service_and_index(self, store: Store) -> None:
         places = [(100, "ocs", 0), (9, "ocs", 2), (9, "ocs", 10), (10, "cubes", 0), (9, "workload", 1)]
         entries = [saying(at, index, service) for at, service, index in places]

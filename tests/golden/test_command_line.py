@@ -81,6 +81,11 @@ trace pod-0/cube-2/-z/7
 clear pod-0/fault-7
 trace pod-0/cube-99/+y/1
 get link pod-0/cube-3/+z/16
+retire pod-9
+retire pod-0
+retire pod-0
+get fabrics
+undrain pod-0/cube-3
 clock pause
 get dragons
 get slices pod-0/slice-77

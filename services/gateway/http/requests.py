@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from schemas.api_requests import FabricRequest, FaultRequest, RefusalReceipt, RequestReceipt, SliceRequest
 from schemas.asked import AskedBody
 from schemas.bounds import COMMENT_MAX
+from schemas.sequencer import FabricRetired
 from services.gateway import requests
 from services.gateway.commission import commission_fabric
 from services.gateway.http.caller import Asking
@@ -48,8 +49,8 @@ OUTCOMES: dict[int | str, dict[str, Any]] = {
 
 
 def routes(twin: TwinPorts) -> APIRouter:
-    """Fabrics commissioned, slices asked for and released, faults injected and cleared, cubes drained and
-    taken into use again."""
+    """Fabrics commissioned and retired, slices asked for and released, faults injected and cleared, cubes
+    drained and taken into use again."""
     router = APIRouter(prefix="/v1", tags=["requests"], responses=OUTCOMES, route_class=JsonRoute)
 
     async def ask(request: tuple[str, AskedBody], terms: requests.Terms) -> Response:
@@ -65,6 +66,10 @@ def routes(twin: TwinPorts) -> APIRouter:
     @router.post("/fabrics", summary="Let a new fabric join a site", response_model=RequestReceipt)
     async def commission(asked: FabricRequest, terms: OnTerms) -> Response:
         return received(await commission_fabric(twin, asked, terms))
+
+    @router.post("/fabrics/{name}/retire", summary="End a fabric for good", response_model=RequestReceipt)
+    async def retire(name: str, terms: OnTerms) -> Response:
+        return received(await requests.submit(twin, name, FabricRetired(), terms))
 
     @router.post("/slices", summary="Ask for a slice", response_model=RequestReceipt)
     async def request_slice(asked: SliceRequest, terms: OnTerms) -> Response:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode, encode
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import FabricCommissioned, SequencerBody, Tick
 from shared.basics.errors import LogDamaged
 from shared.engine.codec import encode_instance, restore_instance, state_digest
 from shared.engine.dispatch import ServiceInstance
@@ -20,7 +20,7 @@ from shared.storage.inbox import Inbox, RequestStore, logged_requests
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLog
 from shared.storage.memory import MemoryStore
-from shared.storage.residents import note_of, notes, residents
+from shared.storage.residents import Resident, note_of, notes, place_of, resident_of, residents
 from shared.storage.store import Commit, FabricPlace
 from shared.storage.tracked import Tracker, changes_of
 
@@ -66,8 +66,9 @@ class SiteRunner:
         self._inbox = inbox or store
         """Who is told which requests the log holds."""
         self._place = place
-        self._joined: dict[str, str] = {}
-        """The notes of fabrics whose beginning was read since the last commit."""
+        self._residents: dict[str, Resident] = {}
+        self._noted: dict[str, str] = {}
+        """The notes of fabrics whose beginning or end was read since the last commit."""
         self._log = log
         self._dead_letters = dead_letters
         self._telemetry = telemetry
@@ -86,8 +87,8 @@ class SiteRunner:
         """Let the next root happen, with everything that follows from it: this request, the oldest that
         waits, or a Tick that is due by the clock. True if the request was taken; False after a Tick, or if
         there was nothing to do. Raises Fenced."""
-        if request is not None and self._is_on_log(request):
-            self._commit(self.position, request.number)  # the log holds it: it is only removed
+        if request is not None and self._is_done_with(request):
+            self._commit(self.position, request.number)  # it is only removed
             return True
         root = self.site.next_root(request, clock_us=clock_us)
         if root is None:
@@ -122,11 +123,16 @@ class SiteRunner:
         if asked:
             self._inbox.log_holds(self.partition, asked)
 
-    def _is_on_log(self, request: Request) -> bool:
-        if isinstance(request.body, FabricCommissioned):
-            # One that names another site can come from nobody who asked by the rules.
-            return request.fabric in self.site.fabrics or request.body.site != self.name
-        return request.number <= self._log.last_seq(self._requests)
+    def _is_done_with(self, request: Request) -> bool:
+        """Whether the log holds a request, or can never hold it."""
+        # One that names another site can come from nobody who asked by the rules.
+        if isinstance(request.body, FabricCommissioned) and request.body.site != self.name:
+            return True
+        if self.site.comes_too_late(request):
+            return True
+        return not isinstance(request.body, SequencerBody) and request.number <= self._log.last_seq(
+            self._requests
+        )
 
     def due_us(self) -> int | None:
         """When the next Tick is due by what is committed: while a cascade is still on its way to the store,
@@ -208,15 +214,16 @@ class SiteRunner:
         self.position = stood.pop()
         self._stored = set(snapshot.positions)
         self._generation = snapshot.generation
-        self._joined = notes(snapshot.values)
-        if self.position and not self._joined:
+        self._noted = notes(snapshot.values)
+        self._residents = residents(snapshot.values)
+        if self.position and not self._residents:
             raise LogDamaged(
                 f"{self.name}: its states are of a version that did not note which fabrics they belong to; "
                 "`lightwave up --rebuild` makes them again from the log"
             )
         instances = [
             restore_instance(service, fabric, self._store.load(self.partition, service.name, fabric))
-            for fabric, resident in residents(self._joined).items()
+            for fabric, resident in self._residents.items()
             for service in self._services_of(resident.kind)
         ]
         self.site = Site(self.name, self._services_of, instances)
@@ -243,8 +250,12 @@ class SiteRunner:
 
     def _note_reader(self, instance: ServiceInstance, message: Envelope) -> None:
         self._readers[instance.source] = instance
-        if type(message.body) is FabricCommissioned and message.fabric == instance.fabric:
-            self._joined.update(note_of(message.fabric, message.body))
+        if message.fabric != instance.fabric:
+            return
+        resident = resident_of(message, self._residents)
+        if resident is not None:
+            self._residents[message.fabric] = resident
+            self._noted.update(note_of(message.fabric, resident))
 
     def _commit(self, position: int, inbox_taken: int | None) -> None:
         changes = changes_of(self._readers.values(), self._trackers)
@@ -257,7 +268,7 @@ class SiteRunner:
             documents=changes.documents,
             progress=changes.clocks,
             inbox_taken=inbox_taken,
-            fields=self._joined,
+            fields=self._noted,
             generation=self._generation,
         )
         if not self._store.commit(commit):
@@ -268,9 +279,9 @@ class SiteRunner:
         self.commits += 1
 
     def _note_committed(self) -> None:
-        for fabric, resident in residents(self._joined).items():
-            self._place(fabric, FabricPlace(self.partition, resident.site, resident.kind))
-        self._joined = {}
+        for fabric, resident in residents(self._noted).items():
+            self._place(fabric, place_of(self.partition, resident))
+        self._noted = {}
         due = self.site.earliest()
         self._due_us = due.due_us if due is not None else None
         self._readers = {}

@@ -10,7 +10,7 @@ from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
-from schemas.sequencer import FabricCommissioned
+from schemas.sequencer import FabricCommissioned, FabricRetired
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.replay import Difference, Replay
@@ -75,6 +75,42 @@ def test_a_record_folds_cleanly_to_the_states_that_wrote_it() -> None:
     assert replay.repeats == 0
     assert states(replay.site) == states(site)
     assert len(record) > 40
+
+
+@cache
+def retired_record() -> tuple[Record, Site]:
+    """The toys end at the third of their requests; one that comes later has no place."""
+    asked = [DrainCube(cube="pod-0/cube-0"), DrainCube(cube="pod-0/cube-1"), FabricRetired()]
+    requests = [LabRequest((n + 1) * PERIOD_US + 3, POD, body, 10 * n) for n, body in enumerate(asked)]
+    late = LabRequest(3 * PERIOD_US + 4, POD, DrainCube(cube="pod-0/cube-0"), 99)
+    return record_of(TOYS, 6 * PERIOD_US, [*requests, late])
+
+
+def test_a_fabric_that_retired_says_nothing_more_whoever_folds_its_record() -> None:
+    record, site = retired_record()
+    assert (record[-1].type, record[-1].id) == ("FabricRetired", "sequencer@pod-0/2")
+    assert site.earliest() is None
+    assert site.now_us == record[-1].at_us == 3 * PERIOD_US + 3
+    difference, replay = fold(record)
+    assert difference is None
+    assert states(replay.site) == states(site)
+    again = [restore_instance(i.service, i.fabric, encode_instance(i)) for i in site.instances]
+    assert [i.is_retired for i in again] == [True] * len(TOYS)
+    assert not [i for i in again if i.reads(record[0])]
+
+
+@pytest.mark.parametrize("kind", ["Tick", "DrainCube", "FabricRetired"])
+def test_what_a_fabric_says_after_its_end_is_found(kind: str) -> None:
+    record, _ = retired_record()
+    other = record[place_of(record, kind)]
+    seq = other.seq + 1_000
+    later = {"seq": seq, "id": f"{other.source}/{seq}", "at_us": record[-1].at_us + 1}
+    difference, _ = fold((*record, other.model_copy(update=later)))
+    assert difference is not None
+    assert (difference.position, difference.expected) == (
+        len(record),
+        "nothing of pod-0, which has retired",
+    )
 
 
 def test_the_record_of_the_real_services_folds_cleanly_too() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.config import SuperpodConfig
 from schemas.operator import DrainCube
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.engine.roots import (
     Request,
     ServiceClock,
@@ -17,7 +17,9 @@ from shared.engine.roots import (
     is_root,
     next_root,
     reader_order,
+    request_of,
     request_time_us,
+    retirement_id,
     tick_of,
 )
 
@@ -99,6 +101,17 @@ def test_a_tick_comes_once_the_clock_has_reached_it_and_no_clock_reaches_nothing
     assert not comes(10, None)
     assert not comes(None, 10)
     assert next_root("campus", 0, None, None, clock_us=10, ticked_us=0) is None
+
+
+# --- a fabric's end -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [41, 99])
+def test_a_fabric_ends_with_one_message_however_often_it_is_asked_for(number: int) -> None:
+    root = request_of("campus", Request(number, "pod-2", FabricRetired()), 12)
+    assert (root.id, root.fabric, root.at_us, root.cause) == ("sequencer@pod-2/2", "pod-2", 12, None)
+    assert root.id == retirement_id("pod-2")
+    assert is_root(root)
 
 
 # --- a request ----------------------------------------------------------------------------------------------

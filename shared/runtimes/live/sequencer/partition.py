@@ -11,7 +11,7 @@ import contextlib
 import json
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from schemas.envelope import Envelope, enclose
@@ -38,10 +38,12 @@ from shared.storage.residents import (
     SiteClock,
     awaited,
     note_of,
+    place_of,
+    resident_of,
     residents,
     site_clocks,
 )
-from shared.storage.store import FabricPlace, OutboxEntry, OutboxTrim, SequencerView
+from shared.storage.store import OutboxEntry, OutboxTrim, SequencerView
 
 LOOK_BACK = 2_000
 """Records of the first look back from the end of the log; every further one is twice as long."""
@@ -240,18 +242,19 @@ class PartitionSequencer:
 
     def _drop_known(self, waiting: Sequence[Request]) -> bool:
         """Requests for fabrics that live here already: whoever appended them ended before it could say so.
-        And for sites that do not live here: they come from nobody who asked by the rules."""
+        Those of fabrics that have retired: they came too late, or are the retirement itself. And for sites
+        that do not live here: they come from nobody who asked by the rules."""
         sites = {resident.site for resident in self._residents.values()}
-        known = [
-            request.number
-            for request in waiting
-            if isinstance(request.body, FabricCommissioned)
-            and sites
-            and (request.fabric in self._residents or request.body.site not in sites)
-        ]
+        known = tuple(request.number for request in waiting if self._is_known(request, sites))
         if known:
-            self._trim(OutboxTrim(self.partition, requests=tuple(known)))
+            self._trim(OutboxTrim(self.partition, requests=known))
         return bool(known)
+
+    def _is_known(self, request: Request, sites: Set[str]) -> bool:
+        resident = self._residents.get(request.fabric)
+        if isinstance(request.body, FabricCommissioned):
+            return bool(sites) and (resident is not None or request.body.site not in sites)
+        return resident is not None and resident.is_retired
 
     async def _note(self, start: int, end: int) -> None:
         """Tell the inbox which requests stand on a part of the log that the store does not know: it was cut
@@ -292,8 +295,10 @@ class PartitionSequencer:
         fields: dict[str, str | None] = {}
         begin: dict[str, int] = {}
         for _, message, _ in landed:
+            resident = resident_of(message, self._residents)
+            if resident is not None:
+                fields.update(note_of(message.fabric, resident))
             if isinstance(message.body, FabricCommissioned):
-                fields.update(note_of(message.fabric, message.body))
                 begin.update({service.name: end for service in self._services_of(message.body.kind)})
         self._trim(OutboxTrim(self.partition, requests=taken, fields=fields, begin=begin))
 
@@ -301,8 +306,8 @@ class PartitionSequencer:
         living = residents(view.values)
         if living != self._residents:
             for fabric, resident in living.items():
-                if fabric not in self._residents:
-                    self._store.place(fabric, FabricPlace(self.partition, resident.site, resident.kind))
+                if self._residents.get(fabric) != resident:
+                    self._store.place(fabric, place_of(self.partition, resident))
             self._residents = living
             self._awaited = awaited(living, self._services_of)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, encode
-from schemas.sequencer import FabricCommissioned, Tick
+from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.engine.codec import restore_instance
 from shared.engine.dispatch import ServiceInstance, read, skip
@@ -20,7 +20,7 @@ from shared.runtimes.live.kafka.layout import SOURCE, TYPE
 from shared.runtimes.live.kafka.records import Record, dead_letter, has_gap, is_known, open_record
 from shared.runtimes.live.worker.gaps import Fill, refuse_gaps
 from shared.runtimes.live.worker.stoppage import Stoppage, Stopped
-from shared.storage.residents import NamesOf, Resident, awaited, note_of, residents
+from shared.storage.residents import NamesOf, Resident, awaited, note_of, resident_of, residents
 from shared.storage.store import Commit, OutboxEntry, Snapshot, StateStore
 from shared.storage.tracked import Tracker, changes_of
 
@@ -96,7 +96,10 @@ class PartitionFold:
         self._twin = twin
         self._store = store
         rows = [row for service in served.by_kind.values() for row in service.rules]
-        self._reads = {row.body.__name__ for row in rows} | {FabricCommissioned.__name__}
+        self._reads = {row.body.__name__ for row in rows} | {
+            FabricCommissioned.__name__,
+            FabricRetired.__name__,
+        }
         self._publish = publish
         self._residents: dict[str, Resident] = {}
         self._together: tuple[str, ...] = ()
@@ -200,7 +203,9 @@ class PartitionFold:
 
     def _read(self, record: Record, message: Envelope, batch: _Batch) -> None:
         if isinstance(message.body, FabricCommissioned):
-            self._settle_in(message.fabric, message.body, batch)
+            self._settle_in(message, batch)
+        elif type(message.body) is FabricRetired:
+            self._note(message, batch)
         resident = self._residents.get(message.fabric)
         if resident is None:
             raise Unreadable(f"{message.type}: {message.fabric} was never commissioned")
@@ -227,16 +232,23 @@ class PartitionFold:
             place = (record.offset, instance.fabric, self.name, index)
             batch.outbox.append(OutboxEntry(*place, output.type, output.source, encode(output)))
 
-    def _settle_in(self, fabric: str, body: FabricCommissioned, batch: _Batch) -> None:
+    def _settle_in(self, message: Envelope, batch: _Batch) -> None:
         """A fabric comes to live here, unless another service has noted already that it does; this service
         begins there with its first message."""
+        fabric = message.fabric
         if fabric not in self._residents:
-            self._residents[fabric] = Resident(body.site, body.kind)
+            self._note(message, batch)
             self._together = awaited(self._residents, self._served.services_of)
-            batch.fields.update(note_of(fabric, body))
         service = self._served.by_kind.get(self._residents[fabric].kind)
         if service is not None and fabric not in self._instances:
             self._add(ServiceInstance(service, fabric))
+
+    def _note(self, message: Envelope, batch: _Batch) -> None:
+        """Note what a fabric becomes with its first message, or with its last."""
+        resident = resident_of(message, self._residents)
+        if resident is not None:
+            self._residents[message.fabric] = resident
+            batch.fields.update(note_of(message.fabric, resident))
 
     def _render_telemetry(self, instance: ServiceInstance, tick: Envelope) -> None:
         """Published before the commit: a frame may come twice, and none is lost."""

@@ -70,6 +70,24 @@ def test_a_fabric_is_commissioned_by_one_command(
     assert twin.asked[0].headers["idempotency-key"] == "mine"
 
 
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ({"status": "accepted", "at_us": 864_000_000_000}, "pod-4 retired at 10d00:00:00"),
+        ({"status": "received", "at_us": None}, "received; pod-4 retires when simulated time goes on"),
+    ],
+)
+def test_a_fabric_retires_by_one_command(
+    answer: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = {"id": "sequencer@pod-4/2", "repeated": True, "complete": True, "outcome": []}
+    with answering({"/v1/fabrics/pod-4/retire": [as_json(answer | rest)]}) as twin:
+        monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
+        said = CliRunner().invoke(root, ["retire", "pod-4", "--key", "mine"])
+    assert said.output == f"{sentence}, as asked before (sequencer@pod-4/2)\n"
+    assert twin.asked[0].headers["idempotency-key"] == "mine"
+
+
 @pytest.mark.parametrize(("ocs", "told"), [(0, False), (48, True)])
 def test_a_fabric_without_ocses_says_nothing_of_them(
     ocs: int, told: bool, monkeypatch: pytest.MonkeyPatch

@@ -17,10 +17,10 @@ from shared.runtimes.live.sequencer.partition import PartitionSequencer, root_en
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations import MemoryOperations
 from shared.storage.redis_store import RedisStore
-from shared.storage.residents import note_of
+from shared.storage.residents import Resident, note_of
 from shared.storage.store import Commit, OutboxTrim
 from tests.support.live_swarm import PARTITIONS, TWIN, FakeLog, FlakyStore
-from tests.support.pods import POD, commissioned, first_message, has, pod_place
+from tests.support.pods import KIND, POD, first_message, has, pod_place
 from tests.support.toy_services import CUBES_TOY, OCS_TOY
 
 SERVICES_OF = has((CUBES_TOY, OCS_TOY))
@@ -63,7 +63,7 @@ def log() -> FakeLog:
 def store() -> Store:
     """Its sequencer noted how far it wrote; one service has not read the last of it."""
     found = Store()
-    noted = note_of(POD, commissioned())
+    noted = note_of(POD, Resident(POD, KIND))
     found.commit(Commit(0, {}, {"cubes": WRITTEN - 2, "ocs": WRITTEN - 3}, fields=noted))
     found.trim(OutboxTrim(0, fields={"end": str(WRITTEN)}))
     return found

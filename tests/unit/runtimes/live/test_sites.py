@@ -11,7 +11,7 @@ from schemas.body import Body
 from schemas.config import FabricConfig, SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.registry import decode
-from schemas.sequencer import FabricCommissioned
+from schemas.sequencer import FabricCommissioned, FabricRetired
 from shared.engine.codec import encode_instance
 from shared.engine.replay import Replay
 from shared.engine.roots import is_root
@@ -65,6 +65,7 @@ EVENTS = st.one_of(
             Asked, PAUSES_US, st.just(fabric), st.just(commissioned(NEWCOMERS[fabric], SITE))
         )
     ),
+    st.builds(Asked, PAUSES_US, st.sampled_from([*FABRICS]), st.just(FabricRetired())),
 )
 SCRIPTS = st.lists(EVENTS, max_size=8, unique_by=lambda asked: asked.fabric if _joins(asked) else id(asked))
 END_US = PERIOD_US + 2 * ANNOUNCED_EVERY_US
@@ -151,8 +152,16 @@ def test_whatever_fails_the_sites_log_folds_and_every_request_is_taken_at_most_o
         asked.append(swarm.ask(NET, ToyAsked(to=(FOR_ALL, POD_2, POD_10)[n % 3])))
         if n % 3 == 0:
             swarm.join(SITE, *next(joining))
+        if n in (5, 7):
+            swarm.ask(POD_10, FabricRetired())
+            swarm.ask(POD_10, ToyAsked(to=FOR_ALL))
+    swarm.ask(POD_10, FabricRetired())  # a store that went back may have lost the others
     swarm.run_out()
     messages = swarm.messages(SITE)
+    assert [m.fabric for m in messages if type(m.body) is FabricRetired] == [POD_10]
+    assert [m.type for m in messages if m.fabric == POD_10][-1] == "FabricRetired"
+    assert swarm.store.size(swarm.partitions[SITE]) == 0
+    assert swarm.store.fabrics()[POD_10].retired_us is not None
     replay = Replay(Site(SITE, services_of))
     differences = [replay.feed(place, message) for place, message in enumerate(messages)]
     assert not any(differences), next(filter(None, differences))

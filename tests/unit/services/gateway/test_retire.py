@@ -1,0 +1,172 @@
+"""A fabric that retires: what is answered then, what stays readable, and what a restart makes of it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ops.common.configuration import settings_of
+from schemas.operator import DrainCube
+from schemas.sequencer import FabricRetired
+from schemas.site_plan import SitePlan
+from shared.basics.units import US_PER_HOUR
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+
+BUSY = ["pod.cubes=8", "workload.offered_load=0.8", "failures.host_per_day=0.05"]
+PLANS = (
+    SitePlan(
+        site="campus",
+        fabrics={
+            "pod-0": settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3),
+            "pod-1": settings_of("superpod", BUSY, seed=4),
+        },
+    ),
+    SitePlan(site="annex", fabrics={"pod-7": settings_of("superpod", ["pod.cubes=4", *QUIET], seed=3)}),
+)
+
+
+@pytest.fixture
+def twin(tmp_path: Any) -> Iterator[DrivenTwin]:
+    twin = DrivenTwin(tmp_path, [], plans=PLANS)
+    twin.advance(12.0)
+    yield twin
+    twin.close()
+
+
+def retire(client: Client, name: str = "pod-1", key: str | None = None) -> Any:
+    headers = {} if key is None else {"Idempotency-Key": key}
+    return client.post(f"/v1/fabrics/{name}/retire", params={"wait": 20}, headers=headers)
+
+
+def assert_all_agree(twin: DrivenTwin, site: str = "campus", partition: int = 0) -> None:
+    """Log, states, a process that starts again and one that makes all of it anew."""
+    audit = twin.audited(site)
+    assert (audit["log_clean"], audit["states_clean"]) == (True, True), audit
+    twin.twin.stop()
+    runner = twin.twin.sites[partition]
+    places = twin.store.fabrics()
+    again, anew = twin.runner(partition, site), twin.runner(partition, site)
+    assert again.recover() == 0
+    assert anew.rebuild() == len(twin.messages(site))
+    assert runner.digest() == again.digest() == anew.digest()
+    assert runner.due_us() == again.due_us() == anew.due_us()
+    assert twin.store.fabrics() == places
+
+
+def test_it_says_nothing_more_and_its_site_lives_on(twin: DrivenTwin) -> None:
+    client = twin.client()
+    said = retire(client)
+    assert said.status_code == 200
+    receipt = said.json()
+    assert (receipt["status"], receipt["id"], receipt["outcome"]) == ("accepted", "sequencer@pod-1/2", [])
+    before = client.get("/v1/fabrics/pod-1").json()
+    twin.advance(48.0)
+    after = client.get("/v1/fabrics/pod-1").json()
+    changing = {"position"}
+    assert {k: v for k, v in after.items() if k not in changing} == {
+        k: v for k, v in before.items() if k not in changing
+    }
+    assert (after["retired_us"], after["now_us"]) == (receipt["at_us"], receipt["at_us"])
+    own = [m for m in twin.messages("campus") if m["fabric"] == "pod-1"]
+    assert (own[-1]["type"], own[-1]["at_us"]) == ("FabricRetired", receipt["at_us"])
+    assert (own[-1]["id"], own[-1]["cause"]) == (receipt["id"], None)
+    assert client.post("/v1/cubes/pod-0/cube-1/drain", params={"wait": 20}).json()["complete"]
+    assert_all_agree(twin)
+
+
+def test_what_is_asked_of_it_is_refused_with_one_sentence(twin: DrivenTwin) -> None:
+    client = twin.client()
+    drain = {"params": {"wait": 20}, "headers": {"Idempotency-Key": "before"}}
+    drained = client.post("/v1/cubes/pod-1/cube-1/drain", **drain)
+    assert drained.status_code == 200
+    first = retire(client, key="mine").json()
+    log = twin.messages("campus")
+    sentence = (
+        "fabric pod-1: retired at 0d12:00:00; it takes no requests any more, and its name is never used again"
+    )
+    for path, body in (
+        ("/v1/cubes/pod-1/cube-2/drain", None),
+        ("/v1/slices", {"fabric": "pod-1", "shape": "4x4x4"}),
+        ("/v1/faults", {"kind": "host", "target": "pod-1/cube-0/host-0"}),
+        ("/v1/fabrics/pod-1/retire", None),
+    ):
+        said = client.post(path, json=body, params={"wait": 20})
+        assert (said.status_code, said.json()["error"]) == (422, sentence), path
+    # What was asked before is answered as before.
+    assert retire(client, key="mine").json() == first | {"repeated": True}
+    assert client.post("/v1/cubes/pod-1/cube-1/drain", **drain).json() == drained.json() | {"repeated": True}
+    again = client.post("/v1/fabrics", json={"name": "pod-1", "site": "campus"})
+    assert (again.status_code, again.json()["error"]) == (
+        422,
+        "name pod-1: was a fabric of the site campus and has retired; names of fabrics are never used again",
+    )
+    assert retire(client, "pod-9").status_code == 404
+    assert twin.messages("campus") == log
+    assert twin.store.size(0) == 0
+
+
+def test_what_waits_behind_the_end_is_dropped_and_its_asker_is_told(twin: DrivenTwin) -> None:
+    """Both were put into the inbox before the gateways could know of the end."""
+    twin.store.wake = None
+    twin.store.put(0, "pod-1", FabricRetired())
+    twin.store.put(0, "pod-1", FabricRetired())
+    said = twin.client().post("/v1/cubes/pod-1/cube-2/drain", params={"wait": 5})
+    assert said.status_code == 422
+    assert said.json()["error"].startswith("fabric pod-1: retired at 0d12:00:00; it takes no requests")
+    assert twin.store.size(0) == 0
+    kinds = [m["type"] for m in twin.messages("campus") if m["source"] != "tick.transceivers@pod-0"]
+    assert kinds[-1] == "FabricRetired"
+    assert kinds.count("FabricRetired") == 1
+
+
+def test_a_request_that_waited_before_it_has_its_place(twin: DrivenTwin) -> None:
+    twin.twin.stop()
+    twin._loop.join()
+    twin.store.put(0, "pod-1", DrainCube(cube="pod-1/cube-0"))
+    twin.store.put(0, "pod-1", FabricRetired())
+    runner = twin.twin.sites[0]
+    for request in twin.store.waiting(0, 10):
+        while not runner.step(request, 12 * US_PER_HOUR):
+            pass
+    own = [m["type"] for m in twin.messages("campus") if m["fabric"] == "pod-1"]
+    assert "DrainCube" in own[-8:]
+    assert own[-1] == "FabricRetired"
+    assert twin.store.size(0) == 0
+
+
+def test_lists_are_of_what_lives_and_what_stood_there_is_told_to_who_names_it(twin: DrivenTwin) -> None:
+    client = twin.client()
+    stood = client.get("/v1/slices?fabric=pod-1").json()
+    assert stood
+    retire(client)
+    twin.advance(5.0)
+    assert client.get("/v1/slices?fabric=pod-1").json() == stood
+    assert client.get("/v1/slices").json() == []
+    assert {row["name"].split("/")[0] for row in client.get("/v1/cubes").json()} == {"pod-0", "pod-7"}
+    assert client.get("/v1/cubes/pod-1/cube-3").json()["name"] == "pod-1/cube-3"
+    assert client.get("/v1/describe/fabrics/pod-1").json()["object"]["retired_us"] == 12 * US_PER_HOUR + 1
+    retired = {row["name"]: row["retired_us"] is not None for row in client.get("/v1/fabrics").json()}
+    assert retired == {"pod-0": False, "pod-1": True, "pod-7": False}
+    assert 'fabric="pod-1"' not in client.get("/metrics").text
+    assert 'fabric="pod-0"' in client.get("/metrics").text
+
+
+def test_who_names_no_fabric_means_one_that_lives(twin: DrivenTwin) -> None:
+    client = twin.client()
+    retire(client, "pod-0")
+    said = client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20}).json()
+    assert {message["fabric"] for message in said["outcome"]} == {"pod-1"}
+
+
+def test_a_site_whose_last_fabric_retired_stands_still_until_another_joins(twin: DrivenTwin) -> None:
+    client = twin.client()
+    assert retire(client, "pod-7").status_code == 200
+    log = twin.messages("annex")
+    twin.advance(48.0)
+    assert twin.messages("annex") == log
+    assert client.get("/healthz").status_code == 200
+    asked = {"name": "pod-8", "site": "annex", "settings": {"pod": {"cubes": 4}}}
+    assert client.post("/v1/fabrics", json=asked, params={"wait": 20}).json()["status"] == "accepted"
+    twin.advance(4.0)
+    assert {m["fabric"] for m in twin.messages("annex")[len(log) :]} == {"pod-8"}
+    assert_all_agree(twin, "annex", 1)
