@@ -12,7 +12,7 @@ from ops.cli.messages import event_rows
 from ops.cli.names import Name
 from ops.cli.options import Output, Watch
 from ops.cli.output import rendered, show, watched
-from ops.cli.types import Kind
+from ops.cli.types import FieldValue, Kind
 from ops.common.client import Client, escape
 from ops.common.light_path import unmade
 from ops.common.tables import columns, shown
@@ -40,6 +40,8 @@ SPELT = {"ocs": "OCS", "ber": "BER", "db": "dB"}
 """Words of a field's name that people write otherwise."""
 
 
+TOP_MAX = 10_000
+
 KindArgument = Annotated[str, typer.Argument(click_type=Kind(), metavar="KIND", help=", ".join(KINDS))]
 
 app = application()
@@ -54,12 +56,30 @@ def get(
     fabric: Annotated[
         str | None, typer.Option(click_type=Name("fabrics"), help="only of this fabric")
     ] = None,
+    state: Annotated[
+        list[str] | None, typer.Option(metavar="STATE", help="only in this state; may be repeated")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            click_type=FieldValue(), metavar="FIELD=VALUE", help="only with this value; may be repeated"
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(metavar="FIELDS", help="such as `ber`; --sort=-ber has the highest first")
+    ] = None,
+    top: Annotated[int | None, typer.Option(min=1, max=TOP_MAX, metavar="N", help="only the first N")] = None,
     output: Output = "table",
     watch: Watch = False,
 ) -> None:
-    """List things of a KIND, or show one by NAME."""
-    if name is not None and fabric is not None:
-        raise click.UsageError("--fabric goes with a whole list; a NAME says its fabric itself")
+    """List things of a KIND, or show one by NAME.
+
+    Fields are those of `-o json`; `null` is no value. `get links --where state=up --sort=-ber --top 5`
+    """
+    given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
+    if name is not None and (unfit := [option for option, value in given.items() if value]):
+        raise click.UsageError(f"{unfit[0]} goes with a whole list, not with a NAME")
+    query = {"fabric": fabric, "sort": sort, "limit": top} | values_by_field(state, where)
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client()
@@ -68,10 +88,19 @@ def get(
         if name is not None:
             thing = client.thing(f"/v1/{kind}/{escape(name)}", "name")
             return rendered(thing, output, lambda: _table(client, kind, [thing]))
-        things = client.rows(f"/v1/{kind}", "name", fabric=fabric)
+        things = client.rows(f"/v1/{kind}", "name", **query)
         return rendered(things, output, lambda: _table(client, kind, things))
 
     watched(look, watch)
+
+
+def values_by_field(states: list[str] | None, where: list[str] | None) -> dict[str, list[str]]:
+    """Field → the values of which a row must have one, from --state and --where."""
+    found: dict[str, list[str]] = {"state": states} if states else {}
+    for pair in where or ():
+        field, _, value = pair.partition("=")
+        found.setdefault(field, []).append(value)
+    return found
 
 
 def _table(client: Client, kind: str, rows: list[dict[str, Any]]) -> str:

@@ -133,6 +133,17 @@ class Key(click.ParamType):
         return value
 
 
+class FieldValue(click.ParamType):
+    """FIELD=VALUE, of which fields and values there are the twin knows."""
+
+    name = "field=value"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not re.match(r"[a-z_]+=", value):
+            self.fail(f"{value!r} is no FIELD=VALUE, like state=down", param, ctx)
+        return value
+
+
 class File(click.Path):
     """A path that is not the empty word, which would mean the current folder."""
 

@@ -2,6 +2,7 @@
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.dependencies.models import Dependant
+from starlette.middleware.gzip import GZipMiddleware
 
 from schemas.api import HealthReport
 from services.gateway.http import (
@@ -25,6 +26,9 @@ from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
 
+GZIP_FROM = 1_000
+"""Bytes of an answer that is compressed for who accepts it; a stream of events never is."""
+GZIP_LEVEL = 3
 UNTOLD = "not all is well; whoever brings a token is told what"
 """In place of problems, for they name addresses and folders."""
 
@@ -40,6 +44,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         redoc_url=None,
     )
     responses.install(app)
+    app.add_middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=GZIP_LEVEL)
     # The last one added stands outermost: what the guard turns away is counted, too.
     app.add_middleware(HeadAsGet)
     app.add_middleware(BodyLimit)

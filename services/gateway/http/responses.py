@@ -65,7 +65,9 @@ class ArrowFrame(Response):
 
 
 def answer(
-    content: Model | Sequence[Model], status: int = 200, headers: Mapping[str, str] | None = None
+    content: Model | Sequence[Model | Mapping[str, object]],
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
     """The typed answer as JSON. It is what the route promises by its types, and not checked again."""
     text = to_json(content, inf_nan_mode="null")

@@ -1,9 +1,11 @@
 """Routes to things: all of a kind, one of them, one described, light paths, telemetry, configuration."""
 
-from types import GenericAlias
-from typing import Any
+from inspect import Parameter, Signature
+from typing import Annotated, Any
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Request, Response
+from typing_extensions import TypedDict
 
 from schemas.api import ImpactReport, LightPath
 from schemas.config_by_kind import AnyConfig
@@ -15,7 +17,23 @@ from services.gateway.impact import impact_of
 from services.gateway.invalid import short
 from services.gateway.kinds import VIEWS, KindView
 from services.gateway.ports import TwinPorts
+from services.gateway.selection import PAGE_MAX, Selection, chosen_fields, columns, select
 from shared.basics.errors import InvalidInput, NotFound
+
+ON_A_PAGE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "headers": {
+            "X-Total-Count": {
+                "description": "rows on all pages together",
+                "schema": {"type": "integer"},
+            },
+            "Link": {
+                "description": 'the next page, as rel="next"; none on the last one',
+                "schema": {"type": "string"},
+            },
+        }
+    }
+}
 
 
 def routes(twin: TwinPorts) -> APIRouter:
@@ -66,12 +84,7 @@ def routes(twin: TwinPorts) -> APIRouter:
 
 def _add_kind(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -> None:
     word = view.kind.word
-    rows = GenericAlias(list, (view.row,))
-
-    @router.get(f"/{word}/", include_in_schema=False, response_model=rows)
-    @router.get(f"/{word}", summary=f"All {word}", name=f"list_{word}", response_model=rows)
-    def listing(fabric: str | None = None) -> Response:
-        return answer(views.listing(twin, view, fabric))
+    _add_listing(router, twin, view)
 
     @router.get(
         f"/{word}/{{name:path}}",
@@ -90,3 +103,65 @@ def _add_kind(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -> N
     )
     def described(name: str) -> Response:
         return answer(describe(twin, view, name))
+
+
+def _add_listing(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -> None:
+    """The list of a kind, with a parameter for each of its columns."""
+    word, row = view.kind.word, view.row
+    kinds = {name: field.annotation for name, field in row.model_fields.items()}
+    some_fields: Any = TypedDict(f"{row.__name__}Fields", kinds, total=False)  # type: ignore[misc]  # made here
+
+    def listing(
+        request: Request,
+        fabric: str | None,
+        sort: str | None,
+        fields: str | None,
+        limit: int | None,
+        cursor: str | None,
+        **where: list[str] | None,
+    ) -> Response:
+        given = {name: values for name, values in where.items() if values is not None}
+        names = chosen_fields(row, fields) if fields is not None else None
+        page = select(row, views.listing(twin, view, fabric), Selection(given, sort, limit, cursor))
+        headers = {"X-Total-Count": str(page.total)}
+        if page.cursor is not None:
+            asked = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
+            headers["Link"] = f'</v1/{word}?{urlencode([*asked, ("cursor", page.cursor)])}>; rel="next"'
+        if names is None:
+            return answer(page.rows, headers=headers)
+        return answer([{n: getattr(one, n) for n in names} for one in page.rows], headers=headers)
+
+    listing.__signature__ = _signature(view)  # type: ignore[attr-defined]  # for FastAPI, which goes by it
+    rows: Any = list[row] | list[some_fields]  # type: ignore[valid-type]  # as this kind has them
+    router.get(f"/{word}/", include_in_schema=False, response_model=rows)(listing)
+    router.get(
+        f"/{word}", summary=f"All {word}", name=f"list_{word}", response_model=rows, responses=ON_A_PAGE
+    )(listing)
+
+
+def _signature(view: KindView[Any, Any]) -> Signature:
+    """The parameters of a list: those of any, and one for each column."""
+    of_any = {
+        "fabric": Annotated[str | None, Query(description="only of this fabric")],
+        "sort": Annotated[
+            str | None, Query(description="by these columns, downwards with - in front: `state,-changed_us`")
+        ],
+        "fields": Annotated[str | None, Query(description="only these fields: `name,state`")],
+        "limit": Annotated[int | None, Query(ge=1, le=PAGE_MAX, description="rows of a page; all without")],
+        "cursor": Annotated[str | None, Query(description="of the next page, as `Link` has it")],
+    }
+    of_columns = {
+        name: Annotated[
+            list[str] | None, Query(description="only with this value, or one of several; `null` for none")
+        ]
+        for name in columns(view.row)
+    }
+    return Signature(
+        [
+            Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request),
+            *(
+                Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+                for name, kind in (of_any | of_columns).items()
+            ),
+        ]
+    )

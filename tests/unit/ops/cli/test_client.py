@@ -121,6 +121,13 @@ def test_names_arrive_whole() -> None:
             assert twin.asked[-1].path == f"/v1/links/{name}"
 
 
+def test_a_part_of_a_list_is_asked_for_as_it_was_typed() -> None:
+    words = ("--state", "up", "--where", "state=degraded", "--where", "ocs=null", "--sort=-ber", "--top", "5")
+    with answering({"/v1/links": [as_json([])]}) as twin:
+        assert lightwave("get", "links", *words, url=twin.url).stdout == "no links\n"
+        assert twin.asked[-1].query == "sort=-ber&limit=5&state=up&state=degraded&ocs=null"
+
+
 DRAINED = {
     "id": "operator@pod-0/7",
     "status": "accepted",

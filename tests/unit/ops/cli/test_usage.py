@@ -39,6 +39,8 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["get", "ocs", "-o", "xml"], "'xml' is not one of 'table', 'json', 'yaml'"),
         (["get", "ocs", "a", "b"], "unexpected extra argument (b)"),
         (["get", "ocs", "pod-0/ocs-1", "--fabric", "pod-0"], "--fabric goes with a whole list"),
+        (["get", "ocs", "pod-0/ocs-1", "--top", "3"], "--top goes with a whole list"),
+        (["get", "ocs", "--where", "down"], "'down' is no FIELD=VALUE, like state=down"),
         (["get", "ocs", "--colour"], "No such option: --colour"),
         (["events", "--follow", "--limit", "3"], "--follow goes with"),
         (["events", "--limit", "0"], "--limit"),

@@ -1,0 +1,181 @@
+"""Some rows of a list: those with certain values, in an order, a page at a time."""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from types import NoneType
+from typing import Any, Generic, Literal, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from schemas.api import RowT
+from schemas.body import Model
+from services.gateway.documents import natural
+from services.gateway.invalid import problem, short
+from shared.basics.errors import InvalidInput
+
+PAGE_MAX = 10_000
+"""Rows of one page."""
+PLAIN = (str, int, float, bool)
+Order = tuple[tuple[str, int], ...]
+"""(column, 1 upwards or −1 downwards), the most significant first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What somebody wants of a list, as text: `where` maps columns to the values of which a row has one,
+    `sort` is `-ber` or `state,-requested_us`, `cursor` what the page before ended with."""
+
+    where: Mapping[str, Sequence[str]]
+    sort: str | None = None
+    limit: int | None = None
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[RowT]):
+    """Some rows of the `total` that fit; `cursor` leads to those behind, None if there are none."""
+
+    rows: list[RowT]
+    total: int
+    cursor: str | None
+
+
+def select(model: type[RowT], rows: Sequence[RowT], selection: Selection) -> Page[RowT]:
+    """The rows that fit, as they are asked for. InvalidInput names what may not be.
+
+    A page begins behind the row with which the one before ended, wherever that row would stand now, so what
+    comes and goes meanwhile shifts nothing.
+    """
+    wanted = {name: _values(model, name, texts) for name, texts in selection.where.items()}
+    order = _order(model, selection.sort)
+    fit = [(n, row) for n, row in enumerate(rows) if all(_has(row, name, wanted[name]) for name in wanted)]
+    total = len(fit)
+    if order:
+
+        def compare(one: tuple[int, RowT], other: tuple[int, RowT]) -> int:
+            return _compare(_key(one[1], order), _key(other[1], order), order)
+
+        fit.sort(key=cmp_to_key(compare))
+    if selection.cursor is not None:
+        values, name = _opened(selection.cursor, selection.sort, order)
+        place = _place(rows, name)
+        fit = [pair for pair in fit if (_compare(_key(pair[1], order), values, order), pair[0]) > (0, place)]
+    page = [row for _, row in fit[: selection.limit]]
+    more = len(fit) > len(page)
+    return Page(page, total, _closed(page[-1], selection.sort, order) if more else None)
+
+
+def chosen_fields(model: type[Model], text: str) -> tuple[str, ...]:
+    """The fields that `name,state` asks for; InvalidInput if there is none of that name."""
+    names = tuple(text.split(","))
+    for name in names:
+        if name not in model.model_fields:
+            allowed = ", ".join(model.model_fields)
+            raise InvalidInput(f"fields {short(repr(name))}: no such field; allowed are {allowed}")
+    return names
+
+
+def columns(model: type[Model]) -> dict[str, Any]:
+    """Field → type of its value, or of the items in its list, for the fields that hold something plain."""
+    found = {name: _plain(field.annotation) for name, field in model.model_fields.items()}
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def _plain(annotation: Any) -> Any:
+    kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+    if get_origin(annotation) is tuple:
+        return _plain(kinds[0])
+    if annotation in PLAIN or get_origin(annotation) is Literal:
+        return annotation
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return None
+    return _plain(kinds[0]) if kinds else None  # one of them, or None
+
+
+def _values(model: type[Model], name: str, texts: Sequence[str]) -> list[Any]:
+    """The values that texts mean in a column; `null` is no value."""
+    return [None if text == "null" else _value(columns(model)[name], name, text) for text in texts]
+
+
+def _value(kind: Any, name: str, text: str) -> Any:
+    try:
+        return TypeAdapter(kind).validate_strings(text)
+    except ValidationError as error:
+        raise InvalidInput(f"{name} {short(repr(text))}: {problem(error.errors()[0])}") from None
+
+
+def _has(row: Model, name: str, wanted: Sequence[Any]) -> bool:
+    """Whether a row has one of these values, alone or in a list."""
+    value = getattr(row, name)
+    return any(one in wanted for one in value) if isinstance(value, tuple) else value in wanted
+
+
+def _order(model: type[Model], sort: str | None) -> Order:
+    order = []
+    for word in sort.split(",") if sort is not None else ():
+        name = word.removeprefix("-")
+        if name not in columns(model):
+            allowed = ", ".join(columns(model))
+            raise InvalidInput(
+                f"sort {short(repr(word))}: no such column; allowed are {allowed}, downwards with - in front"
+            )
+        order.append((name, -1 if word.startswith("-") else 1))
+    return tuple(order)
+
+
+def _key(row: Model, order: Order) -> list[Any]:
+    return [getattr(row, name) for name, _ in order]
+
+
+def _compare(one: Sequence[Any], other: Sequence[Any], order: Order) -> int:
+    """Below, at or above 0 as the values of one row come before, with or behind those of another. What has no
+    value comes last, upwards and downwards; numbers in names count as numbers."""
+    for mine, theirs, (_, way) in zip(one, other, order, strict=True):
+        if mine == theirs:
+            continue
+        if mine is None or theirs is None:
+            return 1 if mine is None else -1
+        return way if _comparable(mine) > _comparable(theirs) else -way
+    return 0
+
+
+def _comparable(value: Any) -> Any:
+    return natural(value) if isinstance(value, str) else value
+
+
+def _place(rows: Sequence[Model], name: str) -> float:
+    """Where a row stands in the whole list; one that has gone, between those that its name lies between."""
+    names = [_name(row) for row in rows]
+    if name in names:
+        return names.index(name)
+    return sum(natural(other) < natural(name) for other in names) - 0.5
+
+
+def _name(row: Model) -> str:
+    """Every row has a name, of which their common base knows nothing."""
+    name: str = vars(row)["name"]
+    return name
+
+
+def _closed(row: Model, sort: str | None, order: Order) -> str:
+    """The cursor behind a row."""
+    mark = [sort, _key(row, order), _name(row)]
+    return base64.urlsafe_b64encode(json.dumps(mark, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def _opened(cursor: str, sort: str | None, order: Order) -> tuple[list[Any], str]:
+    """(the sorted columns, the name) of the row that a cursor stands behind."""
+    try:
+        mark = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
+        same_sort, values, name = mark
+        values = [tuple(value) if isinstance(value, list) else value for value in values]
+        _compare(values, values, order)
+    except (binascii.Error, ValueError, TypeError):
+        same_sort, values, name = None, None, None
+    if values is None or same_sort != sort or not isinstance(name, str):
+        raise InvalidInput(f"cursor {short(repr(cursor))}: not one that this list gave in this order")
+    return values, name
