@@ -10,6 +10,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, Union
 from pydantic import GetJsonSchemaHandler, SerializeAsAny, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 
+from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, WaitTimes
 from schemas.body import Body, Model
 from schemas.config_by_kind import KindName
 from schemas.documents import FaultDocument, LinkState, RepairDocument, SliceState
@@ -24,40 +25,12 @@ RepairRow = RepairDocument
 # --- things -------------------------------------------------------------------------------------------------
 
 
-class LinkCounts(Model):
-    """Link ends by state."""
-
-    up: int
-    degraded: int
-    down: int
-    dark: int
-
-
-class SliceCounts(Model):
-    """Slices since the start; `running` and `waiting` are those of now."""
-
-    requested: int
-    admitted: int
-    completed: int
-    evicted: int
-    refused: int
-    running: int
-    waiting: int
-    swapped: int
-
-
-class RepairCounts(Model):
-    """Open repairs."""
-
-    queued: int
-    begun: int
-
-
 class FabricRow(Model):
-    """One fabric at a glance; `utilisation` and `cube_availability` are means over all time since it was
-    commissioned. `position` is the number of messages on its site's log. Where there are no OCSes, their
-    numbers are 0. A fabric that has retired is shown as it stood at `retired_us`, which is null while it
-    lives."""
+    """One fabric at a glance. `utilisation_now` is the share of chips that slices hold now; `utilisation` and
+    `cube_availability` are means over all time since it was commissioned. `waits` are those of now, null
+    where nobody waits; `drained` counts cubes that take nothing new. `position` is the number of messages on
+    its site's log. Where there are no OCSes, their numbers are 0. A fabric that has retired is shown as it
+    stood at `retired_us`, which is null while it lives."""
 
     name: str
     kind: KindName
@@ -74,10 +47,15 @@ class FabricRow(Model):
     ocs: int
     ocs_down: int
     cross_connects: int
+    chips: int
+    chips_used: int
     slices: SliceCounts
+    waits: WaitTimes | None
+    utilisation_now: float
     utilisation: float
     cube_availability: float
     faults_active: int
+    faults_begun: FaultCounts
     repairs: RepairCounts
 
 
@@ -111,12 +89,14 @@ class OcsRow(OcsBrief):
 
 
 class CubeRow(Model):
-    """A cube and who uses it; its hosts have rows of their own."""
+    """A cube and who uses it; its hosts have rows of their own. `draining`: it takes nothing new, and slices
+    are still there; `drained`: it takes nothing new, and nothing is there any more."""
 
     name: str
     health: Literal["healthy", "unhealthy"]
     reasons: tuple[str, ...]
     drained: bool
+    draining: bool
     changed_us: int
     hosts_down: int
     slices: tuple[str, ...]
@@ -146,7 +126,13 @@ class LinkRow(Model):
 
 
 class SliceRow(Model):
-    """A slice as its document has it, its shape in words (`4x4x8`)."""
+    """A slice as its document has it, its shape in words (`4x4x8`), and as it is now.
+
+    `waited_us` is how long it waited or has waited for cubes, `ran_us` how long it has been running since its
+    start, `left_us` how long it still will, null where nobody knows. Of one that waits, `queue_position`
+    counts from 1, and `kept_until_us` is when others may pass the first in the queue again, for which idle
+    cubes are kept; null where they are not, or without an end.
+    """
 
     name: str
     state: SliceState
@@ -163,7 +149,13 @@ class SliceRow(Model):
     requested_us: int
     started_us: int | None
     ended_us: int | None
+    duration_us: int | None
     changed_us: int
+    queue_position: int | None
+    kept_until_us: int | None
+    waited_us: int
+    ran_us: int | None
+    left_us: int | None
 
 
 # --- light paths --------------------------------------------------------------------------------------------

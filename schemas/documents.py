@@ -82,7 +82,8 @@ class CubeUseDocument(Model):
 
 
 class SliceDocument(Model):
-    """Written by `scheduler`; name `pod-0/slice-42`. `reason` says why it waits, stalls or ended."""
+    """Written by `scheduler`; name `pod-0/slice-42`. `reason` says what it waits for, why it stalls or ended;
+    `duration_us` how long it is to run, null until it is released."""
 
     name: str
     state: SliceState
@@ -99,6 +100,7 @@ class SliceDocument(Model):
     requested_us: int
     started_us: int | None
     ended_us: int | None
+    duration_us: int | None
     changed_us: int
 
 
@@ -139,8 +141,17 @@ class WorkloadSummary(Model):
     requested: int
 
 
+class WaitsFrom(Model):
+    """When those slices were requested whose waits are the median and the 95th percentile of all that wait
+    (nearest rank)."""
+
+    median: int
+    p95: int
+
+
 class SchedulerSummary(Model):
-    """Kind `summaries`, name `pod-0/scheduler`. `allocated_chip_us` is the integral up to `at_us`."""
+    """Kind `summaries`, name `pod-0/scheduler`. `running` counts all slices on cubes, of which some are
+    connecting, degraded or stalled. `allocated_chip_us` is the integral up to `at_us`."""
 
     name: str
     at_us: int
@@ -151,6 +162,10 @@ class SchedulerSummary(Model):
     running: int
     waiting: int
     swapped: int
+    connecting: int
+    degraded: int
+    stalled: int
+    waits_from_us: WaitsFrom | None
     chips: int
     chips_allocated: int
     allocated_chip_us: int

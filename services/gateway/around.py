@@ -33,7 +33,11 @@ def around_fabric(twin: TwinPorts, fabric: str, _row: FabricRow) -> FabricRelate
     """What is not as it should be."""
     return FabricRelated(
         ocs=tuple(_brief(row) for row in rows.ocs_rows(twin, fabric) if row.state != "up"),
-        cubes=tuple(row for row in rows.cube_rows(twin, fabric) if row.health != "healthy" or row.drained),
+        cubes=tuple(
+            row
+            for row in rows.cube_rows(twin, fabric)
+            if row.health != "healthy" or row.drained or row.draining
+        ),
         slices=tuple(
             row for row in rows.slice_rows(twin, fabric) if row.state in ("waiting", "degraded", "stalled")
         ),

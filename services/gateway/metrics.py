@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from schemas.api import FabricRow, LinkCounts, SliceCounts
+from schemas.api import FabricRow
+from schemas.api_counts import RepairCounts, SliceCounts, WaitTimes
 from services.gateway.fabrics import living
 from services.gateway.ports import TwinPorts
 from services.gateway.rows import fabric_row
@@ -14,25 +15,51 @@ from shared.runtimes.clock import ClockState
 
 GAUGES: tuple[tuple[str, str, Callable[[FabricRow], float]], ...] = (
     ("cubes_healthy", "cubes judged healthy", lambda row: row.healthy),
-    ("cubes_drained", "cubes drained", lambda row: row.drained),
+    ("cubes", "cubes", lambda row: row.cubes),
+    ("cubes_drained", "cubes that take nothing new", lambda row: row.drained),
     ("hosts_down", "hosts down", lambda row: row.hosts_down),
+    ("ocs", "OCSes", lambda row: row.ocs),
     ("ocs_down", "OCSes down", lambda row: row.ocs_down),
+    ("chips", "chips", lambda row: row.chips),
+    ("chips_used", "chips that slices hold now", lambda row: row.chips_used),
     ("faults_active", "faults active in truth", lambda row: row.faults_active),
+    ("utilisation_ratio", "chips that slices hold now, of all", lambda row: row.utilisation_now),
     (
-        "utilisation_ratio",
+        "utilisation_mean_ratio",
         "allocated chip-time over all chip-time since the start",
         lambda row: row.utilisation,
     ),
     (
-        "cube_availability_ratio",
+        "cube_availability_mean_ratio",
         "healthy cube-time over all cube-time since the start",
         lambda row: row.cube_availability,
     ),
-    ("log_position", "messages in the log", lambda row: row.position),
 )
-COUNTS: tuple[tuple[str, str, Callable[[FabricRow], SliceCounts | LinkCounts]], ...] = (
-    ("slices", "slices by state", lambda row: row.slices),
-    ("link_ends", "link ends by state", lambda row: row.links),
+TOTALS: tuple[tuple[str, str, Callable[[FabricRow], float]], ...] = (
+    ("log_messages", "messages on the site's log", lambda row: row.position),
+    ("slices_requested", "slices requested", lambda row: row.slices.requested),
+    ("slices_admitted", "slices admitted", lambda row: row.slices.admitted),
+    ("slices_completed", "slices completed", lambda row: row.slices.completed),
+    ("slices_evicted", "slices that lost their cubes before they were done", lambda row: row.slices.evicted),
+    ("slices_refused", "slices refused or withdrawn", lambda row: row.slices.refused),
+    ("cube_swaps", "cubes of slices that others took the place of", lambda row: row.slices.swapped),
+    ("cross_connects", "circuits made", lambda row: row.cross_connects),
+)
+"""Counted since the fabric was commissioned."""
+LEVELS: tuple[tuple[str, str, str, Callable[[FabricRow], dict[str, float]]], ...] = (
+    ("slices", "slices of now by state", "state", lambda row: _slices(row.slices)),
+    ("link_ends", "link ends by state", "state", lambda row: dict(row.links)),
+    ("repairs_open", "open repairs by state", "state", lambda row: _open(row.repairs)),
+    (
+        "slice_wait_seconds",
+        "simulated time for which slices have waited that wait now",
+        "quantile",
+        lambda row: _waits(row.waits),
+    ),
+)
+TOTALS_BY: tuple[tuple[str, str, str, Callable[[FabricRow], dict[str, float]]], ...] = (
+    ("faults_begun", "faults begun by kind", "kind", lambda row: dict(row.faults_begun)),
+    ("repairs_ended", "repairs ended by outcome", "outcome", lambda row: _ended(row.repairs)),
 )
 CLOCK: tuple[tuple[str, str, Callable[[ClockState], float]], ...] = (
     ("simulated_seconds", "simulated time up to which all is done", lambda c: c.now_us / 1e6),
@@ -46,6 +73,25 @@ CLOCK: tuple[tuple[str, str, Callable[[ClockState], float]], ...] = (
 )
 
 
+def _slices(slices: SliceCounts) -> dict[str, float]:
+    """Slices by the state in which each is alone."""
+    aside = {name: getattr(slices, name) for name in ("connecting", "degraded", "stalled")}
+    return {"waiting": slices.waiting, "running": slices.running - sum(aside.values())} | aside
+
+
+def _open(repairs: RepairCounts) -> dict[str, float]:
+    return {"queued": repairs.queued, "begun": repairs.begun}
+
+
+def _ended(repairs: RepairCounts) -> dict[str, float]:
+    return {"completed": repairs.completed, "cancelled": repairs.cancelled}
+
+
+def _waits(waits: WaitTimes | None) -> dict[str, float]:
+    """Nobody waits: no time at all, rather than a gap that no alert ends with."""
+    return {"0.5": waits.median_us / 1e6, "0.95": waits.p95_us / 1e6} if waits else {"0.5": 0, "0.95": 0}
+
+
 class TwinCollector(Collector):
     """Reads status documents when Prometheus asks, and not before."""
 
@@ -56,8 +102,8 @@ class TwinCollector(Collector):
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """Gauges of every fabric that lives, of the clock and of the runtime; without a store those of the
-        fabrics are left out."""
+        """Levels and totals of every fabric that lives, of the clock and of the runtime; without a store those
+        of the fabrics are left out."""
         try:
             rows = [fabric_row(self._twin, fabric) for fabric in living(self._twin)]
         except LightwaveError:
@@ -67,12 +113,13 @@ class TwinCollector(Collector):
             for row in rows:
                 family.add_metric([row.name], read(row))
             yield family
-        for name, text, counts in COUNTS:
-            family = GaugeMetricFamily(f"lightwave_{name}", text, labels=["fabric", "state"])
+        for name, text, read in TOTALS:
+            total = CounterMetricFamily(f"lightwave_{name}", text, labels=["fabric"])
             for row in rows:
-                for state, count in counts(row):
-                    family.add_metric([row.name, state], count)
-            yield family
+                total.add_metric([row.name], read(row))
+            yield total
+        yield from _labelled(GaugeMetricFamily, LEVELS, rows)
+        yield from _labelled(CounterMetricFamily, TOTALS_BY, rows)
         healthy = not self._twin.health()
         yield GaugeMetricFamily("lightwave_healthy", "1 while all is well, else 0", value=healthy)
         clock = self._twin.clock.show()
@@ -81,3 +128,16 @@ class TwinCollector(Collector):
         for name, value in self._twin.runtime_metrics().items():
             kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             yield kind(f"lightwave_runtime_{name}", "of the runtime itself", value=value)
+
+
+def _labelled(
+    family_of: type[GaugeMetricFamily] | type[CounterMetricFamily],
+    table: tuple[tuple[str, str, str, Callable[[FabricRow], dict[str, float]]], ...],
+    rows: list[FabricRow],
+) -> Iterable[Metric]:
+    for name, text, label, read in table:
+        family = family_of(f"lightwave_{name}", text, labels=["fabric", label])
+        for row in rows:
+            for value, count in read(row).items():
+                family.add_metric([row.name, value], count)
+        yield family

@@ -8,20 +8,19 @@ from schemas.api import (
     FabricRow,
     FaultRow,
     HostRow,
-    LinkCounts,
     LinkRow,
     OcsRow,
-    RepairCounts,
     RepairRow,
-    SliceCounts,
     SliceRow,
 )
+from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, WaitTimes
 from schemas.documents import CubeDocument, CubeUseDocument, LinkGroupDocument, OcsDocument, SliceDocument
 from schemas.names import number_of
 from services.gateway.documents import read_all, read_one
 from services.gateway.fabrics import config_of, plant, retired_us, site_of
 from services.gateway.ports import TwinPorts
 from services.gateway.summaries import Summaries, summaries_of
+from services.gateway.waiting import Wait, waits_of
 from shared.models.plant import IntArray
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, link_end
@@ -49,6 +48,7 @@ def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
     chip_us = scheduler.allocated_chip_us + scheduler.chips_allocated * (now_us - scheduler.at_us)
     cube_us = cubes.healthy_cube_us + cubes.healthy * (now_us - cubes.at_us)
     span_us = now_us - found.workload.commissioned_us
+    waits_from, repairs, failures = scheduler.waits_from_us, found.repairs, found.failures
     return FabricRow(
         name=fabric,
         kind=config.kind,
@@ -65,11 +65,18 @@ def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
         ocs=plant(twin, fabric).population("ocs"),
         ocs_down=found.ocs.ocs_down if found.ocs else 0,
         cross_connects=found.ocs.cross_connects if found.ocs else 0,
+        chips=scheduler.chips,
+        chips_used=scheduler.chips_allocated,
         slices=_slice_counts(found),
+        waits=WaitTimes(median_us=now_us - waits_from.median, p95_us=now_us - waits_from.p95)
+        if waits_from
+        else None,
+        utilisation_now=scheduler.chips_allocated / scheduler.chips,
         utilisation=chip_us / (scheduler.chips * span_us) if span_us else 0.0,
         cube_availability=cube_us / (cubes.cubes * span_us) if span_us else 1.0,
-        faults_active=found.failures.active,
-        repairs=RepairCounts(queued=found.repairs.queued, begun=found.repairs.begun),
+        faults_active=failures.active,
+        faults_begun=FaultCounts(**{kind: getattr(failures, kind) for kind in FaultCounts.model_fields}),
+        repairs=RepairCounts(**{name: getattr(repairs, name) for name in RepairCounts.model_fields}),
     )
 
 
@@ -84,6 +91,9 @@ def _slice_counts(found: Summaries) -> SliceCounts:
         running=scheduler.running,
         waiting=scheduler.waiting,
         swapped=scheduler.swapped,
+        connecting=scheduler.connecting,
+        degraded=scheduler.degraded,
+        stalled=scheduler.stalled,
     )
 
 
@@ -135,14 +145,16 @@ def find_cube(twin: TwinPorts, fabric: str, name: str) -> CubeRow | None:
 
 
 def _cube_row(document: CubeDocument, use: CubeUseDocument | None) -> CubeRow:
+    slices = use.slices if use else ()
     return CubeRow(
         name=document.name,
         health=document.health,
         reasons=document.reasons,
-        drained=document.drained,
+        drained=document.drained and not slices,
+        draining=document.drained and bool(slices),
         changed_us=document.changed_us,
         hosts_down=sum(host.state == "down" for host in document.hosts),
-        slices=use.slices if use else (),
+        slices=slices,
         chips_used=use.chips_used if use else 0,
     )
 
@@ -251,17 +263,42 @@ def _torus_on(use: CubeUseDocument | None) -> str | None:
 
 
 def slice_rows(twin: TwinPorts, fabric: str) -> list[SliceRow]:
-    return [_slice_row(document) for document in read_all(twin, fabric, "slices", SliceDocument)]
+    now_us = twin.clock.show().now_us
+    documents = read_all(twin, fabric, "slices", SliceDocument)
+    waits = waits_of(twin, fabric, documents, now_us)
+    return [_slice_row(document, waits.get(document.name), now_us) for document in documents]
 
 
 def find_slice(twin: TwinPorts, fabric: str, name: str) -> SliceRow | None:
+    """Of one that waits, all others are read as well: its place is among them."""
     document = read_one(twin, fabric, "slices", name, SliceDocument)
-    return _slice_row(document) if document else None
+    if document is None:
+        return None
+    now_us = twin.clock.show().now_us
+    if document.state != "waiting":
+        return _slice_row(document, None, now_us)
+    waits = waits_of(twin, fabric, read_all(twin, fabric, "slices", SliceDocument), now_us)
+    return _slice_row(document, waits.get(name), now_us)
 
 
-def _slice_row(document: SliceDocument) -> SliceRow:
-    fields = dict(document)
-    return SliceRow(**{**fields, "shape": shape_text(document.shape)})
+def _slice_row(document: SliceDocument, wait: Wait | None, now_us: int) -> SliceRow:
+    """A slice at a moment, with why it waits if it does."""
+    started_us, ended_us, duration_us = document.started_us, document.ended_us, document.duration_us
+    # One of a fabric that is ahead of the twin's clock may have begun after it.
+    now_us = max(now_us, document.changed_us)
+    left_us = None
+    if started_us is not None and ended_us is None and duration_us is not None:
+        left_us = max(0, started_us + duration_us - now_us)
+    now = {
+        "shape": shape_text(document.shape),
+        "queue_position": wait.position if wait else None,
+        "kept_until_us": wait.kept_until_us if wait else None,
+        "reason": wait.reason if wait else document.reason,
+        "waited_us": (started_us or ended_us or now_us) - document.requested_us,
+        "ran_us": (ended_us or now_us) - started_us if started_us is not None else None,
+        "left_us": left_us,
+    }
+    return SliceRow(**{**dict(document), **now})
 
 
 def fault_rows(twin: TwinPorts, fabric: str) -> list[FaultRow]:

@@ -29,6 +29,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         requested_us=state.now_us,
         state="waiting",
         changed_us=state.now_us,
+        duration_us=body.duration_us,
     )
     try:
         state.placement.check(body.shape, body.twisted, state.cubes)

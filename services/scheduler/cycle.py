@@ -10,6 +10,7 @@ from services.scheduler.recovery import leave_drained, recover_stalled
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
 from shared.basics.units import US_PER_HOUR
 from shared.engine.service import Output
+from shared.models.superpod.backfill import keeping
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 NextPlace = tuple[Slice, tuple[int, ...], Corner | None]
@@ -52,22 +53,18 @@ def next_placement(state: SchedulerState) -> NextPlace | None:
 
 
 def is_kept(state: SchedulerState, head: Slice) -> bool:
-    """Whether whole cubes are kept for the first in the queue: not for its first patience, then for one, then
-    not for the next, and so on. One that may never fit (others run on without an end) thus holds up the
-    queue for half the time at most."""
-    patience_us = _patience_us(state)
-    return patience_us == 0 or (state.now_us - head.requested_us) // patience_us % 2 == 1
+    """Whether whole cubes are kept for the first in the queue."""
+    return keeping(head.requested_us, _patience_us(state), state.now_us)[0]
 
 
 def kept_until_us(state: SchedulerState) -> int | None:
     """When others may pass the first in the queue again; None if they may now, or never."""
-    queue, patience_us = queue_of(state), _patience_us(state)
-    if not queue.by_shape or not patience_us:
+    queue = queue_of(state)
+    if not queue.by_shape:
         return None
     head = state.slices[queue.head()[1]]
-    if not is_kept(state, head):
-        return None
-    return head.requested_us + ((state.now_us - head.requested_us) // patience_us + 1) * patience_us
+    kept, until_us = keeping(head.requested_us, _patience_us(state), state.now_us)
+    return until_us if kept else None
 
 
 def _patience_us(state: SchedulerState) -> int:

@@ -1,6 +1,8 @@
 """The scheduler's status documents: one per slice, the use of each cube, and a summary."""
 
-from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument
+from collections import Counter
+
+from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument, WaitsFrom
 from schemas.names import number_of
 from services.scheduler.lifecycle import slice_name
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
@@ -49,14 +51,15 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         requested_us=row.requested_us,
         started_us=row.started_us,
         ended_us=row.ended_us,
+        duration_us=row.duration_us,
         changed_us=row.changed_us,
     )
 
 
 def _waiting_reason(state: SchedulerState, row: Slice) -> str:
     if is_mesh(row.shape):
-        return f"waits for room for {row.chips} chips in one healthy cube"
-    return f"waits for {state.placement.waits_for(row.shape)}"
+        return f"needs room for {row.chips} chips in one healthy cube"
+    return f"needs {state.placement.waits_for(row.shape)}"
 
 
 def _cube_use(state: SchedulerState, name: str) -> CubeUseDocument | None:
@@ -72,6 +75,8 @@ def _cube_use(state: SchedulerState, name: str) -> CubeUseDocument | None:
 
 
 def _summary(state: SchedulerState) -> SchedulerSummary:
+    states = Counter(row.state for row in state.slices.values())
+    requested = sorted(row.requested_us for row in state.slices.values() if row.state == "waiting")
     return SchedulerSummary(
         name=f"{state.fabric}/scheduler",
         at_us=state.at_us,
@@ -82,7 +87,19 @@ def _summary(state: SchedulerState) -> SchedulerSummary:
         running=state.running,
         waiting=state.waiting,
         swapped=state.swapped,
+        connecting=states["connecting"],
+        degraded=states["degraded"],
+        stalled=states["stalled"],
+        waits_from_us=WaitsFrom(median=_waited_longest(requested, 50), p95=_waited_longest(requested, 95))
+        if requested
+        else None,
         chips=state.chips,
         chips_allocated=state.chips_allocated,
         allocated_chip_us=state.allocated_chip_us,
     )
+
+
+def _waited_longest(requested: list[int], percent: int) -> int:
+    """Of times in order: when the one was requested that has waited longer than so many percent of them, or
+    as long (nearest rank)."""
+    return requested[len(requested) - -(-len(requested) * percent // 100)]

@@ -32,6 +32,7 @@ def slice_name(state: SchedulerState, number: int) -> str:
 def put(state: SchedulerState, row: Slice) -> None:
     """Keep a slice as it is now."""
     state.slices[row.number] = row
+    state.touched.add(("summaries", f"{state.fabric}/scheduler"))
     state.touched.add(("slices", slice_name(state, row.number)))
 
 

@@ -69,7 +69,7 @@ class Switched:
         return occupancy.torus_at(link_end // ENDS_PER_CUBE)
 
     def waits_for(self, shape: Shape) -> str:
-        return f"{cubes_of(shape)} healthy idle cubes"
+        return _counted(cubes_of(shape))
 
 
 class FixedGrid:
@@ -109,7 +109,11 @@ class FixedGrid:
 
     def waits_for(self, shape: Shape) -> str:
         extents = "×".join(str(side) for side in cube_grid(shape))
-        return f"{extents} adjacent healthy idle cubes"
+        return f"{extents} adjacent healthy idle cubes" if cubes_of(shape) > 1 else _counted(1)
+
+
+def _counted(cubes: int) -> str:
+    return f"{cubes} healthy idle cube{'s' if cubes > 1 else ''}"
 
 
 @cache

@@ -22,7 +22,8 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE
 class Slice:
     """One slice, waiting, on its cubes or ended.
 
-    `request` is the id of its SliceRequested. Link counts are in link ends.
+    `request` is the id of its SliceRequested, `duration_us` how long it is to run. Link counts are in link
+    ends.
     """
 
     number: int
@@ -42,6 +43,7 @@ class Slice:
     links_degraded: int = 0
     swaps: int = 0
     reason: str | None = None
+    duration_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 JSON = {"content-type": "application/json"}
 TOKEN = "open-sesame-and-close-it"  # noqa: S105 -- a test's own
+NOW = ("waiting", "connecting", "degraded", "stalled")
 BEARER = f"Bearer {TOKEN}".encode()
 
 
@@ -494,7 +495,17 @@ def test_metrics_are_what_prometheus_reads(twin: DrivenTwin, client: Client) -> 
         return {tuple(s.labels.values()): s.value for s in families[f"lightwave_{name}"].samples}
 
     assert values("cubes_healthy") == {(name,): row["healthy"] for name, row in rows.items()}
-    assert values("log_position") == {(name,): row["position"] for name, row in rows.items()}
+    assert values("log_messages") == {(name,): row["position"] for name, row in rows.items()}
+    assert families["lightwave_log_messages"].type == "counter"
+    slices = {(n, s): c for n, row in rows.items() for s, c in row["slices"].items() if s in NOW}
+    told = values("slices")
+    assert {key: told[key] for key in slices} == slices
+    on_cubes = {name: sum(told[name, state] for state in (*NOW[1:], "running")) for name in rows}
+    assert on_cubes == {name: row["slices"]["running"] for name, row in rows.items()}
+    assert values("utilisation_ratio") == {(n,): row["utilisation_now"] for n, row in rows.items()}
+    assert values("slice_wait_seconds")["pod-1", "0.5"] == 0
+    kinds = {(n, kind): count for n, row in rows.items() for kind, count in row["faults_begun"].items()}
+    assert values("faults_begun") == kinds
     ends = {(name, s): n for name, row in rows.items() for s, n in row["links"].items()}
     assert values("link_ends") == ends
     assert values("speed_asked") == {(): 1.0}

@@ -62,7 +62,7 @@ def test_release_disconnects_completes_and_admits_the_next_in_one_answer() -> No
     first = world.start((4, 8, 8))
     second, nothing = world.request((4, 8, 8))
     assert nothing == []
-    assert world.status(second).reason == "waits for 4 healthy idle cubes"
+    assert world.status(second).reason == "needs 4 healthy idle cubes"
     said = world.release(first, after_us=1_000)
     assert [type(body) for body in said] == [
         DisconnectCircuits,

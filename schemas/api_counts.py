@@ -1,0 +1,56 @@
+"""What the HTTP API counts of a fabric: how much of what there is, and how much there has been."""
+
+from schemas.body import Model
+
+
+class LinkCounts(Model):
+    """Link ends by state."""
+
+    up: int
+    degraded: int
+    down: int
+    dark: int
+
+
+class SliceCounts(Model):
+    """Slices since the start. Those of now are `waiting`, and `running`: all on cubes, of which some are
+    `connecting`, `degraded` or `stalled`."""
+
+    requested: int
+    admitted: int
+    completed: int
+    evicted: int
+    refused: int
+    running: int
+    waiting: int
+    swapped: int
+    connecting: int
+    degraded: int
+    stalled: int
+
+
+class WaitTimes(Model):
+    """For how long the slices have waited that wait now."""
+
+    median_us: int
+    p95_us: int
+
+
+class RepairCounts(Model):
+    """Open repairs, and since the start those that ended."""
+
+    queued: int
+    begun: int
+    completed: int
+    cancelled: int
+
+
+class FaultCounts(Model):
+    """Faults begun since the start, by kind."""
+
+    host: int
+    chip: int
+    link: int
+    connector: int
+    ocs: int
+    port: int
