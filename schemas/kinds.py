@@ -33,7 +33,8 @@ FABRICS = Kind(
     part=None,
     columns=(
         *("NAME", "KIND", "SITE", "STATE", "TIME", "CUBES", "OCS", "LINKS"),
-        *("RUNNING", "WAITING", "USED", "FAULTS", "REPAIRS"),
+        *("RUNNING", "DEGRADED", "STALLED", "WAITING", "WAIT-MEDIAN", "WAIT-P95"),
+        *("USED", "USED-MEAN", "FAULTS", "REPAIRS"),
     ),
 )
 OCS = Kind(
@@ -50,7 +51,7 @@ CUBES = Kind(
     ("cube", "cubes"),
     documents=("cubes", "cube-uses"),
     part="cube",
-    columns=("NAME", "HEALTH", "DRAINED", "HOSTS-DOWN", "CHIPS", "SLICES", "REASONS", "CHANGED"),
+    columns=("NAME", "HEALTH", "DRAINED", "HOSTS-DOWN", "CHIPS-USED", "SLICES", "REASONS", "CHANGED"),
 )
 HOSTS = Kind(
     "hosts",
@@ -66,7 +67,7 @@ LINKS = Kind(
     ("link", "links"),
     documents=("links", "cube-uses"),
     part="end",
-    columns=("NAME", "STATE", "MODULE", "FAR-END", "LOSS-DB", "BER", "OCS", "SLICE"),
+    columns=("NAME", "STATE", "CONDITION", "FAR-END", "LOSS-DB", "BER", "OCS", "SLICE"),
 )
 SLICES = Kind(
     "slices",
@@ -75,7 +76,8 @@ SLICES = Kind(
     documents=("slices",),
     part=None,
     columns=(
-        *("NAME", "STATE", "SHAPE", "CHIPS", "CUBES", "PRIORITY", "DOWN/DEGRADED", "SWAPS", "AGE", "REASON"),
+        *("NAME", "STATE", "SHAPE", "CHIPS", "CUBES", "PRIORITY", "LINKS-DOWN", "LINKS-DEGRADED", "SWAPS"),
+        *("WAITED", "RAN", "LEFT", "REASON"),
     ),
 )
 FAULTS = Kind(
@@ -84,7 +86,7 @@ FAULTS = Kind(
     ("fault", "faults"),
     documents=("faults",),
     part=None,
-    columns=("NAME", "KIND", "TARGET", "STATE", "INJECTED", "AGE", "LEFT", "HOW"),
+    columns=("NAME", "KIND", "TARGET", "STATE", "INJECTED", "LASTED", "LEFT", "HOW"),
 )
 REPAIRS = Kind(
     "repairs",
@@ -92,7 +94,7 @@ REPAIRS = Kind(
     ("repair", "repairs"),
     documents=("repairs",),
     part=None,
-    columns=("NAME", "KIND", "TARGET", "STATE", "TECHNICIAN", "AGE"),
+    columns=("NAME", "KIND", "TARGET", "STATE", "TECHNICIAN", "WAITED", "WORKED"),
 )
 
 KINDS: dict[str, Kind] = {

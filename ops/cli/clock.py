@@ -122,4 +122,4 @@ def _table(content: dict[str, Any]) -> str:
         span(content["lag_us"]),
         moment(content["until_us"]),
     ]
-    return columns(("TIME", "SPEED", "PAUSED", "HELD", "BEHIND", "UNTIL"), [row])
+    return columns(("TIME", "SPEED", "PAUSED", "SPEED-HELD", "BEHIND-CLOCK", "UNTIL"), [row])

@@ -9,7 +9,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.kinds import table_of
 from ops.cli.messages import event_rows
-from ops.cli.names import Name
+from ops.cli.names import Name, whole
 from ops.cli.options import Output, Watch
 from ops.cli.output import rendered, show, watched
 from ops.cli.types import FieldValue, Kind
@@ -36,6 +36,16 @@ PATH_FIELDS = (
 DESCRIPTION = ("object", "related", "events", "events_in_all")
 OF_OCSES = ("ocs", "ocs_down", "cross_connects")
 """Fields of a fabric that say nothing of one without OCSes."""
+WELL = {
+    "ocs": "all up",
+    "cubes": "all healthy, none drained",
+    "hosts": "all up",
+    "links": "none down or degraded",
+    "slices": "none waits, is degraded or stalled",
+    "faults": "none active",
+    "repairs": "none open",
+}
+"""Section of a description → what it means that nothing is in it."""
 SPELT = {"ocs": "OCS", "ber": "BER", "db": "dB"}
 """Words of a field's name that people write otherwise."""
 
@@ -83,10 +93,11 @@ def get(
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client()
+    path = f"/v1/{kind}/{escape(whole(client, name))}" if name is not None else None
 
     def look() -> str:
-        if name is not None:
-            thing = client.thing(f"/v1/{kind}/{escape(name)}", "name")
+        if path is not None:
+            thing = client.thing(path, "name")
             return rendered(thing, output, lambda: _table(client, kind, [thing]))
         things = client.rows(f"/v1/{kind}", "name", **query)
         return rendered(things, output, lambda: _table(client, kind, things))
@@ -120,9 +131,10 @@ def describe(
 ) -> None:
     """Show one thing, what stands around it, and its last events."""
     client = Client()
+    path = f"/v1/describe/{kind}/{escape(whole(client, name))}"
 
     def look() -> str:
-        content = client.thing(f"/v1/describe/{kind}/{escape(name)}", *DESCRIPTION)
+        content = client.thing(path, *DESCRIPTION)
         with client.reading():
             return rendered(content, output, lambda: _described(kind, content))
 
@@ -142,7 +154,8 @@ def _described(kind: str, content: Mapping[str, Any]) -> str:
         else:
             lines.append(f"{title + ':':<{widest}}  {_value(field, value)}")
     for section, rows in content["related"].items():
-        lines += [f"{_title(section)}:", *_rows(rows)]
+        well = f"  {_all_well(kind, section, shown)}"
+        lines += [f"{_title(section)}:", *(_rows(rows) if rows else [well])]
     said = len(content["events"])
     told = f" ({said} of {content['events_in_all']})" if said < content["events_in_all"] else ""
     lines.append(f"Last events{told}:")
@@ -150,10 +163,16 @@ def _described(kind: str, content: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _all_well(kind: str, section: str, shown: Mapping[str, Any]) -> str:
+    """What an empty list below a title means, which holds only what is not as it should be."""
+    if kind == "fabrics" and section in ("ocs", "cubes"):
+        return f"{shown[section]}, {WELL[section]}" if shown.get(section) else "none"
+    is_whole = (kind, section) in (("slices", "cubes"), ("cubes", "slices"), ("slices", "ocs"))
+    return "none" if is_whole else WELL.get(section, "none")
+
+
 def _rows(rows: list[Any]) -> list[str]:
     """Related things below their title: of objects the plain fields, as a table."""
-    if not rows:
-        return ["  none"]
     if not isinstance(rows[0], dict):
         return [f"  {row}" for row in rows]
     fields = [field for field, value in rows[0].items() if not isinstance(value, list | dict)]
@@ -195,7 +214,7 @@ def trace(
 ) -> None:
     """Show the whole light path from a link END."""
     client = Client()
-    content = client.thing(f"/v1/trace/{escape(end)}", *PATH_FIELDS)
+    content = client.thing(f"/v1/trace/{escape(whole(client, end))}", *PATH_FIELDS)
     with client.reading():
         show(content, output, lambda: _path(content))
 
@@ -219,7 +238,7 @@ def _condition(path: Mapping[str, Any]) -> str:
     words = f"module {path['condition']}"
     if path["loss_db"] is not None:
         ber = "-" if path["ber"] is None else shown("ber", path["ber"])
-        words += f", {shown('loss_db', path['loss_db'])} dB, BER {ber}"
+        words += f", path loss {shown('loss_db', path['loss_db'])} dB, BER {ber}"
     return f"{words}; the far end's module has failed" if path["far_condition"] == "failed" else words
 
 

@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.kinds import table_of
-from ops.cli.names import Part
+from ops.cli.names import Part, whole
 from ops.cli.options import Output
 from ops.cli.output import show
 from ops.common.client import Client, escape
@@ -32,7 +32,7 @@ def impact(
 ) -> None:
     """Show which links, cubes and slices hang on a part."""
     client = Client()
-    found = client.thing(f"/v1/impact/{escape(target)}", *FIELDS)
+    found = client.thing(f"/v1/impact/{escape(whole(client, target))}", *FIELDS)
     now_us = client.thing("/v1/clock", "now_us")["now_us"]
     with client.reading():
         show(found, output, lambda: _table(found, now_us))

@@ -11,16 +11,18 @@ Row = dict[str, Any]
 
 
 def table_of(kind: str, rows: list[Row], now_us: int) -> Table:
-    """The table of some things of one kind; ages are simulated time before `now_us`."""
+    """The table of some things of one kind at `now_us` of simulated time."""
     return KINDS[kind].columns, [CELLS[kind](row, now_us) for row in rows]
 
 
-def _age(at_us: int | None, now_us: int) -> str:
-    return span(max(0, now_us - at_us)) if at_us is not None else "-"
+def _span(from_us: int | None, to_us: int | None, now_us: int) -> str:
+    """From one moment to another, or to now where that has not come."""
+    return "-" if from_us is None else span(max(0, (now_us if to_us is None else to_us) - from_us))
 
 
 def _fabric(row: Row, _now_us: int) -> list[object]:
     links, slices = row["links"], row["slices"]
+    waits = row["waits"] or {"median_us": None, "p95_us": None}
     return [
         row["name"],
         row["kind"],
@@ -31,32 +33,36 @@ def _fabric(row: Row, _now_us: int) -> list[object]:
         f"{row['ocs'] - row['ocs_down']}/{row['ocs']}" if row["ocs"] else None,
         f"{links['up']}/{links['up'] + links['degraded'] + links['down']}",
         slices["running"],
+        slices["degraded"],
+        slices["stalled"],
         slices["waiting"],
+        span(waits["median_us"]),
+        span(waits["p95_us"]),
+        f"{100 * row['utilisation_now']:.1f}%",
         f"{100 * row['utilisation']:.1f}%",
         row["faults_active"],
         row["repairs"]["queued"] + row["repairs"]["begun"],
     ]
 
 
-def _ocs(row: Row, now_us: int) -> list[object]:
+def _ocs(row: Row, _now_us: int) -> list[object]:
     ports = ",".join(row["ports_down"])
     circuits = f"{row['circuits_made']}/{row['circuits_wanted']}"
-    return [row["name"], row["state"], circuits, row["radix"], ports, _age(row["changed_us"], now_us)]
+    return [row["name"], row["state"], circuits, row["radix"], ports, moment(row["changed_us"])]
 
 
-def _cube(row: Row, now_us: int) -> list[object]:
+def _cube(row: Row, _now_us: int) -> list[object]:
     held = ",".join(name.split("/")[1] for name in row["slices"])
     reasons = ",".join(reason.partition("/")[2] for reason in row["reasons"])
-    age = _age(row["changed_us"], now_us)
     return [
         row["name"],
         row["health"],
-        row["drained"],
+        "draining" if row["draining"] else row["drained"],
         row["hosts_down"],
         row["chips_used"],
         held,
         reasons,
-        age,
+        moment(row["changed_us"]),
     ]
 
 
@@ -73,7 +79,8 @@ def _link(row: Row, _now_us: int) -> list[object]:
     ]
 
 
-def _slice(row: Row, now_us: int) -> list[object]:
+def _slice(row: Row, _now_us: int) -> list[object]:
+    kept = f" until {moment(row['kept_until_us'])}" if row["kept_until_us"] is not None else ""
     return [
         row["name"],
         row["state"],
@@ -81,22 +88,27 @@ def _slice(row: Row, now_us: int) -> list[object]:
         row["chips"],
         len(row["cubes"]),
         row["priority"],
-        f"{row['links_down']}/{row['links_degraded']}",
+        row["links_down"],
+        row["links_degraded"],
         row["swaps"],
-        _age(row["requested_us"], now_us),
-        row["reason"],
+        span(row["waited_us"]),
+        span(row["ran_us"]),
+        span(row["left_us"]),
+        f"{row['reason']}{kept}" if row["reason"] else None,
     ]
 
 
 def _fault(row: Row, now_us: int) -> list[object]:
     left = span(row["expires_us"] - now_us) if row["expires_us"] and row["state"] == "active" else None
-    age = _age(row["began_us"], now_us)
-    return [row["name"], row["kind"], row["target"], row["state"], row["injected"], age, left, row["how"]]
+    lasted = _span(row["began_us"], row["ended_us"], now_us)
+    return [row["name"], row["kind"], row["target"], row["state"], row["injected"], lasted, left, row["how"]]
 
 
 def _repair(row: Row, now_us: int) -> list[object]:
-    age = _age(row["requested_us"], now_us)
-    return [row["name"], row["kind"], row["target"], row["state"], row["technician"], age]
+    began_us, ended_us = row["began_us"], row["ended_us"]
+    waited = _span(row["requested_us"], ended_us if began_us is None else began_us, now_us)
+    worked = _span(began_us, ended_us, now_us)
+    return [row["name"], row["kind"], row["target"], row["state"], row["technician"], waited, worked]
 
 
 CELLS: dict[str, Callable[[Row, int], list[object]]] = {

@@ -35,6 +35,7 @@ COMMANDS = {
     "release": "request",
     "drain": "request",
     "undrain": "request",
+    "wait": "wait",
     "topology": "topology",
     "fabric-availability": "availability",
     "goodput-model": "availability",

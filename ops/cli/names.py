@@ -1,14 +1,19 @@
 """Names of things as arguments, completed from the running twin."""
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from schemas.kinds import KINDS, kind_of
+from shared.basics.errors import NotFound
 from shared.models.superpod.faults import FAULTS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from ops.common.client import Client
 
 ANSWER_S_MAX = 0.3
 """How long a person who pressed Tab waits for the twin."""
@@ -16,6 +21,8 @@ COMPLETIONS_MAX = 200
 LISTED = {"host": "hosts", "chip": "hosts", "end": "links", "ocs": "ocs", "port": "ocs"}
 """Kind of part → the kind of thing whose names its own begins with."""
 FAULT_KINDS = tuple(FAULTS)
+SHORT = r"(?:ocs|cube|slice|fault|repair)-[0-9]+(?:/.*)?"
+"""A name that lacks its fabric."""
 CHIPS_PER_HOST = 4
 
 
@@ -24,14 +31,31 @@ class Name(click.ParamType):
 
     name = "name"
 
-    def __init__(self, kind: str | None = None) -> None:
+    def __init__(self, kind: str | None = None, state: str | None = None) -> None:
         self.kind = kind
+        self.state = state
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
         kind = self.kind or ctx.params.get("kind")
-        return _items(names_of(kind, incomplete), incomplete) if kind else []
+        return _items(names_of(kind, incomplete, self.state), incomplete) if kind else []
+
+
+class Thing(click.ParamType):
+    """KIND/NAME, such as slice/pod-0/slice-3."""
+
+    name = "thing"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        word, slash, name = incomplete.partition("/")
+        if not slash:
+            return _items([f"{kind.spellings[0]}/" for kind in KINDS.values()], incomplete)
+        kind = kind_of(word)
+        found = names_of(kind.word, name) if kind is not None else []
+        return _items([f"{word}/{one}" for one in found], incomplete)
 
 
 class Site(click.ParamType):
@@ -91,11 +115,23 @@ class Target(click.ParamType):
         return _items(names, incomplete)
 
 
-def names_of(kind: str, incomplete: str = "") -> list[str]:
+def whole(client: "Client", name: str) -> str:
+    """A name with its fabric in front, where only one fabric is there and none was said."""
+    if not re.fullmatch(SHORT, name):
+        return name
+    try:
+        fabrics = [str(row["name"]) for row in client.rows("/v1/fabrics", "name")]
+    except NotFound:  # what answers there is no twin, and the next question says so
+        return name
+    is_meant = len(fabrics) == 1 and name.split("/", maxsplit=1)[0] not in fabrics
+    return f"{fabrics[0]}/{name}" if is_meant else name
+
+
+def names_of(kind: str, incomplete: str = "", state: str | None = None) -> list[str]:
     """The names of all things of a kind, where a whole fabric's name is typed only its own; none where no
     twin answers at once."""
     fabric, slash, _ = incomplete.partition("/")
-    return [str(row["name"]) for row in _rows(kind, fabric if slash else None, "name")]
+    return [str(row["name"]) for row in _rows(kind, fabric if slash else None, "name", state=state)]
 
 
 def _ports(incomplete: str) -> list[str]:
@@ -108,12 +144,12 @@ def _ports(incomplete: str) -> list[str]:
     return [f"{name}/{side}{port}" for side in "NS" for port in range(radix)]
 
 
-def _rows(kind: str, fabric: str | None, *fields: str) -> list[dict[str, Any]]:
+def _rows(kind: str, fabric: str | None, *fields: str, state: str | None = None) -> list[dict[str, Any]]:
     from ops.common.client import Client
     from shared.basics.errors import LightwaveError
 
     try:
-        return Client(timeout_s=ANSWER_S_MAX).rows(f"/v1/{kind}", *fields, fabric=fabric)
+        return Client(timeout_s=ANSWER_S_MAX).rows(f"/v1/{kind}", *fields, fabric=fabric, state=state)
     except LightwaveError:
         return []
 

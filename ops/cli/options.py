@@ -8,7 +8,7 @@ import typer
 
 from ops.cli.names import Name, Setting
 from ops.cli.output import Form, PageForm
-from ops.cli.types import FILE, OUT_FILE, Key, OneOf
+from ops.cli.types import FILE, OUT_FILE, Duration, Key, OneOf
 from schemas.bounds import COUNT_MAX
 from services.roster import ROSTER
 
@@ -48,6 +48,10 @@ Fabric = Annotated[
     typer.Option(
         click_type=Name("fabrics"), help="[default: pod-0, or the first where there is none of this name]"
     ),
+]
+Timeout = Annotated[
+    int | None,
+    typer.Option("--timeout", click_type=Duration(), metavar="30s", help="wall time to wait at most"),
 ]
 RequestKey = Annotated[
     str | None,

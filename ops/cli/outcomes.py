@@ -44,7 +44,7 @@ SENTENCES: dict[str, list[tuple[str, Callable[[Message], str]]]] = {
         ("SliceRefused", _of_slice("withdrawn before it ran")),
         ("SliceReleased", _of_slice("will be released")),
     ],
-    "drain": [("CubeDrained", lambda message: f"{message['about'][0]} drained")],
+    "drain": [("CubeDrained", lambda message: f"{message['about'][0]} takes nothing new")],
     "undrain": [("CubeUndrained", lambda message: f"{message['about'][0]} in use again")],
 }
 """Verb → what its outcome means, the most telling message first."""
@@ -78,6 +78,27 @@ def refusal_of(answer: Mapping[str, Any]) -> str | None:
         return None
     reason = answer["reason"]
     return f"{reason} ({answer['id']})"
+
+
+def drained(name: str, answer: Mapping[str, Any], slices: list[str]) -> str:
+    """What a drain came to: who moved away, and who still runs there."""
+    if answer["status"] == "received":
+        return sentence_of("drain", answer)
+    again = ", as asked before" if answer["repeated"] else ""
+    still = f"; {still_there(slices)}, no spare" if slices else ", nothing runs there"
+    return f"{name} takes nothing new{_effects(answer['outcome'])}{still}{again} ({answer['id']})"
+
+
+def still_there(slices: list[str]) -> str:
+    return f"{', '.join(slices)} still {'runs' if len(slices) == 1 else 'run'} there"
+
+
+def struck(answer: Mapping[str, Any]) -> tuple[str, str] | None:
+    """(target, fault) of the fault that a request began or ended, if it did."""
+    for message in answer["outcome"]:
+        if message["type"] in ("FaultBegan", "FaultEnded"):
+            return message["body"]["target"], message["body"]["fault"]
+    return None
 
 
 def sentence_of(verb: str, answer: Mapping[str, Any]) -> str:

@@ -2,13 +2,32 @@
 
 from typing import Annotated, Any, NamedTuple
 
+import click
 import typer
 
 from ops.cli.groups import application
-from ops.cli.names import FAULT_KINDS, Name, Site, Target
-from ops.cli.options import Comment, Fabric, KindOfFabric, Output, RequestKey, seed_option, settings_option
-from ops.cli.outcomes import commissioned, refusal_of, retired, sentence_of
+from ops.cli.names import FAULT_KINDS, Name, Site, Target, whole
+from ops.cli.options import (
+    Comment,
+    Fabric,
+    KindOfFabric,
+    Output,
+    RequestKey,
+    Timeout,
+    seed_option,
+    settings_option,
+)
+from ops.cli.outcomes import (
+    commissioned,
+    drained,
+    refusal_of,
+    retired,
+    sentence_of,
+    still_there,
+    struck,
+)
 from ops.cli.output import Form, show
+from ops.cli.polling import until
 from ops.cli.types import Duration, OneOf, ShapeText
 from ops.common.client import Client, RequestFailed, escape, waited
 
@@ -102,26 +121,70 @@ def inject(
     output: Output = "table",
 ) -> None:
     """Break something: a host, chip, link, connector, ocs or port."""
-    _ask(
-        "inject",
-        "/v1/faults",
-        Said(key, comment),
-        output,
-        {"kind": kind, "target": target, "duration_s": duration_s},
-    )
+    client = Client()
+    body = {"kind": kind, "target": whole(client, target), "duration_s": duration_s}
+    answer = _ask(client, "inject", "/v1/faults", Said(key, comment), output, body)
+    _tell_others(client, answer, output, "is faulty already by")
 
 
 @app.command()
 def clear(
     fault: Annotated[
-        str, typer.Argument(click_type=Name("faults"), metavar="FAULT", help="such as pod-0/fault-7")
-    ],
+        str | None,
+        typer.Argument(
+            click_type=Name("faults", state="active"),
+            metavar="FAULT",
+            help="such as pod-0/fault-7; with --all a part, or a fabric",
+        ),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="all active faults, or those of a part")] = False,
     key: RequestKey = None,
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """End a fault."""
-    _ask("clear", f"/v1/faults/{escape(fault)}/clear", Said(key, comment), output)
+    """End a fault, or with --all those of the twin or of a part."""
+    client = Client()
+    if every:
+        if key is not None:
+            raise click.UsageError("--key goes with one FAULT: --all is a request for each")
+        _clear_all(client, fault, comment, output)
+        return
+    if fault is None:
+        raise click.UsageError("Missing argument 'FAULT'; --all ends all active faults")
+    path = f"/v1/faults/{escape(whole(client, fault))}/clear"
+    answer = _ask(client, "clear", path, Said(key, comment), output)
+    _tell_others(client, answer, output, "stays faulty because of")
+
+
+def _clear_all(client: Client, target: str | None, comment: str | None, output: Form) -> None:
+    """End the active faults within a part; one that has ended by itself meanwhile is no failure."""
+    within = whole(client, target) if target is not None else None
+    active = client.rows("/v1/faults", "name", "target", state="active")
+    meant = [
+        str(row["name"]) for row in active if within is None or f"{row['target']}/".startswith(f"{within}/")
+    ]
+    paths = [f"/v1/faults/{escape(name)}/clear" for name in meant]
+    answers = [client.post(waited(path, comment), *ANSWER) for path in paths]
+    with client.reading():
+        lines = [refusal_of(answer) or sentence_of("clear", answer) for answer in answers]
+        show(answers, output, lambda: "\n".join(lines) or "no active faults")
+
+
+def _tell_others(client: Client, answer: dict[str, Any], output: Form, how: str) -> None:
+    """Say which other faults strike the same part or what it is in."""
+    with client.reading():
+        found = struck(answer)
+    if found is None or output != "table":
+        return
+    target, mine = found
+    rows = client.rows("/v1/faults", "name", "target", fabric=target.split("/")[0], state="active")
+    others = [
+        str(row["name"])
+        for row in rows
+        if row["name"] != mine and f"{target}/".startswith(f"{row['target']}/")
+    ]
+    if others:
+        typer.echo(f"{target} {how} {', '.join(others)}")
 
 
 @app.command()
@@ -150,7 +213,7 @@ def request(
         "priority": priority,
         "duration_s": duration_s,
     }
-    _ask("request", "/v1/slices", Said(key, comment), output, body)
+    _ask(Client(), "request", "/v1/slices", Said(key, comment), output, body)
 
 
 @app.command()
@@ -163,28 +226,70 @@ def release(
     output: Output = "table",
 ) -> None:
     """Release a slice, or withdraw it while it waits."""
-    _ask("release", f"/v1/slices/{escape(slice_name)}/release", Said(key, comment), output)
+    client = Client()
+    path = f"/v1/slices/{escape(whole(client, slice_name))}/release"
+    _ask(client, "release", path, Said(key, comment), output)
 
 
 @app.command()
-def drain(target: Cube, key: RequestKey = None, comment: Comment = None, output: Output = "table") -> None:
-    """Take a cube out of use; what runs there moves if a spare is idle."""
-    _ask("drain", f"/v1/cubes/{escape(target)}/drain", Said(key, comment), output)
+def drain(
+    target: Cube,
+    wait: Annotated[bool, typer.Option("--wait", help="until nothing runs there any more")] = False,
+    timeout_s: Timeout = None,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Take a cube out of use; what runs there moves if a spare is idle, and else stays until it ends."""
+    if timeout_s is not None and not wait:
+        raise click.UsageError("--timeout goes with --wait")
+    client = Client()
+    name = whole(client, target)
+    path = f"/v1/cubes/{escape(name)}"
+    answer = _answer(client, f"{path}/drain", Said(key, comment), None, output)
+    slices = client.thing(path, "slices")["slices"]
+    with client.reading():
+        show(answer, output, lambda: drained(name, answer, slices))
+    if not wait:
+        return
+
+    def empty() -> bool | None:
+        return client.thing(path, "drained")["drained"] or None
+
+    if until(empty, timeout_s) is None:
+        left = still_there(client.thing(path, "slices")["slices"])
+        raise RequestFailed(f"{name}: {left} after {timeout_s} s; it takes nothing new")
+    if output == "table":
+        typer.echo(f"{name} is drained, nothing runs there")
 
 
 @app.command()
 def undrain(target: Cube, key: RequestKey = None, comment: Comment = None, output: Output = "table") -> None:
     """Take a drained cube into use again."""
-    _ask("undrain", f"/v1/cubes/{escape(target)}/undrain", Said(key, comment), output)
-
-
-def _ask(verb: str, path: str, said: Said, output: Form, body: dict[str, Any] | None = None) -> None:
-    """Send a request and say what became of it; a refusal is the command's failure."""
     client = Client()
+    _ask(client, "undrain", f"/v1/cubes/{escape(whole(client, target))}/undrain", Said(key, comment), output)
+
+
+def _ask(
+    client: Client, verb: str, path: str, said: Said, output: Form, body: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Send a request and say what became of it; a refusal is the command's failure."""
+    answer = _answer(client, path, said, body, output)
+    with client.reading():
+        show(answer, output, lambda: sentence_of(verb, answer))
+    return answer
+
+
+def _answer(
+    client: Client, path: str, said: Said, body: dict[str, Any] | None, output: Form
+) -> dict[str, Any]:
+    """The twin's answer to a request. RequestFailed where it refuses it, after the whole answer is shown to
+    who wants it in another form than a sentence."""
     answer = client.post(waited(path, said.comment), *ANSWER, body=body, key=said.key)
     with client.reading():
         refusal = refusal_of(answer)
-        if refusal is None or output != "table":
-            show(answer, output, lambda: sentence_of(verb, answer))
     if refusal is not None:
+        if output != "table":
+            show(answer, output, str)
         raise RequestFailed(refusal)
+    return answer

@@ -102,8 +102,8 @@ class TwinCollector(Collector):
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """Levels and totals of every fabric that lives, of the clock and of the runtime; without a store those
-        of the fabrics are left out."""
+        """Levels and totals of every fabric that lives, of the clock and of the runtime; without a store
+        those of the fabrics are left out."""
         try:
             rows = [fabric_row(self._twin, fabric) for fabric in living(self._twin)]
         except LightwaveError:

@@ -139,16 +139,22 @@ DRAINED = {
     ],
 }
 
+UNDRAINED = DRAINED | {
+    "outcome": [
+        {"id": "cubes@pod-0/2", "type": "CubeUndrained", "body": {"cube": 3}, "about": ["pod-0/cube-3"]}
+    ]
+}
+
 
 def test_a_request_whose_answer_got_lost_is_sent_once_more_under_the_same_key() -> None:
-    with answering({"/v1/cubes/pod-0/cube-3/drain": [DROP, as_json(DRAINED)]}) as twin:
-        done = lightwave("drain", "pod-0/cube-3", url=twin.url)
-        assert (done.returncode, done.stdout) == (0, "pod-0/cube-3 drained (operator@pod-0/7)\n")
+    with answering({"/v1/cubes/pod-0/cube-3/undrain": [DROP, as_json(UNDRAINED)]}) as twin:
+        done = lightwave("undrain", "pod-0/cube-3", url=twin.url)
+        assert (done.returncode, done.stdout) == (0, "pod-0/cube-3 in use again (operator@pod-0/7)\n")
         first, second = twin.asked
         assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
-        lightwave("drain", "pod-0/cube-3", url=twin.url)
+        lightwave("undrain", "pod-0/cube-3", url=twin.url)
         assert twin.asked[-1].headers["idempotency-key"] != first.headers["idempotency-key"]
-        lightwave("drain", "pod-0/cube-3", "--key", "mine", url=twin.url)
+        lightwave("undrain", "pod-0/cube-3", "--key", "mine", url=twin.url)
         assert twin.asked[-1].headers["idempotency-key"] == "mine"
 
 
@@ -307,6 +313,7 @@ def test_no_query_imports_what_is_slow(words: str) -> None:
         "/v1/why/a/1": [as_json([message])],
         "/v1/clock": [as_json(CLOCK)],
         "/v1/cubes/pod-0/cube-3/drain": [as_json(DRAINED)],
+        "/v1/cubes/pod-0/cube-3": [as_json({"slices": []})],
     }
     with answering(answers) as twin:
         done = subprocess.run(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from ops.cli.get import _described
 from ops.cli.main import root
 from shared.basics.errors import LightwaveError, NotFound
 from tests.support.fake_twin import FakeTwin, answering, as_json, told
@@ -89,7 +90,8 @@ def test_every_view_of_a_link_shows_the_same_loss_and_the_same_rate(twin: FakeTw
     loss, ber = f"{link['loss_db']:.4f}", f"{link['ber']:.1e}"
     assert cells(read("get", "links", SOUND), SOUND)[4:6] == [loss, ber]
     assert (
-        read("trace", SOUND)[0] == f"{SOUND} is up (module ok, {loss} dB, BER {ber}), used by pod-0/slice-0"
+        read("trace", SOUND)[0]
+        == f"{SOUND} is up (module ok, path loss {loss} dB, BER {ber}), used by pod-0/slice-0"
     )
     described = dict(line.split(": ", 1) for line in read("describe", "link", SOUND) if ": " in line)
     assert (described["Loss dB"].strip(), described["BER"].strip()) == (loss, ber)
@@ -129,7 +131,7 @@ def test_a_dead_module_is_told_at_both_ends(twin: FakeTwin) -> None:
         link = told(twin, f"links/{end}")
         assert (link["state"], link["condition"], link["ber"]) == ("down", condition, None)
         assert cells(read("get", "link", end), end)[4:6] == [f"{link['loss_db']:.4f}", "-"]
-    loss = f"{told(twin, f'links/{DEAD}')['loss_db']:.4f} dB, BER -"
+    loss = f"path loss {told(twin, f'links/{DEAD}')['loss_db']:.4f} dB, BER -"
     used = "used by pod-0/slice-0"
     assert read("trace", DEAD)[0] == f"{DEAD} is down (module failed, {loss}), {used}"
     assert (
@@ -199,3 +201,23 @@ def test_an_end_that_is_not_there_is_told_what_is_allowed(
         return
     whole = "fabric 'pod-7': no such fabric; there is pod-0" if why is None else f"link {end!r}: {why}"
     assert (code, said) == (NotFound.exit_code, whole)
+
+
+@pytest.mark.parametrize(
+    ("kind", "thing", "told"),
+    [
+        (
+            "fabrics",
+            {"ocs": 48, "cubes": 64},
+            {"OCS": "48, all up", "Cubes": "64, all healthy, none drained"},
+        ),
+        ("fabrics", {"ocs": 0, "cubes": 64}, {"OCS": "none", "Faults": "none active"}),
+        ("cubes", {"name": "pod-0/cube-1"}, {"Hosts": "all up", "Links": "none down or degraded"}),
+        ("slices", {"name": "pod-0/slice-1"}, {"Cubes": "none", "Links": "none down or degraded"}),
+    ],
+)
+def test_an_empty_section_says_what_is_well(kind: str, thing: dict[str, Any], told: dict[str, str]) -> None:
+    sections: dict[str, list[Any]] = {title.lower(): [] for title in told}
+    content = {"object": thing, "related": sections, "events": [], "events_in_all": 0}
+    lines = _described(kind, content).splitlines()
+    assert {title: lines[lines.index(f"{title}:") + 1].strip() for title in told} == told

@@ -119,7 +119,7 @@ FAULT = {"fault": "pod-0/fault-3", "kind": "ocs", "target": "pod-0/ocs-17"}
         (
             "drain",
             [("CubeDrained", {"cube": 3}), ("CubeSwapped", MINE | {"left": 3, "spare": 7})],
-            "pod-0/cube-3 drained; pod-0/slice-42 moved from pod-0/cube-3 to pod-0/cube-7",
+            "pod-0/cube-3 takes nothing new; pod-0/slice-42 moved from pod-0/cube-3 to pod-0/cube-7",
         ),
         ("undrain", [("CubeUndrained", {"cube": 3})], "pod-0/cube-3 in use again"),
         ("undrain", [], "done; nothing changed"),
@@ -145,7 +145,9 @@ def test_what_is_only_received_and_what_was_asked_before() -> None:
     unknown = sentence_of("drain", answer(complete=False))
     assert unknown == "accepted; what comes of it is not known yet (operator@pod-0/17)"
     again = answer(("CubeDrained", {"cube": 3}), repeated=True)
-    assert sentence_of("drain", again) == "pod-0/cube-3 drained, as asked before (operator@pod-0/17)"
+    assert (
+        sentence_of("drain", again) == "pod-0/cube-3 takes nothing new, as asked before (operator@pod-0/17)"
+    )
 
 
 def test_every_verb_can_be_granted_by_messages_that_exist() -> None:

@@ -1,0 +1,159 @@
+"""What an operator is told who breaks, mends, drains and waits: all that he would have to look up next."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.fake_twin import Answer, FakeTwin, answering, as_json, lightwave
+
+REFUSED, USAGE, NOT_FOUND = 1, 2, 3
+ID = "operator@pod-0/7"
+OCS, FAULT = "pod-0/ocs-18", "pod-0/fault-10"
+CUBE, SLICE = "/v1/cubes/pod-0/cube-59", "pod-0/slice-158"
+
+
+def receipt(*outcome: tuple[str, dict[str, Any]], **more: Any) -> Answer:
+    messages = [
+        {"id": f"s/{n}", "cause": ID, "type": kind, "body": body} for n, (kind, body) in enumerate(outcome)
+    ]
+    said = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": messages}
+    return as_json(said | more)
+
+
+def fault(name: str, target: str = OCS) -> dict[str, Any]:
+    return {"name": name, "target": target}
+
+
+BEGAN = ("FaultBegan", {"fault": FAULT, "kind": "ocs", "target": OCS, "expires_us": None})
+ENDED = ("FaultEnded", {"fault": FAULT, "kind": "ocs", "target": OCS, "how": "cleared"})
+DRAINED = ("CubeDrained", {"cube": 59})
+HERE = fault("pod-0/fault-9")
+BESIDE = fault("pod-0/fault-8", "pod-0/ocs-1")
+
+
+def cube(*slices: str) -> Answer:
+    return as_json({"name": "pod-0/cube-59", "slices": slices, "drained": not slices})
+
+
+@pytest.mark.parametrize(
+    ("active", "told"),
+    [
+        ([HERE, BESIDE, fault(FAULT)], f"{OCS} is faulty already by pod-0/fault-9\n"),
+        ([BESIDE, fault(FAULT)], ""),
+    ],
+)
+def test_a_fault_upon_a_fault_is_told_where_it_is_injected(active: list[Any], told: str) -> None:
+    with answering({"/v1/faults": [receipt(BEGAN), as_json(active)]}) as twin:
+        done = lightwave("inject", "ocs", OCS, url=twin.url)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == f"{FAULT} began: ocs {OCS} ({ID})\n{told}"
+        assert twin.asked[-1].query == "fabric=pod-0&state=active"
+
+
+def test_what_stays_faulty_is_told_where_a_fault_is_cleared() -> None:
+    answers = {f"/v1/faults/{FAULT}/clear": [receipt(ENDED)], "/v1/faults": [as_json([HERE, BESIDE])]}
+    with answering(answers) as twin:
+        done = lightwave("clear", FAULT, url=twin.url)
+        assert done.stdout.endswith(f"\n{OCS} stays faulty because of pod-0/fault-9\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "cleared"),
+    [
+        ((), ["pod-0/fault-9", "pod-0/fault-8", "pod-1/fault-2"]),
+        (("pod-0",), ["pod-0/fault-9", "pod-0/fault-8"]),
+        ((OCS,), ["pod-0/fault-9"]),
+        (("pod-0/ocs-2",), []),
+    ],
+)
+def test_all_faults_are_cleared_or_those_of_a_part(words: tuple[str, ...], cleared: list[str]) -> None:
+    active = [HERE, BESIDE, fault("pod-1/fault-2", "pod-1/ocs-18")]
+    clears = {f"/v1/faults/{row['name']}/clear": [receipt(ENDED)] for row in active}
+    with answering({"/v1/faults": [as_json(active)], **clears}) as twin:
+        done = lightwave("clear", "--all", *words, url=twin.url)
+        assert done.returncode == 0
+        assert [asked.path.split("/", 3)[3] for asked in twin.asked[1:]] == [f"{n}/clear" for n in cleared]
+        assert len(done.stdout.splitlines()) == max(1, len(cleared))
+
+
+def test_a_drain_tells_who_still_runs_there() -> None:
+    with answering({f"{CUBE}/drain": [receipt(DRAINED)], CUBE: [cube(SLICE)]}) as twin:
+        done = lightwave("drain", "pod-0/cube-59", url=twin.url)
+        still = f"pod-0/cube-59 takes nothing new; {SLICE} still runs there, no spare ({ID})\n"
+        assert (done.returncode, done.stdout) == (0, still)
+
+
+def test_a_drain_waits_until_nothing_runs_there() -> None:
+    with answering({f"{CUBE}/drain": [receipt(DRAINED)], CUBE: [cube(SLICE), cube(SLICE), cube()]}) as twin:
+        done = lightwave("drain", "pod-0/cube-59", "--wait", url=twin.url)
+        assert done.returncode == 0
+        assert done.stdout.endswith(f"({ID})\npod-0/cube-59 is drained, nothing runs there\n")
+        assert [asked.path for asked in twin.asked] == [f"{CUBE}/drain", CUBE, CUBE, CUBE]
+
+
+def test_a_drain_that_takes_too_long_fails_with_who_is_there() -> None:
+    with answering({f"{CUBE}/drain": [receipt(DRAINED)], CUBE: [cube(SLICE)]}) as twin:
+        done = lightwave("drain", "pod-0/cube-59", "--wait", "--timeout", "1s", url=twin.url)
+        assert done.returncode == REFUSED
+        sentence = f"pod-0/cube-59: {SLICE} still runs there after 1 s; it takes nothing new"
+        assert done.stderr == f"lightwave: {sentence}\n"
+
+
+def waiting(*states: str, ended_us: int | None = None) -> dict[str, list[Answer]]:
+    rows = [{"name": "pod-0/slice-3", "state": state, "ended_us": ended_us} for state in states]
+    return {"/v1/slices/pod-0/slice-3": [*map(as_json, rows)], "/v1/slices": [as_json([])]}
+
+
+def wait_for(twin: FakeTwin, state: str, *words: str) -> tuple[int, str]:
+    done = lightwave("wait", "slice/pod-0/slice-3", "--for", state, *words, url=twin.url)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_thing_is_waited_for() -> None:
+    with answering(waiting("waiting", "waiting", "connecting", "running")) as twin:
+        assert wait_for(twin, "running") == (0, "pod-0/slice-3: state is running\n")
+        assert twin.asked[1].query == "state=running&limit=1"
+
+
+def test_what_does_not_come_in_time_fails() -> None:
+    with answering(waiting("waiting")) as twin:
+        late = "lightwave: pod-0/slice-3: state is waiting and not running after 1 s\n"
+        assert wait_for(twin, "running", "--timeout", "1s") == (REFUSED, late)
+
+
+def test_what_can_come_no_more_is_not_waited_for() -> None:
+    with answering(waiting("completed", ended_us=5)) as twin:
+        over = "lightwave: pod-0/slice-3 has ended with state completed, and not running\n"
+        assert wait_for(twin, "running", "--timeout", "1h") == (REFUSED, over)
+
+
+def test_what_is_not_there_or_cannot_be_is_not_waited_for() -> None:
+    with answering() as twin:
+        assert wait_for(twin, "running")[0] == NOT_FOUND
+    rows = waiting("waiting") | {"/v1/slices": [as_json({"error": "state 'runing': input should be"}, 422)]}
+    with answering(rows) as twin:
+        assert wait_for(twin, "runing") == (USAGE, "lightwave: state 'runing': input should be\n")
+    assert lightwave("wait", "slice-3", "--for", "running").returncode == USAGE
+
+
+@pytest.mark.parametrize(("fabrics", "path"), [(["pod-0"], FAULT), (["pod-0", "pod-1"], "fault-10")])
+def test_one_fabric_need_not_be_named(fabrics: list[str], path: str) -> None:
+    with answering({"/v1/fabrics": [as_json([{"name": name} for name in fabrics])]}) as twin:
+        lightwave("clear", "fault-10", url=twin.url)
+        assert twin.asked[-1].path == f"/v1/faults/{path}/clear"
+
+
+def test_only_what_can_be_cleared_is_proposed() -> None:
+    with answering({"/v1/faults": [as_json([HERE])]}) as twin:
+        words = {"_LIGHTWAVE_COMPLETE": "bash_complete", "COMP_WORDS": "lightwave clear ", "COMP_CWORD": "2"}
+        done = lightwave(url=twin.url, **words)
+        assert "pod-0/fault-9" in done.stdout
+        assert twin.asked[-1].query == "state=active"
+
+
+def test_who_wants_json_gets_the_answer_alone() -> None:
+    with answering({"/v1/faults": [receipt(BEGAN)]}) as twin:
+        done = lightwave("inject", "ocs", OCS, "-o", "json", url=twin.url)
+        assert json.loads(done.stdout)["id"] == ID
+        assert len(twin.asked) == 1
