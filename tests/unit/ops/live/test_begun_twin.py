@@ -22,7 +22,7 @@ def test_a_commissioning_names_its_twin() -> None:
 
 def test_what_is_none_names_no_twin() -> None:
     sound = begun(NAME)
-    assert _begun_twin(begun("/home/victim")) is None
+    assert _begun_twin(begun("/srv/victim")) is None
     assert _begun_twin(Record(0, 0, b"hello", {TWIN: NAME.encode()})) is None
     assert _begun_twin(Record(0, 0, sound.value, {TWIN: NAME.encode()})) is None
     assert _begun_twin(Record(0, 0, b"", {})) is None
