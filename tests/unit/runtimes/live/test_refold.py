@@ -8,17 +8,19 @@ import pytest
 
 from ops.live.refolding import served_services
 from schemas.operator import DrainCube, InjectFault
+from schemas.sequencer import FabricRetired
 from services.fleet import FLEET
 from shared.basics.units import US_PER_HOUR
 from shared.runtimes.live.kafka.records import Record, output_headers
 from shared.runtimes.live.refold import Refold, SaysOtherwise
+from shared.storage.residents import residents
 from tests.simulation.test_live_swarm import PODS, SITES
 from tests.support.live_swarm import PARTITIONS, TWIN, LiveSwarm
 
 
 @pytest.fixture(scope="module")
 def swarm() -> LiveSwarm:
-    """Three pods on two partitions, whose log has the traces of faults."""
+    """Three pods on two partitions, one of which retires; their log has the traces of faults."""
     swarm = LiveSwarm(4, SITES)
     for hour in range(1, 4):
         swarm.now_us = hour * US_PER_HOUR
@@ -27,6 +29,9 @@ def swarm() -> LiveSwarm:
             swarm.ask(fabric, DrainCube(cube=f"{fabric}/cube-{hour + 3}"))
         for _ in range(300):
             swarm.step(faults=True)
+    swarm.ask(PODS[0], FabricRetired())
+    swarm.run_out()
+    swarm.now_us += US_PER_HOUR
     swarm.run_out()
     return swarm
 
@@ -52,6 +57,17 @@ def test_it_comes_to_what_the_workers_came_to(swarm: LiveSwarm, stride: int) -> 
         assert set(image.progress) == set(kept.progress)
         assert (image.outbox, kept.outbox) == ((), ())
         assert image.fields == {**kept.fields, "end": str(len(records))}
+
+
+def test_it_knows_who_retired(swarm: LiveSwarm) -> None:
+    partition = swarm.store.fabrics()[PODS[0]].partition
+    fields = refolded(swarm.log.records[partition], partition).image().fields
+    anew = residents({name: value for name, value in fields.items() if value is not None})
+    places = swarm.store.fabrics()
+    assert {name: at.retired_us for name, at in anew.items()} == {
+        name: places[name].retired_us for name in anew
+    }
+    assert [name for name, at in anew.items() if at.is_retired] == [PODS[0]]
 
 
 def test_what_the_log_does_not_hold_yet_is_left_to_the_sequencer(swarm: LiveSwarm) -> None:
