@@ -42,9 +42,8 @@ def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
     config, site = config_of(twin, fabric), site_of(twin, fabric)
     found = summaries_of(twin, fabric)
     scheduler, cubes, links = found.scheduler, found.cubes, found.transceivers
-    ended_us = retired_us(twin, fabric)
     # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
-    now_us = max(twin.clock.show().now_us if ended_us is None else ended_us, scheduler.at_us, cubes.at_us)
+    now_us = max(_now_us(twin, fabric), scheduler.at_us, cubes.at_us)
     chip_us = scheduler.allocated_chip_us + scheduler.chips_allocated * (now_us - scheduler.at_us)
     cube_us = cubes.healthy_cube_us + cubes.healthy * (now_us - cubes.at_us)
     span_us = now_us - found.workload.commissioned_us
@@ -54,7 +53,7 @@ def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
         kind=config.kind,
         site=site,
         commissioned_us=found.workload.commissioned_us,
-        retired_us=ended_us,
+        retired_us=retired_us(twin, fabric),
         now_us=now_us,
         position=twin.log.end(site),
         cubes=cubes.cubes,
@@ -78,6 +77,12 @@ def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
         faults_begun=FaultCounts(**{kind: getattr(failures, kind) for kind in FaultCounts.model_fields}),
         repairs=RepairCounts(**{name: getattr(repairs, name) for name in RepairCounts.model_fields}),
     )
+
+
+def _now_us(twin: TwinPorts, fabric: str) -> int:
+    """The moment at which a fabric is shown: that of the clock, or of its end."""
+    ended_us = retired_us(twin, fabric)
+    return twin.clock.show().now_us if ended_us is None else ended_us
 
 
 def _slice_counts(found: Summaries) -> SliceCounts:
@@ -263,7 +268,7 @@ def _torus_on(use: CubeUseDocument | None) -> str | None:
 
 
 def slice_rows(twin: TwinPorts, fabric: str) -> list[SliceRow]:
-    now_us = twin.clock.show().now_us
+    now_us = _now_us(twin, fabric)
     documents = read_all(twin, fabric, "slices", SliceDocument)
     waits = waits_of(twin, fabric, documents, now_us)
     return [_slice_row(document, waits.get(document.name), now_us) for document in documents]
@@ -274,7 +279,7 @@ def find_slice(twin: TwinPorts, fabric: str, name: str) -> SliceRow | None:
     document = read_one(twin, fabric, "slices", name, SliceDocument)
     if document is None:
         return None
-    now_us = twin.clock.show().now_us
+    now_us = _now_us(twin, fabric)
     if document.state != "waiting":
         return _slice_row(document, None, now_us)
     waits = waits_of(twin, fabric, read_all(twin, fabric, "slices", SliceDocument), now_us)

@@ -54,12 +54,11 @@ def _place(document: SliceDocument) -> tuple[int, int]:
 
 
 def _obstacle(document: SliceDocument, head: SliceDocument, idle: int, *, kept: bool) -> str:
-    cubes = "1 cube is" if idle == 1 else f"{idle} cubes are"
-    if kept and document is not head:
-        return f"{cubes} idle and kept for {head.name}"
-    if kept and not is_mesh(document.shape):
-        return f"{cubes} idle and kept for it"
-    return f"{cubes} idle"
+    cubes = {0: "no cube is idle", 1: "1 cube is idle"}.get(idle, f"{idle} cubes are idle")
+    if not kept or (document is head and is_mesh(document.shape)):
+        return cubes
+    who = "it" if document is head else head.name
+    return f"{cubes} and kept for {who}" if idle else f"{cubes}, and what comes free is kept for {who}"
 
 
 def _idle(twin: TwinPorts, fabric: str) -> int:

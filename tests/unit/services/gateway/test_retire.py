@@ -136,9 +136,11 @@ def test_a_request_that_waited_before_it_has_its_place(twin: DrivenTwin) -> None
 
 def test_lists_are_of_what_lives_and_what_stood_there_is_told_to_who_names_it(twin: DrivenTwin) -> None:
     client = twin.client()
-    stood = client.get("/v1/slices?fabric=pod-1").json()
-    assert stood
+    lived = client.get("/v1/slices?fabric=pod-1&fields=name,state,changed_us").json()
+    assert lived
     retire(client)
+    stood = client.get("/v1/slices?fabric=pod-1").json()
+    assert [{field: row[field] for field in lived[0]} for row in stood] == lived
     twin.advance(5.0)
     assert client.get("/v1/slices?fabric=pod-1").json() == stood
     assert client.get("/v1/slices").json() == []
