@@ -6,7 +6,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.gateway.http.responses import refused
 
 BODY_MAX = 64 * 1024
-"""Bytes of a body; no request that is allowed has more than a thousand."""
+"""Bytes of a body; no request that is allowed has more than a thousand, but for one."""
+TRACE_BODY_MAX = 8 * 1024 * 1024
+"""Bytes of a body that commissions a fabric: it may bring a recorded trace of 60,000 rows."""
+COMMISSION = "/v1/fabrics"
 
 
 class BodyLimit:
@@ -20,9 +23,10 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         length = headers.get("content-length", "0")
-        body = None if int(length) > BODY_MAX else await _read(receive)
+        most = TRACE_BODY_MAX if scope["path"] == COMMISSION else BODY_MAX
+        body = None if int(length) > most else await _read(receive, most)
         if body is None:
-            sentence = f"body of more than {BODY_MAX} bytes: not allowed; the largest request has a thousand"
+            sentence = f"body of more than {most} bytes: not allowed; no request has so many"
             await refused(sentence, 413)(scope, receive, send)
             return
         waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -37,14 +41,14 @@ def _has_body(headers: Headers) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
-async def _read(receive: Receive) -> bytes | None:
+async def _read(receive: Receive, most: int) -> bytes | None:
     """The whole body; None if it is too large. What was sent of one that broke off."""
     body = bytearray()
     more = True
     while more:
         message = await receive()
         body += message.get("body", b"")
-        if len(body) > BODY_MAX:
+        if len(body) > most:
             return None
         more = message.get("more_body", False)
     return bytes(body)

@@ -13,7 +13,14 @@ import pytest
 from tests.support.fake_twin import DROP, Answer, answering, as_json, environment, lightwave
 
 HTML: Answer = (200, "text/html", b"<html>hello</html>")
-CLOCK = {"now_us": 3_600_000_000, "speed": 60.0, "paused": False, "achieved_speed": 59.9, "lag_us": 0}
+CLOCK = {
+    "now_us": 3_600_000_000,
+    "speed": 60.0,
+    "paused": False,
+    "achieved_speed": 59.9,
+    "lag_us": 0,
+    "until_us": None,
+}
 BEARER = "LIGHTWAVE_TOKEN"
 REFUSED, USAGE, NOT_FOUND, UNREACHABLE = 1, 2, 3, 4
 
@@ -191,7 +198,7 @@ def test_what_is_asked_for_is_what_was_typed() -> None:
             "duration_s": None,
         }
         lightwave("events", "--since", "90m", "--type", "Tick", "--limit", "5", url=twin.url)
-        assert twin.asked[-1].query == "type=Tick&since=5400s&limit=5"
+        assert twin.asked[-1].query == "type=Tick&since=90m&limit=5"
         lightwave("clock", "speed", "1e3", url=twin.url)
         assert json.loads(twin.asked[-1].body) == {"speed": 1000.0}
 
@@ -258,7 +265,7 @@ def test_watch_redraws_on_a_terminal() -> None:
         )
         os.close(follower)
         told = b""
-        while told.count(b"SPEED") < 2:
+        while told.count(b"PAUSED") < 2:
             told += os.read(leader, 4096)
         watcher.send_signal(signal.SIGINT)
         _, error = watcher.communicate(timeout=10)

@@ -42,9 +42,15 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["get", "ocs", "pod-0/ocs-1", "--top", "3"], "--top goes with a whole list"),
         (["get", "ocs", "--where", "down"], "'down' is no FIELD=VALUE, like state=down"),
         (["get", "ocs", "--colour"], "No such option: --colour"),
-        (["events", "--follow", "--limit", "3"], "--follow goes with"),
+        (
+            ["events", "--follow", "--limit", "3"],
+            "--follow goes on for ever: it does not go with --limit or --until",
+        ),
         (["events", "--limit", "0"], "--limit"),
-        (["events", "--since", "-1h"], "'-1h' is no duration; allowed are 30s, 15m, 2h, 1d12h"),
+        (
+            ["events", "--since", "-1h"],
+            "'-1h' is no time; allowed are 2h, 1d12h and the like, back from now, and moments like",
+        ),
         (["inject", "ocs", "pod-0/ocs-1", "--for", "90"], "'90' is no duration"),
         (["inject", "osc", "pod-0/ocs-1"], "no kind of fault 'osc'; did you mean ocs? allowed are host,"),
         (["request", "4x4"], "'4x4' is no shape; allowed are three sides in chips, like 4x4x8"),

@@ -108,7 +108,8 @@ def test_no_order_ever_makes_it_jump_or_go_back(steps: list[tuple[float, str, fl
         wall.pass_s(span_s)
         now_us = wall.now_us
         most_us = 0 if paused or wall.done_us is not None else span_s * speed * US_PER_S
-        assert -1 <= now_us - before_us <= most_us * (1 + 1e-6) + 2
+        # The clock reads wall time in whole microseconds, in each of which so many simulated ones pass.
+        assert -1 <= now_us - before_us <= most_us * (1 + 1e-6) + 2 + speed
         if order == "pause":
             wall.clock.pause()
         elif order == "resume":
