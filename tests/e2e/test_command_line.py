@@ -133,7 +133,7 @@ def test_forms_of_output(twin: LivingTwin) -> None:
     as_json = twin.json("get", "cubes")
     assert yaml.safe_load(twin.cli("get", "cubes", "-o", "yaml").stdout) == as_json
     described = twin.json("describe", "cube", "pod-0/cube-3")
-    assert set(described) == {"object", "related", "events"}
+    assert set(described) == {"object", "related", "events", "events_in_all"}
     assert "Last events:" in twin.cli("describe", "cube", "pod-0/cube-3").stdout
     twin.json("clock", "resume")
 

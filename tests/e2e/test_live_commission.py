@@ -17,7 +17,7 @@ from tests.support.live_twin import LiveTwin, live_twin
 CAMPUS = "{site: campus, fabrics: [{name: pod-0, config: {pod: {cubes: 8}}}]}"
 LONE = "{site: lone, fabrics: [{name: pod-2, config: {pod: {cubes: 8}}}]}"
 STATIC = ("commission", "pod-1", "--site", "campus", "--kind", "static-pod", "--seed", "5")
-REFUSED = 1
+USAGE = 2
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def commission(twin: LiveTwin, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def check_refused(done: subprocess.CompletedProcess[str], *parts: str) -> None:
-    assert (done.returncode, done.stdout) == (REFUSED, ""), done.stderr
+    assert (done.returncode, done.stdout) == (USAGE, ""), done.stderr
     for part in parts:
         assert part in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

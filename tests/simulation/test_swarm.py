@@ -19,9 +19,9 @@ BATCH = 50
 SETTLING_STEP_US = US_PER_DAY // 4
 SAID_MIN = 20
 """How often every batch has to see each type of message."""
-NEVER_SAID = {"CircuitsRefused", "MessageSkipped"}
-"""The scheduler commands only what the OCSes can do, so that a refusal would be a bug; a message is skipped
-by a person's command only, after a service has raised on it."""
+NEVER_SAID = {"CircuitsRefused", "FabricRetired", "MessageSkipped"}
+"""The scheduler commands only what the OCSes can do, so that a refusal would be a bug; a pod is retired and a
+message skipped by a person's command only."""
 
 
 def summaries(site: Site) -> dict[str, object]:
