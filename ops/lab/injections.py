@@ -1,11 +1,9 @@
 """Faults that a lab run injects: `KIND:TARGET@TIME+FOR`, such as `ocs:pod-0/ocs-17@2d+10m`."""
 
 from collections.abc import Sequence
-from typing import get_args
 
 from ops.common.quoted import quoted
 from schemas.config import FabricConfig, pod_of
-from schemas.names import FaultKind
 from schemas.operator import InjectFault
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
@@ -13,7 +11,7 @@ from shared.basics.grammar import duration_s
 from shared.basics.times import moment
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.plants import plant_of
-from shared.models.superpod.faults import fault_target
+from shared.models.superpod.faults import FAULTS, fault_target
 from shared.runtimes.lab import LabRequest
 
 FORM = "KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m; without +FOR until it is repaired"
@@ -41,10 +39,9 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
     target, at, when = rest.rpartition("@")
     if not (colon and at):
         raise InvalidInput(f"{said}: allowed: {FORM}")
-    kinds: tuple[FaultKind, ...] = get_args(FaultKind)
-    struck = next((word for word in kinds if word == kind), None)
+    struck = next((word for word in FAULTS if word == kind), None)
     if struck is None:
-        raise InvalidInput(f"{said}: no fault of kind {quoted(kind)}; allowed are {', '.join(kinds)}")
+        raise InvalidInput(f"{said}: no fault of kind {quoted(kind)}; allowed are {', '.join(FAULTS)}")
     fabric = target.split("/", 1)[0]
     if fabric not in fabrics:
         raise InvalidInput(f"{said}: no fabric {quoted(fabric)}; there is {', '.join(fabrics)}")

@@ -1,6 +1,6 @@
 """What came of a fabric's run between two moments: slices, utilisation, availability, faults, repairs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from schemas.documents import (
@@ -67,27 +67,35 @@ def report(fabric: str, end: Totals, since: Totals | None = None) -> dict[str, A
     Utilisation is allocated chip-time over all chip-time; cube availability is healthy cube-time over all
     cube-time. Slices that run or wait are those at the end. What OCSes did is left out where there are none.
     """
-    span_us = end.at_us - (since.at_us if since is not None else end.commissioned_us)
-    chip_us = end.chip_us - (since.chip_us if since is not None else 0)
-    cube_us = end.cube_us - (since.cube_us if since is not None else 0)
-    counted = {
-        word: count - (since.slices[word] if since is not None else 0) for word, count in end.slices.items()
-    }
+    since = since or _beginning(end)
+    span_us = end.at_us - since.at_us
+    chip_us, cube_us = end.chip_us - since.chip_us, end.cube_us - since.cube_us
+    counted = {word: count - since.slices[word] for word, count in end.slices.items()}
     found = {
         "fabric": fabric,
         "slices": counted | {"running": end.running, "waiting": end.waiting},
         "utilisation": chip_us / (end.cubes * CHIPS_PER_CUBE * span_us) if span_us else 0.0,
         "cube_availability": cube_us / (end.cubes * span_us) if span_us else 1.0,
-        "faults": {
-            kind: count - (since.faults[kind] if since is not None else 0)
-            for kind, count in end.faults.items()
-        },
-        "repairs": end.repairs - (since.repairs if since is not None else 0),
+        "faults": {kind: count - since.faults[kind] for kind, count in end.faults.items()},
+        "repairs": end.repairs - since.repairs,
     }
     if end.cross_connects is not None:
-        before = since.cross_connects if since is not None else None
-        found["cross_connects"] = end.cross_connects - (before or 0)
+        found["cross_connects"] = end.cross_connects - (since.cross_connects or 0)
     return found
+
+
+def _beginning(end: Totals) -> Totals:
+    """What had been counted of the same fabric when it was commissioned: nothing."""
+    return replace(
+        end,
+        at_us=end.commissioned_us,
+        slices=dict.fromkeys(end.slices, 0),
+        chip_us=0,
+        cube_us=0,
+        faults=dict.fromkeys(end.faults, 0),
+        repairs=0,
+        cross_connects=0,
+    )
 
 
 def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:

@@ -252,11 +252,8 @@ def _tell(messages: list[Envelope]) -> None:
 
 
 def _check_store(url: str) -> None:
-    store = RedisStore(url)
-    try:
+    with contextlib.closing(RedisStore(url)) as store:
         store.check()
-    finally:
-        store.close()
 
 
 def _erase(folder: DataFolder, redis: str | None) -> None:
