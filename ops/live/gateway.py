@@ -21,8 +21,8 @@ from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import AGAIN, Heartbeat, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, claim_name, processes
 from shared.runtimes.live.status import problems_of
-from shared.runtimes.live.surroundings import Surroundings
-from shared.runtimes.live.twin_record import read_twin
+from shared.runtimes.live.surroundings import Surroundings, lost_twin
+from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.runtimes.live.worker.process import check_log
 from shared.runtimes.operations import OperationsLog
 from shared.runtimes.waiting import until
@@ -68,19 +68,19 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         stack.callback(surroundings.stop)
         log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
         operations = KafkaOperations(settings.endpoints)
-        app = create_app(_ports(twin.twin, store, mirror, operations, surroundings), tokens=tokens)
+        app = create_app(_ports(twin, store, mirror, operations, surroundings), tokens=tokens)
         server_of(app).run(sockets=[listener])
 
 
 def _ports(
-    name: str,
+    twin: TwinRecord,
     store: RedisStore,
     mirror: LogMirror,
     operations: OperationsLog,
     surroundings: Surroundings,
 ) -> TwinPorts:
     return TwinPorts(
-        about=TwinAbout(runtime="live", version=VERSION, place=name),
+        about=TwinAbout(runtime="live", version=VERSION, place=twin.twin),
         documents=store,
         inbox=store,
         log=mirror.logs,
@@ -91,6 +91,7 @@ def _ports(
         telemetry=mirror.telemetry.latest,
         claim=store.claim,
         health=lambda: _health(store, mirror, surroundings),
+        unready=lambda: _unready(store, mirror, twin),
         runtime_metrics=lambda: {
             "mirror_messages_total": float(mirror.messages),
             "mirror_behind_messages": float(mirror.behind()),
@@ -120,6 +121,15 @@ def _health(store: RedisStore, mirror: LogMirror, surroundings: Surroundings) ->
     except LightwaveError as error:
         found.append(str(error))
     return [*dict.fromkeys(found)]
+
+
+def _unready(store: RedisStore, mirror: LogMirror, twin: TwinRecord) -> list[str]:
+    """Why queries cannot be answered, or not as the twin stands."""
+    try:
+        found = (mirror.lacking(), lost_twin(store, twin))
+    except LightwaveError as error:
+        return [str(error)]
+    return [sentence for sentence in found if sentence is not None]
 
 
 def _report(mirror: LogMirror) -> Report:

@@ -227,9 +227,17 @@ class LivingTwin:
             telemetry=self.telemetry.latest,
             claim=self.store.claim,
             health=lambda: [problem] if (problem := self.twin.problem) else [],
+            unready=self._unready,
             runtime_metrics=self._metrics,
             is_quiet=self._is_quiet,
         )
+
+    def _unready(self) -> list[str]:
+        try:
+            self.store.check()
+        except LightwaveError as error:
+            return [str(error)]
+        return []
 
     def _is_quiet(self, fabric: str) -> bool:
         place = self.places.get(fabric)

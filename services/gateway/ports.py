@@ -18,10 +18,11 @@ class TwinPorts:
 
     `config` is what a fabric was commissioned with, `site` the site whose log it shares; both raise KeyError
     for a fabric whose beginning is not on the log yet. `health` lists problems in one sentence each, none
-    when all is well. `runtime_metrics` are counts and gauges of the runtime itself. `telemetry` is a fabric's
-    newest frame (Arrow IPC stream), or None. `is_quiet` says whether `log` and `documents` hold all that
-    follows from a fabric's last request or Tick. `claim` takes a name for a site and returns the site that
-    has it, which took it first: of several that ask at once, those of one site go on.
+    when all is well; `unready` those for which queries cannot be answered, or not as the twin stands.
+    `runtime_metrics` are counts and gauges of the runtime itself. `telemetry` is a fabric's newest frame
+    (Arrow IPC stream), or None. `is_quiet` says whether `log` and `documents` hold all that follows from a
+    fabric's last request or Tick. `claim` takes a name for a site and returns the site that has it, which
+    took it first: of several that ask at once, those of one site go on.
     """
 
     about: TwinAbout
@@ -33,6 +34,7 @@ class TwinPorts:
     config: Callable[[str], FabricConfig]
     site: Callable[[str], str]
     health: Callable[[], list[str]]
+    unready: Callable[[], list[str]]
     runtime_metrics: Callable[[], dict[str, float]]
     telemetry: Callable[[str], bytes | None]
     claim: Callable[[str, str], str]

@@ -316,10 +316,12 @@ class TestStrangers:
         self, endpoints: Endpoints, strange: list[int], tmp_path: Path
     ) -> None:
         mirror = LogMirror(tmp_path / "mirror", endpoints, TwinRecord("twin-a", 2, "topic"))
+        assert mirror.lacking() == "the copy of the log is not begun yet"
         mirror.start()
         try:
             assert TestMirror.until(mirror, 2) == [encode(first()), encode(say(1))]
             assert (mirror.behind(), mirror.seen(0), mirror.problem) == (0, strange[-1] + 2, None)
+            assert mirror.lacking() is None
         finally:
             mirror.stop()
 
@@ -356,6 +358,7 @@ class TestStrangers:
             time.sleep(0.05)
         mirror.stop()
         assert told in (mirror.problem or "")
+        assert told in (mirror.lacking() or "")
 
 
 class TestMirror:

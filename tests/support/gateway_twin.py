@@ -130,6 +130,7 @@ class DrivenTwin:
             config=self._config,
             site=lambda fabric: self.store.fabrics()[fabric].site,
             health=lambda: self.problems,
+            unready=list,
             runtime_metrics=lambda: {"commits_total": float(sum(r.commits for r in runners))},
             telemetry=telemetry.latest,
             claim=self.store.claim,

@@ -11,12 +11,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.http.browsers import foreign_page
 from services.gateway.http.caller import READING, complaint, introduce
+from services.gateway.http.probes import PATHS
 from services.gateway.http.rates import Rate
 from services.gateway.http.responses import refused
 from services.gateway.http.tokens import Tokens
 from services.gateway.invalid import short
 
-OPEN_PATHS = frozenset({"/healthz", "/openapi.json"})
+OPEN_PATHS = frozenset({*PATHS, "/openapi.json"})
 """What needs no token, beside the API's page: whether the twin is well, and what its API is."""
 OPEN_BELOW = "/docs"
 WRITES_PER_S, WRITES_AT_ONCE = 20.0, 200

@@ -1,10 +1,9 @@
 """The HTTP API over a living twin: its routes, who may use them, how answers and errors look."""
 
-from fastapi import Depends, FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request
 from fastapi.dependencies.models import Dependant
 from starlette.middleware.gzip import GZipMiddleware
 
-from schemas.api import HealthReport
 from services.gateway.http import (
     about,
     clock,
@@ -12,6 +11,7 @@ from services.gateway.http import (
     log,
     metrics,
     operations,
+    probes,
     request_status,
     requests,
     responses,
@@ -19,9 +19,8 @@ from services.gateway.http import (
 )
 from services.gateway.http.access import Guard, bearer
 from services.gateway.http.bodies import BodyLimit
-from services.gateway.http.caller import known
 from services.gateway.http.middleware import GoodEnd, HeadAsGet, SafeHeaders
-from services.gateway.http.responses import answer, errors
+from services.gateway.http.responses import errors
 from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
@@ -29,8 +28,6 @@ from shared.basics.errors import InvalidInput
 GZIP_FROM = 1_000
 """Bytes of an answer that is compressed for who accepts it; a stream of events never is."""
 GZIP_LEVEL = 3
-UNTOLD = "not all is well; whoever brings a token is told what"
-"""In place of problems, for they name addresses and folders."""
 
 
 def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
@@ -61,22 +58,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         )
 
     app.include_router(docs.routes())
-
-    @app.get(
-        "/healthz",
-        summary="200 while all is well, otherwise 503 with the reasons",
-        tags=["twin"],
-        response_model=HealthReport,
-        responses=errors(405, 500, tokens=tokens)
-        | {503: {"model": HealthReport, "description": "not all is well"}},
-    )
-    def healthz(request: Request) -> Response:
-        problems = twin.health()
-        if problems and known(request) is None:
-            problems = [UNTOLD]
-        report = HealthReport(healthy=not problems, problems=tuple(problems))
-        return answer(report, 503 if problems else 200)
-
+    probes.install(app, twin, tokens=tokens)
     return app
 
 

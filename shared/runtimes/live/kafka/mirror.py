@@ -68,6 +68,8 @@ class LogMirror:
         self._configs: dict[str, FabricConfig] = {}
         self._offsets = self._take_up()
         self._ends: dict[int, int] = {}
+        self._first_ends: dict[int, int] = {}
+        """Where the log ended as this process first saw it."""
         self._followed: list[TopicPartition] = []
         self._cut_off: list[str] = []
         """A sentence for each partition of the log of which Kafka has removed what the copy does not hold."""
@@ -101,6 +103,16 @@ class LogMirror:
     def behind(self) -> int:
         """Records on Kafka, as last looked, that the copy has not seen."""
         return sum(max(0, end - self._offsets.get(partition, 0)) for partition, end in self._ends.items())
+
+    def lacking(self) -> str | None:
+        """Why queries would not be answered from all of the log, in one sentence; None once the copy holds
+        what was there as this process began. Kafka may be away then: nothing is added meanwhile."""
+        if self._cut_off:
+            return self._cut_off[0]
+        if not self._first_ends:
+            return self.problem or "the copy of the log is not compared with Kafka yet"
+        missing = sum(max(0, end - self._offsets.get(place, 0)) for place, end in self._first_ends.items())
+        return f"the copy of the log lacks {missing} of its records yet" if missing else None
 
     def seen(self, partition: int) -> int:
         """The offset up to which the copy holds this partition of the log."""
@@ -176,6 +188,7 @@ class LogMirror:
     def _look_at_ends(self, consumer: KafkaConsumer) -> None:
         endpoints = [TopicPartition(self._places.topics.log, n) for n in range(self._twin.partitions)]
         self._ends = {place.partition: end for place, end in consumer.end_offsets(endpoints).items()}
+        self._first_ends = self._first_ends or self._ends
         self.problem = next(iter(self._cut_off), None)
         for partition, end in self._ends.items():
             if end < self._offsets.get(partition, 0):

@@ -153,6 +153,7 @@ def test_what_is_wrong_is_told_to_those_who_may_read(twin: DrivenTwin) -> None:
     twin.problems.append("Redis at unix:///secret/place does not answer")
     client = Client(create_app(twin.ports, tokens=known))
     stranger, reader = client.get("/healthz"), client.get("/healthz", headers=bearer(Role.READER))
+    assert [client.get(path).status_code for path in ("/livez", "/readyz")] == [200, 200]
     twin.problems.clear()
     assert (stranger.status_code, reader.status_code) == (503, 503)
     assert "secret" not in stranger.text

@@ -97,6 +97,7 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         site=lambda fabric: fabric,
         operations=MemoryOperations(),
         health=list,
+        unready=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,
         claim=lambda _fabric, site: site,

@@ -484,6 +484,17 @@ def test_health_names_the_problem(twin: DrivenTwin, client: Client) -> None:
     assert answer.json() == {"healthy": False, "problems": ["Redis does not answer"]}
 
 
+@pytest.mark.parametrize(
+    ("path", "statuses"), [("/livez", [200, 200]), ("/readyz", [503, 200]), ("/healthz", [200, 503])]
+)
+def test_each_probe_tells_what_it_is_for(twin: DrivenTwin, path: str, statuses: list[int]) -> None:
+    unready = twin.client(unready=lambda: ["the copy of the log lacks 7 of its records yet"]).get(path)
+    unwell = twin.client(health=lambda: ["no worker of ocs holds pod-0"]).get(path)
+    assert [unready.status_code, unwell.status_code] == statuses
+    for answer in (unready, unwell):
+        assert answer.json()["healthy"] is (answer.status_code == 200) is (answer.json()["problems"] == [])
+
+
 def test_metrics_are_what_prometheus_reads(twin: DrivenTwin, client: Client) -> None:
     client.request("BREW", "/v1/cubes")
     answer = client.get("/metrics")
@@ -546,7 +557,7 @@ def references(node: Any) -> Iterator[str]:
             yield from references(value)
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/metrics", "/v1/cubes", "/v1/clock", "/v1/events/stream"])
+@pytest.mark.parametrize("path", ["/livez", "/metrics", "/v1/cubes", "/v1/clock", "/v1/events/stream"])
 def test_head_is_get_without_its_body(client: Client, path: str) -> None:
     answer = client.request("HEAD", path)
     assert answer.status_code == 200

@@ -1,0 +1,52 @@
+"""Probes: whether the process lives, whether it can answer, whether all is well with the twin."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+
+from schemas.api import HealthReport
+from services.gateway.http.caller import known
+from services.gateway.http.responses import answer, errors
+from services.gateway.http.tokens import Tokens
+from services.gateway.ports import TwinPorts
+
+PATHS = ("/livez", "/readyz", "/healthz")
+"""They need no token."""
+UNTOLD = "not all is well; whoever brings a token is told what"
+"""In place of problems, for they name addresses and folders."""
+
+
+def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
+    """Serve the probes."""
+    failing: dict[int | str, dict[str, Any]] = {
+        503: {"model": HealthReport, "description": "not so, with the reasons"}
+    }
+
+    @app.get(
+        "/livez",
+        summary="200 as long as the process answers",
+        tags=["twin"],
+        response_model=HealthReport,
+        responses=errors(405, 500, tokens=tokens),
+    )
+    async def livez() -> Response:  # asks no thread: those may all be waiting for a store
+        return answer(HealthReport(healthy=True, problems=()))
+
+    def probe(path: str, summary: str, problems: Callable[[], list[str]]) -> None:
+        @app.get(
+            path,
+            summary=summary,
+            tags=["twin"],
+            name=path[1:],
+            response_model=HealthReport,
+            responses=errors(405, 500, tokens=tokens) | failing,
+        )
+        def report(request: Request) -> Response:
+            found = problems()
+            if found and known(request) is None:
+                found = [UNTOLD]
+            return answer(HealthReport(healthy=not found, problems=tuple(found)), 503 if found else 200)
+
+    probe("/readyz", "200 while queries are answered as the twin stands", twin.unready)
+    probe("/healthz", "200 while all is well with the twin", twin.health)
