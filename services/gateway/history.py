@@ -1,11 +1,7 @@
-"""The log as people ask it: since a moment, by type, by name, by cause, as it grows, and back to the root."""
+"""The log as people ask it: since a moment, by type, by name, by cause, and back to the root."""
 
-import asyncio
 import re
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
-
-import anyio
 
 from schemas.envelope import Envelope
 from schemas.names import SEGMENT
@@ -22,10 +18,6 @@ from shared.storage.log.reader import LogQuery
 EVENTS_MAX = 10_000
 EVENTS_DEFAULT = 100
 CHAIN_MAX = 1_000
-STRIDE = 512
-"""Messages that a stream takes at once."""
-FOLLOW_S = 0.2
-"""Wall time between two looks at the end of the log."""
 CLOCKWORK = ("Tick",)
 """Types that tell of nothing but that time goes on."""
 STATES = {
@@ -170,20 +162,3 @@ def _last_state(twin: TwinPorts, name: str) -> str:
     if not found:
         raise NotFound(f"name {name!r}: nothing has happened to it yet")
     return found[0][1].id
-
-
-async def follow(
-    twin: TwinPorts, site: str, query: LogQuery, ended: anyio.Event | None = None
-) -> AsyncGenerator[tuple[int, Envelope]]:
-    """(position, message) of what is asked for from `query.start` on, as the log grows, until `ended` is
-    set."""
-    position = query.start
-    while ended is None or not ended.is_set():
-        end = twin.log.end(site)
-        part = replace(query, start=position, end=min(end, position + STRIDE))
-        if position < end:
-            for found in await asyncio.to_thread(twin.log.find, site, part, STRIDE):
-                yield found
-            position = part.end
-        else:
-            await asyncio.sleep(FOLLOW_S)

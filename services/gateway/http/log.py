@@ -7,17 +7,18 @@ from urllib.parse import urlencode
 
 import anyio
 from fastapi import APIRouter, Header, Query, Request, Response
-from sse_starlette import EventSourceResponse
 
 from schemas.api import LogMessage
 from schemas.bounds import COUNT_MAX
 from schemas.envelope import Envelope
 from services.gateway import history
 from services.gateway.fabrics import meant
+from services.gateway.following import Following
 from services.gateway.history import Asked, Page
 from services.gateway.http import stream
 from services.gateway.http.caller import Asking
 from services.gateway.http.responses import no_json
+from services.gateway.http.stream import EventStream
 from services.gateway.ports import TwinPorts
 from services.gateway.telling import told_row
 from shared.basics.errors import InvalidInput
@@ -51,12 +52,6 @@ PAGED: dict[int | str, dict[str, Any]] = {
         }
     }
 }
-
-
-class EventStream(EventSourceResponse):
-    """Server-sent events, the data of each a message as `/v1/events` has it."""
-
-    media_type = "text/event-stream"
 
 
 def routes(twin: TwinPorts) -> APIRouter:
@@ -108,7 +103,7 @@ def routes(twin: TwinPorts) -> APIRouter:
 
 
 def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
-    streams = stream.OpenStreams()
+    streams, following = stream.OpenStreams(), Following(twin)
 
     @router.get(
         "/events/stream",
@@ -126,13 +121,14 @@ def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
         ticks: Ticks = True,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
-        streams.check_room(caller.name)
         asked = Asked(meant(twin, fabric), tuple(type), name, cause, ticks)
         site, query = history.query_of(twin, asked)
         query = replace(query, start=_resumed(twin, site, last_event_id, since))
         ended = anyio.Event()
         return EventStream(
-            streams.counted(caller.name, stream.events(twin, asked.fabric, site, query, ended)),
+            stream.events(following, asked.fabric, site, query, ended),
+            streams,
+            caller.name,
             shutdown_event=ended,
             shutdown_grace_period=stream.STREAM_END_S,
         )

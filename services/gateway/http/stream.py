@@ -3,23 +3,23 @@ whoever loses a stream goes on."""
 
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any
 
 import anyio
+from sse_starlette import EventSourceResponse
+from starlette.types import Receive, Scope, Send
 
-from services.gateway import history
 from services.gateway.fabrics import site_of
+from services.gateway.following import LOOK_S, Following
 from services.gateway.ports import TwinPorts
-from services.gateway.telling import told_row
 from shared.basics.errors import AllowanceUsed, InvalidInput
 from shared.storage.log.reader import LogQuery
 
-STREAM_END_S = 5 * history.FOLLOW_S
+STREAM_END_S = 5 * LOOK_S
 """Wall time that a stream has to end in good order when the server ends."""
 PLACE = re.compile(r"([^:]{1,80}):(-1|[0-9]{1,15})")
-
-
 STREAMS_MAX = 64
 """Open streams of one name, the nameless together."""
 
@@ -30,34 +30,48 @@ class OpenStreams:
     def __init__(self) -> None:
         self._open: Counter[str | None] = Counter()
 
-    def check_room(self, name: str | None) -> None:
-        """AllowanceUsed if the name reads as many as it may."""
+    @contextmanager
+    def one_more(self, name: str | None) -> Iterator[None]:
+        """A stream of this name, until it is left; AllowanceUsed if the name reads as many as it may. Looking
+        and counting is one step, for nothing of the event loop comes in between."""
         if self._open[name] >= STREAMS_MAX:
             whose = f"of {name} " if name else ""
             raise AllowanceUsed(f"{STREAMS_MAX} streams {whose}are open already; end one first", 10)
-
-    async def counted(
-        self, name: str | None, events: AsyncGenerator[dict[str, str]]
-    ) -> AsyncGenerator[dict[str, str]]:
-        """The same events; they count as a stream of the name until they end."""
         self._open[name] += 1
         try:
-            async with aclosing(events):
-                async for event in events:
-                    yield event
+            yield
         finally:
             self._open[name] -= 1
 
 
+class EventStream(EventSourceResponse):
+    """Server-sent events, the data of each a message as `/v1/events` has it; a stream of its name from its
+    first byte to its last."""
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self, events: AsyncGenerator[dict[str, str]], streams: OpenStreams, name: str | None, **options: Any
+    ) -> None:
+        super().__init__(events, **options)
+        self._streams = streams
+        self._name = name
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """AllowanceUsed before anything is sent."""
+        with self._streams.one_more(self._name):
+            await super().__call__(scope, receive, send)
+
+
 async def events(
-    twin: TwinPorts, fabric: str, site: str, query: LogQuery, ended: anyio.Event | None = None
+    following: Following, fabric: str, site: str, query: LogQuery, ended: anyio.Event | None = None
 ) -> AsyncGenerator[dict[str, str]]:
     """Server-sent events of what is asked for, until `ended` is set. The first has only an id: whoever loses
     the stream before anything happened knows where to go on."""
     yield {"id": f"{fabric}:{query.start - 1}"}
-    async with aclosing(history.follow(twin, site, query, ended)) as messages:
-        async for position, message in messages:
-            yield {"id": f"{fabric}:{position}", "data": told_row(twin, message).decode()}
+    async with aclosing(following.follow(site, query, ended)) as messages:
+        async for position, row in messages:
+            yield {"id": f"{fabric}:{position}", "data": row}
 
 
 def place(twin: TwinPorts, word: str, text: str, site: str) -> int:

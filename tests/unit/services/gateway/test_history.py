@@ -18,6 +18,7 @@ from schemas.registry import encode
 from schemas.scheduler import SliceRestored
 from schemas.sequencer import Tick
 from services.gateway import history
+from services.gateway.following import Following
 from services.gateway.history import STATES, Asked, Page
 from services.gateway.http import stream
 from services.gateway.ports import TwinPorts
@@ -102,6 +103,7 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
         site={FABRIC: FABRIC}.__getitem__,
         operations=MemoryOperations(),
         health=list,
+        unready=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,
         claim=lambda _fabric, site: site,
@@ -265,7 +267,7 @@ def test_a_stream_goes_on_where_a_reader_stopped(twin: TwinPorts, messages: list
     expected = [m.id for m in messages[start:] if m.type == "SliceRestored"]
     site, query = history.query_of(twin, Asked(FABRIC, ("SliceRestored",)))
     while len(seen) < len(expected):
-        reading = stream.events(twin, FABRIC, site, replace(query, start=start))
+        reading = stream.events(Following(twin), FABRIC, site, replace(query, start=start))
         took = asyncio.run(_take(reading, 1 + min(100, len(expected) - len(seen))))
         assert took[0] == {"id": f"{FABRIC}:{start - 1}"}
         seen += [json.loads(event["data"])["id"] for event in took[1:]]

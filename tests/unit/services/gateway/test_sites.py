@@ -12,6 +12,7 @@ import pytest
 from ops.common.configuration import settings_of
 from schemas.site_plan import SitePlan
 from services.gateway import history
+from services.gateway.following import Following
 from services.gateway.history import Asked
 from services.gateway.http import stream
 from shared.basics.errors import InvalidInput
@@ -109,7 +110,7 @@ def test_a_stream_of_a_fabric_goes_on_where_its_reader_stopped(twin: DrivenTwin)
     seen: list[str] = []
     site, query = history.query_of(twin.ports, Asked(FIXED))
     while len(seen) < len(own):
-        took = asyncio.run(_take(stream.events(twin.ports, FIXED, site, query), 2))
+        took = asyncio.run(_take(stream.events(Following(twin.ports), FIXED, site, query), 2))
         seen.append(json.loads(took[1]["data"])["id"])
         query = replace(query, start=stream.place(twin.ports, "cursor", took[1]["id"], site) + 1)
     assert seen == own

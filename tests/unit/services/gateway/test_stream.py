@@ -1,12 +1,14 @@
 """The gateway on a real server: streams of events, clients that go away, an end while streams are open."""
 
+import asyncio
 import http.client
 import json
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, aclosing, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,13 @@ import pytest
 import uvicorn
 from sse_starlette.sse import AppStatus
 
-from services.gateway import history
+from schemas.envelope import Envelope
+from services.gateway import following
+from services.gateway.following import Following
 from services.gateway.http import stream
 from services.gateway.http.app import create_app
 from services.gateway.http.tokens import Tokens
+from shared.storage.log.reader import LogQuery
 from tests.support.gateway_twin import QUIET, DrivenTwin, as_logged
 
 END_S_MAX = 10.0
@@ -188,7 +193,7 @@ def test_pages_lead_through_messages_of_one_microsecond(twin: DrivenTwin) -> Non
 def test_a_long_past_is_read_in_parts(
     twin: DrivenTwin, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "STRIDE", 7)
+    monkeypatch.setattr(following, "STRIDE", 7)
     messages = twin.messages("pod-1")
     with served.stream("?fabric=pod-1&since=1000d") as answer:
         assert [message for _, message in events(answer, len(messages))] == messages
@@ -207,7 +212,7 @@ def test_the_log_is_not_read_any_more_for_a_client_that_went_away(
     monkeypatch.setattr(twin.logs, "end", counted)
     with served.stream("?fabric=pod-1"):
         wait_for(lambda: len(looks) > 3)
-    quiet_s = 3 * history.FOLLOW_S
+    quiet_s = 3 * following.LOOK_S
 
     def has_ended() -> bool:
         before = len(looks)
@@ -235,6 +240,63 @@ def test_a_name_has_so_many_streams_and_no_more(served: Served, monkeypatch: pyt
             stack.enter_context(served.stream()).readline()  # it has begun
         assert refusal() == "3 streams are open already; end one first"
     wait_for(lambda: refusal() is None)
+
+
+def test_streams_that_open_at_once_are_counted_one_by_one(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "STREAMS_MAX", 5)
+    together = threading.Barrier(20)
+
+    def opened(stack: ExitStack) -> int:
+        connection = stack.enter_context(
+            closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=END_S_MAX))
+        )
+        connection.connect()
+        together.wait(END_S_MAX)
+        connection.request("GET", "/v1/events/stream")
+        return stack.enter_context(closing(connection.getresponse())).status
+
+    with ExitStack() as stack, ThreadPoolExecutor(20) as threads:
+        found = [*threads.map(opened, [stack] * 20)]
+    assert sorted(found) == [200] * 5 + [429] * 15
+
+
+def test_streams_share_their_looks_and_what_they_read(
+    twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_s: list[float] = []
+    read: list[LogQuery] = []
+    end, find = twin.logs.end, twin.logs.find
+
+    def counted_end(site: str) -> int:
+        looked_s.append(time.monotonic())
+        return end(site)
+
+    def counted_find(site: str, query: LogQuery, most: int) -> list[tuple[int, Envelope]]:
+        read.append(query)
+        return find(site, query, most)
+
+    monkeypatch.setattr(twin.logs, "end", counted_end)
+    monkeypatch.setattr(twin.logs, "find", counted_find)
+    shared, start = Following(twin.ports), twin.logs.end("pod-0")
+
+    async def take(query: LogQuery) -> list[dict[str, Any]]:
+        async with aclosing(shared.follow("pod-0", query)) as rows:
+            return [as_logged(json.loads((await anext(rows))[1])) for _ in range(2)]
+
+    async def all_at_once() -> list[list[dict[str, Any]]]:
+        tasks = [asyncio.create_task(take(LogQuery(start=start, fabric="pod-0"))) for _ in range(50)]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(drain, twin, "pod-0/cube-4")
+        return await asyncio.gather(*tasks)
+
+    found = asyncio.run(all_at_once())
+    drain(twin, "pod-0/cube-4", back=True)
+    assert [message["type"] for message in found[0]] == ["DrainCube", "CubeDrained"]
+    assert found == [found[0]] * 50
+    assert len(read) == len(set(read))
+    assert len(looked_s) < 50
 
 
 def test_the_server_ends_with_a_stream_open(twin: DrivenTwin) -> None:
