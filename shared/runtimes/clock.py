@@ -101,20 +101,27 @@ class Epoch:
             return 0
         return max(0, self.clock_us(wall_us) - now_us)
 
-    def changed(self, asked: ClockChange, now_us: int, wall_us: int) -> "Epoch":
-        """The epoch after a change, where everything up to `now_us` has been done: time goes on from there,
-        so a lag is forgiven and never made up in a jump. InvalidInput for a moment that has passed."""
+    def changed(
+        self, asked: ClockChange, now_us: int, wall_us: int, furthest_us: int | None = None
+    ) -> "Epoch":
+        """The epoch after a change, where everything up to `now_us` has been done and no fabric has come
+        further than `furthest_us` (that far, too, where None is given). Time stands still at the one and goes
+        on from the other: a lag that all share is forgiven and never made up in a jump, and a fabric that is
+        ahead does not stand still until the clock has come to it. InvalidInput for a moment that has passed.
+        """
+        from_us = now_us if furthest_us is None else max(now_us, furthest_us)
         speed = self.speed if asked.speed is None else check_speed(asked.speed)
         if asked.until_us is not None or asked.for_us is not None:
-            until_us = asked.until_us if asked.until_us is not None else now_us + (asked.for_us or 0)
+            until_us = asked.until_us if asked.until_us is not None else from_us + (asked.for_us or 0)
             run_speed = None if asked.run_speed is None else check_speed(asked.run_speed)
             _check_until(until_us, now_us)
-            return Epoch(now_us, wall_us, speed, True, until_us, run_speed)
+            return Epoch(from_us, wall_us, speed, True, until_us, run_speed)
         goes_on = self.until_us is not None and now_us < self.until_us and asked.paused is None
         if not goes_on:
-            return Epoch(now_us, wall_us, speed, self.paused if asked.paused is None else asked.paused)
+            paused = self.paused if asked.paused is None else asked.paused
+            return Epoch(now_us if paused else from_us, wall_us, speed, paused)
         run_speed = self.run_speed if asked.speed is None else speed
-        return Epoch(now_us, wall_us, speed, True, self.until_us, run_speed)
+        return Epoch(from_us, wall_us, speed, True, self.until_us, run_speed)
 
     def body(self) -> ClockChanged:
         """As the operations log has it."""

@@ -15,6 +15,7 @@ import redis
 from ops.live.settings import LiveSettings
 from ops.live.skip import skip_message
 from ops.live.status import live_status, status_table
+from schemas.bounds import SPEED_MAX
 from schemas.operations import SkipOrdered
 from schemas.operator import DrainCube
 from services.fleet import FLEET, services_of
@@ -383,6 +384,32 @@ class TestClock:
         assert (found.anchor_us, found.paused) == (5_000_000, False)
         with pytest.raises(InvalidInput, match="speed 0"):
             self.clock(store).set_speed(0)
+
+    def test_a_site_that_is_ahead_does_not_wait_for_the_clock(self, store: RedisStore) -> None:
+        """As after full speed, at which each site goes as fast as it can: paused, time stands where the
+        slower one is; going on, it goes from where the faster one is."""
+        ahead_us = 900_000_000
+        store.place("pod-2", FabricPlace(2, "pod-2", KIND))
+        ahead = ServiceClock("cubes", "pod-2", ahead_us + 1, 2, ahead_us)
+        living = {"end": "3", "fabric:pod-2": f"pod-2 {KIND}"}
+        store.commit(Commit(2, {}, {"cubes": 3, "ocs": 3}, progress=(ahead,), fields=living))
+        write_epoch(store, Epoch(10**12, store.wall_us(), SPEED_MAX, paused=False))
+
+        def anchor_us() -> int:
+            found = read_epoch(store)
+            assert found is not None
+            return found.anchor_us
+
+        self.clock(store).set_speed(2.0)
+        assert anchor_us() == ahead_us
+        self.clock(store).pause()
+        assert anchor_us() == 4_000_000
+        assert self.clock(store).show().lag_us == 0
+        self.clock(store).resume()
+        assert anchor_us() == ahead_us
+        store.set_globals("clock", dict.fromkeys(store.read_globals("clock")))
+        assert self.clock(store).start(Epoch(0, 0, 2.0, paused=False), "rebuild")
+        assert anchor_us() == ahead_us
 
     def test_without_a_clock_nothing_can_be_changed(self, store: RedisStore) -> None:
         assert read_epoch(store) is None

@@ -1,7 +1,7 @@
 """The simulated clock of a live twin: an epoch in Redis that every process reads, by Redis's own wall clock.
 
-Whoever changes the clock anchors it anew at the time that has been processed, so a lag is forgiven and never
-made up in a jump.
+Whoever changes the clock anchors it anew where the fabrics have come to, so a lag that all share is forgiven
+and never made up in a jump; one that is behind the others catches up with them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -135,12 +135,13 @@ class LiveClock(Clock):
                 )
             wall_us = self._store.wall_us()
             now_us = self._processed_us(epoch.clock_us(wall_us))
-            if self._set(epoch.changed(asked, now_us, wall_us), who, notes.get("version")):
+            changed = epoch.changed(asked, now_us, wall_us, self._come_to_us())
+            if self._set(changed, who, notes.get("version")):
                 return
         raise OperationFailed(f"clock: others changed it {TRIES} times meanwhile; try again")
 
     def anchor(self, who: str) -> None:
-        """Go on from the time that has been processed, as if no wall time had passed since."""
+        """Go on from where time has come to, as if no wall time had passed since."""
         self.change(ClockChange(), who)
 
     def hold_at_beginning(self) -> None:
@@ -153,14 +154,14 @@ class LiveClock(Clock):
             self._store.swap_globals(CLOCK, VERSION, notes.get(VERSION), _fields(held))
 
     def start(self, epoch: Epoch, who: str) -> bool:
-        """Set a clock where the store holds none, to go on from the time that all fabrics have come to: none
-        of them advances while it is paused. False if somebody else has set one."""
-        sites = [site for partition in self._partitions() for site in self._sites(partition)]
-        now_us = min((site.now_us for site in sites), default=0)
-        begin = replace(epoch, anchor_us=now_us, wall_us=self._store.wall_us())
-        if begin.until_us is not None and begin.until_us <= now_us:
+        """Set a clock where the store holds none, to go on from where the fabrics have come to. False if
+        somebody else has set one."""
+        times = self._times_us() or [0]
+        begin = replace(epoch, wall_us=self._store.wall_us())
+        if begin.until_us is not None and begin.until_us <= min(times):
             begin = replace(begin, until_us=None, run_speed=None)
-        return self._set(begin, who, None)
+        stands = begin.paused and begin.until_us is None
+        return self._set(replace(begin, anchor_us=min(times) if stands else max(times)), who, None)
 
     def _set(self, epoch: Epoch, who: str, version: str | None) -> bool:
         """Set the clock and note it in one write, unless somebody else has changed it since this version."""
@@ -184,8 +185,11 @@ class LiveClock(Clock):
         return min(times)
 
     def _come_to_us(self) -> int:
-        sites = [site for partition in self._partitions() for site in self._sites(partition)]
-        return max((site.now_us for site in sites), default=0)
+        return max(self._times_us(), default=0)
+
+    def _times_us(self) -> list[int]:
+        """Simulated time that each site has come to."""
+        return [site.now_us for partition in self._partitions() for site in self._sites(partition)]
 
     def _sites(self, partition: int) -> list[SiteClock]:
         snapshot = self._store.snapshot(partition, [])

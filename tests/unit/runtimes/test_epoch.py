@@ -87,3 +87,13 @@ def test_a_clock_never_goes_back_nor_beyond_its_moment(
     before, after = epoch.clock_us(first_us), epoch.clock_us(first_us + more_us)
     assert anchor_us <= before <= after
     assert until_us is None or after <= until_us
+
+
+def test_a_fabric_that_is_ahead_goes_on_with_the_others_and_stands_still_with_them() -> None:
+    """One has come to 160, another to 900."""
+    for asked in (ClockChange(), ClockChange(speed=2.0), ClockChange(paused=False)):
+        assert RUNNING.changed(asked, 160, WALL_US, 900).anchor_us == 900
+    paused = RUNNING.changed(ClockChange(paused=True), 160, WALL_US, 900)
+    assert (paused.anchor_us, paused.lag_us(160, WALL_US)) == (160, 0)
+    assert RUNNING.changed(ClockChange(for_us=MOMENT), 160, WALL_US, 900).until_us == 900 + MOMENT
+    assert RUNNING.changed(ClockChange(until_us=500, run_speed=1.0), 160, WALL_US, 900).clock_us(10**9) == 500
