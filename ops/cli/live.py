@@ -140,12 +140,13 @@ def sequencer(
 
 
 def _process(kind: str, config: Path | None, replica: str | None, metrics_port: int) -> "ProcessOptions":
+    from ops.common.version import software
     from ops.live.settings import live_settings
     from shared.runtimes.live.worker.process import ProcessOptions
 
     found = live_settings(config)
     name = replica or f"{kind}-{socket.gethostname()}"
-    return ProcessOptions(found.endpoints, name, found.metrics_host, metrics_port)
+    return ProcessOptions(found.endpoints, name, software(), found.metrics_host, metrics_port)
 
 
 @app.command()

@@ -10,6 +10,11 @@ CODE = ("schemas", "services", "shared")
 """What decides how a log is folded."""
 
 
+def software() -> str:
+    """The version, and the build of it."""
+    return f"{VERSION}+{code_sha256()[:8]}"
+
+
 @cache
 def code_sha256() -> str:
     """SHA-256 over the sources of what decides how a log is folded: two builds may carry one version."""

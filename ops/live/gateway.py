@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 
-from ops.common.version import VERSION
+from ops.common.version import VERSION, software
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
 from ops.twin.tokens import known_tokens
@@ -23,6 +23,7 @@ from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, 
 from shared.runtimes.live.status import problems_of
 from shared.runtimes.live.surroundings import Surroundings, lost_twin
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
+from shared.runtimes.live.version_note import note_version
 from shared.runtimes.live.worker.process import check_log
 from shared.runtimes.operations import OperationsLog
 from shared.runtimes.waiting import until
@@ -48,6 +49,7 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         twin = read_twin(store)
         check_log(settings.endpoints, twin)
         claim_name(store, replica)
+        note_version(store, replica, software())
         mirror = LogMirror(settings.data / "mirror", settings.endpoints, twin)
         mirror.logs.index(SiteSubjects)
         mirror.start()

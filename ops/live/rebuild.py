@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ops.common.version import VERSION
+from ops.common.version import software
 from ops.live.init import planned
 from ops.live.refolding import Refolded, refold_all, served_services
 from ops.live.settings import LiveSettings
@@ -50,7 +50,7 @@ def rebuild_twin(settings: LiveSettings, say: Say, jobs: int | None = None) -> d
     create_topics(endpoints.kafka, endpoints.topics, twin.partitions, 1)  # an earlier version made fewer
     operations = KafkaOperations(endpoints)
     _check_whole(operations, begins)
-    _note(operations, RebuildBegun(software=VERSION))
+    _note(operations, RebuildBegun(software=software()))
     try:
         done = [_told(one, say) for one in refold_all(endpoints, twin.twin, twin.partitions, jobs)]
     except SaysOtherwise as error:

@@ -12,6 +12,7 @@ from shared.runtimes.live.sequencer.loop import SequencerLoop
 from shared.runtimes.live.status import delays
 from shared.runtimes.live.surroundings import Surroundings
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
+from shared.runtimes.live.version_note import note_version
 from shared.runtimes.live.worker.process import ProcessOptions, check_log
 from shared.storage.redis_store import RedisStore
 
@@ -24,6 +25,7 @@ def run_sequencer(options: ProcessOptions) -> None:
     twin = read_twin(store)
     check_log(endpoints, twin)
     claim_name(store, options.replica)
+    note_version(store, options.replica, options.software)
     asyncio.run(_run(options, store, twin))
 
 

@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from ops.common.client import DEFAULT_URL
 from ops.common.sites import AskedTwin
 from ops.common.version import VERSION
 from ops.twin.data import DataFolder, TwinIdentity
+from ops.twin.noting import note_plan, note_version, noted_rebuild
 from ops.twin.serving import listen, server_of
 from ops.twin.tokens import known_tokens
 from schemas.api import TwinAbout
@@ -136,9 +138,10 @@ class LivingTwin:
             self.clock.run_to(kept.until_us, kept.run_speed)
         self.places: dict[str, FabricPlace] = {}
         """Every fabric that was commissioned, and where it lives."""
-        self.sites = [
-            self._runner(number, plan, rebuild=options.rebuild) for number, plan in enumerate(identity.sites)
-        ]
+        if not any(self.logs.open(plan.site).end for plan in identity.sites):
+            note_plan(self.operations, identity, self.clock.show())
+        note_version(self.operations)
+        self.sites = self._recovered(identity) if not options.rebuild else self._rebuilt(identity)
         self.twin = EmbeddedTwin(self.sites, self.store, self.clock, self._ensure_store)
         self.store.wake = self.twin.wake
         self._configs: dict[str, FabricConfig] = {}
@@ -173,6 +176,15 @@ class LivingTwin:
             self._failure = error
             if self._server is not None:
                 self._server.should_exit = True
+
+    def _recovered(self, identity: TwinIdentity) -> Sequence[SiteRunner]:
+        return [self._runner(number, plan, rebuild=False) for number, plan in enumerate(identity.sites)]
+
+    def _rebuilt(self, identity: TwinIdentity) -> Sequence[SiteRunner]:
+        plans = enumerate(identity.sites)
+        return noted_rebuild(
+            self.operations, lambda: [self._runner(number, plan, rebuild=True) for number, plan in plans]
+        )
 
     def _runner(self, partition: int, plan: SitePlan, *, rebuild: bool) -> SiteRunner:
         site = plan.site

@@ -1,5 +1,6 @@
 """What people are shown of a live twin, and its clock, over a real Redis with hand-made content."""
 
+import asyncio
 import json
 import math
 import re
@@ -16,7 +17,7 @@ from ops.live.settings import LiveSettings
 from ops.live.skip import skip_message
 from ops.live.status import live_status, status_table
 from schemas.bounds import SPEED_MAX
-from schemas.operations import SkipOrdered
+from schemas.operations import RebuildBegun, SkipOrdered, VersionStarted
 from schemas.operator import DrainCube
 from services.fleet import FLEET, services_of
 from services.roster import ROSTER
@@ -29,6 +30,7 @@ from shared.runtimes.live.clock import (
     BEAT_US_MAX,
     LiveClock,
     note_changes,
+    note_later,
     read_epoch,
     stood_still,
     write_epoch,
@@ -42,7 +44,8 @@ from shared.runtimes.live.sequencer.partition import PartitionSequencer
 from shared.runtimes.live.status import delays
 from shared.runtimes.live.surroundings import Surroundings, redis_problems
 from shared.runtimes.live.twin_record import read_twin, write_twin
-from shared.runtimes.operations import MemoryOperations, last_clock, local_person
+from shared.runtimes.live.version_note import note_version
+from shared.runtimes.operations import MemoryOperations, last_clock, local_person, new_operation
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit, FabricPlace
 from tests.support.toy_services import CUBES_TOY, OCS_TOY
@@ -344,6 +347,29 @@ class TestKeptClock:
             loop._keep_clock()
         assert read_epoch(store) == before
 
+    def test_the_clock_is_kept_while_the_operations_log_takes_nothing(
+        self, store: RedisStore, loop: SequencerLoop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sequencer_loop, "LOOK_AGAIN_S", 0.01)
+        written = threading.Event()
+        beats: list[str | None] = []
+        note_later(store, new_operation(RebuildBegun(software="1"), "mia"))
+        monkeypatch.setattr(loop._operations, "append", lambda _: written.wait(20))
+        monkeypatch.setattr(loop, "_listen", lambda _: None)  # nobody is woken
+
+        async def run() -> None:
+            running = asyncio.create_task(loop.run())
+            while len(set(beats)) < 3:
+                await asyncio.sleep(0.01)
+                beats.append(store.read_globals("clock").get("beat_us"))
+            written.set()
+            loop.stop()
+            await running
+
+        write_epoch(store, Epoch(0, store.wall_us(), 1.0, paused=True))
+        store.forget_fabrics()  # so that no partition is begun with
+        asyncio.run(asyncio.wait_for(run(), 15))
+
     def test_an_emptied_store_gets_no_clock(self, store: RedisStore, loop: SequencerLoop) -> None:
         store.flush()
         loop._keep_clock()
@@ -428,6 +454,16 @@ class TestClock:
         assert epoch.clock_us(500 + 10) == 1_000 + 600
         assert epoch.clock_us(0) == 1_000
         assert epoch.wall_s_until(1_000 + 60 * US_PER_S, 500) == pytest.approx(1.0)
+
+
+def test_a_version_is_noted_when_it_is_another_one(store: RedisStore) -> None:
+    operations = MemoryOperations()
+    for process, software in (("ocs-a", "1"), ("ocs-a", "1"), ("ocs-b", "1"), ("ocs-a", "2"), ("ocs-a", "1")):
+        note_version(store, process, software)
+        note_changes(store, operations)
+    said = [row.body for _, row in operations.read()]
+    told = [("ocs-a", "1"), ("ocs-b", "1"), ("ocs-a", "2"), ("ocs-a", "1")]
+    assert said == [VersionStarted(process=process, software=software) for process, software in told]
 
 
 class TestProcessFrame:

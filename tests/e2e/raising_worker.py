@@ -30,4 +30,4 @@ if __name__ == "__main__":
     others = (row for row in SERVICE.rules if row.body is not DrainCube)
     raising = dataclasses.replace(SERVICE, rules=(*others, on(DrainCube, on_drain)))
     served = ServedService(SERVICE.name, {"superpod": raising}, services_of)
-    serve_worker(served, ProcessOptions(live_settings().endpoints, sys.argv[1]))
+    serve_worker(served, ProcessOptions(live_settings().endpoints, sys.argv[1], "raising"))

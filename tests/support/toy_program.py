@@ -18,6 +18,6 @@ with toys_alone():
         case ["live", "worker", service, "--replica", replica, "--metrics-port", "0"]:
             settings = live_settings(None)
             served = ServedService(service, by_kind(service), names_of)
-            serve_worker(served, ProcessOptions(settings.endpoints, replica))
+            serve_worker(served, ProcessOptions(settings.endpoints, replica, "toy"))
         case _:
             main()

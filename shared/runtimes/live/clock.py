@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from schemas.operations import decode_operation, encode_operation
+from schemas.operations import Operation, decode_operation, encode_operation
 from shared.basics.errors import NotFound, OperationFailed
 from shared.basics.units import US_PER_S
 from shared.runtimes.clock import Clock, ClockChange, ClockState, Epoch
@@ -73,8 +73,8 @@ def _fields(epoch: Epoch) -> dict[str, str | None]:
 
 
 def note_changes(store: ClockStore, operations: OperationsLog) -> int:
-    """Put on the operations log what changed of the clock since, and say that it stands there: how many. A
-    change and its note are one write, so that none is forgotten; who dies in between notes it twice, which
+    """Put on the operations log what was noted since, and say that it stands there: how many. A change of the
+    clock and its note are one write, so that none is forgotten; who dies in between notes it twice, which
     is once."""
     notes = store.read_globals(CLOCK)
     waiting = {name: text for name, text in notes.items() if name.startswith(NOTE)}
@@ -84,6 +84,11 @@ def note_changes(store: ClockStore, operations: OperationsLog) -> int:
     if waiting:
         store.set_globals(CLOCK, dict.fromkeys(waiting))
     return len(waiting)
+
+
+def note_later(store: GlobalNotes, found: Operation) -> None:
+    """Let a sequencer put an operation on its log: who notes it need not reach Kafka."""
+    store.set_globals(CLOCK, {f"{NOTE}{found.id}": encode_operation(found).decode()})
 
 
 def keep_beating(store: ClockStore) -> None:

@@ -78,17 +78,26 @@ class SequencerLoop:
         listener = threading.Thread(target=self._listen, args=(asyncio.get_running_loop(),), daemon=True)
         async with asyncio.TaskGroup() as tasks:
             listener.start()
+            tasks.create_task(self._note_changes())
             while not self._stopping.is_set():
                 try:
                     self._keep_clock()
                     for partition in sorted({place.partition for place in self._store.fabrics().values()}):
                         if partition not in self.sequencers:
                             tasks.create_task(self._run_partition(self._begin(partition)))
-                    await asyncio.to_thread(note_changes, self._store, self._operations)
                 except (OperationFailed, NotFound) as error:  # the latter of an emptied store
                     log.warning("%s", error)
                 self._measure()
                 await self._pause(self._stopping, LOOK_AGAIN_S)
+
+    async def _note_changes(self) -> None:
+        """By itself: while Kafka is away it takes many seconds, and the clock must be kept meanwhile."""
+        while not self._stopping.is_set():
+            try:
+                await asyncio.to_thread(note_changes, self._store, self._operations)
+            except OperationFailed as error:
+                log.warning("%s", error)
+            await self._pause(self._stopping, LOOK_AGAIN_S)
 
     def achieved_speed(self) -> float:
         """Simulated over wall time, as held over the last seconds."""

@@ -14,6 +14,7 @@ from shared.runtimes.live.process.heartbeat import ProcessInfo, claim_name
 from shared.runtimes.live.status import delays
 from shared.runtimes.live.surroundings import Surroundings
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
+from shared.runtimes.live.version_note import note_version
 from shared.runtimes.live.worker.fold import Publish, ServedService
 from shared.runtimes.live.worker.gaps import gaps_read_again
 from shared.runtimes.live.worker.pump import PumpOptions, run_pump
@@ -29,10 +30,11 @@ log = logging.getLogger("lightwave.live")
 @dataclass(frozen=True, slots=True)
 class ProcessOptions:
     """`replica` names this process among all of its twin; one that comes again under the same name resumes
-    at once."""
+    at once; `software` is the version that it runs."""
 
     endpoints: Endpoints
     replica: str
+    software: str
     metrics_host: str = "127.0.0.1"
     metrics_port: int = 0
 
@@ -45,6 +47,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
     twin = read_twin(store)
     check_log(endpoints, twin)
     claim_name(store, options.replica)
+    note_version(store, options.replica, options.software)
     sends = any(service.telemetry is not None for service in served.by_kind.values())
     publish = _publisher(endpoints) if sends else None
     fill = gaps_read_again(endpoints.kafka, endpoints.topics.log)
