@@ -1,6 +1,5 @@
-"""What may happen to Kafka and Redis beneath a living twin, at a finite speed and at full speed; after each
-the log equals the lab's and so do the states. What `test_live_faults` does at a finite speed is done at full
-speed only.
+"""What may happen to Kafka and Redis beneath a living twin; after each the log equals the lab's and so do the
+states. What `test_live_faults` does at a finite speed is done at full speed.
 """
 
 import asyncio
@@ -64,14 +63,9 @@ def module_twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> 
         yield twin
 
 
-@pytest.fixture(params=[FINITE, FULL], ids=["finite", "full"])
-def twin(module_twin: LiveTwin, request: pytest.FixtureRequest) -> LiveTwin:
-    """The one twin of all tests, at this speed."""
-    return at_speed(module_twin, request.param)
-
-
 @pytest.fixture
 def fast_twin(module_twin: LiveTwin) -> LiveTwin:
+    """The one twin of all tests, at full speed."""
     return at_speed(module_twin, FULL)
 
 
@@ -92,7 +86,8 @@ def test_redis_is_rolled_back(fast_twin: LiveTwin) -> None:
     assert twin.audited()["clean"] is True
 
 
-def test_redis_is_emptied_and_rebuilt_to_the_identical_states(twin: LiveTwin) -> None:
+def test_redis_is_emptied_and_rebuilt_to_the_identical_states(module_twin: LiveTwin) -> None:
+    twin = at_speed(module_twin, FINITE)
     asked = twin.clock.show().speed
     with twin.paused():
         before = twin.digest()
@@ -104,7 +99,6 @@ def test_redis_is_emptied_and_rebuilt_to_the_identical_states(twin: LiveTwin) ->
         assert twin.digest() == before
         assert twin.json("audit", "--live")["clean"] is True
     assert twin.clock.show().speed == asked, "how fast it was is on the operations log"
-    twin.set_speed(FINITE)
     twin.wait_advance()
 
 
@@ -161,7 +155,8 @@ def test_kafka_is_killed_in_the_middle_of_commits(fast_twin: LiveTwin) -> None:
     assert twin.audited()["clean"] is True
 
 
-def test_what_does_not_belong_on_the_log_stops_nothing(twin: LiveTwin) -> None:
+def test_what_does_not_belong_on_the_log_stops_nothing(module_twin: LiveTwin) -> None:
+    twin = at_speed(module_twin, FINITE)
     known = next(line for line in read_log(twin.kafka.bootstrap, twin.topics.log) if line.partition == 0)
     headers = {name: value.encode() for name, value in known.headers.items()}
     unmarked = {name: value for name, value in headers.items() if name not in (EXPECTED_OFFSET, LEVEL_AT)}
@@ -234,8 +229,9 @@ def copied(twin: LiveTwin, folder: Path) -> dict[str, int]:
         mirror.stop()
 
 
-def test_kafka_lost_the_end_of_its_log(twin: LiveTwin) -> None:
+def test_kafka_lost_the_end_of_its_log(fast_twin: LiveTwin) -> None:
     """Nobody can mend that without a loss: it stops and says so, until a person takes the log as it is."""
+    twin = fast_twin
     end = twin.positions()["pod-0"]
     twin.kafka.kill()
     assert lose_tail(twin.kafka.folder, twin.topics.log, 0, 5) < end
@@ -307,10 +303,9 @@ def test_two_workers_share_the_fabrics_and_one_that_dies_hands_over(module_twin:
     assert twin.audited()["clean"] is True
 
 
-@pytest.mark.parametrize("speed", [FINITE, FULL], ids=["finite", "full"])
-def test_topics_made_again_under_running_workers_are_refused(module_twin: LiveTwin, speed: float) -> None:
-    """The last test, for it ends the twin; it leaves a new one for the second speed."""
-    twin = at_speed(module_twin, speed)
+def test_topics_made_again_under_running_workers_are_refused(fast_twin: LiveTwin) -> None:
+    """The last test, for it ends the twin."""
+    twin = fast_twin
     workers = [name for name in twin.supervisor.names if name in twin.workers]
     before = {name: len(twin.said(name)) for name in workers}
 
@@ -325,16 +320,6 @@ def test_topics_made_again_under_running_workers_are_refused(module_twin: LiveTw
     refused = twin.run("live", "worker", "ocs", "--replica", "another")
     assert refused.returncode == 1
     assert f"topic {twin.topics.log}: is not the one that this twin was made with" in refused.stderr
-    if speed == FULL:
-        return
-    twin.supervisor.drop("sequencer")
-    make_topics_again(twin)
-    twin.store.flush()
-    twin.init()
-    twin.start_sequencer("sequencer")
-    twin.wait_ready()
-    twin.wait_advance()
-    assert twin.audited()["clean"] is True
 
 
 def make_topics_again(twin: LiveTwin) -> None:

@@ -21,7 +21,7 @@ from ops.soak.run import quiet
 from ops.soak.twin import TwinOptions, WholeTwin
 from services.fleet import services_of
 from shared.basics.errors import LightwaveError
-from shared.runtimes.live.clock import LiveClock
+from shared.runtimes.live.clock import CLOCK, NOTE, LiveClock
 from shared.runtimes.ports import free_port
 
 WAIT_S_MAX = 90.0
@@ -93,8 +93,12 @@ class LiveTwin(WholeTwin):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """With simulated time standing still and nothing left to read."""
+        """With simulated time standing still, which the operations log knows, and nothing left to read."""
         self.clock.pause()
+        self.wait_for(
+            "the pause is on the operations log",
+            lambda: not any(name.startswith(NOTE) for name in self.store.read_globals(CLOCK)),
+        )
         self.wait_for("all services have read everything", lambda: quiet(self))
         try:
             yield
