@@ -21,7 +21,8 @@ STAGES := lint types imports unit contract simulation compare e2e
 TOGETHER := --numprocesses 2
 BY_FILE := $(TOGETHER) --dist loadfile
 
-.PHONY: help install install-test run live soak servers test $(STAGES) golden format coverage bench clean
+.PHONY: help install install-test run live soak servers test $(STAGES) secure golden format coverage bench \
+    clean
 
 help: ## say what there is to do
 	@echo "make TARGET, where TARGET is one of"
@@ -83,6 +84,9 @@ compare: ## compare messages and output with the golden files
 
 e2e: ## the whole twin as people run it: commands, crashes, bad input
 	$(stage) pytest $(BY_FILE) tests/e2e
+
+secure: .venv/installed-test .venv/servers ## a twin on a Kafka and a Redis with TLS, logins and few rights
+	$(stage) pytest tests/secure
 
 # --- by hand -----------------------------------------------------------------------------------------------
 

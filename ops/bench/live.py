@@ -140,7 +140,7 @@ async def _fill(twin: WholeTwin, note: TwinRecord, days: float) -> int:
         "pod-0", {"pod-0": settings([], seed=7)}, services_of, lambda data: lines.extend(data.splitlines())
     )
     lab.run(round(days * US_PER_DAY))
-    appender = KafkaAppender(twin.kafka.bootstrap, twin.topics)
+    appender = KafkaAppender(twin.kafka.brokers, twin.topics)
     entries: list[Entry] = []
     for offset, line in enumerate(lines):
         message = decode(line)

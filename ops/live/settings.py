@@ -3,6 +3,7 @@
 import os
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -10,10 +11,13 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from ops.common.folders import user_folder
-from ops.common.secret_files import TOKEN, TOKEN_FILE, read_secret
+from ops.common.secret_files import TOKEN, TOKEN_FILE
 from shared.basics.errors import InvalidInput
+from shared.runtimes.live.kafka.brokers import PLAINTEXT, Brokers, Mechanism, Protocol
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.storage.redis_store import RedisStore
+from shared.storage.secret_file import read_password, read_secret
+from shared.storage.tls import TlsFiles
 
 CONFIG = "LIGHTWAVE_CONFIG"
 
@@ -32,6 +36,13 @@ class LiveSettings(BaseSettings):
     )
 
     kafka: str = Field("127.0.0.1:9092", min_length=1, description="brokers, HOST:PORT, comma separated")
+    kafka_security_protocol: Protocol = Field(PLAINTEXT, description="whether over TLS, and with a login")
+    kafka_ca_file: Path | None = Field(None, description="whom to trust, PEM; else whom the system trusts")
+    kafka_cert_file: Path | None = Field(None, description="certificate to show to Kafka, PEM")
+    kafka_key_file: Path | None = Field(None, description="its key, PEM, without password")
+    kafka_sasl_mechanism: Mechanism | None = Field(None, description="how the login is done")
+    kafka_user: str | None = Field(None, description="name that Kafka knows the twin by")
+    kafka_password_file: Path | None = Field(None, description="file that holds its password")
     redis: str = Field("redis://127.0.0.1:6379/0", min_length=1, description="URL of the Redis")
     redis_cluster: bool = Field(False, description="whether that is a node of a Redis Cluster")
     prefix: str = Field(
@@ -61,7 +72,7 @@ class LiveSettings(BaseSettings):
     @property
     def endpoints(self) -> Endpoints:
         """What the runtime needs to know."""
-        return Endpoints(self.kafka, self.redis, Topics(self.prefix), self.redis_cluster)
+        return Endpoints(_brokers(self), self.redis, Topics(self.prefix), self.redis_cluster)
 
     def one_token(self) -> str | None:
         """The administrator's token, wherever it stands."""
@@ -82,6 +93,32 @@ def live_settings(config: Path | None = None) -> LiveSettings:
     _settings(lambda name: f"{config}: {name}", file)  # alone, so that its mistakes are told as its own
     environment = EnvSettingsSource(LiveSettings, case_sensitive=False)  # variables are in capitals
     return _settings(variable, environment, file)
+
+
+def _brokers(given: LiveSettings) -> Brokers:
+    """How Kafka is reached; InvalidInput where settings do not go together, or a file does not do."""
+    tls = TlsFiles(given.kafka_ca_file, given.kafka_cert_file, given.kafka_key_file)
+    found = Brokers(
+        given.kafka, given.kafka_security_protocol, tls, given.kafka_sasl_mechanism, given.kafka_user
+    )
+    with_protocol = f"with {variable('kafka_security_protocol')}={found.protocol}"
+    for name in ("kafka_sasl_mechanism", "kafka_user", "kafka_password_file"):
+        if (getattr(given, name) is None) == found.is_sasl:
+            raise InvalidInput(
+                f"{variable(name)}: {'needed' if found.is_sasl else 'not used'} {with_protocol}"
+            )
+    for name in ("kafka_ca_file", "kafka_cert_file", "kafka_key_file"):
+        if getattr(given, name) is not None and not found.is_tls:
+            raise InvalidInput(f"{variable(name)}: not used {with_protocol}")
+    if found.is_tls:
+        tls.context()
+    if tls.key is not None:
+        if tls.cert is None:
+            raise InvalidInput(f"{variable('kafka_key_file')}: needs {variable('kafka_cert_file')}")
+        read_secret(tls.key, variable("kafka_key_file"))
+    if given.kafka_password_file is None:
+        return found
+    return replace(found, password=read_password(given.kafka_password_file, variable("kafka_password_file")))
 
 
 def variable(name: str) -> str:

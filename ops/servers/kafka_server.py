@@ -12,6 +12,7 @@ from pathlib import Path
 from ops.servers.kafka_jars import DEPLOY, java, kafka_libs
 from ops.servers.tcp_server import TcpServer
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.ports import check_free, free_port
 
 ANSWER_S_MAX = 1.0
@@ -40,6 +41,16 @@ class LocalKafka(TcpServer):
     @property
     def bootstrap(self) -> str:
         return self.address
+
+    @property
+    def brokers(self) -> Brokers:
+        """How clients reach it."""
+        return Brokers(self.bootstrap)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The same for a live twin's processes, as variables."""
+        return {"LIGHTWAVE_KAFKA": self.bootstrap}
 
     def answers(self) -> bool:
         return metadata_answers(self.host, self.port)

@@ -14,6 +14,7 @@ from ops.soak.meter import Meter, Struck
 from ops.soak.plan import Fault
 from ops.soak.twin import SECOND, WholeTwin
 from shared.basics.errors import OperationFailed
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.topics import MESSAGE_BYTES_MAX
 from shared.runtimes.local_server import LocalServer
 
@@ -60,8 +61,8 @@ class Injector:
     def _strike_kafka(self, fault: Fault) -> End:
         kafka = self._twin.kafka
         if fault.action == "refuse writes":
-            refuse_writes(kafka.bootstrap, self._twin.topics.log, refuse=True)
-            return lambda: refuse_writes(kafka.bootstrap, self._twin.topics.log, refuse=False)
+            refuse_writes(kafka.brokers, self._twin.topics.log, refuse=True)
+            return lambda: refuse_writes(kafka.brokers, self._twin.topics.log, refuse=False)
         return _strike_server(kafka, fault)
 
     def _strike_redis(self, fault: Fault) -> End:
@@ -103,14 +104,14 @@ def cut_short(folder: Path, cut_bytes: int) -> int:
     return cut
 
 
-def refuse_writes(bootstrap: str, topic: str, *, refuse: bool) -> None:
+def refuse_writes(brokers: Brokers, topic: str, *, refuse: bool) -> None:
     """Let every record be too large for a topic; or let it take what it took before."""
     most = "1" if refuse else str(MESSAGE_BYTES_MAX)
     change = ConfigResource(ConfigResourceType.TOPIC, topic, configs={"max.message.bytes": most})
     until_s = time.monotonic() + ADMIN_S_MAX
     while True:
         try:
-            admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+            admin = KafkaAdminClient(**brokers.arguments())
             try:
                 admin.alter_configs([change])
             finally:

@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from kafka import KafkaConsumer, TopicPartition
 
 from ops.soak.facts import Line
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.header_names import take_any_names
 
 SILENCE_S = 20.0
 """A log that gives nothing for so long before its end is not read any further."""
 
 
-def read_log(bootstrap: str, topic: str) -> Iterator[Line]:
+def read_log(brokers: Brokers, topic: str) -> Iterator[Line]:
     """Every record that the log held when the reading began."""
     take_any_names()
     consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **brokers.arguments(),
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         fetch_max_bytes=8_000_000,

@@ -301,7 +301,7 @@ def compare(run: _Run, wall_s: float) -> dict[str, Any]:
     """The report of a soak to its end: everything that must hold, and what was counted on the way."""
     twin = run.twin
     book = book_of(run.operators, run.commissioner, run.injector.rollbacks)
-    facts = gather(read_log(twin.kafka.bootstrap, twin.topics.log))
+    facts = gather(read_log(twin.kafka.brokers, twin.topics.log))
     begun_with = {fabric: plan.site for plan in run.sites for fabric in plan.fabrics}
     problems = [*check_all(book, facts, stand_of(twin)), *check_beginnings(book, facts, begun_with)]
     if facts.unreadable:

@@ -110,7 +110,7 @@ class WholeTwin:
     def environment(self) -> dict[str, str]:
         """What every command of this twin is started with."""
         return {
-            "LIGHTWAVE_KAFKA": self.kafka.bootstrap,
+            **self.kafka.settings,
             "LIGHTWAVE_REDIS": self.redis.url,
             "LIGHTWAVE_REDIS_CLUSTER": "false",
             "LIGHTWAVE_PREFIX": self.options.prefix,

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ops.common.quoted import quoted
-from ops.common.secret_files import read_secret
 from services.gateway.http.caller import Caller, Role
 from services.gateway.http.tokens import ONE, Tokens
 from shared.basics.errors import InvalidInput
+from shared.storage.secret_file import read_secret
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 

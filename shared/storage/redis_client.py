@@ -6,9 +6,12 @@ refused because the key lies elsewhere (MOVED), and so did not carry out, is sen
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
+from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 import redis
 from redis.backoff import NoBackoff
@@ -27,13 +30,27 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.storage.secret_file import read_password
+from shared.storage.tls import TlsFiles
 
 ANSWER_S_MAX = 5
 MOVES_MAX = 5
 """How often one request is sent on; keys that move more often are not worth running after."""
 
+TLS = "rediss:"
+PASSWORD_FILE = "password_file"  # noqa: S105 -- the option's name
+"""Option of a URL that redis-py does not know: where the password stands."""
+
 Answer = TypeVar("Answer")
 Command = Sequence[str | bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Login:
+    """A URL as redis-py takes it, and a password that is not in it."""
+
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class RedisClient:
@@ -48,7 +65,8 @@ class RedisClient:
             "redis://HOST:PORT, rediss://…" if cluster else "redis://HOST:PORT/DB, rediss://…, unix://PATH"
         )
         try:
-            self._nodes: _Nodes = _ClusterNodes(url) if cluster else _OneNode(url)
+            login = _login(url)
+            self._nodes: _Nodes = _ClusterNodes(login) if cluster else _OneNode(login)
         except TypeError as error:  # redis-py hands every word behind `?` on as an argument
             word = re.search(r"argument '(\w+)'", str(error))
             said = f"no such option {word[1]}" if word else "an option of a wrong type"
@@ -126,7 +144,8 @@ class RedisClient:
             raise OperationFailed(f"Redis at {self.name} refuses: {error}") from None
         except RedisError as error:
             raise StoreUnreachable(
-                f"Redis at {self.name} does not answer: {error}; see that it runs at this URL"
+                f"Redis at {self.name} does not answer: {error}; see that it runs at this "
+                f"URL{_hint(self.name)}"
             ) from None
 
 
@@ -151,9 +170,11 @@ class _Nodes(Protocol):
 class _OneNode:
     """One server holds everything."""
 
-    def __init__(self, url: str) -> None:
-        self._name = _without_password(url)
-        self._redis = redis.Redis.from_url(url, socket_timeout=ANSWER_S_MAX, retry=_never())
+    def __init__(self, login: _Login) -> None:
+        self._name = _without_password(login.url)
+        self._redis = redis.Redis.from_url(
+            login.url, socket_timeout=ANSWER_S_MAX, retry=_never(), **login.options
+        )
         self._redis.connection_pool.make_connection()  # not connected; raises what is wrong with the options
 
     def holding(self, _key: str, /) -> redis.Redis:
@@ -185,11 +206,11 @@ class _ClusterNodes:
     repeats what got no answer, or follows no redirection of a transaction.
     """
 
-    def __init__(self, url: str) -> None:
-        parts = parse_url(url)  # type: ignore[no-untyped-call]  # redis-py gives it no types
+    def __init__(self, login: _Login) -> None:
+        parts = parse_url(login.url)  # type: ignore[no-untyped-call]  # redis-py gives it no types
         if not parts.get("host") or parts.get("db"):
             raise ValueError("a cluster has a host, and no database but 0")
-        self._url = url
+        self._login = login
         self._entry = (parts["host"], parts.get("port", 6379))
         self._lock = threading.Lock()
         self._found: Any = None  # a RedisCluster, most of which has no types
@@ -227,7 +248,7 @@ class _ClusterNodes:
             try:
                 if self._found is None:
                     self._found = RedisCluster.from_url(
-                        self._url, socket_timeout=ANSWER_S_MAX, retry=_never()
+                        self._login.url, socket_timeout=ANSWER_S_MAX, retry=_never(), **self._login.options
                     )
                 elif self._doubted:
                     # Not only the nodes known so far: all of them may have been replaced.
@@ -248,6 +269,35 @@ def _cause(error: BaseException) -> BaseException:
     return _cause(inner) if isinstance(inner, RedisError | RedisClusterException) else error
 
 
+def _login(url: str) -> _Login:
+    """What a URL says of password and TLS; InvalidInput where a file that it names does not do."""
+    parts = urlsplit(url)
+    options = parse_qs(parts.query)
+    if url.startswith(TLS):
+        ca, cert, key = (
+            Path(options[name][0]) if name in options else None
+            for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+        )
+        TlsFiles(ca, cert, key).context()  # redis-py would find out only when it connects
+    files = options.pop(PASSWORD_FILE, None)
+    if files is None:
+        return _Login(url)
+    if parts.password or "password" in options:
+        raise InvalidInput(
+            f"Redis URL {_without_password(url)!r}: a password and {PASSWORD_FILE}; only one is allowed"
+        )
+    rest = urlunsplit(parts._replace(query=urlencode(options, doseq=True)))
+    return _Login(rest, {"password": read_password(Path(files[0]), f"Redis URL: {PASSWORD_FILE}")})
+
+
 def _without_password(url: str) -> str:
     """The URL as people may see it."""
-    return re.sub(r"(?<=password=)[^&]*", "***", re.sub(r"(?<=//).*@", "***@", url))
+    shown = re.sub(r"(?<=password=)[^&]*", "***", re.sub(r"(?<=//).*@", "***@", url))
+    return shown.partition("?")[0] if shown.startswith(TLS) else shown
+
+
+def _hint(url: str) -> str:
+    """What else to look at where nothing comes of a connection."""
+    if url.startswith(TLS):
+        return ", with TLS, and that ssl_ca_certs names who signed its certificate"
+    return ", without TLS (rediss:// is with it)" if url.startswith("redis:") else ""

@@ -22,6 +22,7 @@ from schemas.registry import encode
 from shared.basics.errors import InvalidInput, LogDamaged, OperationFailed
 from shared.runtimes.live.kafka import topics
 from shared.runtimes.live.kafka.appender import Entry, KafkaAppender
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.kafka.records import Record, is_nothing, output_headers
@@ -43,13 +44,13 @@ from tests.support.pods import OPERATOR, first_message
 from tests.support.strays import BadName, Stray, send_badly_named, transaction
 
 TWIN = "twin-a"
-NOWHERE = "127.0.0.1:9"
+NOWHERE = Brokers("127.0.0.1:9")
 
 
 @pytest.fixture
 def endpoints(kafka: LocalKafka) -> Endpoints:
     """Topics of the test's own."""
-    endpoints = Endpoints(kafka.bootstrap, "redis://unused", Topics(f"t{uuid.uuid4().hex[:8]}"))
+    endpoints = Endpoints(kafka.brokers, "redis://unused", Topics(f"t{uuid.uuid4().hex[:8]}"))
     create_topics(endpoints.kafka, endpoints.topics, 2, 1)
     return endpoints
 
@@ -58,9 +59,9 @@ def as_list(topics: Topics) -> list[str]:
     return [topics.log, topics.telemetry, topics.dead_letters]
 
 
-def settings_of(bootstrap: str, topic: str) -> dict[str, str]:
+def settings_of(brokers: Brokers, topic: str) -> dict[str, str]:
     """What a topic is set to."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin = KafkaAdminClient(**brokers.arguments())
     try:
         found = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all")
     finally:
@@ -70,7 +71,7 @@ def settings_of(bootstrap: str, topic: str) -> dict[str, str]:
 
 def set_topic(endpoints: Endpoints, topic: str, values: dict[str, str]) -> None:
     """Set a topic as somebody does who does not know what it is for."""
-    admin = KafkaAdminClient(bootstrap_servers=endpoints.kafka)
+    admin = KafkaAdminClient(**endpoints.kafka.arguments())
     try:
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=values)])
     finally:
@@ -79,7 +80,7 @@ def set_topic(endpoints: Endpoints, topic: str, values: dict[str, str]) -> None:
 
 def remove_before(endpoints: Endpoints, partition: int, offset: int) -> None:
     """Let Kafka remove the beginning of the log, as it does when its time to be kept is over."""
-    admin = KafkaAdminClient(bootstrap_servers=endpoints.kafka)
+    admin = KafkaAdminClient(**endpoints.kafka.arguments())
     try:
         admin.delete_records({TopicPartition(endpoints.topics.log, partition): offset})
     finally:
@@ -130,7 +131,7 @@ class TestTopics:
 
     def test_one_that_was_deleted_and_made_again_is_another(self, endpoints: Endpoints) -> None:
         before = topic_id(endpoints.kafka, endpoints.topics.log)
-        admin = KafkaAdminClient(bootstrap_servers=endpoints.kafka)
+        admin = KafkaAdminClient(**endpoints.kafka.arguments())
         admin.delete_topics([endpoints.topics.log])
         admin.close()
         until_s = time.monotonic() + 20
@@ -156,18 +157,18 @@ class TestTopics:
         before = set(threading.enumerate())
         with socket.create_server(("127.0.0.1", 0)) as hanging:
             endpoints = (
-                NOWHERE,
+                NOWHERE.bootstrap,
                 f"127.0.0.1:{hanging.getsockname()[1]}",
                 "nobody.invalid:9",
                 "127.0.0.1:99999",
             )
             for bootstrap in endpoints:
                 with pytest.raises(LogUnreachable, match=f"Kafka at {bootstrap}: .*; see that it runs there"):
-                    topic_id(bootstrap, "any.log")
+                    topic_id(Brokers(bootstrap), "any.log")
         assert set(threading.enumerate()) <= before
 
     def test_one_broker_of_several_is_enough(self, endpoints: Endpoints) -> None:
-        several = f"{NOWHERE},{endpoints.kafka}"
+        several = Brokers(f"{NOWHERE},{endpoints.kafka}")
         assert topic_id(several, endpoints.topics.log) == topic_id(endpoints.kafka, endpoints.topics.log)
 
     def test_a_topic_that_is_asked_for_is_not_made(self, endpoints: Endpoints) -> None:
@@ -448,7 +449,7 @@ class TestMirror:
     ) -> None:
         append(endpoints, 0, [as_root(first(), 0)])
         good = [("at_us", b"7")]
-        producer = KafkaProducer(bootstrap_servers=endpoints.kafka)
+        producer = KafkaProducer(**endpoints.kafka.arguments())
         for key, value, headers in (
             (b"../../../x", b"frame", good),
             (b"/abs", b"frame", good),

@@ -75,7 +75,7 @@ class DrivenLive:
         return Driven(lines, digest(self.store, self.store.fabrics()))
 
     def records(self) -> list[Record]:
-        batches = read_partition(self.settings.kafka, self.settings.endpoints.topics.log, 0)
+        batches = read_partition(self.settings.endpoints.kafka, self.settings.endpoints.topics.log, 0)
         return [record for batch in batches for record in batch if not record.is_void]
 
     def _is_done(self, clock_us: int) -> bool:

@@ -35,6 +35,7 @@ from shared.runtimes.live.clock import (
     stood_still,
     write_epoch,
 )
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, ProcessRow, achieved_speed, processes
@@ -292,7 +293,7 @@ class TestSurroundings:
             looked.look()
             return looked.problems
 
-        looked = Surroundings(store, Endpoints("127.0.0.1:9", store.url, Topics()), read_twin(store))
+        looked = Surroundings(store, Endpoints(Brokers("127.0.0.1:9"), store.url, Topics()), read_twin(store))
         assert problems() == ()
         store.flush()
         (sentence,) = problems()

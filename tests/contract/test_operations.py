@@ -79,7 +79,7 @@ class TestFileOperations(OperationsContract):
 class TestKafkaOperations(OperationsContract):
     @pytest.fixture
     def endpoints(self, kafka: LocalKafka) -> Endpoints:
-        endpoints = Endpoints(kafka.bootstrap, "", Topics(f"t{uuid.uuid4().hex[:8]}"))
+        endpoints = Endpoints(kafka.brokers, "", Topics(f"t{uuid.uuid4().hex[:8]}"))
         create_topics(endpoints.kafka, endpoints.topics, 1, 1)
         return endpoints
 
@@ -90,7 +90,7 @@ class TestKafkaOperations(OperationsContract):
     def test_what_strangers_wrote_is_passed_over(
         self, operations: OperationsLog, endpoints: Endpoints
     ) -> None:
-        producer = KafkaProducer(bootstrap_servers=endpoints.kafka)
+        producer = KafkaProducer(**endpoints.kafka.arguments())
         for value in (b"{", b'{"type": "SkipOrdered"}', b""):
             producer.send(endpoints.topics.operations, value=value, partition=0).get(timeout=20)
         producer.close()

@@ -52,7 +52,7 @@ def swarm() -> LiveSwarm:
 @pytest.fixture
 def settings(kafka: LocalKafka, redis_url: str, swarm: LiveSwarm) -> LiveSettings:
     settings = LiveSettings(kafka=kafka.bootstrap, redis=redis_url, prefix=f"t{uuid.uuid4().hex[:8]}")
-    create_topics(settings.kafka, settings.endpoints.topics, PARTITIONS, 1)
+    create_topics(settings.endpoints.kafka, settings.endpoints.topics, PARTITIONS, 1)
     for partition in range(PARTITIONS):
         write(settings, swarm.log.records[partition])
     return settings

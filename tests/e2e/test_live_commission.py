@@ -73,7 +73,7 @@ def test_a_fabric_joins_once_and_lives(twin: LiveTwin) -> None:
         "campus": ["pod-0", "pod-1"],
         "lone": ["pod-2"],
     }
-    facts = gather(read_log(twin.kafka.bootstrap, twin.topics.log))
+    facts = gather(read_log(twin.kafka.brokers, twin.topics.log))
     assert {fabric: len(rows) for fabric, rows in facts.beginnings.items()} == dict.fromkeys(
         ("pod-0", "pod-1", "pod-2"), 1
     )

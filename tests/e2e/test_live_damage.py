@@ -128,7 +128,7 @@ def test_a_key_outlives_what_redis_forgets(fast_twin: LiveTwin) -> None:
         with pytest.raises(HTTPError, match="422"):
             http_post(twin.url)(f"/v1/cubes/pod-1/cube-{cubes[key]}/drain", {}, key)
     ids: dict[str, set[str]] = {key: set() for key in cubes}
-    for line in read_log(twin.kafka.bootstrap, twin.topics.log):
+    for line in read_log(twin.kafka.brokers, twin.topics.log):
         with contextlib.suppress(Unreadable):
             message = decode(line.value)
             ids.setdefault(key_of(message.body) or "", set()).add(message.id)
@@ -138,11 +138,11 @@ def test_a_key_outlives_what_redis_forgets(fast_twin: LiveTwin) -> None:
 
 def test_kafka_refuses_writes_for_a_while(fast_twin: LiveTwin) -> None:
     twin = fast_twin
-    refuse_writes(twin.kafka.bootstrap, twin.topics.log, refuse=True)
+    refuse_writes(twin.kafka.brokers, twin.topics.log, refuse=True)
     try:
         assert twin.stands_still(5.0)
     finally:
-        refuse_writes(twin.kafka.bootstrap, twin.topics.log, refuse=False)
+        refuse_writes(twin.kafka.brokers, twin.topics.log, refuse=False)
     twin.wait_advance()
     assert twin.audited()["clean"] is True
 
@@ -157,7 +157,7 @@ def test_kafka_is_killed_in_the_middle_of_commits(fast_twin: LiveTwin) -> None:
 
 def test_what_does_not_belong_on_the_log_stops_nothing(module_twin: LiveTwin) -> None:
     twin = at_speed(module_twin, FINITE)
-    known = next(line for line in read_log(twin.kafka.bootstrap, twin.topics.log) if line.partition == 0)
+    known = next(line for line in read_log(twin.kafka.brokers, twin.topics.log) if line.partition == 0)
     headers = {name: value.encode() for name, value in known.headers.items()}
     unmarked = {name: value for name, value in headers.items() if name not in (EXPECTED_OFFSET, LEVEL_AT)}
     unknown = known.value.replace(b"FabricCommissioned", b"MoonCommissioned")
@@ -195,15 +195,15 @@ def test_records_of_every_shape_stop_nothing(module_twin: LiveTwin, tmp_path: Pa
     twin = at_speed(module_twin, FINITE)
     exits = twin.supervisor.exits()
     chance, topics = random.Random(11), twin.topics
-    known = [line for line in read_log(twin.kafka.bootstrap, topics.log) if "twin" in line.headers]
+    known = [line for line in read_log(twin.kafka.brokers, topics.log) if "twin" in line.headers]
     made = strays(chance, known, known[0].headers["twin"])
     places = {topics.log: 2, topics.telemetry: 2, topics.dead_letters: 1, topics.operations: 1}
-    send(twin.kafka.bootstrap, places, chance, made)
+    send(twin.kafka.brokers, places, chance, made)
     twin.wait_advance()
     twin.ask("/v1/cubes/pod-0/cube-2/drain")
     with twin.paused():
         for partition in range(2):
-            place = (twin.kafka.bootstrap, topics.log, partition)
+            place = (twin.kafka.brokers, topics.log, partition)
             asyncio.run(transaction(*place, [Stray(b"the last")], "commit"))
         twin.wait_for("everything is read", lambda: quiet(twin))
         report = twin.json("audit", "--live")
@@ -219,7 +219,7 @@ def test_records_of_every_shape_stop_nothing(module_twin: LiveTwin, tmp_path: Pa
 def copied(twin: LiveTwin, folder: Path) -> dict[str, int]:
     """Site → messages, as a new gateway with an empty folder reads them."""
     mirror = LogMirror(
-        folder / "mirror", Endpoints(twin.kafka.bootstrap, twin.redis.url, twin.topics), read_twin(twin.store)
+        folder / "mirror", Endpoints(twin.kafka.brokers, twin.redis.url, twin.topics), read_twin(twin.store)
     )
     mirror.start()
     try:
@@ -278,7 +278,7 @@ def test_a_service_that_raises_stops_its_fabric_until_a_person_skips_the_message
     (letter,) = [row for row in twin.dead_letters() if row["error"] == "skipped by an operator"]
     assert asked["id"] in letter["line"]
     assert letter["service"] == "cubes"
-    types = [line.headers.get("type") for line in read_log(twin.kafka.bootstrap, twin.topics.log)]
+    types = [line.headers.get("type") for line in read_log(twin.kafka.brokers, twin.topics.log)]
     assert types.count("MessageSkipped") == 1
     assert twin.get(f"/v1/cubes/{CUBE}")["drained"] is False
     assert twin.audited()["clean"] is True
@@ -325,15 +325,15 @@ def test_topics_made_again_under_running_workers_are_refused(fast_twin: LiveTwin
 def make_topics_again(twin: LiveTwin) -> None:
     """Delete the topics, and make others of the same names; Kafka deletes a moment after it says so."""
     log, topics = twin.topics.log, twin.topics
-    before = topic_id(twin.kafka.bootstrap, log)
-    admin = KafkaAdminClient(bootstrap_servers=twin.kafka.bootstrap)
+    before = topic_id(twin.kafka.brokers, log)
+    admin = KafkaAdminClient(**twin.kafka.brokers.arguments())
     try:
         admin.delete_topics([log, topics.telemetry, topics.dead_letters])
     finally:
         admin.close()
 
     def made_again() -> bool:
-        create_topics(twin.kafka.bootstrap, topics, twin.options.partitions, 1)
-        return topic_id(twin.kafka.bootstrap, log) != before
+        create_topics(twin.kafka.brokers, topics, twin.options.partitions, 1)
+        return topic_id(twin.kafka.brokers, log) != before
 
     twin.wait_for("the topics are made again", made_again)

@@ -89,7 +89,7 @@ def roots_of(twin: LiveTwin, partition: int) -> list[Envelope]:
     """Requests and Ticks of a partition in order, each once."""
     own = read_twin(twin.store).twin
     found: dict[str, Envelope] = {}
-    for batch in read_partition(twin.kafka.bootstrap, twin.topics.log, partition):
+    for batch in read_partition(twin.kafka.brokers, twin.topics.log, partition):
         for message in (open_record(record, own) for record in batch):
             if message is not None and is_root(message):
                 found.setdefault(message.id, message)

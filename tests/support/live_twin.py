@@ -117,12 +117,12 @@ class LiveTwin(WholeTwin):
 
     def dead_letters(self) -> list[dict[str, Any]]:
         """{origin, error, service, line} of each, oldest first; what strangers wrote there is passed over."""
-        lines = read_log(self.kafka.bootstrap, self.topics.dead_letters)
+        lines = read_log(self.kafka.brokers, self.topics.dead_letters)
         return [json.loads(line.value) for line in lines if line.value.startswith(b'{"origin":')]
 
     def write(self, partition: int, rows: list[tuple[bytes, dict[str, bytes]]]) -> list[int]:
         """Write to the log as somebody does who has no business there; the offsets."""
-        producer = KafkaProducer(bootstrap_servers=self.kafka.bootstrap, acks="all")
+        producer = KafkaProducer(**self.kafka.brokers.arguments(), acks="all")
         try:
             sent = [
                 producer.send(

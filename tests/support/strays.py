@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaProducer
 from kafka import KafkaProducer
 
 from ops.soak.facts import Line
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE, TWIN, TYPE
 
 LARGE = 7_900_000
@@ -148,33 +149,37 @@ class _Nullable(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka ships no ty
         return (None if key == _NULL else key, None if value == _NULL else value)
 
 
-def send(bootstrap: str, places: Mapping[str, int], chance: random.Random, records: Sequence[Stray]) -> None:
+def send(
+    brokers: Brokers, places: Mapping[str, int], chance: random.Random, records: Sequence[Stray]
+) -> None:
     """Send to every topic, which has so many partitions: singly, compressed, and in transactions that are
     committed or aborted."""
-    asyncio.run(_send(bootstrap, places, chance, records))
+    asyncio.run(_send(brokers, places, chance, records))
 
 
 async def _send(
-    bootstrap: str, places: Mapping[str, int], chance: random.Random, records: Sequence[Stray]
+    brokers: Brokers, places: Mapping[str, int], chance: random.Random, records: Sequence[Stray]
 ) -> None:
     for topic, partitions in places.items():
         for chunk in _chunks(records):
             partition = chance.randrange(partitions)
             named = [stray for stray in chunk if any(isinstance(name, BadName) for name, _ in stray.headers)]
-            await asyncio.to_thread(send_badly_named, bootstrap, topic, partition, named)
+            await asyncio.to_thread(send_badly_named, brokers, topic, partition, named)
             rest = [stray for stray in chunk if stray not in named]
-            await transaction(bootstrap, topic, partition, rest, chance.choice(("", "commit", "abort")))
-        await asyncio.to_thread(_send_compressed, bootstrap, topic, partitions)
+            await transaction(brokers, topic, partition, rest, chance.choice(("", "commit", "abort")))
+        await asyncio.to_thread(_send_compressed, brokers, topic, partitions)
 
 
 def _chunks(records: Sequence[Stray]) -> list[list[Stray]]:
     return [list(records[n : n + _BATCH]) for n in range(0, len(records), _BATCH)]
 
 
-async def transaction(bootstrap: str, topic: str, partition: int, records: Sequence[Stray], end: str) -> None:
+async def transaction(
+    brokers: Brokers, topic: str, partition: int, records: Sequence[Stray], end: str
+) -> None:
     """Send all of them in a transaction that ends so, or in none where `end` is empty."""
     producer = _Nullable(
-        bootstrap_servers=bootstrap,
+        **brokers.arguments(),
         max_request_size=8_000_000,
         transactional_id=f"stray-{uuid.uuid4().hex}" if end else None,
     )
@@ -192,11 +197,11 @@ async def transaction(bootstrap: str, topic: str, partition: int, records: Seque
         await producer.stop()
 
 
-def send_badly_named(bootstrap: str, topic: str, partition: int, records: Sequence[Stray]) -> None:
+def send_badly_named(brokers: Brokers, topic: str, partition: int, records: Sequence[Stray]) -> None:
     """Send what only this client sends: headers whose names are no UTF-8."""
     if not records:
         return
-    producer = KafkaProducer(bootstrap_servers=bootstrap, max_request_size=8_000_000)
+    producer = KafkaProducer(**brokers.arguments(), max_request_size=8_000_000)
     sent = [
         producer.send(topic, stray.value or b"", stray.key, list(stray.headers), partition)
         for stray in records
@@ -206,9 +211,9 @@ def send_badly_named(bootstrap: str, topic: str, partition: int, records: Sequen
     producer.close()
 
 
-def _send_compressed(bootstrap: str, topic: str, partitions: int) -> None:
+def _send_compressed(brokers: Brokers, topic: str, partitions: int) -> None:
     for kind in ("gzip", "zstd"):
-        producer = KafkaProducer(bootstrap_servers=bootstrap, compression_type=kind, linger_ms=50)
+        producer = KafkaProducer(**brokers.arguments(), compression_type=kind, linger_ms=50)
         for n in range(20):
             producer.send(topic, b"x" * 100, None, partition=n % partitions)
         producer.flush(timeout=20)

@@ -11,6 +11,7 @@ from typing import Protocol
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.live.kafka.records import Record, record_of, without_gaps
@@ -57,8 +58,8 @@ class Appender(Protocol):
 class KafkaAppender:
     """An `Appender` with one idempotent producer, made anew after every failure."""
 
-    def __init__(self, bootstrap: str, topics: Topics) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, brokers: Brokers, topics: Topics) -> None:
+        self._brokers = brokers
         self._topics = topics
         self._producer: AIOKafkaProducer | None = None
         self._lock = asyncio.Lock()
@@ -121,14 +122,14 @@ class KafkaAppender:
             landed = await asyncio.gather(*waiting)
         except (KafkaError, TimeoutError, OSError) as error:
             await self.close()
-            raise unreachable(self._bootstrap, error) from None
+            raise unreachable(self._brokers, error) from None
         return [int(place.offset) for place in landed]
 
     async def _started(self) -> AIOKafkaProducer:
         async with self._lock:
             if self._producer is None:
                 producer = AIOKafkaProducer(
-                    bootstrap_servers=self._bootstrap,
+                    **self._brokers.arguments(),
                     enable_idempotence=True,
                     acks="all",
                     linger_ms=0,
@@ -147,7 +148,7 @@ class KafkaAppender:
     async def _looking(self):  # type: ignore[no-untyped-def]  # aiokafka has no types
         take_any_names()
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._bootstrap,
+            **self._brokers.arguments(),
             enable_auto_commit=False,
             auto_offset_reset="none",
             request_timeout_ms=REQUEST_S_MAX * 1_000,
@@ -156,7 +157,7 @@ class KafkaAppender:
             await consumer.start()
             yield consumer
         except (KafkaError, TimeoutError, OSError) as error:
-            raise unreachable(self._bootstrap, error) from None
+            raise unreachable(self._brokers, error) from None
         finally:
             with contextlib.suppress(KafkaError, TimeoutError):
                 await asyncio.wait_for(consumer.stop(), 5)

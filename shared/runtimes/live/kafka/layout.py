@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from shared.runtimes.live.kafka.brokers import Brokers
+
 TYPE, SOURCE, EXPECTED_OFFSET, LEVEL_AT, TWIN = "type", "source", "expected-offset", "level-at", "twin"
 """Headers. `type` and `source` repeat the envelope's, so that a reader skips without parsing; `twin` says
 whose log this is. A root message also carries `expected-offset`, the offset where it must land (elsewhere
@@ -38,7 +40,7 @@ class Topics:
 class Endpoints:
     """Where a live twin's Kafka and Redis are."""
 
-    kafka: str
+    kafka: Brokers
     redis: str
     topics: Topics
     redis_cluster: bool = False

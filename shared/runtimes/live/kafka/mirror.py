@@ -138,7 +138,7 @@ class LogMirror:
     def _consumer(self) -> KafkaConsumer:
         take_any_names()
         return KafkaConsumer(
-            bootstrap_servers=self._places.kafka.split(","),
+            **self._places.kafka.arguments(),
             enable_auto_commit=False,
             auto_offset_reset="none",
             max_poll_records=2_000,

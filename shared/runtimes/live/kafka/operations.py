@@ -18,7 +18,7 @@ class KafkaOperations:
     offset. What was read once is kept, so that only what is new is read again."""
 
     def __init__(self, endpoints: Endpoints) -> None:
-        self._bootstrap = endpoints.kafka
+        self._brokers = endpoints.kafka
         self._topic = endpoints.topics.operations
         self._lock = threading.Lock()
         self._known: list[tuple[int, Operation]] = []
@@ -28,15 +28,13 @@ class KafkaOperations:
     def append(self, found: Operation) -> None:
         # Rare, so that no connection is kept for it.
         try:
-            producer = KafkaProducer(
-                bootstrap_servers=self._bootstrap.split(","), acks="all", bootstrap_timeout_ms=4_000
-            )
+            producer = KafkaProducer(**self._brokers.arguments(), acks="all", bootstrap_timeout_ms=4_000)
         except KafkaError as error:
-            raise unreachable(self._bootstrap, error) from None
+            raise unreachable(self._brokers, error) from None
         try:
             producer.send(self._topic, value=encode_operation(found), partition=0).get(timeout=APPEND_S_MAX)
         except KafkaError as error:
-            raise unreachable(self._bootstrap, error) from None
+            raise unreachable(self._brokers, error) from None
         finally:
             producer.close(timeout=1)
 
@@ -51,7 +49,7 @@ class KafkaOperations:
             return self._end
 
     def _take_up(self) -> None:
-        for batch in read_partition(self._bootstrap, self._topic, 0, self._end):
+        for batch in read_partition(self._brokers, self._topic, 0, self._end):
             for record in batch:
                 found = decode_operation(record.value)
                 if found is not None and found.id not in self._ids:

@@ -6,6 +6,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from shared.basics.errors import OperationFailed
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.records import Record, record_of, without_gaps
 from shared.runtimes.live.kafka.topics import check_keeps_all
@@ -18,7 +19,7 @@ IDLE_POLLS_MAX = 40
 
 
 def read_partition(
-    bootstrap: str, topic: str, partition: int, start: int = 0, end: int | None = None
+    brokers: Brokers, topic: str, partition: int, start: int = 0, end: int | None = None
 ) -> Iterator[list[Record]]:
     """Batches of records from `start` to `end`, or to the end as it is now, one for every offset: void ones
     where Kafka has none to give. OperationFailed if Kafka does not answer, removed `start`, or may remove
@@ -27,14 +28,14 @@ def read_partition(
     take_any_names()
     try:
         consumer = KafkaConsumer(
-            bootstrap_servers=bootstrap.split(","),
+            **brokers.arguments(),
             enable_auto_commit=False,
             auto_offset_reset="none",
             max_poll_records=BATCH,
             bootstrap_timeout_ms=4_000,
         )
     except KafkaError as error:
-        raise unreachable(bootstrap, error) from None
+        raise unreachable(brokers, error) from None
     try:
         consumer.assign([place])
         begin = consumer.beginning_offsets([place])[place]
@@ -44,10 +45,10 @@ def read_partition(
         consumer.seek(place, start)
         for batch, is_whole in _batches(consumer, place, start, until if end is None else min(end, until)):
             if not is_whole:
-                check_keeps_all(bootstrap, topic)
+                check_keeps_all(brokers, topic)
             yield batch
     except KafkaError as error:
-        raise unreachable(bootstrap, error) from None
+        raise unreachable(brokers, error) from None
     finally:
         consumer.close(timeout_ms=1_000)
 

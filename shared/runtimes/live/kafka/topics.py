@@ -9,10 +9,16 @@ from typing import Any
 from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic, OffsetSpec
 from kafka.cluster import collect_hosts
-from kafka.errors import InvalidReplicationFactorError, KafkaError, TopicAlreadyExistsError
+from kafka.errors import (
+    InvalidReplicationFactorError,
+    KafkaError,
+    TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
+)
 from kafka.net.compat import KafkaNetClient
 
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.live.kafka.unreachable import begins_late, unreachable
 from shared.runtimes.waiting import until
@@ -45,7 +51,7 @@ _OTHERWISE = {
 """What follows where a setting is another one."""
 
 
-def create_topics(bootstrap: str, topics: Topics, partitions: int, replication: int) -> None:
+def create_topics(brokers: Brokers, topics: Topics, partitions: int, replication: int) -> None:
     """Make the topics where they are not there yet, and wait until they are known."""
     safe = {"min.insync.replicas": "2" if replication >= REPLICAS_SAFE else "1"}
     week = {"retention.ms": str(7 * DAY_MS)}
@@ -55,44 +61,44 @@ def create_topics(bootstrap: str, topics: Topics, partitions: int, replication: 
         NewTopic(topics.dead_letters, 1, replication, topic_configs=_KEPT | safe),
         NewTopic(topics.operations, 1, replication, topic_configs=_KEPT | safe),
     ]
-    with _admin(bootstrap) as admin:
+    with _admin(brokers) as admin:
         for topic in wanted:
             try:
                 admin.create_topics([topic])
             except TopicAlreadyExistsError:
                 continue
             except InvalidReplicationFactorError:
-                brokers = len(admin.describe_cluster()["brokers"])
+                there = len(admin.describe_cluster()["brokers"])
                 raise InvalidInput(
-                    f"--replication {replication}: Kafka at {bootstrap} has fewer brokers than that; "
-                    f"allowed: 1 to {brokers}"
+                    f"--replication {replication}: Kafka at {brokers} has fewer brokers than that; "
+                    f"allowed: 1 to {there}"
                 ) from None
         if not until(
             lambda: all(_found(admin, topic.name) is not None for topic in wanted), APPEAR_S_MAX, POLL_S
         ):
-            raise OperationFailed(f"Kafka at {bootstrap}: does not make topics like {topics.log}")
+            raise OperationFailed(f"Kafka at {brokers}: does not make topics like {topics.log}")
 
 
-def topic_id(bootstrap: str, topic: str) -> str:
+def topic_id(brokers: Brokers, topic: str) -> str:
     """Kafka's identity of a topic, another one after it was deleted and made again."""
-    return str(_described(bootstrap, topic)["topic_id"])
+    return str(_described(brokers, topic)["topic_id"])
 
 
-def partition_count(bootstrap: str, topic: str) -> int:
-    return len(_described(bootstrap, topic)["partitions"])
+def partition_count(brokers: Brokers, topic: str) -> int:
+    return len(_described(brokers, topic)["partitions"])
 
 
-def check_settings(bootstrap: str, topics: Topics) -> list[str]:
+def check_settings(brokers: Brokers, topics: Topics) -> list[str]:
     """What is set otherwise than `create_topics` sets it and would cost messages, and partitions of the log
     whose beginning is gone already, a sentence each. How long telemetry is kept is free. OperationFailed if a
     topic is missing or Kafka does not answer."""
-    with _admin(bootstrap) as admin:
+    with _admin(brokers) as admin:
         found = [
             sentence
             for topic in (topics.log, topics.operations, topics.telemetry, topics.dead_letters)
-            for sentence in _otherwise_set(admin, bootstrap, topic, _wanted(topic != topics.telemetry))
+            for sentence in _otherwise_set(admin, brokers, topic, _wanted(topic != topics.telemetry))
         ]
-        partitions = _described_by(admin, bootstrap, topics.log)["partitions"]
+        partitions = _described_by(admin, brokers, topics.log)["partitions"]
         places = [TopicPartition(topics.log, row["partition_index"]) for row in partitions]
         begins = admin.list_partition_offsets(dict.fromkeys(places, OffsetSpec.EARLIEST))
     return found + [
@@ -102,11 +108,11 @@ def check_settings(bootstrap: str, topics: Topics) -> list[str]:
     ]
 
 
-def check_keeps_all(bootstrap: str, topic: str) -> None:
+def check_keeps_all(brokers: Brokers, topic: str) -> None:
     """OperationFailed if Kafka may remove messages from the middle of a topic: nobody could tell what it has
     removed from what never stood there."""
-    with _admin(bootstrap) as admin:
-        for sentence in _otherwise_set(admin, bootstrap, topic, ("cleanup.policy",)):
+    with _admin(brokers) as admin:
+        for sentence in _otherwise_set(admin, brokers, topic, ("cleanup.policy",)):
             raise OperationFailed(sentence)
 
 
@@ -114,9 +120,9 @@ def _wanted(keeps: bool) -> list[str]:
     return [name for name in _KEPT if keeps or not name.startswith("retention")]
 
 
-def _otherwise_set(admin: Any, bootstrap: str, topic: str, names: Iterable[str]) -> Iterator[str]:
+def _otherwise_set(admin: Any, brokers: Brokers, topic: str, names: Iterable[str]) -> Iterator[str]:
     """A sentence for each of these settings of a topic by which messages are lost or refused."""
-    _described_by(admin, bootstrap, topic)
+    _described_by(admin, brokers, topic)
     asked = ConfigResource(ConfigResourceType.TOPIC, topic)
     rows = admin.describe_configs([asked], config_filter="all")["topic"][topic]
     for name in names:
@@ -125,27 +131,27 @@ def _otherwise_set(admin: Any, bootstrap: str, topic: str, names: Iterable[str])
             continue
         yield (
             f"topic {topic}: {name} is {value}, needed is {wanted}: {_OTHERWISE[name]}; `kafka-configs.sh "
-            f"--bootstrap-server {bootstrap} --alter --entity-type topics --entity-name {topic} "
+            f"--bootstrap-server {brokers} --alter --entity-type topics --entity-name {topic} "
             f"--add-config {name}={wanted}` sets it"
         )
 
 
-def broker_version(bootstrap: str) -> tuple[int, ...]:
+def broker_version(brokers: Brokers) -> tuple[int, ...]:
     """Of the broker that answers, as far as its protocol tells; OperationFailed if it is too old."""
-    with _admin(bootstrap) as admin:
+    with _admin(brokers) as admin:
         return _version(admin)
 
 
-def _described(bootstrap: str, topic: str) -> dict[str, Any]:
-    with _admin(bootstrap) as admin:
-        return _described_by(admin, bootstrap, topic)
+def _described(brokers: Brokers, topic: str) -> dict[str, Any]:
+    with _admin(brokers) as admin:
+        return _described_by(admin, brokers, topic)
 
 
-def _described_by(admin: Any, bootstrap: str, topic: str) -> dict[str, Any]:
+def _described_by(admin: Any, brokers: Brokers, topic: str) -> dict[str, Any]:
     found = _found(admin, topic)
     if found is None:
         raise OperationFailed(
-            f"topic {topic}: not on Kafka at {bootstrap}; `lightwave live init` makes it "
+            f"topic {topic}: not on Kafka at {brokers}; `lightwave live init` makes it "
             "(is LIGHTWAVE_PREFIX right?)"
         )
     return found
@@ -153,6 +159,8 @@ def _described_by(admin: Any, bootstrap: str, topic: str) -> dict[str, Any]:
 
 def _found(admin: Any, topic: str) -> dict[str, Any] | None:
     (row,) = admin.describe_topics([topic])
+    if row["error_code"] == TopicAuthorizationFailedError.errno:
+        raise TopicAuthorizationFailedError(topic)
     return None if row["error_code"] or not row["partitions"] else dict(row)
 
 
@@ -161,42 +169,42 @@ def _version(admin: Any) -> tuple[int, ...]:
     return found
 
 
-def _check_version(bootstrap: str, admin: Any) -> None:
+def _check_version(brokers: Brokers, admin: Any) -> None:
     version = _version(admin)
     if version[:2] < LEAST:
         raise OperationFailed(
-            f"Kafka at {bootstrap}: version {'.'.join(map(str, version))}; needed is "
+            f"Kafka at {brokers}: version {'.'.join(map(str, version))}; needed is "
             f"{'.'.join(map(str, LEAST))} or newer"
         )
 
 
 @contextlib.contextmanager
-def _admin(bootstrap: str) -> Iterator[Any]:
+def _admin(brokers: Brokers) -> Iterator[Any]:
     """An admin client of a Kafka that is new enough; what that refuses for a moment after its start is tried
     again."""
     until_s = time.monotonic() + ANSWER_S_MAX
     while True:
         try:
-            admin = _connect(bootstrap)
+            admin = _connect(brokers)
             break
         except (KafkaError, OSError, ValueError, OverflowError) as error:
             if time.monotonic() > until_s:
-                raise unreachable(bootstrap, error) from None
+                raise unreachable(brokers, error) from None
             time.sleep(POLL_S)
     try:
-        _check_version(bootstrap, admin)
+        _check_version(brokers, admin)
         yield admin
     except (KafkaError, OSError) as error:
-        raise unreachable(bootstrap, error) from None
+        raise unreachable(brokers, error) from None
     finally:
         with contextlib.suppress(KafkaError, OSError):
             admin.close()
 
 
-def _connect(bootstrap: str) -> Any:
+def _connect(brokers: Brokers) -> Any:
     """One that does not reach Kafka would leave its thread and its sockets behind for good, and a worker asks
     again and again: so it is made only where somebody listens, and closed if nobody answers."""
-    _check_listens(bootstrap)
+    _check_listens(brokers)
     made: list[Any] = []
 
     def client(**settings: Any) -> Any:
@@ -205,7 +213,7 @@ def _connect(bootstrap: str) -> Any:
 
     try:
         return KafkaAdminClient(
-            bootstrap_servers=bootstrap.split(","),
+            **brokers.arguments(),
             bootstrap_timeout_ms=int(ANSWER_S_MAX * 1_000),
             request_timeout_ms=int(ANSWER_S_MAX * 1_000),
             kafka_client=client,
@@ -216,10 +224,10 @@ def _connect(bootstrap: str) -> Any:
         raise
 
 
-def _check_listens(bootstrap: str) -> None:
+def _check_listens(brokers: Brokers) -> None:
     """OSError unless one of the brokers takes a connection."""
     refused: Exception = ValueError("no broker is named")
-    for host, port, _ in collect_hosts(bootstrap):
+    for host, port, _ in collect_hosts(brokers.bootstrap):
         try:
             socket.create_connection((host, port), timeout=ANSWER_S_MAX).close()
         except (OSError, OverflowError) as error:

@@ -1,8 +1,13 @@
 """What every part says when Kafka does not answer."""
 
 from shared.basics.errors import OperationFailed
+from shared.runtimes.live.kafka.brokers import Brokers
 
 _TOO_LARGE = ("MessageSizeTooLargeError", "RecordListTooLargeError")
+_CAME_NOWHERE = "Unable to bootstrap"
+_FORBIDDEN = "AuthorizationFailedError"
+WORDS_MAX = 80
+"""Of what a client says: some quote the whole request."""
 _OUT_OF_RANGE = "OffsetOutOfRangeError"
 """By name: two clients have each a class of their own, and one of them is loaded only where it is used."""
 
@@ -11,20 +16,30 @@ class LogUnreachable(OperationFailed):
     """Kafka does not answer, or refuses. What was being appended may or may not stand on the log."""
 
 
-def unreachable(bootstrap: str, error: BaseException) -> LogUnreachable:
+def unreachable(brokers: Brokers, error: BaseException) -> LogUnreachable:
     """The sentence for whatever a client raised."""
     kind = type(error).__name__
     what = str(error) or kind
+    if _CAME_NOWHERE in what:
+        from shared.runtimes.live.kafka.refusal import refusal  # noqa: PLC0415 -- loads a client
+
+        if why := refusal(brokers):
+            return LogUnreachable(f"Kafka at {brokers}: {why}")
+    if kind.endswith(_FORBIDDEN):
+        return LogUnreachable(
+            f"Kafka at {brokers}: user {brokers.user!r} may not do this: {what[:WORDS_MAX]}; the rights that "
+            "a twin needs are in docs/security.md"
+        )
     if kind in _TOO_LARGE:
         return LogUnreachable(
-            f"Kafka at {bootstrap}: refuses a record as too large: {what}; see max.message.bytes of its topic"
+            f"Kafka at {brokers}: refuses a record as too large: {what}; see max.message.bytes of its topic"
         )
     if kind == _OUT_OF_RANGE:
         return LogUnreachable(
-            f"Kafka at {bootstrap}: does not hold the offset that was asked for: {what}; see that nothing "
+            f"Kafka at {brokers}: does not hold the offset that was asked for: {what}; see that nothing "
             "removes messages from its topic (retention)"
         )
-    return LogUnreachable(f"Kafka at {bootstrap}: {what}; see that it runs there and takes requests")
+    return LogUnreachable(f"Kafka at {brokers}: {what}; see that it runs there and takes requests")
 
 
 def begins_late(topic: str, partition: int, begin: int) -> str:

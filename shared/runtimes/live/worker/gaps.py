@@ -7,6 +7,7 @@ here. Reading again tells: what Kafka has nothing to give for was never a messag
 from collections.abc import Callable, Sequence
 
 from shared.basics.errors import LogDamaged
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.records import Record, is_nothing
 from shared.runtimes.live.kafka.scan import read_partition
 
@@ -27,13 +28,13 @@ def _missed(partition: int, offset: int, records: Sequence[Record]) -> LogDamage
     return LogDamaged(f"partition {partition}: {offset} did not come, but {after}: messages are missing")
 
 
-def gaps_read_again(bootstrap: str, topic: str) -> Fill:
+def gaps_read_again(brokers: Brokers, topic: str) -> Fill:
     """A `Fill` that asks Kafka again, by another client."""
 
     def fill(partition: int, start: int, records: Sequence[Record]) -> Sequence[Record]:
         given = {record.offset: record for record in records}
         found: list[Record] = []
-        for batch in read_partition(bootstrap, topic, partition, start, records[-1].offset):
+        for batch in read_partition(brokers, topic, partition, start, records[-1].offset):
             for record in batch:
                 if record.offset not in given and not is_nothing(record):
                     raise _missed(partition, record.offset, records)

@@ -98,7 +98,7 @@ def check_log(endpoints: Endpoints, twin: TwinRecord) -> None:
 def _publisher(endpoints: Endpoints) -> Publish:
     """Frames go out before the commit; one that Kafka does not take ends the process."""
     producer = KafkaProducer(
-        bootstrap_servers=endpoints.kafka.split(","), acks="all", linger_ms=0, max_request_size=8_000_000
+        **endpoints.kafka.arguments(), acks="all", linger_ms=0, max_request_size=8_000_000
     )
 
     def publish(fabric: str, at_us: int, frame: bytes) -> None:

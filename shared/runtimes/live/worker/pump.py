@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import faust
+from faust.auth import SASLCredentials, SSLCredentials
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, EventT
 from mode import CrashingSupervisor
 from mode.loop import use as use_loop
 
 from shared.basics.errors import LightwaveError
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.records import Record, record_of
@@ -115,10 +117,11 @@ def _worker(app: faust.App, end: Callable[[], None]) -> faust.Worker:
 
 
 def _app(options: PumpOptions, feed: Feed) -> faust.App:
-    brokers = ";".join(f"kafka://{broker.strip()}" for broker in options.endpoints.kafka.split(","))
+    brokers = options.endpoints.kafka
     app = faust.App(
         options.group,
-        broker=brokers,
+        broker=";".join(f"kafka://{address}" for address in brokers.addresses),
+        broker_credentials=credentials(brokers),
         store="memory://",
         web_enabled=False,
         topic_disable_leader=True,
@@ -161,6 +164,19 @@ def _app(options: PumpOptions, feed: Feed) -> faust.App:
         fold
     )
     return app
+
+
+def credentials(brokers: Brokers) -> SASLCredentials | SSLCredentials | None:
+    """What other clients are given, in Faust's words."""
+    given = brokers.arguments()
+    if brokers.is_sasl:
+        return SASLCredentials(
+            username=given["sasl_plain_username"],
+            password=given["sasl_plain_password"],
+            ssl_context=given.get("ssl_context"),
+            mechanism=given["sasl_mechanism"],
+        )
+    return SSLCredentials(given["ssl_context"]) if brokers.is_tls else None
 
 
 def _by_partition(events: Iterable[EventT[Any]]) -> Mapping[int, list[Record]]:

@@ -1,12 +1,16 @@
 """Settings of a live twin: environment over file over defaults, and what is wrong with them."""
 
 import os
+import ssl
 from pathlib import Path
 
 import pytest
+from faust.auth import SASLCredentials, SSLCredentials
 
 from ops.live.settings import LiveSettings, live_settings, variable
 from shared.basics.errors import InvalidInput
+from shared.runtimes.live.worker.pump import credentials
+from tests.support.authority import Authority
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +68,7 @@ def test_what_is_wrong_is_named(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("brokers = 3", "brokers: no such setting; allowed: kafka, redis"),
+        ("brokers = 3", "brokers: no such setting; allowed: kafka, kafka_security_protocol"),
         ("PORT = 3", "PORT: no such setting"),
         ("port = -1", "port: -1 is not allowed"),
         ("port =", "no TOML"),
@@ -100,9 +104,96 @@ def test_settings_that_are_made_directly_look_nowhere_else(monkeypatch: pytest.M
     assert LiveSettings(redis="redis://a:1/0").port == 8080
 
 
+class TestKafka:
+    """How Kafka is reached, from settings that go together."""
+
+    @pytest.fixture
+    def given(self, tmp_path: Path) -> dict[str, str]:
+        secret = tmp_path / "password"
+        secret.write_text("s3cret\n")
+        secret.chmod(0o600)
+        return {
+            "LIGHTWAVE_KAFKA": "a:1, b:2",
+            "LIGHTWAVE_KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
+            "LIGHTWAVE_KAFKA_CA_FILE": str(Authority(tmp_path / "ca").ca),
+            "LIGHTWAVE_KAFKA_SASL_MECHANISM": "SCRAM-SHA-512",
+            "LIGHTWAVE_KAFKA_USER": "twin",
+            "LIGHTWAVE_KAFKA_PASSWORD_FILE": str(secret),
+        }
+
+    def test_every_client_is_given_the_same(
+        self, given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        set_all(monkeypatch, given)
+        brokers = live_settings().endpoints.kafka
+        found = brokers.arguments()
+        context = found.pop("ssl_context")
+        assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+        assert found == {
+            "bootstrap_servers": ["a:1", "b:2"],
+            "security_protocol": "SASL_SSL",
+            "sasl_mechanism": "SCRAM-SHA-512",
+            "sasl_plain_username": "twin",
+            "sasl_plain_password": "s3cret",
+        }
+        assert str(brokers) == "a:1, b:2"
+        assert "s3cret" not in repr(brokers)
+        login = credentials(brokers)
+        assert isinstance(login, SASLCredentials)
+        assert (login.protocol.value, login.mechanism.value) == ("SASL_SSL", "SCRAM-SHA-512")
+        assert (login.username, login.password) == ("twin", "s3cret")
+        assert login.ssl_context is not None
+
+    def test_without_login_or_tls(self, given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+        assert credentials(live_settings().endpoints.kafka) is None
+        ca = given["LIGHTWAVE_KAFKA_CA_FILE"]
+        set_all(monkeypatch, {"LIGHTWAVE_KAFKA_SECURITY_PROTOCOL": "SSL", "LIGHTWAVE_KAFKA_CA_FILE": ca})
+        assert isinstance(credentials(live_settings().endpoints.kafka), SSLCredentials)
+
+    @pytest.mark.parametrize(
+        ("change", "sentence"),
+        [
+            (
+                {"SECURITY_PROTOCOL": "TLS"},
+                "LIGHTWAVE_KAFKA_SECURITY_PROTOCOL: 'TLS' is not allowed; .*SSL",
+            ),
+            (
+                {"SASL_MECHANISM": "GSSAPI"},
+                "LIGHTWAVE_KAFKA_SASL_MECHANISM: 'GSSAPI' is not allowed; .*SCRAM",
+            ),
+            ({"USER": ""}, "LIGHTWAVE_KAFKA_USER: needed with LIGHTWAVE_KAFKA_SECURITY_PROTOCOL=SASL_SSL"),
+            ({"PASSWORD_FILE": ""}, "LIGHTWAVE_KAFKA_PASSWORD_FILE: needed with"),
+            ({"SECURITY_PROTOCOL": "SSL"}, "LIGHTWAVE_KAFKA_SASL_MECHANISM: not used with"),
+            ({"SECURITY_PROTOCOL": "SASL_PLAINTEXT"}, "LIGHTWAVE_KAFKA_CA_FILE: not used with"),
+            ({"KEY_FILE": "/none"}, "LIGHTWAVE_KAFKA_KEY_FILE: needs LIGHTWAVE_KAFKA_CERT_FILE"),
+            ({"CA_FILE": "/none"}, "CA file /none: No such file or directory"),
+            ({"PASSWORD_FILE": "/none"}, "LIGHTWAVE_KAFKA_PASSWORD_FILE /none: No such file or directory"),
+        ],
+    )
+    def test_what_does_not_go_together_is_named(
+        self,
+        given: dict[str, str],
+        change: dict[str, str],
+        sentence: str,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        set_all(monkeypatch, given | {f"LIGHTWAVE_KAFKA_{name}": value for name, value in change.items()})
+        with pytest.raises(InvalidInput, match=f"^{sentence}") as refused:
+            _ = live_settings().endpoints
+        assert "s3cret" not in str(refused.value)
+
+    def test_a_password_that_others_may_read_is_refused(
+        self, given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Path(given["LIGHTWAVE_KAFKA_PASSWORD_FILE"]).chmod(0o640)
+        set_all(monkeypatch, given)
+        with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA_PASSWORD_FILE .*others may use it"):
+            _ = live_settings().endpoints
+
+
 def test_every_setting_has_its_variable() -> None:
     assert [variable(name) for name in LiveSettings.model_fields][:3] == [
         "LIGHTWAVE_KAFKA",
-        "LIGHTWAVE_REDIS",
-        "LIGHTWAVE_REDIS_CLUSTER",
+        "LIGHTWAVE_KAFKA_SECURITY_PROTOCOL",
+        "LIGHTWAVE_KAFKA_CA_FILE",
     ]

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.secret_files import own_token, read_secret
+from ops.common.secret_files import own_token
 from ops.twin.tokens import known_tokens
 from services.gateway.http.caller import NAMELESS, Caller, Role
 from shared.basics.errors import InvalidInput
+from shared.storage.secret_file import read_secret
 
 FIRST, SECOND = "0123456789abcdef", "fedcba9876543210"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from shared.basics.errors import LogDamaged
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.records import (
     Record,
     has_gap,
@@ -59,7 +60,7 @@ class TestReadingAgain:
         """Holds records at 3, 4, 7 and 8."""
 
         def read(
-            _bootstrap: str, _topic: str, _partition: int, start: int, end: int
+            _brokers: Brokers, _topic: str, _partition: int, start: int, end: int
         ) -> Iterator[list[Record]]:
             inside = [record for record in some(3, 4, 7, 8) if start <= record.offset < end]
             yield [*without_gaps(0, start, inside, end)]
@@ -68,7 +69,7 @@ class TestReadingAgain:
 
     def test_what_kafka_has_nothing_to_give_for_is_void(self) -> None:
         given = some(3, 4, 7, 8)
-        found = gaps_read_again("", "")(0, 2, given)
+        found = gaps_read_again(Brokers("nowhere"), "")(0, 2, given)
         assert [(r.offset, is_nothing(r)) for r in found] == [
             (2, True),
             (3, False),
@@ -83,7 +84,7 @@ class TestReadingAgain:
     @pytest.mark.parametrize("given", [(4, 7), (3, 7), (3, 4, 8)])
     def test_what_it_gives_now_was_lost_on_the_way(self, given: tuple[int, ...]) -> None:
         with pytest.raises(LogDamaged, match=r"partition 0: \d did not come, but \d: messages are missing"):
-            gaps_read_again("", "")(0, 2, some(*given))
+            gaps_read_again(Brokers("nowhere"), "")(0, 2, some(*given))
 
     def test_who_gives_every_record_has_no_gaps(self) -> None:
         with pytest.raises(LogDamaged, match="partition 0: 5 did not come, but 7: messages are missing"):

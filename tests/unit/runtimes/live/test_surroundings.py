@@ -11,6 +11,7 @@ import pytest
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.basics.units import US_PER_S
 from shared.runtimes.live import surroundings as module
+from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.process import heartbeat
@@ -61,7 +62,7 @@ def as_any(store: Store) -> Any:
 
 
 def around(store: Store) -> Surroundings:
-    found = Surroundings(as_any(store), Endpoints("k:1", "redis://x", Topics("p")), TWIN)
+    found = Surroundings(as_any(store), Endpoints(Brokers("k:1"), "redis://x", Topics("p")), TWIN)
     found._time = RedisTime(lambda: HOUR_S)
     return found
 

@@ -1,0 +1,59 @@
+"""Why a Kafka that listens does not let us in. Clients only say that they came nowhere: so it is asked again,
+by one connection, that tells."""
+
+import asyncio
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+
+from aiokafka.conn import create_conn
+from aiokafka.errors import (
+    IllegalSaslStateError,
+    KafkaConnectionError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+)
+from kafka.cluster import collect_hosts
+
+from shared.runtimes.live.kafka.brokers import Brokers
+
+LOOK_S_MAX = 2.0
+_PROTOCOL = "see LIGHTWAVE_KAFKA_SECURITY_PROTOCOL"
+
+
+def refusal(brokers: Brokers) -> str | None:
+    """What the first broker that takes a connection has against us; None if it has nothing, or none does."""
+    with ThreadPoolExecutor(1) as beside:  # whoever asks may be in a loop of its own
+        return beside.submit(asyncio.run, _first_refusal(brokers)).result()
+
+
+async def _first_refusal(brokers: Brokers) -> str | None:
+    for host, port, _ in collect_hosts(brokers.bootstrap):
+        try:
+            async with asyncio.timeout(LOOK_S_MAX):
+                return await _refusal(brokers, host, port)
+        except (OSError, OverflowError):  # a TimeoutError is one
+            continue
+    return None
+
+
+async def _refusal(brokers: Brokers, host: str, port: int) -> str | None:
+    """As above, of this one; OSError if nobody takes a connection there."""
+    _, writer = await asyncio.open_connection(host, port)
+    writer.close()
+    arguments = {name: value for name, value in brokers.arguments().items() if name != "bootstrap_servers"}
+    try:
+        connection = await create_conn(host, port, **arguments)
+    except ssl.SSLCertVerificationError as error:
+        return f"its certificate is not trusted ({error.verify_message}); see LIGHTWAVE_KAFKA_CA_FILE"
+    except SaslAuthenticationFailed:
+        return f"refuses the login of user {brokers.user!r}; see LIGHTWAVE_KAFKA_USER and its password file"
+    except UnsupportedSaslMechanismError:
+        return f"takes no login by {brokers.mechanism}; see LIGHTWAVE_KAFKA_SASL_MECHANISM"
+    except IllegalSaslStateError:
+        return f"takes no logins there; {_PROTOCOL}"
+    except (KafkaConnectionError, OSError):
+        return f"ends the connection: it may {'not ' if brokers.is_tls else ''}want TLS there; {_PROTOCOL}"
+    connection.close()
+    if brokers.is_sasl:
+        return None
+    return f"takes the connection, but no request: it may want a login; {_PROTOCOL}"

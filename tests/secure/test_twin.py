@@ -1,0 +1,56 @@
+"""A whole live twin over TLS, with logins, and with no more rights than docs/security.md gives it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ops.soak.twin import TwinOptions
+from tests.secure.conftest import PREFIX
+from tests.secure.servers import SecureKafka, SecureRedis
+from tests.support.live_twin import BUSY, LiveTwin
+
+OPTIONS = TwinOptions(pods=2, seed=7, speed=600.0, settings=BUSY, partitions=2, prefix=PREFIX, doubled=())
+
+
+@pytest.fixture(scope="module")
+def twin(
+    tmp_path_factory: pytest.TempPathFactory, kafka: SecureKafka, redis: SecureRedis
+) -> Iterator[LiveTwin]:
+    twin = LiveTwin(tmp_path_factory.mktemp("twin"), kafka, redis, OPTIONS)
+    try:
+        twin.start()
+        yield twin
+    finally:
+        twin.stop()
+
+
+def test_it_lives(twin: LiveTwin) -> None:
+    twin.wait_advance()
+    assert twin.ask("/v1/cubes/pod-1/cube-3/drain")["status"] == "accepted"
+    twin.wait_for("all is well", lambda: twin.get("/healthz")["problems"] == [])
+    assert twin.status()["problems"] == []
+    assert twin.get("/v1/events?limit=5")
+    assert twin.audited()["clean"] is True
+
+
+def test_what_another_sent_is_a_dead_letter(twin: LiveTwin) -> None:
+    twin.write(0, [(b"no message", {})])
+    twin.wait_for("it is put aside", twin.dead_letters)
+
+
+def test_every_state_is_made_again(twin: LiveTwin) -> None:
+    with twin.paused():
+        before = twin.digest()
+        twin.json("live", "rebuild")
+        assert twin.digest() == before
+    twin.wait_advance()
+    assert twin.audited()["clean"] is True
+
+
+def test_nothing_was_refused(twin: LiveTwin, redis: SecureRedis) -> None:
+    """Each right that a twin lacks would stand in the log of somebody."""
+    for name in [*twin.workers, "sequencer", "gateway"]:
+        said = twin.said(name)
+        assert "may not" not in said, name
+        assert "no permissions" not in said, name
+    assert redis.refused() == {}
