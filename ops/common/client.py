@@ -5,15 +5,19 @@ import http.client
 import json
 import os
 import re
+import ssl
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from ops.common.secret_files import TOKEN, own_token
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
+from shared.storage.tls import TlsFiles
 
+CA_FILE = "LIGHTWAVE_CA_FILE"
 DEFAULT_URL = "http://127.0.0.1:8080"
 TIMEOUT_S = 20.0
 WAIT_S = 10
@@ -40,7 +44,8 @@ class ConnectionLost(TwinUnreachable):
 
 class Client:
     """Talks to the twin that LIGHTWAVE_URL names, with the token of LIGHTWAVE_TOKEN or of the file
-    that LIGHTWAVE_TOKEN_FILE names."""
+    that LIGHTWAVE_TOKEN_FILE names. Over https it trusts whom LIGHTWAVE_CA_FILE names, or else whom the
+    system trusts."""
 
     def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
         self.url = named_url() or DEFAULT_URL
@@ -149,8 +154,7 @@ class Client:
         headers: dict[str, str],
         timeout_s: float,
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        connection = kind(self._host, self._port, timeout=timeout_s)
+        connection = self._connection(timeout_s)
         headers = self._headers | headers
         data = None
         if body is not None:
@@ -162,7 +166,19 @@ class Client:
             connection.close()
             raise self._lost(error) from None
 
+    def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
+        if not self._secure:
+            return http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
+        ca = os.environ.get(CA_FILE)
+        context = TlsFiles(Path(ca) if ca else None).context()
+        return http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=context)
+
     def _lost(self, error: Exception) -> ConnectionLost:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return ConnectionLost(
+                f"{self.url}: its certificate is not trusted ({error.verify_message}); {CA_FILE} names a "
+                "file of whom to trust"
+            )
         why = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
         return ConnectionLost(
             f"no twin answers at {self.url} ({why}); start one with `lightwave up`, or set LIGHTWAVE_URL"

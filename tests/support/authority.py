@@ -1,5 +1,6 @@
 """Certificates of our own making, for servers of this machine."""
 
+import ssl
 import subprocess
 from pathlib import Path
 
@@ -21,6 +22,12 @@ class Authority:
         openssl("x509", "-req", "-in", request, "-days", "2", *signing, "-out", self.cert)
         self.both.write_text(self.key.read_text() + self.cert.read_text())
         self.key.chmod(0o600)
+
+    def serving(self) -> ssl.SSLContext:
+        """What a server of this machine serves with."""
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(self.cert, self.key)
+        return context
 
 
 def openssl(*words: str | Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import ssl
 import subprocess
 import sys
 import threading
@@ -82,11 +83,15 @@ def _handler(twin: FakeTwin) -> type[BaseHTTPRequestHandler]:
 
 
 @contextmanager
-def answering(answers: dict[str, list[Answer]] | None = None, **options: Any) -> Iterator[FakeTwin]:
-    """A fake twin that answers for as long as the block lasts."""
+def answering(
+    answers: dict[str, list[Answer]] | None = None, tls: ssl.SSLContext | None = None, **options: Any
+) -> Iterator[FakeTwin]:
+    """A fake twin that answers for as long as the block lasts, over TLS if it is given what for."""
     twin = FakeTwin(answers or {}, **options)
     with ThreadingHTTPServer(("127.0.0.1", 0), _handler(twin)) as server:
-        twin.url = f"http://127.0.0.1:{server.server_address[1]}"
+        twin.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_address[1]}"
+        if tls:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:

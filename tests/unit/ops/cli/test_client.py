@@ -7,9 +7,11 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from tests.support.authority import Authority
 from tests.support.fake_twin import DROP, Answer, answering, as_json, environment, lightwave
 
 HTML: Answer = (200, "text/html", b"<html>hello</html>")
@@ -332,3 +334,18 @@ def test_no_query_imports_what_is_slow(words: str) -> None:
         )
     assert (done.returncode, done.stderr) == (0, "[]")
     assert done.stdout
+
+
+def test_over_tls_it_trusts_whom_it_is_told_to(tmp_path: Path) -> None:
+    ca = Authority(tmp_path / "ours")
+    with answering({"/v1/clock": [as_json(CLOCK)]}, tls=ca.serving()) as twin:
+        done = lightwave("clock", "show", "-o", "json", url=twin.url, LIGHTWAVE_CA_FILE=str(ca.ca))
+        assert (done.returncode, json.loads(done.stdout)["speed"]) == (0, 60.0), done
+        done = lightwave("clock", "show", url=twin.url)
+        check(done, UNREACHABLE, f"{twin.url}: its certificate is not trusted (")
+        assert "LIGHTWAVE_CA_FILE names a file of whom to trust" in done.stderr
+        done = lightwave("clock", "show", url=twin.url, LIGHTWAVE_CA_FILE="/none.pem")
+        check(done, USAGE, "CA file /none.pem: No such file or directory")
+    with answering({"/v1/clock": [as_json(CLOCK)]}) as plain:
+        done = lightwave("clock", "show", url=plain.url.replace("http:", "https:"))
+        check(done, UNREACHABLE, "no twin answers at https://")

@@ -1,0 +1,137 @@
+"""A gateway behind nginx with TLS, set up as ops/deploy/nginx.conf has it."""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ops.common.client import CA_FILE
+from shared.runtimes.ports import free_port
+from shared.runtimes.waiting import until
+from shared.storage.tls import TlsFiles
+from tests.support.authority import Authority
+from tests.support.fake_twin import environment, lightwave
+from tests.unit.tree.tidy import ROOT
+
+TOKEN = "0123456789abcdef"  # noqa: S105 -- a test's
+START_S_MAX = 60.0
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[int]:
+    """The port of an nginx before a twin with a token."""
+    folder = tmp_path_factory.mktemp("proxied")
+    secret = folder / "token"
+    secret.write_text(TOKEN)
+    secret.chmod(0o600)
+    behind, port = free_port(), free_port()
+    up = [sys.executable, "-m", "ops.cli", "up", "--data", str(folder / "data"), "--port", str(behind)]
+    with (
+        running([*up, "--speed", "600", "--set", "pod.cubes=8"], LIGHTWAVE_TOKEN_FILE=str(secret)),
+        running([nginx(), "-p", str(folder), "-c", str(configured(folder, authority, behind, port))]),
+    ):
+        assert until(lambda: ask(authority, port, "GET", "/v1/clock")[0] == 200, START_S_MAX, 0.2)
+        yield port
+
+
+def nginx() -> str:
+    found = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    assert found is not None, "nginx is not installed; on Debian: apt-get install nginx-light"
+    return found
+
+
+def configured(folder: Path, authority: Authority, behind: int, port: int) -> Path:
+    """The file of the tree with a test's places, in a configuration that needs no rights."""
+    server = (ROOT / "ops/deploy/nginx.conf").read_text()
+    for before, after in (
+        ("listen 443", f"listen 127.0.0.1:{port}"),
+        ("twin.example", "localhost"),
+        ("/etc/ssl/twin/cert.pem", str(authority.cert)),
+        ("/etc/ssl/twin/key.pem", str(authority.key)),
+        ("127.0.0.1:8080", f"127.0.0.1:{behind}"),
+    ):
+        assert server.count(before) == 1
+        server = server.replace(before, after)
+    kept = "".join(
+        f"{name}_temp_path {name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "" if os.geteuid() else "user root;"  # whose folder this is
+    begin = f"daemon off; pid nginx.pid; error_log error.log; {user} events {{}}"
+    text = f"{begin} http {{ access_log off; {kept} {server} }}"
+    path = folder / "nginx.conf"
+    path.write_text(text)
+    return path
+
+
+@contextmanager
+def running(words: list[str], **more: str) -> Iterator[None]:
+    process = subprocess.Popen(words, env=environment("", **more), stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+
+
+def ask(
+    authority: Authority, port: int, method: str, path: str, body: bytes | None = None, **headers: str
+) -> tuple[int, http.client.HTTPMessage, bytes]:
+    """(status, headers, body); (0, …) where nobody answers."""
+    context = TlsFiles(authority.ca).context()
+    link = http.client.HTTPSConnection("localhost", port, timeout=20, context=context)
+    sent = {"Authorization": f"Bearer {TOKEN}"} | {name.replace("_", "-"): it for name, it in headers.items()}
+    try:
+        link.request(method, path, body=body, headers=sent)
+        answer = link.getresponse()
+        return answer.status, answer.headers, answer.read()
+    except OSError:
+        return 0, http.client.HTTPMessage(), b""
+    finally:
+        link.close()
+
+
+def test_commands_work_over_it(proxied: int, authority: Authority) -> None:
+    more = {CA_FILE: str(authority.ca), "LIGHTWAVE_TOKEN": TOKEN}
+    url = f"https://localhost:{proxied}"
+    done = lightwave("drain", "pod-0/cube-3", "-o", "json", url=url, **more)
+    assert (done.returncode, json.loads(done.stdout)["status"]) == (0, "accepted"), done
+    done = lightwave("clock", "show", url=url, **(more | {"LIGHTWAVE_TOKEN": "wrong-wrong-wrong"}))
+    assert done.returncode == 1, done
+
+
+def test_the_gateway_decides_as_it_does_without(proxied: int, authority: Authority) -> None:
+    def status(method: str, path: str, body: bytes | None = None, **headers: str) -> int:
+        return ask(authority, proxied, method, path, body, **headers)[0]
+
+    json_type = {"Content_Type": "application/json"}
+    assert status("GET", "/v1/clock", Authorization="Bearer wrong-wrong-wrong") == 401
+    assert status("POST", "/v1/clock/pause", Sec_Fetch_Site="cross-site") == 403
+    assert status("POST", "/v1/slices", b"{" + b" " * 70_000 + b"}", **json_type) == 413
+    assert status("POST", "/v1/fabrics", b"{" + b" " * 9_000_000 + b"}", **json_type) == 413
+    code, headers, _ = ask(authority, proxied, "GET", "/v1/links?limit=1")
+    assert code == 200
+    assert "127.0.0.1" not in (headers["Link"] or "")
+
+
+def test_events_come_as_they_happen(proxied: int, authority: Authority) -> None:
+    """A proxy that buffers would keep them back until there are kilobytes."""
+    context = TlsFiles(authority.ca).context()
+    link = http.client.HTTPSConnection("localhost", proxied, timeout=20, context=context)
+    link.request("GET", "/v1/events/stream?type=CubeDrained", headers={"Authorization": f"Bearer {TOKEN}"})
+    stream = link.getresponse()
+    assert stream.status == 200
+    assert ask(authority, proxied, "POST", "/v1/cubes/pod-0/cube-5/drain?wait=10")[0] == 200
+    began_s = time.monotonic()
+    while not (line := stream.readline()).startswith(b"data: "):
+        assert time.monotonic() - began_s < 20
+    assert b'"pod-0/cube-5"' in line or b"CubeDrain" in line
+    link.close()
