@@ -85,7 +85,7 @@ compare: ## compare messages and output with the golden files
 e2e: ## the whole twin as people run it: commands, crashes, bad input
 	$(stage) pytest $(BY_FILE) tests/e2e
 
-secure: .venv/installed-test .venv/servers ## a twin on a Kafka and a Redis with TLS, logins and few rights, behind TLS
+secure: .venv/installed-test .venv/servers ## a twin on Kafka and Redis with TLS, logins and few rights
 	@$(apt)
 	[ -x /usr/sbin/nginx ] || command -v nginx > /dev/null || install_packages nginx-light
 	export PATH="$(CURDIR)/$(BIN):$$PATH" TIMEFORMAT='== $@: %1R s'
