@@ -35,7 +35,8 @@ def test_it_lives(twin: LiveTwin) -> None:
 
 def test_what_another_sent_is_a_dead_letter(twin: LiveTwin) -> None:
     twin.write(0, [(b"no message", {})])
-    twin.wait_for("it is put aside", twin.dead_letters)
+    (row,) = twin.wait_for("it is put aside", twin.dead_letters)
+    assert row["line"] == "no message"
 
 
 def test_every_state_is_made_again(twin: LiveTwin) -> None:
