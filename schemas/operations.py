@@ -1,4 +1,5 @@
-"""What concerns a whole twin and no site's log: how it was planned, its clock, rebuilds, skips, versions.
+"""What concerns a whole twin and no site's log: how it was planned, its clock, rebuilds, skips, dead
+letters, versions.
 
 Each is a line of the operations log, with who did it and when by the wall clock.
 """
@@ -69,6 +70,19 @@ class SkipOrdered(OperationBody):
     message: str
 
 
+class DeadLetterReplayed(OperationBody):
+    """What a dead letter asked for was asked for again, as the request with this message id."""
+
+    origin: str
+    request: str
+
+
+class DeadLettersDropped(OperationBody):
+    """Dead letters were put aside: nobody needs to look at them any more."""
+
+    origins: tuple[str, ...]
+
+
 class VersionStarted(OperationBody):
     """A process began with another version of the twin's software than it had before."""
 
@@ -78,7 +92,10 @@ class VersionStarted(OperationBody):
 
 OPERATIONS: dict[str, type[OperationBody]] = {
     model.__name__: model
-    for model in (ClockChanged, RebuildBegun, RebuildEnded, SkipOrdered, TwinPlanned, VersionStarted)
+    for model in (
+        *(ClockChanged, DeadLetterReplayed, DeadLettersDropped, RebuildBegun, RebuildEnded),
+        *(SkipOrdered, TwinPlanned, VersionStarted),
+    )
 }
 """Type name → body, in name order."""
 

@@ -32,6 +32,7 @@ COMMANDS = {
     "clear": "request",
     "request": "request",
     "requests": "requests",
+    "dead-letters": "dead_letters",
     "release": "request",
     "drain": "request",
     "undrain": "request",

@@ -16,6 +16,7 @@ from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.clock import LiveClock
+from shared.runtimes.live.kafka.dead_letters import KafkaDeadLetters
 from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import AGAIN, Heartbeat, Report, Sample
@@ -70,7 +71,9 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         stack.callback(surroundings.stop)
         log.info("gateway %s, API %s/docs; Ctrl-C ends it", url, url)
         operations = KafkaOperations(settings.endpoints)
-        app = create_app(_ports(twin, store, mirror, operations, surroundings), tokens=tokens)
+        letters = KafkaDeadLetters(settings.endpoints)
+        ports = _ports(twin, store, mirror, operations, letters, surroundings)
+        app = create_app(ports, tokens=tokens)
         server_of(app).run(sockets=[listener])
 
 
@@ -79,6 +82,7 @@ def _ports(
     store: RedisStore,
     mirror: LogMirror,
     operations: OperationsLog,
+    letters: KafkaDeadLetters,
     surroundings: Surroundings,
 ) -> TwinPorts:
     return TwinPorts(
@@ -91,6 +95,7 @@ def _ports(
         config=mirror.config,
         site=mirror.site,
         telemetry=mirror.telemetry.latest,
+        dead_letters=letters.read,
         claim=store.claim,
         health=lambda: _health(store, mirror, surroundings),
         unready=lambda: _unready(store, mirror, twin),

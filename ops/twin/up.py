@@ -23,6 +23,7 @@ from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
+from services.gateway.dead_letters import letter_states
 from services.gateway.http.addresses import check_bind
 from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
@@ -237,6 +238,7 @@ class LivingTwin:
             config=self._config,
             site=lambda fabric: self.places[fabric].site,
             telemetry=self.telemetry.latest,
+            dead_letters=self.dead_letters.read,
             claim=self.store.claim,
             health=lambda: [problem] if (problem := self.twin.problem) else [],
             unready=self._unready,
@@ -259,7 +261,7 @@ class LivingTwin:
         return {
             "commits_total": float(sum(site.commits for site in self.sites)),
             "recoveries_total": float(self.twin.recoveries),
-            "dead_letters": float(self.dead_letters.count()),
+            "dead_letters": float(self.dead_letters.count() - len(letter_states(self.operations))),
         }
 
 

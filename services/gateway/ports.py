@@ -1,11 +1,12 @@
 """What the gateway stands on; each runtime brings its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from schemas.api import TwinAbout
 from schemas.config import FabricConfig
 from shared.runtimes.clock import Clock
+from shared.runtimes.dead_letter import DeadLetter
 from shared.runtimes.operations import OperationsLog
 from shared.storage.inbox import Inbox
 from shared.storage.log.reader import LogReader
@@ -20,9 +21,10 @@ class TwinPorts:
     for a fabric whose beginning is not on the log yet. `health` lists problems in one sentence each, none
     when all is well; `unready` those for which queries cannot be answered, or not as the twin stands.
     `runtime_metrics` are counts and gauges of the runtime itself. `telemetry` is a fabric's newest frame
-    (Arrow IPC stream), or None. `is_quiet` says whether `log` and `documents` hold all that follows from a
-    fabric's last request or Tick. `claim` takes a name for a site and returns the site that has it, which
-    took it first: of several that ask at once, those of one site go on.
+    (Arrow IPC stream), or None; `dead_letters` are the newest, oldest first. `is_quiet` says whether `log`
+    and `documents` hold all that follows from a fabric's last request or Tick. `claim` takes a name for a
+    site and returns the site that has it, which took it first: of several that ask at once, those of one
+    site go on.
     """
 
     about: TwinAbout
@@ -37,5 +39,6 @@ class TwinPorts:
     unready: Callable[[], list[str]]
     runtime_metrics: Callable[[], dict[str, float]]
     telemetry: Callable[[str], bytes | None]
+    dead_letters: Callable[[], Sequence[DeadLetter]]
     claim: Callable[[str, str], str]
     is_quiet: Callable[[str], bool]

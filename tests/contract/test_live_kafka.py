@@ -23,9 +23,10 @@ from shared.basics.errors import InvalidInput, LogDamaged, OperationFailed
 from shared.runtimes.live.kafka import topics
 from shared.runtimes.live.kafka.appender import Entry, KafkaAppender
 from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.kafka.dead_letters import KafkaDeadLetters
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.runtimes.live.kafka.mirror import LogMirror
-from shared.runtimes.live.kafka.records import Record, is_nothing, output_headers
+from shared.runtimes.live.kafka.records import Record, dead_letter, is_nothing, output_headers
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import (
     DAY_MS,
@@ -236,6 +237,31 @@ class TestTopics:
             with pytest.raises(OperationFailed, match=r"version \d+\.\d+.*; needed is 99\.1") as told:
                 ask_it()
             assert not isinstance(told.value, LogUnreachable)  # to wait would not help
+
+
+class TestDeadLetters:
+    def test_each_origin_is_read_once_and_strangers_are_passed_over(self, endpoints: Endpoints) -> None:
+        def bury(rows: list[bytes]) -> None:
+            async def run() -> None:
+                appender = KafkaAppender(endpoints.kafka, endpoints.topics)
+                try:
+                    await appender.dead_letter([Entry("0", row, {}) for row in rows])
+                finally:
+                    await appender.close()
+
+            asyncio.run(run())
+
+        def letter(offset: int) -> bytes:
+            return dead_letter(Record(0, offset, b"\xff", {}), "cubes", "not JSON")
+
+        letters = KafkaDeadLetters(endpoints)
+        assert letters.read() == []
+        bury([letter(4), b"not a letter", b"{}", letter(4), letter(7)])
+        assert [found.origin for found in letters.read()] == ["0:4", "0:7"]
+        bury([letter(7), letter(9)])
+        found = letters.read()
+        assert [one.origin for one in found] == ["0:4", "0:7", "0:9"]
+        assert (found[0].error, found[0].line, found[0].service) == ("not JSON", "\\xff", "cubes")
 
 
 class TestAppending:

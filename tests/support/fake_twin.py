@@ -74,7 +74,7 @@ def _handler(twin: FakeTwin) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(text)
 
-        do_GET = do_POST = do_PUT = _any  # noqa: N815 -- names that http.server looks for
+        do_GET = do_POST = do_PUT = do_DELETE = _any  # noqa: N815 -- names that http.server looks for
 
         def log_message(self, *_: Any) -> None:
             """Say nothing on stderr."""

@@ -111,7 +111,7 @@ class DrivenTwin:
         telemetry = TelemetryFolder(folder / "telemetry")
         sites = plans or single_fabric_sites(pods, pairs=pairs, seed=3)
         self._configs: dict[str, FabricConfig] = {}
-        self._dead_letters = DeadLetters(folder / "dead-letters.jsonl")
+        self.dead_letters = DeadLetters(folder / "dead-letters.jsonl")
         self._telemetry = telemetry
         runners = [self.runner(number, plan.site) for number, plan in enumerate(sites)]
         for runner, plan in zip(runners, sites, strict=True):
@@ -133,6 +133,7 @@ class DrivenTwin:
             unready=list,
             runtime_metrics=lambda: {"commits_total": float(sum(r.commits for r in runners))},
             telemetry=telemetry.latest,
+            dead_letters=self.dead_letters.read,
             claim=self.store.claim,
             is_quiet=self._is_quiet,
         )
@@ -160,7 +161,7 @@ class DrivenTwin:
             store=self.store,
             place=self.store.place,
             log=self.logs.open(site),
-            dead_letters=self._dead_letters,
+            dead_letters=self.dead_letters,
             telemetry=self._telemetry,
         )
 

@@ -7,6 +7,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from services.gateway.http import (
     about,
     clock,
+    dead_letters,
     docs,
     log,
     metrics,
@@ -49,7 +50,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     app.add_middleware(Guard, tokens=tokens)
     app.add_middleware(SafeHeaders)
     metrics.install(app, twin, tokens=tokens)
-    modules = (things, log, requests, request_status, clock, operations, about)
+    modules = (things, log, requests, request_status, dead_letters, clock, operations, about)
     for routes in (module.routes for module in modules):
         app.include_router(
             routes(twin),

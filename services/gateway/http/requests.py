@@ -56,13 +56,6 @@ def routes(twin: TwinPorts) -> APIRouter:
     async def ask(request: tuple[str, AskedBody], terms: requests.Terms) -> Response:
         return received(await requests.submit(twin, *request, terms))
 
-    def received(receipt: RequestReceipt) -> Response:
-        if receipt.status == "refused":
-            return answer(receipt, 409)
-        if receipt.complete:
-            return answer(receipt)
-        return answer(receipt, 202, {"Location": f"/v1/requests/{quote(receipt.id)}"})
-
     @router.post("/fabrics", summary="Let a new fabric join a site", response_model=RequestReceipt)
     async def commission(asked: FabricRequest, terms: OnTerms) -> Response:
         return received(await commission_fabric(twin, asked, terms))
@@ -100,6 +93,15 @@ def routes(twin: TwinPorts) -> APIRouter:
         return await ask(requests.drain_request(twin, name, drain=False), terms)
 
     return router
+
+
+def received(receipt: RequestReceipt) -> Response:
+    """The answer to a request, as far as is known what became of it."""
+    if receipt.status == "refused":
+        return answer(receipt, 409)
+    if receipt.complete:
+        return answer(receipt)
+    return answer(receipt, 202, {"Location": f"/v1/requests/{quote(receipt.id)}"})
 
 
 def _text(header: str | None) -> str | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from shared.runtimes.dead_letter import letter_of
+from shared.runtimes.dead_letter import DeadLetter, Letters, letter_in, letter_of
 from shared.storage.log.lines import failure
 
 
@@ -17,7 +17,7 @@ class DeadLetters:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._origins = {str(row.get("origin")) for row in self.rows()}
+        self._origins = {letter.origin for row in self._rows() if (letter := letter_in(row))}
         # What a crash cut off gets a line of its own, so that the next letter is not lost with it.
         self._lead = b"\n" if path.exists() and path.read_bytes()[-1:] not in (b"", b"\n") else b""
 
@@ -38,16 +38,12 @@ class DeadLetters:
     def count(self) -> int:
         return len(self._origins)
 
-    def rows(self) -> list[dict[str, object]]:
-        """Every dead letter so far; what is none, such as a torn last line, is passed over."""
-        if not self.path.exists():
-            return []
-        found = []
-        for line in self.path.read_bytes().splitlines():
-            try:
-                row = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                continue
-            if isinstance(row, dict):
-                found.append(row)
-        return found
+    def read(self) -> list[DeadLetter]:
+        """The newest letters, oldest first; what is none, such as a torn last line, is passed over."""
+        found = Letters()
+        for row in self._rows():
+            found.put(row)
+        return found.all()
+
+    def _rows(self) -> list[bytes]:
+        return self.path.read_bytes().splitlines() if self.path.exists() else []

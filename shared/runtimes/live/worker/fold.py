@@ -16,6 +16,7 @@ from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.engine.codec import restore_instance
 from shared.engine.dispatch import ServiceInstance, read, skip
 from shared.engine.service import AnyService
+from shared.runtimes.dead_letter import SKIPPED
 from shared.runtimes.live.kafka.layout import SOURCE, TYPE
 from shared.runtimes.live.kafka.records import Record, dead_letter, has_gap, is_known, open_record
 from shared.runtimes.live.worker.gaps import Fill, refuse_gaps
@@ -218,7 +219,7 @@ class PartitionFold:
         said: list[Envelope] = []
         if (record.offset, instance.fabric) in self._stoppage.skips:
             skip(instance, message)
-            batch.dead[record.offset] = dead_letter(record, self.name, "skipped by an operator")
+            batch.dead[record.offset] = dead_letter(record, self.name, SKIPPED)
         else:
             self.counts.repeats += message.seq <= instance.seen.get(message.source, -1)
             try:

@@ -428,7 +428,7 @@ def test_garbage_in_the_log_goes_to_dead_letters_and_stops_nothing(tmp_path: Pat
     assert dirty.runner.digest() == digest
     assert dirty.letters.count() == len(GARBAGE)
     origins = [f"pod-0:{n}" for n, line in enumerate(mixed) if line in GARBAGE]
-    assert [row["origin"] for row in dirty.letters.rows()] == origins
+    assert [letter.origin for letter in dirty.letters.read()] == origins
     assert dirty.log.splitlines() == mixed
     dirty.step()
     dirty.runner.rebuild()
@@ -478,26 +478,26 @@ def test_a_store_that_went_back_is_noticed_and_caught_up(tmp_path: Path) -> None
 def test_dead_letters_keep_line_error_and_origin_once(tmp_path: Path) -> None:
     path = tmp_path / "dead-letters.jsonl"
     letters = DeadLetters(path)
-    assert (letters.count(), letters.rows()) == (0, [])
+    assert (letters.count(), letters.read()) == (0, [])
     letters.put("pod-0:7", "not JSON", b"caf\xc3\xa9 \xff\x00")
     letters.put("pod-0:7", "not JSON", b"again")
     letters.put("pod-1:7", "another", b"")
     again = DeadLetters(path)
     again.put("pod-0:7", "not JSON", b"once more")
     assert again.count() == 2
-    assert [(r["origin"], r["error"], r["line"]) for r in again.rows()] == [
+    assert [(found.origin, found.error, found.line) for found in again.read()] == [
         ("pod-0:7", "not JSON", "café \\xff\x00"),
         ("pod-1:7", "another", ""),
     ]
-    assert all(isinstance(row["wall_s"], float) for row in again.rows())
+    assert all(isinstance(found.wall_s, float) for found in again.read())
 
 
 def test_a_dead_letter_of_a_long_line_keeps_its_beginning_and_its_digest(tmp_path: Path) -> None:
     letters = DeadLetters(tmp_path / "dead-letters.jsonl")
     letters.put("pod-0:7", "not JSON", b"\xff" * 8_000_000)
-    (row,) = letters.rows()
-    assert row["line"] == "\\xff" * 2_048
-    assert (row["line_bytes"], row["line_sha256"]) == (
+    (found,) = letters.read()
+    assert found.line == "\\xff" * 2_048
+    assert (found.line_bytes, found.line_sha256) == (
         8_000_000,
         hashlib.sha256(b"\xff" * 8_000_000).hexdigest(),
     )
@@ -516,7 +516,7 @@ def test_a_dead_letter_that_a_crash_cut_off_takes_no_other_with_it(tmp_path: Pat
         assert again.count() == (3 if cut == 1 else 2)
         again.put("pod-0:2", "not JSON", b"x")
         again.put("pod-0:3", "not JSON", b"x")
-        assert [row["origin"] for row in DeadLetters(path).rows()] == [f"pod-0:{n}" for n in range(4)]
+        assert [letter.origin for letter in DeadLetters(path).read()] == [f"pod-0:{n}" for n in range(4)]
 
 
 def test_dead_letters_that_cannot_be_kept_are_one_sentence(tmp_path: Path) -> None:

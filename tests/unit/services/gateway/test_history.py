@@ -106,6 +106,7 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
         unready=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,
+        dead_letters=list,
         claim=lambda _fabric, site: site,
         is_quiet=lambda _fabric: True,
     )

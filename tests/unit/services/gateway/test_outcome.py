@@ -100,6 +100,7 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         unready=list,
         runtime_metrics=dict,
         telemetry=lambda _: None,
+        dead_letters=list,
         claim=lambda _fabric, site: site,
         is_quiet=lambda _: not tick and log.seen == 3,
     )
