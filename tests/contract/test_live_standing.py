@@ -360,7 +360,9 @@ class TestKeptClock:
 
         async def run() -> None:
             running = asyncio.create_task(loop.run())
-            while len(set(beats)) < 3:
+            for _ in range(500):
+                if len(set(beats)) > 2:
+                    break
                 await asyncio.sleep(0.01)
                 beats.append(store.read_globals("clock").get("beat_us"))
             written.set()
@@ -369,7 +371,8 @@ class TestKeptClock:
 
         write_epoch(store, Epoch(0, store.wall_us(), 1.0, paused=True))
         store.forget_fabrics()  # so that no partition is begun with
-        asyncio.run(asyncio.wait_for(run(), 15))
+        asyncio.run(run())
+        assert len(set(beats)) > 2
 
     def test_an_emptied_store_gets_no_clock(self, store: RedisStore, loop: SequencerLoop) -> None:
         store.flush()
