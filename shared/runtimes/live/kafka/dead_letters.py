@@ -12,7 +12,7 @@ class KafkaDeadLetters:
     """Reads on from where it was. Safe to use from several threads."""
 
     def __init__(self, endpoints: Endpoints) -> None:
-        self._bootstrap = endpoints.kafka
+        self._brokers = endpoints.kafka
         self._topic = endpoints.topics.dead_letters
         self._lock = threading.Lock()
         self._letters = Letters()
@@ -21,7 +21,7 @@ class KafkaDeadLetters:
     def read(self) -> list[DeadLetter]:
         """The newest letters, oldest first; OperationFailed if Kafka does not answer."""
         with self._lock:
-            for batch in read_partition(self._bootstrap, self._topic, 0, self._end):
+            for batch in read_partition(self._brokers, self._topic, 0, self._end):
                 for record in batch:
                     self._letters.put(record.value)
                 self._end = batch[-1].offset + 1
