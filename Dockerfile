@@ -14,7 +14,7 @@ RUN pip install --no-cache-dir --root-user-action ignore --constraint constraint
         --no-build-isolation '.[live]'
 
 # The gateway's copy of the log is kept in /data, a volume.
-RUN useradd --create-home lightwave && install --directory --owner lightwave /data
+RUN useradd --uid 1000 --create-home lightwave && install --directory --owner lightwave /data
 USER lightwave
 WORKDIR /data
 ENV LIGHTWAVE_DATA=/data PYTHONUNBUFFERED=1

@@ -28,6 +28,7 @@ from shared.runtimes.live.kafka.brokers import Brokers, Mechanism
 from shared.storage.redis_store import RedisStore
 from shared.storage.tls import TlsFiles
 from tests.support.authority import Authority
+from tests.unit.tree.tidy import ROOT
 
 TWIN, ADMIN = "twin", "admin"
 PASSWORDS = {TWIN: "tw1n's: pass=word&x", ADMIN: "adm1n"}
@@ -35,11 +36,7 @@ MECHANISM: Mechanism = "SCRAM-SHA-512"
 """The twin's. The broker and its administrator use PLAIN, which the broker knows before it has a store."""
 
 
-RIGHTS = (
-    "~lightwave:* resetchannels &lightwave:* -@all +hget +hset +hsetnx +hdel +hgetall +hlen +hincrby +get "
-    "+set +del +exists +copy +keys +scan +xadd +xdel +xlen +xrange +zadd +zrem +zscore +eval +evalsha "
-    "+script|load +multi +exec +publish +subscribe +unsubscribe +time +info +ping +select"
-)
+RIGHTS = " ".join((ROOT / "ops/deploy/redis-rights").read_text().split())
 
 
 def password_file(folder: Path, user: str) -> Path:

@@ -2,7 +2,9 @@
 
 import json
 import re
+import subprocess
 from importlib import resources
+from pathlib import Path
 
 import click
 import jsonschema
@@ -64,10 +66,10 @@ def test_the_specification_refuses_what_is_wrong(service: str, key: str, value: 
     assert len(problems(document)) == 1
 
 
-def test_only_known_variables_are_asked_for_and_only_the_token_must_be_given() -> None:
+def test_only_known_variables_are_asked_for_and_none_must_be_given() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
     asked = {found[1]: found[2] for found in VARIABLE.finditer(text)}
-    assert asked == dict.fromkeys(MAKEFILE_VARIABLES, "-") | {"LIGHTWAVE_TOKEN": "?"}
+    assert asked == dict.fromkeys(MAKEFILE_VARIABLES, "-")
     assert text.count("$") == len(VARIABLE.findall(text))
 
 
@@ -125,16 +127,24 @@ def test_every_setting_of_ours_exists_and_is_allowed() -> None:
         values = {known[key]: filled(value) for key, value in environment.items()}
         settings = LiveSettings.model_validate(values, strict=False)
         assert settings.kafka == "kafka:9092"
-        assert settings.redis == "redis://redis:6379/0"
+        assert settings.redis == "redis://twin@redis:6379/0?password_file=/run/secrets/redis-password"
+        assert settings.kafka_user == "twin"
+        files = {settings.kafka_password_file, settings.token_file} - {None}
+        assert {str(path) for path in files} <= {f"/run/secrets/{secret}" for secret in service["secrets"]}
 
 
 def test_kafka_is_the_one_that_is_tested_with_the_same_settings() -> None:
     kafka = services()["kafka"]
     assert kafka["image"] == f"apache/kafka:{kafka_version()}"
     environment = kafka["environment"]
-    set_alike = {f"KAFKA_{key.upper().replace('.', '_')}": value for key, value in ONE_NODE.items()}
+    with_login = {
+        "inter.broker.listener.name": "SASL_PLAINTEXT",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
+    }
+    values = (ONE_NODE | with_login).items()
+    set_alike = {f"KAFKA_{key.upper().replace('.', '_')}": value for key, value in values}
     assert {key: environment.get(key) for key in set_alike} == set_alike
-    assert environment["KAFKA_ADVERTISED_LISTENERS"] == "PLAINTEXT://kafka:9092"
+    assert environment["KAFKA_ADVERTISED_LISTENERS"] == "SASL_PLAINTEXT://kafka:9092"
     assert kafka["volumes"] == [f"kafka:{environment['KAFKA_LOG_DIRS']}"]
     assert re.fullmatch(r"[A-Za-z0-9_-]{22}", environment["CLUSTER_ID"])
 
@@ -144,7 +154,8 @@ def test_redis_keeps_what_it_confirmed() -> None:
     assert redis["image"] == "redis:7"
     binary, *words = redis["command"]
     assert binary == "redis-server"
-    assert dict(zip(words[::2], words[1::2], strict=True)) == {f"--{key}": it for key, it in LASTING.items()}
+    wanted = {f"--{key}": it for key, it in (LASTING | {"aclfile": "/run/secrets/redis-users"}).items()}
+    assert dict(zip(words[::2], words[1::2], strict=True)) == wanted
     assert redis["volumes"] == ["redis:/data"]
 
 
@@ -172,6 +183,59 @@ def test_all_wait_for_the_twin_and_are_started_again() -> None:
             assert service["depends_on"] == {"init": {"condition": "service_completed_successfully"}}, name
     volumes = {volume.split(":")[0] for each in services().values() for volume in each.get("volumes", [])}
     assert volumes == compose()["volumes"].keys()
+
+
+# --- what they may ------------------------------------------------------------------------------------------
+
+
+def test_no_container_has_more_than_it_needs() -> None:
+    for name, service in services().items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["mem_limit"] in ("512m", "1g"), name
+        assert (service["cpus"], service["pids_limit"]) == (1.0, 512), name
+        assert not {"cap_add", "privileged", "network_mode", "pid"} & service.keys(), name
+
+
+def test_kafka_and_redis_are_on_a_network_that_leads_nowhere() -> None:
+    assert compose()["networks"] == {"inside": {"internal": True}, "outside": None}
+    for name, service in services().items():
+        assert service["networks"] == ["inside", *(["outside"] if name == "gateway" else [])], name
+
+
+def test_each_secret_is_made_and_used(tmp_path: Path) -> None:
+    made = make_secrets(tmp_path)
+    secrets = compose()["secrets"]
+    assert {name: row["file"] for name, row in secrets.items()} == {name: f"secrets/{name}" for name in made}
+    assert {name for each in services().values() for name in each.get("secrets", [])} == secrets.keys()
+    text = (ROOT / "docker-compose.yml").read_text()
+    assert all(f"/run/secrets/{name}" in text for name in made)
+
+
+def test_secrets_are_for_their_owner_and_stay(tmp_path: Path) -> None:
+    made = make_secrets(tmp_path)
+    modes = {name: (tmp_path / "secrets" / name).stat().st_mode & 0o777 for name in made}
+    assert modes == dict.fromkeys(made, 0o600) | {"redis-users": 0o644}
+    drawn = [made[name] for name in ("token", "kafka-password", "redis-password")]
+    assert len({*drawn}) == 3
+    assert all(re.fullmatch(r"[0-9a-f]{48}\n", one) for one in drawn)
+    assert f'user_twin="{made["kafka-password"].strip()}"' in made["kafka-jaas"]
+    assert made["redis-password"].strip() not in made["redis-users"]
+    assert make_secrets(tmp_path) == made
+
+
+def test_the_rights_in_redis_are_those_that_are_documented(tmp_path: Path) -> None:
+    rights = " ".join((ROOT / "ops/deploy/redis-rights").read_text().split())
+    assert rights in " ".join((ROOT / "docs/security.md").read_text().split())
+    assert rights in make_secrets(tmp_path)["redis-users"]
+
+
+def make_secrets(folder: Path) -> dict[str, str]:
+    """What the script makes in the folder `secrets` of this one: name → text."""
+    script = ROOT / "ops/deploy/secrets.sh"
+    subprocess.run([script, folder / "secrets"], check=True)
+    return {path.name: path.read_text() for path in (folder / "secrets").iterdir()}
 
 
 # --- the image ----------------------------------------------------------------------------------------------

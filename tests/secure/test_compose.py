@@ -1,0 +1,123 @@
+"""Kafka and Redis as docker-compose.yml sets them up, with the secrets that the script makes, but without
+containers."""
+
+import contextlib
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.live.settings import LiveSettings, variable
+from ops.servers.both import LocalKafka, LocalRedis
+from shared.basics.errors import OperationFailed
+from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.kafka.topics import broker_version, check_settings, create_topics
+from shared.runtimes.ports import free_port
+from shared.storage.redis_store import RedisStore
+from tests.support.deployment import filled, ours, services
+from tests.unit.tree.tidy import ROOT
+
+IN_CONTAINERS = "/run/secrets"
+NOT_KAFKAS = ("KAFKA_HEAP_OPTS", "KAFKA_OPTS")
+"""What its start script takes, and the broker never sees."""
+
+
+class ComposeKafka(LocalKafka):
+    """Its environment as the image makes settings of it."""
+
+    secrets: Path
+
+    def answers(self) -> bool:
+        password = (self.secrets / "kafka-password").read_text().strip()
+        try:
+            broker_version(
+                Brokers(self.address, "SASL_PLAINTEXT", mechanism="PLAIN", user="twin", password=password)
+            )
+        except OperationFailed:
+            return False
+        return True
+
+    def _properties(self) -> str:
+        environment = services()["kafka"]["environment"]
+        values = {
+            name.removeprefix("KAFKA_").lower().replace("_", "."): value
+            for name, value in environment.items()
+            if name.startswith("KAFKA_") and name not in NOT_KAFKAS
+        }
+        own = dict(line.split("=", 1) for line in super()._properties().splitlines())
+        for name in ("controller.quorum.voters", "listeners", "advertised.listeners", "log.dirs"):
+            values[name] = own[name].replace(
+                f"PLAINTEXT://{self.address}", f"SASL_PLAINTEXT://{self.address}"
+            )
+        return "".join(f"{name}={value}\n" for name, value in values.items())
+
+    def _command(self) -> list[str]:
+        java, *rest = super()._command()
+        options = services()["kafka"]["environment"]["KAFKA_OPTS"]
+        return [java, options.replace(IN_CONTAINERS, str(self.secrets)), *rest]
+
+
+class ComposeRedis(LocalRedis):
+    """Its command, on a port and a folder of ours."""
+
+    secrets: Path
+
+    def answers(self) -> bool:
+        return b"NOAUTH" in talk(self.port, b"PING\r\n")
+
+    def _command(self) -> list[str]:
+        binary, *words = services()["redis"]["command"]
+        place = ["--port", str(self.port), "--bind", self.host, "--dir", str(self.folder)]
+        return [binary, *(word.replace(IN_CONTAINERS, str(self.secrets)) for word in words), *place]
+
+
+def talk(port: int, question: bytes) -> bytes:
+    """What a server answers first; nothing where there is none."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), 1.0) as link:
+            link.sendall(question)
+            return link.recv(1_000)
+    except OSError:
+        return b""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Iterator[LiveSettings]:
+    """A worker's, with both servers where they are."""
+    secrets = tmp_path / "secrets"
+    subprocess.run([ROOT / "ops/deploy/secrets.sh", secrets], check=True)
+    kafka = ComposeKafka(tmp_path / "kafka", "127.0.0.1", free_port())
+    redis = ComposeRedis(tmp_path / "redis", "127.0.0.1", free_port())
+    kafka.secrets = redis.secrets = secrets
+    with contextlib.ExitStack() as stack:
+        for server in (redis, kafka):
+            stack.callback(server.stop)
+            server.start()
+        known = {variable(name): name for name in LiveSettings.model_fields}
+        places = {IN_CONTAINERS: str(secrets), "kafka:9092": kafka.address, "redis:6379": redis.address}
+        values = {}
+        for name, value in ours()["cubes"]["environment"].items():
+            values[known[name]] = filled(value)
+            for before, after in places.items():
+                values[known[name]] = values[known[name]].replace(before, after)
+        yield LiveSettings.model_validate(values, strict=False)
+
+
+def test_a_worker_is_let_in_and_nobody_else(settings: LiveSettings, tmp_path: Path) -> None:
+    places = settings.endpoints
+    create_topics(places.kafka, places.topics, 1, 1)
+    assert check_settings(places.kafka, places.topics) == []
+    with contextlib.closing(settings.store()) as store:
+        store.check()
+        store.set_globals("clock", {"speed": "60"})
+        assert store.read_globals("clock") == {"speed": "60"}
+        with pytest.raises(OperationFailed, match="no permissions to run the 'flushdb' command"):
+            store.flush()
+    stranger = settings.redis.partition("twin@")[2].partition("/")[0]
+    with contextlib.closing(RedisStore(f"redis://{stranger}")) as store, pytest.raises(OperationFailed):
+        store.check()
+    (tmp_path / "secrets/kafka-password").write_text("another")
+    with pytest.raises(OperationFailed, match="refuses the login of user 'twin'"):
+        create_topics(settings.endpoints.kafka, places.topics, 1, 1)
