@@ -31,7 +31,12 @@ def soak(
     ] = None,
     site: SiteFiles = None,
     joins: Annotated[
-        int, typer.Option(min=0, max=JOINS_MAX, help="fabrics of every kind that join while it runs")
+        int,
+        typer.Option(
+            min=0,
+            max=JOINS_MAX,
+            help="fabrics of every kind that join while it runs; every second one retires",
+        ),
     ] = 2,
     faults: Annotated[
         int | None,
@@ -43,10 +48,10 @@ def soak(
         Path | None, typer.Option(click_type=FILE, metavar="FILE", help="write all that was found, as JSON")
     ] = None,
 ) -> None:
-    """Strike a whole live twin with random faults, and prove that nothing was lost or done twice.
+    """Strike a whole live twin with random faults, and prove that it came back and lost or repeated nothing.
 
     Starts Kafka, Redis and every process of a twin of its own in a temporary folder, and ends them again.
-    Operators ask all the while, and new fabrics join its sites.
+    Operators ask all the while, and new fabrics join its sites and retire.
     Exit code 5 if the twin deviated from what must hold, 1 if the soak itself failed.
     """
     from ops.soak.report import CLEAN, failure, in_words

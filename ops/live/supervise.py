@@ -199,13 +199,13 @@ class Supervisor:
         self._lock = threading.Lock()
         self._given_up: SimpleQueue[str] = SimpleQueue()
 
-    def keep(self, name: str, command: Sequence[str]) -> None:
-        """Start a command, and keep it running from now on."""
+    def keep(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        """Start a command, and keep it running from now on; `environment` goes over that of all."""
         process = SupervisedProcess(
             name,
             command,
             given_up=self._given_up.put,
-            environment=self._environment,
+            environment=self._environment | dict(environment or {}),
             output=self._logs / f"{name}.log",
             policy=self._policy,
         )

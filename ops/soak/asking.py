@@ -1,5 +1,5 @@
-"""Clients of a soak: each has one request at a time, asked for again and again under one key until the twin
-says that it is accepted.
+"""Clients of a soak: each has one request at a time, asked for again and again under one key, at one gateway
+after the other, until the twin says that it is accepted; some are left where it is unsure.
 """
 
 import http.client
@@ -9,11 +9,10 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from shared.basics.keyed_random import draw_bits
+from shared.basics.keyed_random import draw_bits, draw_uniform
 
 WAIT_S = 2.0
 """How long the gateway may wait for a request's place on the log."""
@@ -24,40 +23,38 @@ Post = Callable[[str, dict[str, Any], str], dict[str, Any]]
 """Send (path, body, key); the answer. OSError, ValueError or HTTPException while the twin cannot."""
 
 
-class Refused(Exception):
-    """The twin will not do it, and asking again does not help. `first` says that it was asked for the first
-    time: nothing can have come of it before."""
+LATER = (429, 503)
+"""Answers after which the same may be asked again: nothing was done."""
 
-    def __init__(self, sentence: str, *, first: bool) -> None:
-        super().__init__(sentence)
-        self.first = first
+
+class Refused(Exception):
+    """The twin will not do it, and asking again does not help."""
 
 
 class GivenUp(Exception):
     """The client was told to give up in the midst of a request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """One wish from its first sending to its acceptance, by a wall clock that only moves on."""
-
-    key: str
-    first_s: float
-    accepted_s: float
+class LeftUnsure(Exception):
+    """The client asks no more, and does not know what became of its request."""
 
 
 class Client(threading.Thread):
-    """Asks until `stop`; whatever it has begun to ask for it still brings to an end."""
+    """Asks until `stop`; whatever it has begun to ask for it still brings to an end. `posts` are the gateways
+    that it asks in turn; of its requests that are unsure it leaves this share so."""
 
-    def __init__(self, name: str, post: Post) -> None:
+    def __init__(self, name: str, posts: Mapping[str, Post], *, leaves: float = 0.0) -> None:
         super().__init__(name=name, daemon=True)
-        self.received: dict[str, set[str]] = {}
-        """Key → the ids that were answered to it."""
-        self.sent: list[Sent] = []
+        self.answered: dict[str, float] = {}
+        """Gateway → when the newest request was first sent that it accepted, by the monotonic clock."""
+        self.left: list[str] = []
+        """Keys of requests that are unsure for ever."""
         self.again = 0
         self.surprise: str | None = None
         """An answer, or its lack, that no client should get."""
-        self._post = post
+        self._posts = [*posts.items()]
+        self._leaves = leaves
+        self._turn = 0
         self._stopping = threading.Event()
         self._given_up = threading.Event()
 
@@ -70,28 +67,29 @@ class Client(threading.Thread):
         self._given_up.set()
 
     def _ask(self, path: str, body: dict[str, Any], key: str) -> dict[str, Any]:
-        """The answer once it is accepted. Refused, with the twin's sentence, or GivenUp."""
+        """The answer once it is accepted. Refused, with the twin's sentence, LeftUnsure or GivenUp."""
         first_s = time.monotonic()
-        asked_before = False
-        self.received[key] = set()
         while not self._given_up.is_set():
+            gateway, post = self._posts[self._turn % len(self._posts)]
+            self._turn += 1
             try:
-                answer = self._post(path, body, key)
+                answer = post(path, body, key)
             except urllib.error.HTTPError as error:
-                if error.code != 503:
+                if error.code not in LATER:
                     sentence = f"{path} {body}: {error.code} {error.read().decode()}"
-                    self.sent.append(Sent(key, first_s, time.monotonic()))
-                    raise Refused(sentence, first=not asked_before) from None
+                    raise Refused(f"{gateway}: {sentence}") from None
             except (OSError, ValueError, http.client.HTTPException):
                 pass  # nobody there, or killed in the middle of its answer
             else:
-                self.received[key].add(answer["id"])
                 if answer["status"] in ("accepted", "refused"):
-                    self.sent.append(Sent(key, first_s, time.monotonic()))
+                    self.answered[gateway] = max(first_s, self.answered.get(gateway, first_s))
                     return answer
-            asked_before = True
+            if draw_uniform(0, key, "leave", 0) < self._leaves:
+                self.left.append(key)
+                raise LeftUnsure(key)
             self.again += 1
             self._given_up.wait(AGAIN_S)
+        self.left.append(key)
         raise GivenUp(f"{path} {body}: not accepted for {time.monotonic() - first_s:.0f} s")
 
 
@@ -101,16 +99,20 @@ def key_of(seed: int, who: str, count: int) -> str:
     return str(uuid.UUID(int=high << 64 | low))
 
 
-def http_post(url: str) -> Post:
-    """`Post` to the gateway at a URL, waiting a moment for the place on the log."""
+def http_post(
+    url: str, token: str | None = None, answer_s_max: float = ANSWER_S_MAX, wait_s: float = WAIT_S
+) -> Post:
+    """`Post` to the gateway at a URL, which waits so long for the place on the log."""
 
     def post(path: str, body: dict[str, Any], key: str) -> dict[str, Any]:
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
         request = urllib.request.Request(  # noqa: S310 -- the soak's own gateway
-            f"{url}{path}?wait={WAIT_S:g}", data=json.dumps(body).encode(), headers=headers, method="POST"
+            f"{url}{path}?wait={wait_s:g}", data=json.dumps(body).encode(), headers=headers, method="POST"
         )
         try:
-            with urllib.request.urlopen(request, timeout=ANSWER_S_MAX) as answer:  # noqa: S310 -- as above
+            with urllib.request.urlopen(request, timeout=answer_s_max) as answer:  # noqa: S310 -- as above
                 found: dict[str, Any] = json.load(answer)
         except urllib.error.HTTPError as error:
             if error.code != 409:  # which is on the log, and refused there by a service
@@ -119,12 +121,3 @@ def http_post(url: str) -> Post:
         return found
 
     return post
-
-
-def in_doubt(clients: Iterable[Client], rollbacks: list[tuple[float, float]]) -> Iterator[str]:
-    """The keys that were on their way while Redis was rolled back; `rollbacks` are (from, to) by the same
-    clock as theirs."""
-    for client in clients:
-        for sent in client.sent:
-            if any(sent.first_s <= back and sent.accepted_s >= begun for begun, back in rollbacks):
-                yield sent.key

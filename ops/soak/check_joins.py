@@ -1,4 +1,6 @@
-"""The fabrics of a soak against the log and the audit: each begins once, as it was asked for, and lives."""
+"""The fabrics of a soak against the log and the audit: each begins once, as it was asked for, lives, and ends
+once if it retires.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,8 +26,6 @@ def check_beginnings(book: Book, facts: Facts, begun_with: Mapping[str, str]) ->
             yield f"{fabric} of {asked[fabric]} has no Tick on the log"
     yield from _check_partitions(facts)
     for one in book.joined:
-        if one.id is None and one.key not in book.in_doubt:
-            yield f"{one.join.fabric} was refused under the key under which it had joined"
         for row in facts.beginnings.get(one.join.fabric, [])[:1]:
             yield from _check_joined(one, row)
 
@@ -42,13 +42,27 @@ def _check_partitions(facts: Facts) -> Iterator[str]:
 
 def _check_joined(one: Joined, row: Beginning) -> Iterator[str]:
     join = one.join
-    if one.id is not None and (one.id, one.at_us) != (row.id, row.at_us):
+    if (one.id, one.at_us) != (row.id, row.at_us):
         yield (
             f"{join.fabric} was accepted as {one.id} at {one.at_us} us, and stands on the log as {row.id} at "
             f"{row.at_us} us"
         )
     if not _holds(row.config, join.settings | {"kind": join.kind}):
         yield f"{join.fabric}: asked for {join.kind} {join.settings}, on the log {row.config}"
+
+
+def check_ends(book: Book, facts: Facts) -> Iterator[str]:
+    """A sentence for every fabric that retired and does not end once, or ended and was never to retire."""
+    told = {one.fabric: one for one in book.retired}
+    for fabric in sorted(told.keys() | facts.endings.keys()):
+        rows = facts.endings.get(fabric, [])
+        if fabric not in told:
+            yield f"{fabric} ends on the log, and nobody let it retire"
+        elif [(row.id, row.at_us) for row in rows] != [(told[fabric].id, told[fabric].at_us)]:
+            yield (
+                f"{fabric} retired with {told[fabric].id} at {told[fabric].at_us} us, and ends on the log "
+                f"{len(rows)} times {[(row.id, row.at_us) for row in rows]}"
+            )
 
 
 def _holds(config: Any, settings: Any) -> bool:

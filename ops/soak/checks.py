@@ -1,4 +1,4 @@
-"""The client's own book of requests against the log, the states and the documents: each applied exactly once.
+"""The clients' own book of requests against the log, the states and the documents: each applied exactly once.
 
 An audit cannot see a request that was silently dropped before it reached the log, nor one that a client sent
 once and the twin took twice. These rules can. Each yields a sentence for every problem that it finds.
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ops.soak.facts import Asked, Facts
-from ops.soak.joins import Joined
+from ops.soak.facts import Facts
+from ops.soak.joins import Joined, Retired
 from schemas.registry import REFUSALS
 
 ANSWERS: Mapping[str, frozenset[str]] = {
@@ -42,20 +42,15 @@ class Accepted:
     body: Mapping[str, Any]
     at_us: int
 
-    @property
-    def number(self) -> int:
-        return int(self.id.rpartition("/")[2])
-
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """What clients know: requests accepted, ids received under a key, the keys that were on their way while
-    Redis was rolled back, for it may then have forgotten that it knew them, and the fabrics that joined."""
+    """What clients know: requests accepted, keys of unsure ones, fabrics that joined and that retired."""
 
     accepted: tuple[Accepted, ...]
-    received: Mapping[str, frozenset[str]]
-    in_doubt: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()
     joined: tuple[Joined, ...] = ()
+    retired: tuple[Retired, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +73,7 @@ def check_all(book: Book, facts: Facts, stand: Stand) -> list[str]:
         *check_accepted(book, facts),
         *check_once(book, facts),
         *check_answers(facts),
-        *check_drains(book, stand),
+        *check_drains(facts, stand),
         *check_books(facts, stand),
         *check_counts(facts, stand),
         *check_positions(facts, stand),
@@ -104,41 +99,24 @@ def check_accepted(book: Book, facts: Facts) -> Iterator[str]:
 
 
 def check_once(book: Book, facts: Facts) -> Iterator[str]:
-    """Nobody asked for what stands on the log under another id; nothing stands there twice, under one id or
-    under several. Only a request in doubt may: with what Redis forgets it forgets the key."""
-    known = {asked.id for asked in book.accepted}
-    counted = Counter(asked.id for asked in book.accepted)
-    yield from (f"{name} was the answer to {n} requests" for name, n in counted.items() if n > 1)
-    keys = {name: key for key, names in book.received.items() for name in names}
-    doubted = [asked for asked in book.accepted if asked.key in book.in_doubt]
+    """Nothing stands on the log twice, under one id or under one key, and nothing that nobody asked for. What
+    is unsure may stand there or not."""
+    for name, count in Counter(asked.id for asked in book.accepted).items():
+        if count > 1:
+            yield f"{name} was the answer to {count} requests"
+    ids = {asked.key: asked.id for asked in book.accepted}
+    under: dict[str | None, list[str]] = defaultdict(list)
     for name, rows in facts.requests.items():
         if len(rows) > 1:
             yield f"{name} stands on the log {len(rows)} times"
-        if name in known or keys.get(name) in book.in_doubt:
-            continue
-        if name in keys or not any(_is_same(rows[0], asked) for asked in doubted):
-            yield f"{name} stands on the log, and its client was never told that it was accepted"
-    marked: dict[str, list[str]] = defaultdict(list)
-    for rows in facts.requests.values():
-        for row in rows[:1]:
-            if (mark := _mark(row)) is not None:
-                marked[mark].append(row.id)
-    forgiven = {asked.id for asked in doubted}
-    for mark, names in marked.items():
-        if len(names) > 1 and not forgiven.intersection(names):
-            yield f"one request stands on the log as {', '.join(sorted(names))} ({mark})"
-
-
-def _is_same(row: Asked, asked: Accepted) -> bool:
-    """Whether the row may be what a client asked for before, without ever hearing that it was received."""
-    same_body = all(row.body.get(name) == value for name, value in asked.body.items())
-    return (row.fabric, row.type) == (asked.fabric, asked.type) and same_body
-
-
-def _mark(row: Asked) -> str | None:
-    """What tells this request from all others: clients ask for spans that differ by a microsecond."""
-    span = row.body.get("duration_us")
-    return None if span is None else f"{row.type} of {row.fabric} for {span} us"
+        under[rows[0].key].append(name)
+    for key, names in under.items():
+        if key not in ids and key not in book.unsure:
+            yield f"{', '.join(names)} stands on the log under the key {key}, which nobody asked under"
+        elif len(names) > 1:
+            yield f"one request stands on the log as {', '.join(sorted(names))}, under the key {key}"
+        elif names != [ids.get(key or "", names[0])]:
+            yield f"{names[0]} stands on the log under the key of {ids[key or '']}"
 
 
 def check_answers(facts: Facts) -> Iterator[str]:
@@ -152,11 +130,12 @@ def check_answers(facts: Facts) -> Iterator[str]:
                 yield f"{name} ({kind}) has {len(told)} answers {told}, not one"
 
 
-def check_drains(book: Book, stand: Stand) -> Iterator[str]:
-    """Each cube is as the last request about it left it."""
+def check_drains(facts: Facts, stand: Stand) -> Iterator[str]:
+    """Each cube is as the last request about it left it; of a fabric that retired none has a document."""
     wanted: dict[str, tuple[int, bool]] = {}
-    for asked in book.accepted:
-        if asked.type in ("DrainCube", "UndrainCube"):
+    for rows in facts.requests.values():
+        asked = rows[0]
+        if asked.type in ("DrainCube", "UndrainCube") and asked.fabric not in facts.endings:
             row = (asked.number, asked.type == "DrainCube")
             cube = str(asked.body["cube"])
             wanted[cube] = max(row, wanted.get(cube, row))
@@ -165,7 +144,7 @@ def check_drains(book: Book, stand: Stand) -> Iterator[str]:
         if drained != last:
             yield f"{cube}: {_drained(drained)}, its last request left it {_drained(last)}"
     for cube in wanted.keys() - stand.drained.keys():
-        yield f"{cube}: requests about it were accepted, and it has no document"
+        yield f"{cube}: requests about it stand on the log, and it has no document"
 
 
 def _drained(drained: bool) -> str:

@@ -6,14 +6,16 @@ Nothing here uses the twin's codec or its judgement of records: an oracle must n
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 OPERATOR = re.compile(r"operator@[a-z0-9-]+/\d+")
 EXPECTED_OFFSET = "expected-offset"
 """The header of a root message that names the only offset at which it counts."""
-BEGINNING = "FabricCommissioned"
+BEGINNING, ENDING = "FabricCommissioned", "FabricRetired"
+STRAY = "soak-stray"
+"""The header of what the soak itself writes where it has no business."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +30,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as it stands on the log; `number` is that of its message."""
+    """A request as it stands on the log; `number` is that of its message, `key` what it was asked under."""
 
     id: str
+    key: str | None
     fabric: str
     type: str
     number: int
@@ -54,6 +57,14 @@ class Beginning:
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """A fabric's end as it stands on the log."""
+
+    id: str
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class Said:
     """A message that names a request as its cause."""
 
@@ -71,22 +82,28 @@ class Facts:
     voids: int = 0
     repeats: int = 0
     unreadable: int = 0
+    strays: int = 0
     requests: dict[str, list[Asked]] = field(default_factory=lambda: defaultdict(list))
     answers: dict[str, list[Said]] = field(default_factory=lambda: defaultdict(list))
     types: Counter[tuple[str, str]] = field(default_factory=Counter)
     ticks: Counter[tuple[str, str]] = field(default_factory=Counter)
     beginnings: dict[str, list[Beginning]] = field(default_factory=lambda: defaultdict(list))
+    endings: dict[str, list[Ending]] = field(default_factory=lambda: defaultdict(list))
     last_us: dict[str, int] = field(default_factory=dict)
     ends: dict[int, int] = field(default_factory=dict)
     seen: dict[tuple[str, str], int] = field(default_factory=dict)
     """(fabric, source) → its highest seq."""
 
 
-def gather(lines: Iterable[Line]) -> Facts:
-    """Read a whole log, each partition in order."""
+def gather(lines: Iterable[Line], ends: Mapping[int, int] | None = None) -> Facts:
+    """Read a whole log, each partition in order; `ends` is where each ends, if that may be behind its last
+    line: Kafka gives the marks of transactions to nobody."""
     facts = Facts()
     for line in lines:
         facts.ends[line.partition] = line.offset + 1
+        if STRAY in line.headers:
+            facts.strays += 1
+            continue
         if line.headers.get(EXPECTED_OFFSET, str(line.offset)) != str(line.offset):
             facts.voids += 1
             continue
@@ -103,6 +120,7 @@ def gather(lines: Iterable[Line]) -> Facts:
             continue
         facts.seen[source] = seq
         _note(facts, message)
+    facts.ends |= ends or {}
     return facts
 
 
@@ -122,7 +140,10 @@ def _note(facts: Facts, message: dict[str, Any]) -> None:
         facts.ticks[message["body"]["service"], fabric] += 1
     facts.last_us[fabric] = max(message["at_us"], facts.last_us.get(fabric, 0))
     if OPERATOR.fullmatch(message["id"]):
-        asked = Asked(message["id"], fabric, kind, message["seq"], message["at_us"], message["body"])
+        body = message["body"]
+        asked = Asked(message["id"], body.get("key"), fabric, kind, message["seq"], message["at_us"], body)
         facts.requests[asked.id].append(asked)
+    if kind == ENDING:
+        facts.endings[fabric].append(Ending(message["id"], message["at_us"]))
     if message["cause"] is not None and OPERATOR.fullmatch(message["cause"]):
         facts.answers[message["cause"]].append(Said(kind, message["body"]))

@@ -1,7 +1,7 @@
-"""Fabrics that join the sites of a soak while it runs: which, when, and what became of each."""
+"""Fabrics that join the sites of a soak while it runs, and retire again: which, when, what became of each."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +18,17 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """Kind of fabric → what differs from its configuration's defaults, so that more happens to it."""
 PREFIX = "pod"
-NAME_LIVES = "names of fabrics are unique"
-"""Part of the sentence with which a fabric is refused whose name is taken."""
+LIVES_SHARE = 0.5
+"""Of the time from one joining to the next: how long a fabric lives that retires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A fabric that is to join a site, `at_s` after the first moment for faults."""
+    """A fabric that is to join a site, `at_s` after the first moment for faults, and to retire again at
+    `retires_s`, if it is to."""
 
     at_s: float
+    retires_s: float | None
     fabric: str
     site: str
     kind: str
@@ -39,25 +41,35 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A fabric that has joined, as the twin told. Where it forgot the key it may refuse what it did before,
-    for the name lives: `id` and `at_us` are None then."""
+    """A fabric that has joined, as the twin told."""
 
     join: Join
     key: str
-    id: str | None
-    at_us: int | None
+    id: str
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """A fabric that has retired, as the twin told."""
+
+    fabric: str
+    id: str
+    at_us: int
 
 
 def plan_joins(seed: int, sites: Sequence[SitePlan], joins: int, seconds: float) -> list[Join]:
     """So many fabrics in order of time, spread evenly: of every kind in turn, so that each kind comes to each
-    site in turn as well."""
+    site in turn as well. Every second one retires before the next joins."""
     kinds = tuple(SETTINGS)
     names = [fabric_order(fabric) for plan in sites for fabric in plan.fabrics]
     first = 1 + max((number for prefix, number in names if prefix == PREFIX), default=-1)
     slot_s = seconds / max(1, joins)
+    moments = [slot_s * (n + 0.25 * draw_uniform(seed, "soak", "join", n)) for n in range(joins)]
     return [
         Join(
-            at_s=slot_s * (n + 0.25 + 0.5 * draw_uniform(seed, "soak", "join", n)),
+            at_s=moments[n],
+            retires_s=moments[n] + LIVES_SHARE * slot_s if n % 2 else None,
             fabric=f"{PREFIX}-{first + n}",
             site=sites[(n + n // len(kinds)) % len(sites)].site,
             kind=kinds[n % len(kinds)],
@@ -68,31 +80,43 @@ def plan_joins(seed: int, sites: Sequence[SitePlan], joins: int, seconds: float)
 
 
 class Commissioner(Client):
-    """Lets fabrics join, each at its time; what is still to come when it is told to stop joins at once.
-    `welcome` is called with each that has joined."""
+    """Lets fabrics join and retire, each at its time; what is still to come when it is told to stop comes at
+    once. `welcome` is called with each that has joined, `farewell` with each that is to retire."""
 
-    def __init__(self, seed: int, plan: Sequence[Join], post: Post, welcome: Callable[[Join], None]) -> None:
-        super().__init__("commissioner", post)
+    def __init__(
+        self,
+        seed: int,
+        plan: Sequence[Join],
+        posts: Mapping[str, Post],
+        welcome: Callable[[Join], None],
+        farewell: Callable[[Join], None],
+    ) -> None:
+        super().__init__("commissioner", posts)
         self.joined: list[Joined] = []
+        self.retired: list[Retired] = []
         self._seed = seed
         self._plan = plan
         self._welcome = welcome
+        self._farewell = farewell
 
     def run(self) -> None:
         began_s = time.monotonic()
         try:
             for count, join in enumerate(self._plan):
                 self._stopping.wait(max(0.0, began_s + join.at_s - time.monotonic()))
-                self.joined.append(self._join(join, key_of(self._seed, "commissioner", count)))
-                self._welcome(join)
+                self._join(join, key_of(self._seed, "commissioner", count))
+                if join.retires_s is not None:
+                    self._stopping.wait(max(0.0, began_s + join.retires_s - time.monotonic()))
+                    self._retire(join, key_of(self._seed, "retirement", count))
         except (Refused, GivenUp) as error:
             self.surprise = str(error)
 
-    def _join(self, join: Join, key: str) -> Joined:
-        try:
-            answer = self._ask("/v1/fabrics", join.body, key)
-        except Refused as error:
-            if error.first or NAME_LIVES not in str(error):
-                raise
-            return Joined(join, key, None, None)
-        return Joined(join, key, answer["id"], answer["at_us"])
+    def _join(self, join: Join, key: str) -> None:
+        answer = self._ask("/v1/fabrics", join.body, key)
+        self.joined.append(Joined(join, key, answer["id"], answer["at_us"]))
+        self._welcome(join)
+
+    def _retire(self, join: Join, key: str) -> None:
+        self._farewell(join)
+        answer = self._ask(f"/v1/fabrics/{join.fabric}/retire", {}, key)
+        self.retired.append(Retired(join.fabric, answer["id"], answer["at_us"]))

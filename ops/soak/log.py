@@ -13,6 +13,17 @@ SILENCE_S = 20.0
 """A log that gives nothing for so long before its end is not read any further."""
 
 
+def log_ends(brokers: Brokers, topic: str) -> dict[int, int]:
+    """Partition → the offset after its last record, also where Kafka gives that one to nobody."""
+    consumer = KafkaConsumer(**brokers.arguments(), enable_auto_commit=False)
+    try:
+        partitions = consumer.partitions_for_topic(topic) or set()
+        ends = consumer.end_offsets([TopicPartition(topic, number) for number in partitions])
+        return {place.partition: end for place, end in ends.items()}
+    finally:
+        consumer.close()
+
+
 def read_log(brokers: Brokers, topic: str) -> Iterator[Line]:
     """Every record that the log held when the reading began."""
     take_any_names()

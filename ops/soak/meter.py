@@ -1,11 +1,14 @@
-"""How long the twin needs to go on after a fault: a thread that looks at Redis and at the gateway, and never
-through the processes that are struck.
+"""How long the twin needs to live again after a volley of faults: a thread that looks at Redis, and at what
+is answered to the operators.
+
+*Live* means that every fabric's time advances, and that every gateway answers a request which was first sent
+after the last fault of the volley was over.
 """
 
 import http.client
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -19,27 +22,35 @@ TICKS = 2
 """
 
 
+LIVE_S_MAX = 60.0
+"""Within which the twin must live again."""
+
+
 @dataclass(slots=True)
 class Struck:
-    """A fault that was carried out. `since_s` is when the twin could begin to go on: the kill or the end of
-    the pause. `ticks` is what was first read after that moment, `gateway` the process that answered before.
-    """
+    """A fault that was carried out. `since_s` is when the last one of its volley was over, `ticks` what was
+    first read after that moment, `awaited` what did not go on when it was last looked at, and `live_s` how
+    long it took until the twin lived again."""
 
     fault: Fault
     at_s: float
     since_s: float | None = None
     ticks: Mapping[str, int] | None = None
-    gateway: int | None = None
-    resumed_s: float | None = None
+    awaited: tuple[str, ...] = ()
+    live_s: float | None = None
+
+    def is_over(self, seconds: float) -> bool:
+        """Whether it has been over for longer than that."""
+        return self.since_s is not None and time.monotonic() - self.since_s > seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a meter looks at; each raises OSError, ValueError, HTTPException or LightwaveError while it
-    cannot. `gateway` is the process that answers there now."""
+    """What a meter looks at. `ticks` raises OSError, ValueError, HTTPException or LightwaveError while it
+    cannot; `answered` is, for each gateway, when the newest request was first sent that it has answered."""
 
     ticks: Callable[[], Mapping[str, int]]
-    gateway: Callable[[], int | None]
+    answered: Callable[[], Mapping[str, float]]
 
 
 class Meter(threading.Thread):
@@ -58,16 +69,16 @@ class Meter(threading.Thread):
         self._stopping.set()
         self.join()
 
-    def begin(self, fault: Fault, gateway: int | None) -> Struck:
+    def begin(self, fault: Fault) -> None:
         """A fault is about to be carried out."""
         with self._lock:
-            struck = Struck(fault, time.monotonic(), gateway=gateway)
-            self.struck.append(struck)
-        return struck
+            self.struck.append(Struck(fault, time.monotonic()))
 
-    def end(self, struck: Struck) -> None:
-        """From now on the twin can go on."""
-        struck.since_s = time.monotonic()
+    def end(self) -> None:
+        """All faults that were begun are over: from now on the twin can go on."""
+        now_s = time.monotonic()
+        for struck in self.waiting():
+            struck.since_s = now_s
 
     def still_s(self) -> float:
         """How long no pod's time has advanced, or not every pod's."""
@@ -75,9 +86,9 @@ class Meter(threading.Thread):
             return time.monotonic() - self._moved_s
 
     def waiting(self) -> list[Struck]:
-        """Faults from which the twin has not resumed yet."""
+        """Faults after which the twin has not lived yet."""
         with self._lock:
-            return [struck for struck in self.struck if struck.resumed_s is None]
+            return [struck for struck in self.struck if struck.live_s is None]
 
     def run(self) -> None:
         base: dict[str, int] = {}
@@ -94,23 +105,24 @@ class Meter(threading.Thread):
         for struck in self.waiting():
             if struck.since_s is None:
                 continue
-            goes_on = (
-                self._answers(struck) if struck.fault.target.kind == "gateway" else _ticks(struck, ticks)
-            )
-            if goes_on:
-                struck.resumed_s = time.monotonic() - struck.since_s
+            awaited = (*_standing(struck, ticks), *self._silent(struck.since_s))
+            if awaited:
+                struck.awaited = awaited
+            else:
+                struck.live_s = time.monotonic() - struck.since_s
 
-    def _answers(self, struck: Struck) -> bool:
-        answering = _tried(self._probe.gateway)
-        return answering is not None and (struck.fault.action == "pause" or answering != struck.gateway)
+    def _silent(self, since_s: float) -> list[str]:
+        """Gateways that have answered nothing new since."""
+        return [name for name, first_s in self._probe.answered().items() if first_s <= since_s]
 
 
-def _ticks(struck: Struck, ticks: Mapping[str, int] | None) -> bool:
+def _standing(struck: Struck, ticks: Mapping[str, int] | None) -> list[str]:
+    """Fabrics whose time has not advanced since."""
     if ticks is None:
-        return False
+        return ["redis"]
     if struck.ticks is None:
         struck.ticks = dict(ticks)
-    return all(n >= struck.ticks.get(name, 0) + TICKS for name, n in ticks.items())
+    return [name for name, n in ticks.items() if n < struck.ticks.get(name, 0) + TICKS]
 
 
 def _tried(look: Callable[[], Any]) -> Any:
@@ -120,16 +132,30 @@ def _tried(look: Callable[[], Any]) -> Any:
         return None
 
 
-def summary(struck: list[Struck]) -> dict[str, dict[str, dict[str, float]]]:
-    """Kind of process → fault → {count, median_s, most_s} of the seconds until the twin went on."""
+def check_live(struck: Iterable[Struck]) -> Iterator[str]:
+    """A sentence for every fault after which the twin did not live again in time."""
+    for one in struck:
+        if one.live_s is None or one.live_s > LIVE_S_MAX:
+            took = "never" if one.live_s is None else f"only {one.live_s:.0f} s"
+            yield (
+                f"fault {one.fault.number} ({one.fault.strike.action} {one.fault.target.name}): live again "
+                f"{took} after the end of its volley {one.fault.volley}, allowed are {LIVE_S_MAX:.0f} s; "
+                f"awaited last: {', '.join(one.awaited)}"
+            )
+
+
+def summary(struck: Iterable[Struck]) -> dict[str, dict[str, dict[str, float]]]:
+    """Kind of target → action → {count, least_s, median_s, most_s} of the seconds until the twin lived."""
     found: dict[str, dict[str, list[float]]] = {}
     for one in struck:
-        if one.resumed_s is not None:
-            found.setdefault(one.fault.target.kind, {}).setdefault(one.fault.action, []).append(one.resumed_s)
+        if one.live_s is not None:
+            strike = one.fault.strike
+            found.setdefault(strike.kind, {}).setdefault(strike.action, []).append(one.live_s)
     return {
         kind: {
             action: {
                 "count": len(seconds),
+                "least_s": round(min(seconds), 2),
                 "median_s": round(median(seconds), 2),
                 "most_s": round(max(seconds), 2),
             }

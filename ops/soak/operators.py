@@ -1,13 +1,15 @@
 """The operators of a soak: one client a fabric, who asks for what makes sense there."""
 
+import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from ops.soak.asking import Client, GivenUp, Post, Refused, in_doubt, key_of
+from ops.soak.asking import Client, GivenUp, LeftUnsure, Post, Refused, key_of
 from ops.soak.checks import Accepted, Book
+from ops.soak.flood import Flooder
 from ops.soak.joins import Commissioner
 from schemas.names import FaultKind
 from shared.basics.keyed_random import draw_index, draw_uniform
@@ -15,6 +17,8 @@ from shared.basics.units import US_PER_S
 from shared.models.plant import Plant
 from shared.models.superpod.faults import FAULTS
 
+LEAVES = 0.3
+"""Share of the requests that are unsure once which an operator leaves so."""
 REST_S_MAX = 0.4
 """Between two requests of one operator."""
 NAMES_KEPT = 20
@@ -117,21 +121,24 @@ class Wishes:
 
 
 class Operator(Client):
-    """Asks for one thing after the other. `turn` is that of all operators of a site, who ask one at a time:
-    a Tick that is due waits for a hundred requests, and with many in the inbox time would hardly advance."""
+    """Asks for one thing after the other. `turn` is shared by the operators of a site: one asks at a time."""
 
-    def __init__(self, wishes: Wishes, post: Post, turn: threading.Lock) -> None:
-        super().__init__(f"operator of {wishes.fabric}", post)
+    def __init__(self, wishes: Wishes, posts: Mapping[str, Post], turn: threading.Lock) -> None:
+        super().__init__(f"operator of {wishes.fabric}", posts, leaves=LEAVES)
         self.accepted: list[Accepted] = []
         self._wishes = wishes
-        self._turn = turn
+        self._turn_of_site = turn
+
+    @property
+    def fabric(self) -> str:
+        return self._wishes.fabric
 
     def run(self) -> None:
         seed, fabric = self._wishes.seed, self._wishes.fabric
         try:
             while not self._stopping.is_set():
                 wish, count = self._wishes.next(), self._wishes.count
-                with self._turn:
+                with self._turn_of_site, contextlib.suppress(LeftUnsure):
                     self._bring_about(wish, key_of(seed, fabric, count))
                 self._stopping.wait(REST_S_MAX * draw_uniform(seed, fabric, "rest", count))
         except (Refused, GivenUp) as error:
@@ -144,11 +151,9 @@ class Operator(Client):
         self._wishes.heard(answer["outcome"])
 
 
-def book_of(
-    operators: Sequence[Operator], commissioner: Commissioner, rollbacks: list[tuple[float, float]]
-) -> Book:
-    """What all clients know; `rollbacks` are (from, to) by the same clock as theirs."""
-    accepted = tuple(asked for operator in operators for asked in operator.accepted)
-    received = {key: frozenset(ids) for operator in operators for key, ids in operator.received.items()}
-    doubted = frozenset(in_doubt([*operators, commissioner], rollbacks))
-    return Book(accepted, received, doubted, tuple(commissioner.joined))
+def book_of(operators: Sequence[Operator], commissioner: Commissioner, floods: Iterable[Flooder]) -> Book:
+    """What all clients know."""
+    asking: list[Operator | Flooder] = [*operators, *floods]
+    accepted = tuple(asked for client in asking for asked in client.accepted)
+    left = frozenset(key for client in asking for key in client.left)
+    return Book(accepted, left, tuple(commissioner.joined), tuple(commissioner.retired))

@@ -13,7 +13,7 @@ from ops.live.supervise import how_it_ended
 from ops.servers.kafka_jars import kafka_libs
 from ops.soak.checks import Book, count_outcomes
 from ops.soak.facts import Facts
-from ops.soak.joins import Joined
+from ops.soak.joins import Joined, Retired
 from ops.soak.meter import Struck
 from schemas.site_plan import SitePlan
 from shared.basics.units import US_PER_DAY
@@ -28,24 +28,15 @@ def fault_rows(struck: Sequence[Struck], began_s: float) -> list[dict[str, Any]]
     return [
         {
             "at_s": round(one.at_s - began_s, 2),
-            "action": one.fault.action,
-            "process": one.fault.target.name,
+            "volley": one.fault.volley,
+            "action": one.fault.strike.action,
+            "target": one.fault.target.name,
             "kind": one.fault.target.kind,
             "lasts_s": round(one.fault.lasts_s, 2),
-            "cut_bytes": one.fault.cut_bytes,
-            "resumed_s": None if one.resumed_s is None else round(one.resumed_s, 2),
+            "live_s": None if one.live_s is None else round(one.live_s, 2),
         }
         for one in struck
     ]
-
-
-def fault_counts(struck: Iterable[Struck]) -> dict[str, dict[str, int]]:
-    """Fault → kind of process → how many."""
-    counted = Counter((one.fault.action, one.fault.target.kind) for one in struck)
-    found: dict[str, dict[str, int]] = {}
-    for (action, kind), count in sorted(counted.items()):
-        found.setdefault(action, {})[kind] = count
-    return found
 
 
 def sites_of(sites: Iterable[SitePlan], joined: Iterable[Joined]) -> dict[str, dict[str, str]]:
@@ -57,17 +48,22 @@ def sites_of(sites: Iterable[SitePlan], joined: Iterable[Joined]) -> dict[str, d
 
 
 def join_rows(joined: Iterable[Joined]) -> list[dict[str, Any]]:
-    """One row a fabric that joined, in order; `at_us` is None where it was told only that the name lives."""
+    """One row a fabric that joined, in order."""
     return [
         {"fabric": one.join.fabric, "site": one.join.site, "kind": one.join.kind, "at_us": one.at_us}
         for one in joined
     ]
 
 
+def retired_rows(retired: Iterable[Retired]) -> list[dict[str, Any]]:
+    """One row a fabric that retired, in order."""
+    return [{"fabric": one.fabric, "at_us": one.at_us} for one in retired]
+
+
 def request_counts(book: Book, facts: Facts, again: int) -> dict[str, Any]:
-    """`taken_again` are requests that stand on the log more than once because Redis forgot their key."""
+    """`unsure_on_the_log` are those of the unsure ones that the twin has taken."""
     done, refused = count_outcomes(facts, facts.requests)
-    known = {asked.id for asked in book.accepted}
+    taken = {rows[0].key for rows in facts.requests.values()}
     return {
         "accepted": len(book.accepted),
         "by_type": dict(sorted(Counter(asked.type for asked in book.accepted).items())),
@@ -75,8 +71,8 @@ def request_counts(book: Book, facts: Facts, again: int) -> dict[str, Any]:
         "done": done,
         "refused": refused,
         "asked_again": again,
-        "in_doubt": len(book.in_doubt),
-        "taken_again": len(facts.requests.keys() - known),
+        "unsure": len(book.unsure),
+        "unsure_on_the_log": len(book.unsure & taken),
     }
 
 
@@ -86,6 +82,7 @@ def log_counts(facts: Facts) -> dict[str, Any]:
         "repeats": facts.repeats,
         "voids": facts.voids,
         "unreadable": facts.unreadable,
+        "strays": facts.strays,
         "days": {fabric: round(us / US_PER_DAY, 2) for fabric, us in sorted(facts.last_us.items())},
     }
 
@@ -120,8 +117,8 @@ def failure(repeat: str, reason: str) -> dict[str, Any]:
 def in_words(report: Mapping[str, Any]) -> str:
     """The report of a soak that came to a verdict, for a person."""
     rows = [
-        (kind, action, row["count"], f"{row['median_s']:.1f} s", f"{row['most_s']:.1f} s")
-        for kind, actions in report["resumed"].items()
+        (kind, action, row["count"], *(f"{row[name]:.1f} s" for name in ("least_s", "median_s", "most_s")))
+        for kind, actions in report["live"].items()
         for action, row in actions.items()
     ]
     ends = sum(sum(row.values()) for row in report["ends"].values())
@@ -132,7 +129,7 @@ def in_words(report: Mapping[str, Any]) -> str:
         f"the longest stand was {report['longest_stand_s']:.1f} s",
         f"processes ended, and started again: {ends} times",
         "",
-        columns(("process", "fault", "times", "resumed, median", "at most"), rows),
+        columns(("what", "fault", "times", "live after", "median", "at most"), rows),
         "",
         *(f"problem: {sentence}" for sentence in report["problems"]),
         f"again: {report['repeat']}",
@@ -154,5 +151,11 @@ def _proof_in_words(report: Mapping[str, Any]) -> Iterator[str]:
         return
     yield f"simulated time: {sum(log['days'].values()):.1f} pod-days"
     yield f"requests: {asked['accepted']} accepted; {asked['done']} done, {asked['refused']} refused"
-    yield f"asked again: {asked['asked_again']} times; taken again after a rollback: {asked['taken_again']}"
-    yield f"log: {log['messages']} messages, {log['repeats']} repeats, {log['voids']} void"
+    yield (
+        f"asked again: {asked['asked_again']} times; left unsure: {asked['unsure']}, of which the log has "
+        f"{asked['unsure_on_the_log']}"
+    )
+    yield (
+        f"log: {log['messages']} messages, {log['repeats']} repeats, {log['voids']} void, "
+        f"{log['strays']} written by strangers"
+    )

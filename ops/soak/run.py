@@ -17,29 +17,32 @@ import redis
 
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak import report as reports
-from ops.soak.asking import Client, http_post
-from ops.soak.check_joins import check_audited, check_beginnings
-from ops.soak.checks import FAULT_KINDS, Stand, check_all
+from ops.soak.asking import Client
+from ops.soak.check_joins import check_audited, check_beginnings, check_ends
+from ops.soak.checks import check_all
 from ops.soak.facts import gather
-from ops.soak.inject import Injector, strike
+from ops.soak.flood import FLOODERS
 from ops.soak.joins import Commissioner, Join, plan_joins
-from ops.soak.log import read_log
-from ops.soak.meter import TICKS, Meter, Probe, Struck, summary
+from ops.soak.log import log_ends, read_log
+from ops.soak.meter import TICKS, Meter, Probe, Struck, check_live, summary
 from ops.soak.operators import Operator, Wishes, book_of
-from ops.soak.plan import plan_faults
+from ops.soak.plan import Strike, plan_faults
+from ops.soak.stand import stand_of
+from ops.soak.strikes.scene import Scene
+from ops.soak.strikes.table import STRIKES
 from ops.soak.twin import TwinOptions, WholeTwin
+from ops.soak.volleys import carry_out
 from schemas.config import FabricConfig, pod_of
 from schemas.config_by_kind import config_model
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
-from shared.basics.errors import LightwaveError, OperationFailed
-from shared.engine.codec import restore_instance
+from shared.basics.errors import LightwaveError
 from shared.models.plants import plant_of
 from shared.runtimes.ports import free_port
 from shared.storage.residents import awaited, residents
 
 STILL_S_MAX = 240.0
-"""Time that stands still for so long will not advance again."""
+"""Time that stands still for so long will not advance again, nor a gateway answer that is silent so long."""
 CONVERGE_S_MAX = 180.0
 CALM_S = 3.0
 """How long every process must have run after the last fault."""
@@ -49,6 +52,9 @@ SETTINGS = (
     "failures.host_per_day=0.05",
 )
 """Pods that are small and busy: more happens to them in an hour."""
+OPERATORS, COMMISSIONER = "operators", "commissioner"
+PATIENCE_S = (1.0, 4.0, 9.0)
+"""How long operators wait for an answer, in turn: for many a request that is not long enough."""
 
 Say = Callable[[str], None]
 
@@ -70,6 +76,7 @@ class Soak:
     seed: int = 0
     speed: float = 3_000.0
     settings: tuple[str, ...] = SETTINGS
+    strikes: tuple[Strike, ...] = STRIKES
 
     @property
     def twin(self) -> TwinOptions:
@@ -80,6 +87,9 @@ class Soak:
             seed=self.seed,
             speed=self.speed,
             settings=self.settings,
+            sequencers=2,
+            gateways=2,
+            people=(OPERATORS, COMMISSIONER, *FLOODERS),
         )
         return replace(options, partitions=len(options.sites))
 
@@ -105,7 +115,7 @@ class _Run:
     twin: WholeTwin
     sites: Sequence[SitePlan]
     meter: Meter
-    injector: Injector
+    scene: Scene
     operators: list[Operator]
     commissioner: Commissioner
     say: Say
@@ -128,6 +138,8 @@ class _Run:
                     raise Deviated(f"an operator got an answer that none should get: {client.surprise}")
             if still_s > STILL_S_MAX:
                 raise Deviated(f"time stands still since {still_s:.0f} s: {self.twin.words()}")
+            if any(one.is_over(STILL_S_MAX) for one in self.meter.waiting()):
+                raise Deviated(f"it does not live again for {STILL_S_MAX:.0f} s: {self.twin.words()}")
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 return
@@ -171,8 +183,8 @@ def _soak(soak: Soak, twin: WholeTwin, say: Say) -> dict[str, Any]:
     run = _begin(soak, twin, say)
     problem: str | None = None
     try:
-        plan = plan_faults(soak.seed, twin.targets(), soak.faults, 60 * soak.minutes)
-        strike(plan, run.injector, run.meter, run.wait, say)
+        plan = plan_faults(soak.seed, soak.strikes, twin.targets(), soak.faults)
+        carry_out(plan, 60 * soak.minutes, run.scene, run.meter, run.wait, say)
         converge(run)
     except Deviated as error:
         problem = str(error)
@@ -182,36 +194,47 @@ def _soak(soak: Soak, twin: WholeTwin, say: Say) -> dict[str, Any]:
         run.meter.stop()
     wall_s = time.monotonic() - run.began_s
     if problem is not None:
-        return report_of(run, wall_s, [problem], requests=None, log=None, audit=None)
+        problems = [problem, *check_live(run.meter.struck), *run.scene.problems]
+        return report_of(run, wall_s, problems, requests=None, log=None, audit=None)
     say("all requests are accepted, all processes run, the clock is paused; comparing")
     return compare(run, wall_s)
 
 
 def _begin(soak: Soak, twin: WholeTwin, say: Say) -> _Run:
     """With everybody at work who looks and who asks."""
-    sites, post = twin.options.sites, http_post(twin.url)
+    sites = twin.options.sites
     turns = {plan.site: threading.Lock() for plan in sites}
-    operators = [
-        Operator(wishes_of(soak.seed, fabric, config), post, turns[plan.site])
-        for plan in sites
-        for fabric, config in plan.fabrics.items()
-    ]
+    operators: list[Operator] = []
+
+    def hire(fabric: str, config: FabricConfig, site: str) -> Operator:
+        posts = twin.posts(OPERATORS, PATIENCE_S[len(operators) % len(PATIENCE_S)])
+        operators.append(Operator(wishes_of(soak.seed, fabric, config), posts, turns[site]))
+        return operators[-1]
 
     def welcome(join: Join) -> None:
         say(f"{join.fabric}, a {join.kind}, has joined {join.site}")
         config = config_model(join.kind).model_validate_json(json.dumps(join.settings))
-        operators.append(Operator(wishes_of(soak.seed, join.fabric, config), post, turns[join.site]))
-        operators[-1].start()
+        hire(join.fabric, config, join.site).start()
 
-    plan = plan_joins(soak.seed, sites, soak.joins, 60 * soak.minutes)
+    def farewell(join: Join) -> None:
+        say(f"{join.fabric} is to retire")
+        (operator,) = [one for one in operators if one.fabric == join.fabric]
+        operator.stop()
+        operator.join()
+
+    for plan in sites:
+        for fabric, config in plan.fabrics.items():
+            hire(fabric, config, plan.site)
+    joins = plan_joins(soak.seed, sites, soak.joins, 60 * soak.minutes)
+    posts = twin.posts(COMMISSIONER)
     run = _Run(
         soak=soak,
         twin=twin,
         sites=sites,
-        meter=Meter(Probe(twin.ticks, lambda: gateway_pid(twin))),
-        injector=Injector(twin),
+        meter=Meter(Probe(twin.ticks, lambda: answered(twin, operators))),
+        scene=Scene(twin),
         operators=operators,
-        commissioner=Commissioner(soak.seed, plan, post, welcome),
+        commissioner=Commissioner(soak.seed, joins, posts, welcome, farewell),
         say=say,
     )
     run.meter.start()
@@ -220,16 +243,17 @@ def _begin(soak: Soak, twin: WholeTwin, say: Say) -> _Run:
     return run
 
 
+def answered(twin: WholeTwin, clients: Sequence[Client]) -> dict[str, float]:
+    """Gateway → when the newest request was first sent that was answered there; 0 if none was."""
+    return {
+        gateway: max((client.answered.get(gateway, 0.0) for client in clients), default=0.0)
+        for gateway in twin.gateways
+    }
+
+
 def wishes_of(seed: int, fabric: str, config: FabricConfig) -> Wishes:
     """What the operator of a pod of any kind may wish for."""
     return Wishes(seed, fabric, plant_of(config.kind, pod_of(config).cubes))
-
-
-def gateway_pid(twin: WholeTwin) -> int | None:
-    """The gateway's process, once it has answered."""
-    pid = twin.supervisor.pids().get("gateway")
-    twin.get("/v1/clock")
-    return pid
 
 
 def converge(run: _Run) -> None:
@@ -238,7 +262,7 @@ def converge(run: _Run) -> None:
     run.wait(CALM_S)
     until_s = time.monotonic() + CONVERGE_S_MAX
     while run.meter.waiting() or None in run.twin.supervisor.pids().values():
-        _within(until_s, run, f"no recovery from {[one.fault for one in run.meter.waiting()]}")
+        _within(until_s, run, "processes do not come back")
     run.commissioner.stop()
     while run.commissioner.is_alive():
         _within(until_s, run, "fabrics do not join")
@@ -257,8 +281,9 @@ def converge(run: _Run) -> None:
 def _standing(run: _Run) -> list[str]:
     """Fabrics that have joined and whose time has not advanced since."""
     ticks = run.twin.ticks()
+    gone = {one.fabric for one in run.commissioner.retired}
     joined = [one.join.fabric for one in run.commissioner.joined]
-    return [fabric for fabric in joined if ticks.get(fabric, 0) < TICKS]
+    return [fabric for fabric in joined if fabric not in gone and ticks.get(fabric, 0) < TICKS]
 
 
 def _within(until_s: float, run: _Run, problem: str) -> None:
@@ -300,10 +325,12 @@ def quiet(twin: WholeTwin) -> bool:
 def compare(run: _Run, wall_s: float) -> dict[str, Any]:
     """The report of a soak to its end: everything that must hold, and what was counted on the way."""
     twin = run.twin
-    book = book_of(run.operators, run.commissioner, run.injector.rollbacks)
-    facts = gather(read_log(twin.kafka.brokers, twin.topics.log))
+    book = book_of(run.operators, run.commissioner, run.scene.floods)
+    log = (twin.kafka.brokers, twin.topics.log)
+    facts = gather(read_log(*log), log_ends(*log))
     begun_with = {fabric: plan.site for plan in run.sites for fabric in plan.fabrics}
-    problems = [*check_all(book, facts, stand_of(twin)), *check_beginnings(book, facts, begun_with)]
+    problems = [*check_live(run.meter.struck), *run.scene.problems, *check_all(book, facts, stand_of(twin))]
+    problems += [*check_beginnings(book, facts, begun_with), *check_ends(book, facts)]
     if facts.unreadable:
         problems.append(f"{facts.unreadable} records of the log cannot be read")
     audit = twin.json("audit", "--live")
@@ -330,45 +357,17 @@ def report_of(run: _Run, wall_s: float, problems: Sequence[str], **proof: Any) -
         "seed": run.soak.seed,
         "sites": reports.sites_of(run.sites, run.commissioner.joined),
         "joined": reports.join_rows(run.commissioner.joined),
+        "retired": reports.retired_rows(run.commissioner.retired),
         "speed": run.soak.speed,
         "wall_s": round(wall_s, 1),
         "longest_stand_s": round(run.longest_stand_s, 1),
-        "fault_counts": reports.fault_counts(struck),
-        "resumed": summary(struck),
+        "live": summary(struck),
         "ends": reports.restart_counts(run.twin.supervisor.exits()),
         "versions": reports.versions(_redis_version(run.twin.redis.url)),
         "faults": reports.fault_rows(struck, run.began_s),
         "folder": None,
         **proof,
     }
-
-
-def stand_of(twin: WholeTwin) -> Stand:
-    """What states and documents say of a twin that is quiet."""
-    books, positions, ticks = {}, {}, {}
-    faults, slices = {}, {}
-    for fabric, place in twin.store.fabrics().items():
-        partition = place.partition
-        begun, progress = twin.store.positions(partition), twin.store.progress(partition)
-        for service in services_of(place.kind):
-            stored = twin.store.load(partition, service.name, fabric)
-            books[service.name, fabric] = restore_instance(service, fabric, stored).seen
-            positions[service.name, partition] = begun.get(service.name, 0)
-            row = progress.get((service.name, fabric))
-            ticks[service.name, fabric] = None if row is None else row.ticks
-        failures = _summary(twin, fabric, "failures")
-        faults[fabric] = sum(failures[kind] for kind in FAULT_KINDS)
-        slices[fabric] = _summary(twin, fabric, "workload")["requested"]
-    drained = {cube["name"]: cube["drained"] for cube in twin.get("/v1/cubes")}
-    return Stand(drained, books, faults, slices, positions, ticks)
-
-
-def _summary(twin: WholeTwin, fabric: str, service: str) -> dict[str, int]:
-    text = twin.store.one(fabric, "summaries", f"{fabric}/{service}")
-    if text is None:
-        raise OperationFailed(f"{fabric}: {service} has written no summary")
-    found: dict[str, int] = json.loads(text)
-    return found
 
 
 def _redis_version(url: str) -> str:

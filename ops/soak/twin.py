@@ -1,4 +1,4 @@
-"""A whole live twin on this machine: Kafka, Redis, two workers for some services, sequencer, gateway."""
+"""A whole live twin on this machine: Kafka, Redis, and as many of each process as are asked for."""
 
 import contextlib
 import http.client
@@ -17,7 +17,8 @@ from typing import Any
 from ops.common.sites import AskedTwin
 from ops.live.supervise import RestartPolicy, Supervisor
 from ops.servers.both import LocalKafka, LocalRedis
-from ops.soak.plan import Target
+from ops.soak.asking import WAIT_S, Post, http_post
+from ops.soak.plan import Kind, Target
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from services.roster import service_names
@@ -31,10 +32,15 @@ from shared.storage.redis_store import RedisStore
 LIGHTWAVE = (sys.executable, "-m", "ops.cli")
 DOUBLED = ("ocs", "scheduler", "transceivers")
 """Services with two workers."""
-READY_S_MAX = 90.0
+READY_S_MAX = 180.0
 COMMAND_S_MAX = 300.0
 ANSWER_S_MAX = 10.0
-SECOND = "sequencer-b"
+LETTERS = ("", "-b", "-c")
+"""What tells the sequencers and gateways of a twin apart, after the word."""
+HARNESS = "harness"
+"""Who administers a twin whose people have tokens."""
+WHOLE: tuple[Kind, ...] = ("kafka", "redis", "processes", "log", "requests", "twin")
+"""Kinds of targets of which there is one."""
 RESTART = RestartPolicy(wait_s_max=3.0, good_s_min=10.0, stop_s_max=15.0)
 """Less patient than one for daily use: a soak's faults are frequent, and it is to go on after each."""
 
@@ -53,6 +59,10 @@ class TwinOptions:
     prefix: str = "soak"
     doubled: Sequence[str] = DOUBLED
     services: Sequence[str] = service_names()
+    sequencers: int = 1
+    gateways: int = 1
+    people: Sequence[str] = ()
+    """Who may ask beside the harness, each with a token; empty: everybody on this machine, as one."""
     program: Sequence[str] = LIGHTWAVE
     """What its processes and commands are started with."""
 
@@ -84,18 +94,44 @@ class WholeTwin:
     kafka: LocalKafka
     redis: LocalRedis
     options: TwinOptions
-    port: int = field(default_factory=free_port)
+    gateways: dict[str, int] = field(init=False)
+    """Name → port."""
     supervisor: Supervisor = field(init=False)
     store: RedisStore = field(init=False)
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.gateways = {f"gateway{letter}": free_port() for letter in LETTERS[: self.options.gateways]}
+        if self.options.people:
+            self._tokens.touch(mode=0o600)
+            lines = (f"{name} administrator {token_of(name)}\n" for name in self.options.people)
+            self._tokens.write_text("".join(lines))
         self.supervisor = Supervisor(self.environment, self.folder, RESTART)
         self.store = RedisStore(self.redis.url)
 
     @property
+    def port(self) -> int:
+        """Of the first gateway."""
+        return self.gateways["gateway"]
+
+    @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return self.url_of("gateway")
+
+    def url_of(self, gateway: str) -> str:
+        return f"http://127.0.0.1:{self.gateways[gateway]}"
+
+    def data_of(self, gateway: str) -> Path:
+        """The folder of a gateway's copy of the log."""
+        return self.folder / ("data" if gateway == "gateway" else f"data-{gateway}")
+
+    @property
+    def sequencers(self) -> tuple[str, ...]:
+        return tuple(f"sequencer{letter}" for letter in LETTERS[: self.options.sequencers])
+
+    @property
+    def _tokens(self) -> Path:
+        return self.folder / "tokens"
 
     @property
     def topics(self) -> Topics:
@@ -114,10 +150,11 @@ class WholeTwin:
             "LIGHTWAVE_REDIS": self.redis.url,
             "LIGHTWAVE_REDIS_CLUSTER": "false",
             "LIGHTWAVE_PREFIX": self.options.prefix,
-            "LIGHTWAVE_DATA": str(self.folder / "data"),
+            "LIGHTWAVE_DATA": str(self.data_of("gateway")),
             "LIGHTWAVE_HOST": "127.0.0.1",
             "LIGHTWAVE_PORT": str(self.port),
-            "LIGHTWAVE_TOKEN": "",
+            "LIGHTWAVE_TOKEN": token_of(HARNESS) if self.options.people else "",
+            "LIGHTWAVE_TOKENS": str(self._tokens) if self.options.people else "",
             "LIGHTWAVE_CONFIG": "",
             "LIGHTWAVE_METRICS_HOST": "127.0.0.1",
             "LIGHTWAVE_URL": self.url,
@@ -133,17 +170,14 @@ class WholeTwin:
         return names
 
     def targets(self) -> list[Target]:
-        workers = [Target(name, "worker") for name in self.workers]
-        return [
-            *workers,
-            Target("sequencer", "sequencer"),
-            Target("gateway", "gateway"),
-            Target("kafka", "kafka"),
-            Target("redis", "redis"),
-        ]
+        """All that strikes may hit."""
+        found = [Target(name, "worker") for name in self.workers]
+        found += [Target(name, "sequencer") for name in self.sequencers]
+        found += [Target(name, "gateway") for name in self.gateways]
+        return [*found, *(Target(kind, kind) for kind in WHOLE)]
 
     def start(self) -> None:
-        """Make the twin, start all of its processes and wait until the gateway answers and time advances."""
+        """Make the twin, start all of its processes and wait until it is ready."""
         self.kafka.start(wait=False)
         self.redis.start()
         self.kafka.wait_ready()
@@ -155,25 +189,49 @@ class WholeTwin:
         self.json("live", "init", *self.options.words)
 
     def start_processes(self) -> None:
-        for name in self.workers:
+        for name in (*self.workers, *self.sequencers, *self.gateways):
+            self.start_process(name)
+
+    def start_process(self, name: str) -> None:
+        """Start one of the twin's processes, and keep it running."""
+        if name in self.workers:
             self.start_worker(name)
-        self.start_sequencer("sequencer")
-        self.supervisor.keep("gateway", [*self.options.program, "live", "gateway"])
+        elif name in self.gateways:
+            self.supervisor.keep(name, self._command(name), {"LIGHTWAVE_DATA": str(self.data_of(name))})
+        else:
+            self.start_sequencer(name)
 
     def start_worker(self, name: str) -> None:
-        words = ["live", "worker", self.workers[name], "--replica", name, *metrics()]
-        self.supervisor.keep(name, [*self.options.program, *words])
+        self.supervisor.keep(name, self._command(name))
 
     def start_sequencer(self, name: str) -> None:
-        words = ["live", "sequencer", "--replica", name, *metrics()]
-        self.supervisor.keep(name, [*self.options.program, *words])
+        """One of the twin's, or one more of another name."""
+        self.supervisor.keep(name, self._command(name))
+
+    def words_of(self, name: str) -> list[str]:
+        """The words of `lightwave` that start a process."""
+        if name in self.workers:
+            return ["live", "worker", self.workers[name], "--replica", name, *metrics()]
+        if name in self.gateways:
+            return ["live", "gateway", "--replica", name, "--port", str(self.gateways[name])]
+        return ["live", "sequencer", "--replica", name, *metrics()]
+
+    def _command(self, name: str) -> list[str]:
+        return [*self.options.program, *self.words_of(name)]
 
     def wait_ready(self, seconds: float = READY_S_MAX) -> None:
+        """Until every gateway answers, every service of every partition is held, and all have read something.
+
+        Not until /healthz is well: that has limits of lag, which a twin does not keep whose clock is to run
+        faster than this machine can.
+        """
         until_s = time.monotonic() + seconds
         wanted = set(self.fabrics)
         while time.monotonic() < until_s:
+            self.supervisor.check()
             with contextlib.suppress(OSError, ValueError, http.client.HTTPException, LightwaveError):
-                self.get("/v1/clock")
+                for gateway in self.gateways:
+                    self.get("/v1/clock", gateway)
                 if not self.standstills() and self.positions().keys() >= wanted:
                     return
             time.sleep(0.1)
@@ -184,21 +242,35 @@ class WholeTwin:
         self.supervisor.stop()
         self.store.close()
 
-    # --- looking --------------------------------------------------------------------------------------------
+    # --- asking ---------------------------------------------------------------------------------------------
 
-    def get(self, path: str) -> Any:
-        with urllib.request.urlopen(self.url + path, timeout=ANSWER_S_MAX) as answer:  # noqa: S310 -- our own
-            return json.load(answer)
+    def get(self, path: str, gateway: str = "gateway") -> Any:
+        return self.send("GET", path, gateway=gateway)
 
-    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, gateway: str = "gateway"
+    ) -> Any:
+        headers = {"Content-Type": "application/json"}
+        if self.options.people:
+            headers["Authorization"] = f"Bearer {token_of(HARNESS)}"
         request = urllib.request.Request(  # noqa: S310 -- the twin's own gateway
-            self.url + path,
-            data=json.dumps(body or {}).encode(),
-            headers={"Content-Type": "application/json"},
+            self.url_of(gateway) + path,
+            data=None if method == "GET" else json.dumps(body or {}).encode(),
+            headers=headers,
             method=method,
         )
         with urllib.request.urlopen(request, timeout=ANSWER_S_MAX) as answer:  # noqa: S310 -- as above
             return json.load(answer)
+
+    def posts(
+        self, person: str, answer_s_max: float = ANSWER_S_MAX, wait_s: float = WAIT_S
+    ) -> dict[str, Post]:
+        """How somebody sends requests to each gateway, patient for so long; it may wait for their place on
+        the log for `wait_s`."""
+        token = token_of(person) if self.options.people else None
+        return {name: http_post(self.url_of(name), token, answer_s_max, wait_s) for name in self.gateways}
+
+    # --- looking --------------------------------------------------------------------------------------------
 
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """One `lightwave` command of this twin, to its end."""
@@ -235,16 +307,24 @@ class WholeTwin:
 
     def ticks(self) -> dict[str, int]:
         """Fabric → Ticks that its services have taken: what tells best that its time advances. Of fabrics
-        that have joined as well, once they have begun."""
-        found = dict.fromkeys(self.fabrics, 0)
-        for partition in {place.partition for place in self.store.fabrics().values()}:
+        that have joined as well, once they have begun, and of none that has retired."""
+        places = self.store.fabrics()
+        retired = {fabric for fabric, place in places.items() if place.retired_us is not None}
+        found = dict.fromkeys((fabric for fabric in self.fabrics if fabric not in retired), 0)
+        for partition in {place.partition for place in places.values()}:
             for (_, fabric), row in self.store.progress(partition).items():
-                found[fabric] = found.get(fabric, 0) + row.ticks
+                if fabric not in retired:
+                    found[fabric] = found.get(fabric, 0) + row.ticks
         return found
 
     def words(self) -> str:
         """The last line of every process's log, for a person who wants to know what went wrong."""
         return " | ".join(_last_lines(self.folder))
+
+
+def token_of(person: str) -> str:
+    """The token of somebody who asks a soak's twin: no secret, for all of it is on this machine."""
+    return f"{person}-of-the-soak-{person}"
 
 
 def metrics() -> list[str]:

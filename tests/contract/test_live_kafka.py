@@ -14,6 +14,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from ops.common.configuration import settings
 from ops.servers.both import LocalKafka
+from ops.soak.strays import BadName, Stray, send_badly_named, transaction
 from schemas.config import pod_of
 from schemas.cubes import CubeDrained
 from schemas.envelope import Envelope, enclose
@@ -42,7 +43,6 @@ from shared.runtimes.live.sequencer.partition import root_entry
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.live.worker.gaps import gaps_read_again
 from tests.support.pods import OPERATOR, first_message
-from tests.support.strays import BadName, Stray, send_badly_named, transaction
 
 TWIN = "twin-a"
 NOWHERE = Brokers("127.0.0.1:9")

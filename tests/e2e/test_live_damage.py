@@ -19,9 +19,10 @@ from kafka.admin import KafkaAdminClient
 
 from ops.servers.both import LocalKafka
 from ops.soak.asking import http_post
-from ops.soak.inject import cut_short, refuse_writes
 from ops.soak.log import read_log
 from ops.soak.run import quiet
+from ops.soak.strays import Stray, send, strays, transaction
+from ops.soak.strikes.servers import cut_short, refuse_writes
 from ops.soak.twin import TwinOptions
 from schemas.asked import key_of
 from schemas.cubes import CubeHealthy
@@ -35,7 +36,6 @@ from tests.e2e import raising_worker
 from tests.e2e.raising_worker import CUBE
 from tests.support.kafka_damage import lose_tail
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
-from tests.support.strays import Stray, send, strays, transaction
 
 PREFIX = "damage"
 FINITE, FULL = 2_000.0, 1e9

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from ops.common.sites import single_fabric_sites
-from ops.soak.check_joins import check_audited, check_beginnings
+from ops.soak.check_joins import check_audited, check_beginnings, check_ends
 from ops.soak.checks import Book
 from ops.soak.facts import Facts, Line, gather
-from ops.soak.joins import SETTINGS, Commissioner, Join, Joined, plan_joins
+from ops.soak.joins import SETTINGS, Commissioner, Join, Joined, Retired, plan_joins
 from ops.soak.run import Soak
 from schemas.config import SuperpodConfig
 from schemas.config_by_kind import CONFIGS, config_model
 from schemas.site_plan import SitePlan
 
 SITES = single_fabric_sites(2)
-JOIN = Join(0.0, "pod-2", "pod-0", "static-pod", {"failures": {"host_per_day": 0.01}, "seed": 3})
+JOIN = Join(0.0, None, "pod-2", "pod-0", "static-pod", {"failures": {"host_per_day": 0.01}, "seed": 3})
 JOINED = Joined(JOIN, "key", "sequencer@pod-2/1", 70)
 BEGUN_WITH = {"pod-0": "pod-0"}
 
@@ -41,6 +41,10 @@ def test_fabrics_of_every_kind_join_every_site_in_order_of_time() -> None:
     assert moments == sorted(moments)
     assert moments[0] > 0
     assert moments[-1] < 100
+    assert [join.retires_s is not None for join in plan] == [False, True, False, True]
+    assert all(join.retires_s is None or join.at_s < join.retires_s for join in plan)
+    assert plan[1].retires_s is not None
+    assert plan[1].retires_s < plan[2].at_s
 
 
 def test_names_are_new_whatever_the_others_are_called() -> None:
@@ -88,6 +92,8 @@ class Gateway:
         step = self.script.pop(0)
         if isinstance(step, Exception):
             raise step
+        if path.endswith("/retire"):
+            return {"id": f"sequencer@{path.split('/')[3]}/2", "status": step, "at_us": 90, "outcome": []}
         return {"id": f"sequencer@{body['name']}/1", "status": step, "at_us": 70, "outcome": []}
 
 
@@ -98,7 +104,8 @@ def refused() -> urllib.error.HTTPError:
 
 def commission(gateway: Gateway, joins: int = 1) -> tuple[Commissioner, list[Join]]:
     welcomed: list[Join] = []
-    found = Commissioner(1, plan_joins(1, SITES, joins, 3_600.0), gateway.post, welcomed.append)
+    plan = plan_joins(1, SITES, joins, 3_600.0)
+    found = Commissioner(1, plan, {"gateway": gateway.post}, welcomed.append, welcomed.remove)
     found.start()
     found.stop()  # what is still to come joins at once
     found.join(timeout=10)
@@ -107,25 +114,23 @@ def commission(gateway: Gateway, joins: int = 1) -> tuple[Commissioner, list[Joi
 
 
 def test_a_lost_answer_is_asked_for_again_under_the_same_key() -> None:
-    gateway = Gateway(ConnectionResetError(), "received", "accepted", "accepted")
+    gateway = Gateway(ConnectionResetError(), "received", "accepted", "accepted", "accepted")
     found, welcomed = commission(gateway, joins=2)
     assert found.surprise is None
     assert gateway.asked[0] == gateway.asked[1] == gateway.asked[2] != gateway.asked[3]
     assert gateway.asked[0][2] != gateway.asked[3][2]
     assert found.again == 2
     assert [one.id for one in found.joined] == ["sequencer@pod-2/1", "sequencer@pod-3/1"]
-    assert [join.fabric for join in welcomed] == ["pod-2", "pod-3"]
+    assert found.retired == [Retired("pod-3", "sequencer@pod-3/2", 90)]
+    assert gateway.asked[4][:2] == ("/v1/fabrics/pod-3/retire", {})
+    assert gateway.asked[4][2] != gateway.asked[3][2]
+    assert [join.fabric for join in welcomed] == ["pod-2"], "pod-3 has taken leave"
 
 
-def test_one_that_joined_before_its_key_was_forgotten_has_joined() -> None:
-    found, welcomed = commission(Gateway("received", refused()))
-    assert found.surprise is None
-    assert [(one.id, one.at_us) for one in found.joined] == [(None, None)]
-    assert len(welcomed) == 1
-
-
-def test_a_refusal_to_the_first_asking_is_one_that_none_should_get() -> None:
-    found, welcomed = commission(Gateway(refused()))
+@pytest.mark.parametrize("before", [(), ("received",)])
+def test_a_refusal_is_one_that_none_should_get(before: tuple[str, ...]) -> None:
+    """Also where it was received before: the key is known then."""
+    found, welcomed = commission(Gateway(*before, refused()))
     assert found.surprise is not None
     assert ": 422 name pod-2: is a fabric" in found.surprise
     assert (found.joined, welcomed) == ([], [])
@@ -134,16 +139,25 @@ def test_a_refusal_to_the_first_asking_is_one_that_none_should_get() -> None:
 # --- the proof ----------------------------------------------------------------------------------------------
 
 
-def line(partition: int, offset: int, kind: str, fabric: str, body: Mapping[str, Any]) -> Line:
+def line(
+    partition: int,
+    offset: int,
+    kind: str,
+    fabric: str,
+    body: Mapping[str, Any],
+    *,
+    seq: int = 1,
+    at_us: int = 70,
+) -> Line:
     source = f"tick.ocs@{fabric}" if kind == "Tick" else f"sequencer@{fabric}"
     message = {
-        "id": f"{source}/1",
+        "id": f"{source}/{seq}",
         "type": kind,
         "fabric": fabric,
-        "at_us": 70,
+        "at_us": at_us,
         "cause": None,
         "source": source,
-        "seq": 1,
+        "seq": seq,
         "body": body,
     }
     return Line(partition, offset, {}, json.dumps(message).encode())
@@ -164,7 +178,7 @@ WHOLE = [
     begins("pod-2", "pod-0", kind="static-pod"),
     ticks("pod-2"),
 ]
-BOOK = Book((), {}, joined=(JOINED,))
+BOOK = Book((), joined=(JOINED,))
 
 
 def facts_of(lines: list[Line]) -> Facts:
@@ -209,10 +223,35 @@ def test_an_answer_that_was_not_so_is_found() -> None:
     assert problem.startswith("pod-2 was accepted as sequencer@pod-2/1 at 71 us, and stands on the log as")
 
 
-def test_only_a_rollback_excuses_a_forgotten_key() -> None:
-    forgotten = dataclasses.replace(BOOK, joined=(dataclasses.replace(JOINED, id=None, at_us=None),))
-    assert problems(WHOLE, forgotten) == ["pod-2 was refused under the key under which it had joined"]
-    assert problems(WHOLE, dataclasses.replace(forgotten, in_doubt=frozenset({"key"}))) == []
+RETIRED = dataclasses.replace(BOOK, retired=(Retired("pod-2", "sequencer@pod-2/2", 90),))
+END = line(0, 0, "FabricRetired", "pod-2", {}, seq=2, at_us=90)
+
+
+def test_a_fabric_that_retired_ends_once() -> None:
+    assert list(check_ends(RETIRED, facts_of([*WHOLE, END]))) == []
+    assert list(check_ends(BOOK, facts_of(WHOLE))) == []
+
+
+@pytest.mark.parametrize(
+    ("book", "lines", "sentence"),
+    [
+        (RETIRED, WHOLE, "pod-2 retired with sequencer@pod-2/2 at 90 us, and ends on the log 0 times"),
+        (
+            RETIRED,
+            [*WHOLE, line(0, 0, "FabricRetired", "pod-2", {}, seq=2, at_us=91)],
+            "pod-2 retired with sequencer@pod-2/2 at 90 us, and ends on the log 1 times",
+        ),
+        (
+            RETIRED,
+            [*WHOLE, END, line(0, 0, "FabricRetired", "pod-2", {}, seq=3, at_us=90)],
+            "pod-2 retired with sequencer@pod-2/2 at 90 us, and ends on the log 2 times",
+        ),
+        (BOOK, [*WHOLE, END], "pod-2 ends on the log, and nobody let it retire"),
+    ],
+)
+def test_an_end_that_was_not_so_is_found(book: Book, lines: list[Line], sentence: str) -> None:
+    (problem,) = check_ends(book, facts_of(lines))
+    assert problem.startswith(sentence)
 
 
 def test_a_fabric_that_the_audit_passed_over_is_found() -> None:

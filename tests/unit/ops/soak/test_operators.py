@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from ops.soak.asking import Sent
+from ops.soak import operators
+from ops.soak.asking import Client, LeftUnsure
+from ops.soak.flood import Flooder
 from ops.soak.joins import Commissioner
 from ops.soak.operators import FAULT_KINDS, Operator, Wish, Wishes, book_of
 from schemas.bounds import DURATION_S_MAX
@@ -84,6 +86,7 @@ class Gateway:
     def __init__(self, *script: Exception | str) -> None:
         self.script = list(script)
         self.asked: list[tuple[str, str]] = []
+        self.posts = {"gateway": self.post}
 
     def post(self, path: str, body: dict[str, Any], key: str) -> dict[str, Any]:
         self.asked.append((path, key))
@@ -98,8 +101,13 @@ def http_error(code: int) -> urllib.error.HTTPError:
     return urllib.error.HTTPError("", code, "", Message(), io.BytesIO(b'{"error": "why"}'))
 
 
+@pytest.fixture(autouse=True)
+def _leave_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operators, "LEAVES", 0.0)
+
+
 def run_operator(gateway: Gateway, requests: int) -> Operator:
-    operator = Operator(wishes_of(1), gateway.post, threading.Lock())
+    operator = Operator(wishes_of(1), gateway.posts, threading.Lock())
     operator.start()
     until = time.monotonic() + 20
     while operator.surprise is None and len(operator.accepted) < requests and time.monotonic() < until:
@@ -111,20 +119,21 @@ def run_operator(gateway: Gateway, requests: int) -> Operator:
 
 
 def test_a_request_is_asked_for_under_one_key_until_it_is_accepted() -> None:
-    gateway = Gateway(ConnectionRefusedError(), http_error(503), "received", ValueError("half"), "accepted")
+    script = (ConnectionRefusedError(), http_error(503), "received", ValueError("half"), http_error(429))
+    gateway = Gateway(*script, "accepted")
     operator = run_operator(gateway, 2)
     first, second = operator.accepted[:2]
-    assert len(set(gateway.asked[:5])) == 1
-    assert first.id == "operator@pod-1/5"
-    assert operator.received[first.key] == {"operator@pod-1/3", "operator@pod-1/5"}
+    assert len(set(gateway.asked[:6])) == 1
+    assert first.id == "operator@pod-1/6"
     assert first.key != second.key
-    assert operator.again == 4
+    assert operator.again == 5
+    assert operator.left == []
     assert (first.fabric, first.at_us, operator.surprise) == (FABRIC, 5, None)
 
 
 def test_a_request_on_its_way_is_brought_to_its_end_before_the_operator_ends() -> None:
     gateway = Gateway(*[http_error(503)] * 8)
-    operator = Operator(wishes_of(1), gateway.post, threading.Lock())
+    operator = Operator(wishes_of(1), gateway.posts, threading.Lock())
     operator.start()
     operator.stop()
     operator.join(timeout=10)
@@ -143,13 +152,14 @@ def test_operators_of_one_site_ask_one_at_a_time() -> None:
         asking[0] -= 1
         return gateway.post(path, body, key)
 
-    operators = [Operator(Wishes(1, f"pod-{n}", plant_of("static-pod", 64)), post, turn) for n in range(4)]
-    for operator in operators:
+    plant = plant_of("static-pod", 64)
+    asking_all = [Operator(Wishes(1, f"pod-{n}", plant), {"gateway": post}, turn) for n in range(4)]
+    for operator in asking_all:
         operator.start()
-    assert until(lambda: all(len(operator.accepted) >= 2 for operator in operators), 20.0)
-    for operator in operators:
+    assert until(lambda: all(len(operator.accepted) >= 2 for operator in asking_all), 20.0)
+    for operator in asking_all:
         operator.stop()
-    for operator in operators:
+    for operator in asking_all:
         operator.join(timeout=10)
     assert most == [1]
 
@@ -163,22 +173,73 @@ def test_an_answer_that_none_should_get_ends_it(code: int) -> None:
 
 
 def test_one_that_gives_up_says_so() -> None:
-    operator = Operator(wishes_of(1), Gateway(*[http_error(503)] * 1_000).post, threading.Lock())
+    operator = Operator(wishes_of(1), Gateway(*[http_error(503)] * 1_000).posts, threading.Lock())
     operator.start()
     operator.give_up()
     operator.join(timeout=10)
     assert operator.accepted == []
     assert operator.surprise is None or "not accepted for" in operator.surprise
+    assert len(operator.left) == (0 if operator.surprise is None else 1)
 
 
-def test_only_what_was_on_its_way_during_a_rollback_is_in_doubt() -> None:
-    operator = run_operator(Gateway(), 3)
-    keys = [asked.key for asked in operator.accepted[:3]]
-    operator.sent[:] = [Sent(keys[0], 1.0, 2.0), Sent(keys[1], 2.5, 4.0), Sent(keys[2], 4.5, 5.0)]
-    nobody = Commissioner(1, [], Gateway().post, lambda join: None)
-    for rollbacks, doubted in (
-        ([(3.0, 4.2)], {keys[1]}),
-        ([(2.1, 2.2)], set()),
-        ([(0.0, 1.5), (4.9, 6.0)], {keys[0], keys[2]}),
-    ):
-        assert book_of([operator], nobody, rollbacks).in_doubt == doubted
+class Sides:
+    """Two gateways; the first never answers."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.posts = {"gateway": self.first, "gateway-b": self.second}
+
+    def first(self, _path: str, _body: dict[str, Any], key: str) -> dict[str, Any]:
+        self.asked.append(("gateway", key))
+        raise TimeoutError
+
+    def second(self, _path: str, _body: dict[str, Any], key: str) -> dict[str, Any]:
+        self.asked.append(("gateway-b", key))
+        return {"id": "operator@pod-1/1", "status": "accepted", "at_us": 5, "outcome": []}
+
+
+def test_what_is_unsure_at_one_gateway_is_asked_at_the_other_under_the_same_key() -> None:
+    sides = Sides()
+    client = Client("asker", sides.posts)
+    before_s = time.monotonic()
+    for key in ("first", "second"):
+        assert client._ask("/v1/slices", {}, key)["id"] == "operator@pod-1/1"
+    assert sides.asked == [(side, key) for key in ("first", "second") for side in ("gateway", "gateway-b")]
+    assert client.answered.keys() == {"gateway-b"}
+    assert before_s <= client.answered["gateway-b"] <= time.monotonic()
+
+
+def test_some_of_what_is_unsure_is_left_so() -> None:
+    left, keys = 0, [f"key {n}" for n in range(200)]
+    for key in keys:
+        asker = Client("asker", Sides().posts, leaves=0.3)
+        try:
+            asker._ask("/v1/slices", {}, key)
+        except LeftUnsure:
+            left += 1
+            assert asker.left == [key]
+    assert 40 < left < 80
+
+
+def test_the_book_has_what_all_clients_know() -> None:
+    operator = run_operator(Gateway(), 2)
+    operator.left.append("unsure")
+    flooder = Flooder("one", {"gateway": Sides().second}, FABRIC, 3, 50.0)
+    flooder.left.append("drowned")
+    nobody = Commissioner(1, [], {"gateway": Gateway().post}, lambda _: None, lambda _: None)
+    book = book_of([operator], nobody, [flooder])
+    assert book.accepted == tuple(operator.accepted)
+    assert book.unsure == {"unsure", "drowned"}
+
+
+def test_a_flooder_does_not_wait_and_knows_what_was_not_taken() -> None:
+    gateway = Gateway("accepted", "received", http_error(429), http_error(503), TimeoutError(), "refused")
+    flooder = Flooder("one", gateway.posts, FABRIC, 3, 100.0)
+    flooder.start()
+    assert until(lambda: len(gateway.asked) >= 6, 20.0)
+    flooder.give_up()
+    flooder.join(timeout=10)
+    assert [asked.type for asked in flooder.accepted[:2]] == ["DrainCube", "UndrainCube"]
+    assert flooder.accepted[0].key == "flood one 0"
+    assert flooder.left == ["flood one 1", "flood one 3", "flood one 4"]
+    assert len({key for _, key in gateway.asked}) == len(gateway.asked)

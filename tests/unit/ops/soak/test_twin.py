@@ -48,7 +48,7 @@ def twin(tmp_path: Path) -> WholeTwin:
 
     class Server:
         url = "redis://127.0.0.1:1/0"
-        bootstrap = "127.0.0.1:1"
+        settings: Mapping[str, str] = {}
 
     server: Any = Server()
     found = WholeTwin(tmp_path / "twin", server, server, TwinOptions(site_files=(file,), seed=3))

@@ -19,7 +19,7 @@ from ops.soak.run import STILL_S_MAX, Deviated, Soak
 from shared.basics.errors import OperationFailed
 
 SOAK = Soak(minutes=1.0, pods=1)
-JOINED = [Joined(Join(9.0, "pod-1", "pod-0", "static-pod", {}), "key", "sequencer@pod-1/1", 70)]
+JOINED = [Joined(Join(9.0, None, "pod-1", "pod-0", "static-pod", {}), "key", "sequencer@pod-1/1", 70)]
 
 
 class Supervised:
@@ -38,6 +38,10 @@ class Meter:
     def __init__(self) -> None:
         self.struck: list[Any] = []
         self.standing_s = 1.5
+        self.unlived: list[Any] = []
+
+    def waiting(self) -> list[Any]:
+        return self.unlived
 
     def still_s(self) -> float:
         return self.standing_s
@@ -54,10 +58,10 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     )
     meter: Any = Meter()
     operator: Any = SimpleNamespace(surprise=None)
-    commissioner: Any = SimpleNamespace(surprise=None, joined=JOINED)
-    injector: Any = None
+    commissioner: Any = SimpleNamespace(surprise=None, joined=JOINED, retired=[])
+    scene: Any = None
     sites = SOAK.twin.sites
-    return soaks._Run(SOAK, twin, sites, meter, injector, [operator], commissioner, lambda _: None)
+    return soaks._Run(SOAK, twin, sites, meter, scene, [operator], commissioner, lambda _: None)
 
 
 def test_waiting_notes_the_longest_stand(run: Any) -> None:
@@ -69,6 +73,11 @@ def test_time_that_stands_still_and_a_wrong_answer_are_the_twin_s(run: Any) -> N
     run.meter.standing_s = STILL_S_MAX + 1
     with pytest.raises(Deviated, match=r"^time stands still since 241 s: ocs-a: its last words$"):
         run.wait(0.0)
+    run.meter.standing_s = 0.0
+    run.meter.unlived = [SimpleNamespace(is_over=lambda seconds: seconds <= STILL_S_MAX)]
+    with pytest.raises(Deviated, match=r"^it does not live again for 240 s: ocs-a: its last words$"):
+        run.wait(0.0)
+    run.meter.unlived.clear()
     run.operators[0].surprise = "/v1/slices {}: 500"
     with pytest.raises(Deviated, match=r"^an operator got an answer that none should get: /v1/slices"):
         run.wait(0.0)

@@ -11,7 +11,7 @@ import orjson
 from aiokafka import AIOKafkaProducer
 from kafka import KafkaProducer
 
-from ops.soak.facts import Line
+from ops.soak.facts import STRAY, Line
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE, TWIN, TYPE
 
@@ -19,6 +19,8 @@ LARGE = 7_900_000
 """Nearly as much as the topics take."""
 _NULL = b"\0 none at all"
 _BATCH = 16
+MARK = (STRAY, b"")
+"""By which the soak knows its own strays again."""
 
 
 class BadName(str):
@@ -189,7 +191,7 @@ async def transaction(
             await producer.begin_transaction()
         for stray in records:
             value, key = (_NULL if part is None else part for part in (stray.value, stray.key))
-            headers = list(stray.headers)
+            headers = [*stray.headers, MARK]
             await producer.send_and_wait(topic, value, key, partition, stray.timestamp_ms, headers)
         if end:
             await (producer.commit_transaction() if end == "commit" else producer.abort_transaction())
@@ -203,7 +205,7 @@ def send_badly_named(brokers: Brokers, topic: str, partition: int, records: Sequ
         return
     producer = KafkaProducer(**brokers.arguments(), max_request_size=8_000_000)
     sent = [
-        producer.send(topic, stray.value or b"", stray.key, list(stray.headers), partition)
+        producer.send(topic, stray.value or b"", stray.key, [*stray.headers, MARK], partition)
         for stray in records
     ]
     for future in sent:
@@ -215,6 +217,6 @@ def _send_compressed(brokers: Brokers, topic: str, partitions: int) -> None:
     for kind in ("gzip", "zstd"):
         producer = KafkaProducer(**brokers.arguments(), compression_type=kind, linger_ms=50)
         for n in range(20):
-            producer.send(topic, b"x" * 100, None, partition=n % partitions)
+            producer.send(topic, b"x" * 100, None, [MARK], n % partitions)
         producer.flush(timeout=20)
         producer.close()

@@ -1,0 +1,38 @@
+"""What a quiet twin's states and documents say, for the proof."""
+
+import json
+
+from ops.soak.checks import FAULT_KINDS, Stand
+from ops.soak.twin import WholeTwin
+from services.fleet import services_of
+from shared.basics.errors import OperationFailed
+from shared.engine.codec import restore_instance
+
+
+def stand_of(twin: WholeTwin) -> Stand:
+    """What states and documents say of a twin that is quiet."""
+    books, positions, ticks = {}, {}, {}
+    faults, slices = {}, {}
+    for fabric, place in twin.store.fabrics().items():
+        partition = place.partition
+        begun, progress = twin.store.positions(partition), twin.store.progress(partition)
+        for service in services_of(place.kind):
+            stored = twin.store.load(partition, service.name, fabric)
+            books[service.name, fabric] = restore_instance(service, fabric, stored).seen
+            positions[service.name, partition] = begun.get(service.name, 0)
+            row = progress.get((service.name, fabric))
+            ticks[service.name, fabric] = None if row is None else row.ticks
+        failures = _summary(twin, fabric, "failures")
+        faults[fabric] = sum(failures[kind] for kind in FAULT_KINDS)
+        slices[fabric] = _summary(twin, fabric, "workload")["requested"]
+    # A cube that is to be drained and still runs something is shown as draining.
+    drained = {cube["name"]: cube["drained"] or cube["draining"] for cube in twin.get("/v1/cubes")}
+    return Stand(drained, books, faults, slices, positions, ticks)
+
+
+def _summary(twin: WholeTwin, fabric: str, service: str) -> dict[str, int]:
+    text = twin.store.one(fabric, "summaries", f"{fabric}/{service}")
+    if text is None:
+        raise OperationFailed(f"{fabric}: {service} has written no summary")
+    found: dict[str, int] = json.loads(text)
+    return found

@@ -1,0 +1,64 @@
+"""Strikes by people: more requests than the twin can take, and clock changes from two sides at once."""
+
+import contextlib
+import http.client
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ops.soak.flood import FLOODERS, Flooder
+from ops.soak.plan import Fault
+from ops.soak.strikes.scene import AGAIN_S, Scene
+
+PAIRS = 8
+RATE_PER_S = 12.0
+"""Of each flooder: a name may write 20 a second in the long run."""
+
+
+def flood(scene: Scene, fault: Fault) -> None:
+    """Everybody who floods asks one pod for drains, more than are served."""
+    twin = scene.twin
+    fabric = twin.fabrics[fault.index("fabric", len(twin.fabrics))]
+    flooders = [
+        Flooder(f"{name}-{fault.number}", twin.posts(name, wait_s=0.0), fabric, cube, RATE_PER_S)
+        for cube, name in enumerate(FLOODERS)
+    ]
+    scene.floods += flooders
+    for flooder in flooders:
+        flooder.start()
+    try:
+        scene.hold(fault.lasts_s)
+    finally:
+        for flooder in flooders:
+            flooder.give_up()
+        for flooder in flooders:
+            flooder.join()
+
+
+def change_clock(scene: Scene, fault: Fault) -> None:
+    """One gateway is told to pause and another to change the speed, at once, several times: both hold."""
+    speed = scene.twin.options.speed
+    sides = [*scene.twin.gateways]
+    first, last = sides[0], sides[-1]
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            for place in range(PAIRS):
+                other = speed * fault.between(f"speed {place}", 0.5, 0.9)
+                pausing = pool.submit(_told, scene, first, "POST", "/v1/clock/pause", {})
+                changing = pool.submit(_told, scene, last, "PUT", "/v1/clock/speed", {"speed": other})
+                both = [pausing.result(), changing.result()]
+                shown = _told(scene, first, "GET", "/v1/clock")
+                if None not in [*both, shown] and (not shown["paused"] or shown["speed"] != other):
+                    scene.problems.append(
+                        f"of two clock changes at once one was lost: a pause and × {other} gave {shown}"
+                    )
+                _told(scene, last, "POST", "/v1/clock/resume", {})
+    finally:
+        while _told(scene, first, "PUT", "/v1/clock", {"speed": speed, "paused": False}) is None:
+            scene.hold(AGAIN_S)
+
+
+def _told(scene: Scene, gateway: str, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    """What a gateway answers; None while it cannot."""
+    with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+        return scene.twin.send(method, path, body, gateway=gateway)
+    return None

@@ -1,0 +1,56 @@
+"""Every strike of a soak. Seconds are how long it holds what it struck, where it does not end by itself."""
+
+from ops.soak.plan import Strike
+from ops.soak.strikes import log, making, processes, requests, servers
+
+SESSION_TIMEOUT_S = 10.0
+"""After which Kafka gives a silent worker's partitions to another one."""
+
+STRIKES: tuple[Strike, ...] = (
+    Strike("worker", "kill", processes.kill),
+    Strike("worker", "restart", processes.restart),
+    Strike("worker", "pause", processes.pause, (SESSION_TIMEOUT_S + 1.5, SESSION_TIMEOUT_S + 5.0)),
+    Strike("worker", "hold down", processes.hold_down, (2.0, 15.0)),
+    Strike("worker", "name again", processes.namesake, alone=True),
+    Strike("sequencer", "kill", processes.kill),
+    Strike("sequencer", "restart", processes.restart),
+    Strike("sequencer", "pause", processes.pause, (1.0, 15.0)),
+    Strike("sequencer", "hold down", processes.hold_down, (2.0, 15.0)),
+    Strike("sequencer", "double", processes.double_sequencer, (4.0, 12.0)),
+    Strike("sequencer", "name again", processes.namesake, alone=True),
+    Strike("gateway", "kill", processes.kill),
+    Strike("gateway", "restart", processes.restart),
+    Strike("gateway", "pause", processes.pause, (1.0, 15.0)),
+    Strike("gateway", "hold down", processes.hold_down, (2.0, 15.0)),
+    Strike("gateway", "delete copy", processes.delete_copy, (0.0, 4.0)),
+    Strike("gateway", "name again", processes.namesake, alone=True),
+    Strike("kafka", "kill", servers.kill_server, (0.0, 3.0)),
+    Strike("kafka", "restart", servers.restart_server, (0.0, 3.0)),
+    Strike("kafka", "pause", servers.pause_server, (2.0, 20.0)),
+    Strike("kafka", "refuse writes", servers.refuse_for_a_while, (5.0, 25.0)),
+    Strike("kafka", "fill disk", servers.fill_disk, (2.0, 8.0)),
+    Strike("redis", "kill", servers.kill_server, (0.0, 3.0)),
+    Strike("redis", "restart", servers.restart_server, (0.0, 3.0)),
+    Strike("redis", "pause", servers.pause_server, (1.0, 20.0)),
+    Strike("redis", "roll back", servers.roll_back, (0.0, 3.0)),
+    Strike("redis", "empty", servers.empty, (0.0, 4.0), alone=True),
+    Strike("redis", "out of memory", servers.run_out_of_memory, (2.0, 8.0), alone=True),
+    Strike("redis", "fill disk", servers.fill_disk, (2.0, 8.0)),
+    Strike("processes", "kill some", processes.kill_some),
+    Strike("processes", "kill all workers", processes.kill_workers),
+    Strike("processes", "kill everything", processes.kill_everything, (0.0, 3.0), alone=True),
+    Strike("processes", "pause all of a kind", processes.pause_kind, (10.0, 20.0)),
+    Strike("processes", "restart all of a kind", processes.restart_kind),
+    Strike("processes", "stop kafka at join", processes.stop_kafka_at_join, (25.0, 25.0), alone=True),
+    Strike("processes", "pause servers", servers.pause_servers, (10.0, 25.0), alone=True),
+    Strike("processes", "restart servers", servers.restart_servers, (0.0, 3.0), alone=True),
+    Strike("log", "strays", log.write_strays, alone=True),
+    Strike("log", "open transaction", log.leave_transaction_open, (0.0, 10.0), alone=True),
+    Strike("requests", "flood", requests.flood, (5.0, 10.0)),
+    Strike("requests", "change clock", requests.change_clock, alone=True),
+    Strike("twin", "rebuild", making.rebuild),
+    Strike("twin", "kill rebuild", making.kill_rebuild, (1.0, 6.0), alone=True),
+    Strike("twin", "rebuild twice", making.rebuild_twice, alone=True),
+    Strike("twin", "init again", making.init_again, (0.5, 3.0), alone=True),
+    Strike("twin", "kill init", making.kill_init, (0.5, 5.0), alone=True),
+)

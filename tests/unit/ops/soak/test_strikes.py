@@ -1,0 +1,231 @@
+"""What strikes themselves find is found, and what they struck is let go again, however they end."""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ops.soak.facts import Line
+from ops.soak.plan import Fault, Kind, Strike, Target
+from ops.soak.strikes import making, processes, requests, servers
+from ops.soak.strikes.scene import Done, Scene, SoakEnded
+
+
+class Supervised:
+    """Processes that are signalled, dropped and started."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+        self._names = ["ocs-a", "ocs-b", "sequencer", "gateway", "gateway-b"]
+
+    @property
+    def names(self) -> list[str]:
+        return [*self._names]
+
+    def send_signal(self, name: str, sign: Any) -> int:
+        self.told.append((sign.name, name))
+        return self.names.index(name)
+
+    def resume(self, pid: int) -> None:
+        self.told.append(("SIGCONT", self.names[pid]))
+
+    def drop(self, name: str, sign: Any) -> None:
+        self.told.append((f"drop {sign.name}", name))
+
+
+class Server:
+    def __init__(self, name: str, told: list[tuple[str, str]]) -> None:
+        self._name = name
+        self._told = told
+
+    def __getattr__(self, verb: str) -> Any:
+        return lambda **_: self._told.append((verb, self._name))
+
+
+class Clock:
+    """Two gateways over one clock; one that loses forgets a pause when the speed changes."""
+
+    def __init__(self, *, loses: bool) -> None:
+        self.state: dict[str, Any] = {"paused": False, "speed": 60.0}
+        self._loses = loses
+        self._lock = threading.Lock()
+
+    def send(self, method: str, path: str, body: Any = None, *, gateway: str) -> dict[str, Any]:
+        assert gateway in ("gateway", "gateway-b")
+        with self._lock:
+            if method == "PUT":
+                self.state |= body
+                if self._loses and path.endswith("/speed"):
+                    self.state["paused"] = False
+            elif method == "POST":
+                self.state["paused"] = path.endswith("/pause")
+            return dict(self.state)
+
+
+@pytest.fixture
+def twin() -> Any:
+    supervisor = Supervised()
+    return SimpleNamespace(
+        supervisor=supervisor,
+        kafka=Server("kafka", supervisor.told),
+        redis=Server("redis", supervisor.told),
+        workers={"ocs-a": "ocs", "ocs-b": "ocs"},
+        sequencers=("sequencer",),
+        gateways={"gateway": 1, "gateway-b": 2},
+        options=SimpleNamespace(
+            services=("ocs",), speed=60.0, words=["--pods", "4"], prefix="soak", program=[sys.executable]
+        ),
+        environment={},
+        words_of=lambda name: ["live", name],
+        start_process=lambda name: supervisor.told.append(("start", name)),
+    )
+
+
+@pytest.fixture
+def scene(twin: Any) -> Scene:
+    return Scene(twin)
+
+
+def fault_at(name: str, kind: Kind = "worker", lasts_s: float = 0.0, number: int = 0) -> Fault:
+    return Fault(number, 0, 0.0, Strike(kind, "it", lambda *_: None), Target(name, kind), lasts_s, 1)
+
+
+def answers(scene: Scene, *found: Done) -> list[tuple[str, ...]]:
+    """Let commands end so, one after the other; the words of each."""
+    asked: list[tuple[str, ...]] = []
+    ends = iter(found)
+
+    def command(*words: str, **_: Any) -> Done:
+        asked.append(words)
+        return next(ends)
+
+    scene.command = command  # type: ignore[method-assign]  # instead of processes
+    return asked
+
+
+def done(code: int = 0, told: str = "") -> Done:
+    return Done(("live", "it"), code, told, "why")
+
+
+# --- what a strike finds ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("code", "found"), [(2, 0), (0, 1), (-9, 1)])
+def test_a_name_that_two_have_is_found(scene: Scene, code: int, found: int) -> None:
+    answers(scene, done(code))
+    processes.namesake(scene, fault_at("ocs-a"))
+    assert len(scene.problems) == found
+    assert all(problem.startswith("a second ocs-a was not refused: ") for problem in scene.problems)
+
+
+@pytest.mark.parametrize(("told", "found"), [("twin x: is there already, pod-0", 0), ("twin y: pod-0", 1)])
+def test_an_init_that_makes_a_living_twin_again_is_found(scene: Scene, told: str, found: int) -> None:
+    asked = answers(scene, done(-9), done(0, told))
+    making.init_again(scene, fault_at("twin", "twin"))
+    assert len(scene.problems) == found
+    assert asked == [("live", "init", "--keep", "--pods", "4")] * 2
+
+
+def begun(*fabrics: str) -> Iterator[Line]:
+    for offset, fabric in enumerate(fabrics):
+        message = {
+            "id": f"sequencer@{fabric}/{offset}",
+            "type": "FabricCommissioned",
+            "fabric": fabric,
+            "at_us": 0,
+            "cause": None,
+            "source": f"sequencer@{fabric}",
+            "seq": offset,
+            "body": {"site": fabric, "config": {"kind": "superpod"}},
+        }
+        yield Line(0, offset, {}, json.dumps(message).encode())
+
+
+PODS = tuple(f"pod-{number}" for number in range(making.FRESH["pods"]))
+
+
+@pytest.mark.parametrize(("fabrics", "found"), [(PODS, 0), (PODS[:-1], 1), ((*PODS, PODS[2]), 1)])
+def test_a_half_made_twin_is_found(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, fabrics: tuple[str, ...], found: int
+) -> None:
+    scene.twin.redis = SimpleNamespace(url="redis://127.0.0.1:1/0")  # type: ignore[assignment]  # as a fake
+    scene.twin.kafka = SimpleNamespace(brokers=None)  # type: ignore[assignment]  # as a fake
+    monkeypatch.setattr(making, "read_log", lambda *_: begun(*fabrics))
+    cleared: list[str] = []
+    monkeypatch.setattr(making, "_clear", lambda _scene, topics, url: cleared.append(f"{topics.log} {url}"))
+    answers(scene, done(-9), done())
+    making.kill_init(scene, fault_at("twin", "twin", number=7))
+    assert len(scene.problems) == found
+    assert cleared == ["soak-fresh-7.log redis://127.0.0.1:1/1"]
+
+
+@pytest.mark.parametrize("loses", [False, True])
+def test_a_clock_change_that_is_lost_is_found(scene: Scene, loses: bool) -> None:
+    clock = Clock(loses=loses)
+    scene.twin = cast(Any, SimpleNamespace(**vars(scene.twin), send=clock.send))
+    requests.change_clock(scene, fault_at("requests", "requests"))
+    assert bool(scene.problems) is loses
+    assert clock.state == {"paused": False, "speed": 60.0}, "it is left as it was"
+
+
+# --- what they do -------------------------------------------------------------------------------------------
+
+
+def test_what_is_paused_or_held_down_goes_on_even_if_the_soak_ends(scene: Scene, twin: Any) -> None:
+    scene.ended.set()
+    for strike, fault in (
+        (processes.pause, fault_at("ocs-a", lasts_s=9.0)),
+        (processes.hold_down, fault_at("ocs-b", lasts_s=9.0)),
+        (servers.pause_server, fault_at("kafka", "kafka", 9.0)),
+        (servers.kill_server, fault_at("redis", "redis", 9.0)),
+    ):
+        with pytest.raises(SoakEnded):
+            strike(scene, fault)
+    assert twin.supervisor.told == [
+        ("SIGSTOP", "ocs-a"),
+        ("SIGCONT", "ocs-a"),
+        ("drop SIGKILL", "ocs-b"),
+        ("start", "ocs-b"),
+        ("pause", "kafka"),
+        ("resume", "kafka"),
+        ("kill", "redis"),
+        ("start", "redis"),
+    ]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_burst_kills_several(scene: Scene, twin: Any, number: int) -> None:
+    processes.kill_some(scene, fault_at("processes", "processes", number=number))
+    killed = [name for sign, name in twin.supervisor.told if sign == "SIGKILL"]
+    assert 2 <= len(killed) == len(set(killed)) == len(twin.supervisor.told)
+
+
+def test_all_of_a_kind_are_paused_together(scene: Scene, twin: Any) -> None:
+    seen = set()
+    for number in range(20):
+        twin.supervisor.told.clear()
+        processes.pause_kind(scene, fault_at("processes", "processes", number=number))
+        seen.add(tuple(name for sign, name in twin.supervisor.told if sign == "SIGSTOP"))
+    assert seen == {("ocs-a", "ocs-b"), ("sequencer",), ("gateway", "gateway-b")}
+
+
+def test_a_command_is_killed_on_its_way_and_done_again(scene: Scene) -> None:
+    began_s = time.monotonic()
+    killed = scene.command("-c", "import time; print('begun', flush=True); time.sleep(60)", kill_after_s=2.0)
+    assert time.monotonic() - began_s < 30
+    assert killed.code == -9
+    assert scene.command("-c", "print('whole')") == Done(("-c", "print('whole')"), 0, "whole\n", "")
+
+
+def test_a_command_that_fails_is_tried_until_it_is_done(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.soak.strikes.scene.AGAIN_S", 0.01)
+    asked = answers(scene, done(1), done(1), done(0))
+    assert scene.command_until_done("live", "rebuild").code == 0
+    assert len(asked) == 3
