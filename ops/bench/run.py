@@ -251,6 +251,13 @@ def _bare() -> float:
     return time.perf_counter() - started
 
 
+def measure_event_streams(quick: bool) -> list[Figure]:
+    """Queries beside open streams."""
+    from ops.bench.streams import measure_streams
+
+    return measure_streams(quick)
+
+
 def measure_live_twin(quick: bool) -> list[Figure]:
     """The live twin; imported only when asked for, since it needs Kafka's clients."""
     from ops.bench.live import measure_live
@@ -285,6 +292,7 @@ GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "speed": measure_speed,
     "resume": measure_resume,
     "queries": measure_queries,
+    "streams": measure_event_streams,
     "live": measure_live_twin,
     "topology": measure_slices,
     "availability": measure_closed_forms,

@@ -66,7 +66,10 @@ def _put(twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned) -> tup
 def _partition(site: str, places: Mapping[str, FabricPlace]) -> int:
     found = {place.site: place.partition for place in places.values()}
     if site not in found:
-        raise InvalidInput(f"site {short(repr(site))}: no such site; allowed are {', '.join(found)}")
+        raise InvalidInput(
+            f"site {short(repr(site))}: no such site; allowed are {', '.join(found)}; sites are made with "
+            "their twin alone: for another one make another twin, with --site FILE"
+        )
     return found[site]
 
 

@@ -134,7 +134,7 @@ class RedisClient:
         try:
             yield
         except AuthenticationError as error:
-            raise OperationFailed(f"Redis at {self.name}: {error}") from None
+            raise OperationFailed(f"Redis at {self.name}: {_not_let_in(error)}") from None
         except (ClusterDownError, AskError, TryAgainError, RedisClusterException) as error:
             raise StoreUnreachable(
                 f"Redis at {self.name} does not answer: part of the cluster is down or on the move: {error}"
@@ -147,6 +147,17 @@ class RedisClient:
                 f"Redis at {self.name} does not answer: {error}; see that it runs at this "
                 f"URL{_hint(self.name)}"
             ) from None
+
+
+def _not_let_in(error: AuthenticationError) -> str:
+    """Why a server lets this client not in; what it says itself without a password is of its protocol."""
+    text = str(error)
+    if "HELLO must be called" in text or "Authentication required" in text:
+        return (
+            "wants a password, and its URL has none; give redis://USER:PASSWORD@HOST:PORT/DB, or the file "
+            f"that holds it as ?{PASSWORD_FILE}=FILE"
+        )
+    return f"{text.rstrip('.')}; see user and password of its URL"
 
 
 class _Nodes(Protocol):

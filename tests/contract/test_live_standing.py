@@ -267,6 +267,18 @@ class TestSurroundings:
         assert "has no append-only file" in no_file
         assert live_status(settings)["problems"][:2] == [no_file, evicts]
 
+    def test_a_redis_that_wants_a_password_says_so(
+        self, settings: LiveSettings, client: "redis.Redis"
+    ) -> None:
+        client.config_set("requirepass", "pw")
+        try:
+            with pytest.raises(
+                OperationFailed, match="wants a password, and its URL has none; give redis://"
+            ):
+                live_status(settings)
+        finally:
+            client.config_set("requirepass", "")
+
     def test_a_redis_that_does_not_tell_is_no_problem(
         self, store: RedisStore, client: "redis.Redis", redis_url: str
     ) -> None:

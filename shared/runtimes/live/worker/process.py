@@ -9,6 +9,7 @@ from kafka.errors import KafkaError
 from shared.basics.errors import OperationFailed
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.topics import partition_count, topic_id
+from shared.runtimes.live.kafka.unreachable import unreachable
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, claim_name
 from shared.runtimes.live.status import delays
@@ -97,9 +98,12 @@ def check_log(endpoints: Endpoints, twin: TwinRecord) -> None:
 
 def _publisher(endpoints: Endpoints) -> Publish:
     """Frames go out before the commit; one that Kafka does not take ends the process."""
-    producer = KafkaProducer(
-        **endpoints.kafka.arguments(), acks="all", linger_ms=0, max_request_size=8_000_000
-    )
+    try:
+        producer = KafkaProducer(
+            **endpoints.kafka.arguments(), acks="all", linger_ms=0, max_request_size=8_000_000
+        )
+    except KafkaError as error:
+        raise unreachable(endpoints.kafka, error) from None
 
     def publish(fabric: str, at_us: int, frame: bytes) -> None:
         headers = [("at_us", str(at_us).encode())]
@@ -109,9 +113,7 @@ def _publisher(endpoints: Endpoints) -> Publish:
             )
             sent.get(timeout=FRAME_S_MAX)
         except KafkaError as error:
-            raise OperationFailed(
-                f"topic {endpoints.topics.telemetry}: a frame was not taken: {error}"
-            ) from None
+            raise unreachable(endpoints.kafka, error) from None
 
     return publish
 

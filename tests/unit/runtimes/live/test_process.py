@@ -14,12 +14,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 
 from shared.basics.errors import StoreUnreachable
 from shared.runtimes.child_process import RESTARTS
+from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.kafka.layout import Endpoints, Topics
+from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.process import health as process
 from shared.runtimes.live.process.health import AGAIN, HealthServer, Heartbeat, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, restarts
+from shared.runtimes.live.worker import process as worker_process
 from shared.storage import redis_client
 from shared.storage.redis_store import RedisStore
 
@@ -225,6 +230,9 @@ GUARDED = """
 import sys, threading, time
 from ops.common.logs import configure
 from shared.runtimes.child_process import RESTARTS
+from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.kafka.layout import Endpoints, Topics
+from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.process import health as process
 from tests.unit.runtimes.live.test_process import Notes, WORKER
 configure(as_json=True, replica="ocs-a")
@@ -269,3 +277,27 @@ def test_a_beat_that_stopped_does_not_come_back() -> None:
     time.sleep(0.2)
     assert len(store.rows) == left
     assert store.rows[-1] is None
+
+
+def test_a_frame_that_kafka_does_not_take_says_where_it_was_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Deaf:
+        def __init__(self, **_: Any) -> None:
+            self.get = self.send
+
+        def send(self, *_: Any, **__: Any) -> Any:
+            raise KafkaTimeoutError("no answer")
+
+    def away(**_: Any) -> None:
+        raise KafkaConnectionError("nobody listens")
+
+    endpoints = Endpoints(Brokers("kafka.example:9092"), "redis://unused", Topics("t"))
+    said = r"Kafka at kafka\.example:9092: .*; see that it runs there and takes requests"
+    monkeypatch.setattr(worker_process, "KafkaProducer", Deaf)
+    publish = worker_process._publisher(endpoints)
+    with pytest.raises(LogUnreachable, match=said):
+        publish("pod-0", 7, b"frame")
+    monkeypatch.setattr(worker_process, "KafkaProducer", away)
+    with pytest.raises(LogUnreachable, match=said):
+        worker_process._publisher(endpoints)

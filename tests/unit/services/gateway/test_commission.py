@@ -177,7 +177,10 @@ def test_a_number_that_cannot_be_written_down_is_refused(twin: DrivenTwin, numbe
         ({"name": "pod-7"}, "name pod-7: is a fabric of the site annex; moving a pod into another site is"),
         ({"name": "Pod 1"}, "name 'Pod 1': no name of a fabric; names are like pod-4"),
         ({"name": "pod-01"}, "name 'pod-01': no name of a fabric"),
-        ({"site": "moon"}, "site 'moon': no such site; allowed are campus, annex"),
+        (
+            {"site": "moon"},
+            "site 'moon': no such site; allowed are campus, annex; sites are made with their",
+        ),
         ({"kind": "dcn"}, "kind 'dcn': no such kind of fabric; allowed are superpod, static-pod"),
         ({"settings": {"pod": {"cubes": 3}}}, "settings: pod.cubes 3: input should be greater than or equal"),
         ({"settings": {"pods": 1}}, "settings: pods 1: no such field"),
