@@ -1,17 +1,22 @@
 """A live twin comes back by itself, is not held up by those who ask, and says what is wrong with it."""
 
+import contextlib
+import http.client
 import json
 import os
 import signal
+import socket
+import subprocess
 import time
 import urllib.error
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ops.servers.both import LocalKafka
-from ops.soak.twin import TwinOptions, metrics
+from ops.soak.twin import LIGHTWAVE, TwinOptions, metrics
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube
 from shared.engine.roots import is_root
@@ -19,6 +24,7 @@ from shared.runtimes.live.kafka.records import open_record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.process.heartbeat import processes
 from shared.runtimes.live.twin_record import read_twin
+from shared.runtimes.ports import free_port
 from shared.storage.inbox import WAITING_MAX
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
 from tests.support.pods import under
@@ -27,6 +33,10 @@ OPTIONS = TwinOptions(pods=2, seed=7, speed=600.0, settings=BUSY, partitions=2, 
 LIVE_S_MAX = 60.0
 """What docs/live.md promises."""
 STOPPED_S = 25.0
+READER, ADMINISTRATOR = "read" * 4, "rule" * 4
+FILES = 1_024
+FLOOD = 600
+"""More connections than half of the file descriptors."""
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +112,66 @@ def test_a_second_process_of_one_name_is_refused(twin: LiveTwin) -> None:
     assert done.returncode == 2
     assert "--replica repairs-a: another live process has this name" in done.stderr
     assert pids(twin, "worker") == holders
+
+
+def test_strangers_neither_enter_nor_end_a_gateway_with_tokens(twin: LiveTwin, tmp_path: Path) -> None:
+    with guarded(twin, tmp_path) as ask:
+        assert twin.wait_for("it answers", lambda: ask("GET", "/v1/clock", READER)) == 200
+        assert [ask("GET", "/v1/clock", token) for token in (None, "0" * 16)] == [401, 401]
+        assert [ask("POST", "/v1/clock/resume", token) for token in (READER, ADMINISTRATOR)] == [403, 200]
+        forged = {"Sec-Fetch-Site": "cross-site"}
+        assert ask("POST", "/v1/clock/pause", ADMINISTRATOR, forged) == 403
+        assert ask("POST", "/v1/slices", ADMINISTRATOR, body=b" " * 70_000) == 413
+        with contextlib.ExitStack() as silent:
+            for _ in range(FLOOD):
+                silent.enter_context(socket.create_connection(ask.address))
+            assert ask("GET", "/v1/clock", READER) == 200
+            twin.wait_advance()
+        assert ask.runs()
+
+
+class Asking:
+    """Asks a gateway: method, path, token, headers, body → HTTP status."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int) -> None:
+        self.address = ("127.0.0.1", port)
+        self._process = process
+
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        token: str | None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> int:
+        link = http.client.HTTPConnection(*self.address, timeout=20)
+        bearer = {"Authorization": f"Bearer {token}"} if token else {}
+        try:
+            link.request(
+                method, path, body, {"Content-Type": "application/json"} | bearer | dict(headers or {})
+            )
+            return link.getresponse().status
+        finally:
+            link.close()
+
+
+@contextlib.contextmanager
+def guarded(twin: LiveTwin, folder: Path) -> Iterator[Asking]:
+    """A second gateway of a twin: with tokens, and with no more file descriptors than a shell gives."""
+    tokens, port = folder / "tokens", free_port()
+    tokens.write_text(f"grafana reader {READER}\nmax administrator {ADMINISTRATOR}\n")
+    tokens.chmod(0o600)
+    own = {"LIGHTWAVE_TOKENS": str(tokens), "LIGHTWAVE_PORT": str(port), "LIGHTWAVE_DATA": str(folder)}
+    words = ["prlimit", f"--nofile={FILES}:{FILES}", *LIGHTWAVE, "live", "gateway", "--replica", "guarded"]
+    with subprocess.Popen(words, env=os.environ | twin.environment | own) as process:
+        try:
+            yield Asking(process, port)
+        finally:
+            process.terminate()
 
 
 def test_settings_and_an_emptied_redis_are_told_by_the_gateway(twin: LiveTwin) -> None:
