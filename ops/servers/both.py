@@ -9,7 +9,9 @@ from ops.live.settings import LiveSettings
 from ops.servers.kafka_server import LocalKafka
 from ops.servers.redis_server import LocalRedis
 from ops.servers.tcp_server import TcpServer
+from services.gateway.http.addresses import is_loopback
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.live.kafka.brokers import PLAINTEXT
 from shared.runtimes.waiting import until
 
 __all__ = ["LocalKafka", "LocalRedis", "run_kafka", "run_redis"]
@@ -36,7 +38,12 @@ def kafka_place(settings: LiveSettings) -> tuple[str, int]:
         raise InvalidInput(
             f"LIGHTWAVE_KAFKA: {settings.kafka!r} is not allowed for a local Kafka; allowed: one HOST:PORT"
         )
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    if settings.kafka_security_protocol != PLAINTEXT:
+        raise InvalidInput(
+            f"LIGHTWAVE_KAFKA_SECURITY_PROTOCOL: {settings.kafka_security_protocol} is not allowed for a "
+            f"local Kafka; allowed: {PLAINTEXT}"
+        )
+    return _own("LIGHTWAVE_KAFKA", host.removeprefix("[").removesuffix("]")), int(port)
 
 
 def redis_place(settings: LiveSettings) -> tuple[str, int]:
@@ -48,7 +55,17 @@ def redis_place(settings: LiveSettings) -> tuple[str, int]:
             f"LIGHTWAVE_REDIS: {parts.scheme}://{parts.hostname or ''} is not allowed for a local Redis; "
             "allowed: redis://HOST:PORT/NUMBER, without password, and no cluster"
         )
-    return parts.hostname or "", parts.port or 6379
+    return _own("LIGHTWAVE_REDIS", parts.hostname or ""), parts.port or 6379
+
+
+def _own(variable: str, host: str) -> str:
+    """The host, if no other machine reaches it: a local server asks nobody for a password."""
+    if not is_loopback(host):
+        raise InvalidInput(
+            f"{variable}: {host} is not allowed for a local server, which asks for no password; allowed: "
+            "127.0.0.1, ::1, localhost"
+        )
+    return host
 
 
 class _Ended(Exception):

@@ -301,8 +301,22 @@ def test_a_redis_that_no_local_one_can_be_is_refused_without_its_password(url: s
 
 def test_places_are_read_from_the_settings() -> None:
     assert kafka_place(LiveSettings(kafka="[::1]:9")) == ("::1", 9)
-    assert redis_place(LiveSettings(redis="redis://a:7/3")) == ("a", 7)
-    assert redis_place(LiveSettings(redis="redis://a")) == ("a", 6379)
+    assert redis_place(LiveSettings(redis="redis://127.0.0.1:7/3")) == ("127.0.0.1", 7)
+    assert redis_place(LiveSettings(redis="redis://localhost")) == ("localhost", 6379)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "a"])  # noqa: S104 -- is refused
+def test_a_local_server_is_for_this_machine_alone(host: str) -> None:
+    sentence = f"{host} is not allowed for a local server, which asks for no password; allowed: 127.0.0.1"
+    with pytest.raises(InvalidInput, match=f"^LIGHTWAVE_KAFKA: {sentence}"):
+        kafka_place(LiveSettings(kafka=f"{host}:9092"))
+    with pytest.raises(InvalidInput, match=f"^LIGHTWAVE_REDIS: {sentence}"):
+        redis_place(LiveSettings(redis=f"redis://{host}"))
+
+
+def test_a_local_kafka_takes_no_logins() -> None:
+    with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA_SECURITY_PROTOCOL: SSL is not .*: PLAINTEXT$"):
+        kafka_place(LiveSettings(kafka_security_protocol="SSL"))
 
 
 # --- what must be installed ---------------------------------------------------------------------------------
