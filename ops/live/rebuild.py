@@ -5,8 +5,9 @@ Nothing is taken away before all of it is there again: every partition is folded
 the log, its image kept beside what lives, and only then each takes its place in one transaction.
 """
 
+import contextlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ops.common.version import software
@@ -27,6 +28,8 @@ from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.kafka.topics import create_topics, partition_count, topic_id
+from shared.runtimes.live.process.health import Heartbeat, Report
+from shared.runtimes.live.process.heartbeat import ProcessInfo, claim_name
 from shared.runtimes.live.refold import SaysOtherwise
 from shared.runtimes.live.twin_record import TWIN_PATTERN, TwinRecord, find_twin, write_twin
 from shared.runtimes.live.worker.fold import PartitionFold
@@ -37,15 +40,36 @@ from shared.storage.store import FabricPlace, OutboxTrim
 
 Say = Callable[[str], None]
 
+REBUILD = ProcessInfo("rebuild", "rebuild")
+"""As whom it is seen among a twin's processes: there is one at a time."""
+
 
 def rebuild_twin(settings: LiveSettings, say: Say, jobs: int | None = None) -> dict[str, Any]:
     """Read the whole log again, `jobs` partitions at a time: {twin, messages, fabrics, state_sha256}.
     Workers may run meanwhile: what they are about to commit is refused, and they go on from the new states.
     SaysOtherwise, with nothing changed, where a service of this version says other things than the log
-    holds."""
-    endpoints = settings.endpoints
+    holds; InvalidInput while another rebuild runs."""
     store = settings.store()
     store.check()
+    with _alone(store):
+        return _rebuild(settings, store, say, jobs)
+
+
+@contextlib.contextmanager
+def _alone(store: RedisStore) -> Iterator[None]:
+    """InvalidInput while another rebuild runs: `live status` shows it. One that was killed is known to be so,
+    at once on its own machine, elsewhere when its beat has not come on for a moment."""
+    claim_name(store, REBUILD.name)
+    heartbeat = Heartbeat(REBUILD, store, Report, lambda: None, address=None)
+    heartbeat.start()
+    try:
+        yield
+    finally:
+        heartbeat.stop()
+
+
+def _rebuild(settings: LiveSettings, store: RedisStore, say: Say, jobs: int | None) -> dict[str, Any]:
+    endpoints = settings.endpoints
     twin, begins = _identify(settings, store)
     create_topics(endpoints.kafka, endpoints.topics, twin.partitions, 1)  # an earlier version made fewer
     operations = KafkaOperations(endpoints)

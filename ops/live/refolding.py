@@ -18,6 +18,7 @@ from schemas.registry import Unreadable, decode
 from services.fleet import by_kind, services_of
 from services.roster import service_names
 from shared.engine.codec import state_digest
+from shared.runtimes.child_process import end_with_parent
 from shared.runtimes.live.kafka.layout import SOURCE, Endpoints
 from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.kafka.scan import read_partition
@@ -63,7 +64,7 @@ def refold_all(endpoints: Endpoints, twin: str, partitions: int, jobs: int | Non
     if workers == 1:
         yield from (refold(task) for task in tasks)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
         try:
             yield from pool.map(refold, tasks)
         except BaseException:

@@ -1,7 +1,12 @@
 """`lightwave live rebuild` on a real Kafka and a real Redis, over a log that a twin in memory wrote."""
 
+import os
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -14,13 +19,16 @@ from ops.live.settings import LiveSettings
 from ops.servers.both import LocalKafka
 from schemas.operations import ClockChanged, RebuildBegun, RebuildEnded
 from schemas.operator import DrainCube
+from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR
 from shared.runtimes.live.clock import read_epoch
 from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.kafka.records import Record, output_headers
 from shared.runtimes.live.kafka.topics import create_topics
+from shared.runtimes.live.process.heartbeat import processes
 from shared.runtimes.live.refold import SaysOtherwise
 from shared.runtimes.operations import new_operation
+from shared.runtimes.waiting import until as wait_until
 from shared.storage.redis_store import RedisStore
 from tests.simulation.test_live_swarm import PODS, SITES
 from tests.support.live_swarm import PARTITIONS, TWIN, LiveSwarm
@@ -162,4 +170,44 @@ def test_one_that_was_killed_is_gone_on_with_though_the_log_has_grown(
     said.clear()
     rebuild_twin(settings, said.append, jobs=1)
     assert [line.split(": ")[0] for line in said if "made before" in line] == ["partition 0", "partition 1"]
+    check_same(store, swarm)
+
+
+def command(settings: LiveSettings) -> dict[str, Any]:
+    """How to run it as people do."""
+    places = {name: str(getattr(settings, name)) for name in ("kafka", "redis", "prefix")}
+    named = {f"LIGHTWAVE_{name.upper()}": place for name, place in places.items()}
+    words = [sys.executable, "-m", "ops.cli", "live", "rebuild", "--jobs", "2"]
+    return {"args": words, "env": os.environ | named, "stderr": subprocess.PIPE, "text": True}
+
+
+def test_one_that_runs_lets_no_other_begin(settings: LiveSettings, store: RedisStore) -> None:
+    before = content(settings)
+    with rebuild._alone(store):
+        assert wait_until(lambda: processes(store), 10)
+        second = subprocess.run(**command(settings), check=False)
+    assert second.returncode == InvalidInput.exit_code
+    assert second.stderr.startswith("lightwave: another rebuild runs already (pid ")
+    assert content(settings) == before
+
+
+def runs(pid: str) -> bool:
+    """Whether a process is there; one that has ended has no command line any more."""
+    try:
+        return bool(Path("/proc", pid, "cmdline").read_bytes())
+    except OSError:
+        return False
+
+
+def test_one_that_is_killed_leaves_no_process_behind_and_is_gone_on_with(
+    settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
+) -> None:
+    with subprocess.Popen(**command(settings)) as process:
+        assert process.stderr is not None
+        assert any(line.startswith("partition 0: ") for line in process.stderr)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.kill()
+    assert children
+    assert wait_until(lambda: not any(map(runs, children)), 10)
+    rebuild_twin(settings, lambda _: None, jobs=1)
     check_same(store, swarm)

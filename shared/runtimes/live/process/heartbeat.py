@@ -24,7 +24,8 @@ FORGOTTEN_US = US_PER_HOUR
 
 @dataclass(frozen=True, slots=True)
 class ProcessInfo:
-    """`name` is unique among a twin's processes; `kind` is worker, sequencer or gateway."""
+    """`name` is unique among a twin's processes; `kind` is worker, sequencer,
+    gateway or rebuild."""
 
     name: str
     kind: str
@@ -110,6 +111,11 @@ def _row_of(store: RedisStore, name: str) -> dict[str, Any] | None:
 
 def namesake(row: dict[str, Any]) -> str:
     """The sentence for a process whose name another one has."""
+    if row["kind"] == "rebuild":
+        return (
+            f"another rebuild runs already (pid {row['pid']} on {row['host']}): wait until it has ended, or "
+            "end it; what it has made is gone on with"
+        )
     return (
         f"--replica {row['name']}: another live process has this name (pid {row['pid']} on {row['host']}), "
         "and they take their partitions from each other; give each a name of its own"
