@@ -27,6 +27,7 @@ from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.records import Record, record_of
+from shared.runtimes.live.worker.sharing import sharing_of
 
 BATCH = 500
 """Records of one batch, over all partitions."""
@@ -63,6 +64,9 @@ def run_pump(options: PumpOptions, feed: Feed, end: Callable[[], None]) -> None:
     `end` before it does so in good order."""
     use_loop("uvloop")
     take_any_names()
+    # Faust takes nobody else's assignor; this process has one group only.
+    sharing = sharing_of(options.endpoints.topics.log, options.partitions)
+    driver.RoundRobinPartitionAssignor = sharing  # type: ignore[attr-defined]  # a name that it imports
     logging.getLogger(__name__).setLevel(logging.WARNING)  # what Faust says through the classes below
     app = _app(options, _Deadly(feed))
     worker = _worker(app, end)

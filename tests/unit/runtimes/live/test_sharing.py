@@ -1,0 +1,44 @@
+"""Every partition of the log is given to a member, whatever the leader of its group was told of the topic."""
+
+from typing import Any
+
+import pytest
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberMetadata
+
+from shared.runtimes.live.worker.sharing import sharing_of
+
+TOPIC = "lightwave.log"
+
+
+class Cluster:
+    """What a client was told of the topic."""
+
+    def __init__(self, partitions: set[int] | None) -> None:
+        self._partitions = partitions
+
+    def partitions_for_topic(self, _topic: str) -> set[int] | None:
+        return self._partitions
+
+
+def shared(assignor: Any, told: set[int] | None, *members: str) -> dict[str, list[int]]:
+    """Member → the partitions that it is given."""
+    metadata = {name: ConsumerProtocolMemberMetadata(0, [TOPIC], b"") for name in members}
+    found = assignor.assign(Cluster(told), metadata)
+    return {name: [n for _, numbers in row.assignment for n in numbers] for name, row in found.items()}
+
+
+@pytest.mark.parametrize("told", [None, set(), {0}, {0, 1, 2, 3}])
+def test_nothing_is_left_out_by_a_leader_that_was_told_nothing_yet(told: set[int] | None) -> None:
+    sharing = sharing_of(TOPIC, 4)
+    assert shared(sharing, told, "ocs-a") == {"ocs-a": [0, 1, 2, 3]}
+    assert shared(sharing, told, "ocs-a", "ocs-b") == {"ocs-a": [0, 2], "ocs-b": [1, 3]}
+
+
+def test_it_shares_as_the_client_s_own_where_that_was_told_all() -> None:
+    names = ("ocs-a", "ocs-b", "ocs-c")
+    plain = shared(RoundRobinPartitionAssignor, {0, 1, 2, 3}, *names)
+    assert shared(sharing_of(TOPIC, 4), {0, 1, 2, 3}, *names) == plain
+    assert shared(RoundRobinPartitionAssignor, None, *names) == {name: [] for name in names}, (
+        "what it was for"
+    )
