@@ -7,6 +7,7 @@ import click
 import typer
 
 from ops.cli.groups import application
+from ops.cli.output import write
 from ops.cli.types import OneOf
 
 SHELLS = ("bash", "zsh", "fish")
@@ -32,4 +33,4 @@ def completion(
     if found is None:
         raise click.UsageError(f"no completion for {shell}")
     os.environ.pop(COMPLETE, None)
-    typer.echo(found(root, {}, "lightwave", COMPLETE).source())
+    write(found(root, {}, "lightwave", COMPLETE).source(), None)

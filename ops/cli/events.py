@@ -1,6 +1,7 @@
 """Commands that read the log: events, as they were or as they come, and why."""
 
 import time
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import click
@@ -10,7 +11,7 @@ from ops.cli.groups import application
 from ops.cli.messages import EVENT_HEADERS, event_row, event_rows
 from ops.cli.names import Part
 from ops.cli.options import Fabric, Output
-from ops.cli.output import Form, json_line, rendered, show
+from ops.cli.output import Form, json_line, rendered, say, show
 from ops.cli.types import MessageType, Moment
 from ops.common.client import Client, ConnectionLost, escape
 from ops.common.tables import line
@@ -18,8 +19,11 @@ from shared.basics.errors import NotFound
 from shared.basics.times import moment_ms
 
 MESSAGE = ("id", "type", "at_us", "cause", "text")
-EVENTS_MAX = 10_000
-"""Messages in one answer of the twin."""
+LIMIT_MAX = 1_000_000
+ALL_MAX = 100_000
+"""Messages that are shown to who says no --limit."""
+LAST = 100
+"""Those to who says no --since either."""
 FIRST_POD = "pod-0"
 RETURN_S_MAX = 10.0
 """How long `events --follow` waits for a twin that went away."""
@@ -35,7 +39,7 @@ Since = Annotated[
     str | None, typer.Option(click_type=Moment(), metavar="2h", help="back from now, or since 3d02:15:04")
 ]
 Until = Annotated[str | None, typer.Option(click_type=Moment(), metavar="1h", help="the last moment")]
-Limit = Annotated[int | None, typer.Option(min=1, max=EVENTS_MAX, help="at most so many")]
+Limit = Annotated[int | None, typer.Option(min=1, max=LIMIT_MAX, help="at most so many")]
 
 app = application()
 
@@ -63,13 +67,14 @@ def events(
     ask: dict[str, object] = {"type": types, "for": name, "cause": cause, "since": since}
     ask["ticks"] = None if ticks else "false"
     if not follow:
-        _show(client, ask | {"fabric": fabric, "until": until, "limit": limit}, output)
+        found = ask | {"fabric": fabric, "until": until}
+        _show(client, found, output, limit, ALL_MAX if since or cause else LAST)
         return
     if limit or until:
         raise click.UsageError("--follow goes on for ever: it does not go with --limit or --until")
     try:
         if output == "table":
-            typer.echo(line(EVENT_HEADERS, WIDTHS))
+            say(line(EVENT_HEADERS, WIDTHS))
         _follow(client, _named(client, fabric or (name and name.split("/")[0])), ask, output)
     except KeyboardInterrupt:
         return
@@ -88,16 +93,18 @@ def history(
 ) -> None:
     """Show all that has happened to a thing: who used a cube, the partners of a link, what a slice met."""
     ask = {"for": name, "type": types, "since": since, "until": until, "ticks": "false"}
-    _show(Client(), ask | {"limit": limit or EVENTS_MAX}, output)
+    _show(Client(), ask, output, limit, ALL_MAX)
 
 
-def _show(client: Client, ask: dict[str, object], output: Form) -> None:
-    found = client.rows("/v1/events", *MESSAGE, **ask)
+def _show(client: Client, ask: Mapping[str, object], output: Form, limit: int | None, default: int) -> None:
+    """Show so many messages, by default the last hundred or all; where that is too many, say so."""
+    found, more = client.pages("/v1/events", *MESSAGE, most=limit or default, **ask)
     with client.reading():
         show(found, output, lambda: event_rows(found))
-    if len(found) == EVENTS_MAX:
-        which = "oldest; a later --since" if ask.get("since") else "newest; an earlier --until"
-        typer.echo(f"lightwave: these are {EVENTS_MAX:,}, the {which} shows others", err=True)
+    if more and limit is None and default == ALL_MAX:
+        onwards = ask["since"] or ask.get("cause")
+        which = "oldest; a later --since" if onwards else "newest; an earlier --until"
+        say(f"lightwave: these are the {default:,} {which} or a --limit shows others", aside=True)
 
 
 def _named(client: Client, fabric: str | None) -> str:
@@ -141,11 +148,11 @@ def _follow(client: Client, fabric: str, asked: dict[str, object], output: Form)
 def _print(message: dict[str, Any], output: Form) -> None:
     """One message: a row, a line of JSON, or a YAML document."""
     if output == "table":
-        typer.echo(line(event_row(message), WIDTHS))
+        say(line(event_row(message), WIDTHS))
     elif output == "json":
-        typer.echo(json_line(message))
+        say(json_line(message))
     else:
-        typer.echo("---\n" + rendered(message, output, str))
+        say("---\n" + rendered(message, output, str))
 
 
 @app.command()

@@ -1,6 +1,5 @@
 """`lightwave lab`: the same services in virtual time."""
 
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import KindOfFabric, LogJson, Output, Pods, SiteFiles, seed_option, settings_option
 from ops.cli.output import show
-from ops.cli.types import FILE
+from ops.cli.types import FILE, Number
 from ops.common.tables import columns
 from shared.basics.errors import Interrupted
 
@@ -31,24 +30,12 @@ def lab() -> None:
     """Run the same services in virtual time."""
 
 
-def _days(value: float) -> float:
-    if not math.isfinite(value) or not 0 < value <= DAYS_MAX:
-        raise typer.BadParameter(f"{value:g} is not allowed; allowed are days above 0 up to {DAYS_MAX:,}")
-    return value
-
-
-def _warmup(value: float) -> float:
-    if not math.isfinite(value) or not 0 <= value <= DAYS_MAX:
-        raise typer.BadParameter(f"{value:g} is not allowed; allowed are days from 0 up to {DAYS_MAX:,}")
-    return value
-
-
 @app.command("run")
 def lab_run(
     pods: Pods = None,
     kind: KindOfFabric = None,
     site: SiteFiles = None,
-    days: Annotated[float, typer.Option(callback=_days)] = 1.0,
+    days: Annotated[float, typer.Option(click_type=Number("days", 0, DAYS_MAX, above=True))] = 1.0,
     seed: Annotated[int | None, seed_option("of every fabric that has none of its own [default: 0]")] = None,
     trace: Annotated[
         Path | None,
@@ -62,7 +49,9 @@ def lab_run(
     warmup: Annotated[
         float,
         typer.Option(
-            callback=_warmup, metavar="DAYS", help="simulate so many days first that no figure counts"
+            click_type=Number("days", 0, DAYS_MAX),
+            metavar="DAYS",
+            help="simulate so many days first that no figure counts",
         ),
     ] = 0.0,
     inject: Annotated[
@@ -164,7 +153,7 @@ def _summary(result: dict[str, Any]) -> str:
     rate = f"{result['messages_per_s']:,} a second"
     return "\n".join(
         [
-            columns(headers, rows),
+            columns(headers, rows) if rows else "no figures: it ended within its warm-up",
             "",
             f"{result['messages']:,} messages in {result['wall_s']:.1f} s, {rate}",
             f"log {result['log_sha256']}",

@@ -11,7 +11,7 @@ from ops.cli.groups import application
 from ops.cli.link_agree import link_agree
 from ops.cli.names import Name
 from ops.cli.options import Output
-from ops.cli.output import show
+from ops.cli.output import say, show
 from ops.cli.types import OUT_FILE
 
 if TYPE_CHECKING:
@@ -221,4 +221,4 @@ def link_curve(
         raise click.UsageError(f"--out {out}: ends in {out.suffix!r}; allowed is .html")
     found = curves(rate, tuple(mpi_db or MPI_DB))
     out.write_text(page(rate.upper(), found), encoding="utf-8")
-    typer.echo("\n".join([*gains(found), f"written to {out}"]))
+    say("\n".join([*gains(found), f"written to {out}"]))

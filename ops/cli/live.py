@@ -24,7 +24,7 @@ from ops.cli.options import (
     seed_option,
     settings_option,
 )
-from ops.cli.output import show
+from ops.cli.output import say, show
 from ops.cli.soak import soak
 from ops.cli.types import OneOf, Speed
 from services.roster import service_names
@@ -197,7 +197,7 @@ def skip(
     from shared.runtimes.live.kafka.operations import KafkaOperations
 
     settings = live_settings(config)
-    typer.echo(skip_message(settings, fabric, KafkaOperations(settings.endpoints)))
+    say(skip_message(settings, fabric, KafkaOperations(settings.endpoints)))
 
 
 @app.command()
@@ -212,7 +212,7 @@ def rebuild(
     from ops.live.rebuild import rebuild_twin
     from ops.live.settings import live_settings
 
-    found = rebuild_twin(live_settings(config), lambda line: typer.echo(line, err=True), jobs)
+    found = rebuild_twin(live_settings(config), lambda line: say(line, aside=True), jobs)
     show(found, output, lambda: f"{found['messages']:,} messages read again, digest {found['state_sha256']}")
 
 

@@ -12,6 +12,7 @@ import click
 import typer
 
 from ops.cli.groups import Group, application, command_of
+from ops.cli.output import say
 from ops.common.visible import one_line
 from shared.basics.errors import Interrupted, LightwaveError
 
@@ -89,7 +90,7 @@ def _print_version(ctx: typer.Context, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         from ops.common.version import VERSION
 
-        typer.echo(f"lightwave {VERSION}")
+        say(f"lightwave {VERSION}")
         raise typer.Exit
 
 
@@ -122,7 +123,7 @@ def main() -> NoReturn:
         if sys.stdout is not None:  # closed by the caller: `>&-`
             sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        say(error.format_message(), aside=True)
         _fail(_usage(error), 2)
     except click.UsageError as error:
         _fail(_usage(error), 2)
@@ -166,7 +167,7 @@ def _usage(error: click.UsageError) -> str:
 def _fail(sentence: str, code: int) -> NoReturn:
     """Say on stderr what is wrong, in one line, and end."""
     try:
-        click.echo(f"lightwave: {one_line(' '.join(sentence.split()))}", err=True)
+        say(f"lightwave: {one_line(' '.join(sentence.split()))}", aside=True)
     except OSError:
         _close(sys.stderr)
     sys.exit(code)

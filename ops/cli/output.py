@@ -31,18 +31,23 @@ def rendered(content: Any, form: Form, table: Callable[[], str]) -> str:
     return visible(table())
 
 
+def say(text: str, *, aside: bool = False) -> None:
+    """Print text with what a terminal would obey shown; `aside` on stderr, where nobody reads results."""
+    typer.echo(visible(text), err=aside)
+
+
 def show(content: Any, form: Form, table: Callable[[], str]) -> None:
     """Print the content in one of the three forms."""
-    typer.echo(rendered(content, form, table))
+    say(rendered(content, form, table))
 
 
 def write(text: str, out: Path | None) -> None:
-    """Print the text, or put it into a file of its own and say so."""
+    """Print the text as it is, for it may be a page, or put it into a file of its own and say so."""
     if out is None:
         typer.echo(text)
     else:
         out.write_text(f"{text}\n", encoding="utf-8")
-        typer.echo(f"written to {out}", err=True)
+        say(f"written to {out}", aside=True)
 
 
 def _json(content: Any) -> str:
@@ -66,7 +71,7 @@ def json_line(content: Any) -> str:
 def watched(look: Callable[[], str], watch: bool) -> None:
     """Print what a look gives once, or every second until Ctrl-C; on a terminal each replaces the last."""
     if not watch:
-        typer.echo(look())
+        say(look())
         return
     try:
         while True:

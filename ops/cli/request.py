@@ -26,7 +26,7 @@ from ops.cli.outcomes import (
     still_there,
     struck,
 )
-from ops.cli.output import Form, show
+from ops.cli.output import Form, say, show
 from ops.cli.polling import until
 from ops.cli.types import Duration, OneOf, ShapeText
 from ops.common.client import Client, RequestFailed, escape, waited
@@ -184,7 +184,7 @@ def _tell_others(client: Client, answer: dict[str, Any], output: Form, how: str)
         if row["name"] != mine and f"{target}/".startswith(f"{row['target']}/")
     ]
     if others:
-        typer.echo(f"{target} {how} {', '.join(others)}")
+        say(f"{target} {how} {', '.join(others)}")
 
 
 @app.command()
@@ -260,7 +260,7 @@ def drain(
         left = still_there(client.thing(path, "slices")["slices"])
         raise RequestFailed(f"{name}: {left} after {timeout_s} s; it takes nothing new")
     if output == "table":
-        typer.echo(f"{name} is drained, nothing runs there")
+        say(f"{name} is drained, nothing runs there")
 
 
 @app.command()

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ops.cli.groups import application
+from ops.cli.output import say
 from ops.cli.types import FILE
 
 app = application("schema")
@@ -26,4 +27,4 @@ def schema_export(
     from ops.common.schema import export
 
     count = export(directory)
-    typer.echo(f"{count} schemas in {directory}")
+    say(f"{count} schemas in {directory}")

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from ops.cli.options import SiteFiles, seed_option
-from ops.cli.types import FILE, Speed
+from ops.cli.output import say
+from ops.cli.types import FILE, Number, Speed
 
 MINUTES_MAX = 7 * 24 * 60.0
 JOINS_MAX = 64
@@ -21,7 +22,10 @@ DEVIATED = 5
 def soak(
     minutes: Annotated[
         float,
-        typer.Option(min=0.1, max=MINUTES_MAX, help="time for faults; start and proof take some more"),
+        typer.Option(
+            click_type=Number("minutes", 0.1, MINUTES_MAX),
+            help="time for faults; start and proof take some more",
+        ),
     ] = 30.0,
     pods: Annotated[
         int | None,
@@ -72,12 +76,12 @@ def soak(
     )
     _ = wanted.twin.sites  # what is wrong with a file is said before anything is started
     try:
-        found = run_soak(wanted, lambda line: typer.echo(line, err=True))
+        found = run_soak(wanted, lambda line: say(line, aside=True))
     except OperationFailed as error:
         _write(report, failure(wanted.repeat, str(error)))
         raise
     _write(report, found)
-    typer.echo(in_words(found))
+    say(in_words(found))
     raise typer.Exit(0 if found["verdict"] == CLEAN else DEVIATED)
 
 

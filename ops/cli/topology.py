@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.options import Output
-from ops.cli.output import show
+from ops.cli.output import say, show
 from ops.cli.topology_options import ALL_TO_ALL_UNIT, Shape, Twisted, Without, figure_table, ocs_numbers
 from ops.cli.topology_route import topology_route
 from ops.cli.types import OUT_FILE
@@ -100,4 +100,4 @@ def topology_draw(
     from ops.models.topology.draw import draw
     from shared.models.superpod.shapes import parse_shape
 
-    typer.echo(draw(parse_shape(shape), twisted, out))
+    say(draw(parse_shape(shape), twisted, out))

@@ -107,6 +107,25 @@ class ShapeText(click.ParamType):
         return "x".join(map(str, sides))
 
 
+class Number(click.ParamType):
+    """A finite number from `least`, or with `above` only above it, up to `most`."""
+
+    name = "float"
+
+    def __init__(self, unit: str, least: float, most: float, *, above: bool = False) -> None:
+        self._least, self._most, self._above = least, most, above
+        self._allowed = f"{unit} {'above' if above else 'from'} {least:g} up to {most:,.15g}"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = math.nan
+        if not self._least <= number <= self._most or (self._above and number == self._least):
+            self.fail(f"{str(value)!r} is not allowed; allowed are {self._allowed}", param, ctx)
+        return number
+
+
 class Speed(click.ParamType):
     """Simulated over wall time."""
 

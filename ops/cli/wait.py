@@ -8,6 +8,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.names import Thing, whole
 from ops.cli.options import Timeout
+from ops.cli.output import say
 from ops.cli.polling import until
 from ops.common.client import Client, RequestFailed, escape
 from schemas.kinds import kind_of
@@ -53,7 +54,7 @@ def wait(
     if until(look, timeout_s) is None:
         found = _text(client.thing(path, field)[field])
         raise RequestFailed(f"{name}: {field} is {found} and not {value} after {timeout_s} s")
-    typer.echo(f"{name}: {field} is {value}")
+    say(f"{name}: {field} is {value}")
 
 
 def _text(value: object) -> str:

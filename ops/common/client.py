@@ -23,6 +23,9 @@ TIMEOUT_S = 20.0
 WAIT_S = 10
 """How long the twin may wait for a request's place on the log; less than TIMEOUT_S."""
 RETRY_S = 0.2
+PAGE_MAX = 10_000
+"""Rows of one page of a list."""
+LINK = re.compile(r'<([^>]+)>; rel="(next|prev)"')
 ANSWER_MAX = 64_000_000
 """Bytes of one answer, or of one line of a stream."""
 SILENCE_S_MAX = 45.0
@@ -59,12 +62,36 @@ class Client:
 
     def rows(self, path: str, *fields: str, **query: object) -> list[dict[str, Any]]:
         """A list of objects, each of which must have these fields."""
-        content = self._ask("GET", _target(path, query), None, None)
+        return self._page(_target(path, query), fields)[0]
+
+    def pages(self, path: str, *fields: str, most: int, **query: object) -> tuple[list[dict[str, Any]], bool]:
+        """(`most` rows of a list that comes in pages, whether there are more): the last ones, in the list's
+        order, where its pages lead back."""
+        target: str | None = _target(path, {**query, "limit": min(most, PAGE_MAX)})
+        pages: list[list[dict[str, Any]]] = []
+        missing, back = most, False
+        while target is not None and missing > 0:
+            page, link = self._page(target, fields)
+            pages.append(page)
+            missing -= len(page)
+            back = back or (link is not None and link[2] == "prev")
+            target = link[1] if link is not None and page else None
+            if target is not None and not target.startswith(f"{path}?"):
+                raise self.foreign(f"its list goes on at {target[:80]!r}")
+        rows = [row for page in (reversed(pages) if back else pages) for row in page]
+        cut = max(0, -missing)
+        return (rows[cut:] if back else rows[: len(rows) - cut]), cut > 0 or target is not None
+
+    def _page(
+        self, target: str, fields: tuple[str, ...]
+    ) -> tuple[list[dict[str, Any]], re.Match[str] | None]:
+        """Rows, and where its header leads on to."""
+        content, link = self._exchange("GET", target, None, None)
         if not isinstance(content, list):
             raise self.foreign("a list was expected")
         for row in content:
             self._check(row, fields)
-        return content
+        return content, LINK.fullmatch(link)
 
     def thing(self, path: str, *fields: str) -> dict[str, Any]:
         """One object, which must have these fields."""
@@ -139,10 +166,16 @@ class Client:
         return content
 
     def _ask(self, method: str, target: str, body: dict[str, object] | None, key: str | None) -> Any:
+        return self._exchange(method, target, body, key)[0]
+
+    def _exchange(
+        self, method: str, target: str, body: dict[str, object] | None, key: str | None
+    ) -> tuple[Any, str]:
+        """(what the answer says, its header `Link`)."""
         headers = {"Idempotency-Key": key} if key else {}
         connection, answer = self._send(method, target, body, headers, self._timeout_s)
         try:
-            return self._content(answer)
+            return self._content(answer), answer.getheader("Link") or ""
         finally:
             connection.close()
 

@@ -76,8 +76,8 @@ def run_lab(
     command line that repeats the run. `seed` is that of all fabrics, None where they have several.
 
     The log gets its name when it is whole. Ctrl-C (SIGINT) or SIGTERM stops every site within a simulated
-    day: `interrupted` is then true, the figures are those of what was run, and the log, which ends with the
-    last cascade, stays under the name that `partial` gives it.
+    day: `interrupted` is then true, the figures are those of what was run (none within the warm-up), and the
+    log, which ends with the last cascade, stays under the name that `partial` gives it.
     """
     started = time.perf_counter()
     sites = plan.sites
@@ -136,6 +136,7 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
         {"fabric": fabric, "kind": config.kind, "site": site.site, "seed": config.seed}
         | report(fabric, totals(lab.site, fabric, at_us), since.get(fabric))
         for fabric, config in site.fabrics.items()
+        if at_us >= plan.warmup_us
     ]
     return SiteResult(reports, at_us, lab.messages, lab.log_sha256, site_digest(lab.site))
 

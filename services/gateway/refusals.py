@@ -14,28 +14,20 @@ def receipt_of(
     request: Envelope, outcome: Sequence[LogMessage], *, repeated: bool, complete: bool
 ) -> RequestReceipt:
     """The receipt of a request on the log, by what followed from it so far."""
-    refusal = refusal_in(request, outcome)
-    if refusal is None:
-        return RequestReceipt(
-            id=request.id,
-            repeated=repeated,
-            status="accepted",
-            complete=complete,
-            at_us=request.at_us,
-            outcome=tuple(outcome),
-        )
-    sentence = _sentence(refusal)
-    return RefusalReceipt(
+    accepted = RequestReceipt(
         id=request.id,
         repeated=repeated,
-        status="refused",
+        status="accepted",
         complete=complete,
         at_us=request.at_us,
         outcome=tuple(outcome),
-        refused_by=refusal.id,
-        reason=sentence,
-        error=sentence,
     )
+    refusal = refusal_in(request, outcome)
+    if refusal is None:
+        return accepted
+    sentence = _sentence(refusal)
+    said = {"status": "refused", "refused_by": refusal.id, "reason": sentence, "error": sentence}
+    return RefusalReceipt.model_validate(dict(accepted) | said)
 
 
 def refusal_in(request: Envelope, outcome: Sequence[Envelope]) -> Envelope | None:

@@ -13,9 +13,11 @@ from schemas.asked import AskedBody
 from schemas.bounds import COMMENT_MAX, KEY_MAX
 from schemas.config import pod_of
 from schemas.envelope import Envelope
+from schemas.kinds import FAULTS, SLICES
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from services.gateway.fabrics import config_of, fabric_of, meant_to_act, part_of, plant, retired_us, site_of
 from services.gateway.invalid import invalid_sentence, short
+from services.gateway.not_found import nobody
 from services.gateway.ports import TwinPorts
 from services.gateway.refusals import receipt_of
 from services.gateway.telling import told
@@ -148,8 +150,8 @@ def receipt_at(twin: TwinPorts, fabric: str, site: str, place: int) -> RequestRe
 
 
 def put(twin: TwinPorts, fabric: str, body: AskedBody) -> Received:
-    """Put a request into the inbox of a fabric's partition. InvalidInput if the fabric has retired, but for
-    what was asked before under the same key."""
+    """Put a request into the inbox of a fabric's partition. But for what was asked before under the same key
+    it is InvalidInput if the fabric has retired, and NotFound if what it names is not there."""
     place = twin.documents.fabrics().get(fabric)
     if place is None:
         raise OperationFailed(f"fabric {fabric}: not in the store")
@@ -159,8 +161,21 @@ def put(twin: TwinPorts, fabric: str, body: AskedBody) -> Received:
             return repeat
     if place.retired_us is not None:
         raise _has_retired(fabric, place.retired_us)
+    _check_is_there(twin, fabric, body)
     check_room(twin, place.partition, fabric)
     return twin.inbox.put(place.partition, fabric, body)
+
+
+def _check_is_there(twin: TwinPorts, fabric: str, body: AskedBody) -> None:
+    """NotFound where a slice is to be released, or a fault to be cleared, of which nothing is known."""
+    if isinstance(body, ReleaseSlice):
+        kind, name = SLICES, body.slice
+    elif isinstance(body, ClearFault):
+        kind, name = FAULTS, body.fault
+    else:
+        return
+    if twin.documents.one(fabric, kind.word, name) is None:
+        raise nobody(kind, name, fabric, plant(twin, fabric))
 
 
 def _check_not_dropped(twin: TwinPorts, fabric: str, site: str, message_id: str) -> None:

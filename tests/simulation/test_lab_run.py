@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from ops.common.sites import single_fabric_sites
+from ops.lab.board import shared_board
 from ops.lab.injections import injections
 from ops.lab.replay import replay
-from ops.lab.run import RunPlan, partial, run_lab
+from ops.lab.run import RunPlan, partial, run_lab, run_site
 from schemas.registry import decode
 from schemas.site_plan import SitePlan
 from shared.basics.units import US_PER_DAY, US_PER_S
@@ -101,6 +102,16 @@ def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(tm
     report = replay(partial(log)).report()
     assert (report["clean"], report["messages"]) == (True, result["messages"])
     assert report["state_sha256"] == result["state_sha256"]
+
+
+@pytest.mark.parametrize(("warmup_days", "counted_fabrics"), [(30.0, 0), (0.0, 1)])
+def test_a_run_that_ends_within_its_warm_up_has_no_figures(warmup_days: float, counted_fabrics: int) -> None:
+    plan = RunPlan(sites(), 30.0, warmup_days)
+    with shared_board(1, None) as board:
+        board.stop()
+        result = run_site(plan, 0, None, board)
+    assert 0 < result.at_us < 30 * US_PER_DAY
+    assert len(result.reports) == counted_fabrics
 
 
 def test_progress_is_told_whatever_the_number_of_processes() -> None:

@@ -42,6 +42,8 @@ class FakeTwin:
     otherwise: Answer = field(default_factory=lambda: as_json({"error": "no such thing"}, 404))
     asked: list[Asked] = field(default_factory=list)
     url: str = ""
+    links: dict[str, list[str]] = field(default_factory=dict)
+    """Path → the headers `Link` of its answers."""
 
     def answer(self, request: Asked) -> Answer:
         self.asked.append(request)
@@ -67,6 +69,8 @@ def _handler(twin: FakeTwin) -> type[BaseHTTPRequestHandler]:
                 return
             self.send_response(status)
             self.send_header("Content-Type", kind)
+            if parts.path in twin.links:
+                self.send_header("Link", twin.links[parts.path].pop(0))
             # A stream has no length: it ends where the connection ends.
             self.send_header("Connection", "close")
             if kind != "text/event-stream":

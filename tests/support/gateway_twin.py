@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from fastapi import FastAPI
 from ops.common.sites import single_fabric_sites
 from ops.twin.audit import SiteAudit, readers_of
 from schemas.api import TwinAbout
-from schemas.body import Body
 from schemas.config import FabricConfig
 from schemas.registry import decode
 from schemas.site_plan import SitePlan
@@ -29,9 +28,8 @@ from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
-from shared.runtimes.embedded.waking import WakingStore
+from shared.runtimes.embedded.waking import Waking, WakingStore
 from shared.runtimes.operations import MemoryOperations
-from shared.storage.inbox import Received
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.lines import read_lines
@@ -77,16 +75,8 @@ class Client:
         return self.request("POST", path, **request)
 
 
-class WakingMemory(MemoryStore):
+class WakingMemory(Waking, MemoryStore):
     """Wakes the loop when somebody asks for something."""
-
-    wake: Callable[[int], None] | None = None
-
-    def put(self, partition: int, fabric: str, body: Body) -> Received:
-        received = super().put(partition, fabric, body)
-        if self.wake is not None:
-            self.wake(partition)
-        return received
 
 
 class DrivenTwin:

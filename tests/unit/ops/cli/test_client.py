@@ -349,3 +349,76 @@ def test_over_tls_it_trusts_whom_it_is_told_to(tmp_path: Path) -> None:
     with answering({"/v1/clock": [as_json(CLOCK)]}) as plain:
         done = lightwave("clock", "show", url=plain.url.replace("http:", "https:"))
         check(done, UNREACHABLE, "no twin answers at https://")
+
+
+def events(*numbers: int) -> Answer:
+    return as_json(
+        [{"id": f"ocs@pod-0/{n}", "type": "OcsUp", "at_us": n, "cause": None, "text": ""} for n in numbers]
+    )
+
+
+EVENTS = "/v1/events"
+NEXT = f'<{EVENTS}?limit=3&cursor=pod-0:3>; rel="next"'
+PREVIOUS = f'<{EVENTS}?limit=3&before=pod-0:4>; rel="prev"'
+
+
+def ids(done: subprocess.CompletedProcess[str]) -> list[int]:
+    assert done.returncode == 0, done
+    return [row["at_us"] for row in json.loads(done.stdout)]
+
+
+@pytest.mark.parametrize(
+    ("words", "answers", "links", "shown", "told"),
+    [
+        ("--since 1d", [events(1, 2, 3), events(4, 5)], [NEXT], [1, 2, 3, 4, 5], ""),
+        ("--since 1d --limit 4", [events(1, 2, 3), events(4, 5)], [NEXT], [1, 2, 3, 4], ""),
+        ("--limit 4", [events(4, 5, 6), events(1, 2, 3)], [PREVIOUS], [3, 4, 5, 6], ""),
+        ("", [events(*range(100))], [PREVIOUS], list(range(100)), ""),
+        (
+            "--since 1d",
+            [events(*range(n, n + 50_000)) for n in (0, 50_000)],
+            [NEXT, NEXT],
+            list(range(100_000)),
+            "lightwave: these are the 100,000 oldest; a later --since or a --limit shows others\n",
+        ),
+    ],
+    ids=["all pages", "so many", "back from now", "the last hundred", "too many"],
+)
+def test_a_list_is_followed_over_its_pages(
+    words: str, answers: list[Answer], links: list[str], shown: list[int], told: str
+) -> None:
+    with answering({EVENTS: answers}, links={EVENTS: [*links, "", ""]}) as twin:
+        done = lightwave("events", *words.split(), "-o", "json", url=twin.url)
+    assert ids(done) == shown
+    assert done.stderr == told
+    following = [asked.query for asked in twin.asked[1:]]
+    assert following == [link.partition("?")[2].partition(">")[0] for link in links][: len(following)]
+
+
+def test_a_list_does_not_lead_elsewhere() -> None:
+    links = {EVENTS: ['<http://127.0.0.1:1/v1/events?a=b>; rel="next"']}
+    with answering({EVENTS: [events(1)]}, links=links) as twin:
+        done = lightwave("events", "--since", "1d", url=twin.url)
+    check(done, UNREACHABLE, "its list goes on at 'http://127.0.0.1:1/v1/events?a=b'")
+
+
+def test_what_only_a_message_says_is_shown_and_not_obeyed() -> None:
+    fault = {"name": "pod-0/fault-\x1b[31m2", "target": "pod-0/ocs-1"}
+    receipt = {
+        "id": "operator@pod-0/1",
+        "status": "accepted",
+        "repeated": False,
+        "complete": True,
+        "outcome": [
+            {
+                "id": "failures@pod-0/1",
+                "type": "FaultBegan",
+                "body": {"fault": "f", "kind": "ocs", "target": "pod-0/ocs-1", "expires_us": None},
+            }
+        ],
+    }
+    answers = {"/v1/faults": [as_json(receipt), as_json([fault])]}
+    with answering(answers) as twin:
+        done = lightwave("inject", "ocs", "pod-0/ocs-1", url=twin.url)
+    assert done.returncode == 0, done
+    assert done.stdout.splitlines()[1] == "pod-0/ocs-1 is faulty already by pod-0/fault-\\x1b[31m2"

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from ops.cli.types import Duration, Kind, ShapeText, unknown
+from ops.cli.types import Duration, Kind, Number, ShapeText, unknown
 from schemas.kinds import KINDS
 
 
@@ -43,3 +43,19 @@ def test_shapes(text: str) -> None:
 def test_what_is_no_shape(text: str) -> None:
     with pytest.raises(click.BadParameter, match="no shape"):
         ShapeText().convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "allowed"),
+    [
+        (Number("days", 0, 36_500, above=True), "0", "days above 0 up to 36,500"),
+        (Number("days", 0, 36_500), "-0.1", "days from 0 up to 36,500"),
+        (Number("minutes", 0.1, 10_080.0), "nan", "minutes from 0.1 up to 10,080"),
+        (Number("minutes", 0.1, 10_080.0), "1e400", "minutes from 0.1 up to 10,080"),
+        (Number("minutes", 0.1, 10_080.0), "", "minutes from 0.1 up to 10,080"),
+    ],
+)
+def test_numbers_are_finite_and_in_their_bounds(number: Number, text: str, allowed: str) -> None:
+    with pytest.raises(click.BadParameter, match=f"'{text}' is not allowed; allowed are {allowed}$"):
+        number.convert(text, None, None)
+    assert number.convert("7.5", None, None) == 7.5

@@ -91,15 +91,40 @@ def test_a_cube_is_drained_and_used_again(client: Client) -> None:
     assert types(ask(client, "cubes/pod-1/cube-2/undrain"))[0] == "CubeUndrained"
 
 
-def test_what_is_not_there_any_more_is_refused_on_the_log(client: Client) -> None:
-    assert refusal(client, "slices/pod-0/slice-999/release")[0] == "ReleaseRefused"
-    assert refusal(client, "faults/pod-0/fault-999/clear")[0] == "FaultRefused"
+@pytest.mark.parametrize("path", ["slices/pod-0/slice-999/release", "faults/pod-0/fault-999/clear"])
+def test_what_never_was_is_not_found_and_leaves_nothing_behind(
+    twin: DrivenTwin, client: Client, path: str
+) -> None:
+    before = twin.messages()
+    key = {"Idempotency-Key": f"of {path}"}
+    for _ in range(2):
+        said = ask(client, path, status=404, headers=key)
+        assert f"{path.split('/')[2]}': no such" in said["error"]
+    assert client.get(f"/v1/requests/of {path}").status_code == 404
+    assert twin.messages() == before
+
+
+def test_a_repeat_gets_the_same_answer_when_the_thing_is_forgotten(twin: DrivenTwin, client: Client) -> None:
+    class Forgetful:
+        def one(self, fabric: str, kind: str, name: str) -> bytes | None:
+            return None
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(twin.store, name)
+
+    fault = ask(client, "faults", {"kind": "port", "target": "pod-1/ocs-9/N5"})["outcome"][0]["body"]["fault"]
+    key = {"Idempotency-Key": "cleared in time"}
+    first = ask(client, f"faults/{fault}/clear", headers=key)
+    later = twin.client(documents=Forgetful())
+    assert ask(later, f"faults/{fault}/clear", headers=key) == first | {"repeated": True}
+    ask(later, f"faults/{fault}/clear", status=404)
 
 
 def test_a_refused_request_is_refused_again_under_its_key(client: Client) -> None:
+    ask(client, "cubes/pod-0/cube-3/drain")
     key = {"Idempotency-Key": "once more"}
-    first = ask(client, "slices/pod-0/slice-996/release", status=409, headers=key)
-    again = ask(client, "slices/pod-0/slice-996/release", status=409, headers=key)
+    first = ask(client, "cubes/pod-0/cube-3/drain", status=409, headers=key)
+    again = ask(client, "cubes/pod-0/cube-3/drain", status=409, headers=key)
     assert again == first | {"repeated": True}
 
 
@@ -128,7 +153,8 @@ def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin)
             put.append(request)
             return twin.store.put(*request)
 
-    answer = twin.client(inbox=Inbox()).post("/v1/slices/pod-0/slice-998/release")
+    ask(twin.client(), "cubes/pod-0/cube-4/drain")
+    answer = twin.client(inbox=Inbox()).post("/v1/cubes/pod-0/cube-4/drain")
     assert answer.status_code == 202
     said = answer.json()
     assert {**said, "id": ""} == {
@@ -146,7 +172,7 @@ def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin)
     assert said["id"] in [message["id"] for message in twin.messages()]
     report = twin.client().get(where).json()
     assert (report["status"], report["id"]) == ("refused", said["id"])
-    assert [m["type"] for m in report["outcome"]] == ["ReleaseRefused"]
+    assert [m["type"] for m in report["outcome"]] == ["DrainRefused"]
 
 
 def test_what_is_on_the_log_but_not_yet_quiet_is_answered_with_where_to_look(twin: DrivenTwin) -> None:
