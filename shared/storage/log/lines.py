@@ -83,9 +83,13 @@ def raw_lines(path: Path) -> Iterator[bytes]:
     newline, but for a last one that was cut off and one longer than LINE_MAX, of which only the beginning is
     given: a small compressed file may hold a line larger than the memory.
 
-    NotFound if there is no such file; InvalidInput if its compressed data is damaged.
+    NotFound if there is no such file; InvalidInput if it is none or its compressed data is damaged.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise InvalidInput(
+                f"log file {path}: no file, but a folder, pipe or device, which may have no end"
+            )
         with path.open("rb") as raw:
             magic = raw.read(4)
             raw.seek(0)

@@ -48,6 +48,13 @@ def test_a_log_of_a_site_is_replayed_in_words(tmp_path: Path) -> None:
     assert "differs in campus at position " in broken.stdout
 
 
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev"])
+def test_what_is_no_file_is_no_log(path: str) -> None:
+    done = run("replay", path)
+    assert isinstance(done.exception, InvalidInput)
+    assert str(done.exception).startswith(f"log file {path}: no file, but a folder, pipe or device")
+
+
 def test_a_run_of_a_site_says_of_each_fabric_what_it_is(tmp_path: Path) -> None:
     site = tmp_path / "campus.yaml"
     site.write_text(SITE.replace("  - name: pod-1", "    config: {seed: 3}\n  - name: pod-1"))

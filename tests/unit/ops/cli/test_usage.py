@@ -11,12 +11,12 @@ import typer
 from click.testing import CliRunner
 from typer.core import TyperArgument
 
-from ops.cli.groups import Group
 from ops.cli.lab import _repeat
 from ops.cli.main import COMMANDS, root
 from ops.cli.options import repeated
 from ops.common.sites import AskedTwin
 from ops.lab.run import RunPlan
+from tests.support.commands import leaf, leaves
 from tests.support.fake_twin import answering, as_json, lightwave
 
 
@@ -101,21 +101,6 @@ def test_who_gives_no_command_is_shown_them_all(words: list[str]) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"Usage: {path} ")
     assert done.stderr.endswith(f"lightwave: {path} needs a command; see `{path} --help`\n")
-
-
-def leaves(group: click.Group, *path: str) -> list[list[str]]:
-    """The words of every command that is not a group."""
-    context = click.Context(group)
-    found = []
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
-        if isinstance(command, click.Group):
-            assert isinstance(command, Group)
-            found += leaves(command, *path, name)
-        else:
-            found.append([*path, name])
-    return found
 
 
 @pytest.mark.parametrize("words", leaves(root), ids=" ".join)
@@ -232,11 +217,7 @@ def test_a_twin_that_is_slow_to_answer_does_not_hold_up_the_shell() -> None:
 
 @pytest.mark.parametrize("words", leaves(root), ids=" ".join)
 def test_every_argument_says_what_it_is(words: list[str]) -> None:
-    command: click.Command | None = root
-    for word in words:
-        assert isinstance(command, click.Group)
-        command = command.get_command(click.Context(command), word)
-    assert command is not None
+    command = leaf(root, words)
     arguments = [each for each in command.params if isinstance(each, TyperArgument)]
     assert len(arguments) == sum(isinstance(each, click.Argument) for each in command.params)
     assert [each.name for each in arguments if not each.help] == []

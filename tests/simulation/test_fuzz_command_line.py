@@ -1,0 +1,143 @@
+"""Anything at all behind every command: it ends with an exit code that is documented, a mistake is one
+sentence, and wrong usage leaves nothing behind. Nothing begins that would not end."""
+
+import io
+import os
+import re
+import signal
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from ops.cli import events
+from ops.cli.main import main, root
+from ops.common import client
+from shared.basics.errors import OperationFailed
+from tests.support.command_words import Typist, files
+from tests.support.commands import leaf, leaves
+from tests.support.fake_twin import FakeTwin, answering
+
+EXAMPLES = 40
+"""Lines behind each command."""
+SECONDS_MAX = 20
+"""Wall time of one line; one that takes longer has begun what does not end."""
+CODES = frozenset({0, 1, 2, 3, 4})
+USAGE = 2
+BEGINS = (
+    "ops.bench.run.run_bench",
+    "ops.common.schema.export",
+    "ops.lab.run.run_lab",
+    "ops.live.audit.audit_live",
+    "ops.live.gateway.run_gateway",
+    "ops.live.init.init_twin",
+    "ops.live.rebuild.rebuild_twin",
+    "ops.live.sequencer.run_sequencer",
+    "ops.live.skip.skip_message",
+    "ops.live.status.live_status",
+    "ops.live.supervise.supervise",
+    "ops.reproduce.labs.run_ahead",
+    "ops.servers.both.run_kafka",
+    "ops.servers.both.run_redis",
+    "ops.soak.run.run_soak",
+    "ops.twin.up.run_up",
+    "shared.runtimes.live.worker.process.serve_worker",
+)
+"""What begins a server, a long run or another program, or fills a folder: taken for begun, and no more."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the lines are typed: an empty working folder, files elsewhere, a twin that knows nothing."""
+
+    folder: Path
+    paths: tuple[str, ...]
+    twin: FakeTwin
+
+
+def _begun(*_: object, **__: object) -> NoReturn:
+    raise OperationFailed("begun")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    home = tmp_path_factory.mktemp("home")
+    folder = home / "working"
+    folder.mkdir()
+    umask = os.umask(0o077)
+    os.umask(umask)
+    with pytest.MonkeyPatch.context() as patch, answering() as twin:
+        for name in [name for name in os.environ if name.startswith("LIGHTWAVE_")]:
+            patch.delenv(name)
+        patch.setenv("LIGHTWAVE_URL", twin.url)
+        patch.setenv("XDG_STATE_HOME", str(home / "state"))
+        patch.chdir(folder)
+        for name in BEGINS:
+            patch.setattr(name, _begun)
+        patch.setattr(client, "RETRY_S", 0.0)
+        patch.setattr(events, "RETURN_S_MAX", 0.0)
+        yield Place(folder, files(home / "files"), twin)
+    os.umask(umask)
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int | str | None
+    out: str
+    err: str
+
+
+def run(words: list[str]) -> Done:
+    """One line, as the program `lightwave` runs it."""
+    out, err = io.StringIO(), io.StringIO()
+
+    def late(_number: int, _frame: object) -> NoReturn:
+        raise AssertionError(f"{words} has not ended after {SECONDS_MAX} s: is it missing in BEGINS?")
+
+    before, argv = signal.signal(signal.SIGALRM, late), sys.argv
+    sys.argv = ["lightwave", *words]
+    signal.alarm(SECONDS_MAX)
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+        sys.argv = argv
+    return Done(ended.value.code, out.getvalue(), err.getvalue())
+
+
+def raw(text: str) -> list[str]:
+    """The characters that a terminal would obey."""
+    return [c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf")]
+
+
+def check(words: list[str], done: Done, *, page: bool) -> None:
+    assert done.code in CODES, (words, done)
+    assert raw(done.err) == [], (words, done)
+    assert page or raw(done.out) == [], (words, done)
+    if done.code in (0, 1):  # who finds that things do not agree says so where results are read
+        return
+    sentence = done.err
+    if done.code == USAGE and done.err.startswith("Usage: "):
+        assert re.search(r" needs a command; see `[^`]+`\n\Z", done.err), (words, done)
+        sentence = done.err.splitlines(keepends=True)[-1]
+    assert re.fullmatch(r"lightwave: [^\n]+\n", sentence), (words, done)
+
+
+@pytest.mark.parametrize("path", leaves(root), ids=" ".join)
+def test_whatever_is_typed_ends_in_good_order(place: Place, path: list[str]) -> None:
+    command = leaf(root, path)
+    for number in range(EXAMPLES):
+        words = [*path, *Typist(command, place.paths, f"{' '.join(path)} {number}").words()]
+        before = sorted(place.folder.rglob("*"))
+        done = run(words)
+        check(words, done, page="html" in words or path == ["completion"])
+        if done.code == USAGE:
+            assert done.out == "", (words, done)
+            assert sorted(place.folder.rglob("*")) == before, (words, done)
