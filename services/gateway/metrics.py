@@ -1,5 +1,6 @@
 """Metrics for Prometheus: the state of every fabric and of the runtime."""
 
+import time
 from collections.abc import Callable, Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -11,6 +12,7 @@ from services.gateway.fabrics import living
 from services.gateway.ports import TwinPorts
 from services.gateway.rows import fabric_row
 from shared.basics.errors import LightwaveError
+from shared.basics.units import US_PER_S
 from shared.runtimes.clock import ClockState
 
 GAUGES: tuple[tuple[str, str, Callable[[FabricRow], float]], ...] = (
@@ -61,6 +63,10 @@ TOTALS_BY: tuple[tuple[str, str, str, Callable[[FabricRow], dict[str, float]]], 
     ("faults_begun", "faults begun by kind", "kind", lambda row: dict(row.faults_begun)),
     ("repairs_ended", "repairs ended by outcome", "outcome", lambda row: _ended(row.repairs)),
 )
+INBOX = (
+    ("inbox_waiting", "requests that wait in the inbox of its partition"),
+    ("inbox_oldest_seconds", "wall time for which the first of them has waited"),
+)
 CLOCK: tuple[tuple[str, str, Callable[[ClockState], float]], ...] = (
     ("simulated_seconds", "simulated time up to which all is done", lambda c: c.now_us / 1e6),
     (
@@ -106,8 +112,9 @@ class TwinCollector(Collector):
         those of the fabrics are left out."""
         try:
             rows = [fabric_row(self._twin, fabric) for fabric in living(self._twin)]
+            inboxes = {row.name: _waiting(self._twin, row.name) for row in rows}
         except LightwaveError:
-            rows = []
+            rows, inboxes = [], {}
         for name, text, read in GAUGES:
             family = GaugeMetricFamily(f"lightwave_{name}", text, labels=["fabric"])
             for row in rows:
@@ -120,6 +127,11 @@ class TwinCollector(Collector):
             yield total
         yield from _labelled(GaugeMetricFamily, LEVELS, rows)
         yield from _labelled(CounterMetricFamily, TOTALS_BY, rows)
+        for place, (name, text) in enumerate(INBOX):
+            family = GaugeMetricFamily(f"lightwave_{name}", text, labels=["fabric"])
+            for fabric, counts in inboxes.items():
+                family.add_metric([fabric], counts[place])
+            yield family
         healthy = not self._twin.health()
         yield GaugeMetricFamily("lightwave_healthy", "1 while all is well, else 0", value=healthy)
         clock = self._twin.clock.show()
@@ -128,6 +140,14 @@ class TwinCollector(Collector):
         for name, value in self._twin.runtime_metrics().items():
             kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             yield kind(f"lightwave_runtime_{name}", "of the runtime itself", value=value)
+
+
+def _waiting(twin: TwinPorts, fabric: str) -> tuple[float, float]:
+    """(requests in the inbox of a fabric, wall seconds for which the first has waited). Its number
+    is when it came, in microseconds since 1970."""
+    partition = twin.documents.fabrics()[fabric].partition
+    first = [request.number for request in twin.inbox.waiting(partition, 1)]
+    return twin.inbox.size(partition), max(0.0, time.time() - first[0] / US_PER_S) if first else 0.0
 
 
 def _labelled(

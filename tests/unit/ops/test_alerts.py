@@ -1,0 +1,101 @@
+"""The alerting rules name only what is measured, with the labels that it has, and say whom they call."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from ops.live import gateway, sequencer
+from ops.twin.up import LivingTwin
+from shared.runtimes.live.worker import process
+from tests.support.gateway_twin import QUIET, DrivenTwin
+
+RULES = Path(__file__).parents[3] / "ops" / "deploy" / "alerts.yml"
+NAMED = re.compile(r"(lightwave_[a-z_]+)(?:\{([^}]*)\})?")
+MATCHER = re.compile(r'([a-z_]+)(=~?)"([^"]*)"')
+OPERATORS = re.compile(r"[()<>=/]|\b(and|or|absent|changes|delta|increase|rate|sum)\b|\[[0-9]+[mh]\]|[0-9.]+")
+
+Labels = dict[str, set[str]]
+
+
+def rules() -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+
+
+def _of_processes() -> Iterator[str]:
+    """What the runtimes measure themselves, and the processes of a live twin on ports of their own."""
+    for report, kind in ((sequencer._report, "sequencer"), (process._report, "worker")):
+        yield from (f"lightwave_{kind}_{sample.name}" for sample in report(MagicMock(), MagicMock()).samples)
+    for found in (
+        LivingTwin._metrics(MagicMock(sites=[])),
+        gateway._ports(MagicMock(twin="twin"), *[MagicMock()] * 4).runtime_metrics(),
+    ):
+        yield from (f"lightwave_runtime_{name}" for name in found)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Labels]:
+    """Metric → its labels and their values, as a gateway and the processes serve them."""
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET])
+    client = twin.client()
+    client.get("/v1/clock")
+    text = client.get("/metrics").text
+    twin.close()
+    found: dict[str, Labels] = {name: {} for name in _of_processes()}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = found.setdefault(sample.name, {})
+            for label, value in sample.labels.items():
+                labels.setdefault(label, set()).add(value)
+    return found
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
+def test_a_rule_names_what_is_measured(rule: dict[str, Any], measured: dict[str, Labels]) -> None:
+    expression = rule["expr"]
+    named = NAMED.findall(expression)
+    assert named
+    labels: set[str] = set()
+    for metric, matchers in named:
+        assert metric in measured, metric
+        labels |= measured[metric].keys()
+        for label, how, value in MATCHER.findall(matchers):
+            values = measured[metric][label]
+            assert how == "=~" or value in values, (metric, label, value)
+    assert OPERATORS.sub("", NAMED.sub("", expression)).split() == []
+    assert expression.count("(") == expression.count(")")
+    told = " ".join(rule["annotations"].values())
+    assert set(re.findall(r"\$labels\.([a-z_]+)", told)) <= labels
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
+def test_a_rule_says_whom_it_calls_and_what_is_wrong(rule: dict[str, Any]) -> None:
+    assert rule["labels"]["severity"] in ("page", "ticket")
+    assert rule["annotations"]["summary"].endswith(".")
+    assert re.fullmatch(r"[0-9]+[mh]", rule.get("for", "0m"))
+
+
+def test_what_waits_in_an_inbox_is_measured_with_its_age(tmp_path: Path) -> None:
+    twin = DrivenTwin(tmp_path, ["pod.cubes=8", *QUIET])
+    kept = twin.store.fabrics()["pod-0"].partition
+
+    class Inbox:
+        """Where a request waits since 1970 and nobody takes it."""
+
+        def size(self, partition: int) -> int:
+            assert partition == kept
+            return 3
+
+        def waiting(self, partition: int, most: int) -> list[Any]:
+            return [MagicMock(number=0)][:most]
+
+    text = twin.client(inbox=Inbox()).get("/metrics").text
+    twin.close()
+    assert 'lightwave_inbox_waiting{fabric="pod-0"} 3.0' in text
+    (oldest,) = re.findall(r'lightwave_inbox_oldest_seconds\{fabric="pod-0"\} (\S+)', text)
+    assert float(oldest) > 50 * 365 * 86_400
