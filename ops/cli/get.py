@@ -17,7 +17,7 @@ from ops.common.client import Client, escape
 from ops.common.light_path import unmade
 from ops.common.tables import columns, shown
 from schemas.kinds import KINDS
-from shared.basics.times import moment
+from shared.basics.times import moment, span
 
 PATH_FIELDS = (
     "end",
@@ -46,6 +46,8 @@ WELL = {
     "repairs": "none open",
 }
 """Section of a description → what it means that nothing is in it."""
+SPANS = frozenset({"duration_us", "waited_us", "ran_us", "left_us", "median_us", "p95_us"})
+"""Fields that are lengths of time and not points in it."""
 SPELT = {"ocs": "OCS", "ber": "BER", "db": "dB"}
 """Words of a field's name that people write otherwise."""
 
@@ -182,11 +184,17 @@ def _rows(rows: list[Any]) -> list[str]:
 
 
 def _cell(field: str, value: Any) -> object:
-    return moment(value) if field.endswith("_us") else shown(field, value)
+    if field.endswith("_us"):
+        return span(value) if field in SPANS else moment(value)
+    return shown(field, value)
+
+
+def _word(field: str) -> str:
+    return " ".join(SPELT.get(word, word) for word in field.removesuffix("_us").split("_"))
 
 
 def _title(field: str) -> str:
-    words = " ".join(SPELT.get(word, word) for word in field.removesuffix("_us").split("_"))
+    words = _word(field)
     return words[:1].upper() + words[1:]
 
 
@@ -196,11 +204,11 @@ def _value(field: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if field.endswith("_us"):
-        return moment(value)
+        return span(value) if field in SPANS else moment(value)
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     if isinstance(value, dict):
-        return ", ".join(f"{name} {item}" for name, item in value.items())
+        return ", ".join(f"{_word(name)} {_cell(name, item)}" for name, item in value.items())
     value = shown(field, value)
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 

@@ -221,3 +221,22 @@ def test_an_empty_section_says_what_is_well(kind: str, thing: dict[str, Any], to
     content = {"object": thing, "related": sections, "events": [], "events_in_all": 0}
     lines = _described(kind, content).splitlines()
     assert {title: lines[lines.index(f"{title}:") + 1].strip() for title in told} == told
+
+
+def test_lengths_of_time_are_told_as_such() -> None:
+    thing = {
+        "requested_us": 93_600_000_000,
+        "duration_us": 7_200_000_000,
+        "left_us": None,
+        "waits": {"median_us": 5_400_000_000, "p95_us": 90_000_000},
+    }
+    content = {"object": thing, "related": {"slices": [thing]}, "events": [], "events_in_all": 0}
+    told = _described("faults", content)
+    for line in (
+        "Requested:  1d02:00:00",
+        "Duration:   2h",
+        "Left:       -",
+        "Waits:      median 1h30m, p95 1m30s",
+    ):
+        assert line in told
+    assert "1d02:00:00   2h" in told
