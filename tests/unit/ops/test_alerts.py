@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -31,10 +32,9 @@ def _of_processes() -> Iterator[str]:
     """What the runtimes measure themselves, and the processes of a live twin on ports of their own."""
     for report, kind in ((sequencer._report, "sequencer"), (process._report, "worker")):
         yield from (f"lightwave_{kind}_{sample.name}" for sample in report(MagicMock(), MagicMock()).samples)
-    for found in (
-        LivingTwin._metrics(MagicMock(sites=[])),
-        gateway._ports(MagicMock(twin="twin"), *[MagicMock()] * 4).runtime_metrics(),
-    ):
+    others = [MagicMock() for _ in signature(gateway._ports).parameters][1:]
+    live = gateway._ports(MagicMock(twin="twin"), *others)
+    for found in (LivingTwin._metrics(MagicMock(sites=[])), live.runtime_metrics()):
         yield from (f"lightwave_runtime_{name}" for name in found)
 
 
