@@ -185,8 +185,11 @@ class SpeedMeter:
         return self._readings[-1] if self._readings else None
 
     def measure(self, wall_s: float, now_us: int) -> float | None:
-        """Take a reading; the speed since the first one of the window, None while there is none."""
+        """Take a reading; the speed since the first one of the window, None while there is none. Time that
+        went back was set back (a clock held at its beginning, a rebuild): it is measured anew."""
         readings = self._readings
+        if readings and now_us < readings[-1][1]:
+            readings.clear()
         if not readings or wall_s - readings[-1][0] >= SPEED_STEP_S:
             readings.append((wall_s, now_us))
         while len(readings) > 2 and wall_s - readings[0][0] > SPEED_WINDOW_S:

@@ -49,3 +49,10 @@ def test_a_cleared_meter_begins_anew() -> None:
     assert meter.last is None
     assert meter.measure(2.0, 0) is None
     assert meter.measure(3.0, US_PER_S) == 1.0
+
+
+def test_time_that_was_set_back_is_measured_anew() -> None:
+    meter = SpeedMeter()
+    meter.measure(0.0, 9 * US_PER_S)
+    assert meter.measure(1.0, 2 * US_PER_S) is None
+    assert meter.measure(2.0, 12 * US_PER_S) == pytest.approx(10.0)

@@ -172,7 +172,7 @@ def test_only_the_gateway_is_published_to_this_machine_alone_and_watched() -> No
     assert gateway["environment"]["LIGHTWAVE_PORT"] == "8080"
     check = gateway["healthcheck"]["test"]
     assert check[:3] == ["CMD", "python", "-c"]
-    assert "http://127.0.0.1:8080/healthz" in check[3]
+    assert "http://127.0.0.1:8080/readyz" in check[3]
     assert compile(check[3], "healthcheck", "exec").co_names[-1] == "urlopen"
 
 
