@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ops.soak.asking import Client, Post
 from ops.soak.checks import Accepted
 
-FLOODERS = tuple(f"flooder-{number}" for number in range(8))
+FLOODERS = tuple(f"flooder-{number}" for number in range(4))
 """Names under which it is asked; each may write 20 times a second."""
 TOO_MANY = 429
 """The answer with which nothing is taken."""

@@ -46,7 +46,7 @@ STRIKES: tuple[Strike, ...] = (
     Strike("processes", "restart servers", servers.restart_servers, (0.0, 3.0), alone=True),
     Strike("log", "strays", log.write_strays, alone=True),
     Strike("log", "open transaction", log.leave_transaction_open, (0.0, 10.0), alone=True),
-    Strike("requests", "flood", requests.flood, (5.0, 10.0)),
+    Strike("requests", "flood", requests.flood, (3.0, 6.0)),
     Strike("requests", "change clock", requests.change_clock, alone=True),
     Strike("twin", "rebuild", making.rebuild),
     Strike("twin", "kill rebuild", making.kill_rebuild, (1.0, 6.0), alone=True),
