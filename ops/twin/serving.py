@@ -58,6 +58,8 @@ def server_of(app: "FastAPI") -> "uvicorn.Server":
         app,
         http=bounded(connections_max()),
         ws="none",
+        # Anybody can write X-Forwarded-For: who asks is who has connected, a proxy included.
+        proxy_headers=False,
         # uvloop, where it is installed, takes connections as long as there are any.
         loop="asyncio",
         backlog=ACCEPTED_AT_ONCE,

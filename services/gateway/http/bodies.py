@@ -9,7 +9,8 @@ BODY_MAX = 64 * 1024
 """Bytes of a body; no request that is allowed has more than a thousand, but for one."""
 TRACE_BODY_MAX = 8 * 1024 * 1024
 """Bytes of a body that commissions a fabric: it may bring a recorded trace of 60,000 rows."""
-COMMISSION = "/v1/fabrics"
+COMMISSION = ("POST", "/v1/fabrics")
+"""Whoever may not commission is turned away before, by the guard."""
 
 
 class BodyLimit:
@@ -23,7 +24,7 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         length = headers.get("content-length", "0")
-        most = TRACE_BODY_MAX if scope["path"] == COMMISSION else BODY_MAX
+        most = TRACE_BODY_MAX if (scope["method"], scope["path"]) == COMMISSION else BODY_MAX
         body = None if int(length) > most else await _read(receive, most)
         if body is None:
             sentence = f"body of more than {most} bytes: not allowed; no request has so many"

@@ -33,9 +33,9 @@ class JsonRoute(APIRoute):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in found if keys.count(key) > 1)
-        raise InvalidInput(f"{short(repr(twice))}: stands twice in one JSON object; allowed is once")
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise InvalidInput(f"{short(repr(key))}: stands twice in one JSON object; allowed is once")
+        found[key] = value
     return found

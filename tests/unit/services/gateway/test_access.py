@@ -225,6 +225,18 @@ def test_a_body_is_as_large_as_a_request_can_be(client: Client) -> None:
         assert client.post("/v1/slices", content=content, headers=as_json).status_code == 202
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
+def test_only_who_commissions_a_fabric_may_send_a_trace(guarded: Client, method: str) -> None:
+    trace = b" " * (BODY_MAX + 1)
+    for role in Role:
+        answer = guarded.request(method, "/v1/fabrics", content=trace, headers=bearer(role))
+        allowed = right_needed(method, "/v1/fabrics") in RIGHTS[role]
+        assert answer.status_code == (413 if allowed else 403)
+        assert guarded.post("/v1/fabrics", content=trace, headers=bearer(role)).status_code == (
+            422 if role is Role.ADMINISTRATOR else 403
+        )
+
+
 def test_the_length_alone_is_enough_to_refuse_a_body(client: Client) -> None:
     headers = {"content-type": "application/json", "content-length": "99999999999999999999"}
     assert client.post("/v1/slices", content=b"{}", headers=headers).status_code == 413

@@ -1,0 +1,32 @@
+"""Bodies say every thing once, and are read in one pass."""
+
+import pytest
+
+from services.gateway.http.json_body import _once
+from shared.basics.errors import InvalidInput
+
+KEYS = 2_000
+
+
+class Key(str):
+    """A key that counts how often it is compared."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Key.compared += 1
+        return super().__eq__(other)
+
+    __hash__ = str.__hash__
+
+
+def test_a_key_that_stands_twice_is_found_without_comparing_all_with_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Key, "compared", 0)
+    pairs = [(Key(n), n) for n in range(KEYS)]
+    assert _once([*pairs]) == dict(pairs)
+    with pytest.raises(InvalidInput, match=f"'{KEYS - 1}': stands twice in one JSON object"):
+        _once([*pairs, (Key(KEYS - 1), 0)])
+    assert Key.compared < 10 * KEYS
