@@ -83,7 +83,7 @@ class DataFolder:
 
     def clear(self) -> None:
         """Remove what belongs to a twin, and nothing else that may lie in the folder."""
-        for part in (self.logs, self.redis, self.telemetry):
+        for part in (self.logs, self.redis, self.telemetry, *self.path.glob(f"{self.redis.name}.damaged-*")):
             shutil.rmtree(part, ignore_errors=True)
         for file in (self.dead_letters, self.clock, self.operations, self._mark, self._running):
             file.unlink(missing_ok=True)

@@ -28,7 +28,7 @@ from services.gateway.http.addresses import check_bind
 from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
-from shared.basics.errors import LightwaveError
+from shared.basics.errors import LightwaveError, StoreDamaged
 from shared.basics.times import moment
 from shared.engine.roots import commissioning, operator_source
 from shared.runtimes.embedded.clock import EmbeddedClock
@@ -118,7 +118,7 @@ class LivingTwin:
         self._embedded = None if options.redis else EmbeddedServer(folder.redis)
         if self._embedded is not None:
             stack.callback(self._embedded.stop)
-            self._embedded.ensure()
+            _start(self._embedded, rebuild=options.rebuild)
         self.store_url = options.redis or (self._embedded.url if self._embedded else "")
         self.store = WakingStore(self.store_url)
         stack.callback(self.store.close)
@@ -271,6 +271,21 @@ def _tell(messages: list[Envelope]) -> None:
             about = {"message_id": message.id, "cause": message.cause, "fabric": message.fabric}
             what = " ".join(f"{k}={v}" for k, v in message.body.model_dump().items() if v is not None)
             log.info("%s %s", message.type, what, extra=about | {"at_us": message.at_us})
+
+
+def _start(server: EmbeddedServer, *, rebuild: bool) -> None:
+    """Start the twin's own server. Files that it cannot read are put aside for a rebuild, which needs nothing
+    of them."""
+    try:
+        server.ensure()
+    except StoreDamaged as error:
+        if not rebuild:
+            raise StoreDamaged(
+                f"{error}; `lightwave up --rebuild` puts the folder aside and makes every state again from "
+                "the logs; only requests that were received and not yet accepted are lost"
+            ) from None
+        log.warning("%s; the folder is put aside as %s", error, server.put_aside())
+        server.ensure()
 
 
 def _check_store(url: str) -> None:

@@ -36,6 +36,10 @@ class StoreUnreachable(OperationFailed):
     """The state store does not answer. What it holds is intact: trying again later is safe."""
 
 
+class StoreDamaged(OperationFailed):
+    """The state store cannot read its own files."""
+
+
 class OutOfFiles(OperationFailed):
     """This process, or the machine, has no file descriptor left. Nothing is lost: trying again later is
     safe."""

