@@ -9,7 +9,7 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.messages import EVENT_HEADERS, event_row, event_rows
-from ops.cli.names import Part
+from ops.cli.names import Part, whole
 from ops.cli.options import Fabric, Output
 from ops.cli.output import Form, json_line, rendered, say, show
 from ops.cli.types import MessageType, Moment
@@ -23,7 +23,7 @@ LIMIT_MAX = 1_000_000
 ALL_MAX = 100_000
 """Messages that are shown to who says no --limit."""
 LAST = 100
-"""Those to who says no --since either."""
+"""Those of `events` to who says no --since or --cause either."""
 FIRST_POD = "pod-0"
 RETURN_S_MAX = 10.0
 """How long `events --follow` waits for a twin that went away."""
@@ -62,8 +62,9 @@ def events(
     fabric: Fabric = None,
     output: Output = "table",
 ) -> None:
-    """Show messages of the log, oldest first; without --since the last hundred."""
+    """Show messages of the log, oldest first; without --since, --cause or --limit the last hundred."""
     client = Client()
+    name = whole(client, name) if name is not None else None
     ask: dict[str, object] = {"type": types, "for": name, "cause": cause, "since": since}
     ask["ticks"] = None if ticks else "false"
     if not follow:
@@ -92,18 +93,19 @@ def history(
     output: Output = "table",
 ) -> None:
     """Show all that has happened to a thing: who used a cube, the partners of a link, what a slice met."""
-    ask = {"for": name, "type": types, "since": since, "until": until, "ticks": "false"}
-    _show(Client(), ask, output, limit, ALL_MAX)
+    client = Client()
+    ask = {"for": whole(client, name), "type": types, "since": since, "until": until, "ticks": "false"}
+    _show(client, ask, output, limit, ALL_MAX)
 
 
 def _show(client: Client, ask: Mapping[str, object], output: Form, limit: int | None, default: int) -> None:
-    """Show so many messages, by default the last hundred or all; where that is too many, say so."""
+    """Show so many messages; where nobody said how many, and there are more, say so and what shows them."""
     found, more = client.pages("/v1/events", *MESSAGE, most=limit or default, **ask)
     with client.reading():
         show(found, output, lambda: event_rows(found))
-    if more and limit is None and default == ALL_MAX:
+    if more and limit is None:
         onwards = ask["since"] or ask.get("cause")
-        which = "oldest; a later --since" if onwards else "newest; an earlier --until"
+        which = "oldest; a later --since" if onwards else "newest; --since, an earlier --until"
         say(f"lightwave: these are the {default:,} {which} or a --limit shows others", aside=True)
 
 
@@ -165,7 +167,7 @@ def why(
 ) -> None:
     """Show the chain of causes from a message, or from the last state of a thing, back to its root."""
     client = Client()
-    chain = client.rows(f"/v1/why/{escape(message_id)}", *MESSAGE)
+    chain = client.rows(f"/v1/why/{escape(whole(client, message_id))}", *MESSAGE)
     with client.reading():
         show(chain, output, lambda: _chain(chain))
 

@@ -1,11 +1,11 @@
 """Names of things as arguments, completed from the running twin."""
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ops.common.short_names import is_short, with_fabric
 from schemas.kinds import KINDS, kind_of
 from shared.basics.errors import NotFound
 from shared.models.superpod.faults import FAULTS
@@ -21,8 +21,6 @@ COMPLETIONS_MAX = 200
 LISTED = {"host": "hosts", "chip": "hosts", "end": "links", "ocs": "ocs", "port": "ocs"}
 """Kind of part → the kind of thing whose names its own begins with."""
 FAULT_KINDS = tuple(FAULTS)
-SHORT = r"(?:ocs|cube|slice|fault|repair)-[0-9]+(?:/.*)?"
-"""A name that lacks its fabric."""
 CHIPS_PER_HOST = 4
 
 
@@ -117,14 +115,13 @@ class Target(click.ParamType):
 
 def whole(client: "Client", name: str) -> str:
     """A name with its fabric in front, where only one fabric is there and none was said."""
-    if not re.fullmatch(SHORT, name):
+    if not is_short(name):
         return name
     try:
         fabrics = [str(row["name"]) for row in client.rows("/v1/fabrics", "name")]
     except NotFound:  # what answers there is no twin, and the next question says so
         return name
-    is_meant = len(fabrics) == 1 and name.split("/", maxsplit=1)[0] not in fabrics
-    return f"{fabrics[0]}/{name}" if is_meant else name
+    return with_fabric(name, fabrics)
 
 
 def names_of(kind: str, incomplete: str = "", state: str | None = None) -> list[str]:

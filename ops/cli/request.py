@@ -159,6 +159,9 @@ def clear(
 def _clear_all(client: Client, target: str | None, comment: str | None, output: Form) -> None:
     """End the active faults within a part; one that has ended by itself meanwhile is no failure."""
     within = whole(client, target) if target is not None else None
+    if within is not None:
+        # Of a name that nobody has there are no faults either, which would read as if all were well.
+        client.thing(f"/v1/{'impact' if '/' in within else 'fabrics'}/{escape(within)}")
     active = client.rows("/v1/faults", "name", "target", state="active")
     meant = [
         str(row["name"]) for row in active if within is None or f"{row['target']}/".startswith(f"{within}/")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ops.common.quoted import quoted
+from ops.common.short_names import with_fabric
 from schemas.config import FabricConfig, pod_of
 from schemas.operator import InjectFault
 from schemas.site_plan import SitePlan
@@ -37,6 +38,7 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
     said = f"--inject {quoted(text)}"
     kind, colon, rest = text.partition(":")
     target, at, when = rest.rpartition("@")
+    target = with_fabric(target, [*fabrics])
     if not (colon and at):
         raise InvalidInput(f"{said}: allowed: {FORM}")
     struck = next((word for word in FAULTS if word == kind), None)

@@ -360,6 +360,7 @@ def events(*numbers: int) -> Answer:
 EVENTS = "/v1/events"
 NEXT = f'<{EVENTS}?limit=3&cursor=pod-0:3>; rel="next"'
 PREVIOUS = f'<{EVENTS}?limit=3&before=pod-0:4>; rel="prev"'
+NEWEST = "lightwave: these are the 100 newest; --since, an earlier --until or a --limit shows others\n"
 
 
 def ids(done: subprocess.CompletedProcess[str]) -> list[int]:
@@ -373,7 +374,9 @@ def ids(done: subprocess.CompletedProcess[str]) -> list[int]:
         ("--since 1d", [events(1, 2, 3), events(4, 5)], [NEXT], [1, 2, 3, 4, 5], ""),
         ("--since 1d --limit 4", [events(1, 2, 3), events(4, 5)], [NEXT], [1, 2, 3, 4], ""),
         ("--limit 4", [events(4, 5, 6), events(1, 2, 3)], [PREVIOUS], [3, 4, 5, 6], ""),
-        ("", [events(*range(100))], [PREVIOUS], list(range(100)), ""),
+        ("", [events(*range(100))], [PREVIOUS], list(range(100)), NEWEST),
+        ("--for pod-0/ocs-1", [events(*range(100))], [PREVIOUS], list(range(100)), NEWEST),
+        ("--no-ticks", [events(*range(100))], [""], list(range(100)), ""),
         (
             "--since 1d",
             [events(*range(n, n + 50_000)) for n in (0, 50_000)],
@@ -382,7 +385,7 @@ def ids(done: subprocess.CompletedProcess[str]) -> list[int]:
             "lightwave: these are the 100,000 oldest; a later --since or a --limit shows others\n",
         ),
     ],
-    ids=["all pages", "so many", "back from now", "the last hundred", "too many"],
+    ids=["all pages", "so many", "back from now", "the last hundred", "of a thing", "just these", "too many"],
 )
 def test_a_list_is_followed_over_its_pages(
     words: str, answers: list[Answer], links: list[str], shown: list[int], told: str

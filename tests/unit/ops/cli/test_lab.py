@@ -141,6 +141,8 @@ def test_a_recorded_trace_has_so_many_rows_at_most(tmp_path: Path) -> None:
         ("--inject laser:pod-0/ocs-1@1h", "no fault of kind 'laser'; allowed are host, chip, link"),
         ("--inject ocs:pod-7/ocs-1@1h", "no fabric 'pod-7'; there is pod-0"),
         ("--inject ocs:pod-0/ocs-48@1h", "ocs-48"),
+        ("--inject ocs:ocs-48@1h", "name 'pod-0/ocs-48': OCS 48 does not exist"),
+        ("--inject ocs:ocs-1@1h --pods 2", "no fabric 'ocs-1'; there is pod-0, pod-1"),
         ("--inject ocs:pod-0/ocs-4@soon", "'soon' is no such time; allowed are 0s, 30s"),
         ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is no such time; allowed are 30s"),
         ("--inject ocs:pod-0/ocs-4@1d1h", "--inject at 1d01:00:00: is after the end of the run"),

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -70,11 +71,34 @@ def test_what_stays_faulty_is_told_where_a_fault_is_cleared() -> None:
 def test_all_faults_are_cleared_or_those_of_a_part(words: tuple[str, ...], cleared: list[str]) -> None:
     active = [HERE, BESIDE, fault("pod-1/fault-2", "pod-1/ocs-18")]
     clears = {f"/v1/faults/{row['name']}/clear": [receipt(ENDED)] for row in active}
-    with answering({"/v1/faults": [as_json(active)], **clears}) as twin:
+    there = {
+        f"/v1/{path}": [as_json({})] for path in ("fabrics/pod-0", f"impact/{OCS}", "impact/pod-0/ocs-2")
+    }
+    with answering({"/v1/faults": [as_json(active)], **there, **clears}) as twin:
         done = lightwave("clear", "--all", *words, url=twin.url)
         assert done.returncode == 0
-        assert [asked.path.split("/", 3)[3] for asked in twin.asked[1:]] == [f"{n}/clear" for n in cleared]
+        asked = [one.path.removeprefix("/v1/faults/") for one in twin.asked if one.method == "POST"]
+        assert asked == [f"{name}/clear" for name in cleared]
         assert len(done.stdout.splitlines()) == max(1, len(cleared))
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("ocs-99", "impact/pod-0/ocs-99"),
+        ("pod-9", "fabrics/pod-9"),
+        ("pod-0/cube-99", "impact/pod-0/cube-99"),
+        ("pod-0/ocs-3/N5x", "impact/pod-0/ocs-3/N5x"),
+        ("nonsense", "fabrics/nonsense"),
+    ],
+)
+def test_faults_of_what_is_not_there_are_not_cleared_as_if_all_were_well(name: str, asked: str) -> None:
+    answers = {"/v1/faults": [as_json([])], "/v1/fabrics": [as_json([{"name": "pod-0"}])]}
+    with answering(answers, otherwise=as_json({"error": f"{name}: no such part"}, 404)) as twin:
+        done = lightwave("clear", "--all", name, url=twin.url)
+        assert (done.returncode, done.stdout) == (NOT_FOUND, "")
+        assert done.stderr == f"lightwave: {name}: no such part\n"
+        assert twin.asked[-1].path == f"/v1/{asked}"
 
 
 def test_a_drain_tells_who_still_runs_there() -> None:
@@ -137,11 +161,28 @@ def test_what_is_not_there_or_cannot_be_is_not_waited_for() -> None:
     assert lightwave("wait", "slice-3", "--for", "running").returncode == USAGE
 
 
-@pytest.mark.parametrize(("fabrics", "path"), [(["pod-0"], FAULT), (["pod-0", "pod-1"], "fault-10")])
-def test_one_fabric_need_not_be_named(fabrics: list[str], path: str) -> None:
+@pytest.mark.parametrize("fabrics", [["pod-0"], ["pod-0", "pod-1"]])
+@pytest.mark.parametrize(
+    ("words", "name", "asked"),
+    [
+        ("clear fault-10", "fault-10", "/v1/faults/NAME/clear?wait=10"),
+        ("why ocs-17", "ocs-17", "/v1/why/NAME"),
+        ("history cube-3/+y/7", "cube-3/+y/7", "/v1/events?for=NAME&ticks=false&limit=10000"),
+        ("events --for slice-3", "slice-3", "/v1/events?for=NAME&limit=100"),
+        (
+            "events --for slice-3 -f --since 1h --fabric a",
+            "slice-3",
+            "/v1/events/stream?for=NAME&since=1h&fabric=a",
+        ),
+    ],
+)
+def test_one_fabric_need_not_be_named(fabrics: list[str], words: str, name: str, asked: str) -> None:
+    whole = f"pod-0/{name}" if len(fabrics) == 1 else name
     with answering({"/v1/fabrics": [as_json([{"name": name} for name in fabrics])]}) as twin:
-        lightwave("clear", "fault-10", url=twin.url)
-        assert twin.asked[-1].path == f"/v1/faults/{path}/clear"
+        lightwave(*words.split(), url=twin.url)
+        last = twin.asked[-1]
+        found = f"{last.path}?{unquote(last.query)}".removesuffix("?")
+        assert found == asked.replace("NAME", whole)
 
 
 def test_only_what_can_be_cleared_is_proposed() -> None:
