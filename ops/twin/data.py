@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import stat
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -16,7 +17,7 @@ from schemas.bounds import COUNT_MAX, SPEED_MAX
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.files import replace_text
-from shared.storage.log.folder import FolderHeld, hold_folder
+from shared.storage.log.folder import LOCK, FolderHeld, hold_folder
 
 MARK = "lightwave-twin.json"
 KeptSpeed = Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)]
@@ -72,8 +73,15 @@ class DataFolder:
             ) from None
         except OSError as error:
             raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None
-        if self.holds_twin():
-            self.path.chmod(0o700)  # one that an earlier build made for everybody to read
+        # A folder of others' files as well, such as a home, stays as it is, if only its user writes there.
+        if self.holds_twin() or all(part.name == LOCK for part in self.path.iterdir()):
+            self.path.chmod(0o700)
+        elif (mode := stat.S_IMODE(self.path.stat().st_mode)) & 0o022:
+            self.release()
+            raise OperationFailed(
+                f"data folder {self.path}: others may write there (mode {mode:o}); allowed is one that only "
+                "its user writes to, as `chmod go-w` makes it"
+            )
 
     def release(self) -> None:
         self._running.unlink(missing_ok=True)

@@ -28,7 +28,7 @@ from schemas.registry import Unreadable, decode
 from services.gateway.fabrics import config_of, fabric_of, plant
 from services.gateway.invalid import short
 from services.gateway.ports import TwinPorts
-from services.gateway.requests import Terms, drain_request, submit
+from services.gateway.requests import REPLAYED, Terms, drain_request, submit
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound
 from shared.models.plants import check_slice
 from shared.models.superpod.faults import fault_target
@@ -134,7 +134,7 @@ def _asked_again(twin: TwinPorts, origin: str) -> tuple[str, AskedBody, str]:
         _check(twin, message.fabric, body)
     except LightwaveError as error:
         raise InvalidInput(f"dead letter {origin}: cannot be replayed: {error}") from None
-    key = body.key or f"dead-letter {origin}"
+    key = body.key or f"{REPLAYED}{origin}"
     return message.fabric, body.model_copy(update={"asked_by": None}), key
 
 

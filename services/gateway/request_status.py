@@ -1,7 +1,6 @@
 """What became of a request that was made before, by its idempotency key or the id of its message; and taking
 one back that still waits."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +11,10 @@ from schemas.body import Body
 from services.gateway.fabrics import site_of, sites
 from services.gateway.invalid import short
 from services.gateway.ports import TwinPorts
-from services.gateway.requests import INBOX_MAX, receipt_at
+from services.gateway.requests import INBOX_MAX, MESSAGE_ID, receipt_at
 from shared.basics.errors import NotFound, TooLate
 from shared.engine.roots import request_id
 from shared.storage.inbox import Cancelled
-
-MESSAGE_ID = re.compile(r"(operator|sequencer)@([^/@ ]+)/([0-9]{1,19})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,9 @@ def request_report(twin: TwinPorts, name: str) -> RequestReport:
     # What waits may also stand on the log, where its sequencer has just appended it.
     found = _find_on_log(twin, name if row is None else row.report.id)
     if found is None and row is None:
-        raise NotFound(f"request {short(repr(name))}: neither the key nor the message of a request")
+        unknown = "neither the key nor the message of a request"
+        why = "was cancelled" if twin.inbox.was_cancelled(name) else unknown
+        raise NotFound(f"request {short(repr(name))}: {why}")
     return found or row.report  # type: ignore[union-attr]  # one of them is there
 
 

@@ -1,6 +1,7 @@
 """Operators' requests: checked against the fabric, put into the inbox, awaited on the log."""
 
 import asyncio
+import re
 import time
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -77,6 +78,12 @@ def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Aske
     return fabric, _valid(DrainCube if drain else UndrainCube, {"cube": name})
 
 
+MESSAGE_ID = re.compile(r"(operator|sequencer)@([^/@ ]+)/([0-9]{1,19})")
+"""The id of a message that somebody asked for."""
+REPLAYED = "dead-letter "
+"""How the key of a dead letter's replay begins, where the letter has none: the gateway's own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """On what terms somebody asks: under which idempotency key, in whose name, why, and how long they wait
@@ -97,6 +104,9 @@ class Terms:
                 raise InvalidInput(f"{name} of {len(text)} characters: allowed are 1 to {most}")
             if text is not None and not text.isprintable():
                 raise InvalidInput(f"{name} {short(ascii(text))}: allowed are printable characters")
+        # A key is looked up before a message: it would answer for somebody else's request.
+        if self.key is not None and MESSAGE_ID.fullmatch(self.key):
+            raise InvalidInput(f"Idempotency-Key {short(self.key)!r}: allowed are keys unlike a message's id")
         if not 0 <= self.wait_s <= WAIT_S_MAX:
             raise InvalidInput(f"wait {self.wait_s:g}: not allowed; allowed are 0 to {WAIT_S_MAX:g} seconds")
         said = {"key": self.key, "asked_by": self.asked_by, "comment": self.comment}

@@ -137,6 +137,9 @@ class Inbox(Protocol):
     def find(self, key: str) -> KnownRequest | None:
         """The request under a key; None if there is none that waits or stands on the log."""
 
+    def was_cancelled(self, key: str) -> bool:
+        """Whether the request of this key was cancelled within a day."""
+
     def log_holds(self, partition: int, requests: Sequence[LoggedRequest]) -> None:
         """Learn what the log holds: the keys are those of these requests from now on, as long as they are not
         forgotten; neither they nor others under their keys wait any more; later numbers are higher. To be

@@ -324,6 +324,10 @@ class MemoryStore:
             return None
         return self._partitions[claim.partition].keys.get(key)
 
+    def was_cancelled(self, key: str) -> bool:
+        claim = self._claim(key)
+        return claim is not None and claim.mark is None
+
     def log_holds(self, partition: int, requests: Sequence[LoggedRequest]) -> None:
         kept = self._partitions[partition]
         gone = set(numbers_of(requests))

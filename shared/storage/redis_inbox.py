@@ -179,6 +179,9 @@ class RedisInbox:
             return None
         return self._find_in(int(claim.split(" ")[0]), key)
 
+    def was_cancelled(self, key: str) -> bool:
+        return self._claim_now(key) == CANCELLED
+
     def log_holds(self, partition: int, requests: Sequence[LoggedRequest]) -> None:
         keys = [
             *form.inbox_keys(partition),

@@ -219,7 +219,11 @@ class InboxContract:
 
     def test_the_key_of_what_was_cancelled_is_refused(self, store: Store) -> None:
         body = under("k", BODIES[1])
-        assert store.cancel(0, store.put(0, "pod-0", body).number) is Cancelled.DONE
+        assert not store.was_cancelled("k")
+        number = store.put(0, "pod-0", body).number
+        assert not store.was_cancelled("k")
+        assert store.cancel(0, number) is Cancelled.DONE
+        assert store.was_cancelled("k")
         for ask in (store.put, store.repeat_of):
             with pytest.raises(
                 InvalidInput, match="Idempotency-Key 'k': its request was cancelled; use a new key"

@@ -14,7 +14,9 @@ from services.gateway.commission import commission_fabric
 from services.gateway.http.caller import Asking
 from services.gateway.http.json_body import JsonRoute
 from services.gateway.http.responses import answer
+from services.gateway.invalid import short
 from services.gateway.ports import TwinPorts
+from shared.basics.errors import InvalidInput
 
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key is the same request")]
 Wait = Annotated[
@@ -32,8 +34,13 @@ Comment = Annotated[
 
 
 def terms_of(caller: Asking, key: Key = None, comment: Comment = None, wait: Wait = 0.0) -> requests.Terms:
-    """On what terms somebody asks."""
-    return requests.Terms(_text(key), caller.name, comment, wait)
+    """On what terms somebody asks. A replay's key is the gateway's own: InvalidInput."""
+    text = _text(key)
+    if text is not None and text.startswith(requests.REPLAYED):
+        raise InvalidInput(
+            f"Idempotency-Key {short(text)!r}: allowed are keys that do not begin with {requests.REPLAYED!r}"
+        )
+    return requests.Terms(text, caller.name, comment, wait)
 
 
 OnTerms = Annotated[requests.Terms, Depends(terms_of)]

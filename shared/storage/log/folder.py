@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import IO
 
 ROOT = 0
+LOCK = "lock"
+"""The file that is locked."""
 
 
 class FolderHeld(Exception):
@@ -19,7 +21,7 @@ def hold_folder(folder: Path) -> IO[str]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid not in (ROOT, os.getuid()):
         raise PermissionError("belongs to another user; give a folder of yours")
-    lock = (folder / "lock").open("a+")
+    lock = (folder / LOCK).open("a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -92,6 +92,33 @@ def test_what_a_twin_keeps_is_its_user_s_alone(tmp_path: Path) -> None:
     folder.release()
 
 
+def test_a_new_folder_is_its_user_s_alone_from_the_first_moment(tmp_path: Path) -> None:
+    place = tmp_path / "twin"
+    place.mkdir()
+    place.chmod(0o777)
+    folder = DataFolder(place)
+    folder.hold()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    folder.release()
+
+
+@pytest.mark.parametrize(("mode", "allowed"), [(0o755, True), (0o777, False), (0o775, False)])
+def test_a_folder_of_other_things_stays_as_it_is_if_nobody_else_writes_there(
+    tmp_path: Path, mode: int, allowed: bool
+) -> None:
+    (tmp_path / "letter.txt").write_text("dear Mia")
+    tmp_path.chmod(mode)
+    folder = DataFolder(tmp_path)
+    if allowed:
+        folder.hold()
+        folder.release()
+    else:
+        with pytest.raises(OperationFailed, match=rf"others may write there \(mode {mode:o}\); allowed"):
+            folder.hold()
+        assert not folder.running()
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == mode
+
+
 def test_a_link_under_the_name_of_a_part_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")

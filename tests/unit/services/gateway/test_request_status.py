@@ -94,10 +94,18 @@ def test_what_waits_is_listed_and_taken_back(asleep: DrivenTwin) -> None:
     assert (gone.status_code, gone.json()["status"], gone.json()["id"]) == (200, "cancelled", said[0]["id"])
     assert client.request("DELETE", f"/v1/requests/{said[1]['id']}").json()["status"] == "cancelled"
     assert [row["key"] for row in client.get("/v1/requests").json()] == ["k2"]
-    assert client.get("/v1/requests/k0").status_code == 404
+    gone = client.get("/v1/requests/k0")
+    assert (gone.status_code, gone.json()["error"]) == (404, "request 'k0': was cancelled")
     again = client.post("/v1/cubes/pod-0/cube-1/drain", headers={"Idempotency-Key": "k0"})
     assert again.status_code == 422
     assert again.json()["error"] == "Idempotency-Key 'k0': its request was cancelled; use a new key"
+
+
+@pytest.mark.parametrize("key", ["operator@pod-0/17", "sequencer@pod-1/1", "dead-letter pod-0:20"])
+def test_a_key_that_would_stand_for_another_request_is_refused(asleep: DrivenTwin, key: str) -> None:
+    answer = asleep.client().post("/v1/cubes/pod-0/cube-1/drain", headers={"Idempotency-Key": key})
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith(f"Idempotency-Key {key!r}: allowed are keys ")
 
 
 def test_what_is_on_the_log_or_on_its_way_is_not_taken_back(asleep: DrivenTwin) -> None:
