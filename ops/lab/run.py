@@ -17,6 +17,7 @@ from joblib import Parallel, delayed
 
 from ops.common.sites import common_seed
 from ops.common.version import VERSION
+from ops.common.workers import named_worker_death
 from ops.lab.board import Board, shared_board
 from ops.lab.report import Totals, report, totals
 from schemas.site_plan import SitePlan
@@ -83,7 +84,7 @@ def run_lab(
     sites = plan.sites
     names = [site.site for site in sites]
     parts = [_part(log, name, len(sites)) for name in names]
-    with shared_board(len(sites), progress) as board:
+    with _discarding(parts), named_worker_death(), shared_board(len(sites), progress) as board:
         with _deaf():
             running = Parallel(n_jobs=min(jobs, len(sites)), return_as="generator")(
                 delayed(run_site)(plan, n, part, board) for n, part in enumerate(parts)
@@ -218,6 +219,18 @@ def _part(log: Path | None, name: str, sites: int) -> Path | None:
         return None
     place = _place(log)
     return place if sites == 1 else place.with_name(f".{place.stem}.{name}{place.suffix}")
+
+
+@contextmanager
+def _discarding(parts: list[Path | None]) -> Iterator[None]:
+    """Leave no part of a log behind where a run in several fails."""
+    try:
+        yield
+    except BaseException:
+        for part in parts if len(parts) > 1 else ():
+            if part is not None:
+                part.unlink(missing_ok=True)
+        raise
 
 
 def _complete(log: Path, parts: list[Path], *, interrupted: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from ops.common.configuration import settings
+from ops.common.workers import named_worker_death
 from ops.lab.report import pod_report
 from schemas.envelope import Envelope
 from schemas.registry import decode
@@ -99,7 +100,10 @@ def run_ahead(plans: Iterable[RunPlan], jobs: int) -> None:
     "same."""
     missing = sorted({*plans} - _done.keys(), key=lambda plan: -plan.days)
     if jobs > 1 and len(missing) > 1:
-        runs: list[LabRun] = Parallel(n_jobs=min(jobs, len(missing)))(delayed(_run)(plan) for plan in missing)
+        with named_worker_death():
+            runs: list[LabRun] = Parallel(n_jobs=min(jobs, len(missing)))(
+                delayed(_run)(plan) for plan in missing
+            )
         _done.update(zip(missing, runs, strict=True))
 
 
