@@ -140,13 +140,13 @@ def wait_ready(data: Path, process: subprocess.Popen[bytes]) -> str:
     until = time.monotonic() + READY_S_MAX
     while time.monotonic() < until and process.poll() is None:
         running = DataFolder(data).running()
-        if running.get("pid") == process.pid:
+        if running is not None and running.pid == process.pid:
             try:
-                fetch(running["url"], "/healthz")
+                fetch(running.url, "/healthz")
             except OSError:
                 pass
             else:
-                return str(running["url"])
+                return running.url
         time.sleep(0.005)
     raise OperationFailed(f"the twin in {data} did not come up within {READY_S_MAX:g} s")
 

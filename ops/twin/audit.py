@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ops.twin.data import DataFolder
+from ops.twin.data import DataFolder, FolderInUse
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
 from services.fleet import services_of
-from shared.basics.errors import NotFound, OperationFailed
+from shared.basics.errors import NotFound
 from shared.engine.codec import encode_instance, state_digest
 from shared.engine.replay import Difference, Replay
 from shared.engine.site import Site, Skip
@@ -43,7 +43,7 @@ def _audit_site(
     names = sorted({name for name, _ in readers_of(places)})
     positions = {name: snapshot.positions.get(name, 0) for name in names}
     position = min(positions.values())
-    audit = SiteAudit(site, list(places), snapshot.states)
+    audit = SiteAudit(site, list(places), snapshot.states, may_repeat=False)
     if not position:
         audit.differing += [f"{name}: nothing committed" for name in names]
     if len(set(positions.values())) > 1:
@@ -81,12 +81,14 @@ class SiteAudit:
         fabrics: Sequence[str],
         states: Mapping[tuple[str, str], Mapping[str, bytes]],
         skips: Collection[Skip] = (),
+        *,
+        may_repeat: bool = True,
     ) -> None:
         self.site = site
         self.difference: Difference | None = None
         self.differing: list[str] = []
         self.requests = self.dead_letters = 0
-        self.replay = Replay(Site(site, services_of, skips=skips))
+        self.replay = Replay(Site(site, services_of, skips=skips), may_repeat=may_repeat)
         self._fabrics = list(fabrics)
         self._states = states
 
@@ -130,32 +132,37 @@ class SiteAudit:
 
 @contextlib.contextmanager
 def _store(folder: DataFolder, redis: str | None) -> Iterator[RedisStore]:
-    """The running twin's store; where none runs, the folder's own server for as long as the audit takes."""
-    url = redis or folder.running().get("redis")
-    server: EmbeddedServer | None = None
-    held = False
-    if url is None or not _answers(url):
-        if redis is not None:
-            RedisStore(redis).check()
-        folder.hold()
-        held = True
-        server = EmbeddedServer(folder.redis)
-        server.ensure()
-        url = server.url
-    store = RedisStore(url)
-    try:
+    """The store in this Redis, or else the running twin's; where none runs, that of the folder's own server
+    for as long as the audit takes."""
+    with contextlib.ExitStack() as stack:
+        url = redis or _running_store(folder, stack) or _own_store(folder, stack)
+        store = RedisStore(url)
+        stack.callback(store.close)
+        store.check()
         yield store
-    finally:
-        store.close()
-        if server is not None:
-            server.stop()
-        if held:
-            folder.release()
 
 
-def _answers(url: str) -> bool:
+def _running_store(folder: DataFolder, stack: contextlib.ExitStack) -> str | None:
+    """The Redis of the twin that runs in this folder; None where none does, and the folder is then held. What
+    its last twin announced says nothing by itself: in a copy it is the Redis of the original."""
     try:
-        RedisStore(url).check()
-    except OperationFailed:
-        return False
-    return True
+        folder.hold()
+    except FolderInUse:
+        running = folder.running()
+        if running is None:
+            raise
+        return running.redis
+    stack.callback(folder.release)
+    return None
+
+
+def _own_store(folder: DataFolder, stack: contextlib.ExitStack) -> str:
+    if not folder.redis.is_dir():
+        raise NotFound(
+            f"data folder {folder.path}: holds no states; give the Redis that the twin uses with --redis, or "
+            "start the twin, which makes them again from its log"
+        )
+    server = EmbeddedServer(folder.redis)
+    stack.callback(server.stop)
+    server.ensure()
+    return server.url

@@ -1,11 +1,10 @@
 """The folder that keeps a living twin: who uses it, what twin it holds, where its parts are."""
 
-import json
 import os
 import shutil
 import stat
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Annotated
 
 from pydantic import Field, ValidationError
 
@@ -47,6 +46,18 @@ class KeptClock(Model):
     run_speed: KeptSpeed | None = None
 
 
+class RunningTwin(Model):
+    """Where a running twin is to be reached: its gateway, and the Redis that holds its states."""
+
+    pid: int
+    url: str
+    redis: str
+
+
+class FolderInUse(OperationFailed):
+    """Another process of the twin's software holds the folder."""
+
+
 class DataFolder:
     """One twin's folder, held by one process at a time."""
 
@@ -63,14 +74,14 @@ class DataFolder:
         self._lock: IO[str] | None = None
 
     def hold(self) -> None:
-        """Make the folder where there is none and keep every other process out of it."""
+        """Make the folder where there is none and keep every other process out of it. FolderInUse while
+        another has it."""
         try:
             self._lock = hold_folder(self.path)
         except FolderHeld:
-            pid = self.running().get("pid")
-            raise OperationFailed(
-                f"data folder {self.path}: in use by another lightwave process (pid {pid})"
-            ) from None
+            running = self.running()
+            who = f" (pid {running.pid})" if running is not None else ""
+            raise FolderInUse(f"data folder {self.path}: in use by another lightwave process{who}") from None
         except OSError as error:
             raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None
         # A folder of others' files as well, such as a home, stays as it is, if only its user writes there.
@@ -132,15 +143,16 @@ class DataFolder:
 
     def announce(self, url: str, redis: str) -> None:
         """Say where the running twin is to be reached."""
-        self._write(self._running, json.dumps({"pid": os.getpid(), "url": url, "redis": redis}))
+        running = RunningTwin(pid=os.getpid(), url=url, redis=redis)
+        self._write(self._running, running.model_dump_json())
 
-    def running(self) -> dict[str, Any]:
-        """What the running twin announced; empty if none did."""
+    def running(self) -> RunningTwin | None:
+        """What the twin announced that ran here last, which may have been killed since, or have run in the
+        folder that this one is a copy of; None if none did."""
         try:
-            found = json.loads(self._running.read_text())
+            return RunningTwin.model_validate_json(self._running.read_bytes())
         except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+            return None
 
     def kept_clock(self) -> KeptClock:
         """The clock as it was last asked for."""

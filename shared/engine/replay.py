@@ -39,23 +39,37 @@ class Difference:
 
 
 class Replay:
-    """Feeds a site the record of its own log. Feed every message in order; the first difference ends it."""
+    """Feeds a site the record of its own log. Feed every message in order; the first difference ends it.
+
+    A log on Kafka may hold a message twice, for a writer that died writes again; readers drop the second. A
+    file with one writer holds none (`may_repeat` False): what looks like a repeat was written by a stranger.
+    """
 
     def __init__(
-        self, site: Site, on_read: Callable[[ServiceInstance, Envelope], None] | None = None
+        self,
+        site: Site,
+        on_read: Callable[[ServiceInstance, Envelope], None] | None = None,
+        *,
+        may_repeat: bool = True,
     ) -> None:
         self.site = site
         self.pending: deque[Envelope] = deque()
         """What must follow next; empty when the site is quiet."""
         self.repeats = 0
         self._on_read = on_read
+        self._may_repeat = may_repeat
         self._seen = _seen(site)
 
     def feed(self, position: int, message: Envelope) -> Difference | None:
         """One recorded message; None if it is what had to come (or a repeat, which readers drop)."""
-        if message.seq <= self._seen.get(message.source, -1):
+        seen = self._seen.get(message.source, -1)
+        if message.seq <= seen:
             if message.fabric not in self.site.fabrics:
                 return Difference(position, f"a message of site {self.site.name}", _text(message))
+            if not self._may_repeat:
+                return Difference(
+                    position, f"from {message.source} only numbers above {seen}", _text(message)
+                )
             self.repeats += 1
             return None
         self._seen[message.source] = message.seq

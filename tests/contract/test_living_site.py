@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from ops.common.configuration import settings_of
-from ops.twin.data import DataFolder, TwinIdentity
+from ops.twin.audit import run_audit
+from ops.twin.data import MARK, DataFolder, TwinIdentity
 from ops.twin.up import LivingTwin, UpOptions
+from schemas.operator import InjectFault
+from schemas.registry import encode
 from schemas.site_plan import SitePlan
-from shared.basics.errors import LogDamaged, StoreDamaged
+from shared.basics.errors import LogDamaged, NotFound, StoreDamaged
+from shared.engine.roots import Request, request_of
 from shared.storage.store import FabricPlace
 from tests.support.gateway_twin import QUIET
 
@@ -30,7 +34,9 @@ PLACES = {name: FabricPlace(0, "campus", config.kind) for name, config in PLAN.f
 def living(folder: Path, *, rebuild: bool = False) -> Iterator[LivingTwin]:
     with contextlib.ExitStack() as stack:
         options = UpOptions(data=folder, rebuild=rebuild)
-        yield LivingTwin(DataFolder(folder), TwinIdentity(sites=(PLAN,)), options, stack)
+        identity = TwinIdentity(sites=(PLAN,))
+        (folder / MARK).write_text(identity.model_dump_json())
+        yield LivingTwin(DataFolder(folder), identity, options, stack)
 
 
 @pytest.mark.parametrize(
@@ -101,3 +107,47 @@ def test_a_server_s_file_that_cannot_be_read_is_put_aside_for_a_rebuild(
     with living(tmp_path, rebuild=True) as twin:
         assert twin.sites[0].digest() == digest
     assert (tmp_path / "redis.damaged-1" / "appendonlydir").is_dir()
+
+
+def test_a_copy_of_a_running_twin_is_audited_by_its_own_states(tmp_path: Path) -> None:
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    data.mkdir()
+    with living(data) as twin:
+        DataFolder(data).announce("http://127.0.0.1:1", twin.store_url)
+        shutil.copytree(data, copy)
+        twin.store.forget_fabrics()
+        assert run_audit(data=copy)["clean"]
+
+
+@pytest.mark.parametrize("announced", ['{"redis":["x"]}', '{"pid":1,"url":"","redis":5}', "[]"])
+def test_what_nobody_announced_is_no_twin_that_runs(announced: str, tmp_path: Path) -> None:
+    with living(tmp_path):
+        pass
+    (tmp_path / "running.json").write_text(announced)
+    assert run_audit(data=tmp_path)["clean"]
+
+
+def test_states_that_are_elsewhere_are_asked_for(tmp_path: Path) -> None:
+    with living(tmp_path):
+        pass
+    shutil.rmtree(tmp_path / "redis")
+    with pytest.raises(NotFound, match="holds no states; give the Redis that the twin uses with --redis"):
+        run_audit(data=tmp_path)
+
+
+def test_a_line_that_looks_like_a_repeat_is_found_by_the_audit_and_by_up(tmp_path: Path) -> None:
+    log = tmp_path / "log" / "campus.jsonl"
+    asked, stranger = (
+        request_of("campus", Request(number, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-9")), at_us)
+        for number, at_us in ((7, 9), (6, 5))
+    )
+    with living(tmp_path) as twin:
+        twin.sites[0].take(asked)
+    assert run_audit(data=tmp_path)["clean"]
+    with log.open("ab") as end:
+        end.write(encode(stranger) + b"\n")
+    (site,) = run_audit(data=tmp_path)["sites"]
+    assert not site["log_clean"]
+    assert "expected from operator@campus only numbers above 7" in site["first_difference"]
+    with pytest.raises(LogDamaged, match="is not what its services say: position"), living(tmp_path):
+        pass

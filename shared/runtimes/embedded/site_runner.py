@@ -163,7 +163,7 @@ class SiteRunner:
                 f"only {self._log.end}: the log lost its end; `lightwave up --rebuild` takes it as it is"
             )
         before = self.position
-        replay = Replay(self.site, self._note_reader)
+        replay = Replay(self.site, self._note_reader, may_repeat=False)
         asked: list[tuple[int, Envelope]] = []
         for position, line in self._log.lines(self.position):
             message = self._feed(replay, position, line)

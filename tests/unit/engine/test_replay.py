@@ -156,6 +156,18 @@ def test_repeats_are_ignored_wherever_they_stand(data: st.DataObject) -> None:
     assert states(replay.site) == states(site)
 
 
+def test_in_a_file_with_one_writer_a_number_that_was_there_before_is_a_stranger_s() -> None:
+    record, _ = toy_record()
+    asked = record[place_of(record, "DrainCube")]
+    replay = Replay(empty_site(TOYS), may_repeat=False)
+    assert [replay.feed(position, message) for position, message in enumerate(record)] == [None] * len(record)
+    difference = replay.feed(len(record), asked.model_copy(update={"at_us": 5}))
+    assert difference is not None
+    assert str(difference).startswith(
+        f"position {len(record)}: expected from operator@pod-0 only numbers above 20, found "
+    )
+
+
 def test_a_record_without_its_end_is_unfinished_and_no_difference() -> None:
     record, _ = toy_record()
     for end in range(len(record) + 1):
