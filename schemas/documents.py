@@ -6,7 +6,7 @@ Wanted and reported are separate fields, and `changed_us` (when it changed) is s
 from typing import Literal
 
 from schemas.body import Model
-from schemas.names import Shape
+from schemas.names import FaultKind, Shape
 
 LinkState = Literal["up", "degraded", "down", "dark"]
 """`dark`: no circuit is wanted through this link end."""
@@ -109,7 +109,7 @@ class FaultDocument(Model):
     other kinds."""
 
     name: str
-    kind: str
+    kind: FaultKind
     target: str
     state: Literal["active", "ended"]
     injected: bool
@@ -124,7 +124,7 @@ class RepairDocument(Model):
     """Written by `repairs`; name `pod-0/repair-3`."""
 
     name: str
-    kind: str
+    kind: FaultKind
     target: str
     state: Literal["queued", "begun", "completed", "cancelled"]
     technician: int | None

@@ -8,11 +8,10 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import Output, Watch
 from ops.cli.output import Form, rendered, show, watched
-from ops.cli.types import Duration, Speed
+from ops.cli.types import Duration, MomentAhead, Speed
 from ops.common.client import Client
 from ops.common.tables import columns
 from shared.basics.times import moment, span
-from shared.basics.units import US_PER_S
 
 FIELDS = ("now_us", "speed", "paused", "achieved_speed", "lag_us", "until_us")
 LOOK_S = 0.2
@@ -85,14 +84,18 @@ def advance(
 def until(
     at: Annotated[
         int,
-        typer.Argument(click_type=Duration(), metavar="3d", help="simulated time since the twin's beginning"),
+        typer.Argument(
+            click_type=MomentAhead(),
+            metavar="MOMENT",
+            help="simulated time since the twin's beginning, such as 3d or 3d02:15:04",
+        ),
     ],
     speed: RunSpeed = None,
     wait: Wait = True,
     output: Output = "table",
 ) -> None:
     """Let time run to a moment, and stand still there."""
-    _run({"until_us": at * US_PER_S}, speed, wait, output)
+    _run({"until_us": at}, speed, wait, output)
 
 
 def _run(asked: dict[str, object], speed: float | None, wait: bool, output: Form) -> None:

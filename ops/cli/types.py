@@ -13,6 +13,7 @@ from schemas.bounds import KEY_MAX, SPEED_MAX
 from schemas.kinds import KINDS, kind_of
 from shared.basics.grammar import duration_s, shape_sides
 from shared.basics.times import moment_us
+from shared.basics.units import US_PER_S
 from shared.basics.words import nearest
 
 if TYPE_CHECKING:
@@ -93,6 +94,22 @@ class Moment(click.ParamType):
             allowed = "2h, 1d12h and the like, back from now, and moments like 3d02:15:04"
             self.fail(f"{text!r} is no time; allowed are {allowed}", param, ctx)
         return text
+
+
+class MomentAhead(click.ParamType):
+    """`3d` or `3d02:15:04` since the twin's beginning, as microseconds."""
+
+    name = "moment"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        span_s, moment = duration_s(text), moment_us(text)
+        if not span_s and moment is None:
+            allowed = "3d, 1d12h and the like, and moments like 3d02:15:04, since the twin's beginning"
+            self.fail(f"{text!r} is no moment; allowed are {allowed}", param, ctx)
+        return moment[0] if moment is not None else (span_s or 0) * US_PER_S
 
 
 class ShapeText(click.ParamType):

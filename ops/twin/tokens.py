@@ -15,9 +15,11 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 
 def known_tokens(token: str | None, tokens: Path | None) -> Tokens:
     """The tokens of a gateway, one of an administrator and those of a file; InvalidInput names the line that
-    is none, and never the token in it."""
-    one = [(token, Caller(ONE, Role.ADMINISTRATOR))] if token else []
-    return Tokens([*one, *(_lines(tokens) if tokens is not None else ())])
+    is none, and never the token in it. Of a token that stands in the file, too, the file says whose it is: it
+    is what this shell's commands, as clients of the twin, bring."""
+    named = [*_lines(tokens)] if tokens is not None else []
+    one = [(token, Caller(ONE, Role.ADMINISTRATOR))] if token and token not in dict(named) else []
+    return Tokens([*one, *named])
 
 
 def _lines(file: Path) -> Iterator[tuple[str, Caller]]:

@@ -11,15 +11,19 @@ from typing import Any, Generic, Literal, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from schemas.api import RowT
+from schemas.api import RowT, SliceRow
 from schemas.body import Model
 from services.gateway.documents import natural
 from services.gateway.invalid import problem, short
 from shared.basics.errors import InvalidInput
+from shared.basics.grammar import shape_sides
+from shared.models.superpod.shapes import shape_text
 
 PAGE_MAX = 10_000
 """Rows of one page."""
 PLAIN = (str, int, float, bool)
+TWISTED = "_T"
+"""Behind the shape of a twisted slice, where it is shown in one word."""
 Order = tuple[tuple[str, int], ...]
 """(column, 1 upwards or −1 downwards), the most significant first."""
 
@@ -98,7 +102,19 @@ def _plain(annotation: Any) -> Any:
 
 def _values(model: type[Model], name: str, texts: Sequence[str]) -> list[Any]:
     """The values that texts mean in a column; `null` is no value."""
+    if (model, name) == (SliceRow, "shape"):
+        return [_shape(text) for text in texts]
     return [None if text == "null" else _value(columns(model)[name], name, text) for text in texts]
+
+
+def _shape(text: str) -> str:
+    """A shape as rows have it; with `_T` behind it, as tables show it, only of twisted slices."""
+    sides = shape_sides(text.removesuffix(TWISTED))
+    if sides is None:
+        raise InvalidInput(
+            f"shape {short(repr(text))}: no shape; allowed are those like 4x4x8, and 4x4x8_T for twisted ones"
+        )
+    return shape_text(sides) + (TWISTED if text.endswith(TWISTED) else "")
 
 
 def _value(kind: Any, name: str, text: str) -> Any:
@@ -111,6 +127,8 @@ def _value(kind: Any, name: str, text: str) -> Any:
 def _has(row: Model, name: str, wanted: Sequence[Any]) -> bool:
     """Whether a row has one of these values, alone or in a list."""
     value = getattr(row, name)
+    if name == "shape" and isinstance(row, SliceRow) and row.twisted and value + TWISTED in wanted:
+        return True
     return any(one in wanted for one in value) if isinstance(value, tuple) else value in wanted
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from shared.basics.times import moment, span
 
-MOMENTS = ("due_us", "expires_us")
-"""Fields of messages that are points in time; the other times in messages are spans."""
+MOMENTS = ("due_us", "expires_us", "anchor_us", "until_us")
+"""Fields of messages and operations that are points in time; the other times in them are spans."""
 LISTED_MAX = 4
 """Items of a list that are said one by one."""
 LINE_MAX = 120

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from schemas.bounds import COUNT_MAX, SPEED_MAX
 from schemas.operations import ClockChanged
 from shared.basics.errors import InvalidInput
+from shared.basics.times import moment_ms
 from shared.basics.units import US_PER_S
 
 SPEED_WINDOW_S = 5.0
@@ -169,7 +170,8 @@ def check_speed(speed: float) -> float:
 def _check_until(until_us: int, now_us: int) -> None:
     if not now_us <= until_us <= COUNT_MAX:
         raise InvalidInput(
-            f"until {until_us} us: not allowed; allowed: from now, {now_us} us, up to {COUNT_MAX:,} us"
+            f"until {moment_ms(until_us)} ({until_us} us): not allowed; allowed: from now, "
+            f"{moment_ms(now_us)} ({now_us} us), up to {moment_ms(COUNT_MAX)}"
         )
 
 

@@ -78,7 +78,10 @@ class Guard:
             if wait_s := self._wrong.wait_s(address):
                 return _later("too many wrong tokens from this address", wait_s)
             log.warning("a wrong token from %s", address)
-        sentence = "a bearer token is needed; clients take it from LIGHTWAVE_TOKEN or LIGHTWAVE_TOKEN_FILE"
+            why = "what was sent is no bearer token of this twin"
+        else:
+            why = "a bearer token is needed"
+        sentence = f"{why}; clients take theirs from LIGHTWAVE_TOKEN or LIGHTWAVE_TOKEN_FILE"
         return refused(sentence, 401, {"WWW-Authenticate": "Bearer"})
 
 

@@ -67,8 +67,10 @@ def test_a_sequencer_that_starts_and_a_new_speed_leave_the_moment() -> None:
 
 
 def test_a_moment_that_has_passed_is_one_sentence() -> None:
-    with pytest.raises(InvalidInput, match="until 159 us: not allowed; allowed: from now, 160 us, up to"):
-        RUNNING.changed(ClockChange(until_us=159), 160, WALL_US)
+    now_us = 33 * US_PER_HOUR + 462_100
+    said = r"until 0d01:00:00.000 \(3600000000 us\): not allowed; allowed: from now, 1d09:00:00.462 \("
+    with pytest.raises(InvalidInput, match=said):
+        RUNNING.changed(ClockChange(until_us=US_PER_HOUR), now_us, WALL_US)
 
 
 @given(

@@ -3,8 +3,9 @@
 import click
 import pytest
 
-from ops.cli.types import Duration, Kind, Number, ShapeText, unknown
+from ops.cli.types import Duration, Kind, MomentAhead, Number, ShapeText, unknown
 from schemas.kinds import KINDS
+from shared.basics.units import US_PER_S
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,22 @@ def test_durations(text: str, seconds: int) -> None:
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(click.BadParameter, match="no duration"):
         Duration().convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("3d", 259_200), ("1d12h", 129_600), ("1d09:00", 118_800), ("1d09:00:00.5", 118_800.5), ("0d00:00", 0)],
+)
+def test_moments_ahead(text: str, seconds: float) -> None:
+    assert MomentAhead().convert(text, None, None) == seconds * US_PER_S
+
+
+@pytest.mark.parametrize("text", ["", "3", "1d25:00", "-1h", "0s", "yesterday"])
+def test_what_is_no_moment(text: str) -> None:
+    with pytest.raises(
+        click.BadParameter, match=r"no moment; allowed are 3d, 1d12h and the like, and moments"
+    ):
+        MomentAhead().convert(text, None, None)
 
 
 @pytest.mark.parametrize("kind", KINDS)

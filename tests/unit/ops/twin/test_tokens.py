@@ -30,6 +30,12 @@ def test_each_line_is_a_token_with_its_name_and_role(tmp_path: Path) -> None:
         assert known.who(wrong) is None
 
 
+def test_of_a_token_that_the_file_has_too_the_file_says_whose_it_is(tmp_path: Path) -> None:
+    known = known_tokens(SECOND, written(tmp_path / "tokens", f"mia reader {FIRST}\nmax operator {SECOND}\n"))
+    assert known.who(f"Bearer {SECOND}") == Caller("max", Role.OPERATOR)
+    assert known.who(f"Bearer {FIRST}") == Caller("mia", Role.READER)
+
+
 def test_without_any_everybody_here_is_let_in() -> None:
     assert known_tokens(None, None).who(None) is NAMELESS
 

@@ -210,6 +210,28 @@ def test_wrong_tokens_are_slowed_and_right_ones_are_not(guarded: Client) -> None
     assert guarded.get("/v1/clock", headers=bearer(Role.READER)).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({}, "a bearer token is needed; clients take theirs from LIGHTWAVE_TOKEN"),
+        (
+            {"authorization": "Bearer wrong"},
+            "what was sent is no bearer token of this twin; clients take theirs",
+        ),
+        (
+            {"authorization": "Basic bTpt"},
+            "what was sent is no bearer token of this twin; clients take theirs",
+        ),
+    ],
+)
+def test_who_sends_a_wrong_token_is_not_told_that_it_is_missing(
+    guarded: Client, headers: dict[str, str], said: str
+) -> None:
+    answer = guarded.get("/v1/clock", headers=headers)
+    assert answer.status_code == 401
+    assert sentence(answer).startswith(said)
+
+
 def test_a_body_is_as_large_as_a_request_can_be(client: Client) -> None:
     async def parts(size: int) -> AsyncIterator[bytes]:
         for _ in range(0, size, 1024):

@@ -18,6 +18,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     client = twin.client()
     for shape in ("4x4x8", "2x2x2", "4x8x16", "4x8x8"):
         client.post("/v1/slices", json={"shape": shape}, params={"wait": 20})
+    twisted = {"fabric": "pod-1", "shape": "4x4x8", "twisted": True}
+    client.post("/v1/slices", json=twisted, params={"wait": 20})
     for ocs in (17, 3):
         client.post("/v1/faults", json={"kind": "ocs", "target": f"pod-0/ocs-{ocs}"}, params={"wait": 20})
     twin.advance(0.3)
@@ -39,12 +41,17 @@ def names(client: Client, path: str) -> list[str]:
         ("ocs?state=down&fabric=pod-1", []),
         ("ocs?state=down&state=up&fabric=pod-0&limit=2", ["pod-0/ocs-0", "pod-0/ocs-1"]),
         ("ocs?name=pod-1/ocs-5&name=pod-0/ocs-7", ["pod-0/ocs-7", "pod-1/ocs-5"]),
-        ("slices?twisted=true", []),
+        ("slices?twisted=true", ["pod-1/slice-0"]),
+        ("slices?shape=4x4x8", ["pod-0/slice-0", "pod-1/slice-0"]),
+        ("slices?shape=4x4x8_T", ["pod-1/slice-0"]),
+        ("slices?shape=4x4x8_T&shape=2X2X2", ["pod-0/slice-1", "pod-1/slice-0"]),
+        ("faults?kind=ocs&sort=-name", ["pod-0/fault-1", "pod-0/fault-0"]),
+        ("repairs?kind=connector", []),
         ("slices?state=waiting", ["pod-0/slice-2"]),
         ("slices?chips=8&chips=256", ["pod-0/slice-1", "pod-0/slice-3"]),
         ("slices?ended_us=null&sort=-chips&limit=1", ["pod-0/slice-2"]),
         ("slices?cubes=pod-0/cube-0", ["pod-0/slice-0"]),
-        ("slices?sort=state,-name&limit=2", ["pod-0/slice-3", "pod-0/slice-0"]),
+        ("slices?sort=state,-name&limit=2&fabric=pod-0", ["pod-0/slice-3", "pod-0/slice-0"]),
         ("fabrics?kind=superpod&sort=-name", ["pod-1", "pod-0"]),
     ],
 )
@@ -76,6 +83,30 @@ def test_what_a_list_does_not_have_is_refused(client: Client, query: str, senten
     answer = client.get(f"/v1/ocs?{query}")
     assert answer.status_code == (404 if "pod-9" in query else 422)
     assert sentence in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        (
+            "faults?kind=banana",
+            "kind 'banana': input should be 'host', 'chip', 'link', 'connector', 'ocs' or 'po",
+        ),
+        (
+            "repairs?kind=banana",
+            "kind 'banana': input should be 'host', 'chip', 'link', 'connector', 'ocs' or",
+        ),
+        (
+            "slices?shape=banana",
+            "shape 'banana': no shape; allowed are those like 4x4x8, and 4x4x8_T for tw",
+        ),
+        ("slices?shape=4x4x8_T_T", "shape '4x4x8_T_T': no shape"),
+    ],
+)
+def test_a_value_that_no_row_can_have_is_refused(client: Client, path: str, sentence: str) -> None:
+    answer = client.get(f"/v1/{path}")
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith(sentence)
 
 
 def test_only_the_fields_asked_for_are_told(client: Client) -> None:

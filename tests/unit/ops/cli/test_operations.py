@@ -1,0 +1,27 @@
+"""What people read of the operations log."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.fake_twin import answering, as_json, lightwave
+
+US = 1_000_000
+AT_US = ((2 * 24 + 15) * 3_600 + 17 * 60 + 31) * US
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            {"paused": True, "anchor_us": AT_US, "until_us": AT_US + 600 * US},
+            "paused=yes anchor=2d15:17:31 until=2d15:27:31",
+        ),
+        ({"paused": False, "anchor_us": 0, "until_us": None}, "paused=no anchor=0d00:00:00"),
+    ],
+)
+def test_moments_are_told_to_the_second(body: dict[str, Any], told: str) -> None:
+    row = {"number": 3, "wall_us": 0, "who": "mia", "type": "ClockChanged", "body": body}
+    with answering({"/v1/operations": [as_json([row])]}) as twin:
+        done = lightwave("operations", url=twin.url)
+    assert done.stdout.splitlines()[1].split("ClockChanged")[1].strip() == told
