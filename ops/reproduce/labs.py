@@ -96,8 +96,8 @@ def lab_runs(plans: Iterable[RunPlan]) -> list[LabRun]:
 
 
 def run_ahead(plans: Iterable[RunPlan], jobs: int) -> None:
-    """Run what has not been run yet in so many processes, the longest first: what comes of them is the "
-    "same."""
+    """Run what has not been run yet in so many processes, the longest first: what comes of them
+    is the same."""
     missing = sorted({*plans} - _done.keys(), key=lambda plan: -plan.days)
     if jobs > 1 and len(missing) > 1:
         with named_worker_death():

@@ -6,7 +6,19 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ops.reproduce.claims import NSDI, PREDICTED, SIGMAS, Claim, Measured, Stated, over_seeds, second_hand
+from ops.reproduce.claims import (
+    NSDI,
+    SIGMAS,
+    Claim,
+    Measured,
+    Stated,
+    by_construction,
+    derived,
+    on_machines,
+    over_seeds,
+    predicted,
+    second_hand,
+)
 from ops.reproduce.labs import HARDWARE, POD, SEEDS, WORKLOAD, WORKLOAD_DAYS, LabRun, drill, lab_runs
 from schemas.failures import FaultBegan
 from schemas.names import FaultKind
@@ -34,6 +46,10 @@ DRILLED = 24
 """Hosts struck in the drill, an hour apart on its second day, each in a cube of its own."""
 IN_THE_NOISE = 10
 """Percent: what individual failures of modules might at most be, of all that take a cube."""
+SCHEDULING = predicted("nothing fitted; assumed: run times, which decide how many slices stand at a time")
+DRILLS = predicted(
+    "nothing fitted; set: the hosts that fail; assumed: run times and a load that leaves idle cubes"
+)
 BUSY, SLACK = 1.1, 0.2
 """Offered load: a pod full of slices, and one with idle cubes at any time."""
 
@@ -247,12 +263,12 @@ FAILURES: tuple[Claim, ...] = (
     Claim(
         "failures/modules-in-the-noise",
         "Failures of individual modules are in the noise of what fails beside them",
-        "[LF] 4.1.2",
+        "[LF] 4.1.2 (derived)",
         Stated(IN_THE_NOISE, "% of outages of cubes", "below"),
-        PREDICTED,
+        derived("the paper has a word and no number: a tenth is our reading, and generous"),
         "lab run",
         _modules_share,
-        "a word and no number: a tenth is our reading, and generous. The twin lets a module fail as often "
+        "the twin lets a module fail as often "
         "as NSDI "
         "2024 says of an ICI cable, and every fault of a module takes its cube out of use",
         runs=HARDWARE,
@@ -261,7 +277,7 @@ FAILURES: tuple[Claim, ...] = (
         "failures/weekly-variation",
         "Weekly rates of machine failures vary by 0.30 of their mean",
         NSDI,
-        Stated(0.30, "of the mean", 0.05),
+        on_machines(0.30, "of the mean"),
         second_hand("computed"),
         "lab run",
         lambda: _weekly(_variation),
@@ -272,7 +288,7 @@ FAILURES: tuple[Claim, ...] = (
         "failures/weekly-memory",
         "From one week to the next the rate of machine failures keeps a correlation of 0.63",
         NSDI,
-        Stated(0.63, "correlation", 0.1),
+        on_machines(0.63, "correlation"),
         second_hand("computed"),
         "lab run",
         lambda: _weekly(_memory),
@@ -287,7 +303,7 @@ SLICES: tuple[Claim, ...] = (
         "Scheduling a slice disturbs no circuit of another",
         "[LF] 2.3, 4.2.4",
         Stated(0, "joins of others"),
-        PREDICTED,
+        SCHEDULING,
         "lab run",
         _disturbed,
         runs=WORKLOAD,
@@ -297,7 +313,9 @@ SLICES: tuple[Claim, ...] = (
         "A single OCS failure degrades every slice of more than one cube",
         "[LF] 4.2.2",
         Stated(100, "% of slices"),
-        PREDICTED,
+        by_construction(
+            "topology/all-ocs-used, seen in the lab: whatever OCS fails carries links of the slice"
+        ),
         "lab run",
         _ocs_drill,
         runs=tuple(OCS_DRILLS),
@@ -307,7 +325,7 @@ SLICES: tuple[Claim, ...] = (
         "A failed cube is swapped for any healthy idle one",
         "[LF] 4.2.2",
         Stated(100, "% of slices"),
-        PREDICTED,
+        DRILLS,
         "lab run",
         _swapped,
         runs=HOST_DRILLS,
@@ -317,7 +335,7 @@ SLICES: tuple[Claim, ...] = (
         "A swap touches no other slice: slices are air-gapped from each other",
         "[LF] 4.2.4, [T4] 2.6",
         Stated(0, "slices harmed"),
-        PREDICTED,
+        DRILLS,
         "lab run",
         _bystanders,
         runs=HOST_DRILLS,

@@ -1,6 +1,5 @@
-"""The rows of `lightwave reproduce` for people: a table of each kind of evidence, and beneath it why what "
-"does
-not hold does not."""
+"""The rows of `lightwave reproduce` for people: a table of each kind of evidence, and beneath it why what
+does not hold does not."""
 
 from typing import Any
 

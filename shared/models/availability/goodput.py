@@ -19,7 +19,7 @@ from shared.models.superpod.shapes import POD_CUBES_MAX
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, HOSTS_PER_CUBE
 
 TARGET = 0.97
-"""The overall system availability that both papers hold constant ([LF] 4.2.2)."""
+"""The overall system availability that [LF] 4.2.2 holds constant; [T4] names none."""
 CUBES = 64
 FABRICS = ("reconfigurable", "static")
 OCS_KIND = "cwdm8-bidi"
