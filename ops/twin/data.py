@@ -1,5 +1,7 @@
 """The folder that keeps a living twin: who uses it, what twin it holds, where its parts are."""
 
+import contextlib
+import logging
 import os
 import shutil
 import stat
@@ -13,11 +15,15 @@ from ops.common.sites import AskedTwin
 from ops.twin.resume import check_same
 from schemas.body import Model
 from schemas.bounds import COUNT_MAX, SPEED_MAX
+from schemas.operations import TwinPlanned
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.files import replace_text
+from shared.runtimes.operations import last_clock
 from shared.storage.log.folder import LOCK, FolderHeld, hold_folder
 
+log = logging.getLogger("lightwave.up")
 MARK = "lightwave-twin.json"
 KeptSpeed = Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)]
 KeptTime = Annotated[int, Field(ge=0, le=COUNT_MAX)]
@@ -83,7 +89,7 @@ class DataFolder:
             who = f" (pid {running.pid})" if running is not None else ""
             raise FolderInUse(f"data folder {self.path}: in use by another lightwave process{who}") from None
         except OSError as error:
-            raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None
+            raise self._failed(error) from None
         # A folder of others' files as well, such as a home, stays as it is, if only its user writes there.
         if self.holds_twin() or all(part.name == LOCK for part in self.path.iterdir()):
             self.path.chmod(0o700)
@@ -95,7 +101,8 @@ class DataFolder:
             )
 
     def release(self) -> None:
-        self._running.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._running.unlink()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -104,21 +111,39 @@ class DataFolder:
         """Remove what belongs to a twin, and nothing else that may lie in the folder."""
         for part in (self.logs, self.redis, self.telemetry, *self.path.glob(f"{self.redis.name}.damaged-*")):
             shutil.rmtree(part, ignore_errors=True)
-        for file in (self.dead_letters, self.clock, self.operations, self._mark, self._running):
-            file.unlink(missing_ok=True)
+        try:
+            for file in (self.dead_letters, self.clock, self.operations, self._mark, self._running):
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._failed(error) from None
 
     def identity(self) -> TwinIdentity | None:
-        """The twin that the folder holds, or None."""
-        if not self._mark.exists():
-            if self.logs.exists() and any(self.logs.glob("*.jsonl")):
-                raise OperationFailed(
-                    f"data folder {self.path}: {MARK} is missing beside the logs; use --fresh"
-                )
+        """The twin that the folder holds, or None. Where its own file is lost, it is what the operations log
+        says was planned."""
+        kept = self._marked()
+        if kept is not None:
+            return kept
+        lost = f"data folder {self.path}: {MARK} is {'damaged' if self._mark.exists() else 'missing'}"
+        if not self._mark.exists() and not any(self.logs.glob("*.jsonl")):
             return None
+        bodies = (found.body for _, found in FileOperations(self.operations).read())
+        plan = next((body for body in bodies if isinstance(body, TwinPlanned)), None)
+        if plan is None:
+            raise OperationFailed(
+                f"{lost}, and {self.operations.name} has no plan of this twin; restore it from a backup "
+                "(--fresh would erase the log as well)"
+            )
+        log.warning("%s; the plan is taken from %s", lost, self.operations.name)
+        return TwinIdentity(sites=plan.sites)
+
+    def _marked(self) -> TwinIdentity | None:
+        """As the twin's own file has it; None where that is missing or damaged."""
         try:
             return TwinIdentity.model_validate_json(self._mark.read_bytes())
-        except ValidationError:
-            raise OperationFailed(f"data folder {self.path}: {MARK} is damaged; use --fresh") from None
+        except (FileNotFoundError, ValidationError):
+            return None
+        except OSError as error:
+            raise self._failed(error) from None
 
     def holds_twin(self) -> bool:
         """Whether a twin was made here, sound or not."""
@@ -132,6 +157,8 @@ class DataFolder:
             kept = TwinIdentity(sites=asked.sites() if new is None else new)
             self._write(self._mark, kept.model_dump_json())
             return kept
+        if self._marked() is None:
+            self._write(self._mark, kept.model_dump_json())
         files = asked.sites() if asked.site_files else ()
         try:
             check_same(asked, files, kept.sites)
@@ -155,14 +182,36 @@ class DataFolder:
             return None
 
     def kept_clock(self) -> KeptClock:
-        """The clock as it was last asked for."""
+        """The clock as it was last asked for: where its own file is lost, by the operations log."""
         try:
             return KeptClock.model_validate_json(self.clock.read_text())
         except (OSError, ValueError):
+            last = last_clock(FileOperations(self.operations))
+        if last is None:
+            if self.clock.exists():
+                log.warning("clock file %s: cannot be read; time goes on at × 1", self.clock)
             return KeptClock()
+        log.warning(
+            "clock file %s: cannot be read; the clock is as it was last changed by %s",
+            self.clock,
+            self.operations.name,
+        )
+        return KeptClock(
+            speed=last.speed,
+            paused=last.paused,
+            now_us=last.anchor_us,
+            until_us=last.until_us,
+            run_speed=last.run_speed,
+        )
 
     def _write(self, path: Path, text: str) -> None:
         try:
             replace_text(path, text)
         except OSError as error:
-            raise OperationFailed(f"data folder {self.path}: {error.strerror or error}") from None
+            raise self._failed(error, path) from None
+
+    def _failed(self, error: OSError, path: Path | None = None) -> OperationFailed:
+        """The system's refusal, with the file of this folder that it is about."""
+        name = path.name if path is not None else Path(str(error.filename or self.path)).name
+        about = "" if name == self.path.name else f"{name}: "
+        return OperationFailed(f"data folder {self.path}: {about}{error.strerror or error}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ops.common.client import DEFAULT_URL
 from ops.common.sites import AskedTwin
 from ops.common.version import VERSION
-from ops.twin.data import DataFolder, TwinIdentity
+from ops.twin.data import MARK, DataFolder, TwinIdentity
 from ops.twin.noting import note_plan, note_version, noted_rebuild
 from ops.twin.serving import listen, server_of
 from ops.twin.tokens import known_tokens
@@ -28,7 +28,7 @@ from services.gateway.http.addresses import check_bind
 from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
-from shared.basics.errors import LightwaveError, StoreDamaged
+from shared.basics.errors import LightwaveError, LogDamaged, StoreDamaged
 from shared.basics.times import moment
 from shared.engine.roots import commissioning, operator_source
 from shared.runtimes.embedded.clock import EmbeddedClock
@@ -142,6 +142,8 @@ class LivingTwin:
         if not any(self.logs.open(plan.site).end for plan in identity.sites):
             note_plan(self.operations, identity, self.clock.show())
         note_version(self.operations)
+        for partition, plan in enumerate(identity.sites):
+            self._check_log(partition, plan)
         self.sites = self._recovered(identity) if not options.rebuild else self._rebuilt(identity)
         self.twin = EmbeddedTwin(self.sites, self.store, self.clock, self._ensure_store)
         self.store.wake = self.twin.wake
@@ -178,14 +180,35 @@ class LivingTwin:
             if self._server is not None:
                 self._server.should_exit = True
 
+    def _check_log(self, partition: int, plan: SitePlan) -> None:
+        """LogDamaged if a site's log is lost or another twin's: a rebuild would take it as it is."""
+        path = self.logs.open(plan.site).path
+        if not self.logs.end(plan.site) and (self._kept_us or any(self.store.positions(partition).values())):
+            raise LogDamaged(
+                f"log file {path}: is missing or empty, and this twin has lived; restore it from a backup "
+                "(--fresh would forget the twin)"
+            )
+        for fabric, config in plan.fabrics.items():
+            with contextlib.suppress(KeyError):  # its making was cut off
+                if commissioned_with(self.logs, plan.site, fabric) != config:
+                    raise LogDamaged(
+                        f"log file {path}: {fabric} began otherwise there than by {MARK}; restore the one of "
+                        "them that is not this twin's"
+                    )
+
     def _recovered(self, identity: TwinIdentity) -> Sequence[SiteRunner]:
         return [self._runner(number, plan, rebuild=False) for number, plan in enumerate(identity.sites)]
 
     def _rebuilt(self, identity: TwinIdentity) -> Sequence[SiteRunner]:
         plans = enumerate(identity.sites)
-        return noted_rebuild(
+        sites = noted_rebuild(
             self.operations, lambda: [self._runner(number, plan, rebuild=True) for number, plan in plans]
         )
+        if self.store.fabrics().keys() - self.places.keys():  # of another twin, whose store this was
+            self.store.forget_fabrics()
+            for fabric, place in self.places.items():
+                self.store.place(fabric, place)
+        return sites
 
     def _runner(self, partition: int, plan: SitePlan, *, rebuild: bool) -> SiteRunner:
         site = plan.site

@@ -27,14 +27,21 @@ PLAN = SitePlan(
         "pod-2": settings_of("superpod", ["pod.cubes=8", *QUIET], seed=5),
     },
 )
+OTHER = SitePlan(
+    site="campus",
+    fabrics={"pod-9": settings_of("superpod", ["pod.cubes=8", *QUIET], seed=6)}
+    | {name: config.model_copy(update={"seed": 7}) for name, config in PLAN.fabrics.items()},
+)
+"""Of another twin, of the same name."""
 PLACES = {name: FabricPlace(0, "campus", config.kind) for name, config in PLAN.fabrics.items()}
 
 
 @contextlib.contextmanager
-def living(folder: Path, *, rebuild: bool = False) -> Iterator[LivingTwin]:
+def living(folder: Path, *, rebuild: bool = False, plan: SitePlan = PLAN) -> Iterator[LivingTwin]:
     with contextlib.ExitStack() as stack:
         options = UpOptions(data=folder, rebuild=rebuild)
-        identity = TwinIdentity(sites=(PLAN,))
+        identity = TwinIdentity(sites=(plan,))
+        folder.mkdir(exist_ok=True)
         (folder / MARK).write_text(identity.model_dump_json())
         yield LivingTwin(DataFolder(folder), identity, options, stack)
 
@@ -151,3 +158,53 @@ def test_a_line_that_looks_like_a_repeat_is_found_by_the_audit_and_by_up(tmp_pat
     assert "expected from operator@campus only numbers above 7" in site["first_difference"]
     with pytest.raises(LogDamaged, match="is not what its services say: position"), living(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_log_that_is_lost_is_no_new_twin(tmp_path: Path, rebuild: bool, gone: bool) -> None:
+    log = tmp_path / "log" / "campus.jsonl"
+    with living(tmp_path):
+        whole = log.read_bytes()
+    log.unlink() if gone else log.write_bytes(b"")
+    with (
+        pytest.raises(LogDamaged, match="is missing or empty, and this twin has lived; restore it"),
+        living(tmp_path, rebuild=rebuild),
+    ):
+        pass
+    log.write_bytes(whole)
+    with living(tmp_path) as twin:
+        assert twin.places == PLACES
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_another_twin_s_log_is_not_taken_for_this_one_s(tmp_path: Path, rebuild: bool) -> None:
+    with living(tmp_path / "other", plan=OTHER), living(tmp_path / "mine"):
+        pass
+    shutil.copy(tmp_path / "other/log/campus.jsonl", tmp_path / "mine/log/campus.jsonl")
+    with (
+        pytest.raises(LogDamaged, match=r"campus.jsonl: pod-0 began otherwise there than by lightwave-twin"),
+        living(tmp_path / "mine", rebuild=rebuild),
+    ):
+        pass
+
+
+def test_another_twin_s_states_are_made_again_from_the_log(tmp_path: Path) -> None:
+    with living(tmp_path / "other", plan=OTHER), living(tmp_path / "mine") as twin:
+        twin.sites[0].take(
+            request_of("campus", Request(7, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-9")), 9)
+        )
+        digest = twin.sites[0].digest()
+    shutil.rmtree(tmp_path / "mine" / "redis")
+    shutil.copytree(tmp_path / "other" / "redis", tmp_path / "mine" / "redis")
+    with (
+        pytest.raises(
+            LogDamaged, match="finds the log clean, `lightwave up --rebuild` makes the states again"
+        ),
+        living(tmp_path / "mine"),
+    ):
+        pass
+    with living(tmp_path / "mine", rebuild=True) as twin:
+        assert twin.places == PLACES == twin.store.fabrics()
+        assert twin.sites[0].digest() == digest
+    assert run_audit(data=tmp_path / "mine")["clean"]

@@ -166,7 +166,7 @@ class SiteRunner:
         replay = Replay(self.site, self._note_reader, may_repeat=False)
         asked: list[tuple[int, Envelope]] = []
         for position, line in self._log.lines(self.position):
-            message = self._feed(replay, position, line)
+            message = self._feed(replay, position, line, from_start=not before)
             if message is not None and is_root(message):
                 asked.append((position, message))
             if not replay.pending and position + 1 - self.position >= REBUILD_STRIDE:
@@ -230,7 +230,7 @@ class SiteRunner:
         self._trackers = {instance.source: Tracker(instance) for instance in instances}
         self._note_committed()
 
-    def _feed(self, replay: Replay, position: int, line: bytes) -> Envelope | None:
+    def _feed(self, replay: Replay, position: int, line: bytes, *, from_start: bool) -> Envelope | None:
         """The message in this line; None where it is none."""
         try:
             message = decode(line)
@@ -239,7 +239,15 @@ class SiteRunner:
             return None
         difference = replay.feed(position, message)
         if difference is not None:
-            raise LogDamaged(f"{self.name}: {self._log.path} is not what its services say: {difference}")
+            way_out = (
+                "restore the log from a backup"
+                if from_start
+                else "log or states are not this twin's: where `lightwave lab replay` finds the log clean, "
+                "`lightwave up --rebuild` makes the states again, otherwise restore the log from a backup"
+            )
+            raise LogDamaged(
+                f"{self.name}: {self._log.path} is not what its services say: {difference}; {way_out}"
+            )
         return message
 
     def _taken(self) -> int | None:

@@ -8,9 +8,14 @@ import pytest
 import shared.storage.log.folder as folder_module
 from ops.common.sites import AskedTwin
 from ops.twin.data import MARK, DataFolder, KeptClock
+from ops.twin.noting import note_plan
 from ops.twin.up import UpOptions, run_up
+from schemas.operations import ClockChanged
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.runtimes.embedded.clock import EmbeddedClock
+from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.files import replace_text
+from shared.runtimes.operations import new_operation
 
 SLIPS = [
     AskedTwin(pairs=("pod.cube=8",)),
@@ -71,6 +76,44 @@ def test_a_clock_that_nobody_wrote_is_as_none(text: str, tmp_path: Path) -> None
     folder = DataFolder(tmp_path)
     folder.clock.write_text(text)
     assert folder.kept_clock() == KeptClock()
+
+
+@pytest.mark.parametrize("text", [None, "{", '{"speed":0}'])
+def test_a_clock_whose_file_is_lost_is_as_it_was_last_changed(text: str | None, tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    operations = FileOperations(folder.operations)
+    for speed, paused in ((600.0, False), (60.0, True)):
+        operations.append(new_operation(ClockChanged(speed=speed, paused=paused, anchor_us=7), "ada"))
+    if text is not None:
+        folder.clock.write_text(text)
+    assert folder.kept_clock() == KeptClock(speed=60.0, paused=True, now_us=7)
+
+
+@pytest.mark.parametrize("text", [None, "{", '{"sites":[{"site":"pod-0"}]}'])
+def test_a_twin_whose_file_is_lost_is_what_was_planned(text: str | None, tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    made = folder.settle(AskedTwin(2, seed=5))
+    whole = (tmp_path / MARK).read_text()
+    note_plan(FileOperations(folder.operations), made, EmbeddedClock(speed=1.0).show())
+    folder.logs.mkdir()
+    (folder.logs / "pod-0.jsonl").write_text("what has happened\n")
+    (tmp_path / MARK).unlink()
+    if text is not None:
+        (tmp_path / MARK).write_text(text)
+    assert folder.identity() == made
+    with pytest.raises(InvalidInput, match="--pods 3: the twin is of 2 sites"):
+        folder.settle(AskedTwin(3))
+    assert folder.settle(AskedTwin()) == made
+    assert (tmp_path / MARK).read_text() == whole
+
+
+def test_a_twin_whose_file_and_plan_are_lost_is_to_be_restored(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    (tmp_path / MARK).write_text("{")
+    with pytest.raises(
+        OperationFailed, match=r"is damaged, and operations.jsonl has no plan .* from a backup"
+    ):
+        folder.identity()
 
 
 def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
