@@ -45,6 +45,10 @@ class OutOfFiles(OperationFailed):
     safe."""
 
 
+class LogMoved(OperationFailed):
+    """The file that is written no longer stands under the log's name."""
+
+
 class AllowanceUsed(LightwaveError):
     """The caller has taken its share: asking again in `retry_after_s` is safe."""
 

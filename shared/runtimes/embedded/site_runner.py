@@ -117,6 +117,10 @@ class SiteRunner:
         if any(stands.get(name, 0) != self.position for name in self._stored):
             raise Fenced(f"{self.name}: the store no longer stands at position {self.position}")
 
+    def check_log(self) -> None:
+        """LogMoved unless what this site writes stands under the log's name."""
+        self._log.check()
+
     def _tell_inbox(self, messages: Sequence[tuple[int, Envelope]]) -> None:
         """Which requests stand on the log, each with its place."""
         asked = logged_requests(messages)
@@ -154,8 +158,9 @@ class SiteRunner:
         """Load the states that the store holds and fold the log's tail beyond them; returns how many
         messages.
 
-        LogDamaged if log and states do not belong together.
+        LogDamaged if log and states do not belong together, LogMoved while the log is away.
         """
+        self.check_log()
         self._load()
         if self.position > self._log.end:
             raise LogDamaged(

@@ -1,8 +1,8 @@
 """The loop of a living twin in one process: requests and due Ticks of every site, paced by the clock.
 
-In this runtime the loop itself is the sequencer. It outlives a store that goes away, and file descriptors
-that are all taken: simulated time stands still, and when both are to be had again every site is recovered
-from what the store holds.
+In this runtime the loop itself is the sequencer. It outlives a store that goes away, file descriptors that
+are all taken, and a log that somebody moved: simulated time stands still, and when all are to be had again
+every site is recovered from what the store holds.
 """
 
 import logging
@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from shared.basics.errors import OutOfFiles, StoreUnreachable
+from shared.basics.errors import LogMoved, OutOfFiles, StoreUnreachable
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import Fenced, SiteRunner
 from shared.storage.inbox import Inbox
@@ -21,7 +21,7 @@ BACKOFF_S_MAX = 2.0
 REQUESTS_AT_ONCE = 100
 """Requests of one site taken before the next look at the others."""
 
-PASSING = (Fenced, OutOfFiles, StoreUnreachable)
+PASSING = (Fenced, LogMoved, OutOfFiles, StoreUnreachable)
 """What the loop holds time still for, and tries again."""
 
 log = logging.getLogger("lightwave.twin")
@@ -73,13 +73,17 @@ class EmbeddedTwin:
         looked_s = sampled_s = time.monotonic()
         while not self._stop.is_set():
             now_s = time.monotonic()
-            if now_s - looked_s > LOOK_AGAIN_S:
+            look_again = now_s - looked_s > LOOK_AGAIN_S
+            if look_again:
                 looked_s = now_s
                 self._asked = dict.fromkeys(self._asked, True)
             if now_s - sampled_s > 0.1:
                 sampled_s = now_s
                 self.clock.sample()
             try:
+                if look_again:
+                    for site in self.sites:
+                        site.check_log()
                 if not self.step():
                     self._wait()
             except PASSING as error:

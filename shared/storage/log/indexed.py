@@ -19,7 +19,7 @@ import orjson
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import LogMoved, OperationFailed
 from shared.storage.log.index import LogIndex, Stride
 from shared.storage.log.indexer import Indexer, MakeThingsOf
 from shared.storage.log.lines import failure
@@ -46,6 +46,7 @@ class IndexedLog:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab", buffering=0)
+            self._written = os.fstat(self._file.fileno())
             self._index = LogIndex(path.with_suffix(".sqlite"))
             self._recover()
         except OSError as error:
@@ -56,8 +57,24 @@ class IndexedLog:
         self._file.close()
         self.indexer.close()
 
+    def check(self) -> None:
+        """LogMoved unless the file that is written stands under the log's name: what is written to another is
+        lost."""
+        try:
+            if os.path.samestat(self.path.stat(), self._written):
+                return
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise failure(self.path, error) from None
+        raise LogMoved(
+            f"log file {self.path}: was moved, removed or replaced while the twin writes it; put it back"
+        )
+
     def append(self, messages: list[Envelope], lines: list[bytes]) -> None:
-        """Append messages with their encoded lines. All of them, or (disk full) none and OperationFailed."""
+        """Append messages with their encoded lines. All of them, or none and OperationFailed (disk full) or
+        LogMoved."""
+        self.check()
         data = b"".join([line + b"\n" for line in lines])
         try:
             written = self._file.write(data)

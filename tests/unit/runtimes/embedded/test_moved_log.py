@@ -1,0 +1,30 @@
+"""A log that is moved away while its twin lives: time stands still until it is back, and nothing is lost."""
+
+import time
+from pathlib import Path
+
+from shared.runtimes.waiting import until
+from tests.support.gateway_twin import DrivenTwin
+
+
+def test_time_stands_still_while_the_log_is_away(tmp_path: Path) -> None:
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4"])
+    twin.advance(1)
+    (log,) = tmp_path.rglob("pod-0.jsonl")
+    away = log.rename(log.with_suffix(".away"))
+    end = twin.logs.end("pod-0")
+    assert until(lambda: twin.twin.problem is not None, 20)
+    assert twin.twin.problem == (
+        f"log file {log}: was moved, removed or replaced while the twin writes it; put it back"
+    )
+    log.touch()  # another one under its name is not it
+    twin._wall_s += 3_600
+    time.sleep(0.2)
+    assert (twin.logs.end("pod-0"), log.read_bytes()) == (end, b"")
+    away.rename(log)
+    assert until(lambda: twin.twin.problem is None, 20)
+    twin.advance(1)
+    twin.close()
+    assert twin.logs.end("pod-0") > end
+    report = twin.audited("pod-0")
+    assert (report["log_clean"], report["states_clean"]) == (True, True)
