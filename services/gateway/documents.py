@@ -35,5 +35,7 @@ def read(model: type[DocumentT], name: str, text: bytes) -> DocumentT:
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Sort key under which `ocs-2` comes before `ocs-10`."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+    """Sort key under which `ocs-2` comes before `ocs-10`: numbers by their length, then digit by digit, so
+    that they may be of any length."""
+    parts = enumerate(re.split(r"0*([0-9]+)", name))  # every second one is a number
+    return [(len(part), part) if n % 2 else (-1, part) for n, part in parts]

@@ -26,6 +26,8 @@ TWISTED = "_T"
 """Behind the shape of a twisted slice, where it is shown in one word."""
 Order = tuple[tuple[str, int], ...]
 """(column, 1 upwards or −1 downwards), the most significant first."""
+Ranks = Sequence[tuple[bool, Any]]
+"""What a row is sorted by: (whether there is no value, what it is compared by) by column of an order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +59,25 @@ def select(model: type[RowT], rows: Sequence[RowT], selection: Selection) -> Pag
     wanted = {name: _values(model, name, texts) for name, texts in selection.where.items()}
     order = _order(model, selection.sort)
     fit = [(n, row) for n, row in enumerate(rows) if all(_has(row, name, wanted[name]) for name in wanted)]
-    total = len(fit)
+    ranked = [(_ranks(_key(row, order)), n, row) for n, row in fit]
     if order:
 
-        def compare(one: tuple[int, RowT], other: tuple[int, RowT]) -> int:
-            return _compare(_key(one[1], order), _key(other[1], order), order)
+        def compare(one: tuple[Ranks, int, RowT], other: tuple[Ranks, int, RowT]) -> int:
+            return _compare(one[0], other[0], order)
 
-        fit.sort(key=cmp_to_key(compare))
+        ranked.sort(key=cmp_to_key(compare))
     if selection.cursor is not None:
-        values, name = _opened(selection.cursor, selection.sort, order)
-        place = _place(rows, name)
-        fit = [pair for pair in fit if (_compare(_key(pair[1], order), values, order), pair[0]) > (0, place)]
-    page = [row for _, row in fit[: selection.limit]]
-    more = len(fit) > len(page)
-    return Page(page, total, _closed(page[-1], selection.sort, order) if more else None)
+        values, name = _opened(model, selection.cursor, selection.sort, order)
+        behind, place = _ranks(values), _place(rows, name)
+        ranked = [one for one in ranked if (_compare(one[0], behind, order), one[1]) > (0, place)]
+    page = [row for _, _, row in ranked[: selection.limit]]
+    more = len(ranked) > len(page)
+    return Page(page, len(fit), _closed(page[-1], selection.sort, order) if more else None)
 
 
 def chosen_fields(model: type[Model], text: str) -> tuple[str, ...]:
     """The fields that `name,state` asks for; InvalidInput if there is none of that name."""
-    names = tuple(text.split(","))
+    names = tuple(dict.fromkeys(text.split(",")))
     for name in names:
         if name not in model.model_fields:
             allowed = ", ".join(model.model_fields)
@@ -100,11 +102,12 @@ def _plain(annotation: Any) -> Any:
     return _plain(kinds[0]) if kinds else None  # one of them, or None
 
 
-def _values(model: type[Model], name: str, texts: Sequence[str]) -> list[Any]:
+def _values(model: type[Model], name: str, texts: Sequence[str]) -> frozenset[Any]:
     """The values that texts mean in a column; `null` is no value."""
     if (model, name) == (SliceRow, "shape"):
-        return [_shape(text) for text in texts]
-    return [None if text == "null" else _value(columns(model)[name], name, text) for text in texts]
+        return frozenset(_shape(text) for text in texts)
+    kind = TypeAdapter(columns(model)[name])
+    return frozenset(None if text == "null" else _value(kind, name, text) for text in texts)
 
 
 def _shape(text: str) -> str:
@@ -117,14 +120,14 @@ def _shape(text: str) -> str:
     return shape_text(sides) + (TWISTED if text.endswith(TWISTED) else "")
 
 
-def _value(kind: Any, name: str, text: str) -> Any:
+def _value(kind: TypeAdapter[Any], name: str, text: str) -> Any:
     try:
-        return TypeAdapter(kind).validate_strings(text)
+        return kind.validate_strings(text)
     except ValidationError as error:
         raise InvalidInput(f"{name} {short(repr(text))}: {problem(error.errors()[0])}") from None
 
 
-def _has(row: Model, name: str, wanted: Sequence[Any]) -> bool:
+def _has(row: Model, name: str, wanted: frozenset[Any]) -> bool:
     """Whether a row has one of these values, alone or in a list."""
     value = getattr(row, name)
     if name == "shape" and isinstance(row, SliceRow) and row.twisted and value + TWISTED in wanted:
@@ -133,36 +136,40 @@ def _has(row: Model, name: str, wanted: Sequence[Any]) -> bool:
 
 
 def _order(model: type[Model], sort: str | None) -> Order:
-    order = []
+    order: dict[str, int] = {}
+    known = columns(model)
     for word in sort.split(",") if sort is not None else ():
         name = word.removeprefix("-")
-        if name not in columns(model):
-            allowed = ", ".join(columns(model))
+        if name not in known:
+            allowed = ", ".join(known)
             raise InvalidInput(
                 f"sort {short(repr(word))}: no such column; allowed are {allowed}, downwards with - in front"
             )
-        order.append((name, -1 if word.startswith("-") else 1))
-    return tuple(order)
+        if name in order:
+            raise InvalidInput(f"sort {short(repr(word))}: this column stands twice; allowed is once")
+        order[name] = -1 if word.startswith("-") else 1
+    return tuple(order.items())
 
 
 def _key(row: Model, order: Order) -> list[Any]:
     return [getattr(row, name) for name, _ in order]
 
 
-def _compare(one: Sequence[Any], other: Sequence[Any], order: Order) -> int:
-    """Below, at or above 0 as the values of one row come before, with or behind those of another. What has no
-    value comes last, upwards and downwards; numbers in names count as numbers."""
+def _ranks(values: Sequence[Any]) -> Ranks:
+    """The ranks of these values; numbers in names count as numbers."""
+    return [(value is None, natural(value) if isinstance(value, str) else value) for value in values]
+
+
+def _compare(one: Ranks, other: Ranks, order: Order) -> int:
+    """Below, at or above 0 as the ranks of one row come before, with or behind those of another. What has no
+    value comes last, upwards and downwards."""
     for mine, theirs, (_, way) in zip(one, other, order, strict=True):
         if mine == theirs:
             continue
-        if mine is None or theirs is None:
-            return 1 if mine is None else -1
-        return way if _comparable(mine) > _comparable(theirs) else -way
+        if mine[0] or theirs[0]:
+            return 1 if mine[0] else -1
+        return way if mine > theirs else -way
     return 0
-
-
-def _comparable(value: Any) -> Any:
-    return natural(value) if isinstance(value, str) else value
 
 
 def _place(rows: Sequence[Model], name: str) -> float:
@@ -170,7 +177,8 @@ def _place(rows: Sequence[Model], name: str) -> float:
     names = [_name(row) for row in rows]
     if name in names:
         return names.index(name)
-    return sum(natural(other) < natural(name) for other in names) - 0.5
+    mark = natural(name)
+    return sum(natural(other) < mark for other in names) - 0.5
 
 
 def _name(row: Model) -> str:
@@ -185,14 +193,22 @@ def _closed(row: Model, sort: str | None, order: Order) -> str:
     return base64.urlsafe_b64encode(json.dumps(mark, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
-def _opened(cursor: str, sort: str | None, order: Order) -> tuple[list[Any], str]:
-    """(the sorted columns, the name) of the row that a cursor stands behind."""
+def _checked(annotation: Any, value: object) -> Any:
+    """The value, if a field of this type can hold it; ValidationError otherwise."""
+    return TypeAdapter(annotation).validate_python(value)
+
+
+def _opened(model: type[Model], cursor: str, sort: str | None, order: Order) -> tuple[list[Any], str]:
+    """(the sorted columns, the name) of the row that a cursor stands behind. Anybody can write one: what it
+    holds is checked as the columns are."""
     try:
         mark = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
         same_sort, values, name = mark
-        values = [tuple(value) if isinstance(value, list) else value for value in values]
-        _compare(values, values, order)
-    except (binascii.Error, ValueError, TypeError):
+        values = [
+            _checked(model.model_fields[column].annotation, value)
+            for (column, _), value in zip(order, values, strict=True)
+        ]
+    except (binascii.Error, ValueError, TypeError, RecursionError):
         same_sort, values, name = None, None, None
     if values is None or same_sort != sort or not isinstance(name, str):
         raise InvalidInput(f"cursor {short(repr(cursor))}: not one that this list gave in this order")

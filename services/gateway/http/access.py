@@ -22,6 +22,8 @@ OPEN_PATHS = frozenset({*PATHS, "/openapi.json"})
 OPEN_BELOW = "/docs"
 WRITES_PER_S, WRITES_AT_ONCE = 20.0, 200
 """Of one name, the nameless together. A request leaves some 4 kB on the log for ever."""
+ADDRESS_MAX = 8 * 1024
+"""Bytes of path and query, as proxies in front of gateways let pass."""
 WRONG_PER_S, WRONG_AT_ONCE = 1.0, 20
 """Wrong tokens of one address that are answered as such, and logged."""
 
@@ -55,6 +57,8 @@ class Guard:
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer that turns this request away, None if it may go on."""
         method, path = scope["method"], scope["path"]
+        if (length := len(scope["raw_path"]) + len(scope["query_string"])) > ADDRESS_MAX:
+            return refused(f"address of {length} bytes: not allowed; allowed are {ADDRESS_MAX}", 414)
         if (foreign := foreign_page(scope, headers, tokens=bool(self._tokens))) is not None:
             return refused(foreign[1], foreign[0])
         caller = self._tokens.who(headers.get("authorization"))

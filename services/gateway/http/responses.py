@@ -28,6 +28,7 @@ ERRORS: dict[int, dict[str, Any]] = {
     404: {"model": ErrorReport, "description": "no such thing"},
     405: {"model": ErrorReport, "description": "the path has no such method"},
     413: {"model": ErrorReport, "description": "the body is too large"},
+    414: {"model": ErrorReport, "description": "path and query are too long"},
     421: {"model": ErrorReport, "description": "without tokens: a Host that is not this machine"},
     422: {"model": ErrorReport, "description": "not allowed: what was given, and what is"},
     429: {

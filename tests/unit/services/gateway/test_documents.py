@@ -61,5 +61,7 @@ def test_a_document_without_a_field_is_named_with_it(
 
 
 def test_names_are_ordered_as_people_count() -> None:
+    assert natural("a1") < natural("a02") < natural("a10") < natural(f"a{'9' * 5_000}")
+    assert natural("a") < natural("a0") < natural("b")
     names = ["pod-0/ocs-10", "pod-0/ocs-2", "pod-0/ocs-1"]
     assert sorted(names, key=natural) == ["pod-0/ocs-1", "pod-0/ocs-2", "pod-0/ocs-10"]

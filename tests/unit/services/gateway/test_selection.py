@@ -1,5 +1,7 @@
 """Lists are filtered, sorted, cut to fields and paged; what no list has is refused with what it has."""
 
+import base64
+import json
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -7,7 +9,10 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from schemas.api import HostRow, LinkRow
-from services.gateway.selection import Selection, select
+from services.gateway import selection
+from services.gateway.documents import natural
+from services.gateway.http.access import ADDRESS_MAX
+from services.gateway.selection import Selection, chosen_fields, select
 from shared.basics.errors import InvalidInput
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
@@ -76,6 +81,7 @@ def test_rows_are_those_asked_for_in_the_order_asked_for(
         ("cursor=e30", "cursor 'e30'"),
         ("cursor=W251bGwsW10sN10", "cursor 'W251bGwsW10sN10'"),
         ("cursor=%E2%9F%82", "cursor"),
+        ("sort=state,name,-state", "sort '-state': this column stands twice; allowed is once"),
         ("fabric=pod-9", "pod-9"),
     ],
 )
@@ -141,6 +147,65 @@ def test_a_cursor_goes_with_its_order(client: Client) -> None:
     link = client.get("/v1/ocs?limit=7&sort=state").headers["link"]
     other = link[1:].partition(">")[0].replace("sort=state", "sort=-state")
     assert client.get(other).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("sort", "mark"),
+    [
+        ("name", '["name",[5],"pod-0/ocs-3"]'),
+        ("name", '["name",[{}],"pod-0/ocs-3"]'),
+        ("name", '["name",[[]],"pod-0/ocs-3"]'),
+        ("radix", '["radix",["many"],"pod-0/ocs-3"]'),
+        ("ports_down", '["ports_down",[[[1]]],"pod-0/ocs-3"]'),
+        ("name", '["name",[],"pod-0/ocs-3"]'),
+        ("name", '["name",null,"pod-0/ocs-3"]'),
+        ("name", "[" * 5_000),
+    ],
+)
+def test_a_cursor_that_somebody_made_up_is_refused(client: Client, sort: str, mark: str) -> None:
+    answer = client.get("/v1/ocs", params={"sort": sort, "cursor": cursor_of(mark)})
+    assert answer.status_code == 422
+    assert "not one that this list gave in this order" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("name", [f"pod-0/ocs-{'9' * 5_000}", "pod-0/ocs-²", "pod-0/ocs-٣"])
+def test_a_cursor_may_name_what_has_gone(client: Client, name: str) -> None:
+    mark = json.dumps([None, [], name], ensure_ascii=False)
+    assert client.get("/v1/ocs", params={"cursor": cursor_of(mark)}).status_code == 200
+
+
+def cursor_of(mark: str) -> str:
+    return base64.urlsafe_b64encode(mark.encode()).decode()
+
+
+def test_names_are_read_once_for_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counted(name: str) -> list[tuple[int, str]]:
+        read.append(name)
+        return natural(name)
+
+    monkeypatch.setattr(selection, "natural", counted)
+    rows = [host(n) for n in range(100)]
+    first = select(HostRow, rows, Selection({}, sort="-name", limit=4))
+    assert len(read) == len(rows)
+    select(HostRow, rows[:95], Selection({}, sort="-name", cursor=first.cursor))
+    assert len(read) <= 3 * len(rows) + 2
+
+
+def test_fields_asked_for_often_are_told_once() -> None:
+    assert chosen_fields(HostRow, "state,name,state,state") == ("state", "name")
+
+
+def test_an_address_is_as_long_as_a_proxy_lets_pass(client: Client) -> None:
+    query = "/v1/ocs?name="
+    assert client.get(query + "a" * (ADDRESS_MAX - len(query) + 1)).status_code == 200
+    answer = client.get(query + "a" * (ADDRESS_MAX - len(query) + 2))
+    assert answer.status_code == 414
+    assert (
+        answer.json()["error"]
+        == f"address of {ADDRESS_MAX + 1} bytes: not allowed; allowed are {ADDRESS_MAX}"
+    )
 
 
 def host(number: int, state: Any = "up") -> HostRow:
