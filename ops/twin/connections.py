@@ -6,6 +6,7 @@ able to take them all.
 
 import asyncio
 import resource
+from operator import itemgetter
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -18,6 +19,8 @@ ARRIVE_S = 10.0
 answer before; and its body, from the head on."""
 STUCK_S = 30.0
 """Wall time in which a client must take something of an answer."""
+YIELDS_S = 2.0
+"""Wall time for which an answer that is not taken keeps its connection where another wants the place."""
 ACCEPTED_AT_ONCE = 64
 """Connections that are taken in one turn of the loop; some turns later those beyond the bound are dropped."""
 BACKLOG = 512
@@ -47,9 +50,10 @@ def connections_max() -> int:
 def bounded(most: int) -> type[H11Protocol]:
     """uvicorn's HTTP protocol for a server of at most so many connections.
 
-    One beyond that takes the place of the one that has waited longest for something to arrive; where all
-    others are being answered it is turned away with one sentence. So a flood of silent connections neither
-    ends the twin nor keeps others out.
+    One beyond that takes the place of the one that has waited longest for something to arrive, or else of
+    the one whose client has longest left an answer untaken, for YIELDS_S at least; where all others are being
+    answered it is turned away with one sentence. So a flood of connections that do not write, or do not read,
+    neither ends the twin nor keeps others out.
     """
 
     class Bounded(BoundedProtocol):
@@ -64,12 +68,18 @@ class BoundedProtocol(H11Protocol):
     connections_max = CONNECTIONS_MAX
     waits_since_s: float | None = None
     """Since when (the loop's time) something is to arrive, None while nothing is."""
+    unsent_since_s: float | None = None
+    """Since when some of an answer has stood untaken, None while nothing does. Bytes that are taken one by
+    one win no time."""
     _phase: object = None
     _arriving: asyncio.TimerHandle | None = None
     _leaving: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base's
         super().connection_made(transport)
+        # So that writing pauses as soon as anything is unsent: an end that was said to the connection before
+        # would else wait for ever for what its client does not take.
+        transport.set_write_buffer_limits(high=0)
         if len(self.connections) > self.connections_max and not self._make_room():
             transport.write(TURNED_AWAY)
             self.connections.discard(self)
@@ -92,6 +102,7 @@ class BoundedProtocol(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
+        self.unsent_since_s = self.loop.time()
         self._leaving = self.loop.call_later(STUCK_S, self._look_at_leaving, self._unsent())
 
     def resume_writing(self) -> None:
@@ -112,15 +123,16 @@ class BoundedProtocol(H11Protocol):
         self._arriving = self.loop.call_later(ARRIVE_S, self.drop) if waits else None
 
     def _make_room(self) -> bool:
-        """Drop who has waited longest; False if everybody is being answered."""
-        waiting = [
-            connection
-            for connection in self.connections
-            if isinstance(connection, BoundedProtocol) and connection.waits_since_s is not None
-        ]
-        if not waiting:
+        """Drop who has waited longest, or else who has longest taken nothing; False if everybody is being
+        answered."""
+        others = [connection for connection in self.connections if isinstance(connection, BoundedProtocol)]
+        until_s = self.loop.time() - YIELDS_S
+        waiting = [(one.waits_since_s, one) for one in others if one.waits_since_s is not None]
+        unsent = [(one.unsent_since_s, one) for one in others if one.unsent_since_s is not None]
+        stuck = [(since_s, one) for since_s, one in unsent if since_s <= until_s]
+        if not (found := waiting or stuck):
             return False
-        min(waiting, key=lambda connection: connection.waits_since_s or 0.0).drop()
+        min(found, key=itemgetter(0))[1].drop()
         return True
 
     def drop(self) -> None:
@@ -140,6 +152,7 @@ class BoundedProtocol(H11Protocol):
         self._leaving = self.loop.call_later(STUCK_S, self._look_at_leaving, self._unsent())
 
     def _unset_leaving(self) -> None:
+        self.unsent_since_s = None
         if self._leaving is not None:
             self._leaving.cancel()
             self._leaving = None

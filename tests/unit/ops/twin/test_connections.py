@@ -1,16 +1,17 @@
 """Connections on a real server: a flood of those that bring nothing is dropped, and keeps nobody out."""
 
+import asyncio
 import contextlib
 import resource
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ops.twin import connections
@@ -32,6 +33,8 @@ class Served:
             Route("/here", self._here, methods=["GET", "POST"]),
             Route("/later", self._later),
             Route("/large", self._large),
+            Route("/endless", self._endless),
+            Route("/last", self._last),
         ]
         self._server = server_of(Starlette(routes=routes))  # type: ignore[arg-type]  # as good as FastAPI's
         self._server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # in a thread
@@ -51,6 +54,23 @@ class Served:
 
     def _large(self, _request: Request) -> Response:
         return Response(bytes(LARGE))
+
+    async def _endless(self, _request: Request) -> Response:
+        return StreamingResponse(self._parts(lambda: True))
+
+    async def _last(self, _request: Request) -> Response:
+        """Ends as soon as a little of it is not taken."""
+        return StreamingResponse(self._parts(lambda: not self.unsent()))
+
+    async def _parts(self, goes_on: Callable[[], bool]) -> AsyncIterator[bytes]:
+        while goes_on():
+            yield bytes(16_384)
+            await asyncio.sleep(0)  # to one that has gone it is sent at once
+
+    def unsent(self) -> int:
+        """Connections on which something of an answer is not taken."""
+        connections = [*self._server.server_state.connections]
+        return sum(connection.transport.get_write_buffer_size() > 0 for connection in connections)
 
     def held(self) -> int:
         """Connections that the server holds open."""
@@ -146,6 +166,29 @@ def test_who_takes_nothing_of_an_answer_is_dropped(served: Served, monkeypatch: 
     with served.open(HEAD.replace(b"/here", b"/large")):
         wait_for(lambda: served.held() == 1)
         wait_for(lambda: served.held() == 0)
+
+
+@pytest.mark.parametrize(("yields_s", "status"), [(0.0, b"200"), (60.0, b"503")])
+def test_who_does_not_take_an_answer_yields_to_another_after_a_while(
+    served: Served, monkeypatch: pytest.MonkeyPatch, yields_s: float, status: bytes
+) -> None:
+    monkeypatch.setattr(connections, "YIELDS_S", yields_s)
+    with contextlib.ExitStack() as stack:
+        asked = HEAD.replace(b"/here", b"/endless")
+        held = [stack.enter_context(served.open(asked)) for _ in range(ROOM)]
+        wait_for(lambda: served.unsent() == ROOM)
+        held[0].recv(1)  # some of it is not all of it
+        with served.open(HEAD) as connection:
+            assert connection.recv(12) == b"HTTP/1.1 " + status
+        wait_for(lambda: served.held() <= ROOM)
+
+
+def test_the_last_of_an_answer_waits_for_no_reader(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "STUCK_S", 0.3)
+    last = HEAD.replace(b"/here", b"/last").replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    with served.open(last):
+        wait_for(lambda: served.unsent() == 1)
+        wait_for(lambda: served.unsent() == 0)
 
 
 def test_the_bound_leaves_half_of_the_descriptors_to_the_twin(monkeypatch: pytest.MonkeyPatch) -> None:
