@@ -22,7 +22,7 @@ EXAMPLES = 8
 """Cases of each operation and mode; together they have a minute."""
 STREAM = "/v1/events/stream"
 WAIT_S_MAX = 0.05
-STATUSES = frozenset({200, 202, 307, 400, 401, 403, 404, 405, 409, 413, 414, 421, 422, 429})
+STATUSES = frozenset({200, 202, 400, 401, 403, 404, 405, 409, 413, 414, 421, 422, 429})
 
 
 @pytest.fixture(scope="module")

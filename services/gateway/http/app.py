@@ -38,8 +38,11 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         version="1",
         description="A living twin of pods of cubes, joined by optical circuit switches or by fixed fibres.",
         separate_input_output_schemas=False,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
+        # It would lead to whatever Host the caller names.
+        redirect_slashes=False,
     )
     responses.install(app)
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=GZIP_LEVEL)
@@ -58,7 +61,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
             responses=errors(*responses.ERRORS, tokens=tokens),
         )
 
-    app.include_router(docs.routes())
+    docs.install(app)
     probes.install(app, twin, tokens=tokens)
     return app
 

@@ -33,16 +33,16 @@ def routes(twin: TwinPorts) -> APIRouter:
     def drop_all(caller: Asking) -> Response:
         return answer(DroppedLetters(dropped=dead_letters.drop(twin, None, caller.name)))
 
-    @router.get("/{origin}", summary="One letter", response_model=DeadLetterReport)
+    @router.get("/{origin:path}", summary="One letter", response_model=DeadLetterReport)
     def show(origin: str) -> Response:
         return answer(dead_letters.dead_letter(twin, origin))
 
-    @router.delete("/{origin}", summary="Put a letter aside", response_model=DroppedLetters)
+    @router.delete("/{origin:path}", summary="Put a letter aside", response_model=DroppedLetters)
     def drop(origin: str, caller: Asking) -> Response:
         return answer(DroppedLetters(dropped=dead_letters.drop(twin, origin, caller.name)))
 
     @router.post(
-        "/{origin}/replay",
+        "/{origin:path}/replay",
         summary="Ask again for what a letter asks for, as a new request",
         response_model=RequestReceipt,
         responses=OUTCOMES,

@@ -1,8 +1,13 @@
 """The API's page for people: Swagger UI, served from this machine and under rules that let it load nothing
 else."""
 
-from fastapi import APIRouter, Response
-from fastapi.responses import FileResponse
+import gzip
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from fastapi import FastAPI, Request, Response
 from swagger_ui_bundle import swagger_ui_path
 
 from shared.basics.errors import NotFound
@@ -34,22 +39,59 @@ FILES = {
 KEPT = {"Cache-Control": "max-age=3600"}
 
 
-def routes() -> APIRouter:
-    """The page and what it loads; none of it is part of the API."""
-    router = APIRouter(prefix="/docs", include_in_schema=False)
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer that is made once, compressed as well: whoever asks for it needs no token, and should cost
+    neither time nor a file descriptor."""
 
-    @router.get("")
+    plain: bytes
+    packed: bytes
+    media_type: str
+
+    def response(self, request: Request, headers: dict[str, str]) -> Response:
+        """The answer as the caller takes it."""
+        headers = {"Vary": "Accept-Encoding"} | headers
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(self.plain, headers=headers, media_type=self.media_type)
+        return Response(
+            self.packed, headers={"Content-Encoding": "gzip"} | headers, media_type=self.media_type
+        )
+
+
+def kept(plain: bytes, media_type: str) -> Kept:
+    """This answer, compressed as well."""
+    return Kept(plain, gzip.compress(plain, mtime=0), media_type)
+
+
+@cache
+def kept_files() -> dict[str, Kept]:
+    """The files of Swagger UI by their names, read once."""
+    return {name: kept((Path(swagger_ui_path) / name).read_bytes(), kind) for name, kind in FILES.items()}
+
+
+def install(app: FastAPI) -> None:
+    """Serve the page, what it loads and the API's description; none of it is part of the API."""
+    files = kept_files()
+
+    @cache
+    def description() -> Kept:
+        text = json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":"))
+        return kept(text.encode(), "application/json")
+
+    @app.get("/openapi.json", include_in_schema=False)
+    def openapi(request: Request) -> Response:
+        return description().response(request, {})
+
+    @app.get("/docs", include_in_schema=False)
     def page() -> Response:
         return Response(PAGE, media_type="text/html", headers={"Content-Security-Policy": RULES})
 
-    @router.get("/begin.js")
+    @app.get("/docs/begin.js", include_in_schema=False)
     def begin() -> Response:
         return Response(BEGIN, media_type="text/javascript", headers=KEPT)
 
-    @router.get("/{name}")
-    def file(name: str) -> Response:
-        if name not in FILES:
+    @app.get("/docs/{name}", include_in_schema=False)
+    def file(request: Request, name: str) -> Response:
+        if name not in files:
             raise NotFound(f"{name[:80]!r}: no file of this page")
-        return FileResponse(f"{swagger_ui_path}/{name}", media_type=FILES[name], headers=KEPT)
-
-    return router
+        return files[name].response(request, KEPT)

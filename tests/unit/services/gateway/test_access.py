@@ -290,6 +290,31 @@ def test_the_apis_page_needs_no_foreign_host(client: Client) -> None:
     assert client.get("/redoc").status_code == 404
 
 
+@pytest.mark.parametrize(
+    "path", ["/openapi.json", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/docs/favicon-32x32.png"]
+)
+def test_what_is_open_is_made_once(client: Client, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    plain = client.get(path, headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is to be opened, compressed or written anew")
+
+    for name in ("builtins.open", "os.open", "gzip.compress", "gzip.GzipFile.write", "json.dumps"):
+        monkeypatch.setattr(name, refuse)
+    packed = client.get(path, headers={"accept-encoding": "gzip"})
+    assert (packed.status_code, packed.headers["content-encoding"]) == (200, "gzip")
+    assert packed.headers["vary"] == "Accept-Encoding"
+    assert packed.content == plain.content
+
+
+@pytest.mark.parametrize("path", ["/docs/", "/openapi.json/", "/healthz/", "/v1/clock/"])
+def test_no_host_of_the_callers_choice_is_led_to(guarded: Client, path: str) -> None:
+    answer = guarded.get(path, headers={"host": "evil.example"} | bearer(Role.READER))
+    assert answer.status_code == 404
+    assert "location" not in answer.headers
+
+
 def test_who_waits_when_the_gateway_ends_gets_one_sentence() -> None:
     async def end() -> list[dict[str, Any]]:
         sent: list[dict[str, Any]] = []

@@ -56,6 +56,15 @@ def test_a_letter_is_told_with_what_can_be_made_of_it(twin: DrivenTwin, client: 
     assert client.get(f"{URL}/pod-0:8").status_code == 404
 
 
+def test_an_origin_may_hold_a_slash(twin: DrivenTwin, client: Client) -> None:
+    origin = "pod-0/replay:9"
+    twin.dead_letters.put(origin, FOREIGN, stray(DrainCube(cube="pod-0/cube-1")))
+    for path in (f"{URL}/{origin}", f"{URL}/pod-0%2Freplay:9"):
+        assert client.get(path).json()["origin"] == origin
+        assert client.post(f"{path}/replay").status_code in (200, 202)
+    assert client.request("DELETE", f"{URL}/{origin}").json() == {"dropped": []}
+
+
 def test_a_replay_is_one_new_request_however_often_it_is_asked_for(twin: DrivenTwin, client: Client) -> None:
     twin.dead_letters.put("pod-0:9", FOREIGN, stray(DrainCube(cube="pod-0/cube-1", asked_by="root")))
     first, again = [client.post(f"{URL}/pod-0:9/replay?wait=20&comment=lost").json() for _ in range(2)]
