@@ -11,6 +11,7 @@ from ops.cli.output import Form, rendered, show, watched
 from ops.cli.types import Duration, MomentAhead, Speed
 from ops.common.client import Client
 from ops.common.tables import columns
+from shared.basics.errors import Interrupted
 from shared.basics.times import moment, span
 
 FIELDS = ("now_us", "speed", "paused", "achieved_speed", "lag_us", "until_us")
@@ -71,7 +72,10 @@ Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="until the moment h
 
 @app.command()
 def advance(
-    by: Annotated[int, typer.Argument(click_type=Duration(), metavar="2h", help="simulated time from now")],
+    by: Annotated[
+        int,
+        typer.Argument(click_type=Duration(), metavar="DURATION", help="simulated time from now, such as 2h"),
+    ],
     speed: RunSpeed = None,
     wait: Wait = True,
     output: Output = "table",
@@ -104,9 +108,13 @@ def _run(asked: dict[str, object], speed: float | None, wait: bool, output: Form
     content = client.put("/v1/clock/run", {**asked, "speed": speed}, *FIELDS)
     with client.reading():
         wanted_us = content["until_us"]
-        while wait and content["until_us"] is not None and content["until_us"] == wanted_us:
-            time.sleep(LOOK_S)
-            content = client.thing("/v1/clock", *FIELDS)
+        try:
+            while wait and content["until_us"] is not None and content["until_us"] == wanted_us:
+                time.sleep(LOOK_S)
+                content = client.thing("/v1/clock", *FIELDS)
+        except KeyboardInterrupt:
+            told = f"the twin goes on to {moment(wanted_us)}; `lightwave clock pause` stops it"
+            raise Interrupted(told) from None
     _changed(client, content, output)
 
 

@@ -35,7 +35,7 @@ def list_letters(
     client = Client()
     rows = client.rows("/v1/dead-letters", *FIELDS, every="true" if every else None)
     with client.reading():
-        show(rows, output, lambda: _table(rows))
+        show(rows, output, lambda: _table(rows, every=every))
 
 
 @app.command("show")
@@ -83,7 +83,9 @@ def drop(
         show(row, output, lambda: f"dropped: {', '.join(row['dropped']) or 'none that waits'}")
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _table(rows: list[dict[str, Any]], *, every: bool) -> str:
+    if not rows:
+        return "no dead letters" if every else "no dead letter waits"
     headers = ["ORIGIN", "STATE", "SERVICE", "REPLAYS AS", "ERROR", "LINE"]
     shown = [
         [

@@ -73,12 +73,9 @@ def events(
         return
     if limit or until:
         raise click.UsageError("--follow goes on for ever: it does not go with --limit or --until")
-    try:
-        if output == "table":
-            say(line(EVENT_HEADERS, WIDTHS))
-        _follow(client, _named(client, fabric or (name and name.split("/")[0])), ask, output)
-    except KeyboardInterrupt:
-        return
+    if output == "table":
+        say(line(EVENT_HEADERS, WIDTHS))
+    _follow(client, _named(client, fabric or (name and name.split("/")[0])), ask, output)
 
 
 @app.command()

@@ -151,14 +151,19 @@ def _summary(result: dict[str, Any]) -> str:
         for pod in result["fabrics"]
     ]
     rate = f"{result['messages_per_s']:,} a second"
+    whole, covered = "repeat", []
+    if result["interrupted"]:
+        whole = "the whole run, whose digests are others"
+        covered = [f"interrupted: figures of {result['fabric_days']:.2f} fabric-days behind the warm-up"]
     return "\n".join(
         [
             columns(headers, rows) if rows else "no figures: it ended within its warm-up",
+            *covered,
             "",
             f"{result['messages']:,} messages in {result['wall_s']:.1f} s, {rate}",
             f"log {result['log_sha256']}",
             f"state {result['state_sha256']}",
-            f"repeat: {result['repeat']}",
+            f"{whole}: {result['repeat']}",
         ]
     )
 

@@ -49,10 +49,6 @@ Fabric = Annotated[
         click_type=Name("fabrics"), help="[default: pod-0, or the first where there is none of this name]"
     ),
 ]
-Timeout = Annotated[
-    int | None,
-    typer.Option("--timeout", click_type=Duration(), metavar="30s", help="wall time to wait at most"),
-]
 RequestKey = Annotated[
     str | None,
     typer.Option(
@@ -96,6 +92,12 @@ MetricsPort = Annotated[
     int,
     typer.Option(min=0, max=PORT_MAX, show_default=False, help="of /metrics and /healthz; 0: any"),
 ]
+
+
+def timeout_option(default: str | None = None) -> Any:
+    """`--timeout`, with its default as one would type it."""
+    told = "wall time to wait at most" + (f" [default: {default}]" if default else "")
+    return typer.Option("--timeout", click_type=Duration(), metavar="DURATION", help=told, show_default=False)
 
 
 def seed_option(meaning: str | None = None) -> Any:

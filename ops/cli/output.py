@@ -73,10 +73,7 @@ def watched(look: Callable[[], str], watch: bool) -> None:
     if not watch:
         say(look())
         return
-    try:
-        while True:
-            text = look()
-            typer.echo(CLEAR + text if sys.stdout.isatty() else text)
-            time.sleep(WATCH_S)
-    except KeyboardInterrupt:
-        return
+    while True:
+        text = look()
+        typer.echo(CLEAR + text if sys.stdout.isatty() else text)
+        time.sleep(WATCH_S)

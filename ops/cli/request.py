@@ -13,9 +13,9 @@ from ops.cli.options import (
     KindOfFabric,
     Output,
     RequestKey,
-    Timeout,
     seed_option,
     settings_option,
+    timeout_option,
 )
 from ops.cli.outcomes import (
     commissioned,
@@ -238,7 +238,7 @@ def release(
 def drain(
     target: Cube,
     wait: Annotated[bool, typer.Option("--wait", help="until nothing runs there any more")] = False,
-    timeout_s: Timeout = None,
+    timeout_s: Annotated[int | None, timeout_option()] = None,
     key: RequestKey = None,
     comment: Comment = None,
     output: Output = "table",

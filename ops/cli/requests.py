@@ -53,6 +53,8 @@ def cancel(request: Request, output: Output = "table") -> None:
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return "no request waits"
     fields = ("type", "fabric", "asked_by", "key", "id", "comment")
     shown = [[str(row["ahead"]), *(row[field] or "-" for field in fields)] for row in rows]
     return columns(["AHEAD", "TYPE", "FABRIC", "ASKED BY", "KEY", "MESSAGE", "COMMENT"], shown)

@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.names import Thing, whole
-from ops.cli.options import Timeout
+from ops.cli.options import timeout_option
 from ops.cli.output import say
 from ops.cli.polling import until
 from ops.common.client import Client, RequestFailed, escape
@@ -28,7 +28,7 @@ def wait(
     wanted: Annotated[
         str, typer.Option("--for", metavar="STATE", help="a state, or FIELD=VALUE of any field of `get`")
     ],
-    timeout_s: Timeout = TIMEOUT_S,
+    timeout_s: Annotated[int, timeout_option(f"{TIMEOUT_S}s")] = TIMEOUT_S,
 ) -> None:
     """Wait until a thing is in a STATE; exit code 1 if it does not come to it in time."""
     word, _, name = thing.partition("/")

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import shlex
 import socket
 import threading
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from ops.common.client import DEFAULT_URL
 from ops.common.sites import AskedTwin
 from ops.common.version import VERSION
-from ops.twin.data import MARK, DataFolder, TwinIdentity
+from ops.twin.data import MARK, DataFolder, TwinIdentity, default_data
 from ops.twin.noting import note_plan, note_version, noted_rebuild
 from ops.twin.serving import listen, server_of
 from ops.twin.tokens import known_tokens
@@ -28,6 +29,7 @@ from services.gateway.http.addresses import check_bind
 from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
+from shared.basics.brief import brief
 from shared.basics.errors import LightwaveError, LogDamaged, StoreDamaged
 from shared.basics.times import moment
 from shared.engine.roots import commissioning, operator_source
@@ -113,6 +115,7 @@ class LivingTwin:
         stack: contextlib.ExitStack,
     ) -> None:
         self._folder = folder
+        self._again = _again(options)
         self._failure: BaseException | None = None
         self._server: uvicorn.Server | None = None
         self._embedded = None if options.redis else EmbeddedServer(folder.redis)
@@ -170,7 +173,7 @@ class LivingTwin:
         if self._failure is not None:
             raise self._failure
         self.clock.save()
-        log.info("stopped at %s; `lightwave up` resumes there", moment(self.clock.show().now_us))
+        log.info("stopped at %s; `%s` resumes there", moment(self.clock.show().now_us), self._again)
 
     def _loop(self) -> None:
         try:
@@ -292,8 +295,25 @@ def _tell(messages: list[Envelope]) -> None:
     for message in messages:
         if message.type in NOTABLE:
             about = {"message_id": message.id, "cause": message.cause, "fabric": message.fabric}
-            what = " ".join(f"{k}={v}" for k, v in message.body.model_dump().items() if v is not None)
-            log.info("%s %s", message.type, what, extra=about | {"at_us": message.at_us})
+            what = (
+                f"{moment(message.at_us)} {message.fabric} {message.type} {brief(message.body.model_dump())}"
+            )
+            log.info("%s", what, extra=about | {"at_us": message.at_us})
+
+
+def _again(options: UpOptions) -> str:
+    """The command that resumes the twin where these options found it. Of a Redis, whose URL may hold a
+    password, it says no more than that."""
+    words, plain = ["lightwave", "up"], UpOptions(options.data)
+    if options.data != default_data():
+        words += ["--data", str(options.data)]
+    if options.host != plain.host:
+        words += ["--host", options.host]
+    if options.port != plain.port:
+        words += ["--port", str(options.port)]
+    words += ["--redis", "URL"] if options.redis is not None else []
+    words += ["--tokens", str(options.tokens)] if options.tokens is not None else []
+    return shlex.join(words)
 
 
 def _start(server: EmbeddedServer, *, rebuild: bool) -> None:

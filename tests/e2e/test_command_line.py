@@ -164,7 +164,7 @@ def test_follow_prints_as_it_comes_and_ends_well(twin: LivingTwin) -> None:
     time.sleep(1.5)
     follower.send_signal(signal.SIGINT)
     told, error = follower.communicate(timeout=10)
-    assert follower.returncode == 0, error
+    assert follower.returncode == 130, error
     assert json.loads(told)["body"] == {"cube": 60}
 
 
@@ -178,7 +178,7 @@ def test_watch_looks_again_until_interrupted(twin: LivingTwin) -> None:
     time.sleep(2.6)
     watcher.send_signal(signal.SIGINT)
     told, _ = watcher.communicate(timeout=10)
-    assert watcher.returncode == 0
+    assert watcher.returncode == 130
     assert told.count("SPEED") >= 2
 
 

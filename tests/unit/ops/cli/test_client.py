@@ -24,7 +24,7 @@ CLOCK = {
     "until_us": None,
 }
 BEARER = "LIGHTWAVE_TOKEN"
-REFUSED, USAGE, NOT_FOUND, UNREACHABLE = 1, 2, 3, 4
+REFUSED, USAGE, NOT_FOUND, UNREACHABLE, INTERRUPTED = 1, 2, 3, 4, 130
 
 
 def check(done: subprocess.CompletedProcess[str], code: int, sentence: str) -> None:
@@ -231,7 +231,7 @@ def test_follow_takes_up_a_broken_stream_behind_what_it_saw() -> None:
         seen = [json.loads(follower.stdout.readline())["id"] for _ in range(3)]
         follower.send_signal(signal.SIGINT)
         _, error = follower.communicate(timeout=10)
-        assert (follower.returncode, error) == (0, "")
+        assert (follower.returncode, error) == (INTERRUPTED, "\n")
         assert seen == ["ocs@pod-0/5", "ocs@pod-0/6", "ocs@pod-0/7"]
         streams = [request for request in twin.asked if request.path == "/v1/events/stream"]
         asked = [request.headers.get("last-event-id") for request in streams[:4]]
@@ -272,8 +272,26 @@ def test_watch_redraws_on_a_terminal() -> None:
         watcher.send_signal(signal.SIGINT)
         _, error = watcher.communicate(timeout=10)
     os.close(leader)
-    assert (watcher.returncode, error) == (0, b"")
+    assert (watcher.returncode, error) == (INTERRUPTED, b"\n")
     assert told.count(b"\x1b[H\x1b[2J") == 2
+
+
+def test_who_leaves_a_run_is_told_that_the_twin_goes_on() -> None:
+    running = as_json(CLOCK | {"until_us": 174_600_000_000})
+    with answering({"/v1/clock/run": [running], "/v1/clock": [running]}) as twin:
+        runner = subprocess.Popen(
+            [sys.executable, "-m", "ops.cli", "clock", "advance", "2d"],
+            env=environment(twin.url),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        until_s = time.monotonic() + 60
+        while len(twin.asked) < 2 and time.monotonic() < until_s:
+            time.sleep(0.01)
+        runner.send_signal(signal.SIGINT)
+        _, error = runner.communicate(timeout=60)
+    said = "lightwave: the twin goes on to 2d00:30:00; `lightwave clock pause` stops it\n"
+    assert (runner.returncode, error) == (INTERRUPTED, said)
 
 
 QUERIES = """

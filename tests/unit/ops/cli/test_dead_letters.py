@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.support.fake_twin import answering, as_json, lightwave
 
 URL = "/v1/dead-letters"
@@ -25,6 +27,19 @@ def test_letters_are_listed_one_a_line_and_shown_whole() -> None:
     assert shown.stdout == (
         f"0:41: waiting, replays as DrainCube\nnot JSON: x\n{'x' * 300} (the beginning of 9000 bytes)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("dead-letters list", "no dead letter waits\n"),
+        ("dead-letters list --all", "no dead letters\n"),
+        ("requests list", "no request waits\n"),
+    ],
+)
+def test_an_empty_list_is_a_sentence(words: str, told: str) -> None:
+    with answering({URL: [as_json([])], "/v1/requests": [as_json([])]}) as twin:
+        assert lightwave(*words.split(), url=twin.url).stdout == told
 
 
 def test_a_replay_says_what_became_of_it() -> None:

@@ -7,6 +7,7 @@ import pytest
 import zstandard
 from click.testing import CliRunner, Result
 
+from ops.cli.lab import _summary
 from ops.cli.main import root
 from schemas.bounds import TRACE_ROWS_MAX
 from shared.basics.errors import InvalidInput
@@ -132,6 +133,15 @@ def test_a_recorded_trace_has_so_many_rows_at_most(tmp_path: Path) -> None:
     said = run("run", "--trace", str(trace), "--days", "0.1")
     assert isinstance(said.exception, InvalidInput)
     assert str(said.exception).endswith(": 60,001 rows; allowed are at most 60,000")
+
+
+def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
+    result = json.loads(run("run", "--days", "0.05", "-o", "json").stdout)
+    assert _summary(result).splitlines()[-1] == f"repeat: {result['repeat']}"
+    assert "fabric-days" not in _summary(result)
+    cut = _summary(result | {"interrupted": True, "fabric_days": 0.025}).splitlines()
+    assert "interrupted: figures of 0.03 fabric-days behind the warm-up" in cut
+    assert cut[-1] == f"the whole run, whose digests are others: {result['repeat']}"
 
 
 @pytest.mark.parametrize(

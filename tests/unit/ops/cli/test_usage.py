@@ -57,6 +57,8 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["request", "4x4x4", "--key", "two words"], "'two words' is no key"),
         (["request", "4x4x4", "--key", "k" * 201], "allowed are 1 to 200 visible ASCII characters"),
         (["request", "4x4x4", "--priority", "9.5"], "'9.5' is not a valid integer"),
+        (["clock", "advance", "2x"], "Invalid value for 'DURATION': '2x' is no duration"),
+        (["clock", "until", "3dd"], "Invalid value for 'MOMENT': '3dd' is no moment; allowed are 3d, 1d12h"),
         (["clock", "speed", "-5"], "'-5' is no speed; allowed are numbers above 0"),
         (["clock", "speed", "nan"], "'nan' is no speed"),
         (["clock", "speed", "inf"], "'inf' is no speed"),
@@ -110,6 +112,11 @@ def test_every_command_explains_itself(words: list[str]) -> None:
     assert shown.output.startswith(f"Usage: lightwave {' '.join(words)} ")
     # The first sentence, behind the usage and an empty line, says what it does.
     assert shown.output.split("\n\n")[1].strip()
+
+
+def test_a_default_is_shown_as_it_can_be_typed() -> None:
+    told = CliRunner().invoke(root, ["wait", "-h"]).output
+    assert "[default: 30s]" in told
 
 
 def test_the_help_lists_every_command_with_a_sentence() -> None:

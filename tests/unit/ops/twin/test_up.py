@@ -7,9 +7,9 @@ import pytest
 
 import shared.storage.log.folder as folder_module
 from ops.common.sites import AskedTwin
-from ops.twin.data import MARK, DataFolder, KeptClock
+from ops.twin.data import MARK, DataFolder, KeptClock, default_data
 from ops.twin.noting import note_plan
-from ops.twin.up import UpOptions, run_up
+from ops.twin.up import UpOptions, _again, run_up
 from schemas.operations import ClockChanged
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.runtimes.embedded.clock import EmbeddedClock
@@ -169,3 +169,18 @@ def test_a_link_under_the_name_of_a_part_is_not_followed(tmp_path: Path) -> None
     replace_text(tmp_path / "clock.json", "{}")
     assert victim.read_text() == "precious"
     assert (tmp_path / "clock.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (UpOptions(default_data()), "lightwave up"),
+        (UpOptions(Path("/d d"), port=9001), "lightwave up --data '/d d' --port 9001"),
+        (
+            UpOptions(default_data(), host="::1", redis="redis://:secret@h/0", tokens=Path("/t")),
+            "lightwave up --host ::1 --redis URL --tokens /t",
+        ),
+    ],
+)
+def test_a_twin_is_resumed_with_the_options_that_found_it(options: UpOptions, told: str) -> None:
+    assert _again(options) == told
