@@ -19,7 +19,7 @@ from ops.twin.noting import note_plan, note_version, noted_rebuild
 from ops.twin.serving import listen, server_of
 from ops.twin.tokens import known_tokens
 from schemas.api import TwinAbout
-from schemas.config import FabricConfig
+from schemas.config import FabricConfig, pod_of
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
 from schemas.site_plan import SitePlan
@@ -29,10 +29,12 @@ from services.gateway.http.addresses import check_bind
 from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
-from shared.basics.brief import brief
+from services.gateway.telling import line
 from shared.basics.errors import LightwaveError, LogDamaged, StoreDamaged
 from shared.basics.times import moment
 from shared.engine.roots import commissioning, operator_source
+from shared.models.naming import named_fields
+from shared.models.plants import plant_of
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.operations import FileOperations
@@ -92,10 +94,10 @@ def run_up(options: UpOptions) -> None:
     new = options.asked.sites() if options.fresh or not folder.holds_twin() else None
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(options.host, options.port))
+        if options.redis is not None:
+            _check_store(options.redis)  # before a folder is made for a twin that could not begin
         folder.hold()
         stack.callback(folder.release)
-        if options.redis is not None:
-            _check_store(options.redis)  # before a twin is noted that could not begin
         if options.fresh:
             _erase(folder, options.redis)
         identity = folder.settle(options.asked, new)
@@ -140,6 +142,7 @@ class LivingTwin:
         )
         if kept.until_us is not None:
             self.clock.run_to(kept.until_us, kept.run_speed)
+        self._configs: dict[str, FabricConfig] = {}
         self.places: dict[str, FabricPlace] = {}
         """Every fabric that was commissioned, and where it lives."""
         if not any(self.logs.open(plan.site).end for plan in identity.sites):
@@ -150,7 +153,6 @@ class LivingTwin:
         self.sites = self._recovered(identity) if not options.rebuild else self._rebuilt(identity)
         self.twin = EmbeddedTwin(self.sites, self.store, self.clock, self._ensure_store)
         self.store.wake = self.twin.wake
-        self._configs: dict[str, FabricConfig] = {}
 
     def serve(self, listener: socket.socket, url: str, tokens: Tokens) -> None:
         """Start the loop beside the gateway and stay until somebody ends it."""
@@ -224,7 +226,7 @@ class LivingTwin:
             log=self.logs.open(site),
             dead_letters=self.dead_letters,
             telemetry=self.telemetry,
-            on_append=_tell,
+            on_append=self._tell,
         )
         if rebuild:
             folded = runner.rebuild()
@@ -243,6 +245,14 @@ class LivingTwin:
         if fabric not in self._configs:
             self._configs[fabric] = commissioned_with(self.logs, self.places[fabric].site, fabric)
         return self._configs[fabric]
+
+    def _tell(self, messages: list[Envelope]) -> None:
+        """Log what is notable of what was appended."""
+        for message in messages:
+            if message.type in NOTABLE:
+                about = {"message_id": message.id, "cause": message.cause, "fabric": message.fabric}
+                what = told(message, self._config(message.fabric))
+                log.info("%s", what, extra=about | {"at_us": message.at_us})
 
     def _ensure_store(self) -> None:
         if self._embedded is not None:
@@ -291,14 +301,13 @@ class LivingTwin:
         }
 
 
-def _tell(messages: list[Envelope]) -> None:
-    for message in messages:
-        if message.type in NOTABLE:
-            about = {"message_id": message.id, "cause": message.cause, "fabric": message.fabric}
-            what = (
-                f"{moment(message.at_us)} {message.fabric} {message.type} {brief(message.body.model_dump())}"
-            )
-            log.info("%s", what, extra=about | {"at_us": message.at_us})
+def told(message: Envelope, config: FabricConfig) -> str:
+    """What `up` logs of a message: when, where, and what it says, its parts by name."""
+    body = message.body.__dict__
+    fields = named_fields(
+        type(message.body), body, plant_of(config.kind, pod_of(config).cubes), message.fabric
+    )
+    return f"{moment(message.at_us)} {message.fabric} {message.type} {line(body, fields)}".rstrip()
 
 
 def _again(options: UpOptions) -> str:

@@ -9,8 +9,13 @@ import shared.storage.log.folder as folder_module
 from ops.common.sites import AskedTwin
 from ops.twin.data import MARK, DataFolder, KeptClock, default_data
 from ops.twin.noting import note_plan
-from ops.twin.up import UpOptions, _again, run_up
+from ops.twin.up import UpOptions, _again, run_up, told
+from schemas.body import Body
+from schemas.config import SuperpodConfig
+from schemas.envelope import Envelope
+from schemas.ocs import OcsDown
 from schemas.operations import ClockChanged
+from schemas.scheduler import CubeSwapped
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.operations import FileOperations
@@ -55,7 +60,7 @@ def test_a_slip_leaves_no_new_folder_behind(asked: AskedTwin, tmp_path: Path) ->
 def test_a_redis_that_does_not_answer_leaves_no_twin_behind(tmp_path: Path) -> None:
     with pytest.raises(StoreUnreachable):
         run_up(UpOptions(data=tmp_path / "new", port=0, redis="redis://127.0.0.1:1/0"))
-    assert not DataFolder(tmp_path / "new").holds_twin()
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(
@@ -184,3 +189,28 @@ def test_a_link_under_the_name_of_a_part_is_not_followed(tmp_path: Path) -> None
 )
 def test_a_twin_is_resumed_with_the_options_that_found_it(options: UpOptions, told: str) -> None:
     assert _again(options) == told
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (OcsDown(ocs=17), "OcsDown ocs=pod-0/ocs-17"),
+        (
+            CubeSwapped(slice="pod-0/slice-3", left=12, spare=31, corner=None, reason="failed"),
+            "CubeSwapped slice=pod-0/slice-3 left=pod-0/cube-12 spare=pod-0/cube-31 reason=failed",
+        ),
+    ],
+)
+def test_what_up_tells_has_names_and_a_time(body: Body, said: str) -> None:
+    message = Envelope(
+        id="x@pod-0/1",
+        type=type(body).__name__,
+        fabric="pod-0",
+        at_us=20_273_665_800,
+        cause=None,
+        source="x@pod-0",
+        seq=1,
+        v=1,
+        body=body,
+    )
+    assert told(message, SuperpodConfig()) == f"0d05:37:53 pod-0 {said}"
