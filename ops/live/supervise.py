@@ -196,6 +196,8 @@ class Supervisor:
         self._logs = logs
         self._policy = policy
         self._processes: dict[str, SupervisedProcess] = {}
+        self._dropped: dict[str, list[int]] = {}
+        """Name → how processes of it ended by themselves that are kept no longer."""
         self._lock = threading.Lock()
         self._given_up: SimpleQueue[str] = SimpleQueue()
 
@@ -218,6 +220,8 @@ class Supervisor:
         with self._lock:
             process = self._processes.pop(name)
         self._end([process], sign)
+        with self._lock:
+            self._dropped.setdefault(name, []).extend(process.exits)
 
     def send_signal(self, name: str, sign: signal.Signals) -> int | None:
         """Send a signal to the process itself; its pid, or None if it is just not running."""
@@ -242,9 +246,13 @@ class Supervisor:
             return {name: process.pid for name, process in self._processes.items()}
 
     def exits(self) -> dict[str, list[int]]:
-        """Process → the codes with which it ended, in order."""
+        """Process → the codes with which it ended, in order, also of what was dropped; not the end by which
+        it was."""
         with self._lock:
-            return {name: list(process.exits) for name, process in self._processes.items()}
+            found = {name: list(codes) for name, codes in self._dropped.items()}
+            for name, process in self._processes.items():
+                found[name] = [*found.get(name, ()), *process.exits]
+            return found
 
     def check(self) -> None:
         """OperationFailed if a process was given up: it cannot be started, or is used wrongly."""

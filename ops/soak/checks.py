@@ -5,7 +5,7 @@ once and the twin took twice. These rules can. Each yields a sentence for every 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,10 @@ READERS = {
     "cubes": ("DrainCube", "UndrainCube"),
     "workload": ("RequestSlice", "ReleaseSlice"),
 }
+FORGETS_S = 30.0
+"""How long after its beginning a strike may still make Redis forget."""
+TAKEN_S_MAX = 180.0
+"""What was received so long ago stands on the log, or the twin had not lived meanwhile."""
 FAULT_KINDS = ("host", "chip", "link", "connector", "ocs", "port")
 
 
@@ -96,6 +100,16 @@ def check_accepted(book: Book, facts: Facts) -> Iterator[str]:
             )
         elif any(row.body.get(name) != value for name, value in asked.body.items()):
             yield f"{asked.id}: asked for {dict(asked.body)}, on the log {row.body}"
+
+
+def check_received(received: Mapping[str, float], forgot_s: Sequence[float], facts: Facts) -> Iterator[str]:
+    """What was received stands on the log, unless Redis was made to forget (`forgot_s`, when such strikes
+    began) before it must have been appended. `received` is key → when; all by the monotonic clock."""
+    taken = {row.key for rows in facts.requests.values() for row in rows}
+    for key, at_s in received.items():
+        forgotten = any(-FORGETS_S <= when_s - at_s <= TAKEN_S_MAX for when_s in forgot_s)
+        if key not in taken and not forgotten:
+            yield f"a request was received under the key {key}, and does not stand on the log"
 
 
 def check_once(book: Book, facts: Facts) -> Iterator[str]:

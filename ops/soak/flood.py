@@ -5,7 +5,7 @@ import time
 import urllib.error
 from collections.abc import Mapping
 
-from ops.soak.asking import Client, Post
+from ops.soak.asking import LATER, Client, Post
 from ops.soak.checks import Accepted
 
 FLOODERS = tuple(f"flooder-{number}" for number in range(4))
@@ -22,6 +22,8 @@ class Flooder(Client):
     ) -> None:
         super().__init__(f"flood {name}", posts)
         self.accepted: list[Accepted] = []
+        self.received: dict[str, float] = {}
+        """Key of each request that was received and not yet accepted → when, by the monotonic clock."""
         self._cube = f"{fabric}/cube-{cube}"
         self._fabric = fabric
         self._every_s = 1 / rate_per_s
@@ -44,12 +46,15 @@ class Flooder(Client):
         except urllib.error.HTTPError as error:
             if error.code != TOO_MANY:
                 self.left.append(key)
+            if error.code not in LATER:
+                self.surprise = f"{self.name}: {verb} {self._cube} was answered with {error.code}"
             error.close()
         except (OSError, ValueError, http.client.HTTPException):
             self.left.append(key)
         else:
             if answer["status"] == "received":
                 self.left.append(key)
+                self.received[key] = time.monotonic()
             else:
                 body = {"cube": self._cube}
                 row = Accepted(answer["id"], key, self._fabric, kind, body, answer["at_us"])

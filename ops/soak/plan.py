@@ -29,13 +29,15 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class Strike:
     """One way to strike what is of a kind. `hit` carries it out, and returns when it is over; `lasts_s` is
-    (least, most) of how long it holds what it struck. One that is `alone` shares no volley."""
+    (least, most) of how long it holds what it struck. One that is `alone` shares no volley; one that
+    `forgets` takes from Redis what it had acknowledged."""
 
     kind: Kind
     action: str
     hit: Callable[["Scene", "Fault"], None] = field(compare=False, repr=False)
     lasts_s: tuple[float, float] = (0.0, 0.0)
     alone: bool = False
+    forgets: bool = False
 
     @property
     def name(self) -> str:

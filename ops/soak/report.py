@@ -15,6 +15,7 @@ from ops.soak.checks import Book, count_outcomes
 from ops.soak.facts import Facts
 from ops.soak.joins import Joined, Retired
 from ops.soak.meter import Struck
+from ops.soak.watch import Peak
 from schemas.site_plan import SitePlan
 from shared.basics.units import US_PER_DAY
 
@@ -96,6 +97,14 @@ def restart_counts(exits: Mapping[str, Sequence[int]]) -> dict[str, dict[str, in
     }
 
 
+def resource_rows(peaks: Mapping[str, Peak]) -> dict[str, dict[str, float]]:
+    """Process → the most that it was seen to take."""
+    return {
+        name: {"memory_mb": round(peak.memory_mb, 1), "files": peak.files}
+        for name, peak in sorted(peaks.items())
+    }
+
+
 def versions(redis: str) -> dict[str, str]:
     """Of everything that takes part; `redis` is what the server says."""
     found = {"lightwave": VERSION, "python": platform.python_version(), "redis-server": redis}
@@ -128,15 +137,23 @@ def in_words(report: Mapping[str, Any]) -> str:
         *_proof_in_words(report),
         f"the longest stand was {report['longest_stand_s']:.1f} s",
         f"processes ended, and started again: {ends} times",
+        _resources_in_words(report),
         "",
         columns(("what", "fault", "times", "live after", "median", "at most"), rows),
         "",
+        *(f"struck nothing: {sentence}" for sentence in report["missed"]),
         *(f"problem: {sentence}" for sentence in report["problems"]),
         f"again: {report['repeat']}",
     ]
     if report["folder"] is not None:
         lines.append(f"logs and data: {report['folder']}")
     return "\n".join(lines)
+
+
+def _resources_in_words(report: Mapping[str, Any]) -> str:
+    rows = report["resources"].values()
+    memory_mb, files = (max((row[name] for row in rows), default=0) for name in ("memory_mb", "files"))
+    return f"at most {memory_mb:.0f} MB of memory and {files} open files in one process"
 
 
 def _sites_in_words(report: Mapping[str, Any]) -> str:

@@ -19,7 +19,8 @@ from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak import report as reports
 from ops.soak.asking import Client
 from ops.soak.check_joins import check_audited, check_beginnings, check_ends
-from ops.soak.checks import check_all
+from ops.soak.checks import check_all, check_received
+from ops.soak.ends import check_exits, check_logs, refused_for_good
 from ops.soak.facts import gather
 from ops.soak.flood import FLOODERS
 from ops.soak.joins import Commissioner, Join, plan_joins
@@ -27,19 +28,18 @@ from ops.soak.log import log_ends, read_log
 from ops.soak.meter import TICKS, Meter, Probe, Struck, check_live, summary
 from ops.soak.operators import Operator, Wishes, book_of
 from ops.soak.plan import Strike, plan_faults
-from ops.soak.stand import stand_of
-from ops.soak.strikes.scene import Scene
+from ops.soak.stand import quiet, stand_of
+from ops.soak.strikes.scene import Deviated, Scene
 from ops.soak.strikes.table import STRIKES
 from ops.soak.twin import TwinOptions, WholeTwin
 from ops.soak.volleys import carry_out
+from ops.soak.watch import Sights, Watch, check_peaks, told, unwell_of
 from schemas.config import FabricConfig, pod_of
 from schemas.config_by_kind import config_model
 from schemas.site_plan import SitePlan
-from services.fleet import services_of
-from shared.basics.errors import LightwaveError
+from shared.basics.errors import OperationFailed
 from shared.models.plants import plant_of
 from shared.runtimes.ports import free_port
-from shared.storage.residents import awaited, residents
 
 STILL_S_MAX = 240.0
 """Time that stands still for so long will not advance again, nor a gateway answer that is silent so long."""
@@ -57,10 +57,6 @@ PATIENCE_S = (1.0, 4.0, 9.0)
 """How long operators wait for an answer, in turn: for many a request that is not long enough."""
 
 Say = Callable[[str], None]
-
-
-class Deviated(Exception):
-    """The twin does what it must not, and cannot be compared any more; `str()` is the problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +111,7 @@ class _Run:
     twin: WholeTwin
     sites: Sequence[SitePlan]
     meter: Meter
+    watch: Watch
     scene: Scene
     operators: list[Operator]
     commissioner: Commissioner
@@ -130,7 +127,7 @@ class _Run:
         """Wait, and see meanwhile that things go on; Deviated if they do not."""
         until_s = time.monotonic() + seconds
         while True:
-            self.twin.supervisor.check()
+            self._check_processes()
             still_s = self.meter.still_s()
             self.longest_stand_s = max(self.longest_stand_s, still_s)
             for client in self.clients:
@@ -144,6 +141,27 @@ class _Run:
             if left_s <= 0:
                 return
             time.sleep(min(0.2, left_s))
+
+    def _check_processes(self) -> None:
+        """Deviated if one that ran said that its use is wrong; OperationFailed if one cannot be started."""
+        try:
+            self.twin.supervisor.check()
+        except OperationFailed as error:
+            if refused_for_good(self.twin.supervisor.exits()):
+                raise Deviated(f"a process was given up: {error}: {self.twin.words()}") from None
+            raise
+
+    def problems(self) -> list[str]:
+        """What was found on the way, without the proof."""
+        supervisor, scene = self.twin.supervisor, self.scene
+        return [
+            *check_live(self.meter.struck),
+            *scene.problems,
+            *check_exits(supervisor.exits(), scene.sent),
+            *check_logs(self.twin.folder),
+            *self.watch.problems,
+            *check_peaks(self.watch.peaks),
+        ]
 
 
 def run_soak(soak: Soak, say: Say = lambda _: None) -> dict[str, Any]:
@@ -191,11 +209,11 @@ def _soak(soak: Soak, twin: WholeTwin, say: Say) -> dict[str, Any]:
     finally:
         for client in run.clients:
             client.give_up()
+        run.watch.stop()
         run.meter.stop()
     wall_s = time.monotonic() - run.began_s
     if problem is not None:
-        problems = [problem, *check_live(run.meter.struck), *run.scene.problems]
-        return report_of(run, wall_s, problems, requests=None, log=None, audit=None)
+        return report_of(run, wall_s, [problem, *run.problems()], requests=None, log=None, audit=None)
     say("all requests are accepted, all processes run, the clock is paused; comparing")
     return compare(run, wall_s)
 
@@ -227,17 +245,28 @@ def _begin(soak: Soak, twin: WholeTwin, say: Say) -> _Run:
             hire(fabric, config, plan.site)
     joins = plan_joins(soak.seed, sites, soak.joins, 60 * soak.minutes)
     posts = twin.posts(COMMISSIONER)
+    meter = Meter(Probe(twin.ticks, lambda: answered(twin, operators)))
+    sights = Sights(
+        urls=twin.probed,
+        pids=twin.supervisor.pids,
+        still_s=meter.still_s,
+        now_us=twin.furthest_us,
+        speed=soak.speed,
+        told=told,
+    )
     run = _Run(
         soak=soak,
         twin=twin,
         sites=sites,
-        meter=Meter(Probe(twin.ticks, lambda: answered(twin, operators))),
+        meter=meter,
+        watch=Watch(sights),
         scene=Scene(twin),
         operators=operators,
         commissioner=Commissioner(soak.seed, joins, posts, welcome, farewell),
         say=say,
     )
     run.meter.start()
+    run.watch.start()
     for client in run.clients:
         client.start()
     return run
@@ -276,6 +305,8 @@ def converge(run: _Run) -> None:
         _within(until_s, run, "the clock cannot be paused")
     while not quiet(run.twin):
         _within(until_s, run, "services do not reach the end of the log")
+    while unwell := unwell_of(run.twin.probed(), told):
+        _within(until_s, run, f"not all say that they are well: {unwell}")
 
 
 def _standing(run: _Run) -> list[str]:
@@ -299,26 +330,6 @@ def _paused(twin: WholeTwin) -> bool:
         return False
 
 
-def quiet(twin: WholeTwin) -> bool:
-    """Whether all services of all partitions stand where the sequencer knows the log to end, with nothing
-    left to say and no request waiting; seen twice, for the sequencer may be about to append."""
-    for _ in range(2):
-        try:
-            for partition in {place.partition for place in twin.store.fabrics().values()}:
-                snapshot = twin.store.snapshot(partition, [])
-                stands = {
-                    snapshot.positions.get(name, 0)
-                    for name in awaited(residents(snapshot.values), services_of)
-                }
-                read_all = len(stands) == 1 and min(stands) >= int(snapshot.values.get("end", 0))
-                if not read_all or snapshot.outbox_size or twin.store.size(partition):
-                    return False
-        except LightwaveError:
-            return False
-        time.sleep(0.5)
-    return True
-
-
 # --- the proof ----------------------------------------------------------------------------------------------
 
 
@@ -329,7 +340,10 @@ def compare(run: _Run, wall_s: float) -> dict[str, Any]:
     log = (twin.kafka.brokers, twin.topics.log)
     facts = gather(read_log(*log), log_ends(*log))
     begun_with = {fabric: plan.site for plan in run.sites for fabric in plan.fabrics}
-    problems = [*check_live(run.meter.struck), *run.scene.problems, *check_all(book, facts, stand_of(twin))]
+    problems = [*run.problems(), *check_all(book, facts, stand_of(twin))]
+    received = {key: at_s for flooder in run.scene.floods for key, at_s in flooder.received.items()}
+    forgot_s = [struck.at_s for struck in run.meter.struck if struck.fault.strike.forgets]
+    problems += [*check_received(received, forgot_s, facts)]
     problems += [*check_beginnings(book, facts, begun_with), *check_ends(book, facts)]
     if facts.unreadable:
         problems.append(f"{facts.unreadable} records of the log cannot be read")
@@ -363,6 +377,8 @@ def report_of(run: _Run, wall_s: float, problems: Sequence[str], **proof: Any) -
         "longest_stand_s": round(run.longest_stand_s, 1),
         "live": summary(struck),
         "ends": reports.restart_counts(run.twin.supervisor.exits()),
+        "resources": reports.resource_rows(run.watch.peaks),
+        "missed": run.scene.missed,
         "versions": reports.versions(_redis_version(run.twin.redis.url)),
         "faults": reports.fault_rows(struck, run.began_s),
         "folder": None,

@@ -1,12 +1,34 @@
-"""What a quiet twin's states and documents say, for the proof."""
+"""Whether a twin is quiet, and what its states and documents say then, for the proof."""
 
 import json
+import time
 
 from ops.soak.checks import FAULT_KINDS, Stand
 from ops.soak.twin import WholeTwin
 from services.fleet import services_of
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.codec import restore_instance
+from shared.storage.residents import awaited, residents
+
+
+def quiet(twin: WholeTwin) -> bool:
+    """Whether all services of all partitions stand where the sequencer knows the log to end, with nothing
+    left to say and no request waiting; seen twice, for the sequencer may be about to append."""
+    for _ in range(2):
+        try:
+            for partition in {place.partition for place in twin.store.fabrics().values()}:
+                snapshot = twin.store.snapshot(partition, [])
+                stands = {
+                    snapshot.positions.get(name, 0)
+                    for name in awaited(residents(snapshot.values), services_of)
+                }
+                read_all = len(stands) == 1 and min(stands) >= int(snapshot.values.get("end", 0))
+                if not read_all or snapshot.outbox_size or twin.store.size(partition):
+                    return False
+        except LightwaveError:
+            return False
+        time.sleep(0.5)
+    return True
 
 
 def stand_of(twin: WholeTwin) -> Stand:

@@ -317,6 +317,21 @@ class WholeTwin:
                     found[fabric] = found.get(fabric, 0) + row.ticks
         return found
 
+    def furthest_us(self) -> int:
+        """Simulated time that the furthest service has come to; 0 where Redis holds none."""
+        partitions = {place.partition for place in self.store.fabrics().values()}
+        rows = (row for number in partitions for row in self.store.progress(number).values())
+        return max((row.now_us for row in rows), default=0)
+
+    def probed(self) -> dict[str, str]:
+        """Process → where its probes are, of those that live and have any."""
+        pids = self.supervisor.pids()
+        found = {name: self.url_of(name) for name in self.gateways}
+        for row in processes(self.store):
+            if row["address"] is not None and row["pid"] == pids.get(row["name"]):
+                found.setdefault(row["name"], row["address"])
+        return found
+
     def words(self) -> str:
         """The last line of every process's log, for a person who wants to know what went wrong."""
         return " | ".join(_last_lines(self.folder))

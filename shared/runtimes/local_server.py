@@ -128,6 +128,7 @@ class LocalServer(ABC):
                 stdout=log,
                 stderr=log,
                 pass_fds=[lock],
+                restore_signals=False,  # a limit of a file's size is a full disk to it, and not its end
                 preexec_fn=dies_with_parent(),  # noqa: PLW1509 -- three system calls, no lock
             )
 

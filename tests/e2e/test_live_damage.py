@@ -20,7 +20,7 @@ from kafka.admin import KafkaAdminClient
 from ops.servers.both import LocalKafka
 from ops.soak.asking import http_post
 from ops.soak.log import read_log
-from ops.soak.run import quiet
+from ops.soak.stand import quiet
 from ops.soak.strays import Stray, send, strays, transaction
 from ops.soak.strikes.servers import cut_short, refuse_writes
 from ops.soak.twin import TwinOptions

@@ -17,7 +17,7 @@ from ops.live.rebuild import digest
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.asking import http_post
 from ops.soak.log import read_log
-from ops.soak.run import quiet
+from ops.soak.stand import quiet
 from ops.soak.twin import TwinOptions, WholeTwin
 from services.fleet import services_of
 from shared.basics.errors import LightwaveError

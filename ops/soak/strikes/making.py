@@ -1,12 +1,17 @@
 """Strikes at what makes a twin, and makes it again: rebuilds and inits, whole and cut off."""
 
 import contextlib
+import signal
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import redis
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from ops.servers.both import LocalKafka
 from ops.soak.facts import gather
 from ops.soak.log import read_log
 from ops.soak.plan import Fault
@@ -16,6 +21,10 @@ from shared.runtimes.live.kafka.layout import Topics
 FRESH = {"pods": 5, "partitions": 3}
 FRESH_DATABASE = 1
 """Of the same Redis: a twin of its own."""
+ESTABLISHED = "01"
+"""Of a connection, as /proc says it."""
+TRIES = 4
+"""A command that ended before it was killed is tried again, and killed earlier."""
 
 
 def rebuild(scene: Scene, _: Fault) -> None:
@@ -25,7 +34,7 @@ def rebuild(scene: Scene, _: Fault) -> None:
 
 def kill_rebuild(scene: Scene, fault: Fault) -> None:
     """A rebuild is killed on its way, then another goes to its end."""
-    scene.command("live", "rebuild", kill_after_s=fault.lasts_s)
+    cut_off(scene, fault.lasts_s, "live", "rebuild")
     scene.command_until_done("live", "rebuild")
 
 
@@ -40,7 +49,7 @@ def rebuild_twice(scene: Scene, _: Fault) -> None:
 def init_again(scene: Scene, fault: Fault) -> None:
     """`init --keep` of the living twin is killed on its way, then done to its end: nothing is to change."""
     words = ("live", "init", "--keep", *scene.twin.options.words)
-    scene.command(*words, kill_after_s=fault.lasts_s)
+    cut_off(scene, fault.lasts_s, *words)
     done = scene.command_until_done(*words)
     if "is there already" not in done.told:
         scene.problems.append(f"the living twin was not kept: {done}")
@@ -49,19 +58,60 @@ def init_again(scene: Scene, fault: Fault) -> None:
 def kill_init(scene: Scene, fault: Fault) -> None:
     """The making of another twin, on the same servers, is killed on its way and gone on with: it begins each
     fabric once."""
-    prefix = f"{scene.twin.options.prefix}-fresh-{fault.number}"
     url = f"{scene.twin.redis.url.rpartition('/')[0]}/{FRESH_DATABASE}"
-    elsewhere = {"LIGHTWAVE_PREFIX": prefix, "LIGHTWAVE_REDIS": url}
     words = ("live", "init", "--keep", *(word for name, n in FRESH.items() for word in (f"--{name}", str(n))))
+    for place in range(TRIES):
+        prefix = f"{scene.twin.options.prefix}-fresh-{fault.number}-{place}"
+        elsewhere = {"LIGHTWAVE_PREFIX": prefix, "LIGHTWAVE_REDIS": url}
+        begun = partial(_has_log, scene.twin.kafka, Topics(prefix))
+        try:
+            killed = scene.command(
+                *words, kill_after_s=fault.lasts_s / 2**place, begun=begun, environment=elsewhere
+            )
+            if killed.code != -signal.SIGKILL:
+                continue
+            scene.command_until_done(*words, environment=elsewhere)
+            found = gather(read_log(scene.twin.kafka.brokers, Topics(prefix).log)).beginnings
+            counts = {fabric: len(rows) for fabric, rows in sorted(found.items())}
+            if counts != {f"pod-{number}": 1 for number in range(FRESH["pods"])}:
+                scene.problems.append(f"a twin whose making was killed begins so on its log: {counts}")
+            return
+        finally:
+            _clear(scene, Topics(prefix), url)
+    scene.missed.append(f"{killed} before it was killed, {TRIES} times")
+
+
+def cut_off(scene: Scene, after_s: float, *words: str) -> None:
+    """Kill a command of the living twin so long after its first word to Redis; earlier, if it ends before."""
+    redis_port = urlsplit(scene.twin.redis.url).port or 0
+    for place in range(TRIES):
+        done = scene.command(
+            *words, kill_after_s=after_s / 2**place, begun=lambda pid: is_connected(pid, redis_port)
+        )
+        if done.code == -signal.SIGKILL:
+            return
+    scene.missed.append(f"{done} before it was killed, {TRIES} times")
+
+
+def is_connected(pid: int, port: int, proc: Path = Path("/proc")) -> bool:
+    """Whether a process has a connection to a port of this machine."""
     try:
-        scene.command(*words, kill_after_s=fault.lasts_s, environment=elsewhere)
-        scene.command_until_done(*words, environment=elsewhere)
-        found = gather(read_log(scene.twin.kafka.brokers, Topics(prefix).log)).beginnings
-        counts = {fabric: len(rows) for fabric, rows in sorted(found.items())}
-        if counts != {f"pod-{number}": 1 for number in range(FRESH["pods"])}:
-            scene.problems.append(f"a twin whose making was killed begins so on its log: {counts}")
-    finally:
-        _clear(scene, Topics(prefix), url)
+        files = [*(proc / str(pid) / "fd").iterdir()]
+        lines = (proc / str(pid) / "net" / "tcp").read_text().splitlines()[1:]
+    except OSError:
+        return False  # it has ended
+    held = set()
+    for file in files:
+        with contextlib.suppress(OSError):  # closed just now
+            held.add(str(file.readlink()))
+    rows = (line.split() for line in lines)
+    inodes = {row[9] for row in rows if int(row[2].rpartition(":")[2], 16) == port and row[3] == ESTABLISHED}
+    return any(f"socket:[{inode}]" in held for inode in inodes)
+
+
+def _has_log(kafka: LocalKafka, topics: Topics, _pid: int) -> bool:
+    """Whether the first topic of a new twin is there, as the broker's files say."""
+    return (kafka.folder / "data" / f"{topics.log}-0").exists()
 
 
 def _clear(scene: Scene, topics: Topics, url: str) -> None:

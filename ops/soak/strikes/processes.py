@@ -2,28 +2,27 @@
 
 import shutil
 import signal
-import time
 
 from ops.soak.plan import Fault
-from ops.soak.strikes.scene import LOOK_S, Scene
+from ops.soak.strikes.scene import BACK_S_MAX, Scene
 from shared.basics.errors import InvalidInput, LightwaveError
 from shared.runtimes.live.process.heartbeat import processes
 
 EXTRA = "sequencer-extra"
 NAMESAKE_S_MAX = 30.0
-BACK_S_MAX = 60.0
+REFUSED = "another live process has this name"
 WITHIN_S = 1.0
 """In which the kills of a burst come."""
 
 
 def kill(scene: Scene, fault: Fault) -> None:
     """SIGKILL; its supervisor starts it again."""
-    scene.twin.supervisor.send_signal(fault.target.name, signal.SIGKILL)
+    scene.signal([fault.target.name], signal.SIGKILL)
 
 
 def restart(scene: Scene, fault: Fault) -> None:
     """SIGTERM; its supervisor starts it again."""
-    scene.twin.supervisor.send_signal(fault.target.name, signal.SIGTERM)
+    scene.signal([fault.target.name], signal.SIGTERM)
 
 
 def pause(scene: Scene, fault: Fault) -> None:
@@ -50,12 +49,12 @@ def double_sequencer(scene: Scene, fault: Fault) -> None:
 
 
 def namesake(scene: Scene, fault: Fault) -> None:
-    """A second process under a name that lives: it is refused, with the exit code of a wrong use."""
+    """A second process under a name that lives: it is refused for that, with the exit code of a wrong use."""
     words = scene.twin.words_of(fault.target.name)
     if fault.target.kind == "gateway":
         words = [*words, "--port", "0"]  # or it would be refused for that
     done = scene.command(*words, kill_after_s=NAMESAKE_S_MAX)
-    if done.code != InvalidInput.exit_code:
+    if done.code != InvalidInput.exit_code or REFUSED not in done.complained:
         scene.problems.append(f"a second {fault.target.name} was not refused: {done}")
 
 
@@ -74,21 +73,18 @@ def kill_some(scene: Scene, fault: Fault) -> None:
     names = scene.twin.supervisor.names
     count = 2 + fault.index("how many", min(5, len(names) - 2))
     for place in range(count):
-        name = names.pop(fault.index(f"which {place}", len(names)))
-        scene.twin.supervisor.send_signal(name, signal.SIGKILL)
+        scene.send(names.pop(fault.index(f"which {place}", len(names))), signal.SIGKILL)
         scene.hold(fault.between(f"next {place}", 0.0, WITHIN_S / count))
 
 
 def kill_workers(scene: Scene, _: Fault) -> None:
     """All workers at once."""
-    for name in scene.twin.workers:
-        scene.twin.supervisor.send_signal(name, signal.SIGKILL)
+    scene.signal([*scene.twin.workers], signal.SIGKILL)
 
 
 def kill_everything(scene: Scene, fault: Fault) -> None:
     """Every process, Kafka and Redis with them; the two are back after a while."""
-    for name in scene.twin.supervisor.names:
-        scene.twin.supervisor.send_signal(name, signal.SIGKILL)
+    scene.signal(scene.twin.supervisor.names, signal.SIGKILL)
     scene.twin.kafka.kill()
     scene.twin.redis.kill()
     try:
@@ -105,17 +101,16 @@ def pause_kind(scene: Scene, fault: Fault) -> None:
 
 def restart_kind(scene: Scene, fault: Fault) -> None:
     """The same are asked to end."""
-    for name in _of_one_kind(scene, fault):
-        scene.twin.supervisor.send_signal(name, signal.SIGTERM)
+    scene.signal(_of_one_kind(scene, fault), signal.SIGTERM)
 
 
 def stop_kafka_at_join(scene: Scene, fault: Fault) -> None:
     """All workers are killed; Kafka stands still from the moment when the first is back in its group."""
     old = {row["token"] for row in processes(scene.twin.store)}
     kill_workers(scene, fault)
-    until_s = time.monotonic() + BACK_S_MAX
-    while time.monotonic() < until_s and not _first_is_back(scene, old):
-        scene.hold(LOOK_S)
+    if not scene.wait_until(lambda: _first_is_back(scene, old)):
+        scene.problems.append(f"all workers were killed, and none held a partition after {BACK_S_MAX:.0f} s")
+        return
     scene.twin.kafka.pause()
     try:
         scene.hold(fault.lasts_s)
@@ -140,11 +135,9 @@ def _of_one_kind(scene: Scene, fault: Fault) -> list[str]:
 
 
 def _pause_all(scene: Scene, fault: Fault, names: list[str]) -> None:
-    supervisor = scene.twin.supervisor
-    pids = [supervisor.send_signal(name, signal.SIGSTOP) for name in names]
+    pids = scene.signal(names, signal.SIGSTOP)
     try:
         scene.hold(fault.lasts_s)
     finally:
         for pid in pids:
-            if pid is not None:
-                supervisor.resume(pid)
+            scene.twin.supervisor.resume(pid)

@@ -1,10 +1,11 @@
 """Strikes by people: more requests than the twin can take, and clock changes from two sides at once."""
 
-import contextlib
 import http.client
+import urllib.error
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from ops.soak.asking import LATER
 from ops.soak.flood import FLOODERS, Flooder
 from ops.soak.plan import Fault
 from ops.soak.strikes.scene import AGAIN_S, Scene
@@ -32,6 +33,7 @@ def flood(scene: Scene, fault: Fault) -> None:
             flooder.give_up()
         for flooder in flooders:
             flooder.join()
+        scene.problems += [flooder.surprise for flooder in flooders if flooder.surprise is not None]
 
 
 def change_clock(scene: Scene, fault: Fault) -> None:
@@ -39,6 +41,7 @@ def change_clock(scene: Scene, fault: Fault) -> None:
     speed = scene.twin.options.speed
     sides = [*scene.twin.gateways]
     first, last = sides[0], sides[-1]
+    compared = 0
     try:
         with ThreadPoolExecutor(2) as pool:
             for place in range(PAIRS):
@@ -47,18 +50,31 @@ def change_clock(scene: Scene, fault: Fault) -> None:
                 changing = pool.submit(_told, scene, last, "PUT", "/v1/clock/speed", {"speed": other})
                 both = [pausing.result(), changing.result()]
                 shown = _told(scene, first, "GET", "/v1/clock")
-                if None not in [*both, shown] and (not shown["paused"] or shown["speed"] != other):
+                answered = None not in [*both, shown]
+                compared += answered
+                if answered and (not shown["paused"] or shown["speed"] != other):
                     scene.problems.append(
                         f"of two clock changes at once one was lost: a pause and × {other} gave {shown}"
                     )
                 _told(scene, last, "POST", "/v1/clock/resume", {})
+        if not compared:
+            scene.problems.append(
+                f"of {PAIRS} pairs of clock changes none was answered, and nothing else struck"
+            )
     finally:
         while _told(scene, first, "PUT", "/v1/clock", {"speed": speed, "paused": False}) is None:
             scene.hold(AGAIN_S)
 
 
 def _told(scene: Scene, gateway: str, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    """What a gateway answers; None while it cannot."""
-    with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+    """What a gateway answers; None while it cannot. Any other refusal than that is a problem."""
+    try:
         return scene.twin.send(method, path, body, gateway=gateway)
+    except urllib.error.HTTPError as error:
+        problem = f"{gateway}: {method} {path} was answered with {error.code}"
+        if error.code not in LATER and problem not in scene.problems:
+            scene.problems.append(problem)
+        error.close()
+    except (OSError, ValueError, http.client.HTTPException):
+        pass  # nobody there, or killed in the middle of its answer
     return None

@@ -1,25 +1,33 @@
 """What every strike is given: the twin, and what it needs to come to an end."""
 
 import os
+import signal
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ops.soak.flood import Flooder
 from ops.soak.twin import WholeTwin
-from shared.basics.errors import OperationFailed
 from shared.runtimes.child_process import dies_with_parent
 
 LOOK_S = 0.1
 COMMAND_S_MAX = 180.0
 AGAIN_S = 1.0
+BACK_S_MAX = 60.0
+"""Within which what is to be struck must run."""
+CUT_LOOK_S = 0.02
 
 
 class SoakEnded(Exception):
     """The soak ends while a strike goes on."""
+
+
+class Deviated(Exception):
+    """The twin does what it must not, and cannot be compared any more; `str()` is the problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +46,13 @@ class Done:
 
 @dataclass
 class Scene:
-    """`problems` is what strikes find that must not be, `floods` the clients that they sent."""
+    """`problems` is what strikes find that must not be, `missed` which of them struck nothing, `floods` the
+    clients that they sent, and `sent` how often each process got which signal."""
 
     twin: WholeTwin
     problems: list[str] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    sent: Counter[tuple[str, signal.Signals]] = field(default_factory=Counter)
     floods: list[Flooder] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -50,10 +61,47 @@ class Scene:
         if self.ended.wait(seconds):
             raise SoakEnded
 
+    def wait_until(self, found: Callable[[], bool], seconds: float = BACK_S_MAX) -> bool:
+        """Wait for what is to come; whether it came in time."""
+        until_s = time.monotonic() + seconds
+        while not found():
+            if time.monotonic() > until_s:
+                return False
+            self.hold(LOOK_S)
+        return True
+
+    def send(self, name: str, sign: signal.Signals) -> int | None:
+        """Send a signal to a process of the twin; its pid, or None if it is just not running."""
+        self.sent[name, sign] += 1  # first, for its end may be seen at once
+        pid = self.twin.supervisor.send_signal(name, sign)
+        if pid is None:
+            self.sent[name, sign] -= 1
+        return pid
+
+    def signal(self, names: Sequence[str], sign: signal.Signals) -> list[int]:
+        """Send a signal to those that run, as soon as one of them does; their pids. That none comes to run is
+        a problem: the twin lived before this volley."""
+        pids: list[int] = []
+
+        def met() -> bool:
+            pids.extend(pid for name in names if (pid := self.send(name, sign)) is not None)
+            return bool(pids)
+
+        if not self.wait_until(met):
+            self.problems.append(
+                f"{sign.name} met nothing: for {BACK_S_MAX:.0f} s none of {', '.join(names)} ran"
+            )
+        return pids
+
     def command(
-        self, *words: str, kill_after_s: float | None = None, environment: Mapping[str, str] | None = None
+        self,
+        *words: str,
+        kill_after_s: float | None = None,
+        begun: Callable[[int], bool] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> Done:
-        """One `lightwave` command of the twin to its end, or killed so long after its start."""
+        """One `lightwave` command of the twin to its end; or killed so long after its start, or after the
+        process of this pid has `begun` with its work."""
         with tempfile.TemporaryFile("w+") as told, tempfile.TemporaryFile("w+") as complained:
             process = subprocess.Popen(  # noqa: S603 -- a command of ours, no shell
                 [*self.twin.options.program, *words],
@@ -64,6 +112,8 @@ class Scene:
                 preexec_fn=dies_with_parent(),  # noqa: PLW1509 -- three system calls, no lock
             )
             try:
+                if begun is not None:
+                    self._await(process, COMMAND_S_MAX, begun)
                 self._await(process, COMMAND_S_MAX if kill_after_s is None else kill_after_s)
             finally:
                 process.kill()
@@ -73,15 +123,22 @@ class Scene:
             return Done(words, process.returncode, told.read(), complained.read())
 
     def command_until_done(self, *words: str, environment: Mapping[str, str] | None = None) -> Done:
-        """The same, again while it fails, as a person would who waits for Kafka and Redis."""
+        """The same, again while it fails, as a person would who waits for Kafka and Redis. Deviated if it
+        never comes to its end: the servers run."""
         until_s = time.monotonic() + COMMAND_S_MAX
         while (done := self.command(*words, environment=environment)).code:
             if time.monotonic() > until_s:
-                raise OperationFailed(f"{done}, again and again for {COMMAND_S_MAX:.0f} s")
+                raise Deviated(f"{done}, again and again for {COMMAND_S_MAX:.0f} s")
             self.hold(AGAIN_S)
         return done
 
-    def _await(self, process: "subprocess.Popen[bytes]", seconds: float) -> None:
+    def _await(
+        self,
+        process: "subprocess.Popen[bytes]",
+        seconds: float,
+        begun: Callable[[int], bool] = lambda _: False,
+    ) -> None:
+        """Until it ends or has begun, and no longer than that."""
         until_s = time.monotonic() + seconds
-        while process.poll() is None and time.monotonic() < until_s:
-            self.hold(min(LOOK_S, max(0.0, until_s - time.monotonic())))
+        while process.poll() is None and time.monotonic() < until_s and not begun(process.pid):
+            self.hold(min(CUT_LOOK_S, max(0.0, until_s - time.monotonic())))

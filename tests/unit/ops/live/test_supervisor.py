@@ -56,6 +56,18 @@ def test_what_is_killed_is_started_again(supervisor: Supervisor) -> None:
     assert is_gone(first)
 
 
+def test_how_it_ended_is_remembered_of_what_is_dropped_and_kept_again(supervisor: Supervisor) -> None:
+    supervisor.keep("a", (*PYTHON, "raise SystemExit(3)"))
+    assert until(lambda: supervisor.exits()["a"], WAIT_S_MAX)
+    supervisor.drop("a", signal.SIGKILL)
+    ends = supervisor.exits()["a"]
+    assert {*ends} == {3}
+    supervisor.keep("a", SLEEP)
+    assert until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
+    assert supervisor.send_signal("a", signal.SIGKILL) is not None
+    assert until(lambda: supervisor.exits()["a"] == [*ends, -signal.SIGKILL], WAIT_S_MAX)
+
+
 def test_a_process_is_told_how_often_it_was_started_again(supervisor: Supervisor, tmp_path: Path) -> None:
     supervisor.keep("b", COUNTS)
     assert until(lambda: len(supervisor.exits()["b"]) >= 2, WAIT_S_MAX)

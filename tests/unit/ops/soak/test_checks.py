@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ops.soak.checks import Accepted, Book, Stand, check_all, count_outcomes
+from ops.soak.checks import Accepted, Book, Stand, check_all, check_received, count_outcomes
 from ops.soak.facts import STRAY, Facts, Line, gather
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT
 
@@ -226,6 +226,18 @@ def test_one_that_is_unsure_may_stand_there_once(case: Case) -> None:
     case.log.say("cubes", "DrainRefused", name, {"target": f"{POD}/cube-2", "reason": "is drained"})
     case.has_read("cubes", {"operator@pod-0": 700})
     expect(case, "one request stands on the log as operator@pod-0/500, operator@pod-0/700, under the key 500")
+
+
+@pytest.mark.parametrize(
+    ("forgot_s", "found"),
+    [([], 1), ([450.0], 1), ([960.0], 1), ([690.0], 0), ([750.0], 0), ([9.0, 701.0], 0)],
+)
+def test_one_that_was_received_and_is_lost_is_found_unless_redis_was_made_to_forget(
+    case: Case, forgot_s: list[float], found: int
+) -> None:
+    again(case, "500")
+    problems = [*check_received({"500": 700.0, "lost": 700.0}, forgot_s, case.facts())]
+    assert problems == ["a request was received under the key lost, and does not stand on the log"] * found
 
 
 def test_one_that_stands_under_the_key_of_another_is_found(case: Case) -> None:

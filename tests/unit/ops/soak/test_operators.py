@@ -232,6 +232,16 @@ def test_the_book_has_what_all_clients_know() -> None:
     assert book.unsure == {"unsure", "drowned"}
 
 
+def test_a_flooder_tells_of_an_answer_that_nobody_should_get() -> None:
+    gateway = Gateway(http_error(429), http_error(500))
+    flooder = Flooder("one", gateway.posts, FABRIC, 3, 100.0)
+    flooder.start()
+    assert until(lambda: len(gateway.asked) >= 3, 20.0)
+    flooder.give_up()
+    flooder.join(timeout=10)
+    assert flooder.surprise == "flood one: undrain pod-1/cube-3 was answered with 500"
+
+
 def test_a_flooder_does_not_wait_and_knows_what_was_not_taken() -> None:
     gateway = Gateway("accepted", "received", http_error(429), http_error(503), TimeoutError(), "refused")
     flooder = Flooder("one", gateway.posts, FABRIC, 3, 100.0)
@@ -242,4 +252,6 @@ def test_a_flooder_does_not_wait_and_knows_what_was_not_taken() -> None:
     assert [asked.type for asked in flooder.accepted[:2]] == ["DrainCube", "UndrainCube"]
     assert flooder.accepted[0].key == "flood one 0"
     assert flooder.left == ["flood one 1", "flood one 3", "flood one 4"]
+    assert [*flooder.received] == ["flood one 1"]
+    assert flooder.surprise is None
     assert len({key for _, key in gateway.asked}) == len(gateway.asked)

@@ -1,10 +1,17 @@
 """What strikes themselves find is found, and what they struck is let go again, however they end."""
 
+import io
 import json
+import os
+import signal
+import socket
 import sys
 import threading
 import time
+import urllib.error
 from collections.abc import Iterator
+from email.message import Message
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,7 +20,9 @@ import pytest
 from ops.soak.facts import Line
 from ops.soak.plan import Fault, Kind, Strike, Target
 from ops.soak.strikes import making, processes, requests, servers
-from ops.soak.strikes.scene import Done, Scene, SoakEnded
+from ops.soak.strikes import scene as scenes
+from ops.soak.strikes.scene import Deviated, Done, Scene, SoakEnded
+from shared.runtimes.live.kafka.layout import Topics
 
 
 class Supervised:
@@ -21,25 +30,30 @@ class Supervised:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str]] = []
+        self.down: set[str] = set()
         self._names = ["ocs-a", "ocs-b", "sequencer", "gateway", "gateway-b"]
 
     @property
     def names(self) -> list[str]:
         return [*self._names]
 
-    def send_signal(self, name: str, sign: Any) -> int:
+    def send_signal(self, name: str, sign: Any) -> int | None:
+        if name in self.down:
+            return None
         self.told.append((sign.name, name))
         return self.names.index(name)
 
     def resume(self, pid: int) -> None:
         self.told.append(("SIGCONT", self.names[pid]))
 
-    def drop(self, name: str, sign: Any) -> None:
+    def drop(self, name: str, sign: Any = signal.SIGTERM) -> None:
         self.told.append((f"drop {sign.name}", name))
 
 
 class Server:
     def __init__(self, name: str, told: list[tuple[str, str]]) -> None:
+        self.brokers = None
+        self.url = "redis://127.0.0.1:1/0"
         self._name = name
         self._told = told
 
@@ -74,6 +88,7 @@ def twin() -> Any:
         supervisor=supervisor,
         kafka=Server("kafka", supervisor.told),
         redis=Server("redis", supervisor.told),
+        topics=Topics("soak"),
         workers={"ocs-a": "ocs", "ocs-b": "ocs"},
         sequencers=("sequencer",),
         gateways={"gateway": 1, "gateway-b": 2},
@@ -108,16 +123,22 @@ def answers(scene: Scene, *found: Done) -> list[tuple[str, ...]]:
     return asked
 
 
-def done(code: int = 0, told: str = "") -> Done:
-    return Done(("live", "it"), code, told, "why")
+def done(code: int = 0, told: str = "", complained: str = "why") -> Done:
+    return Done(("live", "it"), code, told, complained)
 
 
 # --- what a strike finds ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("code", "found"), [(2, 0), (0, 1), (-9, 1)])
-def test_a_name_that_two_have_is_found(scene: Scene, code: int, found: int) -> None:
-    answers(scene, done(code))
+TAKEN = "lightwave: --replica ocs-a: another live process has this name (pid 7 on here)"
+
+
+@pytest.mark.parametrize(
+    ("code", "complained", "found"),
+    [(2, TAKEN, 0), (0, "", 1), (-9, TAKEN, 1), (2, "lightwave: --replicas: No such option", 1)],
+)
+def test_a_name_that_two_have_is_found(scene: Scene, code: int, complained: str, found: int) -> None:
+    answers(scene, done(code, complained=complained))
     processes.namesake(scene, fault_at("ocs-a"))
     assert len(scene.problems) == found
     assert all(problem.startswith("a second ocs-a was not refused: ") for problem in scene.problems)
@@ -153,7 +174,6 @@ PODS = tuple(f"pod-{number}" for number in range(making.FRESH["pods"]))
 def test_a_half_made_twin_is_found(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, fabrics: tuple[str, ...], found: int
 ) -> None:
-    scene.twin.redis = SimpleNamespace(url="redis://127.0.0.1:1/0")  # type: ignore[assignment]  # as a fake
     scene.twin.kafka = SimpleNamespace(brokers=None)  # type: ignore[assignment]  # as a fake
     monkeypatch.setattr(making, "read_log", lambda *_: begun(*fabrics))
     cleared: list[str] = []
@@ -161,7 +181,29 @@ def test_a_half_made_twin_is_found(
     answers(scene, done(-9), done())
     making.kill_init(scene, fault_at("twin", "twin", number=7))
     assert len(scene.problems) == found
-    assert cleared == ["soak-fresh-7.log redis://127.0.0.1:1/1"]
+    assert cleared == ["soak-fresh-7-0.log redis://127.0.0.1:1/1"]
+
+
+def test_what_ended_before_it_was_killed_is_tried_again_and_told(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "_clear", lambda *_: None)
+    asked = answers(scene, *[done(0)] * making.TRIES * 2, done(0, "is there already"))
+    making.kill_init(scene, fault_at("twin", "twin", lasts_s=1.0, number=7))
+    making.init_again(scene, fault_at("twin", "twin", lasts_s=0.5))
+    assert len(asked) == 2 * making.TRIES + 1
+    assert scene.missed == ["`lightwave live it` ended with 0: why before it was killed, 4 times"] * 2
+    assert scene.problems == []
+
+
+def test_a_connection_to_a_port_is_seen() -> None:
+    pid = os.getpid()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert not making.is_connected(pid, port), "to listen is not to be connected"
+        with socket.create_connection(("127.0.0.1", port)):
+            assert making.is_connected(pid, port)
+    assert not making.is_connected(2**22 + 1, port), "no such process"
 
 
 @pytest.mark.parametrize("loses", [False, True])
@@ -171,6 +213,67 @@ def test_a_clock_change_that_is_lost_is_found(scene: Scene, loses: bool) -> None
     requests.change_clock(scene, fault_at("requests", "requests"))
     assert bool(scene.problems) is loses
     assert clock.state == {"paused": False, "speed": 60.0}, "it is left as it was"
+
+
+@pytest.mark.parametrize(("code", "said"), [(500, 4), (503, 0)])
+def test_a_clock_that_never_answers_is_found(scene: Scene, code: int, said: int) -> None:
+    """What is wrong is told once for each request, and that no pair was compared."""
+
+    def send(method: str, path: str, body: Any = None, *, gateway: str) -> dict[str, Any]:
+        if (method, path) == ("PUT", "/v1/clock"):
+            return {"paused": False, "speed": 60.0}
+        raise urllib.error.HTTPError("", code, "", Message(), io.BytesIO())
+
+    scene.twin = cast(Any, SimpleNamespace(**vars(scene.twin), send=send))
+    requests.change_clock(scene, fault_at("requests", "requests"))
+    assert sum(f"was answered with {code}" in problem for problem in scene.problems) == said
+    assert scene.problems[-1].startswith("of 8 pairs of clock changes none was answered")
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not run now does not come to run."""
+    monkeypatch.setattr(Scene.wait_until, "__defaults__", (0.0,))
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_kill_that_meets_nothing_is_found(scene: Scene, twin: Any) -> None:
+    twin.supervisor.down |= {"ocs-a", "ocs-b"}
+    processes.kill(scene, fault_at("ocs-a"))
+    processes.kill_workers(scene, fault_at("processes", "processes"))
+    assert scene.problems == [
+        "SIGKILL met nothing: for 60 s none of ocs-a ran",
+        "SIGKILL met nothing: for 60 s none of ocs-a, ocs-b ran",
+    ]
+    assert twin.supervisor.told == []
+    assert not any(scene.sent.values())
+
+
+def test_a_kill_waits_for_what_is_just_being_started(scene: Scene, twin: Any) -> None:
+    twin.supervisor.down.add("ocs-a")
+    threading.Timer(0.3, twin.supervisor.down.clear).start()
+    processes.kill(scene, fault_at("ocs-a"))
+    assert twin.supervisor.told == [("SIGKILL", "ocs-a")]
+    assert scene.sent == {("ocs-a", signal.SIGKILL): 1}
+    assert scene.problems == []
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_workers_that_do_not_come_back_are_found_and_kafka_is_left(
+    scene: Scene, twin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "processes", lambda _: [])
+    twin.store = None
+    processes.stop_kafka_at_join(scene, fault_at("processes", "processes"))
+    assert scene.problems == ["all workers were killed, and none held a partition after 60 s"]
+    assert ("pause", "kafka") not in twin.supervisor.told
+
+
+def test_a_rebuild_that_never_ends_well_is_the_twin_s(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scenes, "COMMAND_S_MAX", -1.0)
+    answers(scene, done(1))
+    with pytest.raises(Deviated, match=r"^`lightwave live it` ended with 1: why, again and again"):
+        making.rebuild(scene, fault_at("twin", "twin"))
 
 
 # --- what they do -------------------------------------------------------------------------------------------
@@ -198,6 +301,28 @@ def test_what_is_paused_or_held_down_goes_on_even_if_the_soak_ends(scene: Scene,
     ]
 
 
+@pytest.mark.parametrize(
+    ("deleted", "missed"), [(True, []), (False, ["Kafka did not let its group soak.ocs go"])]
+)
+@pytest.mark.usefixtures("_impatient")
+def test_a_group_is_deleted_while_no_worker_of_its_service_runs(
+    scene: Scene, twin: Any, monkeypatch: pytest.MonkeyPatch, deleted: bool, missed: list[str]
+) -> None:
+    told = twin.supervisor.told
+
+    def delete(_brokers: Any, group: str) -> bool:
+        told.append(("delete", group))
+        return deleted
+
+    monkeypatch.setattr(servers, "_deleted", delete)
+    servers.forget_group(scene, fault_at("kafka", "kafka"))
+    workers = ("ocs-a", "ocs-b")
+    assert told[:2] == [("drop SIGTERM", name) for name in workers]
+    assert {*told[2:-2]} == {("delete", "soak.ocs")}
+    assert told[-2:] == [("start", name) for name in workers]
+    assert [sentence.partition(" within")[0] for sentence in scene.missed] == missed
+
+
 @pytest.mark.parametrize("number", range(8))
 def test_a_burst_kills_several(scene: Scene, twin: Any, number: int) -> None:
     processes.kill_some(scene, fault_at("processes", "processes", number=number))
@@ -220,6 +345,14 @@ def test_a_command_is_killed_on_its_way_and_done_again(scene: Scene) -> None:
     assert time.monotonic() - began_s < 30
     assert killed.code == -9
     assert scene.command("-c", "print('whole')") == Done(("-c", "print('whole')"), 0, "whole\n", "")
+
+
+def test_a_command_is_killed_once_it_has_begun(scene: Scene, tmp_path: Path) -> None:
+    sign = tmp_path / "begun"
+    program = f"import time, pathlib; time.sleep(0.5); pathlib.Path({str(sign)!r}).touch(); time.sleep(60)"
+    killed = scene.command("-c", program, kill_after_s=0.0, begun=lambda _: sign.exists())
+    assert (killed.code, sign.exists()) == (-9, True)
+    assert scene.command("-c", "print('early')", kill_after_s=9.0, begun=lambda _: False).code == 0
 
 
 def test_a_command_that_fails_is_tried_until_it_is_done(

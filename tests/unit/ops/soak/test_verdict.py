@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,7 +15,9 @@ from ops.soak import report as reports
 from ops.soak import run as soaks
 from ops.soak.joins import Join, Joined
 from ops.soak.report import in_words
-from ops.soak.run import STILL_S_MAX, Deviated, Soak
+from ops.soak.run import STILL_S_MAX, Soak
+from ops.soak.strikes.scene import Deviated, Scene
+from ops.soak.watch import Peak, Watch
 from shared.basics.errors import OperationFailed
 
 SOAK = Soak(minutes=1.0, pods=1)
@@ -31,7 +33,7 @@ class Supervised:
             raise OperationFailed(self.given_up)
 
     def exits(self) -> dict[str, list[int]]:
-        return {"ocs-a": [-9, 1, -9], "gateway": []}
+        return {"ocs-a": [-9, 1, -9], "gateway": [2] if self.given_up and "code 2" in self.given_up else []}
 
 
 class Meter:
@@ -48,20 +50,21 @@ class Meter:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Any:
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """As much of a soak as waiting and reporting ask for."""
     monkeypatch.setattr(reports, "versions", lambda redis: {"redis-server": redis})
     twin: Any = SimpleNamespace(
         supervisor=Supervised(),
         redis=SimpleNamespace(url="redis://127.0.0.1:1/0"),
+        folder=tmp_path,
         words=lambda: "ocs-a: its last words",
     )
     meter: Any = Meter()
     operator: Any = SimpleNamespace(surprise=None)
     commissioner: Any = SimpleNamespace(surprise=None, joined=JOINED, retired=[])
-    scene: Any = None
+    scene, watch = Scene(twin), Watch(cast(Any, None))
     sites = SOAK.twin.sites
-    return soaks._Run(SOAK, twin, sites, meter, scene, [operator], commissioner, lambda _: None)
+    return soaks._Run(SOAK, twin, sites, meter, watch, scene, [operator], commissioner, lambda _: None)
 
 
 def test_waiting_notes_the_longest_stand(run: Any) -> None:
@@ -89,13 +92,36 @@ def test_a_fabric_that_could_not_join_is_the_twin_s(run: Any) -> None:
         run.wait(0.0)
 
 
-def test_a_process_that_is_given_up_is_the_soak_s_own_failure(run: Any) -> None:
-    run.twin.supervisor.given_up = "gateway: exit code 2 after 0.3 s, which is not tried again"
-    with pytest.raises(OperationFailed, match=r"^gateway: exit code 2"):
+def test_a_process_that_cannot_be_started_is_the_soak_s_own_failure(run: Any) -> None:
+    run.twin.supervisor.given_up = "gateway: python: No such file or directory"
+    with pytest.raises(OperationFailed, match=r"^gateway: python: No such file"):
         run.wait(0.0)
 
 
+def test_a_process_that_ran_and_says_its_use_is_wrong_is_the_twin_s(run: Any) -> None:
+    run.twin.supervisor.given_up = "gateway: exit code 2 after 0.3 s, which is not tried again"
+    with pytest.raises(Deviated, match=r"^a process was given up: gateway: exit code 2 .* last words$"):
+        run.wait(0.0)
+
+
+def test_every_watcher_s_problems_are_told(run: Any, tmp_path: Path) -> None:
+    run.scene.problems.append("a clock change was lost")
+    run.scene.sent["ocs-a", signal.SIGKILL] = 1
+    (tmp_path / "cubes-a.log").write_text("Traceback (most recent call last):\n  here\nKeyError: 1\n")
+    run.watch.problems.append("time jumped")
+    run.watch.peaks["ocs-a"] = Peak(9_999.0, 3)
+    assert run.problems() == [
+        "a clock change was lost",
+        "ocs-a ended with SIGKILL 2 times, strikes made it do so 1 times",
+        "cubes-a wrote 1 tracebacks, the last of: KeyError: 1",
+        "time jumped",
+        "ocs-a took 9999 MB of memory, allowed are 600",
+    ]
+
+
 def test_a_twin_that_cannot_be_compared_has_deviated(run: Any) -> None:
+    run.watch.peaks["ocs-a"] = Peak(98.26, 31)
+    run.scene.missed.append("Redis had nothing to write")
     report = soaks.report_of(run, 90.0, ["time stands still"], requests=None, log=None, audit=None)
     assert report["verdict"] == "deviated"
     assert report["ends"] == {"ocs-a": {"SIGKILL": 2, "exit code 1": 1}}
@@ -109,6 +135,9 @@ def test_a_twin_that_cannot_be_compared_has_deviated(run: Any) -> None:
         "not compared with its log: the twin did not come to rest",
     ]
     assert "problem: time stands still" in words
+    assert "struck nothing: Redis had nothing to write" in words
+    assert "at most 98 MB of memory and 31 open files in one process" in words
+    assert report["resources"] == {"ocs-a": {"memory_mb": 98.3, "files": 31}}
 
 
 @pytest.fixture

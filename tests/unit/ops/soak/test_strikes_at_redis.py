@@ -1,0 +1,55 @@
+"""Strikes at a Redis that runs: it lives on, and holds what it held."""
+
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import redis
+
+from ops.servers.both import LocalRedis
+from ops.soak.plan import Fault, Strike, Target
+from ops.soak.strikes import servers
+from ops.soak.strikes.scene import Scene
+from shared.runtimes.ports import free_port
+
+FAULT = Fault(0, 0, 0.0, Strike("redis", "it", lambda *_: None), Target("redis", "redis"), 0.2, 1)
+
+
+def test_a_redis_whose_disk_is_full_lives_and_refuses(tmp_path: Path) -> None:
+    server = LocalRedis(tmp_path, port=free_port())
+    twin: Any = SimpleNamespace(redis=server)
+    scene = Scene(twin)
+    server.start()
+    client: Any = redis.Redis.from_url(server.url, protocol=2)
+    told: list[str] = []
+
+    def write_on() -> None:
+        while not told:
+            try:
+                client.incr("count")
+                time.sleep(0.01)
+            except redis.ResponseError as error:
+                told.append(str(error))
+
+    writing = threading.Thread(target=write_on)
+    try:
+        pid = server.pid
+        writing.start()
+        servers.fill_disk(scene, FAULT)
+        writing.join(20.0)
+        assert told[0].startswith("MISCONF Errors writing to the AOF file")
+        assert scene.wait_until(lambda: not servers._refuses(server), 20.0)
+        assert client.incr("count") > 1
+        assert (server.pid, scene.missed) == (pid, [])
+        servers.cut_connections(scene, FAULT)
+        servers.change_settings(scene, FAULT)
+        assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+        count = client.get("count")
+        server.kill()
+        server.start()
+        assert client.get("count") == count, "it was in the file again"
+    finally:
+        client.close()
+        server.stop()
