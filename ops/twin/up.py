@@ -6,7 +6,7 @@ import os
 import shlex
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
 from services.gateway.telling import line
-from shared.basics.errors import LightwaveError, LogDamaged, StoreDamaged
+from shared.basics.errors import LightwaveError, LogDamaged, StoreDamaged, StoreUnreachable
 from shared.basics.times import moment
 from shared.engine.roots import commissioning, operator_source
 from shared.models.naming import named_fields
@@ -101,9 +101,9 @@ def run_up(options: UpOptions) -> None:
         if options.fresh:
             _erase(folder, options.redis)
         identity = folder.settle(options.asked, new)
-        living = LivingTwin(folder, identity, options, stack)
         url = f"http://{options.host}:{listener.getsockname()[1]}"
-        living.serve(listener, url, tokens)
+        with _own_server_named(folder, options):
+            LivingTwin(folder, identity, options, stack).serve(listener, url, tokens)
 
 
 class LivingTwin:
@@ -323,6 +323,20 @@ def _again(options: UpOptions) -> str:
     words += ["--redis", "URL"] if options.redis is not None else []
     words += ["--tokens", str(options.tokens)] if options.tokens is not None else []
     return shlex.join(words)
+
+
+@contextlib.contextmanager
+def _own_server_named(folder: DataFolder, options: UpOptions) -> Iterator[None]:
+    """Where the twin's own server is gone as the twin begins, there is no URL to look at."""
+    try:
+        yield
+    except StoreUnreachable:
+        if options.redis is not None:
+            raise
+        raise StoreUnreachable(
+            f"embedded Valkey in {folder.redis}: ended, or did not answer, as the twin began; nothing is "
+            "lost: `lightwave up` again"
+        ) from None
 
 
 def _start(server: EmbeddedServer, *, rebuild: bool) -> None:

@@ -141,12 +141,18 @@ class RedisClient:
             ) from None
         except ResponseError as error:
             # It answers, and refuses: out of memory, its disk is full, read only. Waiting would not help.
-            raise OperationFailed(f"Redis at {self.name} refuses: {error}") from None
+            raise OperationFailed(f"Redis at {self.name} refuses: {_refusal(str(error))}") from None
         except RedisError as error:
             raise StoreUnreachable(
                 f"Redis at {self.name} does not answer: {error}; see that it runs at this "
                 f"URL{_hint(self.name)}"
             ) from None
+
+
+def _refusal(text: str) -> str:
+    """What a server says, without the place in a script of ours; for a disk that fails, what to do."""
+    said = re.sub(r"\.? script: .*$", "", text).rstrip(".")
+    return f"{said}; free space on its disk" if said.startswith("MISCONF") else said
 
 
 def _not_let_in(error: AuthenticationError) -> str:

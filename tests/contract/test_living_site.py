@@ -10,12 +10,13 @@ import pytest
 from ops.common.configuration import settings_of
 from ops.twin.audit import run_audit
 from ops.twin.data import MARK, DataFolder, TwinIdentity
-from ops.twin.up import LivingTwin, UpOptions
+from ops.twin.up import LivingTwin, UpOptions, run_up
 from schemas.operator import InjectFault
 from schemas.registry import encode
 from schemas.site_plan import SitePlan
-from shared.basics.errors import LogDamaged, NotFound, StoreDamaged
+from shared.basics.errors import LogDamaged, NotFound, StoreDamaged, StoreUnreachable
 from shared.engine.roots import Request, request_of
+from shared.runtimes.embedded.server import EmbeddedServer
 from shared.storage.store import FabricPlace
 from tests.support.gateway_twin import QUIET
 
@@ -208,3 +209,19 @@ def test_another_twin_s_states_are_made_again_from_the_log(tmp_path: Path) -> No
         assert twin.places == PLACES == twin.store.fabrics()
         assert twin.sites[0].digest() == digest
     assert run_audit(data=tmp_path / "mine")["clean"]
+
+
+def test_a_server_that_is_killed_as_the_twin_begins_is_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ensure = EmbeddedServer.ensure
+
+    def killed(server: EmbeddedServer) -> None:
+        ensure(server)
+        server.kill()
+
+    monkeypatch.setattr(EmbeddedServer, "ensure", killed)
+    with pytest.raises(
+        StoreUnreachable, match=r"^embedded Valkey in .*/redis: ended, .*`lightwave up` again$"
+    ):
+        run_up(UpOptions(data=tmp_path, port=0))

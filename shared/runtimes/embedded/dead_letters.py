@@ -9,6 +9,8 @@ import orjson
 from shared.runtimes.dead_letter import DeadLetter, Letters, letter_in, letter_of
 from shared.storage.log.lines import failure
 
+WHAT = "dead letters"
+
 
 class DeadLetters:
     """An append-only file of JSON lines, the fields of `letter_of` and `wall_s`; the same origin is kept
@@ -17,9 +19,10 @@ class DeadLetters:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._origins = {letter.origin for row in self._rows() if (letter := letter_in(row))}
+        rows = self._rows()
+        self._origins = {letter.origin for row in rows if (letter := letter_in(row))}
         # What a crash cut off gets a line of its own, so that the next letter is not lost with it.
-        self._lead = b"\n" if path.exists() and path.read_bytes()[-1:] not in (b"", b"\n") else b""
+        self._lead = b"\n" if rows and not rows[-1].endswith(b"\n") else b""
 
     def put(self, origin: str, error: str, line: bytes) -> None:
         """Keep a line that cannot be read; OperationFailed if the file cannot be written."""
@@ -33,7 +36,7 @@ class DeadLetters:
                     file.write(self._lead + orjson.dumps(row) + b"\n")
                     self._lead = b""
             except OSError as problem:
-                raise failure(self.path, problem) from None
+                raise failure(self.path, problem, WHAT) from None
 
     def count(self) -> int:
         return len(self._origins)
@@ -46,4 +49,9 @@ class DeadLetters:
         return found.all()
 
     def _rows(self) -> list[bytes]:
-        return self.path.read_bytes().splitlines() if self.path.exists() else []
+        try:
+            return self.path.read_bytes().splitlines(keepends=True)
+        except FileNotFoundError:
+            return []
+        except OSError as problem:
+            raise failure(self.path, problem, WHAT) from None

@@ -24,7 +24,7 @@ class TelemetryFolder:
             for old in frames[:-FRAMES_MAX]:
                 old.unlink(missing_ok=True)
         except OSError as error:
-            raise failure(place, error) from None
+            raise failure(place, error, "telemetry folder") from None
 
     def latest(self, fabric: str) -> bytes | None:
         """The newest frame, or None."""

@@ -17,10 +17,10 @@ LINE_MAX = 16 << 20
 """Bytes of a line that are read: twice the largest message that Kafka takes."""
 
 
-def failure(path: Path, error: OSError) -> OperationFailed:
+def failure(path: Path, error: OSError, what: str = "log file") -> OperationFailed:
     """An operating system's refusal as one sentence; OutOfFiles where another try may do."""
     kind = OutOfFiles if error.errno in (errno.EMFILE, errno.ENFILE) else OperationFailed
-    return kind(f"log file {path}: {error.strerror or error}")
+    return kind(f"{what} {path}: {error.strerror or error}")
 
 
 class LineWriter:

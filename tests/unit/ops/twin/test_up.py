@@ -18,9 +18,11 @@ from schemas.operations import ClockChanged
 from schemas.scheduler import CubeSwapped
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.runtimes.embedded.clock import EmbeddedClock
+from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.files import replace_text
 from shared.runtimes.operations import new_operation
+from shared.storage.log.folder import LOCK
 
 SLIPS = [
     AskedTwin(pairs=("pod.cube=8",)),
@@ -119,6 +121,23 @@ def test_a_twin_whose_file_and_plan_are_lost_is_to_be_restored(tmp_path: Path) -
         OperationFailed, match=r"is damaged, and operations.jsonl has no plan .* from a backup"
     ):
         folder.identity()
+
+
+def test_a_folder_where_a_file_should_be_is_named(tmp_path: Path) -> None:
+    for name in (LOCK, "running.json", MARK, "dead-letters.jsonl"):
+        (tmp_path / name / "inner").mkdir(parents=True)
+    folder = DataFolder(tmp_path)
+    for act, said in (
+        (folder.hold, f"data folder {tmp_path}: lock: Is a directory"),
+        (lambda: folder.announce("", ""), f"data folder {tmp_path}: running.json: Is a directory"),
+        (folder.identity, f"data folder {tmp_path}: {MARK}: Is a directory"),
+        (folder.clear, f"data folder {tmp_path}: dead-letters.jsonl: Is a directory"),
+        (lambda: DeadLetters(folder.dead_letters), f"dead letters {folder.dead_letters}: Is a directory"),
+    ):
+        with pytest.raises(OperationFailed) as refused:
+            act()
+        assert str(refused.value) == said
+    folder.release()
 
 
 def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

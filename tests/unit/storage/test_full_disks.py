@@ -1,0 +1,36 @@
+"""A disk that is full: who it was, and what to do."""
+
+import errno
+from pathlib import Path
+
+import pytest
+from redis.exceptions import ResponseError
+
+from shared.basics.errors import OperationFailed
+from shared.storage.log.frames import TelemetryFolder
+from shared.storage.redis_client import RedisClient
+
+FULL = "No space left on device"
+
+
+@pytest.mark.parametrize("place", [" script: 5de1, on @user_script:30.", ""])
+def test_a_redis_whose_disk_is_full_is_told_without_our_script(place: str) -> None:
+    client = RedisClient("redis://127.0.0.1:1/0")
+    with pytest.raises(OperationFailed) as refused, client.reached():
+        raise ResponseError(f"MISCONF Errors writing to the AOF file: {FULL}{place}")
+    assert str(refused.value) == (
+        "Redis at redis://127.0.0.1:1/0 refuses: MISCONF Errors writing to the AOF file: "
+        f"{FULL}; free space on its disk"
+    )
+
+
+def test_a_frame_that_cannot_be_written_is_no_log_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_path: Path, _content: bytes) -> int:
+        raise OSError(errno.ENOSPC, FULL)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OperationFailed) as refused:
+        TelemetryFolder(tmp_path).put("pod-0", 7, b"frame")
+    assert str(refused.value) == f"telemetry folder {tmp_path / 'pod-0'}: {FULL}"
