@@ -248,6 +248,7 @@ def _begin(soak: Soak, twin: WholeTwin, say: Say) -> _Run:
     meter = Meter(Probe(twin.ticks, lambda: answered(twin, operators)))
     sights = Sights(
         urls=twin.probed,
+        gateways=twin.gateways,
         pids=twin.supervisor.pids,
         still_s=meter.still_s,
         now_us=twin.furthest_us,

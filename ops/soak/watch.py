@@ -9,7 +9,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,11 +40,13 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Sights:
-    """What a watch looks at. `urls` is name → where its probes are, `pids` name → its process, `still_s` how
+    """What a watch looks at. `urls` is name → where its probes are; those of `gateways`
+    speak for the whole twin, others for themselves; `pids` name → its process, `still_s` how
     long time stands still, `now_us` how far the furthest fabric has come, at `speed` or less; they may raise
     as a twin's parts do that are struck. `told` asks one URL: (status, body)."""
 
     urls: Callable[[], Mapping[str, str]]
+    gateways: Collection[str]
     pids: Callable[[], Mapping[str, int | None]]
     still_s: Callable[[], float]
     now_us: Callable[[], int]
@@ -92,7 +94,9 @@ class Watch(threading.Thread):
                     status, body = self._sights.told(url + probe)
                 except (OSError, http.client.HTTPException):
                     break  # it does not run, or stands still
-                for problem in judged(probe, status, body, min(before_s, self._sights.still_s())):
+                whole = name in self._sights.gateways
+                still_s = min(before_s, self._sights.still_s()) if whole else 0.0
+                for problem in judged(probe, status, body, still_s):
                     self._note(f"{name}: {probe} {problem}")
 
     def _look_at_time(self) -> None:

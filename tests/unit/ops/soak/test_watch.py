@@ -32,6 +32,7 @@ def answer_well(_url: str) -> tuple[int, bytes]:
 
 SIGHTS = Sights(
     urls=lambda: {"gateway": "http://gateway"},
+    gateways=("gateway",),
     pids=lambda: {"gateway": os.getpid(), "ocs-a": None},
     still_s=lambda: 0.0,
     now_us=lambda: 0,
@@ -73,6 +74,14 @@ def test_every_probe_of_every_process_is_asked_and_a_problem_told_once() -> None
     watch.look()
     assert asked == [f"http://gateway/{probe}" for probe in ("livez", "readyz", "healthz")] * 2
     assert watch.problems == ["gateway: /readyz was answered with 500"]
+
+
+def test_a_worker_s_probes_speak_for_itself_alone() -> None:
+    urls = {"ocs-a": "http://ocs-a", "gateway": "http://gateway"}
+    watch = Watch(replace(SIGHTS, urls=lambda: urls, still_s=lambda: 61.0))
+    watch.look()
+    (problem,) = watch.problems
+    assert problem.startswith("gateway: /healthz says that all is well, while time stands still")
 
 
 def test_what_does_not_answer_just_now_is_no_problem() -> None:
