@@ -14,6 +14,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from ops.common.configuration import settings
 from ops.servers.both import LocalKafka
+from ops.soak.facts import STRAY
 from ops.soak.strays import BadName, Stray, send_badly_named, transaction
 from schemas.config import pod_of
 from schemas.cubes import CubeDrained
@@ -316,7 +317,7 @@ class TestStrangers:
         assert [r.offset for r in rows] == [*range(9)]
         assert [r.offset for r in rows if not is_nothing(r)] == strange
         assert [rows[n].value for n in strange[1:]] == [b"committed", b"aborted", rows[5].value, b"x", b""]
-        assert dict(rows[6].headers) == {"\ufffd\ufffdtype": b"Tick", "a": b"1"}
+        assert dict(rows[6].headers) == {"\ufffd\ufffdtype": b"Tick", "a": b"1", STRAY: b""}
         (tail,) = read_partition(endpoints.kafka, endpoints.topics.log, 0, 4, 5)
         assert [is_nothing(r) for r in tail] == [True]
 

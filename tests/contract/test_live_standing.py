@@ -337,6 +337,15 @@ class TestKeptClock:
         assert (found.anchor_us, found.speed) == (5_000_000, 60.0), "as far as cubes, which is due"
         assert STILL in loop.trouble
 
+    def test_a_clock_that_stands_keeps_its_moment(self, store: RedisStore, loop: SequencerLoop) -> None:
+        """However long the sequencer was away: what is left until then is still to be done."""
+        all_read(store)
+        before = Epoch(60_000_000, store.wall_us(), 60.0, paused=True)
+        write_epoch(store, before)
+        store.set_globals("clock", {"beat_us": str(store.wall_us() - BEAT_US_MAX - 1)})
+        loop._keep_clock()
+        assert read_epoch(store) == before
+
     @pytest.mark.parametrize(("end", "waits"), [(1, True), (2, False)])
     def test_the_clock_of_a_new_twin_waits_for_its_workers(
         self, store: RedisStore, loop: SequencerLoop, end: int, waits: bool

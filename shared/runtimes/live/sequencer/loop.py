@@ -111,7 +111,8 @@ class SequencerLoop:
 
     def _keep_clock(self) -> None:
         """Note that this sequencer keeps the clock. If none did for a while, or if time could come on nowhere
-        (no worker is there yet, Kafka is away), the clock goes on from where time stands."""
+        (no worker is there yet, Kafka is away), the clock goes on from where time stands. One that stands
+        keeps its moment: nothing is made up there, and what is left until then is still to be done."""
         now_s, epoch = time.monotonic(), read_epoch(self._store)
         if epoch is None:
             return
@@ -120,7 +121,8 @@ class SequencerLoop:
             self._moved_s = now_s
             return
         is_still = now_s - max(self._moved_s, self._anchored_s) > STILL_S_MAX
-        if stood_still(self._store) or is_still:
+        stands = epoch.paused and epoch.until_us is None
+        if not stands and (stood_still(self._store) or is_still):
             self._clock.anchor(KEEPER)
             self._anchored_s = now_s
         keep_beating(self._store)
