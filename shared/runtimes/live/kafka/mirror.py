@@ -130,6 +130,10 @@ class LogMirror:
                 self.problem = str(unreachable(self._places.kafka, error))
                 log.warning("%s", self.problem)
                 self._stop.wait(RETRY_S)
+            except OperationFailed as error:  # its files were taken away; a new process makes them again
+                self.problem = f"the copy of the log: {error}"
+                log.warning("%s", self.problem)
+                self._stop.wait(RETRY_S)
             except Exception as error:
                 self.problem = f"the copy of the log: {error}"
                 log.exception("the copy of the log")
