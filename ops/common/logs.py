@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from ops.common.visible import visible
+from shared.storage.descriptors import out_of_descriptors
 
 FIELDS = ("message_id", "cause", "fabric", "at_us", "service", "partition", "offset", "replica")
 QUIETER = {
@@ -65,6 +66,7 @@ def configure(*, as_json: bool, level: int = logging.INFO, replica: str | None =
     root.setLevel(level)
     if replica is not None:
         handler.addFilter(_named(replica))
+    handler.addFilter(_lacking)
     handler.addFilter(_not_again(tuple(QUIETER)))
     for name, least in QUIETER.items():
         logging.getLogger(name).setLevel(least)
@@ -76,6 +78,17 @@ def _named(replica: str) -> Callable[[logging.LogRecord], bool]:
         return True
 
     return name
+
+
+def _lacking(record: logging.LogRecord) -> bool:
+    """Where no file descriptor is left, anything may fail, in any library: a sentence says what to do, and a
+    traceback only where it was met first."""
+    lack = out_of_descriptors(record.exc_info[1]) if record.exc_info else None
+    if lack is not None:
+        first, _, _rest = record.getMessage().partition("\n")
+        record.msg, record.args = f"{first}: {lack}", ()
+        record.exc_info = record.exc_text = None
+    return True
 
 
 def _not_again(libraries: tuple[str, ...]) -> Callable[[logging.LogRecord], bool]:

@@ -30,6 +30,7 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
+from shared.storage.descriptors import out_of_descriptors
 from shared.storage.secret_file import read_password
 from shared.storage.tls import TlsFiles
 
@@ -38,6 +39,8 @@ MOVES_MAX = 5
 """How often one request is sent on; keys that move more often are not worth running after."""
 
 TLS = "rediss:"
+NAMELESS = None
+"""Of the client, to servers: to tell its version redis-py reads a file for each connection."""
 PASSWORD_FILE = "password_file"  # noqa: S105 -- the option's name
 """Option of a URL that redis-py does not know: where the password stands."""
 
@@ -143,10 +146,8 @@ class RedisClient:
             # It answers, and refuses: out of memory, its disk is full, read only. Waiting would not help.
             raise OperationFailed(f"Redis at {self.name} refuses: {_refusal(str(error))}") from None
         except RedisError as error:
-            raise StoreUnreachable(
-                f"Redis at {self.name} does not answer: {error}; see that it runs at this "
-                f"URL{_hint(self.name)}"
-            ) from None
+            why = out_of_descriptors(error) or f"{error}; see that it runs at this URL{_hint(self.name)}"
+            raise StoreUnreachable(f"Redis at {self.name} does not answer: {why}") from None
 
 
 def _refusal(text: str) -> str:
@@ -190,7 +191,7 @@ class _OneNode:
     def __init__(self, login: _Login) -> None:
         self._name = _without_password(login.url)
         self._redis = redis.Redis.from_url(
-            login.url, socket_timeout=ANSWER_S_MAX, retry=_never(), **login.options
+            login.url, socket_timeout=ANSWER_S_MAX, retry=_never(), driver_info=NAMELESS, **login.options
         )
         self._redis.connection_pool.make_connection()  # not connected; raises what is wrong with the options
 
@@ -262,16 +263,23 @@ class _ClusterNodes:
         if self._found is not None and not self._doubted:
             return self._found
         with self._lock:
+            failed: BaseException | None = None
             try:
                 if self._found is None:
                     self._found = RedisCluster.from_url(
-                        self._login.url, socket_timeout=ANSWER_S_MAX, retry=_never(), **self._login.options
+                        self._login.url,
+                        socket_timeout=ANSWER_S_MAX,
+                        retry=_never(),
+                        driver_info=NAMELESS,
+                        **self._login.options,
                     )
                 elif self._doubted:
                     # Not only the nodes known so far: all of them may have been replaced.
                     self._found.nodes_manager.initialize(additional_startup_nodes_info=[self._entry])
             except RedisClusterException as error:
-                raise _cause(error) from None
+                failed = _cause(error)
+            if failed is not None:
+                raise failed  # not while the other is handled: what led to it would be forgotten
             self._doubted = False
             return self._found
 

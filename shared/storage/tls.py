@@ -4,7 +4,8 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared.basics.errors import InvalidInput
+from shared.basics.errors import InvalidInput, LightwaveError, OutOfFiles
+from shared.storage.descriptors import out_of_descriptors
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,19 +18,20 @@ class TlsFiles:
     key: Path | None = None
 
     def context(self) -> ssl.SSLContext:
-        """One that checks the server's certificate and name; InvalidInput names the file that does not do."""
+        """One that checks the server's certificate and name; InvalidInput names the file that does not do,
+        OutOfFiles one that cannot be opened now."""
         try:
             context = ssl.create_default_context(cafile=self.ca)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            raise InvalidInput(f"CA file {self.ca}: {_reason(error, 'no certificate in PEM form')}") from None
+            raise _refused(f"CA file {self.ca}", error, "no certificate in PEM form") from None
         if self.cert:
             try:
                 # An encrypted key would ask for its password at the terminal.
                 context.load_cert_chain(self.cert, self.key, password=_no_password)
             except (OSError, ValueError) as error:
                 files = " and ".join(str(path) for path in (self.cert, self.key) if path)
-                reason = _reason(error, "no certificate with its key in PEM form, without password")
-                raise InvalidInput(f"certificate {files}: {reason}") from None
+                otherwise = "no certificate with its key in PEM form, without password"
+                raise _refused(f"certificate {files}", error, otherwise) from None
         return context
 
 
@@ -40,7 +42,9 @@ def _no_password() -> str:
     raise ValueError
 
 
-def _reason(error: Exception, otherwise: str) -> str:
+def _refused(what: str, error: Exception, otherwise: str) -> LightwaveError:
     """What the system says of a file; a file that can be read is not what it should be."""
+    if lack := out_of_descriptors(error):
+        return OutOfFiles(f"{what}: {lack}")
     said = error.strerror if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) else None
-    return said or otherwise
+    return InvalidInput(f"{what}: {said or otherwise}")

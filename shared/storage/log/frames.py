@@ -27,6 +27,10 @@ class TelemetryFolder:
             raise failure(place, error, "telemetry folder") from None
 
     def latest(self, fabric: str) -> bytes | None:
-        """The newest frame, or None."""
-        frames = sorted((self.folder / fabric).glob("*.arrows"))
-        return frames[-1].read_bytes() if frames else None
+        """The newest frame, or None; OperationFailed if it cannot be read."""
+        place = self.folder / fabric
+        try:
+            frames = sorted(place.glob("*.arrows"))
+            return frames[-1].read_bytes() if frames else None
+        except OSError as error:
+            raise failure(place, error, "telemetry folder") from None

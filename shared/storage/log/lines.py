@@ -1,6 +1,5 @@
 """Log files that standard tools read: JSON lines, plain or as gzip or zstd, chosen by the file's name."""
 
-import errno
 import gzip
 import io
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from typing import IO, cast
 import zstandard
 
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, OutOfFiles
+from shared.storage.descriptors import out_of_descriptors
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 GZIP_MAGIC = b"\x1f\x8b"
@@ -19,8 +19,9 @@ LINE_MAX = 16 << 20
 
 def failure(path: Path, error: OSError, what: str = "log file") -> OperationFailed:
     """An operating system's refusal as one sentence; OutOfFiles where another try may do."""
-    kind = OutOfFiles if error.errno in (errno.EMFILE, errno.ENFILE) else OperationFailed
-    return kind(f"{what} {path}: {error.strerror or error}")
+    if lack := out_of_descriptors(error):
+        return OutOfFiles(f"{what} {path}: {lack}")
+    return OperationFailed(f"{what} {path}: {error.strerror or error}")
 
 
 class LineWriter:

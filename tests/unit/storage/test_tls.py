@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from shared.basics.errors import InvalidInput
+from shared.basics.errors import InvalidInput, OutOfFiles
 from shared.storage.redis_client import RedisClient
 from shared.storage.tls import TlsFiles
 from tests.support.authority import Authority
+from tests.support.descriptors import no_descriptor_left
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +92,14 @@ def test_a_url_of_redis_names_files(authority: Authority, tmp_path: Path) -> Non
     secret.write_text("\n")
     with pytest.raises(InvalidInput, match="one line, the password, is allowed"):
         RedisClient(f"redis://twin@127.0.0.1:1/0?password_file={secret}")
+
+
+def test_a_file_that_cannot_be_opened_now_is_not_said_to_be_wrong(authority: Authority) -> None:
+    """Or a process would end for good, though only all descriptors were taken."""
+    for what, files in (
+        (f"CA file {authority.ca}", TlsFiles(authority.ca)),
+        (f"certificate {authority.both}", TlsFiles(None, authority.both)),
+    ):
+        with no_descriptor_left(), pytest.raises(OutOfFiles, match=rf"^{what}: this process has no file"):
+            files.context()
+        assert files.context().verify_mode == ssl.CERT_REQUIRED

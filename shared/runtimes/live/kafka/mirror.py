@@ -24,16 +24,18 @@ from schemas.envelope import Envelope
 from schemas.names import FABRIC_PATTERN
 from schemas.registry import Unreadable
 from schemas.sequencer import FabricCommissioned
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import LightwaveError, OperationFailed
 from shared.runtimes.files import replace_text
+from shared.runtimes.live.kafka.clients import reaching
 from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.records import open_record, record_of
-from shared.runtimes.live.kafka.unreachable import begins_late, unreachable
+from shared.runtimes.live.kafka.unreachable import LogUnreachable, begins_late, unreachable
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.log.folder import FolderHeld, hold_folder
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
+from shared.storage.log.lines import failure
 from shared.storage.log.reader import commissioned_with
 
 SAVE_EVERY_S = 1.0
@@ -74,6 +76,8 @@ class LogMirror:
         self._cut_off: list[str] = []
         """A sentence for each partition of the log of which Kafka has removed what the copy does not hold."""
         self._saved_s = 0.0
+        self._told: str | None = None
+        """The problem that was logged last, until the copy was kept up once more."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
@@ -127,22 +131,24 @@ class LogMirror:
                     self._assign(consumer)
                     self._follow(consumer)
             except (KafkaError, OSError) as error:
-                self.problem = str(unreachable(self._places.kafka, error))
-                log.warning("%s", self.problem)
-                self._stop.wait(RETRY_S)
-            except OperationFailed as error:  # its files were taken away; a new process makes them again
-                self.problem = f"the copy of the log: {error}"
-                log.warning("%s", self.problem)
-                self._stop.wait(RETRY_S)
-            except Exception as error:
-                self.problem = f"the copy of the log: {error}"
-                log.exception("the copy of the log")
-                self._stop.wait(RETRY_S)
+                self._fail(unreachable(self._places.kafka, error))
+            except Exception as error:  # noqa: BLE001 -- whatever it is, the copy is shown to be behind
+                self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Shown while it lasts, logged when it begins, and tried again."""
+        is_kafka = isinstance(error, LogUnreachable)
+        problem = str(error) if is_kafka else f"the copy of the log: {error}"
+        if problem != self._told:
+            log.error("%s", problem, exc_info=None if isinstance(error, LightwaveError) else error)
+        self.problem = self._told = problem
+        self._stop.wait(RETRY_S)
 
     def _consumer(self) -> KafkaConsumer:
         take_any_names()
-        return KafkaConsumer(
-            **self._places.kafka.arguments(),
+        return reaching(
+            KafkaConsumer,
+            self._places.kafka,
             enable_auto_commit=False,
             auto_offset_reset="none",
             max_poll_records=2_000,
@@ -276,8 +282,12 @@ class LogMirror:
             "ends": {site: self.logs.end(site) for site in self.logs.sites()},
             "fabrics": self._sites,
         }
-        self._folder.mkdir(parents=True, exist_ok=True)
-        replace_text(self._offsets_file, json.dumps(kept))
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            replace_text(self._offsets_file, json.dumps(kept))
+        except OSError as error:
+            raise failure(self._offsets_file, error, "file") from None
+        self._told = None
 
 
 def _inside(folder: Path, name: str) -> Path:

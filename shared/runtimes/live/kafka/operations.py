@@ -29,7 +29,7 @@ class KafkaOperations:
         # Rare, so that no connection is kept for it.
         try:
             producer = KafkaProducer(**self._brokers.arguments(), acks="all", bootstrap_timeout_ms=4_000)
-        except KafkaError as error:
+        except (KafkaError, OSError) as error:
             raise unreachable(self._brokers, error) from None
         try:
             producer.send(self._topic, value=encode_operation(found), partition=0).get(timeout=APPEND_S_MAX)

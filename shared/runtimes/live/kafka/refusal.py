@@ -2,6 +2,8 @@
 by one connection, that tells."""
 
 import asyncio
+import contextlib
+import socket
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,15 +17,31 @@ from aiokafka.errors import (
 from kafka.cluster import collect_hosts
 
 from shared.runtimes.live.kafka.brokers import Brokers
+from shared.storage.descriptors import out_of_descriptors
 
 LOOK_S_MAX = 2.0
+ROOM_PAIRS = 8
 _PROTOCOL = "see LIGHTWAVE_KAFKA_SECURITY_PROTOCOL"
 
 
 def refusal(brokers: Brokers) -> str | None:
-    """What the first broker that takes a connection has against us; None if it has nothing, or none does."""
+    """What the first broker that takes a connection has against us, or why we can ask none; None if it has
+    nothing, or none takes one."""
+    try:
+        _check_room()
+    except OSError as error:
+        return out_of_descriptors(error)
     with ThreadPoolExecutor(1) as beside:  # whoever asks may be in a loop of its own
         return beside.submit(asyncio.run, _first_refusal(brokers)).result()
+
+
+def _check_room() -> None:
+    """OSError unless there are as many file descriptors as a loop and a connection take: without them asyncio
+    would write tracebacks, and uvloop would abort the process."""
+    with contextlib.ExitStack() as room:
+        for _ in range(ROOM_PAIRS):
+            for end in socket.socketpair():
+                room.enter_context(end)
 
 
 async def _first_refusal(brokers: Brokers) -> str | None:

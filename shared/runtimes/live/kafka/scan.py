@@ -7,6 +7,7 @@ from kafka.errors import KafkaError
 
 from shared.basics.errors import OperationFailed
 from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.kafka.clients import reaching
 from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.records import Record, record_of, without_gaps
 from shared.runtimes.live.kafka.topics import check_keeps_all
@@ -27,14 +28,15 @@ def read_partition(
     place = TopicPartition(topic, partition)
     take_any_names()
     try:
-        consumer = KafkaConsumer(
-            **brokers.arguments(),
+        consumer = reaching(
+            KafkaConsumer,
+            brokers,
             enable_auto_commit=False,
             auto_offset_reset="none",
             max_poll_records=BATCH,
             bootstrap_timeout_ms=4_000,
         )
-    except KafkaError as error:
+    except (KafkaError, OSError) as error:
         raise unreachable(brokers, error) from None
     try:
         consumer.assign([place])

@@ -15,10 +15,10 @@ from kafka.errors import (
     TopicAlreadyExistsError,
     TopicAuthorizationFailedError,
 )
-from kafka.net.compat import KafkaNetClient
 
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.kafka.clients import reaching
 from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.live.kafka.unreachable import begins_late, unreachable
 from shared.runtimes.waiting import until
@@ -202,26 +202,10 @@ def _admin(brokers: Brokers) -> Iterator[Any]:
 
 
 def _connect(brokers: Brokers) -> Any:
-    """One that does not reach Kafka would leave its thread and its sockets behind for good, and a worker asks
-    again and again: so it is made only where somebody listens, and closed if nobody answers."""
+    """Made only where somebody listens: a client would try on for as long as it may."""
     _check_listens(brokers)
-    made: list[Any] = []
-
-    def client(**settings: Any) -> Any:
-        made.append(KafkaNetClient(**settings))
-        return made[-1]
-
-    try:
-        return KafkaAdminClient(
-            **brokers.arguments(),
-            bootstrap_timeout_ms=int(ANSWER_S_MAX * 1_000),
-            request_timeout_ms=int(ANSWER_S_MAX * 1_000),
-            kafka_client=client,
-        )
-    except BaseException:
-        for one in made:
-            one.close()
-        raise
+    answer_ms = int(ANSWER_S_MAX * 1_000)
+    return reaching(KafkaAdminClient, brokers, bootstrap_timeout_ms=answer_ms, request_timeout_ms=answer_ms)
 
 
 def _check_listens(brokers: Brokers) -> None:

@@ -2,6 +2,8 @@
 
 from shared.basics.errors import OperationFailed
 from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.kafka.refusal import refusal
+from shared.storage.descriptors import out_of_descriptors
 
 _TOO_LARGE = ("MessageSizeTooLargeError", "RecordListTooLargeError")
 _CAME_NOWHERE = "Unable to bootstrap"
@@ -9,7 +11,7 @@ _FORBIDDEN = "AuthorizationFailedError"
 WORDS_MAX = 80
 """Of what a client says: some quote the whole request."""
 _OUT_OF_RANGE = "OffsetOutOfRangeError"
-"""By name: two clients have each a class of their own, and one of them is loaded only where it is used."""
+"""By name: two clients have each a class of their own."""
 
 
 class LogUnreachable(OperationFailed):
@@ -20,11 +22,9 @@ def unreachable(brokers: Brokers, error: BaseException) -> LogUnreachable:
     """The sentence for whatever a client raised."""
     kind = type(error).__name__
     what = str(error) or kind
-    if _CAME_NOWHERE in what:
-        from shared.runtimes.live.kafka.refusal import refusal  # noqa: PLC0415 -- loads a client
-
-        if why := refusal(brokers):
-            return LogUnreachable(f"Kafka at {brokers}: {why}")
+    why = out_of_descriptors(error) or (refusal(brokers) if _CAME_NOWHERE in what else None)
+    if why:
+        return LogUnreachable(f"Kafka at {brokers}: {why}")
     if kind.endswith(_FORBIDDEN):
         return LogUnreachable(
             f"Kafka at {brokers}: user {brokers.user!r} may not do this: {what[:WORDS_MAX]}; the rights that "

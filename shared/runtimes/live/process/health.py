@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http.server import ThreadingHTTPServer
@@ -24,6 +25,7 @@ from shared.storage.redis_store import RedisStore
 BEAT_S = 1.0
 AGAIN = 75
 """Exit code of a process that its guard ended: start it again."""
+ACCEPT_AGAIN_S = 0.5
 CLIENT_S_MAX = 10.0
 """How long who asks for metrics may take to say so."""
 
@@ -227,6 +229,15 @@ class _Server(ThreadingHTTPServer):
         self.metrics = metrics
         self.probes = probes
         super().__init__(address, _Handler)
+
+    def get_request(self) -> tuple[Any, Any]:
+        """The next connection; OSError where none can be taken, as while no file descriptor is left: it would
+        be tried again at once, and again."""
+        try:
+            return super().get_request()
+        except OSError:
+            time.sleep(ACCEPT_AGAIN_S)
+            raise
 
     def handle_error(self, _request: Any, _client: Any) -> None:
         """Somebody who went away before the answer is no news."""

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from importlib import import_module
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
@@ -98,6 +99,7 @@ def check_log(endpoints: Endpoints, twin: TwinRecord) -> None:
 
 def _publisher(endpoints: Endpoints) -> Publish:
     """Frames go out before the commit; one that Kafka does not take ends the process."""
+    import_module("pyarrow")  # makes the frames; later there may be no file descriptor left to load it
     try:
         producer = KafkaProducer(
             **endpoints.kafka.arguments(), acks="all", linger_ms=0, max_request_size=8_000_000

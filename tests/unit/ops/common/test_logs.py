@@ -1,14 +1,18 @@
 """What a line of the twin's log carries, for people and for programs."""
 
+import asyncio
+import errno
 import json
 import logging
 import re
+import socket
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from ops.common.logs import FIELDS, QUIETER, configure
+from shared.basics.errors import StoreUnreachable
 
 log = logging.getLogger("lightwave.live")
 
@@ -74,6 +78,31 @@ def test_an_unexpected_error_is_told_with_where_it_came_from(
     assert "ArithmeticError: a batch broke" in text
     assert "in fail" in text
     assert len(text.splitlines()) == 1 or not as_json
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_where_no_file_descriptor_is_left_anybody_s_traceback_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    configure(as_json=as_json, replica="gateway-b")
+    try:
+        raise StoreUnreachable("Redis at x does not answer") from OSError(errno.EMFILE, "Too many open files")
+    except StoreUnreachable:
+        log.exception("a batch")
+    loop = asyncio.new_event_loop()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asked: dict[str, Any] = {
+            "message": "socket.accept() out of system resource",
+            "exception": OSError(errno.ENFILE, "Too many open files in system"),
+            "socket": server,
+        }
+        for _ in range(2):  # it asks again every second
+            loop.call_exception_handler(asked)
+    loop.close()
+    lines = written(capsys)
+    own, accept = [json.loads(line)["text"] for line in lines] if as_json else lines
+    assert "a batch: this process has no file descriptor left of the " in own
+    assert "socket.accept() out of system resource: this machine has no file descriptor left; raise" in accept
 
 
 @pytest.mark.parametrize(("library", "least"), QUIETER.items())
