@@ -1,7 +1,10 @@
 """Strikes at the twin's own processes, one of them or many at once."""
 
+import contextlib
+import resource
 import shutil
 import signal
+from pathlib import Path
 
 from ops.soak.plan import Fault
 from ops.soak.strikes.scene import BACK_S_MAX, Scene
@@ -37,6 +40,34 @@ def hold_down(scene: Scene, fault: Fault) -> None:
         scene.hold(fault.lasts_s)
     finally:
         scene.twin.start_process(fault.target.name)
+
+
+def exhaust_files(scene: Scene, fault: Fault) -> None:
+    """It may open no more files, nor connections, than it has; if it ends of that, it is back as it was."""
+    name, limit = fault.target.name, resource.RLIMIT_NOFILE
+    found: list[int] = []
+
+    def runs() -> bool:
+        pid = scene.twin.supervisor.pids()[name]
+        found.extend([] if pid is None else [pid])
+        return bool(found)
+
+    if not scene.wait_until(runs):
+        scene.problems.append(f"no files to exhaust: for {BACK_S_MAX:.0f} s {name} did not run")
+        return
+    pid = found[0]
+    try:
+        soft, hard = resource.prlimit(pid, limit)
+        held = len([*Path(f"/proc/{pid}/fd").iterdir()])
+        resource.prlimit(pid, limit, (held, hard))
+    except OSError:
+        scene.missed.append(f"{name} ended before its files were exhausted")
+        return
+    try:
+        scene.hold(fault.lasts_s)
+    finally:
+        with contextlib.suppress(OSError):  # it has ended of it
+            resource.prlimit(pid, limit, (soft, hard))
 
 
 def double_sequencer(scene: Scene, fault: Fault) -> None:

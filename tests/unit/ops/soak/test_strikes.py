@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -239,11 +240,14 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_impatient")
 def test_a_kill_that_meets_nothing_is_found(scene: Scene, twin: Any) -> None:
     twin.supervisor.down |= {"ocs-a", "ocs-b"}
+    twin.supervisor.pids = lambda: dict.fromkeys(twin.supervisor.names)
     processes.kill(scene, fault_at("ocs-a"))
     processes.kill_workers(scene, fault_at("processes", "processes"))
+    processes.exhaust_files(scene, fault_at("ocs-a"))
     assert scene.problems == [
         "SIGKILL met nothing: for 60 s none of ocs-a ran",
         "SIGKILL met nothing: for 60 s none of ocs-a, ocs-b ran",
+        "no files to exhaust: for 60 s ocs-a did not run",
     ]
     assert twin.supervisor.told == []
     assert not any(scene.sent.values())
@@ -299,6 +303,48 @@ def test_what_is_paused_or_held_down_goes_on_even_if_the_soak_ends(scene: Scene,
         ("kill", "redis"),
         ("start", "redis"),
     ]
+
+
+FULL = """
+import os
+try:
+    while True:
+        held = os.open(os.devnull, os.O_RDONLY)
+        os.close(held)
+        print("opens", flush=True)
+        input()
+except OSError as error:
+    print(error.strerror, flush=True)
+    input()
+    os.close(os.open(os.devnull, os.O_RDONLY))
+    print("opens again")
+"""
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_process_may_open_no_more_files_for_a_while(scene: Scene, twin: Any, ends: bool) -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", FULL], stdin=pipe, stdout=pipe, text=True) as process:
+        said: Any = process.stdout
+        told = [said.readline()]
+        twin.supervisor.pids = lambda: {"ocs-a": process.pid}
+
+        def hold(seconds: float) -> None:
+            assert seconds == 9.0
+            if ends:
+                process.kill()
+                process.wait()
+                return
+            print(file=process.stdin, flush=True)
+            told.append(said.readline())
+
+        scene.hold = hold  # type: ignore[method-assign]  # what happens meanwhile
+        processes.exhaust_files(scene, fault_at("ocs-a", lasts_s=9.0))
+        told += [] if ends else process.communicate("\n")[0].splitlines()
+    wanted = ["opens"] if ends else ["opens", "Too many open files", "opens again"]
+    assert [line.strip() for line in told] == wanted
+    processes.exhaust_files(scene, fault_at("ocs-a"))
+    assert (scene.problems, scene.missed) == ([], ["ocs-a ended before its files were exhausted"])
 
 
 @pytest.mark.parametrize(
