@@ -1,7 +1,5 @@
 """Dead letters are listed, asked for again where that can be, and put aside; the log keeps them."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from schemas.body import Body
@@ -15,22 +13,10 @@ from services.gateway.http.app import create_app
 from services.gateway.http.caller import Caller, Role
 from services.gateway.http.tokens import Tokens
 from shared.runtimes.dead_letter import SKIPPED
-from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+from tests.support.gateway_twin import Client, DrivenTwin
 
 URL = "/v1/dead-letters"
 FOREIGN = "DrainCube: not written by this twin's sequencer"
-
-
-@pytest.fixture
-def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET], pods=2)
-    yield twin
-    twin.close()
-
-
-@pytest.fixture
-def client(twin: DrivenTwin) -> Client:
-    return twin.client()
 
 
 def stray(body: Body, fabric: str = "pod-0", source: str = "operator@pod-0") -> bytes:

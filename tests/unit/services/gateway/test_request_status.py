@@ -1,28 +1,15 @@
 """What became of a request is told by its key or its message; what waits is taken back, or truly not."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from schemas.operator import DrainCube
 from shared.storage.inbox import Cancelled, LoggedRequest
-from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+from tests.support.gateway_twin import Client, DrivenTwin
 from tests.support.pods import under
 
 DRAIN = "/v1/cubes/pod-0/cube-1/drain"
-
-
-@pytest.fixture
-def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET], pods=2)
-    yield twin
-    twin.close()
-
-
-@pytest.fixture
-def client(twin: DrivenTwin) -> Client:
-    return twin.client()
 
 
 @pytest.fixture
