@@ -5,7 +5,7 @@ and never made up in a jump; one that is behind the others catches up with them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from schemas.operations import Operation, decode_operation, encode_operation
@@ -110,6 +110,14 @@ def processed_us(sites: Iterable[SiteClock], clock_us: int, *, quiet: bool) -> i
     return min([clock_us, *(due_us for due_us in dues if due_us is not None)])
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a look at a partition tells: its sites, and whether nothing is left to be read or appended."""
+
+    sites: tuple[SiteClock, ...]
+    quiet: bool
+
+
 class LiveClock(Clock):
     """A `Clock` over the epoch in Redis. `held` gives the speed held as the sequencer measures it;
     `services_of` says which services each kind of fabric has. Each change compares and sets, and carries its
@@ -125,9 +133,11 @@ class LiveClock(Clock):
         epoch = read_epoch(self._store)
         wall_us = self._store.wall_us()
         if epoch is None:
-            now_us = self._come_to_us()
+            now_us = max(_times_us(self._readings()), default=0)
             return Epoch(now_us, wall_us, STOPPED.speed, paused=True).state(now_us, wall_us, 0.0)
-        return epoch.state(self._processed_us(epoch.clock_us(wall_us)), wall_us, self._held())
+        return epoch.state(
+            _all_processed_us(self._readings(), epoch.clock_us(wall_us)), wall_us, self._held()
+        )
 
     def change(self, asked: ClockChange, who: str) -> None:
         """OperationFailed if others changed it again and again meanwhile."""
@@ -138,9 +148,9 @@ class LiveClock(Clock):
                 raise NotFound(
                     "clock: this Redis holds no twin; `lightwave live rebuild` makes it from the log"
                 )
-            wall_us = self._store.wall_us()
-            now_us = self._processed_us(epoch.clock_us(wall_us))
-            changed = epoch.changed(asked, now_us, wall_us, self._come_to_us())
+            wall_us, readings = self._store.wall_us(), self._readings()
+            now_us = _all_processed_us(readings, epoch.clock_us(wall_us))
+            changed = epoch.changed(asked, now_us, wall_us, max(_times_us(readings), default=0))
             if self._set(changed, who, notes.get("version")):
                 return
         raise OperationFailed(f"clock: others changed it {TRIES} times meanwhile; try again")
@@ -161,7 +171,7 @@ class LiveClock(Clock):
     def start(self, epoch: Epoch, who: str) -> bool:
         """Set a clock where the store holds none, to go on from where the fabrics have come to. False if
         somebody else has set one."""
-        times = self._times_us() or [0]
+        times = _times_us(self._readings()) or [0]
         begin = replace(epoch, wall_us=self._store.wall_us())
         if begin.until_us is not None and begin.until_us <= min(times):
             begin = replace(begin, until_us=None, run_speed=None)
@@ -177,28 +187,25 @@ class LiveClock(Clock):
         }
         return self._store.swap_globals(CLOCK, VERSION, version, fields)
 
-    def _processed_us(self, clock_us: int) -> int:
-        times = [clock_us]
-        for partition in self._partitions():
-            snapshot = self._store.snapshot(partition, [])
-            living = residents(snapshot.values)
-            at_end = int(snapshot.values.get("end", 0))
-            stand = (snapshot.positions.get(name, 0) for name in awaited(living, self._services_of))
-            quiet = all(position == at_end for position in stand) and not snapshot.outbox_size
-            sites = site_clocks(living, snapshot.progress).values()
-            times.append(processed_us(sites, clock_us, quiet=quiet))
-        return min(times)
+    def _readings(self) -> list[_Reading]:
+        """Every partition that holds a fabric, each read once."""
+        partitions = {place.partition for place in self._store.fabrics().values()}
+        return [self._reading(partition) for partition in sorted(partitions)]
 
-    def _come_to_us(self) -> int:
-        return max(self._times_us(), default=0)
-
-    def _times_us(self) -> list[int]:
-        """Simulated time that each site has come to."""
-        return [site.now_us for partition in self._partitions() for site in self._sites(partition)]
-
-    def _sites(self, partition: int) -> list[SiteClock]:
+    def _reading(self, partition: int) -> _Reading:
         snapshot = self._store.snapshot(partition, [])
-        return list(site_clocks(residents(snapshot.values), snapshot.progress).values())
+        living = residents(snapshot.values)
+        at_end = int(snapshot.values.get("end", 0))
+        positions = (snapshot.positions.get(name, 0) for name in awaited(living, self._services_of))
+        quiet = all(position == at_end for position in positions) and not snapshot.outbox_size
+        return _Reading(tuple(site_clocks(living, snapshot.progress).values()), quiet)
 
-    def _partitions(self) -> list[int]:
-        return sorted({place.partition for place in self._store.fabrics().values()})
+
+def _all_processed_us(readings: Iterable[_Reading], clock_us: int) -> int:
+    """Simulated time up to which everything has been done in every partition."""
+    return min([clock_us, *(processed_us(one.sites, clock_us, quiet=one.quiet) for one in readings)])
+
+
+def _times_us(readings: Iterable[_Reading]) -> list[int]:
+    """Simulated time that each site has come to."""
+    return [site.now_us for one in readings for site in one.sites]

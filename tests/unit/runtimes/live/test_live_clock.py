@@ -1,6 +1,6 @@
 """The clock of a live twin in memory: whoever changes it meanwhile, every change holds and is noted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -12,6 +12,8 @@ from shared.runtimes.clock import ClockChange, Epoch
 from shared.runtimes.live.clock import LiveClock, note_changes, read_epoch
 from shared.runtimes.operations import MemoryOperations, last_clock
 from shared.storage.memory import MemoryStore
+from shared.storage.store import Snapshot
+from tests.support.pods import pod_place
 
 START = Epoch(0, 0, 1.0, paused=False)
 
@@ -122,3 +124,20 @@ def test_a_clock_that_others_never_leave_alone_is_one_sentence() -> None:
     store.set_globals("clock", started().read_globals("clock"))
     with pytest.raises(OperationFailed, match="clock: others changed it 100 times meanwhile; try again"):
         clock_of(store).pause()
+
+
+def test_a_change_reads_every_partition_once() -> None:
+    """What all have done and how far they came are then of one moment."""
+    read: list[int] = []
+
+    class Counted(MemoryStore):
+        def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> Snapshot:
+            read.append(partition)
+            return super().snapshot(partition, states)
+
+    store = Counted()
+    assert clock_of(store).start(START, "init")
+    for number in range(3):
+        store.place(f"pod-{number}", pod_place(number % 2, f"pod-{number}"))
+    clock_of(store).pause("mia")
+    assert read == [0, 1]
