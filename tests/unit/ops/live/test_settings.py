@@ -185,7 +185,7 @@ class TestKafka:
     def test_a_password_that_others_may_read_is_refused(
         self, given: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        Path(given["LIGHTWAVE_KAFKA_PASSWORD_FILE"]).chmod(0o640)
+        Path(given["LIGHTWAVE_KAFKA_PASSWORD_FILE"]).chmod(0o644)
         set_all(monkeypatch, given)
         with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA_PASSWORD_FILE .*others may use it"):
             _ = live_settings().endpoints

@@ -8,8 +8,9 @@ import pytest
 from ops.common.secret_files import own_token
 from ops.twin.tokens import known_tokens
 from services.gateway.http.caller import NAMELESS, Caller, Role
-from shared.basics.errors import InvalidInput
+from shared.basics.errors import InvalidInput, OutOfFiles
 from shared.storage.secret_file import read_secret
+from tests.support.descriptors import no_descriptor_left
 
 FIRST, SECOND = "0123456789abcdef", "fedcba9876543210"
 
@@ -56,11 +57,45 @@ def test_a_line_that_is_none_is_named_without_its_token(tmp_path: Path, text: st
     assert FIRST not in str(caught.value)
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o620, 0o777])
-def test_a_file_that_others_may_use_is_refused(tmp_path: Path, mode: int) -> None:
+def owned_by(user: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file that is looked at is this user's, whoever runs the test."""
+    stat = os.fstat
+
+    def fstat(file: int) -> os.stat_result:
+        fields = list(stat(file))
+        fields[4] = user
+        return os.stat_result(fields)
+
+    monkeypatch.setattr(os, "fstat", fstat)
+
+
+@pytest.mark.parametrize(
+    ("mode", "user"),
+    [(0o440, 1_000), (0o640, 1_000), (0o604, 0), (0o644, 0), (0o660, 0), (0o650, 0), (0o777, 0)],
+)
+def test_a_file_that_others_may_use_is_refused(
+    tmp_path: Path, mode: int, user: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = written(tmp_path / "tokens", f"mia reader {FIRST}", mode)
+    owned_by(user, monkeypatch)
     with pytest.raises(InvalidInput, match=rf"others may use it \(mode {mode:o}\); allowed is .*chmod go="):
         known_tokens(None, path)
+
+
+@pytest.mark.parametrize("mode", [0o440, 0o640])
+def test_root_may_let_a_group_read_a_file_as_kubernetes_does(
+    tmp_path: Path, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "tokens", f"mia reader {FIRST}", mode)
+    owned_by(0, monkeypatch)
+    assert known_tokens(None, path).who(f"Bearer {FIRST}") == Caller("mia", Role.READER)
+
+
+def test_a_file_that_cannot_be_opened_now_is_not_said_to_be_wrong(tmp_path: Path) -> None:
+    """Or a process would end for good, though only all descriptors were taken."""
+    path = written(tmp_path / "tokens", f"mia reader {FIRST}")
+    with no_descriptor_left(), pytest.raises(OutOfFiles, match=rf"^file {path}: this process has no file"):
+        read_secret(path, "file")
 
 
 def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
