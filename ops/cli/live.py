@@ -36,6 +36,10 @@ SERVICES = service_names()
 
 app = application("live")
 
+Wait = Annotated[
+    bool, typer.Option("--wait", help="wait up to 90 s for Kafka, Redis and the twin, instead of ending")
+]
+
 
 @app.callback()
 def live() -> None:
@@ -107,6 +111,7 @@ def worker(
     ],
     replica: Replica = None,
     metrics_port: MetricsPort = 0,
+    wait: Wait = False,
     config: Config = None,
     log_json: LogJson = False,
 ) -> None:
@@ -116,7 +121,7 @@ def worker(
     from shared.runtimes.live.worker.fold import ServedService
     from shared.runtimes.live.worker.process import serve_worker
 
-    options = _process(service, config, replica, metrics_port)
+    options = _process(service, config, replica, metrics_port, wait)
     configure(as_json=log_json, replica=options.replica)
     own = importlib.import_module(f"services.{service}.service").SERVICE  # and not its neighbours
     by_kind = dict.fromkeys(kinds_with(service), own)
@@ -127,6 +132,7 @@ def worker(
 def sequencer(
     replica: Replica = None,
     metrics_port: MetricsPort = 0,
+    wait: Wait = False,
     config: Config = None,
     log_json: LogJson = False,
 ) -> None:
@@ -134,19 +140,23 @@ def sequencer(
     from ops.common.logs import configure
     from ops.live.sequencer import run_sequencer
 
-    options = _process("sequencer", config, replica, metrics_port)
+    options = _process("sequencer", config, replica, metrics_port, wait)
     configure(as_json=log_json, replica=options.replica)
     run_sequencer(options)
 
 
-def _process(kind: str, config: Path | None, replica: str | None, metrics_port: int) -> "ProcessOptions":
+def _process(
+    kind: str, config: Path | None, replica: str | None, metrics_port: int, wait: bool
+) -> "ProcessOptions":
     from ops.common.version import software
     from ops.live.settings import live_settings
+    from shared.runtimes.live.process.joining import WAIT_S_MAX
     from shared.runtimes.live.worker.process import ProcessOptions
 
     found = live_settings(config)
     name = replica or f"{kind}-{socket.gethostname()}"
-    return ProcessOptions(found.endpoints, name, software(), found.metrics_host, metrics_port)
+    wait_s = WAIT_S_MAX if wait else 0.0
+    return ProcessOptions(found.endpoints, name, software(), found.metrics_host, metrics_port, wait_s)
 
 
 @app.command()
@@ -158,6 +168,7 @@ def gateway(
     token: Token = None,
     tokens: Tokens = None,
     replica: Replica = None,
+    wait: Wait = False,
     config: Config = None,
     log_json: LogJson = False,
 ) -> None:
@@ -165,6 +176,7 @@ def gateway(
     from ops.common.logs import configure
     from ops.live.gateway import run_gateway
     from ops.live.settings import live_settings
+    from shared.runtimes.live.process.joining import WAIT_S_MAX
 
     found = live_settings(config)
     name = replica or f"gateway-{socket.gethostname()}"
@@ -173,7 +185,9 @@ def gateway(
     if token is not None:
         found = found.model_copy(update={"token_file": None})
     run_gateway(
-        found.model_copy(update={key: value for key, value in given.items() if value is not None}), name
+        found.model_copy(update={key: value for key, value in given.items() if value is not None}),
+        name,
+        wait_s=WAIT_S_MAX if wait else 0.0,
     )
 
 
@@ -241,18 +255,11 @@ def supervise(
     with_parent: Annotated[
         bool, typer.Option("--with-parent", help="end when the process that started it ends")
     ] = False,
-    after_init: Annotated[
-        bool,
-        typer.Option("--after-init", help="first wait until the Redis of the settings holds a twin"),
-    ] = False,
     log_json: LogJson = False,
 ) -> None:
     """Run a command, and run it again whenever it ends badly."""
     from ops.common.logs import configure
-    from ops.live.await_twin import await_twin
-    from ops.live.settings import live_settings
     from ops.live.supervise import supervise as run_supervised
 
     configure(as_json=log_json)
-    ready = (lambda: await_twin(live_settings())) if after_init else None
-    sys.exit(run_supervised(name, tuple(command), ready, with_parent=with_parent))
+    sys.exit(run_supervised(name, tuple(command), with_parent=with_parent))

@@ -20,12 +20,11 @@ from shared.runtimes.live.kafka.dead_letters import KafkaDeadLetters
 from shared.runtimes.live.kafka.mirror import LogMirror
 from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import AGAIN, Heartbeat, Report, Sample
-from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, claim_name, processes
+from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, processes
+from shared.runtimes.live.process.joining import join_twin
 from shared.runtimes.live.status import problems_of
 from shared.runtimes.live.surroundings import Surroundings, lost_twin
-from shared.runtimes.live.twin_record import TwinRecord, read_twin
-from shared.runtimes.live.version_note import note_version
-from shared.runtimes.live.worker.process import check_log
+from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations import OperationsLog
 from shared.runtimes.waiting import until
 from shared.storage.redis_store import RedisStore
@@ -37,8 +36,9 @@ FIRST_READ_S_MAX = 20.0
 log = logging.getLogger("lightwave.live")
 
 
-def run_gateway(settings: LiveSettings, replica: str) -> None:
-    """Serve on the address of the settings until SIGTERM or SIGINT."""
+def run_gateway(settings: LiveSettings, replica: str, *, wait_s: float = 0.0) -> None:
+    """Serve on the address of the settings until SIGTERM or SIGINT, once servers and twin are there, for
+    which it waits so long."""
     host = settings.host
     tokens = known_tokens(settings.one_token(), settings.tokens)
     check_bind(host, tokens=bool(tokens))
@@ -46,11 +46,7 @@ def run_gateway(settings: LiveSettings, replica: str) -> None:
         listener = stack.enter_context(listen(host, settings.port))
         store = settings.store()
         stack.callback(store.close)
-        store.check()
-        twin = read_twin(store)
-        check_log(settings.endpoints, twin)
-        claim_name(store, replica)
-        note_version(store, replica, software())
+        twin = join_twin(store, settings.endpoints, replica, software(), wait_s=wait_s)
         mirror = LogMirror(settings.data / "mirror", settings.endpoints, twin)
         mirror.logs.index(SiteSubjects)
         mirror.start()

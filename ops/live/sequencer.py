@@ -7,13 +7,13 @@ from services.roster import names_of
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
-from shared.runtimes.live.process.heartbeat import ProcessInfo, claim_name
+from shared.runtimes.live.process.heartbeat import ProcessInfo
+from shared.runtimes.live.process.joining import join_twin
 from shared.runtimes.live.sequencer.loop import SequencerLoop
 from shared.runtimes.live.status import delays
 from shared.runtimes.live.surroundings import Surroundings
-from shared.runtimes.live.twin_record import TwinRecord, read_twin
-from shared.runtimes.live.version_note import note_version
-from shared.runtimes.live.worker.process import ProcessOptions, check_log
+from shared.runtimes.live.twin_record import TwinRecord
+from shared.runtimes.live.worker.process import ProcessOptions
 from shared.storage.redis_store import RedisStore
 
 
@@ -21,11 +21,7 @@ def run_sequencer(options: ProcessOptions) -> None:
     """Run until SIGTERM or SIGINT."""
     endpoints = options.endpoints
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
-    store.check()
-    twin = read_twin(store)
-    check_log(endpoints, twin)
-    claim_name(store, options.replica)
-    note_version(store, options.replica, options.software)
+    twin = join_twin(store, endpoints, options.replica, options.software, wait_s=options.wait_s)
     asyncio.run(_run(options, store, twin))
 
 

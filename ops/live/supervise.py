@@ -276,7 +276,6 @@ class Supervisor:
 def supervise(
     name: str,
     command: Sequence[str],
-    ready: Callable[[], object] | None = None,
     *,
     with_parent: bool = False,
     policy: RestartPolicy = PATIENT,
@@ -284,13 +283,11 @@ def supervise(
     """Run `command` in the foreground until SIGTERM or SIGINT, which end it too: 0 if it ended in good order.
 
     2, a wrong use that it refuses, is not tried again and is returned. InvalidInput if there is no such
-    command. Called in the main thread. `ready` is waited for before the first start; with `with_parent` the
-    end of the process that called this one counts as a SIGTERM.
+    command. Called in the main thread. With `with_parent` the end of the process that called this one counts
+    as a SIGTERM.
     """
     if with_parent:
         end_with_parent()
-    if ready is not None:
-        ready()
     with _ends_asked_for() as ends:
         process = SupervisedProcess(
             name, command, given_up=ends.put, restarting=lambda text: log.warning("%s", text), policy=policy

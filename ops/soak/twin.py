@@ -211,10 +211,10 @@ class WholeTwin:
     def words_of(self, name: str) -> list[str]:
         """The words of `lightwave` that start a process."""
         if name in self.workers:
-            return ["live", "worker", self.workers[name], "--replica", name, *metrics()]
+            return ["live", "worker", self.workers[name], "--replica", name, "--wait", *metrics()]
         if name in self.gateways:
-            return ["live", "gateway", "--replica", name, "--port", str(self.gateways[name])]
-        return ["live", "sequencer", "--replica", name, *metrics()]
+            return ["live", "gateway", "--replica", name, "--wait", "--port", str(self.gateways[name])]
+        return ["live", "sequencer", "--replica", name, "--wait", *metrics()]
 
     def _command(self, name: str) -> list[str]:
         return [*self.options.program, *self.words_of(name)]

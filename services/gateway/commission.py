@@ -15,7 +15,7 @@ from schemas.sequencer import FabricCommissioned
 from services.gateway.invalid import invalid_sentence, short
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import INBOX_MAX, Terms, check_room, follow
-from shared.basics.errors import InvalidInput
+from shared.basics.errors import InvalidInput, OperationFailed
 from shared.engine.roots import commissioning_id
 from shared.models.plants import check_trace
 from shared.storage.inbox import Received, joins_already
@@ -38,7 +38,7 @@ def _put(twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned) -> tup
     if re.fullmatch(FABRIC_PATTERN, asked.name) is None:
         raise InvalidInput(f"name {short(repr(asked.name))}: no name of a fabric; names are like pod-4")
     places = twin.documents.fabrics()
-    partition = _partition(asked.site, places)
+    partition = _partition(twin, asked.site, places)
     start = twin.log.end(asked.site)
     if body.key is not None:
         repeat = twin.inbox.repeat_of(partition, asked.name, body)
@@ -63,9 +63,11 @@ def _put(twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned) -> tup
     return start, twin.inbox.put(partition, asked.name, body)
 
 
-def _partition(site: str, places: Mapping[str, FabricPlace]) -> int:
+def _partition(twin: TwinPorts, site: str, places: Mapping[str, FabricPlace]) -> int:
     found = {place.site: place.partition for place in places.values()}
     if site not in found:
+        if lacking := twin.unready():  # a store that was emptied knows of no site
+            raise OperationFailed(f"site {short(repr(site))}: cannot be looked up now: {lacking[0]}")
         raise InvalidInput(
             f"site {short(repr(site))}: no such site; allowed are {', '.join(found)}; sites are made with "
             "their twin alone: for another one make another twin, with --site FILE"

@@ -9,15 +9,16 @@ from ops.cli.main import main
 from ops.live.settings import live_settings
 from services.fleet import by_kind
 from services.roster import names_of
+from shared.runtimes.live.process.joining import WAIT_S_MAX
 from shared.runtimes.live.worker.fold import ServedService
 from shared.runtimes.live.worker.process import ProcessOptions, serve_worker
 from tests.support.toy_sites import toys_alone
 
 with toys_alone():
     match sys.argv[1:]:
-        case ["live", "worker", service, "--replica", replica, "--metrics-port", "0"]:
+        case ["live", "worker", service, "--replica", replica, "--wait", "--metrics-port", "0"]:
             settings = live_settings(None)
             served = ServedService(service, by_kind(service), names_of)
-            serve_worker(served, ProcessOptions(settings.endpoints, replica, "toy"))
+            serve_worker(served, ProcessOptions(settings.endpoints, replica, "toy", wait_s=WAIT_S_MAX))
         case _:
             main()

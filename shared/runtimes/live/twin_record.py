@@ -22,6 +22,10 @@ class TwinRecord:
     topic_id: str
 
 
+class NoTwin(OperationFailed):
+    """Redis holds no twin, or not yet."""
+
+
 def find_twin(store: GlobalNotes) -> TwinRecord | None:
     """The twin that this store holds, or None; OperationFailed if what it says is not by `init`."""
     note = store.read_globals(NOTE)
@@ -37,10 +41,10 @@ def find_twin(store: GlobalNotes) -> TwinRecord | None:
 
 
 def read_twin(store: RedisStore) -> TwinRecord:
-    """The twin that this Redis holds; OperationFailed if there is none."""
+    """The twin that this Redis holds; NoTwin if there is none."""
     found = find_twin(store)
     if found is None:
-        raise OperationFailed(
+        raise NoTwin(
             f"Redis at {store.name}: holds no live twin; `lightwave live init` makes one, "
             "`lightwave live rebuild` makes it again from a log on Kafka"
         )

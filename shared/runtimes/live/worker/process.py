@@ -7,16 +7,14 @@ from importlib import import_module
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from shared.basics.errors import OperationFailed
 from shared.runtimes.live.kafka.layout import Endpoints
-from shared.runtimes.live.kafka.topics import partition_count, topic_id
+from shared.runtimes.live.kafka.topics import topic_id
 from shared.runtimes.live.kafka.unreachable import unreachable
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
-from shared.runtimes.live.process.heartbeat import ProcessInfo, claim_name
+from shared.runtimes.live.process.heartbeat import ProcessInfo
+from shared.runtimes.live.process.joining import join_twin
 from shared.runtimes.live.status import delays
 from shared.runtimes.live.surroundings import Surroundings
-from shared.runtimes.live.twin_record import TwinRecord, read_twin
-from shared.runtimes.live.version_note import note_version
 from shared.runtimes.live.worker.fold import Publish, ServedService
 from shared.runtimes.live.worker.gaps import gaps_read_again
 from shared.runtimes.live.worker.pump import PumpOptions, run_pump
@@ -32,24 +30,21 @@ log = logging.getLogger("lightwave.live")
 @dataclass(frozen=True, slots=True)
 class ProcessOptions:
     """`replica` names this process among all of its twin; one that comes again under the same name resumes
-    at once; `software` is the version that it runs."""
+    at once; `software` is the version that it runs, `wait_s` how long it waits for servers and twin."""
 
     endpoints: Endpoints
     replica: str
     software: str
     metrics_host: str = "127.0.0.1"
     metrics_port: int = 0
+    wait_s: float = 0.0
 
 
 def serve_worker(served: ServedService, options: ProcessOptions) -> None:
     """Run a worker of this service, wherever it occurs, until the process is told to end; ends it."""
     endpoints = options.endpoints
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
-    store.check()
-    twin = read_twin(store)
-    check_log(endpoints, twin)
-    claim_name(store, options.replica)
-    note_version(store, options.replica, options.software)
+    twin = join_twin(store, endpoints, options.replica, options.software, wait_s=options.wait_s)
     sends = any(service.telemetry is not None for service in served.by_kind.values())
     publish = _publisher(endpoints) if sends else None
     fill = gaps_read_again(endpoints.kafka, endpoints.topics.log)
@@ -79,22 +74,6 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         run_pump(PumpOptions(endpoints, group, options.replica, twin.partitions), folds, health.stop)
     finally:
         health.stop()
-
-
-def check_log(endpoints: Endpoints, twin: TwinRecord) -> None:
-    """OperationFailed unless Kafka has the log that this twin was made with."""
-    found = topic_id(endpoints.kafka, endpoints.topics.log)
-    if found != twin.topic_id:
-        raise OperationFailed(
-            f"topic {endpoints.topics.log}: is not the one that this twin was made with; somebody "
-            "deleted that and made another (is LIGHTWAVE_PREFIX right?)"
-        )
-    has = partition_count(endpoints.kafka, endpoints.topics.log)
-    if has != twin.partitions:
-        raise OperationFailed(
-            f"topic {endpoints.topics.log}: has {has} partitions, this twin was made with {twin.partitions}; "
-            "fabrics would live elsewhere than their log"
-        )
 
 
 def _publisher(endpoints: Endpoints) -> Publish:

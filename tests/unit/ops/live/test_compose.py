@@ -84,7 +84,7 @@ def test_every_service_has_its_container_and_its_process() -> None:
 @pytest.mark.parametrize("name", LIVING)
 def test_each_runs_the_command_of_its_name(name: str) -> None:
     command = ["worker", name] if name in SERVICES else [name]
-    wanted = ["lightwave", "live", *command]
+    wanted = ["lightwave", "live", *command, "--wait"]
     assert services()[name]["command"][: len(wanted)] == wanted
     kept, run = commands_of(procfile()[name])[-2:]
     assert run == wanted

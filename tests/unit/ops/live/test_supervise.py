@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.live.supervise import PATIENT, how_it_ended, supervise
-from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.errors import InvalidInput
 from tests.support.child_processes import has_ended, runs
 
 SUPERVISE = (
@@ -183,14 +183,6 @@ def test_a_command_that_cannot_be_run_is_one_sentence_and_not_tried_again() -> N
     with pytest.raises(InvalidInput, match=r"supervise it: /nowhere/x: No such file or directory; allowed: "):
         supervise("it", ["/nowhere/x"])
     assert signal.getsignal(signal.SIGTERM) == before
-
-
-def test_what_must_be_ready_first_is_waited_for_and_may_refuse() -> None:
-    def refuse() -> None:
-        raise OperationFailed("no twin")
-
-    with pytest.raises(OperationFailed, match="no twin"):
-        supervise("it", ["/nowhere/x"], refuse)
 
 
 @given(st.lists(st.floats(0, PATIENT.good_s_min - 0.001), min_size=1, max_size=20))

@@ -223,3 +223,11 @@ def test_what_may_not_join_changes_nothing(twin: DrivenTwin, change: dict[str, A
     assert sentence in refusal(twin.client(), ASKED | change)
     assert twin.store.fabrics() == places
     assert twin.store.size(0) == 0
+
+
+def test_a_store_that_was_emptied_does_not_say_that_there_is_no_such_site(twin: DrivenTwin) -> None:
+    emptied = twin.client(unready=lambda: ["Redis at r holds no twin any more"])
+    said = ask(emptied, ASKED | {"site": "lost"})
+    assert said.status_code == 503
+    assert said.json()["error"] == "site 'lost': cannot be looked up now: Redis at r holds no twin any more"
+    assert refusal(twin.client(), ASKED | {"site": "lost"}).startswith("site 'lost': no such site; allowed")

@@ -1,0 +1,70 @@
+"""How a process of a live twin begins: it finds the servers, the twin in Redis and its log on Kafka, and
+takes its name.
+
+One that is started again and again while a server is away costs more each time than to wait for it: its
+imports alone take a second or two, which the server that is just starting lacks.
+"""
+
+import logging
+import time
+
+from shared.basics.errors import OperationFailed, StoreUnreachable
+from shared.runtimes.live.kafka.layout import Endpoints
+from shared.runtimes.live.kafka.topics import partition_count, topic_id
+from shared.runtimes.live.kafka.unreachable import LogUnreachable
+from shared.runtimes.live.process.heartbeat import claim_name
+from shared.runtimes.live.twin_record import NoTwin, TwinRecord, read_twin
+from shared.runtimes.live.version_note import note_version
+from shared.storage.redis_store import RedisStore
+
+WAIT_S_MAX = 90.0
+"""How long one waits that was told to."""
+POLL_S = 0.3
+
+log = logging.getLogger("lightwave.live")
+
+
+def join_twin(
+    store: RedisStore, endpoints: Endpoints, replica: str, software: str, *, wait_s: float = 0.0
+) -> TwinRecord:
+    """The twin that a process of this name and version is part of from now on. OperationFailed if a server
+    does not answer or there is no twin, not for `wait_s` either; at once if they do not belong together."""
+    twin = _found(store, endpoints, wait_s)
+    claim_name(store, replica)
+    note_version(store, replica, software)
+    return twin
+
+
+def _found(store: RedisStore, endpoints: Endpoints, wait_s: float) -> TwinRecord:
+    until_s = time.monotonic() + wait_s
+    told = False
+    while True:
+        try:
+            store.check()
+            twin = read_twin(store)
+            check_log(endpoints, twin)
+        except (StoreUnreachable, LogUnreachable, NoTwin) as error:
+            if time.monotonic() >= until_s:
+                raise
+            if not told:
+                log.info("%s; waits for up to %.0f s", error, wait_s)
+            told = True
+            time.sleep(POLL_S)
+        else:
+            return twin
+
+
+def check_log(endpoints: Endpoints, twin: TwinRecord) -> None:
+    """OperationFailed unless Kafka has the log that this twin was made with."""
+    found = topic_id(endpoints.kafka, endpoints.topics.log)
+    if found != twin.topic_id:
+        raise OperationFailed(
+            f"topic {endpoints.topics.log}: is not the one that this twin was made with; somebody "
+            "deleted that and made another (is LIGHTWAVE_PREFIX right?)"
+        )
+    has = partition_count(endpoints.kafka, endpoints.topics.log)
+    if has != twin.partitions:
+        raise OperationFailed(
+            f"topic {endpoints.topics.log}: has {has} partitions, this twin was made with {twin.partitions}; "
+            "fabrics would live elsewhere than their log"
+        )

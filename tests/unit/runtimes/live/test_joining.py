@@ -1,0 +1,108 @@
+"""How a process finds its twin: one that waits goes on as soon as all is there, one that does not says what
+is missing."""
+
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shared.basics.errors import OperationFailed, StoreUnreachable
+from shared.runtimes.embedded.server import EmbeddedServer
+from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.kafka.layout import Endpoints, Topics
+from shared.runtimes.live.kafka.unreachable import LogUnreachable
+from shared.runtimes.live.process import joining
+from shared.runtimes.live.process.joining import join_twin
+from shared.runtimes.live.twin_record import NoTwin, TwinRecord, write_twin
+from shared.runtimes.live.version_note import VERSIONS
+from shared.runtimes.ports import free_port
+from shared.storage.redis_store import RedisStore
+
+TWIN = TwinRecord("a" * 32, 4, "topic")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RedisStore]:
+    server = EmbeddedServer(tmp_path / "redis")
+    try:
+        server.ensure()
+        yield RedisStore(server.url)
+    finally:
+        server.stop()
+
+
+class Kafka:
+    """As much of one as is looked at: away for the first looks, then with this log."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, away: int = 0, topic: str = "topic") -> None:
+        self.away = away
+        self._topic = topic
+        monkeypatch.setattr(joining, "topic_id", self.topic_id)
+        monkeypatch.setattr(joining, "partition_count", lambda *_: TWIN.partitions)
+        monkeypatch.setattr(joining, "POLL_S", 0.01)
+
+    def topic_id(self, *_: object) -> str:
+        if self.away:
+            self.away -= 1
+            raise LogUnreachable("Kafka at k: does not answer")
+        return self._topic
+
+
+def join(store: RedisStore, wait_s: float) -> TwinRecord:
+    endpoints = Endpoints(Brokers("k"), store.name, Topics("p"))
+    return join_twin(store, endpoints, "ocs-a", "1", wait_s=wait_s)
+
+
+def test_one_that_waits_joins_as_soon_as_kafka_has_the_log(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    write_twin(store, TWIN.twin, TWIN.partitions, TWIN.topic_id)
+    kafka = Kafka(monkeypatch, away=3)
+    assert join(store, 60) == TWIN
+    assert kafka.away == 0
+    assert caplog.messages == ["Kafka at k: does not answer; waits for up to 60 s"]
+    assert store.read_globals(VERSIONS) == {"ocs-a": "1"}
+
+
+def test_one_that_waits_joins_as_soon_as_there_is_a_twin(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Kafka(monkeypatch)
+    slept: list[float] = []
+
+    def make_it(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            write_twin(store, TWIN.twin, TWIN.partitions, TWIN.topic_id)
+
+    monkeypatch.setattr(time, "sleep", make_it)
+    assert join(store, 60) == TWIN
+    assert slept == [0.01] * 3
+
+
+def test_what_is_missing_is_said_when_the_wait_is_over(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Kafka(monkeypatch, away=1_000)
+    for wait_s in (0.0, 0.05):
+        with pytest.raises(NoTwin, match=r"holds no live twin; `lightwave live init`"):
+            join(store, wait_s)
+    write_twin(store, TWIN.twin, TWIN.partitions, TWIN.topic_id)
+    with pytest.raises(LogUnreachable, match=r"^Kafka at k: does not answer$"):
+        join(store, 0)
+
+
+def test_a_redis_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    Kafka(monkeypatch)
+    with pytest.raises(StoreUnreachable, match=r"^Redis at .*does not answer"):
+        join(RedisStore(f"redis://127.0.0.1:{free_port()}/0"), 0.05)
+
+
+def test_a_log_of_another_twin_is_not_waited_for(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    Kafka(monkeypatch, topic="another")
+    write_twin(store, TWIN.twin, TWIN.partitions, TWIN.topic_id)
+    with pytest.raises(OperationFailed, match=r"^topic p\.log: is not the one that this twin was made with"):
+        join(store, 600)
