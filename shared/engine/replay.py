@@ -5,9 +5,11 @@ the last commit), and rebuilding every state from the log alone. It rests on the
 lab's order.
 """
 
-from collections import deque
+from bisect import bisect_left
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import blake2b
 
 from schemas.envelope import Envelope
 from schemas.registry import encode
@@ -23,6 +25,10 @@ from shared.engine.roots import (
     tick_source,
 )
 from shared.engine.site import Site
+
+NUMBER_BYTES = DIGEST_BYTES = 8
+ROW_BYTES = NUMBER_BYTES + DIGEST_BYTES
+"""What is kept of each message that may be repeated: few, for a record has millions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +47,10 @@ class Difference:
 class Replay:
     """Feeds a site the record of its own log. Feed every message in order; the first difference ends it.
 
-    A log on Kafka may hold a message twice, for a writer that died writes again; readers drop the second. A
-    file with one writer holds none (`may_repeat` False): what looks like a repeat was written by a stranger.
+    A log on Kafka may hold a message twice, for a writer that died writes again; readers drop the second,
+    whatever it says. Where that is something else than the first, a stranger wrote it: `forged` is the first
+    such place, and the fold goes on. So it is fed from the log's beginning. A file with one writer holds no
+    repeats (`may_repeat` False): what looks like one was written by a stranger.
     """
 
     def __init__(
@@ -56,37 +64,60 @@ class Replay:
         self.pending: deque[Envelope] = deque()
         """What must follow next; empty when the site is quiet."""
         self.repeats = 0
+        """Messages that readers drop, forged ones among them."""
+        self.forged: Difference | None = None
         self._on_read = on_read
         self._may_repeat = may_repeat
         self._seen = _seen(site)
+        self._rows: defaultdict[str, bytearray] = defaultdict(bytearray)
+        """Source → number and digest of each of its messages, in order of number."""
 
     def feed(self, position: int, message: Envelope) -> Difference | None:
-        """One recorded message; None if it is what had to come (or a repeat, which readers drop)."""
+        """One recorded message; None if it is what had to come, or one that readers drop."""
         seen = self._seen.get(message.source, -1)
         if message.seq <= seen:
-            if message.fabric not in self.site.fabrics:
-                return Difference(position, f"a message of site {self.site.name}", _text(message))
-            if not self._may_repeat:
-                return Difference(
-                    position, f"from {message.source} only numbers above {seen}", _text(message)
-                )
-            self.repeats += 1
-            return None
+            return self._repeated(position, message, seen)
         self._seen[message.source] = message.seq
-        body = message.body
-        if isinstance(body, MessageSkipped):
-            # Written whenever a person asked for it; what it did began earlier, with the message it names.
-            known = (message.fabric, body.service, body.message) in self.site.skips
-            return None if known else Difference(position, "no skip that the fold knows of", _text(message))
+        if isinstance(message.body, MessageSkipped):
+            return self._skipped(position, message, message.body)
         if not self.pending:
             root = self._root(message)
             if isinstance(root, str):
                 return Difference(position, root, _text(message))
             self.pending.extend(self.site.cascade(root, self._on_read))
         expected = self.pending.popleft()
-        if expected == message:
-            return None
-        return Difference(position, _text(expected), _text(message))
+        if expected != message:
+            return Difference(position, _text(expected), _text(message))
+        if self._may_repeat:
+            self._rows[message.source].extend(_row(message))
+        return None
+
+    def _repeated(self, position: int, message: Envelope, seen: int) -> Difference | None:
+        """A message whose number was there before."""
+        if message.fabric not in self.site.fabrics:
+            return Difference(position, f"a message of site {self.site.name}", _text(message))
+        if not self._may_repeat:
+            return Difference(position, f"from {message.source} only numbers above {seen}", _text(message))
+        self.repeats += 1
+        if isinstance(message.body, MessageSkipped):
+            return self._skipped(position, message, message.body)
+        if self.forged is None and not self._was_there(message):
+            self.forged = Difference(position, f"{message.id} as it was before, if at all", _text(message))
+        return None
+
+    def _was_there(self, message: Envelope) -> bool:
+        """Whether this very message was fed before."""
+        rows, row = self._rows[message.source], _row(message)
+
+        def row_at(place: int) -> bytes:
+            return bytes(rows[ROW_BYTES * place : ROW_BYTES * (place + 1)])
+
+        return row_at(bisect_left(range(len(rows) // ROW_BYTES), row, key=row_at)) == row
+
+    def _skipped(self, position: int, message: Envelope, body: MessageSkipped) -> Difference | None:
+        """Written whenever a person asked for it; what it did began earlier, with the message it names."""
+        known = (message.fabric, body.service, body.message) in self.site.skips
+        return None if known else Difference(position, "no skip that the fold knows of", _text(message))
 
     def _root(self, message: Envelope) -> Envelope | str:
         """The root message that had to come now, or in words what it would have been."""
@@ -137,6 +168,11 @@ def _seen(site: Site) -> dict[str, int]:
         for source, seq in (*instance.seen.items(), *own.items()):
             seen[source] = max(seq, seen.get(source, -1))
     return seen
+
+
+def _row(message: Envelope) -> bytes:
+    digest = blake2b(encode(message), digest_size=DIGEST_BYTES).digest()
+    return message.seq.to_bytes(NUMBER_BYTES) + digest
 
 
 def _text(message: Envelope) -> str:

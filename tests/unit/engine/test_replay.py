@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.config import SuperpodConfig
-from schemas.envelope import Envelope
+from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
-from schemas.sequencer import FabricCommissioned, FabricRetired
+from schemas.sequencer import FabricCommissioned, FabricRetired, MessageSkipped
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.replay import Difference, Replay
@@ -132,11 +132,9 @@ def test_the_tail_of_a_record_folds_from_what_was_stored() -> None:
         if before.pending:
             continue  # stored only when the log is quiet
         stored = [restore_instance(i.service, POD, encode_instance(i)) for i in before.site.instances]
-        replay = Replay(Site(POD, has(TOYS), stored))
-        # What stands before the tail is a repeat for it.
-        for position, message in enumerate(record):
+        replay = Replay(Site(POD, has(TOYS), stored), may_repeat=False)
+        for position, message in enumerate(record[start:], start):
             assert replay.feed(position, message) is None
-        assert replay.repeats == start
         assert states(replay.site) == states(site)
 
 
@@ -151,9 +149,54 @@ def test_repeats_are_ignored_wherever_they_stand(data: st.DataObject) -> None:
         place = data.draw(st.integers(repeated.index(record[first]) + 1, len(repeated)))
         repeated.insert(place, record[first])
     difference, replay = fold(tuple(repeated))
-    assert difference is None
+    assert (difference, replay.forged) == (None, None)
     assert replay.repeats == len(repeated) - len(record)
     assert states(replay.site) == states(site)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_repeat_that_says_something_else_is_found_and_dropped(data: st.DataObject) -> None:
+    record, site = toy_record()
+    first = data.draw(st.integers(0, len(record) - 1))
+    at_us = record[first].at_us + data.draw(st.sampled_from([-1, 1, US_PER_DAY]))
+    place = data.draw(st.integers(first + 1, len(record)))
+    forged = record[first].model_copy(update={"at_us": at_us})
+    again = data.draw(st.sampled_from([forged, record[first]]))
+    difference, replay = fold((*record[:place], forged, *record[place:], again))
+    assert difference is None
+    assert replay.forged is not None
+    assert (replay.forged.position, replay.forged.found) == (place, encode(forged).decode())
+    assert replay.forged.expected == f"{forged.id} as it was before, if at all"
+    assert replay.repeats == 2
+    assert states(replay.site) == states(site)
+
+
+def test_a_number_that_nobody_used_is_a_stranger_s() -> None:
+    record, _ = toy_record()
+    asked = record[place_of(record, "DrainCube")]
+    skipped = asked.model_copy(update={"seq": 15, "id": f"{asked.source}/15"})
+    difference, replay = fold((*record, skipped))
+    assert (difference, replay.repeats) == (None, 1)
+    wanted = f"position {len(record)}: expected operator@pod-0/15 as it was before, if at all, found "
+    assert str(replay.forged).startswith(wanted)
+
+
+def test_a_skip_is_what_it_names_whenever_it_is_written() -> None:
+    """Its time is that of the sequencer that wrote it; two may."""
+    record, _ = toy_record()
+    known = MessageSkipped(service="toy", message="a/1", sentence="raised")
+    unknown = known.model_copy(update={"message": "b/1"})
+    replay = Replay(Site(POD, has(TOYS), skips={(POD, "toy", "a/1")}))
+    end = record[-1].at_us
+    skips = [
+        enclose(body, fabric=POD, at_us=at_us, cause=body.message, source="skip.toy@pod-0", seq=7)
+        for body, at_us in ((known, end), (known, end + 1), (unknown, end))
+    ]
+    found = [replay.feed(position, message) for position, message in enumerate((*record, *skips))]
+    assert found[:-1] == [None] * (len(found) - 1)
+    assert str(found[-1]).startswith(f"position {len(found) - 1}: expected no skip that the fold knows of")
+    assert replay.forged is None
 
 
 def test_in_a_file_with_one_writer_a_number_that_was_there_before_is_a_stranger_s() -> None:
