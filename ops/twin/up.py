@@ -276,7 +276,7 @@ class LivingTwin:
             telemetry=self.telemetry.latest,
             dead_letters=self.dead_letters.read,
             claim=self.store.claim,
-            health=lambda: [problem] if (problem := self.twin.problem) else [],
+            health=lambda: [*filter(None, [self.twin.problem]), *self.telemetry.problems],
             unready=self._unready,
             runtime_metrics=self._metrics,
             is_quiet=self._is_quiet,
@@ -297,6 +297,7 @@ class LivingTwin:
         return {
             "commits_total": float(sum(site.commits for site in self.sites)),
             "recoveries_total": float(self.twin.recoveries),
+            "telemetry_frames_lost_total": float(self.telemetry.lost),
             "dead_letters": float(self.dead_letters.count() - len(letter_states(self.operations))),
         }
 

@@ -63,6 +63,17 @@ def test_a_site_whose_making_was_cut_off_is_made_whole(tmp_path: Path, lines: in
         assert twin.sites[0].digest() == digest
 
 
+def test_a_twin_whose_frames_are_lost_is_not_well(tmp_path: Path) -> None:
+    with living(tmp_path) as twin:
+        ports = twin._ports()
+        assert (ports.health(), ports.runtime_metrics()["telemetry_frames_lost_total"]) == ([], 0)
+        (tmp_path / "telemetry").write_text("in its place")
+        twin.telemetry.keep("pod-0", 7, b"frame")
+        (problem,) = ports.health()
+        assert problem.endswith("Not a directory; telemetry frames are lost until they can be written")
+        assert ports.runtime_metrics()["telemetry_frames_lost_total"] == 1
+
+
 def test_who_lives_where_is_known_again_after_a_rebuild(tmp_path: Path) -> None:
     with living(tmp_path) as twin:
         digest = twin.sites[0].digest()

@@ -306,4 +306,4 @@ class SiteRunner:
             return
         frame = render(instance.state, tick)
         if frame is not None:
-            self._telemetry.put(tick.fabric, tick.at_us, frame)
+            self._telemetry.keep(tick.fabric, tick.at_us, frame)

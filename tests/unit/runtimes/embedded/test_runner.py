@@ -557,6 +557,29 @@ def test_every_tick_of_a_service_with_telemetry_publishes_its_frame(tmp_path: Pa
     assert folder.latest("pod-0") == b"cubes 10000000 1"
 
 
+def test_a_frame_that_cannot_be_written_is_told_and_counted_and_the_twin_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = Twin(tmp_path)
+    folder = TelemetryFolder(tmp_path / "telemetry")
+    twin.start(telemetry=folder)
+    runner = twin.runner
+    runner.take(first_message(CONFIG))
+    (tmp_path / "telemetry").write_text("in its place")
+    for _ in range(2):
+        runner.take(next_tick(runner.site))
+    problem = (
+        f"telemetry folder {tmp_path / 'telemetry' / 'pod-0'}: Not a directory; telemetry frames are lost "
+        "until they can be written"
+    )
+    assert (folder.problems, folder.lost) == ([problem], 2)
+    assert [record.getMessage() for record in caplog.records] == [problem]
+    (tmp_path / "telemetry").unlink()
+    runner.take(next_tick(runner.site))
+    assert (folder.problems, folder.lost) == ([], 2)
+    assert (folder.latest("pod-0") or b"").startswith(b"cubes ")
+
+
 def test_a_tick_is_due_until_what_it_said_is_committed(tmp_path: Path) -> None:
     """Who waits for the clock must not read the documents of before."""
 
