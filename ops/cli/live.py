@@ -30,7 +30,7 @@ from ops.cli.types import OneOf, Speed
 from services.roster import service_names
 
 if TYPE_CHECKING:
-    from shared.runtimes.live.worker.process import ProcessOptions
+    from shared.runtimes.live.process.joining import ProcessOptions
 
 SERVICES = service_names()
 
@@ -150,8 +150,7 @@ def _process(
 ) -> "ProcessOptions":
     from ops.common.version import software
     from ops.live.settings import live_settings
-    from shared.runtimes.live.process.joining import WAIT_S_MAX
-    from shared.runtimes.live.worker.process import ProcessOptions
+    from shared.runtimes.live.process.joining import WAIT_S_MAX, ProcessOptions
 
     found = live_settings(config)
     name = replica or f"{kind}-{socket.gethostname()}"

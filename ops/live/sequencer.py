@@ -8,12 +8,11 @@ from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo
-from shared.runtimes.live.process.joining import join_twin
+from shared.runtimes.live.process.joining import ProcessOptions, join_twin
 from shared.runtimes.live.sequencer.loop import SequencerLoop
 from shared.runtimes.live.status import delays
 from shared.runtimes.live.surroundings import Surroundings
 from shared.runtimes.live.twin_record import TwinRecord
-from shared.runtimes.live.worker.process import ProcessOptions
 from shared.storage.redis_store import RedisStore
 
 

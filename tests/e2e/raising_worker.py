@@ -14,8 +14,9 @@ from services.cubes.service import SERVICE
 from services.cubes.state import CubesState
 from services.fleet import services_of
 from shared.engine.service import Output, on
+from shared.runtimes.live.process.joining import ProcessOptions
 from shared.runtimes.live.worker.fold import ServedService
-from shared.runtimes.live.worker.process import ProcessOptions, serve_worker
+from shared.runtimes.live.worker.process import serve_worker
 
 CUBE = "pod-0/cube-5"
 

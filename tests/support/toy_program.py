@@ -9,9 +9,9 @@ from ops.cli.main import main
 from ops.live.settings import live_settings
 from services.fleet import by_kind
 from services.roster import names_of
-from shared.runtimes.live.process.joining import WAIT_S_MAX
+from shared.runtimes.live.process.joining import WAIT_S_MAX, ProcessOptions
 from shared.runtimes.live.worker.fold import ServedService
-from shared.runtimes.live.worker.process import ProcessOptions, serve_worker
+from shared.runtimes.live.worker.process import serve_worker
 from tests.support.toy_sites import toys_alone
 
 with toys_alone():

@@ -1,1 +1,1 @@
-"""What every live process has: a heartbeat, health and metrics."""
+"""What every live process has: a place in its twin, a heartbeat, health and metrics."""

@@ -7,6 +7,7 @@ imports alone take a second or two, which the server that is just starting lacks
 
 import logging
 import time
+from dataclasses import dataclass
 
 from shared.basics.errors import OperationFailed, StoreUnreachable
 from shared.runtimes.live.kafka.layout import Endpoints
@@ -22,6 +23,19 @@ WAIT_S_MAX = 90.0
 POLL_S = 0.3
 
 log = logging.getLogger("lightwave.live")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOptions:
+    """`replica` names this process among all of its twin; one that comes again under the same name resumes
+    at once; `software` is the version that it runs, `wait_s` how long it waits for servers and twin."""
+
+    endpoints: Endpoints
+    replica: str
+    software: str
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = 0
+    wait_s: float = 0.0
 
 
 def join_twin(

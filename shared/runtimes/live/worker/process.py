@@ -1,7 +1,6 @@
 """The process around a live worker: its store, its twin, its health, and the pump that feeds it."""
 
 import logging
-from dataclasses import dataclass
 from importlib import import_module
 
 from kafka import KafkaProducer
@@ -12,7 +11,7 @@ from shared.runtimes.live.kafka.topics import topic_id
 from shared.runtimes.live.kafka.unreachable import unreachable
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo
-from shared.runtimes.live.process.joining import join_twin
+from shared.runtimes.live.process.joining import ProcessOptions, join_twin
 from shared.runtimes.live.status import delays
 from shared.runtimes.live.surroundings import Surroundings
 from shared.runtimes.live.worker.fold import Publish, ServedService
@@ -25,19 +24,6 @@ from shared.storage.redis_store import RedisStore
 FRAME_S_MAX = 10
 
 log = logging.getLogger("lightwave.live")
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessOptions:
-    """`replica` names this process among all of its twin; one that comes again under the same name resumes
-    at once; `software` is the version that it runs, `wait_s` how long it waits for servers and twin."""
-
-    endpoints: Endpoints
-    replica: str
-    software: str
-    metrics_host: str = "127.0.0.1"
-    metrics_port: int = 0
-    wait_s: float = 0.0
 
 
 def serve_worker(served: ServedService, options: ProcessOptions) -> None:

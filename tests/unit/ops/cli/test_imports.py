@@ -1,4 +1,5 @@
-"""Commands must start at once: the root imports none of them, and none of them what is slow.
+"""Commands must start at once: the root imports none of them, and none of them what is slow. Nor does a
+process of a live twin import what only others of it need.
 
 `test_client.py` looks again after each query has run.
 """
@@ -33,3 +34,10 @@ def test_the_root_knows_every_command_and_imports_none_of_them() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[]", "True"]
+
+
+@pytest.mark.parametrize("module", ["ops.live.gateway", "ops.live.sequencer"])
+def test_only_workers_load_what_feeds_them(module: str) -> None:
+    code = f"import sys, {module}; print([m for m in ('faust', 'aiohttp') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
