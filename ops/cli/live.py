@@ -27,6 +27,7 @@ from ops.cli.options import (
 from ops.cli.output import say, show
 from ops.cli.soak import soak
 from ops.cli.types import OneOf, Speed
+from ops.common.loading import loading
 from services.roster import service_names
 
 if TYPE_CHECKING:
@@ -116,14 +117,16 @@ def worker(
     log_json: LogJson = False,
 ) -> None:
     """Run a worker of one service, wherever it occurs."""
-    from ops.common.logs import configure
-    from services.roster import kinds_with, names_of
-    from shared.runtimes.live.worker.fold import ServedService
-    from shared.runtimes.live.worker.process import serve_worker
+    with loading():
+        from ops.common.logs import configure
+        from services.roster import kinds_with, names_of
+        from shared.runtimes.live.worker.fold import ServedService
+        from shared.runtimes.live.worker.process import serve_worker
+
+        own = importlib.import_module(f"services.{service}.service").SERVICE  # and not its neighbours
 
     options = _process(service, config, replica, metrics_port, wait)
     configure(as_json=log_json, replica=options.replica)
-    own = importlib.import_module(f"services.{service}.service").SERVICE  # and not its neighbours
     by_kind = dict.fromkeys(kinds_with(service), own)
     serve_worker(ServedService(service, by_kind, names_of), options)
 
@@ -137,8 +140,9 @@ def sequencer(
     log_json: LogJson = False,
 ) -> None:
     """Run the only writer of the log."""
-    from ops.common.logs import configure
-    from ops.live.sequencer import run_sequencer
+    with loading():
+        from ops.common.logs import configure
+        from ops.live.sequencer import run_sequencer
 
     options = _process("sequencer", config, replica, metrics_port, wait)
     configure(as_json=log_json, replica=options.replica)
@@ -148,9 +152,10 @@ def sequencer(
 def _process(
     kind: str, config: Path | None, replica: str | None, metrics_port: int, wait: bool
 ) -> "ProcessOptions":
-    from ops.common.version import software
-    from ops.live.settings import live_settings
-    from shared.runtimes.live.process.joining import WAIT_S_MAX, ProcessOptions
+    with loading():
+        from ops.common.version import software
+        from ops.live.settings import live_settings
+        from shared.runtimes.live.process.joining import WAIT_S_MAX, ProcessOptions
 
     found = live_settings(config)
     name = replica or f"{kind}-{socket.gethostname()}"
@@ -172,10 +177,11 @@ def gateway(
     log_json: LogJson = False,
 ) -> None:
     """Run the HTTP API that every other command talks to."""
-    from ops.common.logs import configure
-    from ops.live.gateway import run_gateway
-    from ops.live.settings import live_settings
-    from shared.runtimes.live.process.joining import WAIT_S_MAX
+    with loading():
+        from ops.common.logs import configure
+        from ops.live.gateway import run_gateway
+        from ops.live.settings import live_settings
+        from shared.runtimes.live.process.joining import WAIT_S_MAX
 
     found = live_settings(config)
     name = replica or f"gateway-{socket.gethostname()}"

@@ -18,6 +18,7 @@ from ops.cli.options import (
     settings_option,
 )
 from ops.cli.types import FILE, Speed
+from ops.common.loading import loading
 
 app = application()
 
@@ -60,11 +61,12 @@ def up(
     log_json: LogJson = False,
 ) -> None:
     """Start a living twin, or resume it; Ctrl-C ends it."""
-    from ops.common.logs import configure
-    from ops.common.secret_files import own_token, tokens_file
-    from ops.common.sites import AskedTwin
-    from ops.twin.data import default_data
-    from ops.twin.up import UpOptions, run_up
+    with loading():
+        from ops.common.logs import configure
+        from ops.common.secret_files import own_token, tokens_file
+        from ops.common.sites import AskedTwin
+        from ops.twin.data import default_data
+        from ops.twin.up import UpOptions, run_up
 
     configure(as_json=log_json)
     options = UpOptions(
