@@ -20,6 +20,7 @@ from services.gateway.http import (
 )
 from services.gateway.http.access import Guard, bearer
 from services.gateway.http.bodies import BodyLimit
+from services.gateway.http.common import Common
 from services.gateway.http.middleware import GoodEnd, HeadAsGet, SafeHeaders
 from services.gateway.http.responses import errors
 from services.gateway.http.tokens import Tokens
@@ -53,14 +54,13 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     app.add_middleware(Guard, tokens=tokens)
     app.add_middleware(SafeHeaders)
     metrics.install(app, twin, tokens=tokens)
-    modules = (things, log, requests, request_status, dead_letters, clock, operations, about)
-    for routes in (module.routes for module in modules):
-        app.include_router(
-            routes(twin),
-            dependencies=[Depends(check_query), *bearer(tokens)],
-            responses=errors(*responses.ERRORS, tokens=tokens),
-        )
-
+    common: Common = {
+        "dependencies": [Depends(check_query), *bearer(tokens)],
+        "responses": errors(*responses.ERRORS, tokens=tokens),
+    }
+    for module in (things, log, requests, request_status, dead_letters, clock, operations, about):
+        # `include_router` would build each of them a second time, at the first request.
+        app.router.routes += module.routes(twin, **common).routes
     docs.install(app)
     probes.install(app, twin, tokens=tokens)
     return app

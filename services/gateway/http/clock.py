@@ -1,10 +1,13 @@
 """Routes to the simulated clock: looked at, stopped, let go on, set to another speed, let run to a moment."""
 
+from typing import Unpack
+
 from fastapi import APIRouter, Response
 
 from schemas.api import ClockReport
 from schemas.api_requests import ClockRequest, RunRequest, SpeedRequest
 from services.gateway.http.caller import Asking, Caller
+from services.gateway.http.common import Common
 from services.gateway.http.json_body import JsonRoute
 from services.gateway.http.responses import answer
 from services.gateway.ports import TwinPorts
@@ -13,9 +16,9 @@ from shared.basics.units import US_PER_S
 from shared.runtimes.clock import SOMEBODY, ClockChange
 
 
-def routes(twin: TwinPorts) -> APIRouter:
+def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     """Every one answers with the clock as it then is."""
-    router = APIRouter(prefix="/v1/clock", tags=["clock"], route_class=JsonRoute)
+    router = APIRouter(prefix="/v1/clock", tags=["clock"], route_class=JsonRoute, **common)
 
     def shown() -> Response:
         state = twin.clock.show()

@@ -1,6 +1,6 @@
 """Routes about dead letters: what waits to be looked at, asking again, putting aside."""
 
-from typing import Annotated
+from typing import Annotated, Unpack
 
 from fastapi import APIRouter, Query, Response
 
@@ -8,6 +8,7 @@ from schemas.api_letters import DeadLetterReport, DroppedLetters
 from schemas.api_requests import RequestReceipt
 from services.gateway import dead_letters
 from services.gateway.http.caller import Asking
+from services.gateway.http.common import Common
 from services.gateway.http.requests import OUTCOMES, Comment, Wait, received
 from services.gateway.http.responses import answer
 from services.gateway.ports import TwinPorts
@@ -17,9 +18,9 @@ from shared.runtimes.dead_letter import LETTERS_MAX
 Every = Annotated[bool, Query(description="those that were replayed or dropped, too")]
 
 
-def routes(twin: TwinPorts) -> APIRouter:
+def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     """By origin. Whatever changes something is the administrators'."""
-    router = APIRouter(prefix="/v1/dead-letters", tags=["dead letters"])
+    router = APIRouter(prefix="/v1/dead-letters", tags=["dead letters"], **common)
 
     @router.get(
         "",

@@ -4,7 +4,7 @@ else."""
 import gzip
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
@@ -39,14 +39,18 @@ FILES = {
 KEPT = {"Cache-Control": "max-age=3600"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kept:
     """An answer that is made once, compressed as well: whoever asks for it needs no token, and should cost
     neither time nor a file descriptor."""
 
     plain: bytes
-    packed: bytes
     media_type: str
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The same, compressed when somebody first asks for it."""
+        return gzip.compress(self.plain, mtime=0)
 
     def response(self, request: Request, headers: dict[str, str]) -> Response:
         """The answer as the caller takes it."""
@@ -58,15 +62,10 @@ class Kept:
         )
 
 
-def kept(plain: bytes, media_type: str) -> Kept:
-    """This answer, compressed as well."""
-    return Kept(plain, gzip.compress(plain, mtime=0), media_type)
-
-
 @cache
 def kept_files() -> dict[str, Kept]:
     """The files of Swagger UI by their names, read once."""
-    return {name: kept((Path(swagger_ui_path) / name).read_bytes(), kind) for name, kind in FILES.items()}
+    return {name: Kept((Path(swagger_ui_path) / name).read_bytes(), kind) for name, kind in FILES.items()}
 
 
 def install(app: FastAPI) -> None:
@@ -76,7 +75,7 @@ def install(app: FastAPI) -> None:
     @cache
     def description() -> Kept:
         text = json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":"))
-        return kept(text.encode(), "application/json")
+        return Kept(text.encode(), "application/json")
 
     @app.get("/openapi.json", include_in_schema=False)
     def openapi(request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 from urllib.parse import urlencode
 
 import anyio
@@ -17,6 +17,7 @@ from services.gateway.following import Following
 from services.gateway.history import Asked, Page
 from services.gateway.http import stream
 from services.gateway.http.caller import Asking
+from services.gateway.http.common import Common
 from services.gateway.http.responses import no_json
 from services.gateway.http.stream import EventStream
 from services.gateway.ports import TwinPorts
@@ -54,9 +55,9 @@ PAGED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def routes(twin: TwinPorts) -> APIRouter:
+def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     """Messages that have come, messages as they come, and why."""
-    router = APIRouter(prefix="/v1", tags=["log"])
+    router = APIRouter(prefix="/v1", tags=["log"], **common)
 
     @router.get(
         "/events",

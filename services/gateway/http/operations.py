@@ -1,11 +1,12 @@
 """The route to the operations log: what concerns all of the twin, with who did it and when."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 from fastapi import APIRouter, Query, Response
 
 from schemas.bounds import COUNT_MAX
 from schemas.operations import NumberedOperation, numbered
+from services.gateway.http.common import Common
 from services.gateway.ports import TwinPorts
 
 OPERATIONS_MAX = 1_000
@@ -28,9 +29,9 @@ PAGED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def routes(twin: TwinPorts) -> APIRouter:
+def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     """What was done, oldest first."""
-    router = APIRouter(prefix="/v1", tags=["operations"])
+    router = APIRouter(prefix="/v1", tags=["operations"], **common)
 
     @router.get(
         "/operations",

@@ -1,6 +1,6 @@
 """Routes of operators' requests: each goes into the inbox, and is answered with what became of it."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Header, Query, Response
@@ -12,6 +12,7 @@ from schemas.sequencer import FabricRetired
 from services.gateway import requests
 from services.gateway.commission import commission_fabric
 from services.gateway.http.caller import Asking
+from services.gateway.http.common import Common
 from services.gateway.http.json_body import JsonRoute
 from services.gateway.http.responses import answer
 from services.gateway.invalid import short
@@ -55,10 +56,11 @@ OUTCOMES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def routes(twin: TwinPorts) -> APIRouter:
+def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     """Fabrics commissioned and retired, slices asked for and released, faults injected and cleared, cubes
     drained and taken into use again."""
-    router = APIRouter(prefix="/v1", tags=["requests"], responses=OUTCOMES, route_class=JsonRoute)
+    common["responses"] = common.get("responses", {}) | OUTCOMES
+    router = APIRouter(prefix="/v1", tags=["requests"], route_class=JsonRoute, **common)
 
     async def ask(request: tuple[str, AskedBody], terms: requests.Terms) -> Response:
         return received(await requests.submit(twin, *request, terms))

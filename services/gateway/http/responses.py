@@ -22,21 +22,29 @@ from shared.basics.errors import (
     TooLate,
 )
 
+
+def error(description: str) -> dict[str, Any]:
+    """An error of a route, for the API's page. It refers to the model of errors and does not name it: FastAPI
+    would make a validator of its own for every error of every route."""
+    return {
+        "description": description,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorReport"}}},
+    }
+
+
 ERRORS: dict[int, dict[str, Any]] = {
-    401: {"model": ErrorReport, "description": "the token is missing or another one"},
-    403: {"model": ErrorReport, "description": "the role does not allow it, or a foreign page asks"},
-    404: {"model": ErrorReport, "description": "no such thing"},
-    405: {"model": ErrorReport, "description": "the path has no such method"},
-    413: {"model": ErrorReport, "description": "the body is too large"},
-    414: {"model": ErrorReport, "description": "path and query are too long"},
-    421: {"model": ErrorReport, "description": "without tokens: a Host that is not this machine"},
-    422: {"model": ErrorReport, "description": "not allowed: what was given, and what is"},
-    429: {
-        "model": ErrorReport,
-        "description": "too many requests of this caller wait, or came at once; Retry-After says when",
-    },
+    401: error("the token is missing or another one"),
+    403: error("the role does not allow it, or a foreign page asks"),
+    404: error("no such thing"),
+    405: error("the path has no such method"),
+    413: error("the body is too large"),
+    414: error("path and query are too long"),
+    421: error("without tokens: a Host that is not this machine"),
+    422: error("not allowed: what was given, and what is"),
+    429: error("too many requests of this caller wait, or came at once; Retry-After says when"),
+    # Every route has this one, so that the page has the model.
     500: {"model": ErrorReport, "description": "the gateway failed; its log says more"},
-    503: {"model": ErrorReport, "description": "what the gateway stands on does not answer"},
+    503: error("what the gateway stands on does not answer"),
 }
 """How errors of any route are described on the API's page."""
 

@@ -1,7 +1,7 @@
 """Routes to things: all of a kind, one of them, one described, light paths, telemetry, configuration."""
 
 from inspect import Parameter, Signature
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -12,6 +12,7 @@ from schemas.config_by_kind import AnyConfig
 from services.gateway import views
 from services.gateway.describe import describe
 from services.gateway.fabrics import config_of
+from services.gateway.http.common import Common
 from services.gateway.http.responses import ArrowFrame, answer, no_json
 from services.gateway.impact import impact_of
 from services.gateway.invalid import short
@@ -36,9 +37,9 @@ ON_A_PAGE: dict[int | str, dict[str, Any]] = {
 }
 
 
-def routes(twin: TwinPorts) -> APIRouter:
+def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     """Three routes for each kind of thing, and those that are of no kind."""
-    router = APIRouter(prefix="/v1", tags=["things"])
+    router = APIRouter(prefix="/v1", tags=["things"], **common)
 
     @router.get("/trace/{end:path}", summary="The whole light path from a link end", response_model=LightPath)
     def trace(end: str) -> Response:

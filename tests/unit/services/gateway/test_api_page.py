@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import fastapi.routing
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -108,6 +109,20 @@ def test_an_untyped_route_would_be_seen(twin: DrivenTwin) -> None:
         "GET /v1/rows 200",
         "GET /v1/number 200",
     ]
+
+
+def test_every_route_is_built_once(twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[object] = []
+    made = fastapi.routing.get_request_handler
+
+    def counted(**arguments: Any) -> Any:
+        built.append(arguments)
+        return made(**arguments)
+
+    monkeypatch.setattr(fastapi.routing, "get_request_handler", counted)
+    app = create_app(twin.ports, tokens=Tokens())
+    Client(app).get("/v1/clock")
+    assert len(built) == len(app.routes)
 
 
 @pytest.mark.parametrize("kind", KINDS)
