@@ -6,19 +6,21 @@ batch raises, and the position to start from taken from the store and not from K
 is lost or applied twice is kept by `fold`, which knows nothing of Faust.
 """
 
+import asyncio
 import logging
 import os
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import faust
 from faust.auth import SASLCredentials, SSLCredentials
 from faust.transport.drivers import aiokafka as driver
-from faust.types import TP, EventT
+from faust.types import TP, ChannelT, EventT, StreamT
 from mode import CrashingSupervisor
 from mode.loop import use as use_loop
 
@@ -32,7 +34,9 @@ from shared.runtimes.live.worker.sharing import sharing_of
 BATCH = 500
 """Records of one batch, over all partitions."""
 WITHIN_S = 0.005
-"""How long Faust waits for a batch to fill."""
+"""How long a batch may fill."""
+PAUSE_S = 0.001
+"""Where no record comes for so long, a batch is whole: Faust hands on what it fetched at once one by one."""
 REQUEST_S_MAX = 20
 
 log = logging.getLogger("lightwave.live")
@@ -155,19 +159,43 @@ def _app(options: PumpOptions, feed: Feed) -> faust.App:
         value_serializer="raw",
     )
 
-    async def fold(stream: Any) -> AsyncIterator[None]:  # Faust's own type lacks noack_take
-        async for batch in stream.noack_take(BATCH, within=WITHIN_S):
-            events: list[EventT[Any]] = list(batch)
+    async def fold(stream: StreamT[bytes]) -> AsyncIterator[None]:
+        stream.enable_acks = False
+        async for events in _batches(stream):
             for partition, records in _by_partition(events).items():
                 feed.take(partition, records)
             for event in events:
                 await stream.ack(event)
         yield  # an agent is a generator
 
-    app.agent(topic, name=f"{options.group}.fold", concurrency=1, supervisor_strategy=CrashingSupervisor)(
-        fold
+    # As `app.agent` does, which also looks through all modules for the file that it is called in.
+    name = f"{options.group}.fold"
+    app.agents[name] = faust.Agent(
+        fold, name=name, app=app, channel=topic, concurrency=1, supervisor_strategy=CrashingSupervisor
     )
     return app
+
+
+async def _batches(stream: StreamT[bytes]) -> AsyncIterator[list[EventT[Any]]]:
+    """What comes, in batches that end where nothing more is on its way. Faust's own `take` looks 200 times a
+    second whether something has come, which keeps an idle worker busy."""
+    channel = cast("ChannelT[bytes]", stream.channel)
+    events: list[EventT[Any]] = []
+    until_s = 0.0
+    async for _ in stream:
+        event = cast("EventT[Any]", stream.current_event)  # a topic gives nothing else
+        if events and event.message.generation_id != events[0].message.generation_id:
+            events = []  # the partitions were given out anew since: they are read again
+        if not events:
+            until_s = time.monotonic() + WITHIN_S
+        events.append(event)
+        if len(events) < BATCH and time.monotonic() < until_s:
+            if channel.empty():
+                await asyncio.sleep(PAUSE_S)
+            if not channel.empty():
+                continue
+        yield events
+        events = []
 
 
 def credentials(brokers: Brokers) -> SASLCredentials | SSLCredentials | None:

@@ -1,0 +1,113 @@
+"""Batches of a worker's pump: whole where nothing more comes, bounded, all of one assignment of partitions."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from shared.runtimes.live.worker import pump
+
+
+class FakeStream:
+    """A stream as Faust's, of numbers: a batch of (generation, number) arrives all at once."""
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[SimpleNamespace] = asyncio.Queue()
+        self.channel = self.queue
+        self.current_event: SimpleNamespace | None = None
+
+    def arrive(self, generation: int, numbers: range) -> None:
+        for number in numbers:
+            self.queue.put_nowait(
+                SimpleNamespace(number=number, message=SimpleNamespace(generation_id=generation))
+            )
+
+    async def __aiter__(self) -> AsyncIterator[None]:
+        while True:
+            self.current_event = await self.queue.get()
+            yield
+
+
+async def batches_of(stream: Any, count: int) -> list[list[int]]:
+    found: list[list[int]] = []
+    async for events in pump._batches(stream):
+        found.append([event.number for event in events])  # type: ignore[attr-defined]  # of the fake
+        if len(found) == count:
+            break
+    return found
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow this machine is, only what comes ends a batch."""
+    monkeypatch.setattr(pump, "WITHIN_S", 60.0)
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_batch_is_all_that_has_come_up_to_a_bound() -> None:
+    async def run() -> list[list[int]]:
+        stream = FakeStream()
+        stream.arrive(1, range(pump.BATCH + 3))
+        return await batches_of(stream, 2)
+
+    full, rest = asyncio.run(run())
+    assert full == [*range(pump.BATCH)]
+    assert rest == [*range(pump.BATCH, pump.BATCH + 3)]
+
+
+@pytest.mark.usefixtures("patient")
+def test_what_follows_within_the_pause_is_of_the_same_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pump, "PAUSE_S", 0.2)
+
+    async def run() -> list[list[int]]:
+        stream = FakeStream()
+        stream.arrive(1, range(2))
+        asyncio.get_running_loop().call_later(0.02, stream.arrive, 1, range(2, 4))
+        return await batches_of(stream, 1)
+
+    assert asyncio.run(run()) == [[0, 1, 2, 3]]
+
+
+def test_a_batch_that_has_filled_for_long_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pump, "WITHIN_S", 0.0)
+
+    async def run() -> list[list[int]]:
+        stream = FakeStream()
+        stream.arrive(1, range(3))
+        return await batches_of(stream, 3)
+
+    assert asyncio.run(run()) == [[0], [1], [2]]
+
+
+@pytest.mark.usefixtures("patient")
+def test_what_came_before_partitions_were_given_out_anew_is_left_to_be_read_again() -> None:
+    async def run() -> list[list[int]]:
+        stream = FakeStream()
+        stream.arrive(1, range(2))
+        stream.arrive(2, range(3))
+        return await batches_of(stream, 1)
+
+    assert asyncio.run(run()) == [[0, 1, 2]]
+
+
+@pytest.mark.usefixtures("patient")
+def test_where_nothing_comes_nothing_is_looked_at() -> None:
+    async def run() -> int:
+        stream = FakeStream()
+        looks = 0
+        empty = stream.queue.empty
+
+        def counted() -> bool:
+            nonlocal looks
+            looks += 1
+            return empty()
+
+        stream.queue.empty = counted  # type: ignore[method-assign]
+        waiting = asyncio.ensure_future(batches_of(stream, 1))
+        await asyncio.sleep(0.05)
+        waiting.cancel()
+        return looks
+
+    assert asyncio.run(run()) == 1, "by the queue itself, before it waits"
