@@ -2,7 +2,7 @@
 takes its name.
 
 One that is started again and again while a server is away costs more each time than to wait for it: its
-imports alone take a second or two, which the server that is just starting lacks.
+imports alone take most of a second, which the server that is just starting lacks.
 """
 
 import logging

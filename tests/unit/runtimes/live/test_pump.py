@@ -1,4 +1,4 @@
-"""Batches of a worker's pump: whole where nothing more comes, bounded, all of one assignment of partitions."""
+"""Batches of a worker's pump: whole where nothing more comes, bounded, of one assignment of partitions."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,11 +10,21 @@ import pytest
 from shared.runtimes.live.worker import pump
 
 
+class CountingQueue(asyncio.Queue[SimpleNamespace]):
+    """A queue that counts how often somebody looks whether it is empty."""
+
+    looks = 0
+
+    def empty(self) -> bool:
+        self.looks += 1
+        return super().empty()
+
+
 class FakeStream:
-    """A stream as Faust's, of numbers: a batch of (generation, number) arrives all at once."""
+    """A stream as Faust's, of numbers that arrive several at once."""
 
     def __init__(self) -> None:
-        self.queue: asyncio.Queue[SimpleNamespace] = asyncio.Queue()
+        self.queue = CountingQueue()
         self.channel = self.queue
         self.current_event: SimpleNamespace | None = None
 
@@ -96,18 +106,9 @@ def test_what_came_before_partitions_were_given_out_anew_is_left_to_be_read_agai
 def test_where_nothing_comes_nothing_is_looked_at() -> None:
     async def run() -> int:
         stream = FakeStream()
-        looks = 0
-        empty = stream.queue.empty
-
-        def counted() -> bool:
-            nonlocal looks
-            looks += 1
-            return empty()
-
-        stream.queue.empty = counted  # type: ignore[method-assign]
         waiting = asyncio.ensure_future(batches_of(stream, 1))
         await asyncio.sleep(0.05)
         waiting.cancel()
-        return looks
+        return stream.queue.looks
 
     assert asyncio.run(run()) == 1, "by the queue itself, before it waits"
