@@ -3,7 +3,7 @@ shares."""
 
 from schemas.config import FabricConfig, pod_of
 from services.gateway.ports import TwinPorts
-from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.models.plant import Part, Plant
 from shared.models.plants import plant_of
 
@@ -12,12 +12,18 @@ FIRST_POD = "pod-0"
 
 
 def config_of(twin: TwinPorts, fabric: str) -> FabricConfig:
-    """What a fabric was commissioned with; NotFound if there is no such fabric."""
+    """What a fabric was commissioned with; NotFound if there is no such fabric, OperationFailed where that
+    cannot be told now: store or log have been taken away, and are being made again."""
     try:
         return twin.config(fabric)
     except KeyError:
-        known = ", ".join(commissioned(twin))
-        raise NotFound(f"fabric {fabric[:80]!r}: no such fabric; there is {known}") from None
+        pass
+    if fabric in twin.documents.fabrics():
+        raise OperationFailed(f"fabric {fabric}: its beginning has not been read from the log yet; ask again")
+    if lacking := twin.unready():
+        raise OperationFailed(f"fabric {fabric[:80]!r}: cannot be looked up now: {lacking[0]}")
+    known = ", ".join(commissioned(twin))
+    raise NotFound(f"fabric {fabric[:80]!r}: no such fabric; there is {known}")
 
 
 def plant(twin: TwinPorts, fabric: str) -> Plant:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ops.common.configuration import settings_of
+from schemas.config import FabricConfig
 from schemas.site_plan import SitePlan
 from services.gateway import history
 from services.gateway.following import Following
@@ -198,3 +199,30 @@ def test_what_cannot_be_is_said_by_the_kinds_own_rules(
     client: Client, path: str, body: object, sentence: str
 ) -> None:
     assert sentence in refusal(client, path, body)
+
+
+# --- while store or log are made again ----------------------------------------------------------------------
+
+
+def test_a_fabric_whose_beginning_is_not_read_again_yet_is_not_denied(twin: DrivenTwin) -> None:
+    """A gateway that has lost its copy of the log knows of the fabric from the store alone."""
+
+    def config(fabric: str) -> FabricConfig:
+        if fabric == APART:
+            raise KeyError(fabric)
+        return twin.ports.config(fabric)
+
+    behind = twin.client(config=config)
+    said = behind.post("/v1/slices", json={"fabric": APART, "shape": "4x4x8"})
+    assert said.status_code == 503
+    assert said.json()["error"] == "fabric pod-7: its beginning has not been read from the log yet; ask again"
+    assert behind.get(f"/v1/cubes/{SWITCHED}/cube-1").status_code == 200
+
+
+def test_no_fabric_is_denied_by_a_store_that_was_emptied(twin: DrivenTwin) -> None:
+    emptied = twin.client(unready=lambda: ["Redis at r holds no twin any more"])
+    said = emptied.get("/v1/cubes/pod-3/cube-4")
+    assert said.status_code == 503
+    assert (
+        said.json()["error"] == "fabric 'pod-3': cannot be looked up now: Redis at r holds no twin any more"
+    )
