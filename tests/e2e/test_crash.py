@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.living import LivingTwin, cli
+from shared.runtimes.waiting import until
+from tests.support.living import READY_S_MAX, LivingTwin, cli
 
 TWIN_KILLS = 30
 SERVER_KILLS = 10
@@ -86,6 +87,21 @@ class Operator(threading.Thread):
         )
 
 
+def kill_server(twin: LivingTwin) -> None:
+    """Kill the twin's server, and wait until it has another: before that its pid is nobody's."""
+    killed = twin.server_pid()
+    os.kill(killed, signal.SIGKILL)
+    assert until(lambda: started_since(twin, killed), READY_S_MAX), "the twin has started no other server"
+    twin.wait_ready()
+
+
+def started_since(twin: LivingTwin, killed: int) -> bool:
+    try:
+        return twin.server_pid() != killed
+    except (OSError, ValueError):  # its file is just being written
+        return False
+
+
 def messages(data: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (data / "log" / "campus.jsonl").read_text().splitlines()]
 
@@ -123,9 +139,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
                 twin.kill()
                 twin.start()
             else:
-                os.kill(twin.server_pid(), signal.SIGKILL)
-                time.sleep(0.1)
-                twin.wait_ready()
+                kill_server(twin)
         time.sleep(1.0)
         assert operator.surprise is None
         assert operator.is_alive()
