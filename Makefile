@@ -58,8 +58,10 @@ test: .venv/installed-test .venv/servers ## all tests: lint types imports unit c
 $(STAGES): .venv/installed-test
 contract simulation e2e: .venv/servers
 
-# $(stage) before a command prints the stage's name, and after it the time it took.
-stage = @export PATH="$(CURDIR)/$(BIN):$$PATH" TIMEFORMAT='== $@: %1R s'; echo "== $@"; time
+# $(stage) before a command prints the stage's name, and after it the time it took. One thread of the linear
+# algebra, as in every process of ours: more only wait for each other.
+stage = @export PATH="$(CURDIR)/$(BIN):$$PATH" OPENBLAS_NUM_THREADS=1 TIMEFORMAT='== $@: %1R s'; \
+    echo "== $@"; time
 
 lint: ## style: ruff's rules and formatting
 	$(stage) { ruff check .; ruff format --check .; }

@@ -56,6 +56,8 @@ COMMANDS = {
 
 COMPLETE = "_LIGHTWAVE_COMPLETE"
 """The variable by which a shell's completion script asks for completions."""
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+"""Vectors here are short: more threads of the linear algebra would only wait for each other."""
 LIVE_MODULES = frozenset({"aiokafka", "faust", "kafka", "mode", "uvloop"})
 """What only the extra `live` installs."""
 
@@ -115,6 +117,7 @@ root = typer.main.get_group(app)
 def main() -> NoReturn:
     """Run one command; the exit code: 0 done, 1 refused or failed, 2 wrong usage, 3 not found, 4 no twin,
     5 the twin deviated."""
+    os.environ.setdefault(*ONE_THREAD)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # missing only in tests

@@ -4,6 +4,7 @@ process of a live twin import what only others of it need.
 `test_client.py` looks again after each query has run.
 """
 
+import os
 import subprocess
 import sys
 
@@ -41,3 +42,16 @@ def test_only_workers_load_what_feeds_them(module: str) -> None:
     code = f"import sys, {module}; print([m for m in ('faust', 'aiohttp') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("given", "then"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
+def test_the_linear_algebra_has_one_thread_unless_somebody_says_otherwise(
+    given: dict[str, str], then: str
+) -> None:
+    code = (
+        "import atexit, os, sys\nfrom ops.cli.main import main\nsys.argv = ['lightwave', '--version']\n"
+        "atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS']))\nmain()"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"} | given
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout.splitlines()[-1] == then
