@@ -121,6 +121,7 @@ def nearest_shape(shape: Shape, twisted: bool, cubes_in_pod: int) -> Shape:
     return min((s for s in legal_shapes(cubes_in_pod) if not twisted or is_twistable(s)), key=distance)
 
 
+@lru_cache(maxsize=POD_CUBES_MAX * CHIPS_PER_CUBE)
 def shape_for_chips(chips: int, cubes_in_pod: int = POD_CUBES_MAX) -> Shape:
     """The legal shape with the fewest chips that has at least this many; of several the most cubical, which
     is the one with the shortest sum of sides."""
