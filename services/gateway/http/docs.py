@@ -73,13 +73,14 @@ def install(app: FastAPI) -> None:
     files = kept_files()
 
     @cache
-    def description() -> Kept:
-        text = json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":"))
+    def description(described: FastAPI) -> Kept:
+        text = json.dumps(described.openapi(), ensure_ascii=False, separators=(",", ":"))
         return Kept(text.encode(), "application/json")
 
+    # FastAPI never forgets an endpoint, and with this one it would keep the app that it speaks of.
     @app.get("/openapi.json", include_in_schema=False)
     def openapi(request: Request) -> Response:
-        return description().response(request, {})
+        return description(request.app).response(request, {})
 
     @app.get("/docs", include_in_schema=False)
     def page() -> Response:

@@ -1,5 +1,7 @@
 """The API's page tells the truth: every route says which fields it answers with, and answers with them."""
 
+import gc
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -123,6 +125,15 @@ def test_every_route_is_built_once(twin: DrivenTwin, monkeypatch: pytest.MonkeyP
     app = create_app(twin.ports, tokens=Tokens())
     Client(app).get("/v1/clock")
     assert len(built) == len(app.routes)
+
+
+def test_an_app_that_nobody_holds_is_gone(twin: DrivenTwin) -> None:
+    app = create_app(twin.ports, tokens=Tokens())
+    Client(app).get("/v1/clock")
+    held = weakref.ref(app)
+    del app
+    gc.collect()
+    assert held() is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
