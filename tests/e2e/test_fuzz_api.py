@@ -1,7 +1,6 @@
 """Anything at all over HTTP: from the API's own description, what fits it and what does not. No answer is the
 gateway's failure, and none is anything but one sentence or what was asked for."""
 
-import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 import schemathesis
 from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 from schemathesis.core.result import Ok
 
@@ -19,7 +17,7 @@ from services.gateway.http.tokens import Tokens
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 EXAMPLES = 8
-"""Cases of each operation and mode; together they have a minute."""
+"""Cases of each operation and mode."""
 STREAM = "/v1/events/stream"
 WAIT_S_MAX = 0.05
 STATUSES = frozenset({200, 202, 400, 401, 403, 404, 405, 409, 413, 414, 421, 422, 429})
@@ -35,6 +33,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
     twin.close()
 
 
+@pytest.fixture(scope="module")
 def operations(app: FastAPI) -> list[Any]:
     """Every operation that the page describes, but the stream, which has no end."""
     document = Client(app).get("/openapi.json").json()
@@ -44,7 +43,12 @@ def operations(app: FastAPI) -> list[Any]:
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-def test_nothing_that_is_sent_makes_the_gateway_fail(app: FastAPI, mode: GenerationMode) -> None:
+def test_nothing_that_is_sent_makes_the_gateway_fail(
+    app: FastAPI, operations: list[Any], mode: GenerationMode
+) -> None:
+    if mode is GenerationMode.NEGATIVE:
+        # Any text fits into a path: hypothesis would look long for what does not.
+        operations = [operation for operation in operations if [*operation.query, *operation.body]]
     client = Client(app)
     asked = 0
 
@@ -57,8 +61,7 @@ def test_nothing_that_is_sent_makes_the_gateway_fail(app: FastAPI, mode: Generat
         if answer.status_code >= 400:
             assert "\n" not in answer.json()["error"]
 
-    found = operations(app)
-    for operation in found:
+    for operation in operations:
         strategy = operation.as_strategy(generation_mode=mode)
         limited = settings(
             max_examples=EXAMPLES,
@@ -68,9 +71,8 @@ def test_nothing_that_is_sent_makes_the_gateway_fail(app: FastAPI, mode: Generat
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        with contextlib.suppress(Unsatisfiable):  # nothing can be wrong where nothing is to be given
-            limited(given(case=strategy)(send))()
-    assert asked > 2 * len(found)
+        limited(given(case=strategy)(send))()
+    assert asked > EXAMPLES / 2 * len(operations)
 
 
 def bounded(sent: dict[str, Any]) -> dict[str, Any]:
