@@ -17,8 +17,8 @@ from typing import Any
 from shared.runtimes.waiting import until
 from tests.support.living import READY_S_MAX, LivingTwin, cli
 
-TWIN_KILLS = 30
-SERVER_KILLS = 10
+TWIN_KILLS = 16
+SERVER_KILLS = 6
 SEED = 20
 CAMPUS = """
 site: campus
