@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from schemas.registry import decode
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from services.gateway.http.app import create_app
-from services.gateway.http.tokens import one_token
+from services.gateway.http.tokens import Tokens, one_token
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
 from shared.runtimes.embedded.clock import EmbeddedClock
@@ -178,8 +179,15 @@ class DrivenTwin:
         self.logs.close()
 
     def client(self, token: str | None = None, **ports: Any) -> Client:
-        """A client of a gateway over this twin, with some of its ports replaced."""
+        """A client of a gateway over this twin: of its only one, or of a new one with a token or with some of
+        its ports replaced."""
+        if token is None and not ports:
+            return self._client
         return Client(create_app(replace(self.ports, **ports), tokens=one_token(token)))
+
+    @cached_property
+    def _client(self) -> Client:
+        return Client(create_app(self.ports, tokens=Tokens()))
 
     def audited(self, site: str) -> dict[str, Any]:
         """What `lightwave audit` says of a site, of this moment, at which nothing may be under way."""

@@ -323,9 +323,9 @@ def test_paths_are_taken_as_they_are_sent(served: Served) -> None:
 def test_since_and_type_find_their_place_without_reading_the_whole_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a log of some months: an answer decodes what it gives, and little more."""
-    twin = DrivenTwin(tmp_path, ["pod.cubes=4", "workload.slices_per_day=60"])
-    twin.advance(24 * 40)
+    """On a log of ten busy days: an answer decodes what it gives, and little more."""
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4", "workload.slices_per_day=240"])
+    twin.advance(24 * 10)
     client, whole = twin.client(), twin.messages()
     assert len(whole) > 10_000
     decoded = 0
