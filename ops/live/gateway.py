@@ -22,7 +22,7 @@ from shared.runtimes.live.kafka.operations import KafkaOperations
 from shared.runtimes.live.process.health import AGAIN, Heartbeat, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.process.joining import join_twin
-from shared.runtimes.live.status import problems_of
+from shared.runtimes.live.status import Delays, standstills
 from shared.runtimes.live.surroundings import Surroundings, lost_twin
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations import OperationsLog
@@ -81,6 +81,7 @@ def _ports(
     letters: KafkaDeadLetters,
     surroundings: Surroundings,
 ) -> TwinPorts:
+    delays = Delays(store, services_of)
     return TwinPorts(
         about=TwinAbout(runtime="live", version=VERSION, place=twin.twin),
         documents=store,
@@ -93,7 +94,7 @@ def _ports(
         telemetry=mirror.telemetry.latest,
         dead_letters=letters.read,
         claim=store.claim,
-        health=lambda: _health(store, mirror, surroundings),
+        health=lambda: _health(store, mirror, surroundings, delays),
         unready=lambda: _unready(store, mirror, twin),
         runtime_metrics=lambda: {
             "mirror_messages_total": float(mirror.messages),
@@ -116,11 +117,11 @@ def _is_quiet(store: RedisStore, mirror: LogMirror, fabric: str) -> bool:
     return stands == {mirror.seen(partition)} and not snapshot.outbox_size
 
 
-def _health(store: RedisStore, mirror: LogMirror, surroundings: Surroundings) -> list[str]:
+def _health(store: RedisStore, mirror: LogMirror, surroundings: Surroundings, delays: Delays) -> list[str]:
     """Every reason why this twin is not well, in one sentence each."""
     found = [*([mirror.problem] if mirror.problem else []), *surroundings.problems]
     try:
-        found += problems_of(store, services_of, processes(store))
+        found += [*standstills(store, services_of, processes(store)), *delays.problems()]
     except LightwaveError as error:
         found.append(str(error))
     return [*dict.fromkeys(found)]

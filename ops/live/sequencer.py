@@ -10,7 +10,7 @@ from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo
 from shared.runtimes.live.process.joining import ProcessOptions, join_twin
 from shared.runtimes.live.sequencer.loop import SequencerLoop
-from shared.runtimes.live.status import delays
+from shared.runtimes.live.status import Delays
 from shared.runtimes.live.surroundings import Surroundings
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.redis_store import RedisStore
@@ -35,7 +35,7 @@ async def _run(options: ProcessOptions, store: RedisStore, twin: TwinRecord) -> 
         lambda: None,
         host=options.metrics_host,
         port=options.metrics_port,
-        around=lambda: delays(store, names_of),
+        around=Delays(store, names_of).problems,
     )
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

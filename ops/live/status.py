@@ -9,7 +9,7 @@ from services.roster import names_of
 from shared.basics.times import moment, span
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.process.heartbeat import achieved_speed, processes
-from shared.runtimes.live.status import problems_of, standing
+from shared.runtimes.live.status import Delays, standing, standstills
 from shared.runtimes.live.surroundings import redis_problems
 from shared.runtimes.live.twin_record import read_twin
 from shared.storage.redis_store import RedisStore
@@ -59,7 +59,14 @@ def _status(store: RedisStore) -> dict[str, Any]:
             }
             for place in endpoints
         ],
-        "problems": _problems([*redis_problems(store), *problems_of(store, names_of, rows)], rows),
+        "problems": _problems(
+            [
+                *redis_problems(store),
+                *standstills(store, names_of, rows),
+                *Delays(store, names_of).problems(),
+            ],
+            rows,
+        ),
     }
 
 

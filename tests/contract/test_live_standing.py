@@ -42,7 +42,7 @@ from shared.runtimes.live.process.heartbeat import ProcessInfo, ProcessRow, achi
 from shared.runtimes.live.sequencer import loop as sequencer_loop
 from shared.runtimes.live.sequencer.loop import STILL, SequencerLoop
 from shared.runtimes.live.sequencer.partition import PartitionSequencer
-from shared.runtimes.live.status import delays
+from shared.runtimes.live.status import Delays
 from shared.runtimes.live.surroundings import Surroundings, redis_problems
 from shared.runtimes.live.twin_record import read_twin, write_twin
 from shared.runtimes.live.version_note import note_version
@@ -199,9 +199,32 @@ class TestStatus:
         assert re.match(
             r"the time of pod-1 is \d+ s of wall time behind the clock at × 60 \(allowed are 30\)", late
         )
-        assert "behind the clock" in delays(store, services_of)[0]
+        assert "behind the clock" in Delays(store, services_of).problems()[0]
         write_epoch(store, Epoch(9_000_000, store.wall_us(), 60.0, paused=True))
-        assert delays(store, services_of) == []
+        assert Delays(store, services_of).problems() == []
+
+    def test_time_that_stands_still_is_told_though_its_clock_is_anchored_anew(
+        self, store: RedisStore
+    ) -> None:
+        now_s = [100.0]
+        delays = Delays(store, services_of, lambda: now_s[0])
+        for still_s in (0.0, 20.0, 29.0):
+            now_s[0] = 100.0 + still_s
+            write_epoch(store, Epoch(5_000_000, store.wall_us() - US_PER_S, 60.0, paused=False))
+            assert delays.problems() == []
+        now_s[0] = 131.0
+        assert delays.problems() == [
+            (
+                "the time of pod-1 has stood still for 31 s of wall time, though nobody paused it "
+                "(allowed are 30)"
+            )
+        ]
+        further = ServiceClock("cubes", "pod-1", 6_000_000, 3, 5_000_000)
+        assert store.commit(Commit(1, {"cubes": 7}, {"cubes": 8}, progress=(further,)))
+        assert delays.problems() == [], "it has come further"
+        now_s[0] = 170.0
+        write_epoch(store, Epoch(5_000_000, store.wall_us(), 60.0, paused=True))
+        assert delays.problems() == []
 
     def test_requests_that_wait_long_are_told(
         self, store: RedisStore, settings: LiveSettings, redis_url: str
@@ -209,12 +232,12 @@ class TestStatus:
         store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"))
         (place,) = live_status(settings)["partitions"]
         assert (place["waiting"], place["oldest_s"] < 30) == (1, True)
-        assert delays(store, services_of) == []
+        assert Delays(store, services_of).problems() == []
         with redis.Redis.from_url(redis_url) as client:
             client.delete("lightwave:{1}:inbox")
             received = store.wall_us() - 61 * US_PER_S
             client.xadd("lightwave:{1}:inbox", {"type": "NoSuchBody"}, f"{received}-0")
-        (late,) = delays(store, services_of)
+        (late,) = Delays(store, services_of).problems()
         assert late.startswith("1 requests of pod-1 wait, the oldest for 61 s (allowed are 1000 and 60 s)")
         assert late in live_status(settings)["problems"]
 
@@ -224,7 +247,7 @@ class TestStatus:
         monkeypatch.setattr(status, "WAITING_MAX", 1)
         for _ in range(2):
             store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"))
-        assert "2 requests of pod-1 wait" in delays(store, services_of)[0]
+        assert "2 requests of pod-1 wait" in Delays(store, services_of).problems()[0]
 
     def test_who_left_is_gone_and_who_died_is_shown_as_gone(self, store: RedisStore) -> None:
         beat(store, ProcessInfo("a", "gateway"), [])

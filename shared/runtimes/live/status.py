@@ -1,7 +1,8 @@
 """How a live twin stands as a whole: what each service has come to, who holds it, and what is wrong."""
 
 import json
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,12 +38,14 @@ class ServiceStatus:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """`fabrics` maps each fabric that lives there to its site; `lag_s` is the wall time by which simulated
-    time is behind the clock, `waiting` how many requests wait, and `oldest_s` for how long the first has."""
+    """`fabrics` maps each fabric that lives there to its site; `processed_us` is the simulated time up to
+    which all is done, `lag_s` the wall time by which it is behind the clock, `waiting` how many requests
+    wait, and `oldest_s` for how long the first has."""
 
     partition: int
     fabrics: Mapping[str, str]
     end: int
+    processed_us: int
     lag_s: float
     waiting: int
     oldest_s: float
@@ -79,8 +82,10 @@ def standing(
                     *(stopped.get("sentence"), stopped.get("fabric")),
                 )
             )
+        clock_us = epoch.clock_us(wall_us)
+        came_us = _processed_us(snapshot, clock_us)
         delays = (
-            _lag_s(snapshot, epoch, wall_us),
+            *(came_us, _lag_s(epoch, clock_us, came_us)),
             store.size(partition),
             _oldest_s(store, partition, wall_us),
         )
@@ -88,13 +93,15 @@ def standing(
     return found
 
 
-def _lag_s(snapshot: Snapshot, epoch: Epoch, wall_us: int) -> float:
+def _processed_us(snapshot: Snapshot, clock_us: int) -> int:
+    return processed_us(
+        site_clocks(residents(snapshot.values), snapshot.progress).values(), clock_us, quiet=True
+    )
+
+
+def _lag_s(epoch: Epoch, clock_us: int, came_us: int) -> float:
     """For how long the clock has been beyond what is due next: whatever holds a site up, no Tick comes."""
-    if epoch.paused:
-        return 0.0
-    clock_us = epoch.clock_us(wall_us)
-    sites = site_clocks(residents(snapshot.values), snapshot.progress).values()
-    return (clock_us - processed_us(sites, clock_us, quiet=True)) / (epoch.speed * US_PER_S)
+    return 0.0 if epoch.paused else (clock_us - came_us) / (epoch.speed * US_PER_S)
 
 
 def _oldest_s(store: RedisStore, partition: int, wall_us: int) -> float:
@@ -103,33 +110,59 @@ def _oldest_s(store: RedisStore, partition: int, wall_us: int) -> float:
     return 0.0 if number is None else max(0.0, (wall_us - number) / US_PER_S)
 
 
-def delays(store: RedisStore, services_of: NamesOf) -> list[str]:
-    """What takes longer than it may, a sentence each; another if the store does not answer."""
-    try:
-        places, epoch = standing(store, services_of, []), read_epoch(store) or STOPPED
-    except OperationFailed as error:
-        return [str(error)]
-    found = []
-    for place in places:
+class Delays:
+    """What takes longer than it may, asked again and again by one thread or several.
+
+    It remembers how far each partition had come: the lag is forgiven of a clock that is anchored anew, so one
+    that loses its beat time and again has none, though nothing moves.
+    """
+
+    def __init__(
+        self, store: RedisStore, services_of: NamesOf, wall_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store = store
+        self._services_of = services_of
+        self._wall_s = wall_s
+        self._moved: dict[int, tuple[int, float]] = {}
+        """Partition → how far it had come, and when it was first seen there."""
+
+    def problems(self) -> list[str]:
+        """A sentence each; another if the store does not answer."""
+        try:
+            places = standing(self._store, self._services_of, [])
+            epoch = read_epoch(self._store) or STOPPED
+        except OperationFailed as error:
+            return [str(error)]
+        return [problem for place in places for problem in self._problems(place, epoch)]
+
+    def _problems(self, place: PartitionStatus, epoch: Epoch) -> Iterator[str]:
         names = ", ".join(place.fabrics)
+        still_s = self._still_s(place, epoch)
         if place.lag_s > LAG_S_MAX:
-            found.append(
+            yield (
                 f"the time of {names} is {place.lag_s:.0f} s of wall time behind the clock at × "
                 f"{epoch.speed:g} (allowed are {LAG_S_MAX:.0f}); less speed lets it catch up, if nothing "
                 "holds it up"
             )
+        elif still_s > LAG_S_MAX:
+            yield (
+                f"the time of {names} has stood still for {still_s:.0f} s of wall time, though nobody "
+                f"paused it (allowed are {LAG_S_MAX:.0f})"
+            )
         if place.waiting > WAITING_MAX or place.oldest_s > WAITS_S_MAX:
-            found.append(
+            yield (
                 f"{place.waiting} requests of {names} wait, the oldest for {place.oldest_s:.0f} s (allowed "
                 f"are {WAITING_MAX} and {WAITS_S_MAX:.0f} s); ask for less, or see what holds them up"
             )
-    return found
 
-
-def problems_of(store: RedisStore, services_of: NamesOf, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Why simulated time stands still somewhere or comes on too slowly, and requests wait too long, in one
-    sentence each; empty if all is well."""
-    return standstills(store, services_of, rows) + delays(store, services_of)
+    def _still_s(self, place: PartitionStatus, epoch: Epoch) -> float:
+        """For how long it has come no further; 0 while it need not."""
+        came_us, now_s = place.processed_us, self._wall_s()
+        before_us, since_s = self._moved.get(place.partition, (None, now_s))
+        if came_us != before_us or epoch.state(came_us, 0, 0.0).paused:
+            self._moved[place.partition] = (came_us, now_s)
+            return 0.0
+        return now_s - since_s
 
 
 def standstills(store: RedisStore, services_of: NamesOf, rows: Sequence[dict[str, Any]]) -> list[str]:

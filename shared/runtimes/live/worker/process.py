@@ -12,7 +12,7 @@ from shared.runtimes.live.kafka.unreachable import unreachable
 from shared.runtimes.live.process.health import HealthServer, Report, Sample
 from shared.runtimes.live.process.heartbeat import ProcessInfo
 from shared.runtimes.live.process.joining import ProcessOptions, join_twin
-from shared.runtimes.live.status import delays
+from shared.runtimes.live.status import Delays
 from shared.runtimes.live.surroundings import Surroundings
 from shared.runtimes.live.worker.fold import Publish, ServedService
 from shared.runtimes.live.worker.gaps import gaps_read_again
@@ -44,6 +44,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         served.by_kind,
     )
     surroundings = Surroundings(store, endpoints, twin)
+    delays = Delays(store, served.services_of)
     health = HealthServer(
         ProcessInfo(options.replica, "worker", served.name),
         store,
@@ -51,7 +52,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         watch.look,
         host=options.metrics_host,
         port=options.metrics_port,
-        around=lambda: [*surroundings.problems, *delays(store, served.services_of)],
+        around=lambda: [*surroundings.problems, *delays.problems()],
     )
     health.start()
     surroundings.start()
