@@ -10,8 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from services.gateway import requests
 from services.gateway.http.addresses import check_bind
 from shared.basics.errors import InvalidInput, StoreUnreachable
+from shared.runtimes.waiting import until
 from shared.storage.inbox import Received, allowance_used
-from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+from tests.support.gateway_twin import CATCH_UP_S_MAX, QUIET, Client, DrivenTwin
 
 JSON = {"content-type": "application/json"}
 TOKEN = "open-sesame-and-close-it"  # noqa: S105 -- a test's own
@@ -169,6 +170,7 @@ def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin)
     assert where == f"/v1/requests/operator%40pod-0/{said['id'].rpartition('/')[2]}"
     assert len(put) == 1
     twin.advance(0.01)
+    assert until(lambda: twin.client().get(where).json()["complete"], CATCH_UP_S_MAX)
     assert said["id"] in [message["id"] for message in twin.messages()]
     report = twin.client().get(where).json()
     assert (report["status"], report["id"]) == ("refused", said["id"])
