@@ -28,6 +28,7 @@ from shared.basics.errors import LightwaveError
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.header_names import take_any_names
 from shared.runtimes.live.kafka.layout import Endpoints
+from shared.runtimes.live.kafka.no_brokers import ask_again_without_brokers
 from shared.runtimes.live.kafka.records import Record, record_of
 from shared.runtimes.live.worker.sharing import sharing_of
 
@@ -68,6 +69,7 @@ def run_pump(options: PumpOptions, feed: Feed, end: Callable[[], None]) -> None:
     `end` before it does so in good order."""
     use_loop("uvloop")
     take_any_names()
+    ask_again_without_brokers()
     # Faust takes nobody else's assignor; this process has one group only.
     sharing = sharing_of(options.endpoints.topics.log, options.partitions)
     driver.RoundRobinPartitionAssignor = sharing  # type: ignore[attr-defined]  # a name that it imports
