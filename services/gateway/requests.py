@@ -18,7 +18,7 @@ from schemas.kinds import FAULTS, SLICES
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from services.gateway.fabrics import config_of, fabric_of, meant_to_act, part_of, plant, retired_us, site_of
 from services.gateway.invalid import invalid_sentence, short
-from services.gateway.not_found import nobody
+from services.gateway.not_found import missing
 from services.gateway.ports import TwinPorts
 from services.gateway.refusals import receipt_of
 from services.gateway.telling import told
@@ -185,7 +185,7 @@ def _check_is_there(twin: TwinPorts, fabric: str, body: AskedBody) -> None:
     else:
         return
     if twin.documents.one(fabric, kind.word, name) is None:
-        raise nobody(kind, name, fabric, plant(twin, fabric))
+        raise missing(twin, kind, name, fabric)
 
 
 def _check_not_dropped(twin: TwinPorts, fabric: str, site: str, message_id: str) -> None:

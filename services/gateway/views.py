@@ -8,7 +8,7 @@ from schemas.names import FABRIC_PATTERN
 from services.gateway.fabrics import commissioned, config_of, fabric_of, living, meant, plant
 from services.gateway.kinds import VIEWS, KindView
 from services.gateway.light_path import light_path
-from services.gateway.not_found import nobody
+from services.gateway.not_found import missing, nobody
 from services.gateway.ports import TwinPorts
 
 
@@ -28,10 +28,10 @@ def one(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> RowT:
     if kind is not FABRICS and not _looks_like_a_fabric(twin, fabric):
         first = meant(twin, None)
         raise nobody(kind, name, first, plant(twin, first))
-    made_of = plant(twin, fabric)
+    config_of(twin, fabric)
     row = view.find(twin, fabric, name)
     if row is None:
-        raise nobody(kind, name, fabric, made_of)
+        raise missing(twin, kind, name, fabric)
     return row
 
 

@@ -18,6 +18,7 @@ from services.gateway.history import Asked
 from services.gateway.http import stream
 from shared.basics.errors import InvalidInput
 from shared.models.static_pod.plant import static_pod_plant
+from shared.runtimes.clock import ClockState
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, as_logged
 
 SWITCHED, FIXED, APART = "pod-1", "pod-2", "pod-7"
@@ -226,3 +227,29 @@ def test_no_fabric_is_denied_by_a_store_that_was_emptied(twin: DrivenTwin) -> No
     assert (
         said.json()["error"] == "fabric 'pod-3': cannot be looked up now: Redis at r holds no twin any more"
     )
+
+
+@pytest.mark.parametrize(("behind_us", "status"), [(10**15, 503), (0, 404)])
+def test_what_the_log_tells_of_is_denied_only_by_a_store_that_has_come_as_far(
+    twin: DrivenTwin, behind_us: int, status: int
+) -> None:
+    """A Redis that lost its last while knows nothing of a fault of then, until the services have read on."""
+
+    class Forgetful:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(twin.ports.documents, name)
+
+        def one(self, *_: object) -> None:
+            return None
+
+    class Behind:
+        def show(self) -> ClockState:
+            now = twin.ports.clock.show()
+            return replace(now, now_us=max(0, now.now_us - behind_us))
+
+    name = f"{SWITCHED}/fault-0"
+    client = twin.client(documents=Forgetful(), clock=Behind())
+    for said in (client.post(f"/v1/faults/{name}/clear"), client.get(f"/v1/faults/{name}")):
+        assert said.status_code == status
+        assert ("is being read from the log again" in said.json()["error"]) == (status == 503)
+    assert client.post(f"/v1/faults/{SWITCHED}/fault-77/clear").status_code == 404
