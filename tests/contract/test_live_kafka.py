@@ -43,6 +43,7 @@ from shared.runtimes.live.kafka.unreachable import LogUnreachable
 from shared.runtimes.live.sequencer.partition import root_entry
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.live.worker.gaps import gaps_read_again
+from shared.runtimes.waiting import until
 from tests.support.pods import OPERATOR, first_message
 
 TWIN = "twin-a"
@@ -69,6 +70,16 @@ def settings_of(brokers: Brokers, topic: str) -> dict[str, str]:
     finally:
         admin.close()
     return {name: row["value"] for name, row in found["topic"][topic].items()}
+
+
+def await_end(endpoints: Endpoints, offset: int) -> None:
+    """Wait until partition 0 has as many records. Kafka says that a transaction has ended before the record
+    that marks its end stands on the log."""
+
+    async def end() -> int:
+        return await KafkaAppender(endpoints.kafka, endpoints.topics).end(0)
+
+    assert until(lambda: asyncio.run(end()) >= offset, 30)
 
 
 def set_topic(endpoints: Endpoints, topic: str, values: dict[str, str]) -> None:
@@ -306,10 +317,13 @@ class TestStrangers:
         append(endpoints, 0, [as_root(first(), 0)])
         place = (endpoints.kafka, endpoints.topics.log, 0)
         asyncio.run(transaction(*place, [Stray(b"committed", headers=(("trace", None),))], "commit"))
+        await_end(endpoints, 3)
         asyncio.run(transaction(*place, [Stray(b"aborted", None)], "abort"))
+        await_end(endpoints, 5)
         append(endpoints, 0, [as_saying(say(1))])
         send_badly_named(*place, [Stray(b"x", headers=((BadName("type"), b"Tick"), ("a", b"1")))])
         asyncio.run(transaction(*place, [Stray(None, None)], "commit"))
+        await_end(endpoints, 9)
         return [0, 1, 3, 5, 6, 7]
 
     def test_a_scan_gives_a_record_for_every_offset(self, endpoints: Endpoints, strange: list[int]) -> None:
