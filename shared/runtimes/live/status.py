@@ -85,7 +85,8 @@ def standing(
         clock_us = epoch.clock_us(wall_us)
         came_us = _processed_us(snapshot, clock_us)
         delays = (
-            *(came_us, _lag_s(epoch, clock_us, came_us)),
+            came_us,
+            _lag_s(epoch, clock_us, came_us),
             store.size(partition),
             _oldest_s(store, partition, wall_us),
         )
