@@ -15,6 +15,7 @@ from schemas.body import Body, Model
 from schemas.config_by_kind import KindName
 from schemas.documents import FaultDocument, LinkState, RepairDocument, SliceState
 from schemas.envelope import Envelope
+from schemas.names import Tier
 from schemas.registry import TYPES
 
 ModuleCondition = Literal["ok", "degraded", "failed"]
@@ -136,6 +137,9 @@ class SliceRow(Model):
 
     name: str
     state: SliceState
+    since_us: dict[SliceState, int]
+    owner: str
+    tier: Tier
     shape: str
     twisted: bool
     chips: int
@@ -145,11 +149,13 @@ class SliceRow(Model):
     links_down: int
     links_degraded: int
     swaps: int
+    restarts: int
     reason: str | None
     requested_us: int
     started_us: int | None
     ended_us: int | None
     duration_us: int | None
+    estimate_us: int | None
     changed_us: int
     queue_position: int | None
     kept_until_us: int | None

@@ -14,7 +14,7 @@ class LinkCounts(Model):
 
 class SliceCounts(Model):
     """Slices since the start. Those of now are `waiting`, and `running`: all on cubes, of which some are
-    `connecting`, `degraded` or `stalled`."""
+    `programming`, `degraded` or `recovering`."""
 
     requested: int
     admitted: int
@@ -22,11 +22,11 @@ class SliceCounts(Model):
     evicted: int
     refused: int
     running: int
-    waiting: int
+    queued: int
     swapped: int
-    connecting: int
+    programming: int
     degraded: int
-    stalled: int
+    recovering: int
 
 
 class WaitTimes(Model):

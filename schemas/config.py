@@ -80,6 +80,30 @@ class WorkloadConfig(Model):
         le=4,
         allow_inf_nan=False,
     )
+    startup_s: int = parameter(
+        300,
+        "from a slice that is ready to the first step of its job: compiling, reading the last checkpoint",
+        unit="seconds",
+        source="assumption: minutes",
+        ge=0,
+        le=86_400,
+    )
+    checkpoint_every_s: int = parameter(
+        1800,
+        "work between two checkpoints of a job",
+        unit="seconds",
+        source="assumption: half an hour",
+        ge=1,
+        le=31_536_000,
+    )
+    checkpoint_write_s: int = parameter(
+        20,
+        "how long a job stops to write a checkpoint",
+        unit="seconds",
+        source="assumption",
+        ge=0,
+        le=86_400,
+    )
 
 
 class SchedulerConfig(Model):

@@ -6,13 +6,22 @@ Wanted and reported are separate fields, and `changed_us` (when it changed) is s
 from typing import Literal
 
 from schemas.body import Model
-from schemas.names import FaultKind, Shape
+from schemas.jobs import JobTerms
+from schemas.names import FaultKind, Shape, Tier
 
 LinkState = Literal["up", "degraded", "down", "dark"]
 """`dark`: no circuit is wanted through this link end."""
 
 SliceState = Literal[
-    "waiting", "connecting", "running", "degraded", "stalled", "completed", "evicted", "refused"
+    "queued",
+    "programming",
+    "preflight",
+    "running",
+    "degraded",
+    "recovering",
+    "completed",
+    "evicted",
+    "refused",
 ]
 
 
@@ -83,10 +92,14 @@ class CubeUseDocument(Model):
 
 class SliceDocument(Model):
     """Written by `scheduler`; name `pod-0/slice-42`. `reason` says what it waits for, why it stalls or ended;
-    `duration_us` how long it is to run, null until it is released."""
+    `duration_us` how long it is to run, null until it is released. `since_us` has when it last came into each
+    state that it has been in, `restarts` how often it went back to the queue."""
 
     name: str
     state: SliceState
+    since_us: dict[SliceState, int]
+    owner: str
+    tier: Tier
     shape: Shape
     twisted: bool
     chips: int
@@ -96,12 +109,38 @@ class SliceDocument(Model):
     links_down: int
     links_degraded: int
     swaps: int
+    restarts: int
     reason: str | None
     requested_us: int
     started_us: int | None
     ended_us: int | None
     duration_us: int | None
+    estimate_us: int | None
     changed_us: int
+
+
+class JobDocument(Model):
+    """Written by `jobs`, kind `jobs`; name `pod-0/slice-42`: the job of a slice as it stood at `since_us`.
+
+    `phase` says what it does, `spent_us` for how long it has started, written, or stepped at this speed,
+    `kept_us` what work checkpoints keep, `fresh_us` what none keeps yet, `starts` how often it was started,
+    `used_us` what its time went to, `finishes_us` when it is done if nothing happens to it. `terms` is null
+    for a slice without a job.
+    """
+
+    name: str
+    chips: int
+    terms: JobTerms | None
+    since_us: int
+    phase: Literal["queued", "preparing", "starting", "stepping", "writing", "standing", "finished"]
+    speed_ppm: int
+    spent_us: int
+    kept_us: int
+    fresh_us: int
+    leaving: bool
+    starts: int
+    used_us: dict[str, int]
+    finishes_us: int | None
 
 
 class FaultDocument(Model):
@@ -151,7 +190,8 @@ class WaitsFrom(Model):
 
 class SchedulerSummary(Model):
     """Kind `summaries`, name `pod-0/scheduler`. `running` counts all slices on cubes, of which some are
-    connecting, degraded or stalled. `allocated_chip_us` is the integral up to `at_us`."""
+    programming, in preflight, degraded or recovering. `chips_by_place` is what its chips are for since
+    `at_us`, `chip_us` the integral of that up to then."""
 
     name: str
     at_us: int
@@ -160,15 +200,23 @@ class SchedulerSummary(Model):
     evicted: int
     refused: int
     running: int
-    waiting: int
+    queued: int
     swapped: int
-    connecting: int
+    programming: int
     degraded: int
-    stalled: int
+    recovering: int
     waits_from_us: WaitsFrom | None
     chips: int
-    chips_allocated: int
-    allocated_chip_us: int
+    chips_by_place: dict[str, int]
+    chip_us: dict[str, int]
+
+
+class JobsSummary(Model):
+    """Kind `summaries`, name `pod-0/jobs`: chip-microseconds that the jobs which ended have used, by what
+    they went to."""
+
+    name: str
+    used_chip_us: dict[str, int]
 
 
 class OcsSummary(Model):
@@ -231,10 +279,12 @@ Document = (
     | CubeDocument
     | CubeUseDocument
     | SliceDocument
+    | JobDocument
     | FaultDocument
     | RepairDocument
     | WorkloadSummary
     | SchedulerSummary
+    | JobsSummary
     | OcsSummary
     | LinksSummary
     | CubesSummary
@@ -248,11 +298,13 @@ DOCUMENTS: dict[str, tuple[type[Model], ...]] = {
     "cubes": (CubeDocument,),
     "cube-uses": (CubeUseDocument,),
     "slices": (SliceDocument,),
+    "jobs": (JobDocument,),
     "faults": (FaultDocument,),
     "repairs": (RepairDocument,),
     "summaries": (
         WorkloadSummary,
         SchedulerSummary,
+        JobsSummary,
         OcsSummary,
         LinksSummary,
         CubesSummary,

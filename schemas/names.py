@@ -48,6 +48,13 @@ def fabric_order(name: str) -> tuple[str, int]:
     return prefix, int(number)
 
 
+OWNER_PATTERN = r"[a-z][a-z0-9]{0,15}(?:-[a-z0-9]{1,16}){0,3}"
+OwnerName = Annotated[str, Field(pattern=rf"^{OWNER_PATTERN}$", examples=["operator", "team-7"])]
+"""Who wants slices: a user, a team or a project, whichever has the quota."""
+Tier = Literal["production", "research", "filler"]
+"""What a slice may do to others: one of production is never pre-empted, research may be, by production and by
+older research, and filler runs in the holes that both leave."""
+
 FaultKind = Literal["host", "chip", "link", "connector", "ocs", "port"]
 
 CubeIndex = Annotated[int, Field(ge=0, lt=144, description="cube of the pod"), Names("cube")]

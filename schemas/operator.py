@@ -6,7 +6,7 @@ from pydantic import Field
 
 from schemas.asked import AskedBody
 from schemas.bounds import DURATION_US_MAX, PRIORITY_MAX
-from schemas.names import CubeName, FaultKind, FaultName, Shape, SliceName, TargetName
+from schemas.names import CubeName, FaultKind, FaultName, OwnerName, Shape, SliceName, TargetName, Tier
 
 DurationUs = Annotated[int, Field(gt=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
 Priority = Annotated[int, Field(ge=-PRIORITY_MAX, le=PRIORITY_MAX, description="higher goes first")]
@@ -21,6 +21,8 @@ class RequestSlice(OperatorBody):
 
     shape: Shape
     twisted: bool = False
+    owner: OwnerName = "operator"
+    tier: Tier = "production"
     priority: Priority = 0
     duration_us: DurationUs | None = None
 

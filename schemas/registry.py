@@ -7,12 +7,23 @@ from typing import Any, get_args
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from schemas import cubes, failures, ocs, operator, repairs, scheduler, sequencer, transceivers, workload
+from schemas import (
+    cubes,
+    failures,
+    jobs,
+    ocs,
+    operator,
+    repairs,
+    scheduler,
+    sequencer,
+    transceivers,
+    workload,
+)
 from schemas.asked import IDENTITY, AskedBody
 from schemas.body import Body
 from schemas.envelope import Envelope
 
-MODULES = (cubes, failures, ocs, operator, repairs, scheduler, sequencer, transceivers, workload)
+MODULES = (cubes, failures, jobs, ocs, operator, repairs, scheduler, sequencer, transceivers, workload)
 
 
 def _types() -> dict[str, type[Body]]:

@@ -57,6 +57,21 @@ class SliceStarted(SchedulerBody):
     slice: SliceName
 
 
+class SliceNoticed(SchedulerBody):
+    """To the job: the slice loses its cubes at `until_us`, or as soon as a checkpoint is written."""
+
+    slice: SliceName
+    why: Literal["drained", "preempted"]
+    until_us: Count
+
+
+class SliceRequeued(SchedulerBody):
+    """It lost its cubes and waits again, with its old place: as what was requested then."""
+
+    slice: SliceName
+    reason: str
+
+
 class SliceDegraded(SchedulerBody):
     """Runs, but with some of its link ends down or degraded. Said again when the counts change."""
 
@@ -71,7 +86,7 @@ class SliceRestored(SchedulerBody):
     slice: SliceName
 
 
-class SliceStalled(SchedulerBody):
+class SliceRecovering(SchedulerBody):
     """A cube of the slice failed and no healthy idle one can take its place yet."""
 
     slice: SliceName

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schemas.body import Body
-from schemas.names import Shape, SliceName
+from schemas.jobs import JobTerms
+from schemas.names import OwnerName, Shape, SliceName, Tier
 from schemas.operator import ReleaseSlice
 
 
@@ -14,11 +15,19 @@ class WorkloadBody(Body):
 
 
 class SliceRequested(WorkloadBody):
+    """`job` is what is to be done on it, after which it is released; without one it is held for
+    `duration_us` from its start, or until it is released. `estimate_us` is how long its owner thinks that it
+    will have its cubes, None where nobody says; it may be wrong."""
+
     slice: SliceName
+    owner: OwnerName
+    tier: Tier
     shape: Shape
     twisted: bool
     priority: int
     duration_us: Annotated[int, Field(gt=0)] | None
+    job: JobTerms | None
+    estimate_us: Annotated[int, Field(gt=0)] | None
     requested_by: Literal["arrival", "trace", "operator"]
 
 

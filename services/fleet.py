@@ -2,6 +2,7 @@
 
 from services.cubes.service import SERVICE as CUBES
 from services.failures.service import SERVICE as FAILURES
+from services.jobs.service import SERVICE as JOBS
 from services.ocs.service import SERVICE as OCS
 from services.repairs.service import SERVICE as REPAIRS
 from services.roster import ROSTER
@@ -10,7 +11,7 @@ from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.workload.service import SERVICE as WORKLOAD
 from shared.engine.service import AnyService
 
-_SERVICES: tuple[AnyService, ...] = (CUBES, FAILURES, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD)
+_SERVICES: tuple[AnyService, ...] = (CUBES, FAILURES, JOBS, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD)
 
 FLEET: dict[str, tuple[AnyService, ...]] = {
     kind: tuple(service for service in _SERVICES if service.name in names) for kind, names in ROSTER.items()

@@ -15,8 +15,8 @@ class ServiceName:
 
 
 ROSTER: dict[str, tuple[str, ...]] = {
-    "superpod": ("cubes", "failures", "ocs", "repairs", "scheduler", "transceivers", "workload"),
-    "static-pod": ("cubes", "failures", "repairs", "scheduler", "transceivers", "workload"),
+    "superpod": ("cubes", "failures", "jobs", "ocs", "repairs", "scheduler", "transceivers", "workload"),
+    "static-pod": ("cubes", "failures", "jobs", "repairs", "scheduler", "transceivers", "workload"),
 }
 """Kind of fabric → its services, in name order: the order in which they read a message."""
 

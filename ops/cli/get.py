@@ -41,7 +41,7 @@ WELL = {
     "cubes": "all healthy, none drained",
     "hosts": "all up",
     "links": "none down or degraded",
-    "slices": "none waits, is degraded or stalled",
+    "slices": "none waits, is degraded or recovering",
     "faults": "none active",
     "repairs": "none open",
 }

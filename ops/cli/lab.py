@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ops.lab.run import RunPlan
 
 DAYS_MAX = 36_500
-SLICES = ("requested", "completed", "evicted", "refused", "running", "waiting", "swapped")
+SLICES = ("requested", "completed", "evicted", "refused", "running", "queued", "swapped")
 
 app = application("lab")
 

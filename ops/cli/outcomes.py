@@ -65,7 +65,7 @@ def _degraded(message: Message, eased: bool) -> str:
 
 EFFECTS: dict[str, Callable[[Message, bool], str]] = {
     "SliceDegraded": _degraded,
-    "SliceStalled": lambda message, _: f"{message['body']['slice']} stalled",
+    "SliceRecovering": lambda message, _: f"{message['body']['slice']} recovering",
     "CubeSwapped": _moved,
 }
 """What else a person would want to know at once."""

@@ -15,9 +15,9 @@ from schemas.scheduler import (
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
+    SliceRecovering,
     SliceRefused,
     SliceRestored,
-    SliceStalled,
     SliceStarted,
 )
 from schemas.sequencer import FabricCommissioned
@@ -27,7 +27,7 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE
 HeldChips = dict[int, frozenset[int]]
 """Cube → chips of it (0 … 63)."""
 
-RUNNING = frozenset({"admitted", "running", "degraded", "stalled", "moved"})
+RUNNING = frozenset({"admitted", "running", "degraded", "recovering", "moved"})
 """States of a slice that holds cubes; `moved` is one whose cube was swapped before it said how it goes on."""
 
 
@@ -45,14 +45,14 @@ class SliceChecker:
     """
 
     NEXT: ClassVar[dict[type, tuple[set[str], str]]] = {
-        SliceAdmitted: ({"waiting"}, "admitted"),
-        SliceStarted: ({"admitted", "stalled", "moved"}, "running"),
-        SliceDegraded: ({"running", "degraded", "stalled", "moved"}, "degraded"),
-        SliceRestored: ({"degraded", "stalled", "moved"}, "running"),
-        SliceStalled: ({"admitted", "running", "degraded", "stalled", "moved"}, "stalled"),
-        SliceRefused: ({"waiting"}, "refused"),
-        SliceCompleted: ({"admitted", "running", "degraded", "stalled", "moved"}, "completed"),
-        SliceEvicted: ({"admitted", "running", "degraded", "stalled", "moved"}, "evicted"),
+        SliceAdmitted: ({"queued"}, "admitted"),
+        SliceStarted: ({"admitted", "recovering", "moved"}, "running"),
+        SliceDegraded: ({"running", "degraded", "recovering", "moved"}, "degraded"),
+        SliceRestored: ({"degraded", "recovering", "moved"}, "running"),
+        SliceRecovering: ({"admitted", "running", "degraded", "recovering", "moved"}, "recovering"),
+        SliceRefused: ({"queued"}, "refused"),
+        SliceCompleted: ({"admitted", "running", "degraded", "recovering", "moved"}, "completed"),
+        SliceEvicted: ({"admitted", "running", "degraded", "recovering", "moved"}, "evicted"),
     }
 
     def __init__(self) -> None:
@@ -64,12 +64,12 @@ class SliceChecker:
         if isinstance(body, SliceRequested):
             if body.slice in self.states:
                 yield f"{body.slice} is requested twice"
-            self.states[body.slice] = "waiting"
+            self.states[body.slice] = "queued"
         elif isinstance(body, CubeSwapped):
             state = self.states.get(body.slice, "unknown")
             if state not in RUNNING:
                 yield f"{body.slice} was {state}"
-            if state != "stalled":
+            if state != "recovering":
                 self.states[body.slice] = "moved"
         elif type(body) in self.NEXT:
             allowed, state = self.NEXT[type(body)]
@@ -118,7 +118,7 @@ class CubeChecker:
             self._shape[body.slice] = body.shape
             for cube in body.cubes:
                 yield from self._give(body.slice, cube, body.corner)
-        elif isinstance(body, SliceStalled):
+        elif isinstance(body, SliceRecovering):
             if body.cube not in self._held.get(body.slice, {}):
                 yield f"{body.slice} stalls on cube {body.cube}, which it does not hold"
         elif isinstance(body, CubeSwapped):

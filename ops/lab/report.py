@@ -11,7 +11,12 @@ from schemas.documents import (
     SchedulerSummary,
     WorkloadSummary,
 )
+from services.jobs.books import used_chip_us
+from services.jobs.state import JobsState
+from services.scheduler.books import chip_us_at
+from services.scheduler.state import SchedulerState
 from shared.engine.site import Site
+from shared.engine.state import StateT
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 COUNTED = ("requested", "admitted", "completed", "evicted", "refused", "swapped")
@@ -22,8 +27,8 @@ COUNTED = ("requested", "admitted", "completed", "evicted", "refused", "swapped"
 class Totals:
     """All that was counted of one fabric from its commissioning up to `at_us`.
 
-    `chip_us` is allocated chip-time and `cube_us` healthy cube-time in microseconds. `cross_connects` is None
-    where there are no OCSes.
+    `chip_us` is allocated chip-time and `cube_us` healthy cube-time in microseconds; `used_us` is by place
+    what every chip's time went to. `cross_connects` is None where there are no OCSes.
     """
 
     at_us: int
@@ -31,8 +36,9 @@ class Totals:
     cubes: int
     slices: dict[str, int]
     running: int
-    waiting: int
+    queued: int
     chip_us: int
+    used_us: dict[str, int]
     cube_us: int
     faults: dict[str, int]
     repairs: int
@@ -45,6 +51,9 @@ def totals(site: Site, fabric: str, at_us: int) -> Totals:
     scheduler = _summary(site, fabric, "scheduler", SchedulerSummary)
     cubes = _summary(site, fabric, "cubes", CubesSummary)
     failures = _summary(site, fabric, "failures", FailuresSummary)
+    chip_us = chip_us_at(_state(site, fabric, "scheduler", SchedulerState), at_us)
+    allocated_us = chip_us.pop("allocated")
+    used_us = used_chip_us(_state(site, fabric, "jobs", JobsState), at_us) | chip_us
     switched = any(i.fabric == fabric and i.name == "ocs" for i in site.instances)
     return Totals(
         at_us=at_us,
@@ -52,8 +61,9 @@ def totals(site: Site, fabric: str, at_us: int) -> Totals:
         cubes=cubes.cubes,
         slices={word: getattr(workload if word == "requested" else scheduler, word) for word in COUNTED},
         running=scheduler.running,
-        waiting=scheduler.waiting,
-        chip_us=scheduler.allocated_chip_us + scheduler.chips_allocated * (at_us - scheduler.at_us),
+        queued=scheduler.queued,
+        chip_us=allocated_us,
+        used_us=used_us,
         cube_us=cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us),
         faults={"host": failures.host, "link": failures.link} | ({"ocs": failures.ocs} if switched else {}),
         repairs=_summary(site, fabric, "repairs", RepairsSummary).completed,
@@ -73,8 +83,12 @@ def report(fabric: str, end: Totals, since: Totals | None = None) -> dict[str, A
     counted = {word: count - since.slices[word] for word, count in end.slices.items()}
     found = {
         "fabric": fabric,
-        "slices": counted | {"running": end.running, "waiting": end.waiting},
+        "slices": counted | {"running": end.running, "queued": end.queued},
         "utilisation": chip_us / (end.cubes * CHIPS_PER_CUBE * span_us) if span_us else 0.0,
+        "goodput": {
+            "total_chip_us": end.cubes * CHIPS_PER_CUBE * span_us,
+            "chip_us": {place: us - since.used_us[place] for place, us in end.used_us.items()},
+        },
         "cube_availability": cube_us / (end.cubes * span_us) if span_us else 1.0,
         "faults": {kind: count - since.faults[kind] for kind, count in end.faults.items()},
         "repairs": end.repairs - since.repairs,
@@ -91,6 +105,7 @@ def _beginning(end: Totals) -> Totals:
         at_us=end.commissioned_us,
         slices=dict.fromkeys(end.slices, 0),
         chip_us=0,
+        used_us=dict.fromkeys(end.used_us, 0),
         cube_us=0,
         faults=dict.fromkeys(end.faults, 0),
         repairs=0,
@@ -101,6 +116,13 @@ def _beginning(end: Totals) -> Totals:
 def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:
     """What came of one pod from its commissioning up to `until_us`."""
     return report(fabric, totals(site, fabric, until_us))
+
+
+def _state(site: Site, fabric: str, service: str, kind: type[StateT]) -> StateT:
+    state = site.instance(fabric, service).state
+    if not isinstance(state, kind):
+        raise TypeError(f"{service} of {fabric} holds no {kind.__name__}")
+    return state
 
 
 def _summary(site: Site, fabric: str, service: str, model: type[Any]) -> Any:

@@ -27,7 +27,7 @@ from schemas.scheduler import (
     SliceAdmitted,
     SliceCompleted,
     SliceEvicted,
-    SliceStalled,
+    SliceRecovering,
     SliceStarted,
 )
 from schemas.workload import SliceRequested
@@ -156,7 +156,7 @@ def _jobs_struck() -> Measured:
         struck = {
             m.body.slice
             for m in run.messages
-            if isinstance(m.body, SliceStalled | SliceEvicted)
+            if isinstance(m.body, SliceRecovering | SliceEvicted)
             or (isinstance(m.body, CubeSwapped) and m.body.reason == "failed")
         } & started.keys()
         shares.append(100.0 * len(struck) / len(started))

@@ -34,7 +34,7 @@ KEPT = (
         "SliceAdmitted",
         "SliceCompleted",
     ),
-    *("SliceDegraded", "SliceEvicted", "SliceRequested", "SliceStalled", "SliceStarted"),
+    *("SliceDegraded", "SliceEvicted", "SliceRequested", "SliceRecovering", "SliceStarted"),
 )
 """Types of messages that claims look at."""
 

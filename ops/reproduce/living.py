@@ -31,7 +31,7 @@ from schemas.scheduler import (
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
-    SliceStalled,
+    SliceRecovering,
     SliceStarted,
 )
 from services.failures.hazards import population
@@ -207,22 +207,22 @@ def _swapped() -> Measured:
     """Percent of the slices that lost a cube which had a spare at once."""
     messages = [message for run in lab_runs(HOST_DRILLS) for message in run.messages]
     moved = sum(isinstance(m.body, CubeSwapped) and m.body.reason == "failed" for m in messages)
-    stalled = sum(isinstance(m.body, SliceStalled) for m in messages)
+    recovering = sum(isinstance(m.body, SliceRecovering) for m in messages)
     return Measured(
-        100.0 * moved / (moved + stalled),
-        note=f"{len(SEEDS)} times {DRILLED} hosts failed, {moved + stalled} slices were on their cubes",
+        100.0 * moved / (moved + recovering),
+        note=f"{len(SEEDS)} times {DRILLED} hosts failed, {moved + recovering} slices were on their cubes",
     )
 
 
 def _bystanders() -> Measured:
-    """Slices that neither lost a cube nor took one, and were degraded, stalled or ended all the same."""
+    """Slices that neither lost a cube nor took one, and were degraded, recovering or ended all the same."""
     count = seen = 0
     for run in lab_runs(HOST_DRILLS):
         moved = {m.body.slice for m in run.messages if isinstance(m.body, CubeSwapped)}
         harmed = {
             m.body.slice
             for m in run.messages
-            if isinstance(m.body, SliceDegraded | SliceStalled | SliceEvicted)
+            if isinstance(m.body, SliceDegraded | SliceRecovering | SliceEvicted)
         }
         count += len(harmed - moved)
         seen += len({m.body.slice for m in run.messages if isinstance(m.body, SliceStarted)} - moved)

@@ -60,7 +60,7 @@ NUMBER_MAX = 2**53
 NOTABLE = frozenset(
     {
         *("FaultBegan", "FaultEnded", "OcsDown", "OcsUp", "CubeUnhealthy", "CubeHealthy"),
-        *("CubeDrained", "CubeUndrained", "CubeSwapped", "SliceStalled", "SliceEvicted"),
+        *("CubeDrained", "CubeUndrained", "CubeSwapped", "SliceRecovering", "SliceEvicted"),
         "FabricRetired",
     }
 )

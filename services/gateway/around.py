@@ -39,7 +39,7 @@ def around_fabric(twin: TwinPorts, fabric: str, _row: FabricRow) -> FabricRelate
             if row.health != "healthy" or row.drained or row.draining
         ),
         slices=tuple(
-            row for row in rows.slice_rows(twin, fabric) if row.state in ("waiting", "degraded", "stalled")
+            row for row in rows.slice_rows(twin, fabric) if row.state in ("queued", "degraded", "recovering")
         ),
         faults=_faults(twin, fabric, fabric),
         repairs=_repairs(twin, fabric, fabric),

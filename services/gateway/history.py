@@ -30,7 +30,7 @@ STATES = {
             "SliceDegraded",
             "SliceRestored",
         ),
-        *("SliceStalled", "CubeSwapped", "SliceEvicted", "SliceCompleted"),
+        *("SliceRecovering", "CubeSwapped", "SliceEvicted", "SliceCompleted"),
     ),
     "fault": ("FaultBegan", "FaultEnded"),
     "repair": ("RepairOpened", "RepairBegun", "RepairCompleted", "RepairCancelled"),

@@ -81,8 +81,8 @@ CLOCK: tuple[tuple[str, str, Callable[[ClockState], float]], ...] = (
 
 def _slices(slices: SliceCounts) -> dict[str, float]:
     """Slices by the state in which each is alone."""
-    aside = {name: getattr(slices, name) for name in ("connecting", "degraded", "stalled")}
-    return {"waiting": slices.waiting, "running": slices.running - sum(aside.values())} | aside
+    aside = {name: getattr(slices, name) for name in ("programming", "degraded", "recovering")}
+    return {"queued": slices.queued, "running": slices.running - sum(aside.values())} | aside
 
 
 def _open(repairs: RepairCounts) -> dict[str, float]:

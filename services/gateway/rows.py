@@ -44,7 +44,8 @@ def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
     scheduler, cubes, links = found.scheduler, found.cubes, found.transceivers
     # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
     now_us = max(_now_us(twin, fabric), scheduler.at_us, cubes.at_us)
-    chip_us = scheduler.allocated_chip_us + scheduler.chips_allocated * (now_us - scheduler.at_us)
+    chips_used = scheduler.chips_by_place["allocated"]
+    chip_us = scheduler.chip_us["allocated"] + chips_used * (now_us - scheduler.at_us)
     cube_us = cubes.healthy_cube_us + cubes.healthy * (now_us - cubes.at_us)
     span_us = now_us - found.workload.commissioned_us
     waits_from, repairs, failures = scheduler.waits_from_us, found.repairs, found.failures
@@ -65,12 +66,12 @@ def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
         ocs_down=found.ocs.ocs_down if found.ocs else 0,
         cross_connects=found.ocs.cross_connects if found.ocs else 0,
         chips=scheduler.chips,
-        chips_used=scheduler.chips_allocated,
+        chips_used=chips_used,
         slices=_slice_counts(found),
         waits=WaitTimes(median_us=now_us - waits_from.median, p95_us=now_us - waits_from.p95)
         if waits_from
         else None,
-        utilisation_now=scheduler.chips_allocated / scheduler.chips,
+        utilisation_now=chips_used / scheduler.chips,
         utilisation=chip_us / (scheduler.chips * span_us) if span_us else 0.0,
         cube_availability=cube_us / (cubes.cubes * span_us) if span_us else 1.0,
         faults_active=failures.active,
@@ -94,11 +95,11 @@ def _slice_counts(found: Summaries) -> SliceCounts:
         evicted=scheduler.evicted,
         refused=scheduler.refused,
         running=scheduler.running,
-        waiting=scheduler.waiting,
+        queued=scheduler.queued,
         swapped=scheduler.swapped,
-        connecting=scheduler.connecting,
+        programming=scheduler.programming,
         degraded=scheduler.degraded,
-        stalled=scheduler.stalled,
+        recovering=scheduler.recovering,
     )
 
 
@@ -280,7 +281,7 @@ def find_slice(twin: TwinPorts, fabric: str, name: str) -> SliceRow | None:
     if document is None:
         return None
     now_us = _now_us(twin, fabric)
-    if document.state != "waiting":
+    if document.state != "queued":
         return _slice_row(document, None, now_us)
     waits = waits_of(twin, fabric, read_all(twin, fabric, "slices", SliceDocument), now_us)
     return _slice_row(document, waits.get(name), now_us)

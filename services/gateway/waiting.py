@@ -28,7 +28,7 @@ def waits_of(
     twin: TwinPorts, fabric: str, documents: Iterable[SliceDocument], now_us: int
 ) -> dict[str, Wait]:
     """Why each of a fabric's slices that wait does; `documents` are those of all its slices."""
-    queue = sorted((d for d in documents if d.state == "waiting"), key=_place)
+    queue = sorted((d for d in documents if d.state == "queued"), key=_place)
     if not queue:
         return {}
     head, idle = queue[0], _idle(twin, fabric)

@@ -21,15 +21,18 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
     """Place the slice if it fits, let it wait if not; refuse it if it never can, or the queue is full."""
     row = Slice(
         number=number_of(body.slice),
+        owner=body.owner,
+        tier=body.tier,
         shape=body.shape,
         twisted=body.twisted,
         chips=chips_of(body.shape),
         priority=body.priority,
         request=message.id,
         requested_us=state.now_us,
-        state="waiting",
+        state="queued",
         changed_us=state.now_us,
         duration_us=body.duration_us,
+        estimate_us=body.estimate_us,
     )
     try:
         state.placement.check(body.shape, body.twisted, state.cubes)
@@ -37,9 +40,9 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         return refuse(state, row, str(refusal))
     _wait(state, row)
     said = cycle(state)
-    if state.waiting > state.queue_max and state.slices[row.number].state == "waiting":
+    if state.queued > state.queue_max and state.slices[row.number].state == "queued":
         _withdraw(state, row)
-        waiting, most = state.waiting, state.queue_max
+        waiting, most = state.queued, state.queue_max
         said += refuse(state, row, f"queue full: {waiting} of {most} slices wait (scheduler.queue_max)")
     return said
 
@@ -49,7 +52,7 @@ def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Enve
     row = state.slices.get(number_of(body.slice))
     if row is None:
         return []
-    if row.state == "waiting":
+    if row.state == "queued":
         _withdraw(state, row)
         said = refuse(state, row, f"withdrawn while it waited ({body.reason})")
     else:
@@ -61,11 +64,11 @@ def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Enve
 
 def _wait(state: SchedulerState, row: Slice) -> None:
     queue_of(state).add(row.shape, row.priority, row.number)
-    state.waiting += 1
+    state.queued += 1
     put(state, row)
     state.touched.add(("summaries", f"{state.fabric}/scheduler"))
 
 
 def _withdraw(state: SchedulerState, row: Slice) -> None:
     queue_of(state).remove(row.shape, row.priority, row.number)
-    state.waiting -= 1
+    state.queued -= 1

@@ -6,7 +6,7 @@ moment; running it twice changes nothing more.
 
 from services.scheduler.lifecycle import admit
 from services.scheduler.occupancy import Corner
-from services.scheduler.recovery import leave_drained, recover_stalled
+from services.scheduler.recovery import leave_drained, recover_hit
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
 from shared.basics.units import US_PER_HOUR
 from shared.engine.service import Output
@@ -19,8 +19,8 @@ NextPlace = tuple[Slice, tuple[int, ...], Corner | None]
 
 def cycle(state: SchedulerState) -> list[Output]:
     """Give idle cubes to those who need them most; returns what is said."""
-    # 1. Slices that lost a cube, longest stalled first: they have work to lose.
-    said = recover_stalled(state)
+    # 1. Slices that lost a cube, longest recovering first: they have work to lose.
+    said = recover_hit(state)
     # 2. Slices on drained cubes: somebody waits to work on those.
     said += leave_drained(state)
     # 3. The queue, in its order, as far as it fits.

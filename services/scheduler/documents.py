@@ -38,6 +38,9 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
     return SliceDocument(
         name=name,
         state=row.state,
+        since_us=dict(row.since_us),
+        owner=row.owner,
+        tier=row.tier,
         shape=row.shape,
         twisted=row.twisted,
         chips=row.chips,
@@ -47,11 +50,13 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         links_down=row.links_down,
         links_degraded=row.links_degraded,
         swaps=row.swaps,
-        reason=_waiting_reason(state, row) if row.state == "waiting" else row.reason,
+        restarts=row.restarts,
+        reason=_waiting_reason(state, row) if row.state == "queued" else row.reason,
         requested_us=row.requested_us,
         started_us=row.started_us,
         ended_us=row.ended_us,
         duration_us=row.duration_us,
+        estimate_us=row.estimate_us,
         changed_us=row.changed_us,
     )
 
@@ -76,7 +81,7 @@ def _cube_use(state: SchedulerState, name: str) -> CubeUseDocument | None:
 
 def _summary(state: SchedulerState) -> SchedulerSummary:
     states = Counter(row.state for row in state.slices.values())
-    requested = sorted(row.requested_us for row in state.slices.values() if row.state == "waiting")
+    requested = sorted(row.requested_us for row in state.slices.values() if row.state == "queued")
     return SchedulerSummary(
         name=f"{state.fabric}/scheduler",
         at_us=state.at_us,
@@ -85,17 +90,17 @@ def _summary(state: SchedulerState) -> SchedulerSummary:
         evicted=state.evicted,
         refused=state.refused,
         running=state.running,
-        waiting=state.waiting,
+        queued=state.queued,
         swapped=state.swapped,
-        connecting=states["connecting"],
+        programming=states["programming"],
         degraded=states["degraded"],
-        stalled=states["stalled"],
+        recovering=states["recovering"],
         waits_from_us=WaitsFrom(median=_waited_longest(requested, 50), p95=_waited_longest(requested, 95))
         if requested
         else None,
         chips=state.chips,
-        chips_allocated=state.chips_allocated,
-        allocated_chip_us=state.allocated_chip_us,
+        chips_by_place=dict(state.chips_by_place),
+        chip_us=dict(state.chip_us),
     )
 
 

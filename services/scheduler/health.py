@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.envelope import Envelope
-from schemas.scheduler import SliceStalled
+from schemas.scheduler import SliceRecovering
 from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import put, slice_name
 from services.scheduler.state import SchedulerState, Stall, occupancy_of
@@ -34,13 +34,13 @@ def on_cube_unhealthy(state: SchedulerState, body: CubeUnhealthy, message: Envel
             if not state.placement.can_move(row.cubes):
                 why = "the slice cannot leave it"
             reason = f"{state.fabric}/cube-{cube} failed and {why}"
-            put(state, replace(row, state="stalled", changed_us=state.now_us, reason=reason))
-            said.append(SliceStalled(slice=slice_name(state, number), cube=cube))
+            put(state, replace(row, state="recovering", changed_us=state.now_us, reason=reason))
+            said.append(SliceRecovering(slice=slice_name(state, number), cube=cube))
     return said
 
 
 def on_cube_healthy(state: SchedulerState, body: CubeHealthy, _message: Envelope) -> list[Output]:
-    """The cube may be given away again; a slice that is stalled on it goes on there."""
+    """The cube may be given away again; a slice that is recovering on it goes on there."""
     cube = body.cube
     if state.unhealthy.pop(cube, None) is None:
         return []

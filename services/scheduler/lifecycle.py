@@ -31,9 +31,17 @@ def slice_name(state: SchedulerState, number: int) -> str:
 
 def put(state: SchedulerState, row: Slice) -> None:
     """Keep a slice as it is now."""
-    state.slices[row.number] = row
+    state.slices[row.number] = stamped(row, state.now_us)
     state.touched.add(("summaries", f"{state.fabric}/scheduler"))
     state.touched.add(("slices", slice_name(state, row.number)))
+
+
+def stamped(row: Slice, now_us: int) -> Slice:
+    """The slice with the time at which it came into its state, if it was in another before."""
+    if row.since_us and row.since_us[-1][0] == row.state:
+        return row
+    before = [(state, since_us) for state, since_us in row.since_us if state != row.state]
+    return replace(row, since_us=(*before, (row.state, now_us)))
 
 
 def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Corner | None) -> list[Output]:
@@ -41,9 +49,9 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
     on links that are bad already."""
     occupancy_of(state).hold(row.number, cubes, row.shape, corner)
     touch_uses(state, cubes)
-    _account(state, row.chips)
+    state.chips_allocated += row.chips
     state.admitted += 1
-    state.waiting -= 1
+    state.queued -= 1
     joins = state.placement.joins(row.shape, row.twisted, cubes)
     if joins:
         state.awaited[row.number] = joins
@@ -77,12 +85,12 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
 
 
 def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Output]:
-    """Say how a slice on cubes stands after its circuits or cubes changed; nothing while it is stalled or
-    connecting. The first time, it starts."""
+    """Say how a slice on cubes stands after its circuits or cubes changed; nothing while it is recovering or
+    programming. The first time, it starts."""
     now_us = state.now_us
     condition = condition_of(state, row)
-    if condition in ("stalled", "connecting"):
-        reason = row.reason if condition == "stalled" else None
+    if condition in ("recovering", "programming"):
+        reason = row.reason if condition == "recovering" else None
         put(state, replace(row, state=condition, changed_us=now_us, reason=reason))
         return []
     name = slice_name(state, row.number)
@@ -100,12 +108,12 @@ def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[
 
 def condition_of(
     state: SchedulerState, row: Slice
-) -> Literal["stalled", "connecting", "degraded", "running"]:
+) -> Literal["recovering", "programming", "degraded", "running"]:
     """How a slice on cubes stands."""
     if row.number in state.stalls:
-        return "stalled"
+        return "recovering"
     if row.number in state.awaited:
-        return "connecting"
+        return "programming"
     return "degraded" if row.links_down or row.links_degraded else "running"
 
 
@@ -135,7 +143,7 @@ def release_cubes(state: SchedulerState, row: Slice) -> None:
     """Free the cubes and forget what was heard of their link ends, if those go dark."""
     occupancy_of(state).free(row.number, row.cubes, row.shape, row.corner)
     touch_uses(state, row.cubes)
-    _account(state, -row.chips)
+    state.chips_allocated -= row.chips
     state.stalls.pop(row.number, None)
     state.awaited.pop(row.number, None)
     if state.bad_ends and row.corner is None and not state.placement.links_stay:
@@ -156,7 +164,7 @@ def end(state: SchedulerState, row: Slice, how: SliceState, reason: str) -> None
         links_degraded=0,
         reason=reason,
     )
-    forgotten = keep_ended(state.ended, row.number, ended)
+    forgotten = keep_ended(state.ended, row.number, stamped(ended, state.now_us))
     if forgotten is not None:
         state.touched.add(("slices", slice_name(state, forgotten)))
     state.touched.add(("slices", slice_name(state, row.number)))
@@ -187,10 +195,3 @@ def touch_uses(state: SchedulerState, cubes: tuple[int, ...]) -> None:
     """The use of these cubes has changed, and with it the summary."""
     state.touched.add(("summaries", f"{state.fabric}/scheduler"))
     state.touched.update([("cube-uses", f"{state.fabric}/cube-{cube}") for cube in cubes])
-
-
-def _account(state: SchedulerState, chips: int) -> None:
-    """Bring the integral of allocated chips up to now, then change their number."""
-    state.allocated_chip_us += state.chips_allocated * (state.now_us - state.at_us)
-    state.at_us = state.now_us
-    state.chips_allocated += chips

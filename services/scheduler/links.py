@@ -55,7 +55,7 @@ def on_links_trained(state: SchedulerState, body: LinksTrained, _message: Envelo
 
 
 def on_links_changed(state: SchedulerState, body: LinksChanged, _message: Envelope) -> list[Output]:
-    """Tell every slice whose link ends changed, unless it is stalled or connecting anyway."""
+    """Tell every slice whose link ends changed, unless it is recovering or programming anyway."""
     changes: Changes = {}
     _mark(state, body.up, None, changes)
     _mark(state, body.down, "down", changes)

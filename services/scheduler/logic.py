@@ -1,4 +1,4 @@
-"""What happens when the scheduler is due, and when that is: slices that were stalled for too long, and a
+"""What happens when the scheduler is due, and when that is: slices that were recovering for too long, and a
 queue whose first has waited for long."""
 
 from schemas.envelope import Envelope
@@ -11,12 +11,13 @@ from shared.engine.service import Output
 
 
 def due(state: SchedulerState) -> int | None:
-    """When the slice that is stalled longest is given up, or others may pass the first in the queue again."""
+    """When the slice that is recovering longest is given up, or others may pass the first in the queue
+    again."""
     kept_us = kept_until_us(state)
     if not state.stalls:
         return kept_us
-    stalled_us = min([stall.since_us for stall in state.stalls.values()]) + _patience_us(state)
-    return stalled_us if kept_us is None else min(stalled_us, kept_us)
+    recovering_us = min([stall.since_us for stall in state.stalls.values()]) + _patience_us(state)
+    return recovering_us if kept_us is None else min(recovering_us, kept_us)
 
 
 def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Output]:

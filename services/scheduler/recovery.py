@@ -13,10 +13,10 @@ from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, join_ends
 
 
-def recover_stalled(state: SchedulerState) -> list[Output]:
-    """Step 1 of the cycle: move stalled slices off their failed cubes, as far as there are spares."""
+def recover_hit(state: SchedulerState) -> list[Output]:
+    """Step 1 of the cycle: move recovering slices off their failed cubes, as far as there are spares."""
     said: list[Output] = []
-    for number, stall in sorted(state.stalls.items(), key=_longest_stalled):
+    for number, stall in sorted(state.stalls.items(), key=_longest_hit):
         row = state.slices[number]
         swaps_before = row.swaps
         for cube in row.cubes:
@@ -29,7 +29,7 @@ def recover_stalled(state: SchedulerState) -> list[Output]:
     return said
 
 
-def _longest_stalled(item: tuple[int, Stall]) -> tuple[int, int]:
+def _longest_hit(item: tuple[int, Stall]) -> tuple[int, int]:
     number, stall = item
     return stall.since_us, number
 

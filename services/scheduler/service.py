@@ -6,6 +6,7 @@ from schemas.sequencer import Tick
 from schemas.transceivers import LinksChanged, LinksTrained
 from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler import admission, documents, health, links, logic
+from services.scheduler.books import booked
 from services.scheduler.state import SchedulerState, commission
 from shared.engine.service import Service, on
 
@@ -14,17 +15,17 @@ SERVICE: Service[SchedulerState] = Service(
     state=SchedulerState,
     commission=commission,
     rules=(
-        on(Tick, logic.on_tick),
-        on(SliceRequested, admission.on_slice_requested),
-        on(SliceReleased, admission.on_slice_released),
-        on(CubeHealthy, health.on_cube_healthy),
-        on(CubeUnhealthy, health.on_cube_unhealthy),
-        on(CubeDrained, health.on_cube_drained),
-        on(CubeUndrained, health.on_cube_undrained),
-        on(CircuitsConnected, links.on_circuits_connected),
-        on(CircuitsRefused, links.on_circuits_refused),
-        on(LinksTrained, links.on_links_trained),
-        on(LinksChanged, links.on_links_changed),
+        on(Tick, booked(logic.on_tick)),
+        on(SliceRequested, booked(admission.on_slice_requested)),
+        on(SliceReleased, booked(admission.on_slice_released)),
+        on(CubeHealthy, booked(health.on_cube_healthy)),
+        on(CubeUnhealthy, booked(health.on_cube_unhealthy)),
+        on(CubeDrained, booked(health.on_cube_drained)),
+        on(CubeUndrained, booked(health.on_cube_undrained)),
+        on(CircuitsConnected, booked(links.on_circuits_connected)),
+        on(CircuitsRefused, booked(links.on_circuits_refused)),
+        on(LinksTrained, booked(links.on_links_trained)),
+        on(LinksChanged, booked(links.on_links_changed)),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

@@ -10,23 +10,30 @@ from typing import Literal
 
 from schemas.config import AnyPodConfig, SchedulerConfig
 from schemas.documents import SliceState
-from schemas.names import Join, Shape
+from schemas.names import Join, Shape, Tier
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.placement import PLACEMENTS, Placement
 from services.scheduler.queue import Queue
 from shared.engine.state import TRANSIENT, State
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
+PLACES = ("allocated", "unhealthy", "drained", "idle_wanted", "idle_unwanted")
+"""What a chip is for, the first that applies: a slice has it; its cube is out of order, or drained; it is
+idle while slices wait, or while none does."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slice:
     """One slice, waiting, on its cubes or ended.
 
-    `request` is the id of its SliceRequested, `duration_us` how long it is to run. Link counts are in link
-    ends.
+    `request` is the id of its SliceRequested, `duration_us` how long it is to run, `estimate_us` how long its
+    owner thinks that it will. `since_us` has when it last came into each state, the present one last. Link
+    counts are in link ends.
     """
 
     number: int
+    owner: str
+    tier: Tier
     shape: Shape
     twisted: bool
     chips: int
@@ -44,6 +51,9 @@ class Slice:
     swaps: int = 0
     reason: str | None = None
     duration_us: int | None = None
+    estimate_us: int | None = None
+    restarts: int = 0
+    since_us: tuple[tuple[SliceState, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +70,11 @@ class SchedulerState(State):
     """`slices` wait or hold cubes; `ended` are the last ones that do neither. The `kind` of the fabric
     decides how they lie on the cubes.
 
-    `awaited` has every slice that is connecting, with the joins commanded whose circuits are not made yet:
+    `awaited` has every slice that is programming, with the joins commanded whose circuits are not made yet:
     none, when only the training of the last links is missing.
     `unhealthy` and `drained` map a cube to the id of the message that said so. `bad_ends` are the link ends
-    that are not up: of cubes in use, or where links are lit for good, of all. `allocated_chip_us` is the
-    integral of `chips_allocated` up to `at_us`.
+    that are not up: of cubes in use, or where links are lit for good, of all. `chips_by_place` is what the
+    chips are for since `at_us`, and `chip_us` the integral of that up to then (`books`).
     """
 
     config: SchedulerConfig
@@ -83,10 +93,11 @@ class SchedulerState(State):
     evicted: int = 0
     refused: int = 0
     swapped: int = 0
-    waiting: int = 0
+    queued: int = 0
     at_us: int = 0
     chips_allocated: int = 0
-    allocated_chip_us: int = 0
+    chips_by_place: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PLACES, 0))
+    chip_us: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PLACES, 0))
     occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     queue: Queue | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
@@ -101,13 +112,13 @@ class SchedulerState(State):
 
     @property
     def running(self) -> int:
-        """Slices on cubes: connecting, running, degraded or stalled."""
-        return len(self.slices) - self.waiting
+        """Slices on cubes: programming, running, degraded or recovering."""
+        return len(self.slices) - self.queued
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
     """The scheduler of a new fabric. A recorded trace may always wait as a whole."""
-    return SchedulerState(
+    state = SchedulerState(
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
@@ -117,6 +128,8 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
         queue_max=max(config.scheduler.queue_max, len(config.trace or ())),
         at_us=at_us,
     )
+    state.chips_by_place["idle_unwanted"] = state.chips
+    return state
 
 
 def occupancy_of(state: SchedulerState) -> Occupancy:
@@ -137,6 +150,6 @@ def queue_of(state: SchedulerState) -> Queue:
     if state.queue is None:
         state.queue = Queue()
         for row in state.slices.values():
-            if row.state == "waiting":
+            if row.state == "queued":
                 state.queue.add(row.shape, row.priority, row.number)
     return state.queue

@@ -1,19 +1,21 @@
-"""The workload's rules: slices arrive, run for their time, and are released.
+"""The workload's rules: jobs and slices arrive, and slices that are held for a time are released after it.
 
-A run time counts from the start of the slice, whatever happens to it later.
+Who arrives by itself or in a trace brings a job, and is released when that is done. What an operator asks for
+is held for its time from the start of the slice, whatever happens to it later.
 """
 
 from heapq import heapify, heappop, heappush
-from typing import Literal
 
 from schemas.envelope import Envelope
-from schemas.names import Shape, number_of
+from schemas.jobs import JobFinished, JobTerms
+from schemas.names import SliceName, number_of
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import Tick
 from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
-from services.workload.mix import draw_duration_us, draw_kind
+from services.workload.mix import draw_kind, draw_work_us
 from services.workload.state import WantedSlice, WorkloadState, next_gap_us, next_row_us
+from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
 
 ROWS_PER_TICK_MAX = 500
@@ -38,7 +40,20 @@ def on_tick(state: WorkloadState, _tick: Tick, _message: Envelope) -> list[Outpu
 
 def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelope) -> list[Output]:
     """An operator wants a slice; whether it is legal is the scheduler's to say."""
-    return [_request(state, body.shape, body.twisted, body.priority, body.duration_us, "operator")]
+    return [
+        SliceRequested(
+            slice=_next_slice(state, body.duration_us),
+            owner=body.owner,
+            tier=body.tier,
+            shape=body.shape,
+            twisted=body.twisted,
+            priority=body.priority,
+            duration_us=body.duration_us,
+            job=None,
+            estimate_us=body.duration_us,
+            requested_by="operator",
+        )
+    ]
 
 
 def on_release_slice(state: WorkloadState, body: ReleaseSlice, _message: Envelope) -> list[Output]:
@@ -66,6 +81,13 @@ def on_slice_started(state: WorkloadState, body: SliceStarted, message: Envelope
     heappush(_ends(state), (ends_us, number))
     state.wanted[number] = WantedSlice(wanted.duration_us, ends_us, message.id)
     return []
+
+
+def on_job_finished(state: WorkloadState, body: JobFinished, _message: Envelope) -> list[Output]:
+    """What was to be done is done: its owner is done with the slice."""
+    if state.wanted.pop(number_of(body.slice), None) is None:
+        return []
+    return [SliceReleased(slice=body.slice, reason="finished")]
 
 
 def on_slice_ended(
@@ -96,7 +118,21 @@ def _play_trace(state: WorkloadState) -> list[Output]:
             break
         row = state.trace[state.trace_played]
         state.trace_played += 1
-        said.append(_request(state, row.shape, row.twisted, row.priority, row.duration_us, "trace"))
+        job = _job(state, row.duration_us)
+        said.append(
+            SliceRequested(
+                slice=_next_slice(state),
+                owner="trace",
+                tier="research",
+                shape=row.shape,
+                twisted=row.twisted,
+                priority=row.priority,
+                duration_us=None,
+                job=job,
+                estimate_us=row.duration_us,
+                requested_by="trace",
+            )
+        )
     return said
 
 
@@ -104,33 +140,43 @@ def _arrive(state: WorkloadState) -> list[Output]:
     said: list[Output] = []
     while state.next_arrival_us is not None and state.next_arrival_us <= state.now_us:
         shape, twisted = draw_kind(state.seed, state.fabric, state.arrivals, state.cubes)
-        duration_us = draw_duration_us(state.seed, state.fabric, state.arrivals, state.config)
+        job = _job(state, draw_work_us(state.seed, state.fabric, state.arrivals, state.config))
         state.arrivals += 1
         state.next_arrival_us += next_gap_us(state)
-        said.append(_request(state, shape, twisted, 0, duration_us, "arrival"))
+        said.append(
+            SliceRequested(
+                slice=_next_slice(state),
+                owner="fleet",
+                tier="research",
+                shape=shape,
+                twisted=twisted,
+                priority=0,
+                duration_us=None,
+                job=job,
+                estimate_us=job.work_us,
+                requested_by="arrival",
+            )
+        )
     return said
 
 
-def _request(
-    state: WorkloadState,
-    shape: Shape,
-    twisted: bool,
-    priority: int,
-    duration_us: int | None,
-    requested_by: Literal["arrival", "trace", "operator"],
-) -> SliceRequested:
+def _job(state: WorkloadState, work_us: int) -> JobTerms:
+    config = state.config
+    return JobTerms(
+        work_us=work_us,
+        checkpoint_every_us=config.checkpoint_every_s * US_PER_S,
+        write_us=config.checkpoint_write_s * US_PER_S,
+        startup_us=config.startup_s * US_PER_S,
+    )
+
+
+def _next_slice(state: WorkloadState, duration_us: int | None = None) -> SliceName:
+    """The name of the next slice that somebody wants."""
     number = state.requested
     state.requested += 1
     state.wanted[number] = WantedSlice(duration_us, None, "")
     state.touched.add(("summaries", f"{state.fabric}/workload"))
-    return SliceRequested(
-        slice=f"{state.fabric}/slice-{number}",
-        shape=shape,
-        twisted=twisted,
-        priority=priority,
-        duration_us=duration_us,
-        requested_by=requested_by,
-    )
+    return f"{state.fabric}/slice-{number}"
 
 
 def _ends(state: WorkloadState) -> list[tuple[int, int]]:

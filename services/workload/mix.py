@@ -98,7 +98,7 @@ def draw_kind(seed: int, fabric: str, arrival: int, cubes: int) -> tuple[Shape, 
     return mix.kinds[bisect_right(mix.cumulative, draw_uniform(seed, fabric, "shape", arrival))]
 
 
-def draw_duration_us(seed: int, fabric: str, arrival: int, config: WorkloadConfig) -> int:
-    """Run time of an arrival, from its start."""
+def draw_work_us(seed: int, fabric: str, arrival: int, config: WorkloadConfig) -> int:
+    """What the job of an arrival has to do: its stepping time at full speed."""
     hours = draw_lognormal(seed, fabric, "duration", arrival, config.duration_mean_h, config.duration_sigma)
     return us(hours, US_PER_HOUR)

@@ -1,5 +1,6 @@
 """The table of the service `workload`: which rule handles which message."""
 
+from schemas.jobs import JobFinished
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import Tick
@@ -16,6 +17,7 @@ SERVICE: Service[WorkloadState] = Service(
         on(RequestSlice, logic.on_request_slice),
         on(ReleaseSlice, logic.on_release_slice),
         on(SliceStarted, logic.on_slice_started),
+        on(JobFinished, logic.on_job_finished),
         on(SliceRefused, logic.on_slice_ended),
         on(SliceEvicted, logic.on_slice_ended),
         on(SliceCompleted, logic.on_slice_ended),

@@ -274,7 +274,7 @@ def test_the_lab_prints_one_object_with_everything_promised(tmp_path: Path) -> N
     assert result["fabric_days"] == 4
     for pod in result["fabrics"]:
         slices = pod["slices"]
-        ends = ("completed", "evicted", "refused", "running", "waiting")
+        ends = ("completed", "evicted", "refused", "running", "queued")
         assert slices["requested"] == sum(slices[end] for end in ends)
         assert 0 < pod["utilisation"] < 1
         assert 0.9 < pod["cube_availability"] <= 1

@@ -39,7 +39,7 @@ def test_a_warm_up_is_simulated_and_not_counted() -> None:
     warm, rest, whole = (counted(RunPlan(sites(), *days)) for days in ((2.0,), (3.0, 2.0), (5.0,)))
     for word in COUNTS:
         assert warm["slices"][word] + rest["slices"][word] == whole["slices"][word], word
-    for word in ("running", "waiting"):
+    for word in ("running", "queued"):
         assert rest["slices"][word] == whole["slices"][word]
     assert warm["repairs"] + rest["repairs"] == whole["repairs"] > 0
     assert warm["cross_connects"] + rest["cross_connects"] == whole["cross_connects"] > 0

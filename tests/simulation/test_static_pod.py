@@ -27,7 +27,7 @@ from schemas.registry import decode
 from services.fleet import services_of
 from services.scheduler.placement import FixedGrid, Placement, Switched
 from services.scheduler.state import SchedulerState, occupancy_of
-from services.workload.mix import draw_duration_us, draw_gap_us, draw_kind
+from services.workload.mix import draw_gap_us, draw_kind, draw_work_us
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.site import Site
 from shared.models.availability.binomial import at_least
@@ -88,7 +88,7 @@ def requests_of(seed: int, days: int) -> list[TraceRow]:
         if at_us > days * US_PER_DAY:
             break
         shape, twisted = draw_kind(seed, POD, arrival, cubes)
-        duration_us = draw_duration_us(seed, POD, arrival, config)
+        duration_us = draw_work_us(seed, POD, arrival, config)
         rows.append(
             TraceRow(submit_us=at_us, duration_us=duration_us, shape=shape, twisted=twisted, priority=0)
         )
@@ -132,7 +132,7 @@ def test_of_requests_that_both_admit_a_static_pod_serves_fewer(
 # --- a swarm ------------------------------------------------------------------------------------------------
 
 SHAPES: list[Shape] = [(1, 1, 1), (2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 8, 8), (8, 8, 8), (4, 4, 20)]
-HAPPENS = ("CubeSwapped", "SliceStalled", "SliceEvicted", "SliceDegraded", "SliceRestored", "FaultRefused")
+HAPPENS = ("CubeSwapped", "SliceRecovering", "SliceEvicted", "SliceDegraded", "SliceRestored", "FaultRefused")
 
 
 def scenario(seed: int) -> tuple[list[str], list[LabRequest], int]:
@@ -199,7 +199,7 @@ def unsettled(site: Site) -> list[str]:
             case RepairsSummary(queued=queued, begun=begun):
                 broken = queued or begun
             case SliceDocument(state=state):
-                broken = state in ("degraded", "stalled", "connecting")
+                broken = state in ("degraded", "recovering", "programming")
             case _:
                 broken = False
         if broken:

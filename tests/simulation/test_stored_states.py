@@ -132,7 +132,14 @@ def test_what_is_kept_along_the_way_is_always_the_whole() -> None:
         count += 1
     check_documents(kept, root)
     assert count > 500
-    assert {"CubeSwapped", "SliceStalled", "SliceDegraded", "PortDown", "OcsDown", "RepairCompleted"} <= kinds
+    assert {
+        "CubeSwapped",
+        "SliceRecovering",
+        "SliceDegraded",
+        "PortDown",
+        "OcsDown",
+        "RepairCompleted",
+    } <= kinds
     assert {"FaultRefused", "CubeDrained", "CubeUndrained", "FaultEnded", "HostDown", "SliceRefused"} <= kinds
 
 

@@ -58,7 +58,7 @@ def unsettled(site: Site) -> list[str]:
     assert scheduler.state is not None
     for key in scheduler.service.document_keys(scheduler.state):
         document = scheduler.service.document(scheduler.state, key)
-        if key[0] == "slices" and getattr(document, "state", "") in ("degraded", "stalled"):
+        if key[0] == "slices" and getattr(document, "state", "") in ("degraded", "recovering"):
             found.append(f"{document}")
     return found
 
@@ -83,7 +83,7 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
         lab.run(end_us)
     report = pod_report(lab.site, POD, end_us)["slices"]
     counts = checkers.fabrics["pod-0"].slices.counts()
-    for state in ("completed", "evicted", "refused", "running", "waiting"):
+    for state in ("completed", "evicted", "refused", "running", "queued"):
         if report[state] != counts[state]:
             problems.append(f"{state}: the report has {report[state]}, the log {counts[state]}")
     if report["requested"] != len(checkers.fabrics["pod-0"].slices.states):

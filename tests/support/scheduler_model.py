@@ -26,9 +26,9 @@ from schemas.scheduler import (
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
+    SliceRecovering,
     SliceRefused,
     SliceRestored,
-    SliceStalled,
     SliceStarted,
 )
 from schemas.sequencer import FabricCommissioned, Tick
@@ -54,7 +54,7 @@ Said = (
     | SliceStarted
     | SliceDegraded
     | SliceRestored
-    | SliceStalled
+    | SliceRecovering
     | CubeSwapped
     | Ended
 )
@@ -253,10 +253,14 @@ class World:
         self.shapes[name] = (shape, twisted)
         body = SliceRequested(
             slice=name,
+            owner="team",
+            tier="research",
             shape=shape,
             twisted=twisted,
             priority=priority,
             duration_us=None,
+            job=None,
+            estimate_us=None,
             requested_by="operator",
         )
         return name, self.feed(body, after_us)
@@ -357,15 +361,15 @@ class World:
         rows = {f"{FABRIC}/slice-{number}": row for number, row in state.slices.items()}
         placed = {name: row.cubes for name, row in rows.items() if row.cubes}
         assert placed == self.held_cubes
-        waiting = {name for name, row in rows.items() if row.state == "waiting"}
+        waiting = {name for name, row in rows.items() if row.state == "queued"}
         assert waiting == rows.keys() - placed.keys()
         assert not rows.keys() & self.ended.keys()
         assert len(rows) + len(self.ended) == self.requested
-        assert (state.waiting, state.running) == (len(waiting), len(placed))
-        assert state.running + state.waiting + state.completed + state.evicted + state.refused == (
+        assert (state.queued, state.running) == (len(waiting), len(placed))
+        assert state.running + state.queued + state.completed + state.evicted + state.refused == (
             self.requested
         )
-        assert state.waiting <= state.queue_max
+        assert state.queued <= state.queue_max
         assert state.chips_allocated == len(self.chips_in_use())
         self._check_circuits(rows)
         self._check_standing(rows)
@@ -383,14 +387,14 @@ class World:
         assert self.south == {(key[0], b): (name, a, b) for key, (name, a, b) in expected.items()}
 
     def _check_standing(self, rows: dict[str, Slice]) -> None:
-        connecting = {name for name, joins in self.commands if joins}
+        programming = {name for name, joins in self.commands if joins}
         for name, row in rows.items():
             on_failed = any(cube in self.unhealthy for cube in row.cubes)
-            assert (row.state == "stalled") == on_failed
+            assert (row.state == "recovering") == on_failed
             if row.cubes and not on_failed:
-                assert (row.state == "connecting") == (name in connecting)
-                assert row.state in ("connecting", "running", "degraded")
-                if row.state != "connecting":
+                assert (row.state == "programming") == (name in programming)
+                assert row.state in ("programming", "running", "degraded")
+                if row.state != "programming":
                     assert (row.state == "degraded") == bool(row.links_down or row.links_degraded)
             assert (row.started_us is not None) == (name in self.started)
             bad = [state for end, state in self.bad.items() if row.corner is None and end // 96 in row.cubes]

@@ -18,9 +18,9 @@ from schemas.scheduler import (
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
+    SliceRecovering,
     SliceRefused,
     SliceRestored,
-    SliceStalled,
     SliceStarted,
 )
 from schemas.sequencer import FabricCommissioned
@@ -32,7 +32,16 @@ NAME = "pod-0/slice-0"
 
 def requested(name: str = NAME) -> SliceRequested:
     return SliceRequested(
-        slice=name, shape=(4, 4, 8), twisted=False, priority=0, duration_us=None, requested_by="arrival"
+        slice=name,
+        owner="team",
+        tier="research",
+        shape=(4, 4, 8),
+        twisted=False,
+        priority=0,
+        duration_us=None,
+        job=None,
+        estimate_us=None,
+        requested_by="arrival",
     )
 
 
@@ -52,8 +61,8 @@ EVICTED = SliceEvicted(slice=NAME, reason="no spare")
 REFUSED = SliceRefused(slice=NAME, reason="queue full")
 
 
-def stalled(cube: int) -> SliceStalled:
-    return SliceStalled(slice=NAME, cube=cube)
+def recovering(cube: int) -> SliceRecovering:
+    return SliceRecovering(slice=NAME, cube=cube)
 
 
 def judged(checker: Checker, said: Sequence[Body]) -> list[str]:
@@ -70,13 +79,13 @@ def judged(checker: Checker, said: Sequence[Body]) -> list[str]:
     [
         [STARTED, COMPLETED],
         [STARTED, DEGRADED, DEGRADED, RESTORED, COMPLETED],
-        [STARTED, stalled(0), RESTORED, EVICTED],
-        [STARTED, stalled(0), DEGRADED, RESTORED],
-        [STARTED, stalled(0), stalled(1), swapped(0, 2), swapped(1, 3), RESTORED],
+        [STARTED, recovering(0), RESTORED, EVICTED],
+        [STARTED, recovering(0), DEGRADED, RESTORED],
+        [STARTED, recovering(0), recovering(1), swapped(0, 2), swapped(1, 3), RESTORED],
         [STARTED, swapped(0, 2), DEGRADED],
-        [stalled(0), swapped(0, 2), STARTED, DEGRADED],
+        [recovering(0), swapped(0, 2), STARTED, DEGRADED],
         [swapped(0, 2), STARTED],
-        [swapped(0, 2), swapped(1, 0), stalled(2), EVICTED],
+        [swapped(0, 2), swapped(1, 0), recovering(2), EVICTED],
     ],
 )
 def test_lives_that_a_slice_may_have(life: list[Body]) -> None:
@@ -94,7 +103,7 @@ def test_lives_that_a_slice_may_have(life: list[Body]) -> None:
         ([RESTORED], f"{NAME} was admitted"),
         ([STARTED, RESTORED], f"{NAME} was running"),
         ([STARTED, STARTED], f"{NAME} was running"),
-        ([stalled(0), RESTORED], f"{NAME} never started"),
+        ([recovering(0), RESTORED], f"{NAME} never started"),
         ([STARTED, swapped(0, 2), STARTED], f"{NAME} starts twice"),
         ([COMPLETED, swapped(0, 2)], f"{NAME} was completed"),
         ([STARTED, COMPLETED, EVICTED], f"{NAME} was completed"),
@@ -111,7 +120,7 @@ def test_lives_that_no_slice_has(life: list[Body], problem: str) -> None:
         ([admitted(), admitted("pod-0/slice-1", (1, 2))], "held by"),
         ([admitted(cubes=(63, 64))], "cube 64 is not in the pod"),
         ([admitted(), swapped(5, 6)], f"{NAME} leaves cube 5, which it does not hold"),
-        ([admitted(), stalled(5)], f"{NAME} stalls on cube 5, which it does not hold"),
+        ([admitted(), recovering(5)], f"{NAME} stalls on cube 5, which it does not hold"),
     ],
 )
 def test_cubes_that_no_slice_holds_like_that(said: list[Body], problem: str) -> None:
@@ -124,8 +133,8 @@ def test_slices_are_counted_by_state() -> None:
     checker = SliceChecker()
     names = [f"pod-0/slice-{n}" for n in range(3)]
     said = [*(requested(name) for name in names), admitted(names[0]), admitted(names[1]), STARTED]
-    assert judged(checker, [*said, stalled(0)]) == []
-    assert checker.counts() == {"running": 2, "waiting": 1}
+    assert judged(checker, [*said, recovering(0)]) == []
+    assert checker.counts() == {"running": 2, "queued": 1}
 
 
 NEWS: list[list[Body]] = [

@@ -135,13 +135,13 @@ def wait_for(twin: FakeTwin, state: str, *words: str) -> tuple[int, str]:
 
 
 def test_a_thing_is_waited_for() -> None:
-    with answering(waiting("waiting", "waiting", "connecting", "running")) as twin:
+    with answering(waiting("queued", "queued", "programming", "running")) as twin:
         assert wait_for(twin, "running") == (0, "pod-0/slice-3: state is running\n")
         assert twin.asked[1].query == "state=running&limit=1"
 
 
 def test_what_does_not_come_in_time_fails() -> None:
-    with answering(waiting("waiting")) as twin:
+    with answering(waiting("queued")) as twin:
         late = "lightwave: pod-0/slice-3: state is waiting and not running after 1 s\n"
         assert wait_for(twin, "running", "--timeout", "1s") == (REFUSED, late)
 
@@ -155,7 +155,7 @@ def test_what_can_come_no_more_is_not_waited_for() -> None:
 def test_what_is_not_there_or_cannot_be_is_not_waited_for() -> None:
     with answering() as twin:
         assert wait_for(twin, "running")[0] == NOT_FOUND
-    rows = waiting("waiting") | {"/v1/slices": [as_json({"error": "state 'runing': input should be"}, 422)]}
+    rows = waiting("queued") | {"/v1/slices": [as_json({"error": "state 'runing': input should be"}, 422)]}
     with answering(rows) as twin:
         assert wait_for(twin, "runing") == (USAGE, "lightwave: state 'runing': input should be\n")
     assert lightwave("wait", "slice-3", "--for", "running").returncode == USAGE

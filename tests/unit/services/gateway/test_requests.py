@@ -16,7 +16,7 @@ from tests.support.gateway_twin import CATCH_UP_S_MAX, QUIET, Client, DrivenTwin
 
 JSON = {"content-type": "application/json"}
 TOKEN = "open-sesame-and-close-it"  # noqa: S105 -- a test's own
-NOW = ("waiting", "connecting", "degraded", "stalled")
+NOW = ("queued", "programming", "degraded", "recovering")
 BEARER = f"Bearer {TOKEN}".encode()
 
 

@@ -81,7 +81,7 @@ def test_a_fabric_tells_the_values_of_now_beside_the_means(twin: DrivenTwin) -> 
     row = twin.client().get("/v1/fabrics/pod-0").json()
     assert (row["chips"], row["chips_used"], row["utilisation_now"]) == (512, 64, 0.125)
     assert row["utilisation"] > 0.15
-    (waiting,) = [s for s in slices(twin).values() if s["state"] == "waiting"]
+    (waiting,) = [s for s in slices(twin).values() if s["state"] == "queued"]
     assert row["waits"] == {"median_us": waiting["waited_us"], "p95_us": waiting["waited_us"]}
     client = twin.client()
     client.post("/v1/faults", json={"kind": "host", "target": "pod-0/cube-1/host-0"}, params={"wait": 20})

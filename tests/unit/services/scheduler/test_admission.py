@@ -30,7 +30,7 @@ def test_a_torus_is_admitted_connected_trained_and_started() -> None:
         SliceAdmitted(slice=name, shape=(4, 4, 8), twisted=True, cubes=(0, 1), corner=None, waited_us=0),
         ConnectCircuits(slice=name, joins=slice_joins((4, 4, 8), True, (0, 1))),
     ]
-    assert world.status(name).state == "connecting"
+    assert world.status(name).state == "programming"
     assert world.train() == [SliceStarted(slice=name)]
     document = world.status(name)
     assert (document.state, document.started_us, document.chips) == ("running", SWITCHING_US, 128)
@@ -101,7 +101,7 @@ def test_a_waiting_slice_that_is_released_is_withdrawn() -> None:
     world.check()
 
 
-def test_a_connecting_slice_can_be_released_and_its_late_circuits_change_nothing() -> None:
+def test_a_programming_slice_can_be_released_and_its_late_circuits_change_nothing() -> None:
     world = World()
     name, _ = world.request((4, 4, 8))
     late = list(world.commands)
@@ -149,7 +149,7 @@ def test_when_cubes_are_kept_only_meshes_in_partly_used_cubes_still_pass() -> No
     outside, said = world.request((1, 1, 1))
     assert admitted(said) == []
     assert admitted(world.release(half)) == [outside]
-    assert world.status(head).state == "waiting"
+    assert world.status(head).state == "queued"
 
 
 def test_withdrawing_the_first_lets_the_others_go() -> None:
@@ -224,6 +224,7 @@ def test_the_accounts_integrate_allocated_chips() -> None:
     world.release(torus, after_us=50)
     world.release(mesh, after_us=1_000)
     summary = world.summary()
-    assert summary.allocated_chip_us == 128 * 150 + 16 * 1_050
-    assert (summary.at_us, summary.chips, summary.chips_allocated) == (1_150, 512, 0)
-    assert (summary.admitted, summary.completed, summary.running, summary.waiting) == (2, 2, 0, 0)
+    assert summary.chip_us["allocated"] == 128 * 150 + 16 * 1_050
+    assert sum(summary.chip_us.values()) == 512 * 1_150
+    assert (summary.at_us, summary.chips, summary.chips_by_place["allocated"]) == (1_150, 512, 0)
+    assert (summary.admitted, summary.completed, summary.running, summary.queued) == (2, 2, 0, 0)

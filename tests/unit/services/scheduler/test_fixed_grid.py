@@ -12,9 +12,9 @@ from schemas.scheduler import (
     SliceAdmitted,
     SliceDegraded,
     SliceEvicted,
+    SliceRecovering,
     SliceRefused,
     SliceRestored,
-    SliceStalled,
     SliceStarted,
 )
 from schemas.transceivers import LinksChanged
@@ -40,7 +40,16 @@ def name(number: int) -> str:
 
 def requested(number: int, shape: Shape, twisted: bool = False) -> SliceRequested:
     return SliceRequested(
-        slice=name(number), shape=shape, twisted=twisted, priority=0, duration_us=None, requested_by="arrival"
+        slice=name(number),
+        owner="team",
+        tier="research",
+        shape=shape,
+        twisted=twisted,
+        priority=0,
+        duration_us=None,
+        job=None,
+        estimate_us=None,
+        requested_by="arrival",
     )
 
 
@@ -111,11 +120,11 @@ def test_what_never_fits_is_refused_by_its_rule() -> None:
 def test_a_slice_of_several_cubes_stays_on_its_failed_cube_until_that_returns() -> None:
     bench = running((4, 4, 8))
     assert bodies(bench.say(CubeUnhealthy(cube=1, reasons=("host-3",)), 10)) == [
-        SliceStalled(slice=NAME, cube=1)
+        SliceRecovering(slice=NAME, cube=1)
     ]
     document = bench.documents["slices", NAME]
     assert (document.state, document.reason) == (
-        "stalled",
+        "recovering",
         "pod-0/cube-1 failed and the slice cannot leave it",
     )
     assert bodies(bench.say(CubeHealthy(cube=1), 20)) == [SliceRestored(slice=NAME)]
@@ -242,7 +251,11 @@ def test_every_slice_is_counted_the_bad_links_between_its_cubes(
         )
     bench.assert_documents_hold()
     for (kind, _), document in bench.documents.items():
-        if kind == "slices" and document is not None and document.state in ("running", "degraded", "stalled"):
+        if (
+            kind == "slices"
+            and document is not None
+            and document.state in ("running", "degraded", "recovering")
+        ):
             own = {int(cube.rpartition("-")[2]) for cube in document.cubes}
             expected = [end for end in bad if end // ENDS_PER_CUBE in own and far[end] in own]
             assert document.links_down == (len(expected) if len(own) > 1 else 0)

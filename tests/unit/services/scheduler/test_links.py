@@ -62,12 +62,12 @@ def test_links_that_change_while_it_connects_are_told_once_it_starts() -> None:
     world.check()
 
 
-def test_a_stalled_slice_is_not_said_to_be_degraded_until_it_goes_on() -> None:
+def test_a_recovering_slice_is_not_said_to_be_degraded_until_it_goes_on() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(0)
     assert world.change_links(down=(96,)) == []
-    assert world.status(name).state == "stalled"
+    assert world.status(name).state == "recovering"
     assert world.heal(0) == [SliceDegraded(slice=name, links_down=1, links_degraded=0)]
     world.check()
 

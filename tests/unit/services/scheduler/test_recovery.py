@@ -10,8 +10,8 @@ from schemas.scheduler import (
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
+    SliceRecovering,
     SliceRestored,
-    SliceStalled,
     SliceStarted,
 )
 from shared.basics.units import US_PER_S
@@ -28,7 +28,7 @@ def test_a_failed_cube_is_swapped_and_only_circuits_that_touch_it_change() -> No
         ConnectCircuits(slice=name, joins=((0, 3, 3), (1, 3, 3), (2, 0, 3), (2, 3, 2))),
     ]
     document = world.status(name)
-    assert (document.state, document.swaps) == ("connecting", 1)
+    assert (document.state, document.swaps) == ("programming", 1)
     assert document.cubes == ("pod-0/cube-0", "pod-0/cube-3", "pod-0/cube-2")
     assert world.train() == [SliceRestored(slice=name)]
     assert world.heal(1) == []
@@ -40,10 +40,10 @@ def test_without_a_spare_it_stalls_and_has_first_claim_on_the_next() -> None:
     older, younger = world.start((4, 4, 8)), world.start((4, 4, 4))
     last = world.start((4, 4, 4))
     waiting, _ = world.request((4, 4, 4), priority=9)
-    assert world.fail(2, after_us=5) == [SliceStalled(slice=younger, cube=2)]
-    assert world.fail(0, after_us=5) == [SliceStalled(slice=older, cube=0)]
+    assert world.fail(2, after_us=5) == [SliceRecovering(slice=younger, cube=2)]
+    assert world.fail(0, after_us=5) == [SliceRecovering(slice=older, cube=0)]
     document = world.status(younger)
-    assert document.state == "stalled"
+    assert document.state == "recovering"
     assert document.reason is not None
     assert document.reason.startswith("pod-0/cube-2 failed")
     said = world.release(last)
@@ -52,11 +52,11 @@ def test_without_a_spare_it_stalls_and_has_first_claim_on_the_next() -> None:
     assert not any(isinstance(body, SliceAdmitted) for body in said)
     assert world.train() == [SliceRestored(slice=younger)]
     assert world.status(younger).reason is None
-    assert world.status(waiting).state == "waiting"
+    assert world.status(waiting).state == "queued"
     world.check()
 
 
-def test_a_stalled_slice_goes_on_where_it_is_if_its_cube_returns() -> None:
+def test_a_recovering_slice_goes_on_where_it_is_if_its_cube_returns() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(3)
@@ -68,25 +68,25 @@ def test_a_stalled_slice_goes_on_where_it_is_if_its_cube_returns() -> None:
 def test_a_slice_that_stalls_while_it_connects_starts_when_both_are_done() -> None:
     world = World(cubes=4)
     name, _ = world.request((4, 8, 8))
-    assert world.fail(3) == [SliceStalled(slice=name, cube=3)]
+    assert world.fail(3) == [SliceRecovering(slice=name, cube=3)]
     assert world.train() == []
     assert world.heal(3) == [SliceStarted(slice=name)]
     other = World(cubes=4)
     name, _ = other.request((4, 8, 8))
     other.fail(3)
     assert other.heal(3) == []
-    assert other.status(name).state == "connecting"
+    assert other.status(name).state == "programming"
     assert other.train() == [SliceStarted(slice=name)]
 
 
 def test_two_failed_cubes_need_two_spares() -> None:
     world = World(cubes=4)
     name, spare = world.start((4, 4, 12)), world.start((4, 4, 4))
-    assert world.fail(0) == [SliceStalled(slice=name, cube=0)]
-    assert world.fail(1, after_us=10) == [SliceStalled(slice=name, cube=1)]
+    assert world.fail(0) == [SliceRecovering(slice=name, cube=0)]
+    assert world.fail(1, after_us=10) == [SliceRecovering(slice=name, cube=1)]
     swapped = [body for body in world.release(spare) if isinstance(body, CubeSwapped)]
     assert [(body.left, body.spare) for body in swapped] == [(0, 3)]
-    assert world.status(name).state == "stalled"
+    assert world.status(name).state == "recovering"
     assert world.train() == []
     assert world.heal(1) == [SliceRestored(slice=name)]
     world.check()
@@ -97,7 +97,7 @@ def test_it_is_evicted_when_its_patience_is_over_because_the_cube_failed() -> No
     name = world.start((4, 8, 8))
     said = world.envelopes(CubeUnhealthy(cube=3, reasons=("host-3",)))
     world.unhealthy.add(3)
-    assert [message.type for message in said] == ["SliceStalled"]
+    assert [message.type for message in said] == ["SliceRecovering"]
     failure = f"cubes@pod-0/{world.seq}"
     assert world.state.stalls[0].cause == failure
     began_us = world.now_us
@@ -131,7 +131,7 @@ def test_the_cubes_of_one_evicted_slice_save_the_next() -> None:
     world.check()
 
 
-def test_a_stalled_slice_that_is_released_is_completed() -> None:
+def test_a_recovering_slice_that_is_released_is_completed() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(0)
@@ -153,7 +153,7 @@ def test_a_drained_cube_is_left_when_a_spare_is_idle_and_used_until_then() -> No
     fits, _ = world.request((4, 4, 4))
     assert world.status(fits).cubes == ("pod-0/cube-3",)
     full, _ = world.request((4, 4, 4))
-    assert world.status(full).state == "waiting"
+    assert world.status(full).state == "queued"
     assert [type(body) for body in world.undrain(0)] == [SliceAdmitted, ConnectCircuits]
     world.check()
 

@@ -133,7 +133,7 @@ def test_invariants_hold_over_long_lives_in_which_everything_happens() -> None:
     for event in ("failed", "drained", "failed corner", "drained corner"):
         assert happened[event] > 10, event
     for event in (
-        "SliceStalled",
+        "SliceRecovering",
         "SliceEvicted",
         "SliceCompleted",
         "SliceRefused",

@@ -9,9 +9,9 @@ from schemas.config import WorkloadConfig
 from services.workload.mix import (
     PRODUCTION_MIX,
     arrivals_per_day,
-    draw_duration_us,
     draw_gap_us,
     draw_kind,
+    draw_work_us,
     mix_for,
 )
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
@@ -64,7 +64,7 @@ def test_gaps_are_exponential_and_run_times_log_normal() -> None:
     gaps = [draw_gap_us(3, "pod-0", n, config, 64) / US_PER_DAY * 100 for n in range(DRAWS)]
     assert sum(gaps) / DRAWS == pytest.approx(1, abs=0.03)
     assert sum(g > 1 for g in gaps) / DRAWS == pytest.approx(math.exp(-1), abs=0.015)
-    hours = [draw_duration_us(3, "pod-0", n, config) / US_PER_HOUR for n in range(DRAWS)]
+    hours = [draw_work_us(3, "pod-0", n, config) / US_PER_HOUR for n in range(DRAWS)]
     assert sum(hours) / DRAWS == pytest.approx(2, abs=0.05)
     median = 2 * math.exp(-0.125)
     assert sum(h > median for h in hours) / DRAWS == pytest.approx(0.5, abs=0.015)

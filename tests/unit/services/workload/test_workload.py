@@ -11,6 +11,7 @@ from schemas.body import Body
 from schemas.config import PodConfig, SuperpodConfig, TraceRow, WorkloadConfig
 from schemas.documents import WorkloadSummary
 from schemas.envelope import Envelope, enclose
+from schemas.jobs import JobTerms
 from schemas.names import Shape
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.registry import writer_of
@@ -18,10 +19,10 @@ from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceS
 from schemas.sequencer import FabricCommissioned, Tick
 from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
 from services.workload.logic import ROWS_PER_TICK_MAX
-from services.workload.mix import draw_duration_us, draw_gap_us, draw_kind
+from services.workload.mix import draw_gap_us, draw_kind, draw_work_us
 from services.workload.service import SERVICE
 from services.workload.state import WorkloadState
-from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.engine.codec import decode_state, encode_state
 from shared.engine.dispatch import ServiceInstance, read
 
@@ -94,7 +95,13 @@ def test_arrivals_come_when_and_as_drawn() -> None:
         assert driver.held.due_us == at_us
         (body,) = bodies(SliceRequested, driver.tick())
         assert (body.shape, body.twisted) == draw_kind(11, "pod-0", n, 64)
-        assert body.duration_us == draw_duration_us(11, "pod-0", n, config.workload)
+        assert body.duration_us is None
+        assert body.job == JobTerms(
+            work_us=draw_work_us(11, "pod-0", n, config.workload),
+            checkpoint_every_us=1_800 * US_PER_S,
+            write_us=20 * US_PER_S,
+            startup_us=300 * US_PER_S,
+        )
         assert (body.slice, body.requested_by, body.priority) == (f"pod-0/slice-{n}", "arrival", 0)
 
 
@@ -145,7 +152,8 @@ def test_a_trace_plays_in_order_of_submission_in_place_of_arrivals(enabled: bool
     assert driver.now_us == 50
     assert (first.priority, second.shape, second.twisted) == (3, (4, 4, 8), True)
     (last,) = bodies(SliceRequested, driver.tick())
-    assert (last.duration_us, last.requested_by, driver.now_us) == (99, "trace", 70)
+    assert last.job is not None
+    assert (last.job.work_us, last.requested_by, driver.now_us) == (99, "trace", 70)
     assert driver.held.due_us is None
 
 

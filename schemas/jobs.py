@@ -1,0 +1,42 @@
+"""What a job is: its work, and what it costs to start and to keep what was done; and what jobs say."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.body import Body, Model
+from schemas.bounds import DURATION_US_MAX
+from schemas.names import SliceName
+
+Span = Annotated[int, Field(ge=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
+SpanOfWork = Annotated[int, Field(ge=1, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
+
+
+class JobTerms(Model):
+    """What a job needs of its slice, all in microseconds of wall time on the whole of it.
+
+    `work_us` is the stepping time at full speed until it is done. After every `checkpoint_every_us` of work,
+    and at its end, it stops for `write_us` to write a checkpoint; what came after the last one is lost with a
+    fault. Each start costs `startup_us` before the first step: compiling, and reading the last checkpoint.
+    """
+
+    work_us: SpanOfWork
+    checkpoint_every_us: SpanOfWork
+    write_us: Span
+    startup_us: Span
+
+
+class JobsBody(Body):
+    writer = "jobs"
+
+
+class JobCheckpointed(JobsBody):
+    """A job that was told that it loses its cubes has kept what it did, and stands."""
+
+    slice: SliceName
+
+
+class JobFinished(JobsBody):
+    """All work of the slice's job is done, and its last checkpoint is written."""
+
+    slice: SliceName

@@ -1,0 +1,44 @@
+"""The table of the service `jobs`: which rule handles which message."""
+
+from schemas.scheduler import (
+    CubeSwapped,
+    SliceAdmitted,
+    SliceCompleted,
+    SliceDegraded,
+    SliceEvicted,
+    SliceNoticed,
+    SliceRecovering,
+    SliceRefused,
+    SliceRequeued,
+    SliceRestored,
+    SliceStarted,
+)
+from schemas.sequencer import Tick
+from schemas.workload import SliceRequested
+from services.jobs import documents, logic
+from services.jobs.state import JobsState, commission
+from shared.engine.service import Service, on
+
+SERVICE: Service[JobsState] = Service(
+    name="jobs",
+    state=JobsState,
+    commission=commission,
+    rules=(
+        on(Tick, logic.on_tick),
+        on(SliceRequested, logic.on_slice_requested),
+        on(SliceAdmitted, logic.on_slice_admitted),
+        on(SliceStarted, logic.on_slice_started),
+        on(SliceDegraded, logic.on_slice_goes_on),
+        on(SliceRestored, logic.on_slice_goes_on),
+        on(SliceRecovering, logic.on_slice_struck),
+        on(CubeSwapped, logic.on_slice_struck),
+        on(SliceNoticed, logic.on_slice_noticed),
+        on(SliceRequeued, logic.on_slice_requeued),
+        on(SliceRefused, logic.on_slice_ended),
+        on(SliceEvicted, logic.on_slice_ended),
+        on(SliceCompleted, logic.on_slice_ended),
+    ),
+    due=logic.due,
+    document_keys=documents.document_keys,
+    document=documents.document,
+)

@@ -1,0 +1,53 @@
+"""What every chip of the pod is for, at every moment: allocated to slices, or what the rest is.
+
+What allocated chips do, `jobs` tells. Both together are the whole of a pod's time, each chip-microsecond in
+one place.
+"""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from schemas.body import Body
+from schemas.envelope import Envelope
+from services.scheduler.occupancy import Occupancy
+from services.scheduler.state import PLACES, SchedulerState, occupancy_of
+from shared.engine.service import Output, Rule
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
+
+BodyT = TypeVar("BodyT", bound=Body)
+
+
+def booked(rule: Rule[SchedulerState, BodyT]) -> Rule[SchedulerState, BodyT]:
+    """The same rule, after which the books are brought up to date if it changed what any chip is for."""
+
+    def run(state: SchedulerState, body: BodyT, message: Envelope) -> list[Output]:
+        said = list(rule(state, body, message))
+        chips = _chips_now(state)
+        if chips != state.chips_by_place:
+            state.chip_us = chip_us_at(state, state.now_us)
+            state.at_us = state.now_us
+            state.chips_by_place = chips
+            state.touched.add(("summaries", f"{state.fabric}/scheduler"))
+        return said
+
+    return run
+
+
+def chip_us_at(state: SchedulerState, at_us: int) -> dict[str, int]:
+    """Chip-microseconds by place up to a moment, if nothing changes until then."""
+    span_us = at_us - state.at_us
+    return {place: state.chip_us[place] + state.chips_by_place[place] * span_us for place in PLACES}
+
+
+def _chips_now(state: SchedulerState) -> dict[str, int]:
+    occupancy = occupancy_of(state)
+    allocated = state.chips_allocated
+    unhealthy = _free_in(occupancy, state.unhealthy)
+    drained = _free_in(occupancy, state.drained.keys() - state.unhealthy.keys())
+    idle = state.chips - allocated - unhealthy - drained
+    wanted = idle if state.queued else 0
+    return dict(zip(PLACES, (allocated, unhealthy, drained, wanted, idle - wanted), strict=True))
+
+
+def _free_in(occupancy: Occupancy, cubes: Iterable[int]) -> int:
+    return sum([CHIPS_PER_CUBE - occupancy.used[cube].bit_count() for cube in cubes])

@@ -1,0 +1,216 @@
+"""How far a job has come: steps, the checkpoints that keep them, and what a fault takes.
+
+A job's time is a chain of stretches: steps until the next checkpoint is due, then its write. Where it stands
+at any moment follows from where it stood before, however many checkpoints lie between: nothing has to happen
+at a checkpoint. Speeds are parts per million of full speed; start-ups and writes take as long at any speed.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from schemas.jobs import JobTerms
+from shared.models.jobs.ledger import Ledger
+
+FULL_SPEED = 1_000_000
+"""Parts per million."""
+
+Phase = Literal["queued", "preparing", "starting", "stepping", "writing", "standing", "finished"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A job on its slice as it stood at `since_us`.
+
+    `queued`: it has no cubes, and its time counts nowhere. `preparing`: its slice is being made ready.
+    `starting`: `spent_us` of the start-up is over. `stepping`: `fresh_us` of work since the last checkpoint,
+    of which `spent_us` of time at the present speed have brought the last part. `writing`: `spent_us` of the
+    write is over, and if it is `leaving` it stands afterwards. `standing`: it waits for its slice to be ready
+    again. `finished`: it waits for nothing. `kept_us` is the work that checkpoints keep, `starts` how often
+    it was started. Without `terms` a job has no end and starts at once, and what it did is kept at once.
+    """
+
+    terms: JobTerms | None
+    since_us: int
+    phase: Phase = "queued"
+    speed_ppm: int = FULL_SPEED
+    spent_us: int = 0
+    kept_us: int = 0
+    fresh_us: int = 0
+    leaving: bool = False
+    starts: int = 0
+    ledger: Ledger = field(default_factory=Ledger)
+
+
+# --- what happens to a job ----------------------------------------------------------------------------------
+
+
+def placed(job: Progress, now_us: int) -> Progress:
+    """Its slice has been given cubes; it will go on from the work that is kept."""
+    return replace(at(job, now_us), phase="preparing", spent_us=0)
+
+
+def ready(job: Progress, now_us: int, speed_ppm: int = FULL_SPEED) -> Progress:
+    """Its slice can be used, or used again: it starts."""
+    job = at(job, now_us)
+    if job.phase == "finished":
+        return job
+    phase: Phase = "stepping" if job.terms is None else "starting"
+    return replace(job, phase=phase, spent_us=0, speed_ppm=speed_ppm, starts=job.starts + 1)
+
+
+def slowed(job: Progress, now_us: int, speed_ppm: int) -> Progress:
+    """Its fabric carries less than before, or more."""
+    job = at(job, now_us)
+    if speed_ppm == job.speed_ppm:
+        return job
+    return replace(job, speed_ppm=speed_ppm, spent_us=0 if job.phase == "stepping" else job.spent_us)
+
+
+def struck(job: Progress, now_us: int) -> Progress:
+    """A fault ends its steps: what no checkpoint keeps is lost. One that has finished has nothing to lose."""
+    job = at(job, now_us)
+    return job if job.phase == "finished" else _stopped(job, "standing")
+
+
+def unplaced(job: Progress, now_us: int) -> Progress:
+    """Its slice has lost its cubes, or ended: what no checkpoint keeps is lost."""
+    return _stopped(at(job, now_us), "queued")
+
+
+def asked_to_leave(job: Progress, now_us: int) -> Progress:
+    """It is told that it loses its cubes: it writes a checkpoint, if there is anything to keep, and stands.
+    One that has not begun to start, or has finished, need do nothing."""
+    job = at(job, now_us)
+    if job.phase == "writing":
+        return replace(job, leaving=True)
+    if job.phase == "stepping" and job.fresh_us:
+        return replace(job, phase="writing", spent_us=0, leaving=True)
+    return replace(job, phase="standing", spent_us=0) if job.phase in ("starting", "stepping") else job
+
+
+def _stopped(job: Progress, phase: Phase) -> Progress:
+    lost_us = job.fresh_us
+    ledger = job.ledger.plus(lost=lost_us, uncommitted=-lost_us)
+    return replace(job, phase=phase, spent_us=0, fresh_us=0, leaving=False, ledger=ledger)
+
+
+# --- how it stands, and when that changes -------------------------------------------------------------------
+
+
+def at(job: Progress, now_us: int) -> Progress:
+    """Where the job stands at this moment, if nothing happened to it since `since_us`, which is not later."""
+    left_us = now_us - job.since_us
+    while True:
+        job, took_us = _whole_cycles(job, left_us)
+        left_us -= took_us
+        need_us = _stretch_left_us(job)
+        if need_us is None or left_us < need_us:
+            return replace(_after(job, left_us), since_us=now_us)
+        job = _next_stretch(_after(job, need_us))
+        left_us -= need_us
+
+
+def turns_us(job: Progress) -> int | None:
+    """When it finishes, or stands because it was asked to leave; None if neither comes by itself."""
+    turns_us = job.since_us
+    while (left_us := _stretch_left_us(job)) is not None:
+        if job.terms is not None and _begins_cycle(job):
+            return turns_us + _until_done_us(job.terms, job.speed_ppm, job.kept_us)
+        turns_us += left_us
+        job = _next_stretch(_after(job, left_us))
+        if job.phase in ("standing", "finished"):
+            return turns_us
+    return None
+
+
+def _begins_cycle(job: Progress) -> bool:
+    """Whether it begins to step with nothing done since the last checkpoint."""
+    return job.phase == "stepping" and not job.fresh_us and not job.spent_us
+
+
+def _until_done_us(terms: JobTerms, speed_ppm: int, kept_us: int) -> int:
+    """How long one takes to its end that has just written a checkpoint."""
+    whole, last_us = divmod(terms.work_us - kept_us, terms.checkpoint_every_us)
+    span_us = whole * (_steps_us(terms.checkpoint_every_us, speed_ppm) + terms.write_us)
+    return span_us + (_steps_us(last_us, speed_ppm) + terms.write_us if last_us else 0)
+
+
+def _steps_us(work_us: int, speed_ppm: int) -> int:
+    """How long work takes at a speed: the first microsecond by which it is done."""
+    return -(-work_us * FULL_SPEED // speed_ppm)
+
+
+def _work_us(span_us: int, speed_ppm: int) -> int:
+    """What is done in a span at a speed, in whole microseconds."""
+    return span_us * speed_ppm // FULL_SPEED
+
+
+def _goal_us(job: Progress, terms: JobTerms) -> int:
+    """The work between the last checkpoint and the next."""
+    return min(terms.checkpoint_every_us, terms.work_us - job.kept_us)
+
+
+def _stretch_left_us(job: Progress) -> int | None:
+    """How long the present stretch still takes; None if it has no end of its own."""
+    terms = job.terms
+    if terms is None:
+        return None
+    if job.phase == "starting":
+        return terms.startup_us - job.spent_us
+    if job.phase == "stepping":
+        before_us = job.fresh_us - _work_us(job.spent_us, job.speed_ppm)
+        return _steps_us(_goal_us(job, terms) - before_us, job.speed_ppm) - job.spent_us
+    return terms.write_us - job.spent_us if job.phase == "writing" else None
+
+
+def _after(job: Progress, span_us: int) -> Progress:
+    """The job after a span within one stretch. One that has finished still holds its slice, if only until
+    somebody hears of it: that counts as the end of its last write."""
+    ledger, phase = job.ledger, job.phase
+    if phase == "queued":
+        return job
+    if phase == "preparing":
+        return replace(job, ledger=ledger.plus(startup=span_us))
+    if phase == "starting":
+        return replace(job, spent_us=job.spent_us + span_us, ledger=ledger.plus(startup=span_us))
+    if phase == "standing":
+        return replace(job, ledger=ledger.plus(recovering=span_us))
+    if phase != "stepping":
+        return replace(job, spent_us=job.spent_us + span_us, ledger=ledger.plus(checkpointing=span_us))
+    # Counted from where the present speed began: whoever asks on the way rounds nothing away.
+    spent_us = job.spent_us + span_us
+    work_us = _work_us(spent_us, job.speed_ppm) - _work_us(job.spent_us, job.speed_ppm)
+    ledger = ledger.plus(degraded=span_us - work_us)
+    if job.terms is None:
+        return replace(job, spent_us=spent_us, ledger=ledger.plus(productive=work_us))
+    fresh_us = job.fresh_us + work_us
+    return replace(job, spent_us=spent_us, fresh_us=fresh_us, ledger=ledger.plus(uncommitted=work_us))
+
+
+def _next_stretch(job: Progress) -> Progress:
+    """What follows when a stretch is over; a write that is over keeps what came before it."""
+    if job.phase == "starting":
+        return replace(job, phase="stepping", spent_us=0)
+    if job.phase == "stepping":
+        return replace(job, phase="writing", spent_us=0)
+    kept_us = job.kept_us + job.fresh_us
+    done = job.terms is not None and kept_us == job.terms.work_us
+    phase: Phase = "finished" if done else "standing" if job.leaving else "stepping"
+    ledger = job.ledger.plus(productive=job.fresh_us, uncommitted=-job.fresh_us)
+    return replace(job, phase=phase, spent_us=0, kept_us=kept_us, fresh_us=0, leaving=False, ledger=ledger)
+
+
+def _whole_cycles(job: Progress, span_us: int) -> tuple[Progress, int]:
+    """(The job, how long it took) after as many whole stretches with their writes as a span has room for, but
+    the last, which may be shorter."""
+    terms = job.terms
+    if terms is None or not _begins_cycle(job):
+        return job, 0
+    steps_us = _steps_us(terms.checkpoint_every_us, job.speed_ppm)
+    cycle_us = steps_us + terms.write_us
+    cycles = min(span_us // cycle_us, (terms.work_us - job.kept_us - 1) // terms.checkpoint_every_us)
+    work_us = cycles * terms.checkpoint_every_us
+    ledger = job.ledger.plus(
+        productive=work_us, degraded=cycles * steps_us - work_us, checkpointing=cycles * terms.write_us
+    )
+    return replace(job, kept_us=job.kept_us + work_us, ledger=ledger), cycles * cycle_us

@@ -1,0 +1,219 @@
+"""A job's progress against one that is walked microsecond by microsecond."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.jobs import JobTerms
+from shared.models.jobs.ledger import PLACES, Ledger
+from shared.models.jobs.progress import (
+    FULL_SPEED,
+    Progress,
+    asked_to_leave,
+    at,
+    placed,
+    ready,
+    slowed,
+    struck,
+    turns_us,
+    unplaced,
+)
+
+TERMS = JobTerms(work_us=100, checkpoint_every_us=30, write_us=5, startup_us=7)
+
+
+def placed_at(terms: JobTerms | None, now_us: int) -> Progress:
+    """One that was wanted since the beginning, and waited until then."""
+    return placed(Progress(terms, 0), now_us)
+
+
+def stepping(terms: JobTerms | None = TERMS, speed_ppm: int = FULL_SPEED) -> Progress:
+    """One that is ready 3 µs after it was placed at 1,000."""
+    return ready(placed_at(terms, 1_000), 1_003, speed_ppm)
+
+
+@pytest.mark.parametrize(
+    ("now_us", "phase", "ledger"),
+    [
+        (1_003, "starting", Ledger(startup=3)),
+        (1_009, "starting", Ledger(startup=9)),
+        (1_010, "stepping", Ledger(startup=10)),
+        (1_039, "stepping", Ledger(startup=10, uncommitted=29)),
+        (1_040, "writing", Ledger(startup=10, uncommitted=30)),
+        (1_044, "writing", Ledger(startup=10, uncommitted=30, checkpointing=4)),
+        (1_045, "stepping", Ledger(startup=10, productive=30, checkpointing=5)),
+        (1_120, "stepping", Ledger(startup=10, productive=90, uncommitted=5, checkpointing=15)),
+        (1_129, "writing", Ledger(startup=10, productive=90, uncommitted=10, checkpointing=19)),
+        (1_130, "finished", Ledger(startup=10, productive=100, checkpointing=20)),
+        (1_132, "finished", Ledger(startup=10, productive=100, checkpointing=22)),
+    ],
+)
+def test_it_starts_steps_and_writes_by_turns_until_its_work_is_done(
+    now_us: int, phase: str, ledger: Ledger
+) -> None:
+    job = at(stepping(), now_us)
+    assert (job.phase, job.ledger) == (phase, ledger)
+    assert turns_us(stepping()) == 1_130
+
+
+def test_a_fault_takes_what_no_checkpoint_keeps_and_it_goes_on_from_there() -> None:
+    job = struck(stepping(), 1_060)
+    assert job.ledger == Ledger(startup=10, productive=30, checkpointing=5, lost=15)
+    assert (job.phase, job.kept_us, turns_us(job)) == ("standing", 30, None)
+    again = ready(job, 1_100)
+    assert again.ledger.recovering == 40
+    assert turns_us(again) == 1_100 + 7 + (30 + 5) * 2 + 10 + 5
+
+
+def test_a_fault_in_the_midst_of_a_write_takes_what_it_was_to_keep() -> None:
+    job = struck(stepping(), 1_043)
+    assert job.ledger == Ledger(startup=10, lost=30, checkpointing=3)
+
+
+def test_half_the_speed_takes_twice_the_steps_and_says_what_the_other_half_cost() -> None:
+    job = stepping(speed_ppm=500_000)
+    assert turns_us(job) == 1_010 + 200 + 20
+    assert at(job, 1_230).ledger == Ledger(startup=10, productive=100, degraded=100, checkpointing=20)
+
+
+def test_one_that_is_asked_to_leave_writes_first_and_loses_nothing() -> None:
+    job = asked_to_leave(stepping(), 1_052)
+    assert (job.phase, turns_us(job)) == ("writing", 1_057)
+    left = at(job, 1_060)
+    assert (left.phase, left.kept_us) == ("standing", 37)
+    assert left.ledger == Ledger(startup=10, productive=37, checkpointing=10, recovering=3)
+    assert turns_us(ready(left, 1_060)) == 1_060 + 7 + 35 + 35 + 8
+
+
+@pytest.mark.parametrize("now_us", [1_005, 1_010])
+def test_one_that_has_nothing_to_keep_leaves_at_once(now_us: int) -> None:
+    assert asked_to_leave(stepping(), now_us).phase == "standing"
+
+
+def test_one_that_has_not_begun_or_is_done_need_not_leave() -> None:
+    assert asked_to_leave(placed_at(TERMS, 1_000), 1_001).phase == "preparing"
+    done = at(stepping(), 1_130)
+    assert (asked_to_leave(done, 1_130), struck(done, 1_130), ready(done, 1_130)) == (done, done, done)
+    assert unplaced(done, 1_130).phase == "queued"
+
+
+def test_one_that_is_writing_anyway_leaves_after_it() -> None:
+    job = asked_to_leave(stepping(), 1_041)
+    assert turns_us(job) == 1_045
+    assert at(job, 1_050).ledger == Ledger(startup=10, productive=30, checkpointing=5, recovering=5)
+
+
+def test_without_its_cubes_its_time_counts_nowhere() -> None:
+    job = unplaced(stepping(), 1_060)
+    assert at(job, 9_000).ledger == job.ledger == Ledger(startup=10, productive=30, checkpointing=5, lost=15)
+    again = ready(placed(job, 9_000), 9_002)
+    assert turns_us(again) == 9_002 + 7 + (30 + 5) * 2 + 10 + 5
+
+
+def test_without_terms_all_that_it_does_is_kept_and_it_has_no_end() -> None:
+    job = struck(slowed(stepping(None), 1_103, 250_000), 1_203)
+    assert job.ledger == Ledger(startup=3, productive=125, degraded=75)
+    assert turns_us(stepping(None)) is None
+
+
+spans = st.integers(0, 60)
+terms = st.builds(
+    JobTerms,
+    work_us=st.integers(1, 200),
+    checkpoint_every_us=st.integers(1, 50),
+    write_us=st.integers(0, 6),
+    startup_us=st.integers(0, 9),
+)
+speeds = st.sampled_from([FULL_SPEED, 970_000, 500_000, 333_333, 10_000])
+EVENTS: dict[str, Callable[[Progress, int, int], Progress]] = {
+    "ready": ready,
+    "slowed": slowed,
+    "struck": lambda job, now_us, _: struck(job, now_us),
+    "asked_to_leave": lambda job, now_us, _: asked_to_leave(job, now_us),
+}
+histories = st.lists(st.tuples(spans, st.sampled_from(sorted(EVENTS)), speeds), max_size=8)
+
+
+@given(st.one_of(st.none(), terms), histories)
+def test_every_microsecond_is_in_one_place_and_only_what_is_uncommitted_falls(
+    terms: JobTerms | None, history: list[tuple[int, str, int]]
+) -> None:
+    job, now_us = placed_at(terms, 0), 0
+    for span_us, event, ppm in history:
+        now_us += span_us
+        before = job.ledger
+        job = EVENTS[event](job, now_us, ppm)
+        assert job.ledger.total == now_us
+        for place in PLACES:
+            assert place == "uncommitted" or getattr(job.ledger, place) >= getattr(before, place)
+        if terms is not None:
+            assert job.ledger.productive == job.kept_us <= terms.work_us
+            assert job.ledger.uncommitted == job.fresh_us <= terms.checkpoint_every_us
+        if job.phase == "finished":
+            break
+
+
+@given(
+    st.one_of(st.none(), terms),
+    st.lists(spans, min_size=1, max_size=30),
+    speeds,
+    st.one_of(st.none(), st.tuples(st.integers(0, 30), speeds)),
+    st.booleans(),
+)
+def test_a_glance_on_the_way_changes_nothing(
+    terms: JobTerms | None, glances: list[int], ppm: int, change: tuple[int, int] | None, leaves: bool
+) -> None:
+    """Exactly, whatever its speed and whatever moments are asked for."""
+    job = ready(placed_at(terms, 0), 4, ppm)
+    if change is not None:
+        job = slowed(job, job.since_us + change[0], change[1])
+    if leaves:
+        job = asked_to_leave(job, job.since_us + 5)
+    seen = job
+    for span_us in glances:
+        seen = at(seen, seen.since_us + span_us)
+        assert turns_us(seen) == (turns_us(job) if seen.phase not in ("standing", "finished") else None)
+    assert seen == at(job, seen.since_us)
+
+
+@given(terms, speeds, st.integers(0, 300))
+def test_it_turns_when_it_says_and_not_before(terms: JobTerms, ppm: int, span_us: int) -> None:
+    job = ready(placed_at(terms, 0), 4, ppm)
+    seen = at(job, 4 + span_us)
+    for one in (job, seen, asked_to_leave(job, 4 + span_us)):
+        turn_us = turns_us(one)
+        if turn_us is None:
+            assert one.phase in ("standing", "finished")
+            continue
+        assert at(one, turn_us).phase in ("standing", "finished")
+        if turn_us > one.since_us:
+            assert at(one, turn_us - 1).phase not in ("standing", "finished")
+
+
+@given(terms, st.integers(0, 400))
+def test_it_is_where_a_walk_of_single_steps_comes_to(terms: JobTerms, span_us: int) -> None:
+    """At full speed, against an oracle that knows nothing of cycles."""
+    kept = fresh = wrote = done = 0
+    ledger = dict.fromkeys(PLACES, 0)
+    for n in range(span_us):
+        if n < terms.startup_us:
+            ledger["startup"] += 1
+            continue
+        if done or (fresh and fresh in (terms.checkpoint_every_us, terms.work_us - kept) and terms.write_us):
+            ledger["checkpointing"] += 1
+            wrote += 1
+        else:
+            fresh += 1
+        if fresh in (terms.checkpoint_every_us, terms.work_us - kept) and wrote == terms.write_us:
+            kept, fresh, wrote = kept + fresh, 0, 0
+            done = kept == terms.work_us
+    ledger |= {"productive": kept, "uncommitted": fresh}
+    assert at(ready(placed_at(terms, 0), 0), span_us).ledger == Ledger(**ledger)
+
+
+def test_a_year_of_checkpoints_is_no_longer_a_walk_than_one() -> None:
+    year = replace(stepping(TERMS.model_copy(update={"work_us": 10**15})), since_us=0)
+    assert at(year, 35 * 10**12 + 7).kept_us == 30 * 10**12

@@ -1,0 +1,252 @@
+"""The rules of jobs, driven through the dispatch path with hand-made messages of the scheduler."""
+
+from schemas.body import Body
+from schemas.config import SuperpodConfig
+from schemas.documents import JobDocument, JobsSummary
+from schemas.envelope import Envelope, enclose
+from schemas.jobs import JobCheckpointed, JobFinished, JobTerms
+from schemas.scheduler import (
+    CubeSwapped,
+    SliceAdmitted,
+    SliceCompleted,
+    SliceDegraded,
+    SliceEvicted,
+    SliceNoticed,
+    SliceRecovering,
+    SliceRequeued,
+    SliceRestored,
+    SliceStarted,
+)
+from schemas.sequencer import FabricCommissioned, Tick
+from schemas.workload import SliceRequested
+from services.jobs.books import used_chip_us
+from services.jobs.service import SERVICE
+from services.jobs.state import JobsState
+from shared.engine.codec import decode_state, encode_state
+from shared.engine.dispatch import ServiceInstance, read
+
+NAME = "pod-0/slice-0"
+CHIPS = 128
+TERMS = JobTerms(work_us=100, checkpoint_every_us=30, write_us=5, startup_us=7)
+NOTICED = SliceNoticed(slice=NAME, why="preempted", until_us=1_000)
+REQUEUED = SliceRequeued(slice=NAME, reason="pre-empted")
+SWAPPED = CubeSwapped(slice=NAME, left=1, spare=3, corner=None, reason="failed")
+
+
+def requested(terms: JobTerms | None) -> SliceRequested:
+    return SliceRequested(
+        slice=NAME,
+        owner="team",
+        tier="research",
+        shape=(4, 4, 8),
+        twisted=False,
+        priority=0,
+        duration_us=None,
+        job=terms,
+        estimate_us=None,
+        requested_by="arrival",
+    )
+
+
+class Driver:
+    """The jobs of one fabric, and the other services' messages made by hand."""
+
+    def __init__(self) -> None:
+        self.held = ServiceInstance(SERVICE, "pod-0")
+        self.seq = 0
+        self.feed(FabricCommissioned(site="pod-0", config=SuperpodConfig()), 0)
+
+    @property
+    def state(self) -> JobsState:
+        assert isinstance(self.held.state, JobsState)
+        return self.held.state
+
+    def feed(self, body: Body, at_us: int) -> list[Envelope]:
+        self.seq += 1
+        source = f"{type(body).writer}@pod-0"
+        return read(
+            self.held,
+            enclose(body, fabric="pod-0", at_us=at_us, cause=None, source=source, seq=self.seq),
+        )
+
+    def tick(self) -> list[Envelope]:
+        due_us = self.held.due_us
+        assert due_us is not None
+        return self.feed(Tick(service="jobs", due_us=due_us, count=self.held.ticks + 1), due_us)
+
+    def start(self, terms: JobTerms | None = TERMS) -> None:
+        """Requested at 0, admitted at 10, ready at 20."""
+        self.feed(requested(terms), 0)
+        self.admit(10)
+        self.feed(SliceStarted(slice=NAME), 20)
+
+    def admit(self, at_us: int) -> None:
+        self.feed(
+            SliceAdmitted(
+                slice=NAME, shape=(4, 4, 8), twisted=False, cubes=(0, 1), corner=None, waited_us=10
+            ),
+            at_us,
+        )
+
+    def phase(self) -> str:
+        return self.state.jobs[0].progress.phase
+
+    def used(self, at_us: int) -> dict[str, int]:
+        """What the chips were used for, without what they were not, in microseconds of the slice."""
+        used = used_chip_us(self.state, at_us)
+        assert all(chip_us % CHIPS == 0 for chip_us in used.values())
+        return {place: chip_us // CHIPS for place, chip_us in used.items() if chip_us}
+
+
+def test_a_job_says_that_it_is_done_when_its_work_is() -> None:
+    driver = Driver()
+    driver.start()
+    started = f"scheduler@pod-0/{driver.seq}"
+    assert driver.held.due_us == 20 + 7 + 100 + 4 * 5
+    (said,) = driver.tick()
+    assert (said.body, said.cause) == (JobFinished(slice=NAME), started)
+    assert driver.held.due_us is None
+    driver.feed(SliceCompleted(slice=NAME, reason="finished"), 147)
+    assert driver.used(147) == {"startup": 17, "productive": 100, "checkpointing": 20}
+    assert driver.used(9_999) == driver.used(147)
+    assert driver.state.jobs == {}
+
+
+def test_a_stall_takes_the_work_since_the_last_checkpoint_and_puts_off_its_end() -> None:
+    driver = Driver()
+    driver.start()
+    driver.feed(SliceRecovering(slice=NAME, cube=1), 70)
+    assert driver.held.due_us is None
+    driver.feed(SWAPPED, 80)
+    driver.feed(SliceRestored(slice=NAME), 90)
+    assert driver.used(90) == {
+        "startup": 17,
+        "productive": 30,
+        "checkpointing": 5,
+        "lost": 8,
+        "recovering": 20,
+    }
+    assert driver.held.due_us == 90 + 7 + 35 + 35 + 15
+
+
+def test_a_swap_without_a_stall_costs_a_restart_too() -> None:
+    driver = Driver()
+    driver.start()
+    driver.feed(SWAPPED, 70)
+    driver.feed(SliceDegraded(slice=NAME, links_down=1, links_degraded=0), 75)
+    assert driver.used(75)["recovering"] == 5
+    assert driver.used(75)["lost"] == 8
+    assert driver.held.due_us == 75 + 7 + 35 + 35 + 15
+
+
+def test_a_running_job_does_not_notice_that_its_links_got_worse_or_better() -> None:
+    driver = Driver()
+    driver.start()
+    due_us = driver.held.due_us
+    driver.feed(SliceDegraded(slice=NAME, links_down=1, links_degraded=0), 60)
+    driver.feed(SliceRestored(slice=NAME), 65)
+    assert driver.held.due_us == due_us
+
+
+def test_a_cube_that_goes_before_the_start_costs_nothing_but_time() -> None:
+    early = Driver()
+    early.feed(requested(TERMS), 0)
+    early.feed(
+        SliceAdmitted(slice=NAME, shape=(4, 4, 8), twisted=False, cubes=(0, 1), corner=None, waited_us=0), 0
+    )
+    early.feed(SliceRecovering(slice=NAME, cube=1), 5)
+    early.feed(SWAPPED, 8)
+    early.feed(SliceStarted(slice=NAME), 20)
+    assert early.used(20) == {"startup": 20}
+
+
+def test_one_that_is_told_to_leave_keeps_what_it_did_and_says_so() -> None:
+    driver = Driver()
+    driver.start()
+    assert driver.feed(NOTICED, 70) == []
+    noticed = f"scheduler@pod-0/{driver.seq}"
+    assert driver.held.due_us == 75
+    (said,) = driver.tick()
+    assert (said.body, said.cause) == (JobCheckpointed(slice=NAME), noticed)
+    assert driver.phase() == "standing"
+    driver.feed(REQUEUED, 80)
+    assert driver.used(9_000) == {"startup": 17, "productive": 38, "checkpointing": 10, "recovering": 5}
+    driver.admit(9_000)
+    driver.feed(SliceStarted(slice=NAME), 9_010)
+    assert driver.held.due_us == 9_010 + 7 + 62 + 3 * 5
+    assert driver.state.jobs[0].progress.starts == 2
+
+
+def test_one_that_loses_its_cubes_before_it_has_kept_goes_on_from_the_checkpoint_before() -> None:
+    driver = Driver()
+    driver.start()
+    driver.feed(NOTICED, 70)
+    driver.feed(REQUEUED, 72)
+    assert driver.held.due_us is None
+    assert driver.used(72) == {"startup": 17, "productive": 30, "checkpointing": 7, "lost": 8}
+    driver.admit(100)
+    driver.feed(SliceStarted(slice=NAME), 100)
+    assert driver.held.due_us == 100 + 7 + 35 + 35 + 15
+
+
+def test_one_with_nothing_to_keep_says_so_at_once() -> None:
+    early, held = Driver(), Driver()
+    early.start()
+    assert [said.body for said in early.feed(NOTICED, 22)] == [JobCheckpointed(slice=NAME)]
+    assert early.phase() == "standing"
+    held.start(None)
+    assert [said.body for said in held.feed(NOTICED, 500)] == [JobCheckpointed(slice=NAME)]
+    assert held.used(510) == {"startup": 10, "productive": 480, "recovering": 10}
+
+
+def test_whatever_comes_in_the_moment_in_which_it_is_done_its_end_is_said() -> None:
+    for body in (SWAPPED, NOTICED, REQUEUED, SliceDegraded(slice=NAME, links_down=1, links_degraded=0)):
+        driver = Driver()
+        driver.start()
+        assert [said.body for said in driver.feed(body, 147)] == [JobFinished(slice=NAME)]
+    driver = Driver()
+    driver.start()
+    driver.feed(NOTICED, 70)
+    assert [said.body for said in driver.feed(NOTICED, 75)] == [JobCheckpointed(slice=NAME)]
+
+
+def test_what_is_evicted_loses_what_no_checkpoint_keeps() -> None:
+    driver = Driver()
+    driver.start()
+    driver.feed(SliceEvicted(slice=NAME, reason="no spare"), 70)
+    assert driver.used(500) == {"startup": 17, "productive": 30, "checkpointing": 5, "lost": 8}
+    assert driver.held.due_us is None
+
+
+def test_a_slice_without_a_job_is_productive_from_its_start_and_never_done() -> None:
+    driver = Driver()
+    driver.start(None)
+    assert driver.held.due_us is None
+    assert driver.used(1_020) == {"startup": 10, "productive": 1_000}
+
+
+def test_its_document_tells_how_it_stands() -> None:
+    driver = Driver()
+    driver.start()
+    assert ("jobs", NAME) in driver.state.touched
+    found = SERVICE.document(driver.state, ("jobs", NAME))
+    assert isinstance(found, JobDocument)
+    assert (found.phase, found.since_us, found.finishes_us, found.terms) == ("starting", 20, 147, TERMS)
+    driver.feed(SliceCompleted(slice=NAME, reason="operator"), 30)
+    assert SERVICE.document(driver.state, ("jobs", NAME)) is None
+    assert list(SERVICE.document_keys(driver.state)) == [("summaries", "pod-0/jobs")]
+    summary = SERVICE.document(driver.state, ("summaries", "pod-0/jobs"))
+    assert isinstance(summary, JobsSummary)
+    assert {place: us for place, us in summary.used_chip_us.items() if us} == {
+        "startup": 17 * CHIPS,
+        "lost": 3 * CHIPS,
+    }
+
+
+def test_a_decoded_state_behaves_as_the_original() -> None:
+    kept, decoded = Driver(), Driver()
+    for driver in (kept, decoded):
+        driver.start()
+    decoded.held.state = decode_state(SERVICE.state, encode_state(decoded.state))
+    assert kept.tick() == decoded.tick()
+    assert encode_state(kept.state) == encode_state(decoded.state)
