@@ -125,10 +125,12 @@ class JobDocument(Model):
     `phase` says what it does, `spent_us` for how long it has started, written, or stepped at this speed,
     `kept_us` what work checkpoints keep, `fresh_us` what none keeps yet, `starts` how often it was started,
     `used_us` what its time went to, `finishes_us` when it is done if nothing happens to it. `terms` is null
-    for a slice without a job.
+    for a slice without a job. Of one that `ended` it says what it used; `owner` is under whom that is booked.
     """
 
     name: str
+    owner: str
+    tier: Tier
     chips: int
     terms: JobTerms | None
     since_us: int
@@ -141,6 +143,7 @@ class JobDocument(Model):
     starts: int
     used_us: dict[str, int]
     finishes_us: int | None
+    ended: bool
 
 
 class FaultDocument(Model):
@@ -211,12 +214,19 @@ class SchedulerSummary(Model):
     chip_us: dict[str, int]
 
 
+class OwnerUse(Model):
+    """What the slices of an owner in one tier used, in chip-microseconds by what they went to."""
+
+    owner: str
+    tier: Tier
+    chip_us: dict[str, int]
+
+
 class JobsSummary(Model):
-    """Kind `summaries`, name `pod-0/jobs`: chip-microseconds that the jobs which ended have used, by what
-    they went to."""
+    """Kind `summaries`, name `pod-0/jobs`: what the slices used that ended."""
 
     name: str
-    used_chip_us: dict[str, int]
+    ended: tuple[OwnerUse, ...]
 
 
 class OcsSummary(Model):

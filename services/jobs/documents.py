@@ -1,15 +1,15 @@
-"""The status documents of jobs, one a slice that somebody wants, and a summary of those that ended."""
+"""The status documents of jobs, one a slice that is wanted or ended of late, and a summary of all that
+ended."""
 
-from schemas.documents import JobDocument, JobsSummary
+from schemas.documents import JobDocument, JobsSummary, OwnerUse
 from schemas.names import number_of
 from services.jobs.state import JobsState
 from shared.engine.service import DocumentKey
-from shared.models.jobs.ledger import PLACES
 
 
 def document_keys(state: JobsState) -> list[DocumentKey]:
     return [
-        *(("jobs", f"{state.fabric}/slice-{number}") for number in sorted(state.jobs)),
+        *(("jobs", f"{state.fabric}/slice-{number}") for number in sorted([*state.jobs, *state.ended])),
         ("summaries", f"{state.fabric}/jobs"),
     ]
 
@@ -20,16 +20,23 @@ def document(state: JobsState, key: DocumentKey) -> JobDocument | JobsSummary | 
         return _job(state, name)
     if key != ("summaries", f"{state.fabric}/jobs"):
         return None
-    return JobsSummary(name=name, used_chip_us=dict(state.used_chip_us))
+    ended = [
+        OwnerUse(owner=book.owner, tier=book.tier, chip_us=book.used.by_place())
+        for _, book in sorted(state.books.items())
+    ]
+    return JobsSummary(name=name, ended=tuple(ended))
 
 
 def _job(state: JobsState, name: str) -> JobDocument | None:
-    job = state.jobs.get(number_of(name))
+    number = number_of(name)
+    job = state.jobs.get(number) or state.ended.get(number)
     if job is None:
         return None
     progress = job.progress
     return JobDocument(
         name=name,
+        owner=job.owner,
+        tier=job.tier,
         chips=job.chips,
         terms=progress.terms,
         since_us=progress.since_us,
@@ -40,6 +47,7 @@ def _job(state: JobsState, name: str) -> JobDocument | None:
         fresh_us=progress.fresh_us,
         leaving=progress.leaving,
         starts=progress.starts,
-        used_us={place: getattr(progress.ledger, place) for place in PLACES},
+        used_us=progress.ledger.by_place(),
         finishes_us=job.turns_us,
+        ended=number in state.ended,
     )

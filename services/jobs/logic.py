@@ -5,6 +5,7 @@ A job goes by what is said of its slice. While that stalls it stands, and what n
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from schemas.envelope import Envelope
 from schemas.jobs import JobCheckpointed, JobFinished
@@ -24,9 +25,9 @@ from schemas.scheduler import (
 )
 from schemas.sequencer import Tick
 from schemas.workload import SliceRequested
-from services.jobs.state import Job, JobsState
+from services.jobs.state import Job, JobsState, book, book_for
+from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
-from shared.models.jobs.ledger import PLACES
 from shared.models.jobs.progress import (
     Progress,
     asked_to_leave,
@@ -69,7 +70,9 @@ def on_tick(state: JobsState, _tick: Tick, _message: Envelope) -> list[Output]:
 def on_slice_requested(state: JobsState, body: SliceRequested, message: Envelope) -> list[Output]:
     """Somebody wants a job done, or a slice to hold."""
     number = number_of(body.slice)
-    state.jobs[number] = Job(chips_of(body.shape), Progress(body.job, state.now_us), None, message.id)
+    owner = book_for(state, body.owner, body.tier).owner
+    progress = Progress(body.job, state.now_us)
+    state.jobs[number] = Job(owner, body.tier, chips_of(body.shape), progress, None, message.id)
     _touch(state, number)
     return []
 
@@ -113,12 +116,15 @@ def on_slice_ended(
     state: JobsState, body: SliceRefused | SliceEvicted | SliceCompleted, _message: Envelope
 ) -> list[Output]:
     """Nobody wants it any more: what it used goes into the books of those that ended."""
-    job = state.jobs.pop(number_of(body.slice), None)
+    number = number_of(body.slice)
+    job = state.jobs.pop(number, None)
     if job is not None:
-        ledger = unplaced(job.progress, state.now_us).ledger
-        for place in PLACES:
-            state.used_chip_us[place] += job.chips * getattr(ledger, place)
-        _touch(state, number_of(body.slice))
+        job = replace(job, progress=unplaced(job.progress, state.now_us), turns_us=None)
+        book(state, job)
+        forgotten = keep_ended(state.ended, number, job)
+        if forgotten is not None:
+            _touch(state, forgotten)
+        _touch(state, number)
     return []
 
 
@@ -136,7 +142,7 @@ def _change(
         name = f"{state.fabric}/slice-{number}"
         said.append(CausedBy(job.cause, JobFinished(slice=name) if is_done else JobCheckpointed(slice=name)))
     progress = change(job.progress, state.now_us)
-    state.jobs[number] = Job(job.chips, progress, turns_us(progress), cause)
+    state.jobs[number] = replace(job, progress=progress, turns_us=turns_us(progress), cause=cause)
     _touch(state, number)
     return said
 

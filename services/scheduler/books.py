@@ -12,6 +12,7 @@ from schemas.envelope import Envelope
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.state import PLACES, SchedulerState, occupancy_of
 from shared.engine.service import Output, Rule
+from shared.models.jobs.goodput import integral
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 BodyT = TypeVar("BodyT", bound=Body)
@@ -24,19 +25,13 @@ def booked(rule: Rule[SchedulerState, BodyT]) -> Rule[SchedulerState, BodyT]:
         said = list(rule(state, body, message))
         chips = _chips_now(state)
         if chips != state.chips_by_place:
-            state.chip_us = chip_us_at(state, state.now_us)
+            state.chip_us = integral(state.chip_us, state.chips_by_place, state.now_us - state.at_us)
             state.at_us = state.now_us
             state.chips_by_place = chips
             state.touched.add(("summaries", f"{state.fabric}/scheduler"))
         return said
 
     return run
-
-
-def chip_us_at(state: SchedulerState, at_us: int) -> dict[str, int]:
-    """Chip-microseconds by place up to a moment, if nothing changes until then."""
-    span_us = at_us - state.at_us
-    return {place: state.chip_us[place] + state.chips_by_place[place] * span_us for place in PLACES}
 
 
 def _chips_now(state: SchedulerState) -> dict[str, int]:

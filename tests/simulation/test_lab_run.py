@@ -45,9 +45,29 @@ def test_a_warm_up_is_simulated_and_not_counted() -> None:
     assert warm["cross_connects"] + rest["cross_connects"] == whole["cross_connects"] > 0
     for kind, count in whole["faults"].items():
         assert warm["faults"][kind] + rest["faults"][kind] == count
-    for share in ("utilisation", "cube_availability"):
-        assert (2 * warm[share] + 3 * rest[share]) / 5 == pytest.approx(whole[share], rel=1e-12)
+    share = (2 * warm["cube_availability"] + 3 * rest["cube_availability"]) / 5
+    assert share == pytest.approx(whole["cube_availability"], rel=1e-12)
     assert rest["utilisation"] != whole["utilisation"]
+
+
+WORK = {"productive", "uncommitted", "lost"}
+
+
+def test_goodput_of_a_warm_up_and_of_what_follows_is_that_of_the_whole() -> None:
+    """What was done in the warm-up and kept or lost behind it is none of what follows."""
+    warm, rest, whole = (counted(RunPlan(sites(), *days)) for days in ((2.0,), (3.0, 2.0), (5.0,)))
+    for pod, days in ((warm, 2), (rest, 3), (whole, 5)):
+        chip_us = pod["goodput"]["chip_us"]
+        assert sum(chip_us.values()) == pod["goodput"]["total_chip_us"] == 8 * 64 * days * US_PER_DAY
+        assert min(chip_us.values()) >= 0
+        assert sum(pod["utilisation_by_tier"].values()) == pytest.approx(pod["utilisation"])
+    parts, all_of_it = (
+        {place: warm["goodput"]["chip_us"][place] + us for place, us in rest["goodput"]["chip_us"].items()},
+        whole["goodput"]["chip_us"],
+    )
+    assert {place for place, us in all_of_it.items() if us == parts[place]} >= all_of_it.keys() - WORK
+    assert sum(parts[place] for place in WORK) == sum(all_of_it[place] for place in WORK)
+    assert rest["goodput"]["chip_us"]["uncommitted"] == all_of_it["uncommitted"]
 
 
 def test_the_log_does_not_know_of_a_warm_up() -> None:

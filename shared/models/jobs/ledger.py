@@ -1,4 +1,4 @@
-"""What every microsecond of a slice on cubes went to."""
+"""What every microsecond of a slice on cubes went to, or every chip-microsecond of several."""
 
 from dataclasses import dataclass, fields
 from typing import Self
@@ -6,7 +6,8 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Microseconds of a slice since it was admitted, each in exactly one place.
+    """Microseconds of a slice since it was admitted, each in exactly one place; times its chips they can be
+    added to those of others.
 
     `productive`: work that a checkpoint keeps, or that nothing can take back. `uncommitted`: work that no
     checkpoint keeps yet; it moves to `productive` or `lost`, so this one falls, and no other does.
@@ -30,6 +31,13 @@ class Ledger:
     def plus(self, **spans: int) -> Self:
         """With these microseconds more, by place."""
         return type(self)(**{place: getattr(self, place) + spans.get(place, 0) for place in PLACES})
+
+    def times(self, chips: int) -> Self:
+        """In chip-microseconds."""
+        return type(self)(**{place: chips * us for place, us in self.by_place().items()})
+
+    def by_place(self) -> dict[str, int]:
+        return {place: getattr(self, place) for place in PLACES}
 
 
 PLACES = tuple(place.name for place in fields(Ledger))

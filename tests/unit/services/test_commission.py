@@ -26,7 +26,7 @@ BUSY = SuperpodConfig(
     failures=FailuresConfig(host_per_day=0.05, link_per_day=0.005, ocs_per_day=0.02),
     transceivers=TransceiversConfig(telemetry_interval_s=3600),
 )
-INTEGRALS = {"healthy_cube_us", "chip_us", "used_chip_us"}
+INTEGRALS = {"healthy_cube_us", "chip_us"}
 BY_THEMSELVES = ("failures", "transceivers", "workload")
 """Services that are due from the beginning, whatever the others do."""
 

@@ -19,11 +19,12 @@ from schemas.scheduler import (
 )
 from schemas.sequencer import FabricCommissioned, Tick
 from schemas.workload import SliceRequested
-from services.jobs.books import used_chip_us
 from services.jobs.service import SERVICE
 from services.jobs.state import JobsState
 from shared.engine.codec import decode_state, encode_state
 from shared.engine.dispatch import ServiceInstance, read
+from shared.engine.ledger import ENDED_MAX
+from shared.models.jobs.goodput import OTHERS, OWNERS_MAX, use_of, used_at
 
 NAME = "pod-0/slice-0"
 CHIPS = 128
@@ -93,9 +94,12 @@ class Driver:
 
     def used(self, at_us: int) -> dict[str, int]:
         """What the chips were used for, without what they were not, in microseconds of the slice."""
-        used = used_chip_us(self.state, at_us)
-        assert all(chip_us % CHIPS == 0 for chip_us in used.values())
-        return {place: chip_us // CHIPS for place, chip_us in used.items() if chip_us}
+        rows = [SERVICE.document(self.state, key) for key in SERVICE.document_keys(self.state)]
+        uses = [use_of(row) for row in rows if isinstance(row, JobDocument)]
+        ended = {(book.owner, book.tier): book.used for book in self.state.books.values()}
+        used = used_at(ended, uses, at_us)["team", "research"]
+        assert all(chip_us % CHIPS == 0 for chip_us in used.by_place().values())
+        return {place: chip_us // CHIPS for place, chip_us in used.by_place().items() if chip_us}
 
 
 def test_a_job_says_that_it_is_done_when_its_work_is() -> None:
@@ -233,14 +237,41 @@ def test_its_document_tells_how_it_stands() -> None:
     assert isinstance(found, JobDocument)
     assert (found.phase, found.since_us, found.finishes_us, found.terms) == ("starting", 20, 147, TERMS)
     driver.feed(SliceCompleted(slice=NAME, reason="operator"), 30)
-    assert SERVICE.document(driver.state, ("jobs", NAME)) is None
-    assert list(SERVICE.document_keys(driver.state)) == [("summaries", "pod-0/jobs")]
+    ended = SERVICE.document(driver.state, ("jobs", NAME))
+    assert isinstance(ended, JobDocument)
+    assert (ended.ended, ended.since_us, ended.finishes_us) == (True, 30, None)
+    assert {place: us for place, us in ended.used_us.items() if us} == {"startup": 17, "lost": 3}
     summary = SERVICE.document(driver.state, ("summaries", "pod-0/jobs"))
     assert isinstance(summary, JobsSummary)
-    assert {place: us for place, us in summary.used_chip_us.items() if us} == {
+    (book,) = summary.ended
+    assert (book.owner, book.tier) == ("team", "research")
+    assert {place: us for place, us in book.chip_us.items() if us} == {
         "startup": 17 * CHIPS,
         "lost": 3 * CHIPS,
     }
+
+
+def test_what_ended_stays_readable_as_long_as_its_slice_does() -> None:
+    driver = Driver()
+    for number in range(ENDED_MAX + 1):
+        name = f"pod-0/slice-{number}"
+        driver.feed(requested(TERMS).model_copy(update={"slice": name}), number)
+        driver.feed(SliceEvicted(slice=name, reason="by hand"), number)
+    assert SERVICE.document(driver.state, ("jobs", NAME)) is None
+    assert ("jobs", NAME) in driver.state.touched
+    assert len(list(SERVICE.document_keys(driver.state))) == ENDED_MAX + 1
+
+
+def test_owners_without_a_book_of_their_own_share_one() -> None:
+    driver = Driver()
+    for number in range(OWNERS_MAX + 2):
+        body = requested(None).model_copy(update={"owner": f"u{number}", "slice": f"pod-0/slice-{number}"})
+        driver.feed(body, 0)
+    owners = [job.owner for job in driver.state.jobs.values()]
+    assert owners == [*(f"u{number}" for number in range(OWNERS_MAX)), OTHERS, OTHERS]
+    driver.feed(requested(None).model_copy(update={"owner": "u3", "slice": "pod-0/slice-999"}), 0)
+    assert driver.state.jobs[999].owner == "u3"
+    assert len(driver.state.books) == OWNERS_MAX + 1
 
 
 def test_a_decoded_state_behaves_as_the_original() -> None:

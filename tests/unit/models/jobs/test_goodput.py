@@ -1,0 +1,77 @@
+"""The books of a fabric: exact sums at any moment, and what a span between two moments comes to."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.jobs import JobTerms
+from shared.models.jobs.goodput import Books, Group, SliceUse, between, integral, used_at
+from shared.models.jobs.ledger import Ledger
+from shared.models.jobs.progress import Progress, placed, ready, struck
+
+CHIPS = 64
+TERMS = JobTerms(work_us=1_000, checkpoint_every_us=70, write_us=9, startup_us=20)
+GROUP: Group = ("team", "research")
+
+
+def started(at_us: int = 0) -> Progress:
+    return ready(placed(Progress(TERMS, at_us), at_us), at_us)
+
+
+def books(progress: Progress, at_us: int) -> Books:
+    """Of a pod of one slice."""
+    use = SliceUse("team", "research", CHIPS, progress)
+    return Books(0, at_us, CHIPS, {}, used_at({}, [use], at_us), {"pod-0/slice-0": (GROUP, use.used(at_us))})
+
+
+def test_what_ended_counts_once() -> None:
+    use = SliceUse("team", "research", CHIPS, started())
+    used = use.used(50)
+    assert used_at({GROUP: used}, [replace(use, ended=True)], 50) == {GROUP: used}
+    assert used_at({GROUP: used}, [use], 50)[GROUP].total == 2 * 50 * CHIPS
+
+
+def test_time_by_place_goes_on_until_something_changes() -> None:
+    assert integral({"drained": 5, "idle": 0}, {"drained": 2, "idle": 3}, 10) == {"drained": 25, "idle": 30}
+
+
+def test_work_done_before_a_span_is_none_of_it() -> None:
+    """60 µs of work before, 10 within; then the checkpoint keeps all 70."""
+    progress = started()
+    span = between(books(progress, 80), books(progress, 100))
+    assert span.chip_us == dict.fromkeys(Ledger().by_place(), 0) | {
+        "productive": 10 * CHIPS,
+        "checkpointing": 9 * CHIPS,
+        "uncommitted": 1 * CHIPS,
+    }
+
+
+def test_work_lost_from_before_a_span_is_none_of_it_either() -> None:
+    progress = started()
+    before, now = books(progress, 80), books(struck(progress, 85), 90)
+    assert between(before, now).used[GROUP] == Ledger(lost=5 * CHIPS, recovering=5 * CHIPS)
+
+
+@given(st.integers(0, 2_000), st.integers(0, 2_000), st.integers(0, 2_000), st.booleans())
+def test_a_span_counts_its_own_time_only(first: int, second: int, fault_us: int, is_struck: bool) -> None:
+    """Whatever the job does: every place is of the span, none below nothing, and they sum to its time."""
+    begin_us, end_us = sorted((first, second))
+    progress = started()
+    end = struck(progress, fault_us) if is_struck and fault_us <= end_us else progress
+    begin = end if end.since_us <= begin_us else progress
+    span = between(books(begin, begin_us), books(end, end_us))
+    assert sum(span.chip_us.values()) == span.total_chip_us == CHIPS * (end_us - begin_us)
+    assert min(span.chip_us.values()) >= 0
+    assert span.slices["pod-0/slice-0"][1] == span.used[GROUP]
+
+
+def test_utilisation_is_of_the_chips_that_can_be_used() -> None:
+    free = {"unhealthy": 100, "drained": 100, "idle_wanted": 200}
+    used: dict[Group, Ledger] = {GROUP: Ledger(productive=500), ("hobby", "filler"): Ledger(lost=100)}
+    found = Books(0, 10, 100, free, used)
+    assert sum(found.chip_us.values()) == found.total_chip_us
+    assert found.utilisation() == pytest.approx(600 / 800)
+    assert found.utilisation("filler") == pytest.approx(100 / 800)
+    assert Books(5, 5, 100, {}, {}).utilisation() == 0.0
