@@ -137,6 +137,36 @@ class SchedulerConfig(Model):
     )
 
 
+class JobsConfig(Model):
+    """How jobs notice that a host or chip under them is dead."""
+
+    hang_share: float = parameter(
+        0.3,
+        "share of dead hosts and chips that make the job hang; the others make it stop with an error",
+        unit="fraction",
+        source="assumption",
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+    )
+    error_s: int = parameter(
+        5,
+        "mean time until an error is noticed; exponential",
+        unit="seconds",
+        source="assumption: seconds",
+        ge=0,
+        le=86_400,
+    )
+    hang_s: int = parameter(
+        300,
+        "how long a job hangs until it gives up",
+        unit="seconds",
+        source="assumption: minutes, as watchdogs of collective operations",
+        ge=0,
+        le=86_400,
+    )
+
+
 class OcsConfig(Model):
     """How optical circuit switches switch."""
 
@@ -357,6 +387,7 @@ class SuperpodConfig(FabricConfig):
     pod: PodConfig = PodConfig()
     workload: WorkloadConfig = WorkloadConfig()
     scheduler: SchedulerConfig = SchedulerConfig()
+    jobs: JobsConfig = JobsConfig()
     ocs: OcsConfig = OcsConfig()
     transceivers: TransceiversConfig = TransceiversConfig()
     cubes: CubesConfig = CubesConfig()
@@ -372,6 +403,7 @@ class StaticPodConfig(FabricConfig):
     pod: GridConfig = GridConfig()
     workload: WorkloadConfig = WorkloadConfig()
     scheduler: SchedulerConfig = SchedulerConfig()
+    jobs: JobsConfig = JobsConfig()
     transceivers: TransceiversConfig = TransceiversConfig()
     cubes: CubesConfig = CubesConfig()
     repairs: StaticRepairsConfig = StaticRepairsConfig()

@@ -134,7 +134,7 @@ class JobDocument(Model):
     chips: int
     terms: JobTerms | None
     since_us: int
-    phase: Literal["queued", "preparing", "starting", "stepping", "writing", "standing", "finished"]
+    phase: Literal["queued", "preparing", "starting", "stepping", "writing", "hung", "standing", "finished"]
     speed_ppm: int
     spent_us: int
     kept_us: int

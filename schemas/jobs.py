@@ -1,12 +1,12 @@
 """What a job is: its work, and what it costs to start and to keep what was done; and what jobs say."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from schemas.body import Body, Model
 from schemas.bounds import DURATION_US_MAX
-from schemas.names import SliceName
+from schemas.names import SliceName, TargetName
 
 Span = Annotated[int, Field(ge=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
 SpanOfWork = Annotated[int, Field(ge=1, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
@@ -34,6 +34,15 @@ class JobCheckpointed(JobsBody):
     """A job that was told that it loses its cubes has kept what it did, and stands."""
 
     slice: SliceName
+
+
+class JobFailed(JobsBody):
+    """A job noticed that a host or chip under it is dead, and stands: by an error, or because it hung for so
+    long that it gave up."""
+
+    slice: SliceName
+    part: TargetName
+    seen_as: Literal["error", "hang"]
 
 
 class JobFinished(JobsBody):

@@ -48,6 +48,6 @@ def _job(state: JobsState, name: str) -> JobDocument | None:
         leaving=progress.leaving,
         starts=progress.starts,
         used_us=progress.ledger.by_place(),
-        finishes_us=job.turns_us,
+        finishes_us=None if job.symptom else job.turns_us,
         ended=number in state.ended,
     )

@@ -1,14 +1,14 @@
 """The rules of jobs: what happens to a slice happens to its job, which says when it is done, and when it has
 kept what it did because it was told to leave.
 
-A job goes by what is said of its slice. While that stalls it stands, and what no checkpoint keeps is lost.
+A job goes by what is said of its slice. While that recovers it stands, and what no checkpoint keeps is lost.
+A host or chip that dies under it, it notices itself (`faults`).
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from schemas.envelope import Envelope
-from schemas.jobs import JobCheckpointed, JobFinished
+from schemas.jobs import JobCheckpointed
 from schemas.names import number_of
 from schemas.scheduler import (
     CubeSwapped,
@@ -25,9 +25,11 @@ from schemas.scheduler import (
 )
 from schemas.sequencer import Tick
 from schemas.workload import SliceRequested
+from services.jobs.changes import change, touch
+from services.jobs.faults import strike_if_broken
 from services.jobs.state import Job, JobsState, book, book_for
 from shared.engine.ledger import keep_ended
-from shared.engine.service import CausedBy, Output
+from shared.engine.service import Output
 from shared.models.jobs.progress import (
     Progress,
     asked_to_leave,
@@ -35,36 +37,23 @@ from shared.models.jobs.progress import (
     placed,
     ready,
     struck,
-    turns_us,
     unplaced,
-)
-from shared.models.superpod.shapes import chips_of
-
-SliceBody = (
-    SliceAdmitted
-    | SliceStarted
-    | SliceDegraded
-    | SliceRestored
-    | SliceRecovering
-    | CubeSwapped
-    | SliceNoticed
-    | SliceRequeued
 )
 
 
 def due(state: JobsState) -> int | None:
-    """When the next job is done, or has kept what it did, as things stand."""
+    """When the next job is done, has kept what it did, or notices a fault, as things stand."""
     return min([job.turns_us for job in state.jobs.values() if job.turns_us is not None], default=None)
 
 
 def on_tick(state: JobsState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """The jobs that are done or stand by now, in order of time and slice."""
+    """The jobs that are done, stand or notice a fault by now, in order of time and slice."""
     done = sorted(
         (job.turns_us, number)
         for number, job in state.jobs.items()
         if job.turns_us is not None and job.turns_us <= state.now_us
     )
-    return [said for _, number in done for said in _change(state, number, at, state.jobs[number].cause)]
+    return [said for _, number in done for said in change(state, number, at, state.jobs[number].cause)]
 
 
 def on_slice_requested(state: JobsState, body: SliceRequested, message: Envelope) -> list[Output]:
@@ -72,35 +61,50 @@ def on_slice_requested(state: JobsState, body: SliceRequested, message: Envelope
     number = number_of(body.slice)
     owner = book_for(state, body.owner, body.tier).owner
     progress = Progress(body.job, state.now_us)
-    state.jobs[number] = Job(owner, body.tier, chips_of(body.shape), progress, None, message.id)
-    _touch(state, number)
+    state.jobs[number] = Job(owner, body.tier, body.shape, progress, message.id)
+    touch(state, number)
     return []
 
 
 def on_slice_admitted(state: JobsState, body: SliceAdmitted, message: Envelope) -> list[Output]:
-    return _change(state, number_of(body.slice), placed, message.id)
+    number = number_of(body.slice)
+    if number in state.jobs:
+        state.jobs[number] = replace(state.jobs[number], cubes=body.cubes, corner=body.corner)
+    return change(state, number, placed, message.id)
 
 
 def on_slice_started(state: JobsState, body: SliceStarted, message: Envelope) -> list[Output]:
-    return _change(state, number_of(body.slice), ready, message.id)
+    number = number_of(body.slice)
+    return change(state, number, ready, message.id) + strike_if_broken(state, number)
 
 
 def on_slice_goes_on(
     state: JobsState, body: SliceDegraded | SliceRestored, message: Envelope
 ) -> list[Output]:
     """Whole again, or as well as it gets: a job that stood starts again; one that runs does not notice."""
-    return _change(state, number_of(body.slice), _ready_if_standing, message.id)
+    number = number_of(body.slice)
+    return change(state, number, _ready_if_standing, message.id) + strike_if_broken(state, number)
 
 
-def on_slice_struck(state: JobsState, body: SliceRecovering | CubeSwapped, message: Envelope) -> list[Output]:
-    """A cube is gone from under the job."""
-    return _change(state, number_of(body.slice), _struck_if_started, message.id)
+def on_slice_recovering(state: JobsState, body: SliceRecovering, message: Envelope) -> list[Output]:
+    """Something is gone from under the job."""
+    return change(state, number_of(body.slice), _struck_if_started, message.id)
+
+
+def on_cube_swapped(state: JobsState, body: CubeSwapped, message: Envelope) -> list[Output]:
+    """It goes on elsewhere, when the slice is ready."""
+    number = number_of(body.slice)
+    job = state.jobs.get(number)
+    if job is not None:
+        cubes = tuple([body.spare if cube == body.left else cube for cube in job.cubes])
+        state.jobs[number] = replace(job, cubes=cubes, corner=body.corner)
+    return change(state, number, _struck_if_started, message.id)
 
 
 def on_slice_noticed(state: JobsState, body: SliceNoticed, message: Envelope) -> list[Output]:
     """It keeps what it did while there is time, and says when it has."""
     number = number_of(body.slice)
-    said = _change(state, number, asked_to_leave, message.id)
+    said = change(state, number, asked_to_leave, message.id)
     job = state.jobs.get(number)
     if said or job is None or job.turns_us is not None or job.progress.phase == "finished":
         return said
@@ -109,7 +113,7 @@ def on_slice_noticed(state: JobsState, body: SliceNoticed, message: Envelope) ->
 
 def on_slice_requeued(state: JobsState, body: SliceRequeued, message: Envelope) -> list[Output]:
     """It has lost its cubes, and goes on from its last checkpoint when it is admitted again."""
-    return _change(state, number_of(body.slice), unplaced, message.id)
+    return change(state, number_of(body.slice), unplaced, message.id)
 
 
 def on_slice_ended(
@@ -119,44 +123,22 @@ def on_slice_ended(
     number = number_of(body.slice)
     job = state.jobs.pop(number, None)
     if job is not None:
-        job = replace(job, progress=unplaced(job.progress, state.now_us), turns_us=None)
+        progress = unplaced(job.progress, state.now_us)
+        job = replace(job, progress=progress, turns_us=None, symptom=None)
         book(state, job)
         forgotten = keep_ended(state.ended, number, job)
         if forgotten is not None:
-            _touch(state, forgotten)
-        _touch(state, number)
+            touch(state, forgotten)
+        touch(state, number)
     return []
 
 
-def _change(
-    state: JobsState, number: int, change: Callable[[Progress, int], Progress], cause: str
-) -> list[Output]:
-    """Change a job that there is, by the message with this id; whoever comes when it is done by itself hears
-    that too."""
-    job = state.jobs.get(number)
-    if job is None:
-        return []
-    said: list[Output] = []
-    if job.turns_us is not None and job.turns_us <= state.now_us:
-        is_done = at(job.progress, state.now_us).phase == "finished"
-        name = f"{state.fabric}/slice-{number}"
-        said.append(CausedBy(job.cause, JobFinished(slice=name) if is_done else JobCheckpointed(slice=name)))
-    progress = change(job.progress, state.now_us)
-    state.jobs[number] = replace(job, progress=progress, turns_us=turns_us(progress), cause=cause)
-    _touch(state, number)
-    return said
-
-
 def _ready_if_standing(progress: Progress, now_us: int) -> Progress:
-    return ready(progress, now_us) if progress.phase == "standing" else at(progress, now_us)
+    progress = at(progress, now_us)
+    return ready(progress, now_us) if progress.phase == "standing" else progress
 
 
 def _struck_if_started(progress: Progress, now_us: int) -> Progress:
     if progress.phase == "preparing":
         return at(progress, now_us)
     return struck(progress, now_us)
-
-
-def _touch(state: JobsState, number: int) -> None:
-    state.touched.add(("jobs", f"{state.fabric}/slice-{number}"))
-    state.touched.add(("summaries", f"{state.fabric}/jobs"))

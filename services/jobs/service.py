@@ -1,5 +1,6 @@
 """The table of the service `jobs`: which rule handles which message."""
 
+from schemas.failures import FaultBegan, FaultEnded
 from schemas.scheduler import (
     CubeSwapped,
     SliceAdmitted,
@@ -15,7 +16,7 @@ from schemas.scheduler import (
 )
 from schemas.sequencer import Tick
 from schemas.workload import SliceRequested
-from services.jobs import documents, logic
+from services.jobs import documents, faults, logic
 from services.jobs.state import JobsState, commission
 from shared.engine.service import Service, on
 
@@ -30,10 +31,12 @@ SERVICE: Service[JobsState] = Service(
         on(SliceStarted, logic.on_slice_started),
         on(SliceDegraded, logic.on_slice_goes_on),
         on(SliceRestored, logic.on_slice_goes_on),
-        on(SliceRecovering, logic.on_slice_struck),
-        on(CubeSwapped, logic.on_slice_struck),
+        on(SliceRecovering, logic.on_slice_recovering),
+        on(CubeSwapped, logic.on_cube_swapped),
         on(SliceNoticed, logic.on_slice_noticed),
         on(SliceRequeued, logic.on_slice_requeued),
+        on(FaultBegan, faults.on_fault_began),
+        on(FaultEnded, faults.on_fault_ended),
         on(SliceRefused, logic.on_slice_ended),
         on(SliceEvicted, logic.on_slice_ended),
         on(SliceCompleted, logic.on_slice_ended),

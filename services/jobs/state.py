@@ -1,26 +1,60 @@
-"""What is known of the jobs of one fabric: how far each has come, and what those that ended have used."""
+"""What is known of the jobs of one fabric: how far each has come, what is broken under them, and what those
+that ended have used."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
-from schemas.config import AnyPodConfig
-from schemas.names import Tier
+from schemas.config import AnyPodConfig, JobsConfig
+from schemas.names import Shape, Tier
 from shared.engine.state import State
 from shared.models.jobs.goodput import OTHERS, OWNERS_MAX
 from shared.models.jobs.ledger import Ledger
 from shared.models.jobs.progress import Progress
+from shared.models.superpod.shapes import chips_of
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenPart:
+    """A host or chip with an active fault; `chips` are the numbers in their cube of those that it takes
+    along. `cause` is the id of the FaultBegan."""
+
+    name: str
+    cube: int
+    chips: tuple[int, ...]
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """What a job will notice at `at_us` of a part that has broken under it."""
+
+    at_us: int
+    part: BrokenPart
+    seen_as: Literal["error", "hang"]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The job of one slice. `owner` is under whom its time is booked; `turns_us` is when it finishes if
-    nothing happens to it, None while it cannot; `cause` the id of the message that let it run."""
+    """The job of one slice, on all chips of its `cubes`, or on those of one from its `corner`. `owner` is
+    under whom its time is booked.
+
+    `turns_us` is when it finishes, has kept what it was told to, or notices its `symptom`, if nothing happens
+    to it; None if it does nothing by itself. `cause` is the id of the message that let it run.
+    """
 
     owner: str
     tier: Tier
-    chips: int
+    shape: Shape
     progress: Progress
-    turns_us: int | None
     cause: str
+    cubes: tuple[int, ...] = ()
+    corner: tuple[int, int, int] | None = None
+    turns_us: int | None = None
+    symptom: Symptom | None = None
+
+    @property
+    def chips(self) -> int:
+        return chips_of(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +69,22 @@ class Book:
 @dataclass
 class JobsState(State):
     """`jobs` by number of their slice, from request to end; `ended` the last that did, as the scheduler has.
-    `books` are by `OWNER/TIER`, begun with the first request."""
+    `broken` has the hosts and chips that are, by name of the fault. `books` are by `OWNER/TIER`, begun with
+    the first request."""
 
+    config: JobsConfig
+    cubes: int
     jobs: dict[int, Job] = field(default_factory=dict)
     ended: dict[int, Job] = field(default_factory=dict)
+    broken: dict[str, BrokenPart] = field(default_factory=dict)
     books: dict[str, Book] = field(default_factory=dict)
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> JobsState:
     """Nobody has asked for anything yet."""
-    return JobsState(fabric=fabric, seed=config.seed, now_us=at_us)
+    return JobsState(
+        fabric=fabric, seed=config.seed, now_us=at_us, config=config.jobs, cubes=config.pod.cubes
+    )
 
 
 def book_for(state: JobsState, owner: str, tier: Tier) -> Book:

@@ -9,6 +9,8 @@ from dataclasses import replace
 
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.envelope import Envelope
+from schemas.jobs import JobFailed
+from schemas.names import number_of
 from schemas.scheduler import SliceRecovering
 from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import put, slice_name
@@ -18,14 +20,41 @@ from shared.engine.service import Output
 
 def on_cube_unhealthy(state: SchedulerState, body: CubeUnhealthy, message: Envelope) -> list[Output]:
     """Nothing new comes to the cube; the slices on it get first claim on spares."""
-    cube = body.cube
+    state.suspects.pop(body.cube, None)
+    return _lose_cube(state, body.cube, message.id)
+
+
+def on_job_failed(state: SchedulerState, body: JobFailed, message: Envelope) -> list[Output]:
+    """A job complains of a part before monitoring does: its cube is out of use until the next heartbeats tell
+    what is the matter with it."""
+    cube = number_of(body.part.removeprefix(f"{state.fabric}/").split("/")[0])
+    row = state.slices.get(number_of(body.slice))
+    if row is None or cube not in row.cubes or cube in state.unhealthy:
+        return []
+    state.suspects[cube] = state.now_us + state.spans.heartbeat_us + 1
+    return _lose_cube(state, cube, message.id)
+
+
+def on_cube_healthy(state: SchedulerState, body: CubeHealthy, _message: Envelope) -> list[Output]:
+    """The cube may be given away again; a slice that is recovering on it goes on there."""
+    return cycle(state) if _return_cube(state, body.cube) else []
+
+
+def clear_suspects(state: SchedulerState) -> None:
+    """Cubes that a job complained of, and of which all heartbeats came as ever, are used again."""
+    for cube in sorted(state.suspects):
+        if state.suspects[cube] <= state.now_us:
+            _return_cube(state, cube)
+
+
+def _lose_cube(state: SchedulerState, cube: int, cause: str) -> list[Output]:
     if cube in state.unhealthy:
         return []
-    state.unhealthy[cube] = message.id
+    state.unhealthy[cube] = cause
     occupancy_of(state).allow(cube, False)
     struck = occupancy_of(state).holders[cube]
     for number in struck:
-        state.stalls.setdefault(number, Stall(state.now_us, message.id))
+        state.stalls.setdefault(number, Stall(state.now_us, cause))
     said = cycle(state)
     for number in struck:
         row = state.slices[number]
@@ -39,13 +68,13 @@ def on_cube_unhealthy(state: SchedulerState, body: CubeUnhealthy, message: Envel
     return said
 
 
-def on_cube_healthy(state: SchedulerState, body: CubeHealthy, _message: Envelope) -> list[Output]:
-    """The cube may be given away again; a slice that is recovering on it goes on there."""
-    cube = body.cube
+def _return_cube(state: SchedulerState, cube: int) -> bool:
+    """Whether the cube was out of use for its health until now."""
+    state.suspects.pop(cube, None)
     if state.unhealthy.pop(cube, None) is None:
-        return []
+        return False
     occupancy_of(state).allow(cube, cube not in state.drained)
-    return cycle(state)
+    return True
 
 
 def on_cube_drained(state: SchedulerState, body: CubeDrained, message: Envelope) -> list[Output]:

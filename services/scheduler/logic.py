@@ -1,9 +1,10 @@
-"""What happens when the scheduler is due, and when that is: slices that were recovering for too long, and a
-queue whose first has waited for long."""
+"""What happens when the scheduler is due, and when that is: slices that were recovering for too long, cubes
+that only a job has complained of, and a queue whose first has waited for long."""
 
 from schemas.envelope import Envelope
 from schemas.sequencer import Tick
 from services.scheduler.cycle import cycle, kept_until_us
+from services.scheduler.health import clear_suspects
 from services.scheduler.lifecycle import evict
 from services.scheduler.state import SchedulerState, Slice
 from shared.basics.units import US_PER_S
@@ -11,19 +12,22 @@ from shared.engine.service import Output
 
 
 def due(state: SchedulerState) -> int | None:
-    """When the slice that is recovering longest is given up, or others may pass the first in the queue
-    again."""
+    """When the slice that is recovering longest is given up, others may pass the first in the queue again, or
+    a suspected cube has been looked at."""
+    times = list(state.suspects.values())
     kept_us = kept_until_us(state)
-    if not state.stalls:
-        return kept_us
-    recovering_us = min([stall.since_us for stall in state.stalls.values()]) + _patience_us(state)
-    return recovering_us if kept_us is None else min(recovering_us, kept_us)
+    if kept_us is not None:
+        times.append(kept_us)
+    if state.stalls:
+        times.append(min([stall.since_us for stall in state.stalls.values()]) + _patience_us(state))
+    return min(times, default=None)
 
 
 def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Output]:
     """Give up slices that found no spare in time, one by one: the cubes of one may save the next. Then look
     at the queue, which may go on."""
     said: list[Output] = []
+    clear_suspects(state)
     while state.stalls:
         since_us, number = min([(stall.since_us, number) for number, stall in state.stalls.items()])
         if since_us + _patience_us(state) > state.now_us:

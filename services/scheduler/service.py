@@ -1,6 +1,7 @@
 """The table of the service `scheduler`: which rule handles which message."""
 
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
+from schemas.jobs import JobFailed
 from schemas.ocs import CircuitsConnected, CircuitsRefused
 from schemas.sequencer import Tick
 from schemas.transceivers import LinksChanged, LinksTrained
@@ -20,6 +21,7 @@ SERVICE: Service[SchedulerState] = Service(
         on(SliceReleased, booked(admission.on_slice_released)),
         on(CubeHealthy, booked(health.on_cube_healthy)),
         on(CubeUnhealthy, booked(health.on_cube_unhealthy)),
+        on(JobFailed, booked(health.on_job_failed)),
         on(CubeDrained, booked(health.on_cube_drained)),
         on(CubeUndrained, booked(health.on_cube_undrained)),
         on(CircuitsConnected, booked(links.on_circuits_connected)),

@@ -14,6 +14,7 @@ from schemas.names import Join, Shape, Tier
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.placement import PLACEMENTS, Placement
 from services.scheduler.queue import Queue
+from shared.basics.units import US_PER_S
 from shared.engine.state import TRANSIENT, State
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
@@ -65,6 +66,13 @@ class Stall:
     cause: str
 
 
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """How long things take that others do, as the scheduler was told: between two heartbeats of a host."""
+
+    heartbeat_us: int
+
+
 @dataclass
 class SchedulerState(State):
     """`slices` wait or hold cubes; `ended` are the last ones that do neither. The `kind` of the fabric
@@ -72,7 +80,9 @@ class SchedulerState(State):
 
     `awaited` has every slice that is programming, with the joins commanded whose circuits are not made yet:
     none, when only the training of the last links is missing.
-    `unhealthy` and `drained` map a cube to the id of the message that said so. `bad_ends` are the link ends
+    `unhealthy` and `drained` map a cube to the id of the message that said so. `suspects` are those of the
+    unhealthy that only a job has complained of so far, with when monitoring must have seen it, too: all hosts
+    have sent a heartbeat within one of its `spans`. `bad_ends` are the link ends
     that are not up: of cubes in use, or where links are lit for good, of all. `chips_by_place` is what the
     chips are for since `at_us`, and `chip_us` the integral of that up to then (`books`).
     """
@@ -81,11 +91,13 @@ class SchedulerState(State):
     kind: str
     cubes: int
     queue_max: int
+    spans: Spans
     slices: dict[int, Slice] = field(default_factory=dict)
     awaited: dict[int, tuple[Join, ...]] = field(default_factory=dict)
     stalls: dict[int, Stall] = field(default_factory=dict)
     ended: dict[int, Slice] = field(default_factory=dict)
     unhealthy: dict[int, str] = field(default_factory=dict)
+    suspects: dict[int, int] = field(default_factory=dict)
     drained: dict[int, str] = field(default_factory=dict)
     bad_ends: dict[int, Literal["down", "degraded"]] = field(default_factory=dict)
     admitted: int = 0
@@ -126,6 +138,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
         kind=config.kind,
         cubes=config.pod.cubes,
         queue_max=max(config.scheduler.queue_max, len(config.trace or ())),
+        spans=Spans(heartbeat_us=config.cubes.heartbeat_s * US_PER_S),
         at_us=at_us,
     )
     state.chips_by_place["idle_unwanted"] = state.chips

@@ -16,6 +16,7 @@ from schemas.config import PodConfig, SchedulerConfig, SuperpodConfig, TraceRow
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument
 from schemas.envelope import Envelope, enclose
+from schemas.jobs import JobFailed
 from schemas.names import Join, Shape
 from schemas.ocs import CircuitsConnected
 from schemas.scheduler import (
@@ -271,6 +272,12 @@ class World:
     def fail(self, cube: int, after_us: int = 0) -> list[Said]:
         self.unhealthy.add(cube)
         return self.feed(CubeUnhealthy(cube=cube, reasons=("host-3",)), after_us)
+
+    def complain(self, name: str, cube: int, after_us: int = 0) -> list[Said]:
+        """The job of a slice fails because of one of its cubes, before monitoring sees it."""
+        self.unhealthy.add(cube)
+        part = f"{FABRIC}/cube-{cube}/host-3"
+        return self.feed(JobFailed(slice=name, part=part, seen_as="error"), after_us)
 
     def heal(self, cube: int, after_us: int = 0) -> list[Said]:
         self.unhealthy.discard(cube)

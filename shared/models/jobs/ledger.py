@@ -12,7 +12,8 @@ class Ledger:
     `productive`: work that a checkpoint keeps, or that nothing can take back. `uncommitted`: work that no
     checkpoint keeps yet; it moves to `productive` or `lost`, so this one falls, and no other does.
     `startup`: from the admission to the first step, and from a restart to its first. `checkpointing`: writes,
-    during which no step is made. `degraded`: what steps took longer than at full speed. `recovering`: from a
+    during which no step is made. `lost`: work that a fault took, and the time until the fault was noticed.
+    `degraded`: what steps took longer than at full speed. `recovering`: from a
     fault, or from the checkpoint before a move, until the slice is ready again.
     """
 

@@ -14,7 +14,7 @@ from shared.models.jobs.ledger import Ledger
 FULL_SPEED = 1_000_000
 """Parts per million."""
 
-Phase = Literal["queued", "preparing", "starting", "stepping", "writing", "standing", "finished"]
+Phase = Literal["queued", "preparing", "starting", "stepping", "writing", "hung", "standing", "finished"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,10 @@ class Progress:
     `queued`: it has no cubes, and its time counts nowhere. `preparing`: its slice is being made ready.
     `starting`: `spent_us` of the start-up is over. `stepping`: `fresh_us` of work since the last checkpoint,
     of which `spent_us` of time at the present speed have brought the last part. `writing`: `spent_us` of the
-    write is over, and if it is `leaving` it stands afterwards. `standing`: it waits for its slice to be ready
-    again. `finished`: it waits for nothing. `kept_us` is the work that checkpoints keep, `starts` how often
-    it was started. Without `terms` a job has no end and starts at once, and what it did is kept at once.
+    write is over, and if it is `leaving` it stands afterwards. `hung`: a fault has ended its steps, and it
+    has not noticed yet. `standing`: it waits for its slice to be ready again. `finished`: it waits for
+    nothing. `kept_us` is the work that checkpoints keep, `starts` how often it was started. Without `terms` a
+    job has no end and starts at once, and what it did is kept at once.
     """
 
     terms: JobTerms | None
@@ -72,6 +73,13 @@ def struck(job: Progress, now_us: int) -> Progress:
     return job if job.phase == "finished" else _stopped(job, "standing")
 
 
+def hung(job: Progress, now_us: int) -> Progress:
+    """A fault ends its steps, and it will be a while before that shows: the time until then is lost, too. One
+    that takes no steps is not hit."""
+    job = at(job, now_us)
+    return _stopped(job, "hung") if job.phase in ("starting", "stepping", "writing") else job
+
+
 def unplaced(job: Progress, now_us: int) -> Progress:
     """Its slice has lost its cubes, or ended: what no checkpoint keeps is lost."""
     return _stopped(at(job, now_us), "queued")
@@ -79,13 +87,15 @@ def unplaced(job: Progress, now_us: int) -> Progress:
 
 def asked_to_leave(job: Progress, now_us: int) -> Progress:
     """It is told that it loses its cubes: it writes a checkpoint, if there is anything to keep, and stands.
-    One that has not begun to start, or has finished, need do nothing."""
+    One that has not begun to start, or has finished, need do nothing; one that hangs can do nothing."""
     job = at(job, now_us)
     if job.phase == "writing":
         return replace(job, leaving=True)
     if job.phase == "stepping" and job.fresh_us:
         return replace(job, phase="writing", spent_us=0, leaving=True)
-    return replace(job, phase="standing", spent_us=0) if job.phase in ("starting", "stepping") else job
+    return (
+        replace(job, phase="standing", spent_us=0) if job.phase in ("starting", "stepping", "hung") else job
+    )
 
 
 def _stopped(job: Progress, phase: Phase) -> Progress:
@@ -175,6 +185,8 @@ def _after(job: Progress, span_us: int) -> Progress:
         return replace(job, spent_us=job.spent_us + span_us, ledger=ledger.plus(startup=span_us))
     if phase == "standing":
         return replace(job, ledger=ledger.plus(recovering=span_us))
+    if phase == "hung":
+        return replace(job, ledger=ledger.plus(lost=span_us))
     if phase != "stepping":
         return replace(job, spent_us=job.spent_us + span_us, ledger=ledger.plus(checkpointing=span_us))
     # Counted from where the present speed began: whoever asks on the way rounds nothing away.

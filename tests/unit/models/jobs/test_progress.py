@@ -14,6 +14,7 @@ from shared.models.jobs.progress import (
     Progress,
     asked_to_leave,
     at,
+    hung,
     placed,
     ready,
     slowed,
@@ -71,6 +72,15 @@ def test_a_fault_takes_what_no_checkpoint_keeps_and_it_goes_on_from_there() -> N
 def test_a_fault_in_the_midst_of_a_write_takes_what_it_was_to_keep() -> None:
     job = struck(stepping(), 1_043)
     assert job.ledger == Ledger(startup=10, lost=30, checkpointing=3)
+
+
+def test_the_time_until_a_fault_is_noticed_is_lost_too() -> None:
+    job = hung(stepping(), 1_060)
+    assert (job.phase, turns_us(job), asked_to_leave(job, 1_061).phase) == ("hung", None, "standing")
+    noticed = struck(job, 1_075)
+    assert noticed.ledger == Ledger(startup=10, productive=30, checkpointing=5, lost=30)
+    assert at(noticed, 1_080).ledger.recovering == 5
+    assert hung(noticed, 1_080).phase == "standing"
 
 
 def test_half_the_speed_takes_twice_the_steps_and_says_what_the_other_half_cost() -> None:
@@ -131,6 +141,7 @@ speeds = st.sampled_from([FULL_SPEED, 970_000, 500_000, 333_333, 10_000])
 EVENTS: dict[str, Callable[[Progress, int, int], Progress]] = {
     "ready": ready,
     "slowed": slowed,
+    "hung": lambda job, now_us, _: hung(job, now_us),
     "struck": lambda job, now_us, _: struck(job, now_us),
     "asked_to_leave": lambda job, now_us, _: asked_to_leave(job, now_us),
 }

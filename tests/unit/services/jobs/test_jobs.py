@@ -1,7 +1,7 @@
 """The rules of jobs, driven through the dispatch path with hand-made messages of the scheduler."""
 
 from schemas.body import Body
-from schemas.config import SuperpodConfig
+from schemas.config import JobsConfig, SuperpodConfig
 from schemas.documents import JobDocument, JobsSummary
 from schemas.envelope import Envelope, enclose
 from schemas.jobs import JobCheckpointed, JobFinished, JobTerms
@@ -52,10 +52,10 @@ def requested(terms: JobTerms | None) -> SliceRequested:
 class Driver:
     """The jobs of one fabric, and the other services' messages made by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: JobsConfig = JobsConfig()) -> None:  # noqa: B008 -- frozen
         self.held = ServiceInstance(SERVICE, "pod-0")
         self.seq = 0
-        self.feed(FabricCommissioned(site="pod-0", config=SuperpodConfig()), 0)
+        self.feed(FabricCommissioned(site="pod-0", config=SuperpodConfig(jobs=config)), 0)
 
     @property
     def state(self) -> JobsState:

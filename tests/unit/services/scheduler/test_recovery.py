@@ -35,6 +35,30 @@ def test_a_failed_cube_is_swapped_and_only_circuits_that_touch_it_change() -> No
     world.check()
 
 
+def test_a_job_that_fails_is_believed_before_its_cube_misses_a_heartbeat_and_once() -> None:
+    world = World()
+    name = world.start((4, 4, 12))
+    said = world.complain(name, 1)
+    assert said[0] == CubeSwapped(slice=name, left=1, spare=3, corner=None, reason="failed")
+    assert world.complain(name, 1) == world.fail(1, after_us=5) == []
+    assert world.state.suspects == {}
+    assert 1 not in world.idle
+    world.heal(1)
+    assert 1 in world.idle
+    world.train()
+    world.check()
+
+
+def test_a_cube_that_only_a_job_complained_of_is_used_again_after_a_heartbeat() -> None:
+    world = World(cubes=4)
+    name = world.start((4, 8, 8))
+    assert world.complain(name, 3) == [SliceRecovering(slice=name, cube=3)]
+    assert world.held.due_us == world.now_us + 30 * US_PER_S + 1
+    world.unhealthy.discard(3)
+    assert world.tick() == [SliceRestored(slice=name)]
+    world.check()
+
+
 def test_without_a_spare_it_stalls_and_has_first_claim_on_the_next() -> None:
     world = World(cubes=4)
     older, younger = world.start((4, 4, 8)), world.start((4, 4, 4))

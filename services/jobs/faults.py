@@ -1,0 +1,72 @@
+"""Hosts and chips that die under a job: it takes no step any more, and notices that in seconds, by an error,
+or in minutes, because it hangs.
+
+How long that takes is drawn by slice and start; what the twin's monitoring sees of a fault, and when, is not
+its business.
+"""
+
+from functools import cache
+
+from schemas.envelope import Envelope
+from schemas.failures import FaultBegan, FaultEnded
+from services.jobs.changes import change, put
+from services.jobs.state import BrokenPart, Job, JobsState, Symptom
+from shared.basics.keyed_random import draw_exponential, draw_uniform
+from shared.basics.units import US_PER_S, us
+from shared.engine.service import Output
+from shared.models.jobs.progress import hung
+from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, CHIPS_PER_HOST, chip_in_cube
+
+
+def on_fault_began(state: JobsState, body: FaultBegan, message: Envelope) -> list[Output]:
+    """A host or chip is dead: the jobs on it hang, though nobody knows yet."""
+    if body.kind not in ("host", "chip"):
+        return []
+    place = superpod_plant(state.cubes).parse(body.target)
+    first = CHIPS_PER_HOST * place["host"]
+    chips = tuple(range(first, first + CHIPS_PER_HOST)) if body.kind == "host" else (first + place["chip"],)
+    state.broken[body.fault] = BrokenPart(body.target, place["cube"], chips, message.id)
+    return [said for number in sorted(state.jobs) for said in strike_if_broken(state, number)]
+
+
+def on_fault_ended(state: JobsState, body: FaultEnded, _message: Envelope) -> list[Output]:
+    """The part works again; a job that it hit has still to start anew."""
+    state.broken.pop(body.fault, None)
+    return []
+
+
+def strike_if_broken(state: JobsState, number: int) -> list[Output]:
+    """A job that starts, steps or writes on a broken part hangs from now on, and will notice."""
+    job = state.jobs.get(number)
+    if job is None or job.progress.phase == "hung":
+        return []
+    part = next((part for part in state.broken.values() if _is_on(job, part)), None)
+    if part is None:
+        return []
+    said = change(state, number, hung, job.cause)
+    struck = state.jobs[number]
+    if struck.progress.phase == "hung":
+        put(state, number, struck, struck.progress, _symptom(state, number, struck, part))
+    return said
+
+
+def _is_on(job: Job, part: BrokenPart) -> bool:
+    return part.cube in job.cubes and not used_chips(job.shape, job.corner).isdisjoint(part.chips)
+
+
+def _symptom(state: JobsState, number: int, job: Job, part: BrokenPart) -> Symptom:
+    name, start = f"{state.fabric}/slice-{number}", job.progress.starts
+    if draw_uniform(state.seed, name, "hangs at a fault", start) < state.config.hang_share:
+        return Symptom(state.now_us + state.config.hang_s * US_PER_S, part, "hang")
+    after_s = draw_exponential(state.seed, name, "notices an error", start, state.config.error_s)
+    return Symptom(state.now_us + us(after_s, US_PER_S), part, "error")
+
+
+@cache
+def used_chips(shape: tuple[int, int, int], corner: tuple[int, int, int] | None) -> frozenset[int]:
+    """The chips of each of its cubes that a slice uses, by their number in the cube."""
+    if corner is None:
+        return frozenset(range(CHIPS_PER_CUBE))
+    x, y, z = [range(least, least + side) for least, side in zip(corner, shape, strict=True)]
+    return frozenset(chip_in_cube((i, j, k)) for i in x for j in y for k in z)
