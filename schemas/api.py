@@ -131,8 +131,8 @@ class SliceRow(Model):
 
     `waited_us` is how long it waited or has waited for cubes, `ran_us` how long it has been running since its
     start, `left_us` how long it still will, null where nobody knows. Of one that waits, `queue_position`
-    counts from 1, and `kept_until_us` is when others may pass the first in the queue again, for which idle
-    cubes are kept; null where they are not, or without an end.
+    counts from 1, and `promised_us` is when it starts at the latest by the estimates of the moment; null for
+    those to whom nothing is promised.
     """
 
     name: str
@@ -158,7 +158,7 @@ class SliceRow(Model):
     estimate_us: int | None
     changed_us: int
     queue_position: int | None
-    kept_until_us: int | None
+    promised_us: int | None
     waited_us: int
     ran_us: int | None
     left_us: int | None

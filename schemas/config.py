@@ -107,25 +107,64 @@ class WorkloadConfig(Model):
 
 
 class SchedulerConfig(Model):
-    """The queue, and how long the scheduler waits before it gives up."""
+    """Who gets cubes before whom, who makes room, and how long the scheduler waits before it gives up."""
 
     queue_max: int = parameter(
         500,
-        "slices that may wait; the next request is refused",
+        "slices of one owner that may wait; the next request of that owner is refused",
         unit="slices",
         source="choice",
         ge=0,
         le=1_000_000,
     )
-    backfill_patience_h: float = parameter(
-        6.0,
-        "how long younger slices may pass the first in the queue, then cubes are kept for it, in turn; "
-        "0 always keeps them",
+    backfill: Literal["easy", "none"] = parameter(
+        "easy",
+        "who may pass the first in line: with easy those who do not delay its promised start, else nobody",
+        unit="-",
+        source="Lifka 1995 (easy)",
+    )
+    grace_s: int = parameter(
+        120,
+        "how long a slice that is pre-empted has to write a checkpoint",
+        unit="seconds",
+        source="GKE Spot: up to 120 s",
+        ge=1,
+        le=86_400,
+    )
+    production_waits_h: float = parameter(
+        0.5,
+        "how long production waits before it pre-empts research; filler makes room at once",
         unit="hours",
-        source="choice",
+        source="calibrated: fewer pre-emptions, and large slices start in 8 h still",
         ge=0,
         le=10_000,
         allow_inf_nan=False,
+    )
+    research_waits_h: float = parameter(
+        6.0,
+        "how long research waits before it pre-empts research that was requested later",
+        unit="hours",
+        source="calibrated: all large slices start in 96 h",
+        ge=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    research_runs_h: float = parameter(
+        1.0,
+        "how long research has its cubes before older research may pre-empt it",
+        unit="hours",
+        source="assumption; Meta's research clusters have 2 h (HPCA 2025)",
+        ge=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    retries_max: int = parameter(
+        100,
+        "how often a slice goes back to the queue before it is evicted for good; filler may for ever",
+        unit="times",
+        source="choice",
+        ge=0,
+        le=1_000_000,
     )
     recovery_patience_s: int = parameter(
         3600,

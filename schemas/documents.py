@@ -92,7 +92,10 @@ class CubeUseDocument(Model):
 
 class SliceDocument(Model):
     """Written by `scheduler`; name `pod-0/slice-42`. `reason` says what it waits for, why it stalls or ended;
-    `duration_us` how long it is to run, null until it is released. `since_us` has when it last came into each
+    `duration_us` how long it is to run, null until it is released. Of one that waits, `queue_position` counts
+    from 1, and `promised_us` is when it starts at the latest by the estimates of the moment, null for those
+    to whom nothing is promised. `estimate_us` is how long it has cubes by its owner's estimate, doubled
+    whenever that proved too short. `since_us` has when it last came into each
     state that it has been in, `restarts` how often it went back to the queue."""
 
     name: str
@@ -111,6 +114,8 @@ class SliceDocument(Model):
     swaps: int
     restarts: int
     reason: str | None
+    queue_position: int | None
+    promised_us: int | None
     requested_us: int
     started_us: int | None
     ended_us: int | None

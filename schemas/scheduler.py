@@ -72,6 +72,15 @@ class SliceRequeued(SchedulerBody):
     reason: str
 
 
+class SliceOverran(SchedulerBody):
+    """It has its cubes for longer than its owner thought: the estimate is doubled to `estimate_us`, by which
+    it leaves at `ends_us`. What others were promised may slip."""
+
+    slice: SliceName
+    estimate_us: Count
+    ends_us: Count
+
+
 class SliceDegraded(SchedulerBody):
     """Runs, but with some of its link ends down or degraded. Said again when the counts change."""
 

@@ -80,7 +80,8 @@ def _link(row: Row, _now_us: int) -> list[object]:
 
 
 def _slice(row: Row, _now_us: int) -> list[object]:
-    kept = f" until {moment(row['kept_until_us'])}" if row["kept_until_us"] is not None else ""
+    place = f"{row['queue_position']} in the queue: " if row["queue_position"] is not None else ""
+    starts = f"; starts by {moment(row['promised_us'])}" if row["promised_us"] is not None else ""
     return [
         row["name"],
         row["state"],
@@ -94,7 +95,7 @@ def _slice(row: Row, _now_us: int) -> list[object]:
         span(row["waited_us"]),
         span(row["ran_us"]),
         span(row["left_us"]),
-        f"{row['reason']}{kept}" if row["reason"] else None,
+        f"{place}{row['reason']}{starts}" if row["reason"] else None,
     ]
 
 

@@ -17,6 +17,7 @@ from schemas.scheduler import (
     SliceEvicted,
     SliceRecovering,
     SliceRefused,
+    SliceRequeued,
     SliceRestored,
     SliceStarted,
 )
@@ -41,7 +42,7 @@ class SliceChecker:
     """Every requested slice is in exactly one state, and moves between states only as it may.
 
     A stall outlasts a swap: the slice may have lost a second cube, and it says itself when it goes on. It
-    starts once; after a stall or a swap it is restored or degraded.
+    starts once on the cubes that it was given; after a stall or a swap it is restored or degraded.
     """
 
     NEXT: ClassVar[dict[type, tuple[set[str], str]]] = {
@@ -52,6 +53,7 @@ class SliceChecker:
         SliceRecovering: ({"admitted", "running", "degraded", "recovering", "moved"}, "recovering"),
         SliceRefused: ({"queued"}, "refused"),
         SliceCompleted: ({"admitted", "running", "degraded", "recovering", "moved"}, "completed"),
+        SliceRequeued: ({"admitted", "running", "degraded", "recovering", "moved"}, "queued"),
         SliceEvicted: ({"admitted", "running", "degraded", "recovering", "moved"}, "evicted"),
     }
 
@@ -78,6 +80,8 @@ class SliceChecker:
                 yield f"{name} was {self.states.get(name, 'unknown')}"
             if isinstance(body, SliceStarted | SliceDegraded | SliceRestored):
                 yield from self._goes_on(name, isinstance(body, SliceStarted))
+            if isinstance(body, SliceRequeued):
+                self._started.discard(name)
             self.states[name] = state
 
     def _goes_on(self, name: str, starts: bool) -> Iterator[str]:
@@ -126,7 +130,7 @@ class CubeChecker:
                 yield f"{body.slice} leaves cube {body.left}, which it does not hold"
             self._take(body.slice, body.left)
             yield from self._give(body.slice, body.spare, body.corner)
-        elif isinstance(body, SliceCompleted | SliceEvicted):
+        elif isinstance(body, SliceCompleted | SliceEvicted | SliceRequeued):
             for cube in list(self._held.pop(body.slice, {})):
                 self._free(body.slice, cube)
             self._held.pop(body.slice, None)

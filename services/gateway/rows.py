@@ -20,7 +20,6 @@ from services.gateway.documents import read_all, read_one
 from services.gateway.fabrics import config_of, plant, retired_us, site_of
 from services.gateway.ports import TwinPorts
 from services.gateway.summaries import Summaries, summaries_of
-from services.gateway.waiting import Wait, waits_of
 from shared.models.plant import IntArray
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, link_end
@@ -270,25 +269,18 @@ def _torus_on(use: CubeUseDocument | None) -> str | None:
 
 def slice_rows(twin: TwinPorts, fabric: str) -> list[SliceRow]:
     now_us = _now_us(twin, fabric)
-    documents = read_all(twin, fabric, "slices", SliceDocument)
-    waits = waits_of(twin, fabric, documents, now_us)
-    return [_slice_row(document, waits.get(document.name), now_us) for document in documents]
+    return [_slice_row(document, now_us) for document in read_all(twin, fabric, "slices", SliceDocument)]
 
 
 def find_slice(twin: TwinPorts, fabric: str, name: str) -> SliceRow | None:
-    """Of one that waits, all others are read as well: its place is among them."""
     document = read_one(twin, fabric, "slices", name, SliceDocument)
     if document is None:
         return None
-    now_us = _now_us(twin, fabric)
-    if document.state != "queued":
-        return _slice_row(document, None, now_us)
-    waits = waits_of(twin, fabric, read_all(twin, fabric, "slices", SliceDocument), now_us)
-    return _slice_row(document, waits.get(name), now_us)
+    return _slice_row(document, _now_us(twin, fabric))
 
 
-def _slice_row(document: SliceDocument, wait: Wait | None, now_us: int) -> SliceRow:
-    """A slice at a moment, with why it waits if it does."""
+def _slice_row(document: SliceDocument, now_us: int) -> SliceRow:
+    """A slice at a moment."""
     started_us, ended_us, duration_us = document.started_us, document.ended_us, document.duration_us
     # One of a fabric that is ahead of the twin's clock may have begun after it.
     now_us = max(now_us, document.changed_us)
@@ -297,9 +289,6 @@ def _slice_row(document: SliceDocument, wait: Wait | None, now_us: int) -> Slice
         left_us = max(0, started_us + duration_us - now_us)
     now = {
         "shape": shape_text(document.shape),
-        "queue_position": wait.position if wait else None,
-        "kept_until_us": wait.kept_until_us if wait else None,
-        "reason": wait.reason if wait else document.reason,
         "waited_us": (started_us or ended_us or now_us) - document.requested_us,
         "ran_us": (ended_us or now_us) - started_us if started_us is not None else None,
         "left_us": left_us,

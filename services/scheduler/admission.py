@@ -1,26 +1,32 @@
-"""Requests and releases, and which waiting slice is next.
+"""Requests and releases, and jobs that have kept what they did before they leave.
 
-The queue goes by (priority, highest first; number). Until the first in it has waited `backfill_patience_h`,
-whatever fits may pass it; for as long again cubes are kept for it, and only meshes that find room in cubes
-that are partly used anyway still pass; and so on in turn.
+Both are idempotent: a slice that is known already is not requested again, and one that has ended is not
+released again.
 """
 
+from schemas.bounds import TRACE_ROWS_MAX
 from schemas.envelope import Envelope
+from schemas.jobs import JobCheckpointed
 from schemas.names import number_of
 from schemas.scheduler import SliceCompleted
 from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import end, leave, put, refuse, slice_name
-from services.scheduler.state import SchedulerState, Slice, queue_of
+from services.scheduler.notices import drop_claim, leave_preempted
+from services.scheduler.state import SchedulerState, Slice, line_of, place_of, queue_of
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
 from shared.models.superpod.shapes import chips_of
 
 
 def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Envelope) -> list[Output]:
-    """Place the slice if it fits, let it wait if not; refuse it if it never can, or the queue is full."""
+    """Place the slice if it fits, let it wait if not; refuse it if it never can, or if too many of its owner
+    wait."""
+    number = number_of(body.slice)
+    if number in state.slices or number in state.ended:
+        return []
     row = Slice(
-        number=number_of(body.slice),
+        number=number,
         owner=body.owner,
         tier=body.tier,
         shape=body.shape,
@@ -33,6 +39,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         changed_us=state.now_us,
         duration_us=body.duration_us,
         estimate_us=body.estimate_us,
+        terms=body.job,
     )
     try:
         state.placement.check(body.shape, body.twisted, state.cubes)
@@ -40,11 +47,19 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         return refuse(state, row, str(refusal))
     _wait(state, row)
     said = cycle(state)
-    if state.queued > state.queue_max and state.slices[row.number].state == "queued":
+    row = state.slices[number]
+    waiting, most = queue_of(state).waiting(row.owner), _queue_max(state, body)
+    if row.state == "queued" and number not in state.claims and waiting > most:
         _withdraw(state, row)
-        waiting, most = state.queued, state.queue_max
-        said += refuse(state, row, f"queue full: {waiting} of {most} slices wait (scheduler.queue_max)")
+        reason = f"{waiting - 1} slices of {row.owner} wait, of {most} that may (scheduler.queue_max)"
+        said += refuse(state, row, reason) + cycle(state)
     return said
+
+
+def _queue_max(state: SchedulerState, body: SliceRequested) -> int:
+    """How many slices of an owner may wait. A recorded trace may do so as a whole: it is never longer than
+    what a log may hold."""
+    return TRACE_ROWS_MAX if body.requested_by == "trace" else state.config.queue_max
 
 
 def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Envelope) -> list[Output]:
@@ -62,13 +77,25 @@ def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Enve
     return said + cycle(state)
 
 
+def on_job_checkpointed(state: SchedulerState, body: JobCheckpointed, _message: Envelope) -> list[Output]:
+    """A job that was told to leave has kept what it did: its slice leaves at once."""
+    number = number_of(body.slice)
+    notice = state.notices.get(number)
+    if notice is None or notice.why != "preempted":
+        return []
+    return leave_preempted(state, number) + cycle(state)
+
+
 def _wait(state: SchedulerState, row: Slice) -> None:
-    queue_of(state).add(row.shape, row.priority, row.number)
+    queue_of(state).add(line_of(row), place_of(row))
     state.queued += 1
     put(state, row)
     state.touched.add(("summaries", f"{state.fabric}/scheduler"))
 
 
 def _withdraw(state: SchedulerState, row: Slice) -> None:
-    queue_of(state).remove(row.shape, row.priority, row.number)
+    if row.number in state.claims:
+        drop_claim(state, row)
+    else:
+        queue_of(state).remove(line_of(row), place_of(row))
     state.queued -= 1

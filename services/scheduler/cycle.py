@@ -1,20 +1,31 @@
-"""One scheduling cycle: what to do with the cubes that are idle now, in three numbered steps.
+"""One scheduling cycle: what to do with the cubes that are idle now, in numbered steps.
 
 It runs whenever something changed that could make room or need it, and decides on the state as it is at that
 moment; running it twice changes nothing more.
 """
 
-from services.scheduler.lifecycle import admit
-from services.scheduler.occupancy import Corner
-from services.scheduler.recovery import leave_drained, recover_hit
-from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
-from shared.basics.units import US_PER_HOUR
-from shared.engine.service import Output
-from shared.models.superpod.backfill import keeping
-from shared.models.superpod.wiring import CHIPS_PER_CUBE
+from dataclasses import dataclass
 
-NextPlace = tuple[Slice, tuple[int, ...], Corner | None]
-"""(slice, cubes, corner): who is admitted next, and where."""
+from services.scheduler.backfill import Move, easy_backfill, timeline_of
+from services.scheduler.lifecycle import admit
+from services.scheduler.notices import claim, serve_claims
+from services.scheduler.order import fair_share_order, filler_order
+from services.scheduler.preemption import evictable, stronger_us
+from services.scheduler.promise import FOREVER
+from services.scheduler.recovery import leave_drained, recover_hit
+from services.scheduler.room import Rooms
+from services.scheduler.state import SchedulerState, changed, line_of, occupancy_of, place_of, queue_of
+from shared.engine.service import Output
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do next: the move, None if there is none; what is then promised to whom (slice → when it
+    starts at the latest); and when somebody who waits may do more than now."""
+
+    move: Move | None
+    promises: dict[int, int]
+    wakes_us: int | None = None
 
 
 def cycle(state: SchedulerState) -> list[Output]:
@@ -23,49 +34,59 @@ def cycle(state: SchedulerState) -> list[Output]:
     said = recover_hit(state)
     # 2. Slices on drained cubes: somebody waits to work on those.
     said += leave_drained(state)
-    # 3. The queue, in its order, as far as it fits.
+    # 3. Those for whom others have left.
+    said += serve_claims(state)
     while True:
-        placement = next_placement(state)
-        if placement is None:
-            return said
-        row, cubes, corner = placement
-        queue_of(state).take_first(row.shape)
-        said += admit(state, row, cubes, corner)
+        # 4. The first in line: its place, or the promise of one. 5. Whoever may pass it without a delay.
+        decision = next_firm(state)
+        if decision.move is None:
+            break
+        said += _make(state, decision.move)
+    _keep_promises(state, decision)
+    # 6. Filler, in the holes that are left.
+    while (move := next_filler(state)) is not None:
+        said += _make(state, move)
+    changed(state)
+    return said
 
 
-def next_placement(state: SchedulerState) -> NextPlace | None:
-    """The first waiting slice that fits and may be placed, with its (cubes, corner)."""
-    queue, occupancy = queue_of(state), occupancy_of(state)
-    if not queue.by_shape or not (occupancy.idle or occupancy.partly):
+def next_firm(state: SchedulerState) -> Decision:
+    """Of production and research: the first in line if it can have cubes, else the first who may pass it."""
+    ranked = fair_share_order(state)
+    if not ranked:
+        return Decision(None, {})
+    rooms = Rooms(state)
+    head = state.slices[ranked[0][0][2][1]]
+    yielding = evictable(state, head)
+    forced = rooms.by_force(head.shape, yielding)
+    if forced is not None:
+        return Decision(Move(head, *forced), {})
+    passer, promised_us = easy_backfill(state, ranked, rooms, head, timeline_of(state, yielding))
+    promises = {} if promised_us == FOREVER else {head.number: promised_us}
+    return Decision(passer, promises, stronger_us(state, head))
+
+
+def next_filler(state: SchedulerState) -> Move | None:
+    """The first filler that fits on idle cubes."""
+    occupancy = occupancy_of(state)
+    if not (occupancy.idle or occupancy.partly):
         return None
-    head = state.slices[queue.head()[1]]
-    kept = is_kept(state, head)
-    if kept:
-        room = state.placement.room_for(occupancy, head.shape, whole_cubes=True)
+    rooms = Rooms(state)
+    for line in filler_order(state):
+        room = rooms.now(line[2])
         if room is not None:
-            return head, *room
-    if occupancy.partly or not kept:
-        for place, shape in queue.firsts(0 if kept else len(occupancy.idle) * CHIPS_PER_CUBE):
-            room = state.placement.room_for(occupancy, shape, whole_cubes=not kept)
-            if room is not None:
-                return state.slices[place[1]], *room
+            return Move(state.slices[queue_of(state).lines[line][0][1]], room, ())
     return None
 
 
-def is_kept(state: SchedulerState, head: Slice) -> bool:
-    """Whether whole cubes are kept for the first in the queue."""
-    return keeping(head.requested_us, _patience_us(state), state.now_us)[0]
+def _make(state: SchedulerState, move: Move) -> list[Output]:
+    row, (cubes, corner) = move.row, move.room
+    if move.victims:
+        return claim(state, row, cubes, corner, move.victims)
+    queue_of(state).remove(line_of(row), place_of(row))
+    return admit(state, row, cubes, corner)
 
 
-def kept_until_us(state: SchedulerState) -> int | None:
-    """When others may pass the first in the queue again; None if they may now, or never."""
-    queue = queue_of(state)
-    if not queue.by_shape:
-        return None
-    head = state.slices[queue.head()[1]]
-    kept, until_us = keeping(head.requested_us, _patience_us(state), state.now_us)
-    return until_us if kept else None
-
-
-def _patience_us(state: SchedulerState) -> int:
-    return round(state.config.backfill_patience_h * US_PER_HOUR)
+def _keep_promises(state: SchedulerState, decision: Decision) -> None:
+    state.promises = decision.promises
+    state.wakes_us = decision.wakes_us

@@ -5,9 +5,9 @@ from collections import Counter
 from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument, WaitsFrom
 from schemas.names import number_of
 from services.scheduler.lifecycle import slice_name
-from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from services.scheduler.state import SchedulerState, occupancy_of
+from services.scheduler.why import waits_of, why_it_waits
 from shared.engine.service import DocumentKey
-from shared.models.superpod.shapes import is_mesh
 
 
 def document_keys(state: SchedulerState) -> list[DocumentKey]:
@@ -51,7 +51,9 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         links_degraded=row.links_degraded,
         swaps=row.swaps,
         restarts=row.restarts,
-        reason=_waiting_reason(state, row) if row.state == "queued" else row.reason,
+        reason=why_it_waits(state, row) if row.state == "queued" else row.reason,
+        queue_position=waits_of(state).places[number] if row.state == "queued" else None,
+        promised_us=state.promises.get(number),
         requested_us=row.requested_us,
         started_us=row.started_us,
         ended_us=row.ended_us,
@@ -59,12 +61,6 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         estimate_us=row.estimate_us,
         changed_us=row.changed_us,
     )
-
-
-def _waiting_reason(state: SchedulerState, row: Slice) -> str:
-    if is_mesh(row.shape):
-        return f"needs room for {row.chips} chips in one healthy cube"
-    return f"needs {state.placement.waits_for(row.shape)}"
 
 
 def _cube_use(state: SchedulerState, name: str) -> CubeUseDocument | None:

@@ -15,13 +15,22 @@ from schemas.scheduler import (
     SliceDegraded,
     SliceEvicted,
     SliceRefused,
+    SliceRequeued,
     SliceRestored,
     SliceStarted,
 )
 from services.scheduler.occupancy import Corner
-from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from services.scheduler.state import (
+    SchedulerState,
+    Slice,
+    line_of,
+    occupancy_of,
+    place_of,
+    queue_of,
+)
 from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
+from shared.models.jobs.progress import Progress, placed, ready, unplaced
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 
@@ -56,6 +65,8 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
     if joins:
         state.awaited[row.number] = joins
     links_down, links_degraded = bad_ends_of(state, row.number)
+    progress = placed(row.progress or Progress(row.terms, state.now_us), state.now_us)
+    waited_us = state.now_us - dict(row.since_us).get("queued", row.requested_us)
     row = replace(
         row,
         changed_us=state.now_us,
@@ -65,6 +76,9 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         links_down=links_down,
         links_degraded=links_degraded,
         reason=None,
+        progress=progress if joins else ready(progress, state.now_us),
+        placed_us=state.now_us,
+        ends_us=_ends_us(row, state.now_us),
     )
     row = replace(row, state=condition_of(state, row))
     put(state, row)
@@ -75,13 +89,22 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         twisted=row.twisted,
         cubes=cubes,
         corner=corner,
-        waited_us=state.now_us - row.requested_us,
+        waited_us=waited_us,
     )
     bodies: list[SchedulerBody] = [admitted]
     bodies.append(ConnectCircuits(slice=name, joins=joins) if joins else SliceStarted(slice=name))
     if row.state == "degraded":
         bodies.append(degraded(state, row))
     return [CausedBy(row.request, body) for body in bodies]
+
+
+def _ends_us(row: Slice, now_us: int) -> int | None:
+    """When a slice that gets its cubes now leaves them by its estimate, less what its job has kept already;
+    None if nobody knows."""
+    if row.estimate_us is None:
+        return None
+    kept_us = 0 if row.progress is None else row.progress.kept_us
+    return now_us + max(row.estimate_us - kept_us, 1)
 
 
 def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Output]:
@@ -102,6 +125,10 @@ def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[
     elif row.started_us is not None:
         bodies.append(SliceRestored(slice=name))
     started_us = now_us if row.started_us is None else row.started_us
+    progress = row.progress
+    if progress is not None and progress.phase in ("preparing", "standing"):
+        progress = ready(progress, now_us)
+    row = replace(row, progress=progress)
     put(state, replace(row, state=condition, changed_us=now_us, started_us=started_us, reason=None))
     return [body if cause is None else CausedBy(cause, body) for body in bodies]
 
@@ -146,6 +173,7 @@ def release_cubes(state: SchedulerState, row: Slice) -> None:
     state.chips_allocated -= row.chips
     state.stalls.pop(row.number, None)
     state.awaited.pop(row.number, None)
+    state.notices.pop(row.number, None)
     if state.bad_ends and row.corner is None and not state.placement.links_stay:
         left = frozenset(row.cubes)
         for end in [end for end in state.bad_ends if end // ENDS_PER_CUBE in left]:
@@ -188,6 +216,36 @@ def evict(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Ou
     bodies: list[SchedulerBody] = [*leave(state, row)]
     end(state, row, "evicted", reason)
     bodies.append(SliceEvicted(slice=slice_name(state, row.number), reason=reason))
+    return [CausedBy(cause, body) for body in bodies]
+
+
+def requeue(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Output]:
+    """A slice loses its cubes before it is done and waits again, at its old place; unless it did so
+    `retries_max` times already, which evicts it. Filler, which lives from holes, may come back for ever."""
+    most = state.config.retries_max
+    if row.tier != "filler" and row.restarts >= most:
+        spent = f"{reason}; it came back {most} times already (scheduler.retries_max)"
+        return evict(state, row, spent, cause)
+    bodies: list[SchedulerBody] = [*leave(state, row)]
+    state.queued += 1
+    waits = replace(
+        row,
+        state="queued",
+        changed_us=state.now_us,
+        cubes=(),
+        corner=None,
+        started_us=None,
+        links_down=0,
+        links_degraded=0,
+        reason=reason,
+        restarts=row.restarts + 1,
+        progress=None if row.progress is None else unplaced(row.progress, state.now_us),
+        placed_us=None,
+        ends_us=None,
+    )
+    queue_of(state).add(line_of(waits), place_of(waits))
+    put(state, waits)
+    bodies.append(SliceRequeued(slice=slice_name(state, row.number), reason=reason))
     return [CausedBy(cause, body) for body in bodies]
 
 

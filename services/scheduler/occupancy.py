@@ -17,6 +17,7 @@ Corner = tuple[int, int, int]
 WHOLE_CUBE = (1 << CHIPS_PER_CUBE) - 1
 
 
+@lru_cache(maxsize=4096)
 def block_mask(corner: Corner, shape: Shape) -> int:
     """The chips of a block inside a cube as a bit mask; chip (x, y, z) is bit 16·x + 4·y + z."""
     mask = 0
@@ -53,14 +54,17 @@ def free_corner(used: int, chips: int) -> Corner | None:
 class Occupancy:
     """The cubes of a pod: holders and chips in use, and which may be given away.
 
-    `holders[cube]` are slice numbers, rising; `used[cube]` is the bit mask of chips in use. `idle` are cubes
-    that nobody holds and `partly` those held by meshes, both rising and only of cubes that are allowed:
-    healthy and undrained.
+    `holders[cube]` are slice numbers, rising; `used[cube]` is the bit mask of chips in use, `kept[cube]` of
+    those that a claim keeps for somebody, whether they are in use still or not. `idle` are cubes of which
+    nothing is used or kept and `partly` those with room for meshes, both rising and only of cubes that are
+    allowed: healthy and undrained.
     """
 
     def __init__(self, cubes: int) -> None:
         self.holders: list[tuple[int, ...]] = [()] * cubes
         self.used: list[int] = [0] * cubes
+        self.kept: list[int] = [0] * cubes
+        self.meshes: dict[int, int] = {}
         self.allowed: list[bool] = [True] * cubes
         self.idle: list[int] = list(range(cubes))
         self.partly: list[int] = []
@@ -74,6 +78,7 @@ class Occupancy:
         """Give cubes, or a block of one, to a slice."""
         if corner is not None:
             cube = cubes[0]
+            self.meshes[number] = block_mask(corner, shape)
             self.holders[cube] = tuple(sorted((*self.holders[cube], number)))
             self.used[cube] |= block_mask(corner, shape)
             self._list(cube)
@@ -89,13 +94,34 @@ class Occupancy:
         if corner is not None:
             cube = cubes[0]
             self.holders[cube] = tuple([other for other in self.holders[cube] if other != number])
+            del self.meshes[number]
             self.used[cube] &= ~block_mask(corner, shape)
             self._list(cube)
             return
         for cube in cubes:
             self.holders[cube] = ()
             self.used[cube] = 0
-        self.idle = sorted(self.idle + [cube for cube in cubes if self.allowed[cube]])
+            if self.kept[cube]:
+                self._list(cube)
+        self.idle = sorted(self.idle + [cube for cube in cubes if self.allowed[cube] and not self.kept[cube]])
+
+    def keep(self, cubes: tuple[int, ...], shape: Shape, corner: Corner | None) -> None:
+        """Nothing new comes to these cubes, or to a block of one, until they are given back."""
+        mask = WHOLE_CUBE if corner is None else block_mask(corner, shape)
+        for cube in cubes:
+            self.kept[cube] |= mask
+            self._list(cube)
+
+    def give_back(self, cubes: tuple[int, ...], shape: Shape, corner: Corner | None) -> None:
+        """What was kept may be used again."""
+        mask = WHOLE_CUBE if corner is None else block_mask(corner, shape)
+        for cube in cubes:
+            self.kept[cube] &= ~mask
+            self._list(cube)
+
+    def slices_on(self, cube: int, mask: int) -> tuple[int, ...]:
+        """The slices that use any of these chips of a cube."""
+        return tuple([number for number in self.holders[cube] if self.meshes.get(number, WHOLE_CUBE) & mask])
 
     def torus_at(self, cube: int) -> int | None:
         """The slice that holds the whole of this cube."""
@@ -106,7 +132,7 @@ class Occupancy:
     def partly_used_fit(self, chips: int) -> tuple[int, Corner] | None:
         """The first room for a mesh in a cube that meshes already use."""
         for cube in self.partly:
-            corner = free_corner(self.used[cube], chips)
+            corner = free_corner(self.used[cube] | self.kept[cube], chips)
             if corner is not None:
                 return cube, corner
         return None
@@ -129,7 +155,8 @@ class Occupancy:
             if at < len(cubes) and cubes[at] == cube:
                 del cubes[at]
         if self.allowed[cube]:
-            if not self.used[cube]:
+            busy = self.used[cube] | self.kept[cube]
+            if not busy:
                 insort(self.idle, cube)
-            elif self.used[cube] != WHOLE_CUBE:
+            elif busy != WHOLE_CUBE:
                 insort(self.partly, cube)

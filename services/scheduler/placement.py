@@ -4,13 +4,16 @@ A superpod's OCSes join any cubes, and only while a slice has them (Lightwave Fa
 fibres join neighbours in a grid, always; what lies inside one cube needs none of them, and can move in both.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Protocol
 
 import numpy as np
 
 from schemas.names import Join, Shape
-from services.scheduler.occupancy import Corner, Occupancy
+from services.scheduler.occupancy import BLOCKS, Corner, Occupancy
+from services.scheduler.promise import Timeline
+from services.scheduler.victims import Leaver, cheapest_place, least_lost
 from shared.models.static_pod import boxes
 from shared.models.static_pod.plant import CUBES, neighbour_end
 from shared.models.superpod import shapes
@@ -19,6 +22,12 @@ from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 Room = tuple[tuple[int, ...], Corner | None]
 """(cubes, corner): where a slice fits."""
+Lost = dict[int, int]
+"""Slice that may be made to leave → what it would lose, in chip-microseconds."""
+
+
+Leavers = tuple[int, ...]
+"""Slices that leave, rising."""
 
 
 class Placement(Protocol):
@@ -34,6 +43,13 @@ class Placement(Protocol):
 
     def room_for(self, occupancy: Occupancy, shape: Shape, whole_cubes: bool) -> Room | None:
         """Where a slice fits now, or None. Without `whole_cubes`, idle cubes are kept for somebody else."""
+
+    def room_by_force(self, occupancy: Occupancy, shape: Shape, lost: Lost) -> tuple[Room, Leavers] | None:
+        """Where a slice fits once some of these have left, who lose least by it, and which; or None."""
+
+    def start_us(self, timeline: Timeline, shape: Shape, held_back: int) -> int:
+        """When a slice can start by a timeline at the latest, if so many cubes are to be left over;
+        FOREVER if that never comes."""
 
     def joins(self, shape: Shape, twisted: bool, cubes: tuple[int, ...]) -> tuple[Join, ...]:
         """The circuits that a slice on these cubes needs made."""
@@ -58,6 +74,24 @@ class Switched:
 
     def room_for(self, occupancy: Occupancy, shape: Shape, whole_cubes: bool) -> Room | None:
         return occupancy.room_for(shapes.chips_of(shape), whole_cubes)
+
+    def room_by_force(self, occupancy: Occupancy, shape: Shape, lost: Lost) -> tuple[Room, Leavers] | None:
+        """A mesh on the cheapest block; whole cubes idle ones and those of the cheapest slices."""
+        if is_mesh(shape):
+            return _block_by_force(occupancy, shape, lost)
+        needed = cubes_of(shape)
+        chosen = least_lost(_leavers(occupancy, lost), needed - len(occupancy.idle))
+        if chosen is None:
+            return None
+        leaving = {number for leaver in chosen for number in leaver.slices}
+        theirs = [cube for cube in _takeable(occupancy) if leaving.issuperset(occupancy.holders[cube])]
+        cubes = sorted([*occupancy.idle, *[cube for cube in theirs if occupancy.holders[cube]]][:needed])
+        return (tuple(cubes), None), tuple(sorted(leaving))
+
+    def start_us(self, timeline: Timeline, shape: Shape, held_back: int) -> int:
+        if is_mesh(shape):
+            return _mesh_start_us(timeline, shape, held_back)
+        return timeline.cubes_us(cubes_of(shape) + held_back)
 
     def joins(self, shape: Shape, twisted: bool, cubes: tuple[int, ...]) -> tuple[Join, ...]:
         return slice_joins(shape, twisted, cubes)
@@ -91,6 +125,26 @@ class FixedGrid:
         cubes = boxes.first_box(shape, sum([1 << cube for cube in occupancy.idle]))
         return None if cubes is None else (cubes, None)
 
+    def room_by_force(self, occupancy: Occupancy, shape: Shape, lost: Lost) -> tuple[Room, Leavers] | None:
+        """A mesh on the cheapest block of a cube; whole cubes on the cheapest box."""
+        if is_mesh(shape):
+            return _block_by_force(occupancy, shape, lost)
+        takeable = sum([1 << cube for cube in _takeable(occupancy)])
+        places = {
+            frozenset([number for cube in cubes for number in occupancy.holders[cube]]): cubes
+            for mask, cubes in reversed(boxes.boxes(shape))
+            if mask & takeable == mask
+        }
+        found = cheapest_place(places, lost)
+        return None if found is None else ((places[found], None), tuple(sorted(found)))
+
+    def start_us(self, timeline: Timeline, shape: Shape, held_back: int) -> int:
+        if is_mesh(shape):
+            return _mesh_start_us(timeline, shape, held_back)
+        free_us = timeline.free_us
+        box_us = min([max([free_us[cube] for cube in cubes]) for _, cubes in boxes.boxes(shape)])
+        return max(box_us, timeline.cubes_us(cubes_of(shape) + held_back))
+
     def joins(
         self,
         shape: Shape,  # noqa: ARG002 -- as every placement
@@ -110,6 +164,42 @@ class FixedGrid:
     def waits_for(self, shape: Shape) -> str:
         extents = "×".join(str(side) for side in cube_grid(shape))
         return f"{extents} adjacent healthy idle cubes" if cubes_of(shape) > 1 else _counted(1)
+
+
+def _takeable(occupancy: Occupancy) -> Iterator[int]:
+    """The cubes that may be given away once nobody uses them."""
+    return (cube for cube, allowed in enumerate(occupancy.allowed) if allowed and not occupancy.kept[cube])
+
+
+def _leavers(occupancy: Occupancy, lost: Lost) -> list[Leaver]:
+    """What can be made to leave as a whole: slices with the cubes that they would free, and all meshes of a
+    cube together."""
+    cubes: dict[tuple[int, ...], int] = {}
+    for cube in _takeable(occupancy):
+        holders = occupancy.holders[cube]
+        if holders and all(number in lost for number in holders):
+            cubes[holders] = cubes.get(holders, 0) + 1
+    return [
+        Leaver(holders, freed, sum([lost[number] for number in holders])) for holders, freed in cubes.items()
+    ]
+
+
+def _block_by_force(occupancy: Occupancy, shape: Shape, lost: Lost) -> tuple[Room, Leavers] | None:
+    places: dict[frozenset[int], Room] = {}
+    for cube, holders in enumerate(occupancy.holders):
+        if not occupancy.allowed[cube] or not any(number in lost for number in holders):
+            continue
+        for corner, mask in BLOCKS[shapes.chips_of(shape)]:
+            if not mask & occupancy.kept[cube]:
+                on_it = frozenset(occupancy.slices_on(cube, mask))
+                places.setdefault(on_it, ((cube,), corner))
+    found = cheapest_place(places, lost)
+    return None if found is None else (places[found], tuple(sorted(found)))
+
+
+def _mesh_start_us(timeline: Timeline, shape: Shape, held_back: int) -> int:
+    """In a cube that others use still, or in a whole one beyond those held back."""
+    return min(timeline.block_us(shapes.chips_of(shape)), timeline.cubes_us(1 + held_back))
 
 
 def _counted(cubes: int) -> str:

@@ -1,50 +1,53 @@
-"""The queue, in order of (priority, highest first; number), held by shape.
+"""The waiting slices in lines: one for each tier, owner and shape, each in order of (priority, highest first;
+age).
 
-Whether a slice fits depends on its shape alone, so only the first of each shape needs to be looked at,
-however long the queue is.
+What stands before what among the lines is for `order` to say, at every moment anew. Whether a slice fits
+depends on its shape, and who may pass or pre-empt on its tier, so that a decision looks at lines rather than
+at slices, however many wait.
 """
 
-from heapq import heapify, heappop, heappush
+from bisect import bisect_left, insort
+from collections.abc import Iterator
 
 from schemas.names import Shape
-from shared.models.superpod.shapes import chips_of
-from shared.models.superpod.wiring import CHIPS_PER_CUBE
+
+TIERS = ("production", "research", "filler")
+"""The tiers, first served first."""
+FILLER = TIERS.index("filler")
 
 Place = tuple[int, int]
-"""(−priority, slice number): the order of the queue."""
+"""(−priority, slice number): the order in a line. A slice that comes back has its number still, so that it
+takes its old place."""
+Line = tuple[int, str, Shape]
+"""(number of the tier, owner, shape)."""
 
 
 class Queue:
-    """Waiting slices: shape → heap of places in the queue. No heap is empty."""
+    """Waiting slices: line → their places, in order. No line is empty."""
 
     def __init__(self) -> None:
-        self.by_shape: dict[Shape, list[Place]] = {}
+        self.lines: dict[Line, list[Place]] = {}
+        self._waiting: dict[str, int] = {}
 
-    def add(self, shape: Shape, priority: int, number: int) -> None:
-        heappush(self.by_shape.setdefault(shape, []), (-priority, number))
+    def add(self, line: Line, place: Place) -> None:
+        insort(self.lines.setdefault(line, []), place)
+        self._waiting[line[1]] = self._waiting.get(line[1], 0) + 1
 
-    def take_first(self, shape: Shape) -> None:
-        """Remove the first of this shape."""
-        heap = self.by_shape[shape]
-        heappop(heap)
-        if not heap:
-            del self.by_shape[shape]
+    def remove(self, line: Line, place: Place) -> None:
+        """Take one out; it must be there."""
+        places = self.lines[line]
+        del places[bisect_left(places, place)]
+        if not places:
+            del self.lines[line]
+        self._waiting[line[1]] -= 1
 
-    def remove(self, shape: Shape, priority: int, number: int) -> None:
-        """Remove one from anywhere in the queue; rare, so it may take time."""
-        heap = self.by_shape[shape]
-        heap.remove((-priority, number))
-        if heap:
-            heapify(heap)
-        else:
-            del self.by_shape[shape]
+    def waiting(self, owner: str) -> int:
+        """How many slices of an owner wait here."""
+        return self._waiting.get(owner, 0)
 
-    def head(self) -> Place:
-        """The first of all; there must be one."""
-        return min([heap[0] for heap in self.by_shape.values()])
+    def firm(self) -> Iterator[Line]:
+        """The lines of all tiers but filler."""
+        return (line for line in self.lines if line[0] != FILLER)
 
-    def firsts(self, chips_idle: int) -> list[tuple[Place, Shape]]:
-        """The first of each shape that may fit, as (place, shape), in order of the queue: those of whole
-        cubes up to the idle ones, and all meshes, for which there may be room in partly used cubes."""
-        most = max(chips_idle, CHIPS_PER_CUBE - 1)
-        return sorted([(heap[0], shape) for shape, heap in self.by_shape.items() if chips_of(shape) <= most])
+    def filler(self) -> Iterator[Line]:
+        return (line for line in self.lines if line[0] == FILLER)

@@ -1,7 +1,7 @@
 """The table of the service `scheduler`: which rule handles which message."""
 
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
-from schemas.jobs import JobFailed
+from schemas.jobs import JobCheckpointed, JobFailed
 from schemas.ocs import CircuitsConnected, CircuitsRefused
 from schemas.sequencer import Tick
 from schemas.transceivers import LinksChanged, LinksTrained
@@ -19,6 +19,7 @@ SERVICE: Service[SchedulerState] = Service(
         on(Tick, booked(logic.on_tick)),
         on(SliceRequested, booked(admission.on_slice_requested)),
         on(SliceReleased, booked(admission.on_slice_released)),
+        on(JobCheckpointed, booked(admission.on_job_checkpointed)),
         on(CubeHealthy, booked(health.on_cube_healthy)),
         on(CubeUnhealthy, booked(health.on_cube_unhealthy)),
         on(JobFailed, booked(health.on_job_failed)),

@@ -10,12 +10,14 @@ from typing import Literal
 
 from schemas.config import AnyPodConfig, SchedulerConfig
 from schemas.documents import SliceState
+from schemas.jobs import JobTerms
 from schemas.names import Join, Shape, Tier
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.placement import PLACEMENTS, Placement
-from services.scheduler.queue import Queue
+from services.scheduler.queue import TIERS, Line, Place, Queue
 from shared.basics.units import US_PER_S
 from shared.engine.state import TRANSIENT, State
+from shared.models.jobs.progress import Progress
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 PLACES = ("allocated", "unhealthy", "drained", "idle_wanted", "idle_unwanted")
@@ -28,8 +30,10 @@ class Slice:
     """One slice, waiting, on its cubes or ended.
 
     `request` is the id of its SliceRequested, `duration_us` how long it is to run, `estimate_us` how long its
-    owner thinks that it will. `since_us` has when it last came into each state, the present one last. Link
-    counts are in link ends.
+    owner thinks that it will have cubes, doubled whenever that proved too short. On cubes, it was `placed_us`
+    and by its estimate leaves at `ends_us` (None: nobody knows). `progress` is how far its job has come, as
+    far as the scheduler hears of it. `since_us` has when it last came into each state, the present one last.
+    Link counts are in link ends.
     """
 
     number: int
@@ -55,6 +59,10 @@ class Slice:
     estimate_us: int | None = None
     restarts: int = 0
     since_us: tuple[tuple[SliceState, int], ...] = ()
+    terms: JobTerms | None = None
+    progress: Progress | None = None
+    placed_us: int | None = None
+    ends_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,37 @@ class Spans:
     heartbeat_us: int
 
 
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A slice that was told to leave its cubes by `until_us`; `cause` is the id of the message that began
+    it, `reason` what its owner reads when it is back in the queue."""
+
+    why: Literal["drained", "preempted"]
+    until_us: int
+    cause: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Cubes, or a block of one at `corner`, that are kept for a waiting slice until those have left who make
+    room for it."""
+
+    cubes: tuple[int, ...]
+    corner: tuple[int, int, int] | None
+    victims: tuple[int, ...]
+
+
+@dataclass
+class Waits:
+    """The queue as the last cycle left it: slice → its place, counted from 1, and line → what keeps its
+    slices from cubes, as far as anybody asked. `first` is the first in line of the firm slices."""
+
+    places: dict[int, int]
+    first: int | None
+    reasons: dict[Line, str]
+
+
 @dataclass
 class SchedulerState(State):
     """`slices` wait or hold cubes; `ended` are the last ones that do neither. The `kind` of the fabric
@@ -85,16 +124,23 @@ class SchedulerState(State):
     have sent a heartbeat within one of its `spans`. `bad_ends` are the link ends
     that are not up: of cubes in use, or where links are lit for good, of all. `chips_by_place` is what the
     chips are for since `at_us`, and `chip_us` the integral of that up to then (`books`).
+    `claims` are by the slice that waits, `notices` by the one that leaves. `promises` has when the first in
+    line starts at the latest, by the estimates of the moment. `wakes_us` is when a waiting slice may do more
+    than now. `standing` has the circuits that are made though no slice wants them: 3 × north cube + dimension
+    → south cube.
     """
 
     config: SchedulerConfig
     kind: str
     cubes: int
-    queue_max: int
     spans: Spans
     slices: dict[int, Slice] = field(default_factory=dict)
     awaited: dict[int, tuple[Join, ...]] = field(default_factory=dict)
     stalls: dict[int, Stall] = field(default_factory=dict)
+    claims: dict[int, Claim] = field(default_factory=dict)
+    notices: dict[int, Notice] = field(default_factory=dict)
+    promises: dict[int, int] = field(default_factory=dict)
+    standing: dict[int, int] = field(default_factory=dict)
     ended: dict[int, Slice] = field(default_factory=dict)
     unhealthy: dict[int, str] = field(default_factory=dict)
     suspects: dict[int, int] = field(default_factory=dict)
@@ -106,12 +152,15 @@ class SchedulerState(State):
     refused: int = 0
     swapped: int = 0
     queued: int = 0
+    preempted: int = 0
+    wakes_us: int | None = None
     at_us: int = 0
     chips_allocated: int = 0
     chips_by_place: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PLACES, 0))
     chip_us: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PLACES, 0))
     occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     queue: Queue | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    waits: Waits | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
     @property
     def placement(self) -> Placement:
@@ -129,7 +178,7 @@ class SchedulerState(State):
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
-    """The scheduler of a new fabric. A recorded trace may always wait as a whole."""
+    """The scheduler of a new fabric."""
     state = SchedulerState(
         fabric=fabric,
         seed=config.seed,
@@ -137,7 +186,6 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
         config=config.scheduler,
         kind=config.kind,
         cubes=config.pod.cubes,
-        queue_max=max(config.scheduler.queue_max, len(config.trace or ())),
         spans=Spans(heartbeat_us=config.cubes.heartbeat_s * US_PER_S),
         at_us=at_us,
     )
@@ -154,15 +202,37 @@ def occupancy_of(state: SchedulerState) -> Occupancy:
         for number, held in sorted(state.slices.items()):
             if held.cubes:
                 occupancy.hold(number, held.cubes, held.shape, held.corner)
+        for number, claim in sorted(state.claims.items()):
+            occupancy.keep(claim.cubes, state.slices[number].shape, claim.corner)
         state.occupancy = occupancy
     return state.occupancy
 
 
+def changed(state: SchedulerState) -> None:
+    """Cubes or the queue may stand otherwise than before: whoever waits may wait for another reason."""
+    state.waits = None
+    state.touched.update(
+        ("slices", f"{state.fabric}/slice-{row.number}")
+        for row in state.slices.values()
+        if row.state == "queued"
+    )
+
+
 def queue_of(state: SchedulerState) -> Queue:
-    """The waiting slices by shape, made from the slices if missing."""
+    """The waiting slices that have no claim, made from the slices if missing."""
     if state.queue is None:
         state.queue = Queue()
         for row in state.slices.values():
-            if row.state == "queued":
-                state.queue.add(row.shape, row.priority, row.number)
+            if row.state == "queued" and row.number not in state.claims:
+                state.queue.add(line_of(row), place_of(row))
     return state.queue
+
+
+def line_of(row: Slice) -> Line:
+    """The line of the queue in which a slice waits: all in it are alike but for their age and priority."""
+    return TIERS.index(row.tier), row.owner, row.shape
+
+
+def place_of(row: Slice) -> Place:
+    """Its place in that line."""
+    return -row.priority, row.number

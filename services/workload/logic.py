@@ -72,10 +72,10 @@ def on_release_slice(state: WorkloadState, body: ReleaseSlice, _message: Envelop
 
 
 def on_slice_started(state: WorkloadState, body: SliceStarted, message: Envelope) -> list[Output]:
-    """The run time of the slice begins."""
+    """The run time of the slice begins, the first time that it starts."""
     number = number_of(body.slice)
     wanted = state.wanted.get(number)
-    if wanted is None or wanted.duration_us is None:
+    if wanted is None or wanted.duration_us is None or wanted.ends_us is not None:
         return []
     ends_us = state.now_us + wanted.duration_us
     heappush(_ends(state), (ends_us, number))

@@ -16,8 +16,8 @@ from schemas.config import PodConfig, SchedulerConfig, SuperpodConfig, TraceRow
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument
 from schemas.envelope import Envelope, enclose
-from schemas.jobs import JobFailed
-from schemas.names import Join, Shape
+from schemas.jobs import JobCheckpointed, JobFailed, JobTerms
+from schemas.names import Join, Shape, Tier
 from schemas.ocs import CircuitsConnected
 from schemas.scheduler import (
     ConnectCircuits,
@@ -27,8 +27,11 @@ from schemas.scheduler import (
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
+    SliceNoticed,
+    SliceOverran,
     SliceRecovering,
     SliceRefused,
+    SliceRequeued,
     SliceRestored,
     SliceStarted,
 )
@@ -57,6 +60,9 @@ Said = (
     | SliceRestored
     | SliceRecovering
     | CubeSwapped
+    | SliceNoticed
+    | SliceRequeued
+    | SliceOverran
     | Ended
 )
 """All that a scheduler may say; every one of them is about a slice."""
@@ -111,6 +117,9 @@ class World:
         self.bad: dict[int, BadState] = {}
         self.started: set[str] = set()
         self.ended: dict[str, Ended] = {}
+        self.noticed: dict[str, int] = {}
+        self.checkpointed: set[str] = set()
+        self.tiers: dict[str, Tier] = {}
         self.documents: dict[DocumentKey, BaseModel] = {}
         config = SuperpodConfig(pod=PodConfig(cubes=cubes), scheduler=policy, trace=trace)
         self.feed(FabricCommissioned(site="pod-0", config=config))
@@ -158,6 +167,10 @@ class World:
                 self._on_disconnect(body)
             case SliceStarted():
                 self._on_started(body)
+            case SliceNoticed():
+                self._on_noticed(body)
+            case SliceRequeued():
+                self._on_requeued(body)
             case SliceRefused() | SliceEvicted() | SliceCompleted():
                 self._on_ended(body)
 
@@ -211,9 +224,24 @@ class World:
         assert not any(name == body.slice and joins for name, joins in self.commands)
         self.started.add(body.slice)
 
+    def _on_noticed(self, body: SliceNoticed) -> None:
+        """Nobody is told twice, or without cubes, and everybody has its grace."""
+        assert body.slice in self.held_cubes
+        assert body.slice not in self.noticed
+        assert self.tiers[body.slice] != "production"
+        assert body.until_us == self.now_us + self.state.config.grace_s * 1_000_000
+        self.noticed[body.slice] = body.until_us
+
+    def _on_requeued(self, body: SliceRequeued) -> None:
+        """Only those who were told leave, and not before their grace is over unless they said so."""
+        assert self.noticed.pop(body.slice) <= self.now_us or body.slice in self.checkpointed
+        del self.held_cubes[body.slice]
+        self.started.discard(body.slice)
+
     def _on_ended(self, body: Ended) -> None:
         assert body.slice not in self.ended
         self.ended[body.slice] = body
+        self.noticed.pop(body.slice, None)
         self.held_cubes.pop(body.slice, None)
 
     def _render(self) -> None:
@@ -246,25 +274,42 @@ class World:
     # What the other services would say.
 
     def request(
-        self, shape: Shape, twisted: bool = False, priority: int = 0, after_us: int = 0
+        self,
+        shape: Shape,
+        twisted: bool = False,
+        priority: int = 0,
+        after_us: int = 0,
+        *,
+        owner: str = "team",
+        tier: Tier = "research",
+        estimate_us: int | None = None,
+        job: JobTerms | None = None,
     ) -> tuple[str, list[Said]]:
         """Ask for a slice; returns (name, bodies said)."""
         name = f"{FABRIC}/slice-{self.requested}"
         self.requested += 1
         self.shapes[name] = (shape, twisted)
+        self.tiers[name] = tier
         body = SliceRequested(
             slice=name,
-            owner="team",
-            tier="research",
+            owner=owner,
+            tier=tier,
             shape=shape,
             twisted=twisted,
             priority=priority,
             duration_us=None,
-            job=None,
-            estimate_us=None,
+            job=job,
+            estimate_us=estimate_us,
             requested_by="operator",
         )
         return name, self.feed(body, after_us)
+
+    def checkpoint(self, name: str, after_us: int = 0) -> list[Said]:
+        """The job of a slice that was told to leave has kept what it did."""
+        self.checkpointed.add(name)
+        said = self.feed(JobCheckpointed(slice=name), after_us)
+        self.checkpointed.discard(name)
+        return said
 
     def release(self, name: str, after_us: int = 0) -> list[Said]:
         return self.feed(SliceReleased(slice=name, reason="operator"), after_us)
@@ -330,9 +375,17 @@ class World:
         by_state = [[end for end in changed if changed[end] == state] for state in LINK_STATES]
         return self.change_links(*by_state) if changed else []
 
-    def start(self, shape: Shape, twisted: bool = False, priority: int = 0) -> str:
+    def start(
+        self,
+        shape: Shape,
+        *,
+        owner: str = "team",
+        tier: Tier = "research",
+        estimate_us: int | None = None,
+        job: JobTerms | None = None,
+    ) -> str:
         """Ask for a slice that fits, and let it start; returns its name."""
-        name, _ = self.request(shape, twisted, priority)
+        name, _ = self.request(shape, owner=owner, tier=tier, estimate_us=estimate_us, job=job)
         self.train()
         assert name in self.started
         return name
@@ -376,10 +429,11 @@ class World:
         assert state.running + state.queued + state.completed + state.evicted + state.refused == (
             self.requested
         )
-        assert state.queued <= state.queue_max
+        assert state.notices.keys() == {int(name.rpartition("-")[2]) for name in self.noticed}
         assert state.chips_allocated == len(self.chips_in_use())
         self._check_circuits(rows)
         self._check_standing(rows)
+        self._check_claims(rows)
         self._check_derived()
         self._check_documents()
 
@@ -408,16 +462,33 @@ class World:
             assert (row.links_down, row.links_degraded) == (bad.count("down"), bad.count("degraded"))
         assert self.state.bad_ends == self.bad
 
+    def _check_claims(self, rows: dict[str, Slice]) -> None:
+        """Only who waits has a claim, for somebody who leaves; no cube is kept for two, and nobody else comes
+        to it: who has it still was told to leave."""
+        kept: set[Chip] = set()
+        for number, claim in self.state.claims.items():
+            name = f"{FABRIC}/slice-{number}"
+            assert rows[name].state == "queued"
+            chips = set(self.chips(self.shapes[name][0], claim.cubes, claim.corner))
+            assert not chips & kept
+            kept |= chips
+            users = {
+                other
+                for other, cubes in self.held_cubes.items()
+                if chips & set(self.chips(self.shapes[other][0], cubes, self.corners[other]))
+            }
+            assert users
+            assert users <= self.noticed.keys()
+
     def _check_derived(self) -> None:
         """What is kept beside the slices for speed is what follows from them."""
-        fresh = replace(self.state, occupancy=None, queue=None)
+        fresh = replace(self.state, occupancy=None, queue=None, waits=None)
         kept = self.state
-        for name in ("holders", "used", "allowed", "idle", "partly"):
+        for name in ("holders", "used", "kept", "meshes", "allowed", "idle", "partly"):
             if kept.occupancy is not None:
                 assert getattr(kept.occupancy, name) == getattr(occupancy_of(fresh), name)
         if kept.queue is not None:
-            by_shape = {shape: sorted(heap) for shape, heap in kept.queue.by_shape.items()}
-            assert by_shape == {shape: sorted(heap) for shape, heap in queue_of(fresh).by_shape.items()}
+            assert kept.queue.lines == queue_of(fresh).lines
 
     def _check_documents(self) -> None:
         """What is rendered when touched is what all of them are, rendered anew."""
@@ -425,8 +496,9 @@ class World:
 
     def _all_documents(self) -> dict[DocumentKey, BaseModel]:
         documents: dict[DocumentKey, BaseModel] = {}
-        for key in SERVICE.document_keys(self.state):
-            document = SERVICE.document(self.state, key)
+        fresh = replace(self.state, occupancy=None, queue=None, waits=None)
+        for key in SERVICE.document_keys(fresh):
+            document = SERVICE.document(fresh, key)
             assert document is not None
             documents[key] = document
         return documents

@@ -63,6 +63,8 @@ def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
     assert request["body"] == {
         "shape": [4, 4, 8],
         "twisted": True,
+        "owner": "operator",
+        "tier": "production",
         "priority": 5,
         "duration_us": 7_200_500_000,
     }
@@ -136,7 +138,7 @@ def test_a_slice_that_the_queue_has_no_room_for_is_refused_and_says_so(tmp_path:
     for _ in range(2):
         ask(client, "slices", {"shape": "4x4x16"})
     said = ask(client, "slices", {"shape": "4x4x16"}, status=409)
-    assert said["reason"].startswith("pod-0/slice-2: queue full")
+    assert said["reason"].startswith("pod-0/slice-2: 1 slices of operator wait, of 1 that may")
     withdrawn = ask(client, "slices/pod-0/slice-1/release")
     assert withdrawn["status"] == "accepted"
     assert "SliceRefused" in types(withdrawn)

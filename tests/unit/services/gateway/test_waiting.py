@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
-PATIENCE_H = 2
 HOUR_US = 3_600_000_000
 
 
@@ -15,7 +14,7 @@ HOUR_US = 3_600_000_000
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
     """Of eight cubes one is in use for an hour and one for ever, so that the first in the queue, which wants
     all eight, never fits."""
-    pairs = ["pod.cubes=8", f"scheduler.backfill_patience_h={PATIENCE_H}", *QUIET]
+    pairs = ["pod.cubes=8", *QUIET]
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), pairs)
     client = twin.client()
     ask(client, {"shape": "4x4x4", "duration_s": 3_600})
@@ -33,27 +32,21 @@ def slices(twin: DrivenTwin) -> dict[str, Any]:
     return {row["name"].partition("/")[2]: row for row in twin.client().get("/v1/slices").json()}
 
 
-def test_before_its_patience_ends_others_may_pass_the_first(twin: DrivenTwin) -> None:
+def test_the_first_in_line_is_told_what_has_become_of_all_cubes(twin: DrivenTwin) -> None:
     twin.advance(0.5)
     head = slices(twin)["slice-2"]
-    assert head["reason"] == "1 of 1 in the queue; needs 8 healthy idle cubes; 6 cubes are idle"
-    assert (head["queue_position"], head["kept_until_us"]) == (1, None)
+    assert head["reason"] == "first in line; needs 8 healthy idle cubes: of 8 cubes 6 idle and 2 used"
+    assert (head["queue_position"], head["promised_us"]) == (1, None)
 
 
-def test_afterwards_idle_cubes_are_kept_for_it_and_who_waits_behind_is_told_so(twin: DrivenTwin) -> None:
-    twin.advance(PATIENCE_H + 0.5)
-    ask(twin.client(), {"shape": "4x4x4"})
-    ask(twin.client(), {"shape": "4x4x4", "priority": -1})
+def test_who_waits_behind_the_first_has_the_next_places(twin: DrivenTwin) -> None:
+    client = twin.client()
+    ask(client, {"shape": "4x4x28", "duration_s": 7_200})
+    ask(client, {"shape": "4x8x16", "priority": 1})
     found = slices(twin)
-    assert found["slice-2"]["reason"].endswith("needs 8 healthy idle cubes; 7 cubes are idle and kept for it")
-    kept = "needs 1 healthy idle cube; 7 cubes are idle and kept for pod-0/slice-2"
-    assert found["slice-3"]["reason"] == f"2 of 3 in the queue; {kept}"
-    assert found["slice-4"]["reason"] == f"3 of 3 in the queue; {kept}"
-    until_us = {found[name]["kept_until_us"] for name in ("slice-2", "slice-3", "slice-4")}
-    assert until_us == {found["slice-2"]["requested_us"] + 2 * PATIENCE_H * HOUR_US}
-    assert twin.client().get("/v1/slices/pod-0/slice-3").json() == found["slice-3"]
-    twin.advance(PATIENCE_H)
-    assert slices(twin)["slice-3"]["started_us"] is not None
+    assert [found[f"slice-{number}"]["queue_position"] for number in (4, 2, 3)] == [1, 2, 3]
+    assert found["slice-3"]["reason"] == "needs 7 healthy idle cubes: of 8 cubes 6 idle and 2 used"
+    assert client.get("/v1/slices/pod-0/slice-3").json()["reason"] == found["slice-3"]["reason"]
 
 
 def test_times_of_a_slice_are_those_of_now(twin: DrivenTwin) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.config import SchedulerConfig, TraceRow
+from schemas.config import SchedulerConfig
 from schemas.names import Shape
 from schemas.scheduler import (
     ConnectCircuits,
@@ -12,8 +12,7 @@ from schemas.scheduler import (
     SliceRefused,
     SliceStarted,
 )
-from schemas.workload import SliceReleased
-from shared.basics.units import US_PER_HOUR
+from schemas.workload import SliceReleased, SliceRequested
 from shared.engine.ledger import ENDED_MAX
 from shared.models.superpod.shapes import slice_joins
 from tests.support.scheduler_model import SWITCHING_US, Said, World
@@ -62,7 +61,9 @@ def test_release_disconnects_completes_and_admits_the_next_in_one_answer() -> No
     first = world.start((4, 8, 8))
     second, nothing = world.request((4, 8, 8))
     assert nothing == []
-    assert world.status(second).reason == "needs 4 healthy idle cubes"
+    assert world.status(second).reason == (
+        "first in line; needs 4 healthy idle cubes: of 4 cubes 0 idle and 4 used"
+    )
     said = world.release(first, after_us=1_000)
     assert [type(body) for body in said] == [
         DisconnectCircuits,
@@ -124,68 +125,73 @@ def test_the_queue_goes_by_priority_then_number() -> None:
     assert order == [names[i] for i in (1, 3, 0, 2, 4)]
 
 
-def test_smaller_ones_pass_the_first_until_its_patience_is_over_and_not_after() -> None:
-    world = World(cubes=4, policy=SchedulerConfig(backfill_patience_h=6.0))
-    blockers = [world.start((4, 4, 4)) for _ in range(4)]
-    head, _ = world.request((4, 8, 8))
-    passer, _ = world.request((4, 4, 4))
-    assert admitted(world.release(blockers[0], after_us=6 * US_PER_HOUR - 1)) == [passer]
-    late, _ = world.request((4, 4, 4))
-    assert admitted(world.release(passer, after_us=1)) == []
-    world.check()
-    for blocker in blockers[1:3]:
-        assert admitted(world.release(blocker)) == []
-    assert admitted(world.release(blockers[3])) == [head]
-    assert admitted(world.release(head)) == [late]
-
-
-def test_when_cubes_are_kept_only_meshes_in_partly_used_cubes_still_pass() -> None:
-    world = World(cubes=4, policy=SchedulerConfig(backfill_patience_h=0.0))
-    world.start((4, 4, 4))
-    half, _ = world.request((2, 4, 4))
-    head, _ = world.request((4, 8, 8))
-    fits, said = world.request((2, 4, 4))
-    assert admitted(said) == [fits]
-    outside, said = world.request((1, 1, 1))
-    assert admitted(said) == []
-    assert admitted(world.release(half)) == [outside]
-    assert world.status(head).state == "queued"
-
-
-def test_withdrawing_the_first_lets_the_others_go() -> None:
-    world = World(cubes=4, policy=SchedulerConfig(backfill_patience_h=0.0))
-    world.start((4, 4, 4))
-    head, _ = world.request((4, 8, 8))
-    behind, said = world.request((4, 4, 4))
-    assert admitted(said) == []
-    assert admitted(world.release(head)) == [behind]
-
-
-def test_the_full_queue_refuses_with_its_bound() -> None:
+def test_nobody_crowds_out_another_owner() -> None:
     world = World(cubes=4, policy=SchedulerConfig(queue_max=2))
     running = world.start((4, 8, 8))
     world.request((4, 8, 8))
     world.request((4, 4, 4))
     name, said = world.request((4, 4, 4))
-    reason = "queue full: 2 of 2 slices wait (scheduler.queue_max)"
+    reason = "2 slices of team wait, of 2 that may (scheduler.queue_max)"
     assert said == [SliceRefused(slice=name, reason=reason)]
     assert world.status(name).reason == reason
     world.check()
+    other, said = world.request((4, 4, 4), owner="operator")
+    assert said == []
+    assert world.status(other).state == "queued"
     world.release(running)
     assert world.state.refused == 1
 
 
-def test_a_queue_of_none_still_admits_what_fits() -> None:
+def test_who_may_let_nothing_wait_still_gets_what_fits() -> None:
     world = World(cubes=4, policy=SchedulerConfig(queue_max=0))
     assert admitted(world.request((4, 4, 4))[1]) == ["pod-0/slice-0"]
     name, said = world.request((4, 8, 8))
-    assert said == [SliceRefused(slice=name, reason="queue full: 0 of 0 slices wait (scheduler.queue_max)")]
+    reason = "0 slices of team wait, of 0 that may (scheduler.queue_max)"
+    assert said == [SliceRefused(slice=name, reason=reason)]
 
 
 def test_a_recorded_trace_may_wait_as_a_whole() -> None:
-    row = TraceRow(submit_us=0, duration_us=1, shape=(4, 4, 4), twisted=False, priority=0)
-    assert World(trace=(row,) * 5, policy=SchedulerConfig(queue_max=2)).state.queue_max == 5
-    assert World(trace=(row,) * 5, policy=SchedulerConfig(queue_max=9)).state.queue_max == 9
+    world = World(cubes=4, policy=SchedulerConfig(queue_max=0))
+    world.start((4, 8, 8))
+    name = "pod-0/slice-1"
+    world.shapes[name], world.tiers[name] = ((4, 4, 4), False), "research"
+    world.requested += 1
+    row = SliceRequested(
+        slice=name,
+        owner="trace",
+        tier="research",
+        shape=(4, 4, 4),
+        twisted=False,
+        priority=0,
+        duration_us=None,
+        job=None,
+        estimate_us=None,
+        requested_by="trace",
+    )
+    assert world.feed(row) == []
+    assert world.status(name).state == "queued"
+
+
+def test_a_request_that_is_known_already_changes_nothing() -> None:
+    world = World(cubes=4)
+    name, _ = world.request((4, 4, 4))
+    again = SliceRequested(
+        slice=name,
+        owner="team",
+        tier="research",
+        shape=(4, 4, 4),
+        twisted=False,
+        priority=0,
+        duration_us=None,
+        job=None,
+        estimate_us=None,
+        requested_by="operator",
+    )
+    assert world.feed(again) == []
+    world.check()
+    world.release(name)
+    assert world.feed(again) == []
+    world.check()
 
 
 @pytest.mark.parametrize(

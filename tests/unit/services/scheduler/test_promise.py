@@ -1,62 +1,60 @@
-"""What the first in the queue is promised, and that nobody who passes breaks it."""
+"""When a slice can start by a timeline, against looking at every moment."""
+
+from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.scheduler.promise import Promise, promise
+from schemas.names import Shape
+from services.scheduler.occupancy import BLOCKS, WHOLE_CUBE
+from services.scheduler.placement import PLACEMENTS
+from services.scheduler.promise import FOREVER, Stay, Timeline
+from shared.models.superpod.shapes import chips_of
 
-rows = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 6)), max_size=8)
-
-
-def idle_at(idle: int, ends: list[tuple[int, int]], at_us: int) -> int:
-    return idle + sum(cubes for end_us, cubes in ends if end_us <= at_us)
-
-
-@given(st.integers(0, 8), rows, st.integers(1, 20))
-def test_it_is_the_first_moment_with_enough_cubes(idle: int, ends: list[tuple[int, int]], cubes: int) -> None:
-    now_us = 10
-    found = promise(idle, ends, cubes, now_us)
-    enough = [
-        at_us
-        for at_us in range(now_us, 40)
-        if idle_at(idle, overrun(ends, idle, cubes, now_us), at_us) >= cubes
-    ]
-    assert (found is None) == (not enough)
-    if found is not None:
-        assert found.at_us == min(enough)
+NOW_US = 10
+TIMES_US = st.sampled_from([NOW_US, 11, 12, 15, 20, FOREVER])
+MASKS = st.sampled_from([WHOLE_CUBE, *(mask for _, mask in BLOCKS[32]), *(mask for _, mask in BLOCKS[16])])
+STAYS = st.lists(st.tuples(MASKS, TIMES_US), max_size=3).map(tuple)
+CUBES = st.lists(STAYS, min_size=1, max_size=5)
+SHAPES: list[Shape] = [(2, 2, 4), (2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 4, 12)]
 
 
-def overrun(ends: list[tuple[int, int]], idle: int, cubes: int, now_us: int) -> list[tuple[int, int]]:
-    """One that should have ended already still holds its cubes: it is taken to end now."""
-    return [(max(end_us, now_us), held) for end_us, held in ends] if idle < cubes else []
+def fits_at(cubes: list[tuple[Stay, ...]], shape: Shape, held_back: int, at_us: int) -> bool:
+    """By hand, from the chips in use: a mesh in a cube with others, or in one beyond those held back."""
+    used = [sum({bit for mask, until in cube if until > at_us for bit in bits(mask)}) for cube in cubes]
+    free = used.count(0) - held_back
+    if chips_of(shape) >= 64:
+        return free >= chips_of(shape) // 64
+    return free >= 1 or any(
+        mask_used and not mask_used & mask for mask_used in used for _, mask in BLOCKS[chips_of(shape)]
+    )
 
 
-@given(st.integers(0, 8), rows, st.integers(1, 20), rows)
-def test_whoever_passes_delays_the_first_by_nothing(
-    idle: int, ends: list[tuple[int, int]], cubes: int, passing: list[tuple[int, int]]
+def bits(mask: int) -> set[int]:
+    return {1 << bit for bit in range(64) if mask >> bit & 1}
+
+
+@given(CUBES, st.sampled_from(SHAPES), st.integers(0, 2))
+def test_a_start_is_the_first_moment_at_which_the_slice_fits(
+    cubes: list[tuple[Stay, ...]], shape: Shape, held_back: int
 ) -> None:
-    """On estimates that come true, against the same promise computed anew."""
-    now_us = 10
-    found = promise(idle, ends, cubes, now_us)
-    if found is None or idle >= cubes:
-        return
-    at_us, kept = found.at_us, found
-    for runs_us, wanted in passing:
-        ends_us = now_us + runs_us
-        if wanted <= idle and kept.lets_pass(wanted, ends_us):
-            idle -= wanted
-            ends = [*ends, (ends_us, wanted)]
-            kept = kept.after(wanted, ends_us)
-            again = promise(idle, ends, cubes, now_us)
-            assert again is not None
-            assert again.at_us == at_us
-            assert again.spare >= kept.spare
+    found = PLACEMENTS["superpod"].start_us(Timeline(NOW_US, cubes), shape, held_back)
+    fits = [at_us for at_us in (NOW_US, 11, 12, 15, 20) if fits_at(cubes, shape, held_back, at_us)]
+    assert found == (min(fits) if fits else FOREVER)
 
 
-def test_it_may_not_pass_who_needs_what_is_promised() -> None:
-    kept = promise(4, [(50, 3), (90, 8)], 6, 10)
-    assert kept == Promise(50, 1)
-    assert kept.lets_pass(4, 50)
-    assert kept.lets_pass(1, 51)
-    assert not kept.lets_pass(2, 51)
-    assert not kept.after(1, 51).lets_pass(1, 51)
+@given(CUBES, st.data(), TIMES_US)
+def test_one_more_slice_is_one_more_stay(
+    cubes: list[tuple[Stay, ...]], data: st.DataObject, until_us: int
+) -> None:
+    chosen = data.draw(
+        st.sampled_from([c for n in (1, 2) for c in combinations(range(len(cubes)), n)] or [()])
+    )
+    before = Timeline(NOW_US, cubes)
+    after = before.with_slice(chosen, WHOLE_CUBE, until_us)
+    again = Timeline(
+        NOW_US,
+        [(*cube, (WHOLE_CUBE, until_us)) if at in chosen else cube for at, cube in enumerate(cubes)],
+    )
+    assert (after.stays, after.free_us) == (again.stays, again.free_us)
+    assert before.stays == cubes

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.config import SchedulerConfig
-from schemas.names import Shape
+from schemas.names import Shape, Tier
 from schemas.scheduler import CubeSwapped
 from services.scheduler.cycle import cycle
 from shared.engine.codec import encode_state
@@ -32,6 +32,16 @@ SHAPES: list[tuple[Shape, bool]] = [
     ((4, 4, 6), False),
     ((8, 8, 16), True),
 ]
+ASKERS: list[tuple[Tier, int | None]] = [
+    ("research", None),
+    ("research", 600_000_000),
+    ("filler", None),
+    ("research", 7_200_000_000),
+    ("production", 3_600_000_000),
+    ("filler", 60_000_000),
+    ("production", None),
+]
+"""(tier, estimate)."""
 AFTER_US = st.sampled_from([0, 0, 1_000, 60_000_000, 1_900_000_000])
 STEPS = st.lists(
     st.one_of(
@@ -44,13 +54,19 @@ STEPS = st.lists(
         ),
         st.tuples(st.just("change_some_links"), st.integers(0, 1000), st.just(0), AFTER_US),
         st.tuples(st.just("train"), st.integers(1, 3), st.just(0), st.just(0)),
+        st.tuples(st.just("checkpoint"), st.integers(0, 5), st.just(0), st.sampled_from([0, 1_000_000])),
     ),
     max_size=60,
 )
 POLICIES = st.builds(
     SchedulerConfig,
     queue_max=st.sampled_from([0, 3, 500]),
-    backfill_patience_h=st.sampled_from([0.0, 0.5, 6.0]),
+    backfill=st.sampled_from(["easy", "none"]),
+    grace_s=st.sampled_from([1, 120]),
+    production_waits_h=st.sampled_from([0.0, 0.5]),
+    research_waits_h=st.sampled_from([0.0, 1.0]),
+    research_runs_h=st.sampled_from([0.0, 0.5]),
+    retries_max=st.sampled_from([0, 1, 100]),
     recovery_patience_s=st.sampled_from([0, 100, 3600]),
 )
 
@@ -70,7 +86,16 @@ def play(world: World, steps: Iterable[Step]) -> Iterator[list[Said]]:
             yield world.tick()
         world.now_us = until_us
         if action == "request":
-            yield world.request(*SHAPES[number], priority=priority)[1]
+            # Who asks, and for how long, follows from what is drawn already.
+            who = (number + 7 * priority + world.requested) % len(ASKERS)
+            tier, estimate_us = ASKERS[who]
+            owner = f"team-{who % 2}"
+            yield world.request(
+                *SHAPES[number], priority=priority, owner=owner, tier=tier, estimate_us=estimate_us
+            )[1]
+        elif action == "checkpoint" and world.noticed:
+            names = sorted(world.noticed)
+            yield world.checkpoint(names[number % len(names)])
         elif action == "release" and world.state.slices:
             alive = sorted(world.state.slices)
             yield world.release(f"pod-0/slice-{alive[number % len(alive)]}")
@@ -103,10 +128,16 @@ def long_life(seed: int, count: int) -> tuple[list[Step], SchedulerConfig]:
     random = Random(seed)
     policy = SchedulerConfig(
         queue_max=random.choice([0, 3, 500]),
-        backfill_patience_h=random.choice([0.0, 0.5, 6.0]),
+        grace_s=random.choice([1, 120]),
+        production_waits_h=random.choice([0.0, 0.5]),
+        research_waits_h=random.choice([0.0, 1.0]),
+        research_runs_h=random.choice([0.0, 0.5]),
+        retries_max=random.choice([0, 1, 100]),
         recovery_patience_s=random.choice([0, 100, 3600]),
     )
-    actions = ["request"] * 9 + ["release"] * 4 + ["train"] * 5 + ["fail"] * 2 + ["heal"] * 3
+    actions = (
+        ["request"] * 9 + ["release"] * 4 + ["checkpoint"] * 2 + ["train"] * 5 + ["fail"] * 2 + ["heal"] * 3
+    )
     actions += ["drain", "undrain", "undrain"] + ["change_some_links"] * 3
     steps: list[Step] = []
     for _ in range(count):
@@ -139,6 +170,9 @@ def test_invariants_hold_over_long_lives_in_which_everything_happens() -> None:
         "SliceRefused",
         "SliceRestored",
         "SliceDegraded",
+        "SliceNoticed",
+        "SliceRequeued",
+        "SliceOverran",
     ):
         assert happened[event] > 10, event
 

@@ -1,0 +1,91 @@
+"""Making room: who is told to leave, for whom the cubes are kept meanwhile, and what happens when they go.
+
+A slice that makes others leave has a claim on concrete cubes until the last of them has left; nobody else
+gets those. A claim ends with its slice's admission or withdrawal, or when one of its cubes fails or is
+drained: then the slice is in the queue again as before. Who was told to leave leaves even so.
+"""
+
+from schemas.scheduler import SliceNoticed
+from services.scheduler.lifecycle import admit, put, requeue, slice_name
+from services.scheduler.occupancy import WHOLE_CUBE, Corner, block_mask
+from services.scheduler.state import (
+    Claim,
+    Notice,
+    SchedulerState,
+    Slice,
+    line_of,
+    occupancy_of,
+    place_of,
+    queue_of,
+)
+from shared.basics.units import US_PER_S
+from shared.engine.service import CausedBy, Output
+
+
+def claim(
+    state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Corner | None, victims: tuple[int, ...]
+) -> list[Output]:
+    """Keep cubes for a waiting slice, and tell those who are in its way to leave them."""
+    queue_of(state).remove(line_of(row), place_of(row))
+    state.claims[row.number] = Claim(cubes, corner, victims)
+    occupancy_of(state).keep(cubes, row.shape, corner)
+    put(state, row)
+    until_us = state.now_us + state.config.grace_s * US_PER_S
+    asker = slice_name(state, row.number)
+    said: list[Output] = []
+    for number in victims:
+        if number in state.notices:
+            continue
+        victim = state.slices[number]
+        reason = f"pre-empted for {asker}, which is {row.tier}"
+        state.notices[number] = Notice("preempted", until_us, row.request, reason)
+        put(state, victim)
+        notice = SliceNoticed(slice=slice_name(state, number), why="preempted", until_us=until_us)
+        said.append(CausedBy(row.request, notice))
+    return said
+
+
+def drop_claim(state: SchedulerState, row: Slice) -> None:
+    """Give back what is kept for a slice; it is in no line until it is put there."""
+    held = state.claims.pop(row.number)
+    occupancy_of(state).give_back(held.cubes, row.shape, held.corner)
+
+
+def serve_claims(state: SchedulerState) -> list[Output]:
+    """Step 3 of the cycle: who has a claim on cubes that have come free gets them; whose claim cannot come
+    true waits in line again."""
+    said: list[Output] = []
+    for number, held in sorted(state.claims.items()):
+        row, occupancy = state.slices[number], occupancy_of(state)
+        if not all(occupancy.allowed[cube] for cube in held.cubes):
+            drop_claim(state, row)
+            queue_of(state).add(line_of(row), place_of(row))
+            put(state, row)
+            continue
+        mask = WHOLE_CUBE if held.corner is None else block_mask(held.corner, row.shape)
+        if not any(occupancy.used[cube] & mask for cube in held.cubes):
+            drop_claim(state, row)
+            said += admit(state, row, held.cubes, held.corner)
+    return said
+
+
+def graces_end_us(state: SchedulerState) -> int | None:
+    """When the next grace of a pre-empted slice is over."""
+    ends = [notice.until_us for notice in state.notices.values() if notice.why == "preempted"]
+    return min(ends, default=None)
+
+
+def end_graces(state: SchedulerState) -> list[Output]:
+    """Whoever has not left by now, though it was pre-empted, loses its cubes."""
+    over = [
+        number
+        for number, notice in sorted(state.notices.items())
+        if notice.why == "preempted" and notice.until_us <= state.now_us
+    ]
+    return [said for number in over for said in leave_preempted(state, number)]
+
+
+def leave_preempted(state: SchedulerState, number: int) -> list[Output]:
+    """A slice that was told to make room does so."""
+    notice = state.notices[number]
+    return requeue(state, state.slices[number], notice.reason, notice.cause)

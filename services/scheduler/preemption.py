@@ -1,0 +1,80 @@
+"""Who may make whom leave, and what that costs.
+
+Production is never pre-empted. Filler makes room for both other tiers at once. Research makes room for
+production that has waited for `production_waits_h`, so that what ends soon is not torn down; and for research
+that has waited for `research_waits_h`, if it was requested later and has had its cubes for `research_runs_h`:
+whoever waits becomes strong enough in the end, so that nobody starves.
+"""
+
+from services.scheduler.state import SchedulerState, Slice
+from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.models.jobs.progress import at
+
+OUTWEIGHS = 64
+"""Bits by which a loss of research is raised above all that filler can lose."""
+
+
+def preempts_from_us(state: SchedulerState, asker: Slice, victim: Slice) -> int | None:
+    """From when on one slice may make another leave its cubes; None for never."""
+    if asker.tier == "filler" or victim.tier == "production" or victim.placed_us is None:
+        return None
+    if victim.tier == "filler":
+        return 0
+    config = state.config
+    if asker.tier == "production":
+        return asker.requested_us + round(config.production_waits_h * US_PER_HOUR)
+    if victim.number < asker.number:
+        return None
+    aged_us = asker.requested_us + round(config.research_waits_h * US_PER_HOUR)
+    return max(aged_us, victim.placed_us + round(config.research_runs_h * US_PER_HOUR))
+
+
+def evictable(state: SchedulerState, asker: Slice | None) -> dict[int, int]:
+    """The slices that this one may make leave now → what that costs; for one that is not the first in line
+    (None) only filler. The cost is 0 for those who were told to leave already; else the chip-microseconds
+    lost, of which any of research outweigh all of filler."""
+    found: dict[int, int] = {}
+    for victim in state.slices.values():
+        notice = state.notices.get(victim.number)
+        if notice is not None:
+            if notice.why == "preempted":
+                found[victim.number] = 0
+        elif victim.tier == "filler" and victim.cubes:
+            found[victim.number] = lost_chip_us(state, victim)
+        elif asker is not None and victim.cubes and _may_preempt(state, asker, victim):
+            found[victim.number] = lost_chip_us(state, victim) << OUTWEIGHS
+    return found
+
+
+def _may_preempt(state: SchedulerState, asker: Slice, victim: Slice) -> bool:
+    from_us = preempts_from_us(state, asker, victim)
+    return from_us is not None and from_us <= state.now_us
+
+
+def stronger_us(state: SchedulerState, asker: Slice) -> int | None:
+    """When this slice may next make somebody leave that it may not yet; None for never."""
+    return min(
+        [
+            from_us
+            for victim in state.slices.values()
+            if victim.cubes
+            and victim.number not in state.notices
+            and (from_us := preempts_from_us(state, asker, victim)) is not None
+            and from_us > state.now_us
+        ],
+        default=None,
+    )
+
+
+def lost_chip_us(state: SchedulerState, row: Slice) -> int:
+    """Chip-microseconds that a slice loses if it is told to leave now, as far as the scheduler knows: the
+    checkpoint that it writes, what it did since the last one if the grace is too short for that, and its next
+    start-up. Whoever has no job loses a moment."""
+    if row.progress is None or row.terms is None or row.progress.phase == "queued":
+        return row.chips
+    lost_us = 1 + row.terms.startup_us
+    if row.progress.phase != "preparing":
+        grace_us = state.config.grace_s * US_PER_S
+        keeps = row.terms.write_us <= grace_us
+        lost_us += row.terms.write_us if keeps else at(row.progress, state.now_us).fresh_us
+    return row.chips * lost_us

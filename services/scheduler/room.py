@@ -1,0 +1,41 @@
+"""Where waiting slices fit at one moment, each shape looked up once, however many of it wait."""
+
+from schemas.names import Shape
+from services.scheduler.occupancy import Occupancy
+from services.scheduler.placement import Leavers, Placement, Room
+from services.scheduler.preemption import evictable
+from services.scheduler.state import SchedulerState, occupancy_of
+
+Forced = tuple[Room, Leavers]
+"""(where a slice fits, the slices that have to leave before it does)."""
+
+
+class Rooms:
+    """Where slices fit on the snapshot of one decision. `held_back` cubes are left to others."""
+
+    def __init__(self, state: SchedulerState) -> None:
+        self._state = state
+        self._placement: Placement = state.placement
+        self._occupancy: Occupancy = occupancy_of(state)
+        self._passing: dict[Shape, Forced | None] = {}
+        self._filler: dict[int, int] | None = None
+        self.held_back = 0
+
+    def now(self, shape: Shape) -> Room | None:
+        """On cubes that are idle."""
+        return self._placement.room_for(self._occupancy, shape, whole_cubes=True)
+
+    def by_force(self, shape: Shape, lost: dict[int, int]) -> Forced | None:
+        """On idle cubes; else on theirs who lose least by it."""
+        room = self.now(shape)
+        if room is not None:
+            return room, ()
+        return self._placement.room_by_force(self._occupancy, shape, lost) if lost else None
+
+    def for_passing(self, shape: Shape) -> Forced | None:
+        """On idle cubes or those of filler: whoever is not the first in line makes nobody else leave."""
+        if shape not in self._passing:
+            if self._filler is None:
+                self._filler = evictable(self._state, None)
+            self._passing[shape] = self.by_force(shape, self._filler)
+        return self._passing[shape]

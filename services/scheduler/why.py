@@ -1,0 +1,80 @@
+"""Why slices wait: their places in the queue, and what stands in the way of each, from what decides."""
+
+from schemas.names import Shape
+from services.scheduler.order import fair_share_order
+from services.scheduler.queue import FILLER, Line
+from services.scheduler.room import Rooms
+from services.scheduler.state import SchedulerState, Slice, Waits, line_of, occupancy_of, queue_of
+from shared.models.superpod.shapes import is_mesh
+
+
+def waits_of(state: SchedulerState) -> Waits:
+    """Why slices wait, made when somebody asks."""
+    if state.waits is None:
+        queue, ranked = queue_of(state), fair_share_order(state)
+        order = sorted([(rank[:-1], place) for rank, line in ranked for place in queue.lines[line]])
+        numbers = [place[1] for _, place in order]
+        filler = sorted([place for line in queue.filler() for place in queue.lines[line]])
+        numbers += [place[1] for place in filler]
+        places = {number: at for at, number in enumerate([*sorted(state.claims), *numbers], 1)}
+        first = ranked[0][0][-1][1] if ranked else None
+        state.waits = Waits(places, first, {})
+    return state.waits
+
+
+def why_it_waits(state: SchedulerState, row: Slice) -> str:
+    """What stands in the way of a waiting slice."""
+    if row.number in state.claims:
+        return _claim(state, row)
+    waits = waits_of(state)
+    if row.number == waits.first:
+        return f"first in line; needs {needs(state, row.shape)}: {supply(state)}"
+    line = line_of(row)
+    if line not in waits.reasons:
+        waits.reasons[line] = _behind(state, waits, line)
+    return waits.reasons[line]
+
+
+def _claim(state: SchedulerState, row: Slice) -> str:
+    claim = state.claims[row.number]
+    there = [number for number in claim.victims if number in state.notices]
+    names = ", ".join([f"{state.fabric}/slice-{number}" for number in there])
+    cubes = ", ".join([f"cube-{cube}" for cube in claim.cubes])
+    return f"has {cubes} as soon as {names or 'they'} left"
+
+
+def _behind(state: SchedulerState, waits: Waits, line: Line) -> str:
+    wanted = f"needs {needs(state, line[2])}"
+    if line[0] == FILLER:
+        return f"{wanted} that nobody else can use: {supply(state)}"
+    if Rooms(state).for_passing(line[2]) is None:
+        return f"{wanted}: {supply(state)}"
+    first = f"{state.fabric}/slice-{waits.first}"
+    return f"would delay {first}, the first in line (scheduler.backfill {state.config.backfill})"
+
+
+def needs(state: SchedulerState, shape: Shape) -> str:
+    """What a slice of this shape needs, in words."""
+    if is_mesh(shape):
+        return f"room for {shape[0] * shape[1] * shape[2]} chips in one healthy cube"
+    return state.placement.waits_for(shape)
+
+
+def supply(state: SchedulerState) -> str:
+    """What has become of all cubes, in words; of none is nothing said."""
+    occupancy = occupancy_of(state)
+    counts = dict.fromkeys(("idle", "kept for others", "used by filler", "used", "drained", "unhealthy"), 0)
+    for cube, holders in enumerate(occupancy.holders):
+        tiers = {state.slices[number].tier for number in holders}
+        if cube in state.unhealthy:
+            counts["unhealthy"] += 1
+        elif cube in state.drained:
+            counts["drained"] += 1
+        elif occupancy.kept[cube]:
+            counts["kept for others"] += 1
+        elif tiers - {"filler"}:
+            counts["used"] += 1
+        else:
+            counts["used by filler" if tiers else "idle"] += 1
+    said = [f"{count} {what}" for what, count in counts.items() if count or what == "idle"]
+    return f"of {state.cubes} cubes {', '.join(said[:-1])}{' and ' if said[1:] else ''}{said[-1]}"
