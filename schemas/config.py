@@ -4,17 +4,15 @@ source.
 Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab config` prints.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import (
-    Field,
     model_validator,
 )
 
 from schemas.body import Model
-from schemas.bounds import COUNT_MAX, DURATION_US_MAX, TRACE_ROWS_MAX
-from schemas.names import Shape
-from schemas.operator import DurationUs, Priority
+from schemas.bounds import COUNT_MAX
+from schemas.config_workload import Trace, WorkloadConfig
 from schemas.parameter import as_in, parameter
 
 
@@ -36,73 +34,6 @@ class GridConfig(PodConfig):
 
     cubes: int = parameter(
         64, "cubes of 4×4×4 chips, in a grid of 4×4×4 cubes", unit="cubes", source="[LF] 4.2", ge=64, le=64
-    )
-
-
-class WorkloadConfig(Model):
-    """Who wants slices: how many arrive, and how long they last."""
-
-    enabled: bool = parameter(True, "whether slices arrive by themselves", unit="-", source="choice")
-    offered_load: float = parameter(
-        1.1,
-        "requested chip-time over the pod's chip-time; unused where slices_per_day is set",
-        unit="fraction",
-        source="choice: a pod that is never out of work",
-        ge=1e-6,
-        le=100,
-        allow_inf_nan=False,
-    )
-    slices_per_day: float | None = parameter(
-        None,
-        "mean arrivals a day, in place of offered_load; 139 is the mean of one production pod, and what "
-        "the defaults come to with 64 cubes",
-        unit="slices/day",
-        source="NSDI 2024 (FACTS 12)",
-        ge=1e-6,
-        le=1_000_000,
-        allow_inf_nan=False,
-    )
-    duration_mean_h: float = parameter(
-        1.9,
-        "mean of the log-normal run time; 1.9 h makes 139 slices a day a load of 1.1 of 64 cubes",
-        unit="hours",
-        source="assumption: the papers give no run times",
-        ge=1e-6,
-        le=10_000,
-        allow_inf_nan=False,
-    )
-    duration_sigma: float = parameter(
-        1.0,
-        "standard deviation of the logarithm of the run time",
-        unit="-",
-        source="assumption: the papers give no run times",
-        ge=0,
-        le=4,
-        allow_inf_nan=False,
-    )
-    startup_s: int = parameter(
-        300,
-        "from a slice that is ready to the first step of its job: compiling, reading the last checkpoint",
-        unit="seconds",
-        source="assumption: minutes",
-        ge=0,
-        le=86_400,
-    )
-    checkpoint_every_s: int = parameter(
-        1800,
-        "work between two checkpoints of a job",
-        unit="seconds",
-        source="assumption: half an hour",
-        ge=1,
-        le=31_536_000,
-    )
-    checkpoint_write_s: int = parameter(
-        20,
-        "how long a job stops to write a checkpoint",
-        unit="seconds",
-        source="assumption",
-        ge=0,
-        le=86_400,
     )
 
 
@@ -395,20 +326,6 @@ class StaticFailuresConfig(Model):
     host_per_day: float = as_in(FailuresConfig, "host_per_day")
     link_per_day: float = as_in(FailuresConfig, "link_per_day")
     until_days: float | None = as_in(FailuresConfig, "until_days")
-
-
-class TraceRow(Model):
-    """One recorded request, its chips already rounded up to a shape. `submit_us` counts from the fabric's
-    commissioning."""
-
-    submit_us: Annotated[int, Field(ge=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
-    duration_us: DurationUs
-    shape: Shape
-    twisted: bool
-    priority: Priority
-
-
-Trace = Annotated[tuple[TraceRow, ...], Field(max_length=TRACE_ROWS_MAX)]
 
 
 class FabricConfig(Model):

@@ -181,11 +181,13 @@ class RepairDocument(Model):
 
 
 class WorkloadSummary(Model):
-    """Kind `summaries`, name `pod-0/workload`. `commissioned_us` is when the fabric began."""
+    """Kind `summaries`, name `pod-0/workload`. `commissioned_us` is when the fabric began; `balked` are
+    requests that were not made, for their owners saw too much work waiting."""
 
     name: str
     commissioned_us: int
     requested: int
+    balked: int
 
 
 class WaitsFrom(Model):

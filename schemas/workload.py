@@ -31,6 +31,17 @@ class SliceRequested(WorkloadBody):
     requested_by: Literal["arrival", "trace", "operator"]
 
 
+class RequestBalked(WorkloadBody):
+    """Somebody would have asked for this slice, but saw too much work waiting before it: `ahead_us`, by the
+    owners' estimates, as time of the whole pod."""
+
+    owner: OwnerName
+    tier: Tier
+    shape: Shape
+    twisted: bool
+    ahead_us: Annotated[int, Field(gt=0)]
+
+
 class SliceReleased(WorkloadBody):
     """The owner is done with the slice, whether it runs or still waits."""
 

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from ops.common.quoted import SHOWN_MAX, dotted, quoted
-from schemas.config import FabricConfig, SuperpodConfig, TraceRow
+from schemas.config import FabricConfig, SuperpodConfig
 from schemas.config_by_kind import config_model
+from schemas.config_workload import TraceRow
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
 from shared.basics.words import nearest

@@ -10,8 +10,9 @@ from pathlib import Path
 from ops.common.configuration import DEFAULT_KIND, config_of, settings_of
 from ops.common.quoted import quoted
 from ops.common.yaml_file import read_yaml
-from schemas.config import FabricConfig, TraceRow
+from schemas.config import FabricConfig
 from schemas.config_by_kind import config_model
+from schemas.config_workload import TraceRow
 from schemas.names import FABRIC_PATTERN, SITE_PATTERN
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput

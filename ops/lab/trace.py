@@ -1,20 +1,24 @@
 """A recorded trace of slice requests: CSV with the header `submit_s,duration_s,chips`, and optionally
-`shape`, `twisted` and `priority`. Chips are rounded up to the next shape."""
+`shape`, `twisted`, `priority`, `owner`, `tier` and `estimate_s`. Chips are rounded up to the next shape, and
+what a job did in its duration is taken for its work."""
 
 import csv
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from schemas.bounds import DURATION_S_MAX, PRIORITY_MAX, TRACE_ROWS_MAX
-from schemas.config import TraceRow
+from schemas.config_workload import TraceRow
+from schemas.names import OWNER_PATTERN, Tier
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.units import US_PER_S, us
 from shared.models.superpod.shapes import check, chips_of, parse_shape, shape_for_chips
 
 REQUIRED = ("submit_s", "duration_s", "chips")
-OPTIONAL = ("shape", "twisted", "priority")
+OPTIONAL = ("shape", "twisted", "priority", "owner", "tier", "estimate_s")
+TIERS: tuple[Tier, ...] = get_args(Tier)
 CUBES_MAX = 144
 T = TypeVar("T")
 
@@ -73,12 +77,13 @@ def _row(path: Path, line: int, cells: dict[str, str], surplus: int) -> TraceRow
             raise InvalidInput(f"{where}: {name} {text!r} is not allowed; allowed: {allowed}") from None
 
     submit_s = cell("submit_s", _seconds, "seconds from 0 to 100 years")
-    duration_s = cell("duration_s", _seconds, "seconds above 0 up to 100 years")
-    if duration_s <= 0:
-        raise InvalidInput(f"{where}: duration_s {duration_s} is not allowed; allowed: seconds above 0")
+    duration_s = cell("duration_s", _seconds_above_0, "seconds above 0 up to 100 years")
     chips = cell("chips", _chips, "a whole number of chips, 1 or more")
     twisted = cell("twisted", _flag, "true or false", False)
     priority = cell("priority", _priority, "a whole number from -100 to 100", 0)
+    owner = cell("owner", _owner, "a name such as team-7, of small letters, digits and hyphens", "trace")
+    tier: Tier = cell("tier", _tier, f"{', '.join(TIERS[:-1])} or {TIERS[-1]}", "research")
+    estimate_s = cell("estimate_s", _seconds_above_0, "seconds above 0 up to 100 years", duration_s)
     try:
         text = cells.get("shape", "").strip()
         shape = parse_shape(text) if text else shape_for_chips(chips)
@@ -93,6 +98,9 @@ def _row(path: Path, line: int, cells: dict[str, str], surplus: int) -> TraceRow
         shape=shape,
         twisted=twisted,
         priority=priority,
+        owner=owner,
+        tier=tier,
+        estimate_us=us(estimate_s, US_PER_S),
     )
 
 
@@ -101,6 +109,26 @@ def _seconds(text: str) -> float:
     if not math.isfinite(value) or not 0 <= value <= DURATION_S_MAX:
         raise ValueError(text)
     return value
+
+
+def _seconds_above_0(text: str) -> float:
+    value = _seconds(text)
+    if value == 0:
+        raise ValueError(text)
+    return value
+
+
+def _owner(text: str) -> str:
+    if re.fullmatch(OWNER_PATTERN, text, re.ASCII) is None:
+        raise ValueError(text)
+    return text
+
+
+def _tier(text: str) -> Tier:
+    for tier in TIERS:
+        if tier == text.lower():
+            return tier
+    raise ValueError(text)
 
 
 def _chips(text: str) -> int:

@@ -1,4 +1,5 @@
-"""The workload's status document: since when, and how many slices were requested."""
+"""The workload's status document: since when, how many slices were requested, and how many were not because
+too much waited."""
 
 from schemas.documents import WorkloadSummary
 from services.workload.state import WorkloadState
@@ -12,4 +13,9 @@ def document_keys(state: WorkloadState) -> list[DocumentKey]:
 def document(state: WorkloadState, key: DocumentKey) -> WorkloadSummary | None:
     if key != ("summaries", f"{state.fabric}/workload"):
         return None
-    return WorkloadSummary(name=key[1], commissioned_us=state.commissioned_us, requested=state.requested)
+    return WorkloadSummary(
+        name=key[1],
+        commissioned_us=state.commissioned_us,
+        requested=state.requested,
+        balked=state.balked,
+    )

@@ -4,56 +4,59 @@ Who arrives by itself or in a trace brings a job, and is released when that is d
 is held for its time from the start of the slice, whatever happens to it later.
 """
 
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from schemas.envelope import Envelope
-from schemas.jobs import JobFinished, JobTerms
-from schemas.names import SliceName, number_of
+from schemas.jobs import JobFinished
+from schemas.names import number_of
 from schemas.operator import ReleaseSlice, RequestSlice
-from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
+from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import Tick
 from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
-from services.workload.mix import draw_kind, draw_work_us
-from services.workload.state import WantedSlice, WorkloadState, next_gap_us, next_row_us
-from shared.basics.units import US_PER_S
+from services.workload.asking import arrive, ask_for_filler, next_slice, play_trace, request
+from services.workload.state import WantedSlice, WorkloadState, next_row_us
+from shared.basics.units import US_PER_HOUR
 from shared.engine.service import CausedBy, Output
 
-ROWS_PER_TICK_MAX = 500
-"""Rows of a trace that one Tick submits, for what follows from one root message has a bound
-(`shared/engine/site.py`). Those that were due as well come a microsecond later, in their order."""
+FILLER_AGAIN_US = US_PER_HOUR
+"""How long after a refusal filler is asked for again."""
 
 
 def due(state: WorkloadState) -> int | None:
-    """The next end, arrival or row of the trace."""
+    """The next end, arrival, row of the trace or request for filler."""
     ends = _ends(state)
     times = [ends[0][0]] if ends else []
     arrival_us = next_row_us(state) if state.trace else state.next_arrival_us
-    if arrival_us is not None:
-        times.append(arrival_us)
+    times += [at_us for at_us in (arrival_us, state.filler_due_us) if at_us is not None]
     return min(times, default=None)
 
 
 def on_tick(state: WorkloadState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """Release what has ended, so that there is room; then request what is due by trace or arrival."""
-    return [*_release_ended(state), *(_play_trace(state) if state.trace else _arrive(state))]
+    """Release what has ended, so that there is room; then request what is due by trace or arrival, and last
+    what is to fill the holes."""
+    said = [*_release_ended(state), *(play_trace(state) if state.trace else arrive(state))]
+    if state.filler_due_us is not None and state.filler_due_us <= state.now_us:
+        state.filler_due_us = None
+        said += ask_for_filler(state)
+    return said
 
 
 def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelope) -> list[Output]:
     """An operator wants a slice; whether it is legal is the scheduler's to say."""
-    return [
-        SliceRequested(
-            slice=_next_slice(state, body.duration_us),
-            owner=body.owner,
-            tier=body.tier,
-            shape=body.shape,
-            twisted=body.twisted,
-            priority=body.priority,
-            duration_us=body.duration_us,
-            job=None,
-            estimate_us=body.duration_us,
-            requested_by="operator",
-        )
-    ]
+    asked = SliceRequested(
+        slice=next_slice(state),
+        owner=body.owner,
+        tier=body.tier,
+        shape=body.shape,
+        twisted=body.twisted,
+        priority=body.priority,
+        duration_us=body.duration_us,
+        job=None,
+        estimate_us=body.duration_us,
+        requested_by="operator",
+    )
+    return [request(state, asked)]
 
 
 def on_release_slice(state: WorkloadState, body: ReleaseSlice, _message: Envelope) -> list[Output]:
@@ -67,7 +70,7 @@ def on_release_slice(state: WorkloadState, body: ReleaseSlice, _message: Envelop
         return [ReleaseRefused(slice=name, reason=f"{name} has never been requested")]
     if number not in state.wanted:
         return [ReleaseRefused(slice=name, reason=f"{name} has already ended")]
-    del state.wanted[number]
+    _forget(state, number)
     return [SliceReleased(slice=name, reason="operator")]
 
 
@@ -79,23 +82,52 @@ def on_slice_started(state: WorkloadState, body: SliceStarted, message: Envelope
         return []
     ends_us = state.now_us + wanted.duration_us
     heappush(_ends(state), (ends_us, number))
-    state.wanted[number] = WantedSlice(wanted.duration_us, ends_us, message.id)
+    state.wanted[number] = replace(wanted, ends_us=ends_us, started=message.id)
     return []
 
 
 def on_job_finished(state: WorkloadState, body: JobFinished, _message: Envelope) -> list[Output]:
     """What was to be done is done: its owner is done with the slice."""
-    if state.wanted.pop(number_of(body.slice), None) is None:
+    if _forget(state, number_of(body.slice)) is None:
         return []
     return [SliceReleased(slice=body.slice, reason="finished")]
+
+
+def on_slice_admitted(state: WorkloadState, body: SliceAdmitted, _message: Envelope) -> list[Output]:
+    """It waits no longer; in the place of filler the next joins the queue."""
+    number = number_of(body.slice)
+    wanted = state.wanted.get(number)
+    if wanted is None or wanted.has_waited:
+        return []
+    _leave_queue(state, wanted)
+    state.wanted[number] = replace(wanted, has_waited=True)
+    return ask_for_filler(state) if wanted.filler_cubes else []
 
 
 def on_slice_ended(
     state: WorkloadState, body: SliceRefused | SliceEvicted | SliceCompleted, _message: Envelope
 ) -> list[Output]:
-    """Refused, evicted or completed: nobody waits for it any more."""
-    state.wanted.pop(number_of(body.slice), None)
+    """Refused, evicted or completed: nobody waits for it any more. Filler that was refused is asked for again
+    later: at once it would be refused again."""
+    wanted = _forget(state, number_of(body.slice))
+    if wanted is not None and wanted.filler_cubes and not wanted.has_waited:
+        state.filler_due_us = state.now_us + FILLER_AGAIN_US
     return []
+
+
+def _forget(state: WorkloadState, number: int) -> WantedSlice | None:
+    """The slice that nobody wants any more; None if nobody did."""
+    wanted = state.wanted.pop(number, None)
+    if wanted is not None and not wanted.has_waited:
+        _leave_queue(state, wanted)
+    return wanted
+
+
+def _leave_queue(state: WorkloadState, wanted: WantedSlice) -> None:
+    """It is no longer among those that wait for their first cubes."""
+    state.waiting_chip_us[wanted.tier] -= wanted.chip_us
+    if wanted.filler_cubes:
+        state.fillers_waiting[wanted.filler_cubes] -= 1
 
 
 def _release_ended(state: WorkloadState) -> list[Output]:
@@ -108,75 +140,6 @@ def _release_ended(state: WorkloadState) -> list[Output]:
         said.append(CausedBy(wanted.started, body))
         _ends(state)
     return said
-
-
-def _play_trace(state: WorkloadState) -> list[Output]:
-    said: list[Output] = []
-    while (row_us := next_row_us(state)) is not None and row_us <= state.now_us:
-        if len(said) == ROWS_PER_TICK_MAX:
-            state.next_arrival_us = state.now_us + 1
-            break
-        row = state.trace[state.trace_played]
-        state.trace_played += 1
-        job = _job(state, row.duration_us)
-        said.append(
-            SliceRequested(
-                slice=_next_slice(state),
-                owner="trace",
-                tier="research",
-                shape=row.shape,
-                twisted=row.twisted,
-                priority=row.priority,
-                duration_us=None,
-                job=job,
-                estimate_us=row.duration_us,
-                requested_by="trace",
-            )
-        )
-    return said
-
-
-def _arrive(state: WorkloadState) -> list[Output]:
-    said: list[Output] = []
-    while state.next_arrival_us is not None and state.next_arrival_us <= state.now_us:
-        shape, twisted = draw_kind(state.seed, state.fabric, state.arrivals, state.cubes)
-        job = _job(state, draw_work_us(state.seed, state.fabric, state.arrivals, state.config))
-        state.arrivals += 1
-        state.next_arrival_us += next_gap_us(state)
-        said.append(
-            SliceRequested(
-                slice=_next_slice(state),
-                owner="fleet",
-                tier="research",
-                shape=shape,
-                twisted=twisted,
-                priority=0,
-                duration_us=None,
-                job=job,
-                estimate_us=job.work_us,
-                requested_by="arrival",
-            )
-        )
-    return said
-
-
-def _job(state: WorkloadState, work_us: int) -> JobTerms:
-    config = state.config
-    return JobTerms(
-        work_us=work_us,
-        checkpoint_every_us=config.checkpoint_every_s * US_PER_S,
-        write_us=config.checkpoint_write_s * US_PER_S,
-        startup_us=config.startup_s * US_PER_S,
-    )
-
-
-def _next_slice(state: WorkloadState, duration_us: int | None = None) -> SliceName:
-    """The name of the next slice that somebody wants."""
-    number = state.requested
-    state.requested += 1
-    state.wanted[number] = WantedSlice(duration_us, None, "")
-    state.touched.add(("summaries", f"{state.fabric}/workload"))
-    return f"{state.fabric}/slice-{number}"
 
 
 def _ends(state: WorkloadState) -> list[tuple[int, int]]:

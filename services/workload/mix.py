@@ -1,18 +1,14 @@
-"""The production mix of slices, and what is drawn from it: shapes, gaps between arrivals, run times.
+"""The production mix of slices, and how many of each shape it makes a pod be asked for.
 
 The mix is that of one production day ([T4] Table 2); `_T` there is twisted here, `_NT` twistable but regular.
-The papers give no run times: log-normal is an assumption, its mean and sigma are parameters.
 """
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
 
-from schemas.config import WorkloadConfig
+from schemas.config_workload import WorkloadConfig
 from schemas.names import Shape
-from shared.basics.keyed_random import draw_exponential, draw_lognormal, draw_uniform
-from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
+from services.workload.run_times import run_mean_h
 from shared.models.superpod.shapes import chips_of, cubes_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
@@ -53,52 +49,53 @@ the percentages add up to less than 100 and are renormalised."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mix:
-    """The part of the production mix that fits a pod, renormalised: leaving out what cannot be placed is an
-    assumption. `cumulative` are the shares up to and including each kind, the last 1."""
+class Kind:
+    """All slices of one shape: their share of all slices, and the share of them that is twisted."""
 
-    kinds: tuple[tuple[Shape, bool], ...]
-    shares: tuple[float, ...]
-    cumulative: tuple[float, ...]
-    chips_mean: float
+    shape: Shape
+    share: float
+    twisted_share: float
+
+    @property
+    def chips(self) -> int:
+        return chips_of(self.shape)
+
+    @property
+    def cubes(self) -> int:
+        return cubes_of(self.shape)
 
 
 @lru_cache(maxsize=256)
-def mix_for(cubes: int) -> Mix:
-    """The mix of a pod of this many cubes."""
+def mix_for(cubes: int) -> tuple[Kind, ...]:
+    """The part of the production mix that fits a pod of this many cubes, renormalised: leaving out what
+    cannot be placed is an assumption."""
     fitting = [row for row in PRODUCTION_MIX if cubes_of(row[0]) <= cubes]
     whole = sum(percent for _, _, percent in fitting)
-    shares = tuple(percent / whole for _, _, percent in fitting)
-    return Mix(
-        kinds=tuple((shape, twisted) for shape, twisted, _ in fitting),
-        shares=shares,
-        cumulative=(*tuple(accumulate(shares))[:-1], 1.0),
-        chips_mean=sum(share * chips_of(row[0]) for share, row in zip(shares, fitting, strict=True)),
+    percents: dict[Shape, list[float]] = {}
+    for shape, twisted, percent in fitting:
+        percents.setdefault(shape, [0.0, 0.0])[twisted] += percent
+    return tuple(
+        Kind(shape, (regular + twisted) / whole, twisted / (regular + twisted))
+        for shape, (regular, twisted) in percents.items()
     )
 
 
-def arrivals_per_day(config: WorkloadConfig, cubes: int) -> float:
-    """Mean arrivals a day: as configured, or such that chips × run time come to the offered load."""
-    if config.slices_per_day is not None:
-        return config.slices_per_day
-    chips = cubes * CHIPS_PER_CUBE
-    slice_chip_days = mix_for(cubes).chips_mean * config.duration_mean_h * US_PER_HOUR / US_PER_DAY
-    return config.offered_load * chips / slice_chip_days
+def arrivals_per_day(config: WorkloadConfig, cubes: int) -> tuple[float, ...]:
+    """Mean arrivals a day of each kind of the pod's mix, without filler: together as many as configured, or
+    such that chips × run time come to the offered load.
 
-
-def draw_gap_us(seed: int, fabric: str, arrival: int, config: WorkloadConfig, cubes: int) -> int:
-    """Time from the arrival before to this one; arrivals are a Poisson process."""
-    mean_us = US_PER_DAY / arrivals_per_day(config, cubes)
-    return us(draw_exponential(seed, fabric, "arrival", arrival, mean_us), 1)
-
-
-def draw_kind(seed: int, fabric: str, arrival: int, cubes: int) -> tuple[Shape, bool]:
-    """(shape, twisted) of an arrival, by the inverse of the mix's cumulative shares."""
+    By Little's law a kind that is requested λ times a day runs λ · (mean run time in days) times at a moment,
+    if nothing waits; so shares of running slices are turned into shares of arrivals by their run times.
+    """
     mix = mix_for(cubes)
-    return mix.kinds[bisect_right(mix.cumulative, draw_uniform(seed, fabric, "shape", arrival))]
-
-
-def draw_work_us(seed: int, fabric: str, arrival: int, config: WorkloadConfig) -> int:
-    """What the job of an arrival has to do: its stepping time at full speed."""
-    hours = draw_lognormal(seed, fabric, "duration", arrival, config.duration_mean_h, config.duration_sigma)
-    return us(hours, US_PER_HOUR)
+    days = [run_mean_h(config, kind.cubes) / 24.0 for kind in mix]
+    weights = [
+        kind.share / (span if config.mix_counts == "running" else 1.0)
+        for kind, span in zip(mix, days, strict=True)
+    ]
+    if config.slices_per_day is not None:
+        scale = config.slices_per_day / sum(weights)
+    else:
+        chip_days = sum(w * kind.chips * span for w, kind, span in zip(weights, mix, days, strict=True))
+        scale = config.offered_load * cubes * CHIPS_PER_CUBE / chip_days
+    return tuple(scale * weight for weight in weights)

@@ -2,7 +2,7 @@
 
 from schemas.jobs import JobFinished
 from schemas.operator import ReleaseSlice, RequestSlice
-from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
+from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import Tick
 from services.workload import documents, logic
 from services.workload.state import WorkloadState, commission
@@ -16,6 +16,7 @@ SERVICE: Service[WorkloadState] = Service(
         on(Tick, logic.on_tick),
         on(RequestSlice, logic.on_request_slice),
         on(ReleaseSlice, logic.on_release_slice),
+        on(SliceAdmitted, logic.on_slice_admitted),
         on(SliceStarted, logic.on_slice_started),
         on(JobFinished, logic.on_job_finished),
         on(SliceRefused, logic.on_slice_ended),

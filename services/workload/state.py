@@ -1,32 +1,46 @@
-"""What the workload remembers of one fabric: the next arrival, its place in the trace, and every slice that
-somebody still wants."""
+"""What the workload remembers of one fabric: who asks for slices next, its place in the trace, and every
+slice that somebody still wants."""
 
 from dataclasses import dataclass, field
 
-from schemas.config import AnyPodConfig, TraceRow, WorkloadConfig
-from services.workload.mix import draw_gap_us
+from schemas.config import AnyPodConfig
+from schemas.config_workload import TraceRow, WorkloadConfig
+from schemas.names import Tier
+from services.workload.campaigns import Asked, Campaign, Stream, demand_of, standing
+from services.workload.filler import kept_waiting
 from shared.engine.state import TRANSIENT, State
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 
 @dataclass(frozen=True, slots=True)
 class WantedSlice:
     """A slice that waits or runs. `ends_us` is set once it runs and has a duration; `started` is the id of
-    the message that said so."""
+    the message that said so. `chip_us` is its chip-time by its owner's estimate, 0 where nobody gave one;
+    `filler_cubes` the size of a filler job, 0 for any other. Once it had cubes `has_waited`, even if it waits
+    again."""
 
+    tier: Tier
     duration_us: int | None
-    ends_us: int | None
-    started: str
+    chip_us: int
+    filler_cubes: int = 0
+    has_waited: bool = False
+    ends_us: int | None = None
+    started: str = ""
 
 
 @dataclass
 class WorkloadState(State):
-    """`requested` slices so far; the next one gets this number. `arrivals` drawn so far: draws are keyed by
-    the arrival's own number, so that a request by hand does not change what arrives by itself. Times of the
-    `trace` count from `commissioned_us`; with a trace nothing arrives by itself, and `next_arrival_us` is set
-    only where a Tick left rows that were due: they are submitted from then on.
+    """`requested` slices so far; the next one gets this number. `balked` are requests that were not made.
 
-    `ends` is a heap of (end, slice number), made from `wanted` when it is missing; an entry whose slice is
-    no longer wanted is skipped.
+    `streams` are by number of their shape in the pod's mix, `campaigns` by the order in which they began, of
+    which `begun` did. Times of the `trace` count from `commissioned_us`; with a trace nothing arrives by
+    itself. `next_arrival_us` is the earliest of all of them; with a trace it is set only where a Tick left
+    rows that were due: they are submitted from then on.
+
+    `fillers` were drawn so far, and so many wait by their cubes; `filler_due_us` is when the next are asked
+    for without one being placed. `waiting_chip_us` is the chip-time by estimate of what waits for its first
+    cubes, by tier. `ends` is a heap of (end, slice number), made from `wanted` when it is missing; an entry
+    whose slice is no longer wanted is skipped.
     """
 
     config: WorkloadConfig
@@ -35,14 +49,30 @@ class WorkloadState(State):
     trace: tuple[TraceRow, ...]
     trace_played: int = 0
     requested: int = 0
-    arrivals: int = 0
+    balked: int = 0
+    streams: dict[int, Stream] = field(default_factory=dict)
+    campaigns: dict[int, Campaign] = field(default_factory=dict)
+    begun: int = 0
     next_arrival_us: int | None = None
+    fillers: int = 0
+    fillers_waiting: dict[int, int] = field(default_factory=dict)
+    filler_due_us: int | None = None
+    waiting_chip_us: dict[str, int] = field(default_factory=dict)
     wanted: dict[int, WantedSlice] = field(default_factory=dict)
     ends: list[tuple[int, int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
+    @property
+    def demand(self) -> tuple[Asked, ...]:
+        """What is asked of the pod, by shape."""
+        return demand_of(self.seed, self.fabric, self.config, self.cubes)
+
+    @property
+    def chips(self) -> int:
+        return self.cubes * CHIPS_PER_CUBE
+
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> WorkloadState:
-    """Nothing was requested yet. A recorded trace takes the place of arrivals."""
+    """Nothing was requested yet. A recorded trace takes the place of arrivals and filler."""
     state = WorkloadState(
         fabric=fabric,
         seed=config.seed,
@@ -53,8 +83,21 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> WorkloadState:
         trace=tuple(sorted(config.trace or (), key=lambda row: row.submit_us)),
     )
     if config.workload.enabled and config.trace is None:
-        state.next_arrival_us = at_us + next_gap_us(state)
+        for shape, asked in enumerate(state.demand):
+            state.streams[shape], under_way = standing(asked, shape, at_us)
+            for campaign in under_way:
+                state.campaigns[state.begun] = campaign
+                state.begun += 1
+        state.next_arrival_us = next_arrival_us(state)
+        if kept_waiting(state.config, state.cubes):
+            state.filler_due_us = at_us
     return state
+
+
+def next_arrival_us(state: WorkloadState) -> int:
+    """When the next campaign begins or goes on."""
+    begins_us = min([stream.next_us for stream in state.streams.values()])
+    return min([begins_us, *[campaign.next_us for campaign in state.campaigns.values()]])
 
 
 def next_row_us(state: WorkloadState) -> int | None:
@@ -63,8 +106,3 @@ def next_row_us(state: WorkloadState) -> int | None:
         return None
     own_us = state.commissioned_us + state.trace[state.trace_played].submit_us
     return max(own_us, state.next_arrival_us or 0)
-
-
-def next_gap_us(state: WorkloadState) -> int:
-    """Time from the last arrival (or the commissioning) to the next."""
-    return draw_gap_us(state.seed, state.fabric, state.arrivals, state.config, state.cubes)

@@ -4,7 +4,6 @@ fibres cannot do."""
 import random
 from collections import Counter
 from functools import cache
-from itertools import count
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -19,15 +18,18 @@ from ops.lab.replay import replay
 from ops.lab.report import pod_report
 from ops.lab.run import RunPlan, run_lab
 from schemas.body import Body
-from schemas.config import SuperpodConfig, TraceRow
+from schemas.config import SuperpodConfig
+from schemas.config_workload import TraceRow, WorkloadConfig
 from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, RepairsSummary, SliceDocument
 from schemas.names import Shape
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.registry import decode
+from schemas.workload import SliceRequested
 from services.fleet import services_of
 from services.scheduler.placement import FixedGrid, Placement, Switched
 from services.scheduler.state import SchedulerState, occupancy_of
-from services.workload.mix import draw_gap_us, draw_kind, draw_work_us
+from services.workload.asking import arrive
+from services.workload.state import commission
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.site import Site
 from shared.models.availability.binomial import at_least
@@ -79,19 +81,27 @@ def test_a_static_pod_loses_more_slices_to_the_same_faults() -> None:
 
 
 def requests_of(seed: int, days: int) -> list[TraceRow]:
-    """What a pod's workload asks for by itself, as a trace."""
-    config, cubes = SuperpodConfig(seed=seed).workload, 64
+    """What a pod's workload asks for by itself, as a trace: with nobody who balks and without filler, which
+    depend on what is served."""
+    workload = WorkloadConfig(filler=False, balk_above_h=1e6)
+    state = commission(POD, SuperpodConfig(seed=seed, workload=workload), 0)
     rows: list[TraceRow] = []
-    at_us = 0
-    for arrival in count():
-        at_us += draw_gap_us(seed, POD, arrival, config, cubes)
-        if at_us > days * US_PER_DAY:
-            break
-        shape, twisted = draw_kind(seed, POD, arrival, cubes)
-        duration_us = draw_work_us(seed, POD, arrival, config)
-        rows.append(
-            TraceRow(submit_us=at_us, duration_us=duration_us, shape=shape, twisted=twisted, priority=0)
-        )
+    while state.next_arrival_us is not None and state.next_arrival_us <= days * US_PER_DAY:
+        state.now_us = state.next_arrival_us
+        for body in arrive(state):
+            assert isinstance(body, SliceRequested)
+            assert body.job is not None
+            row = TraceRow(
+                submit_us=state.now_us,
+                duration_us=body.job.work_us,
+                shape=body.shape,
+                twisted=body.twisted,
+                priority=body.priority,
+                owner=body.owner,
+                tier=body.tier,
+                estimate_us=body.estimate_us,
+            )
+            rows.append(row)
     return rows
 
 

@@ -1,7 +1,10 @@
 """A recorded trace, played in the lab: every row becomes one slice, at its time, of the next shape."""
 
 import random
+import re
 from pathlib import Path
+
+import pytest
 
 from ops.common.configuration import settings
 from ops.lab.report import pod_report
@@ -9,6 +12,7 @@ from ops.lab.trace import read_trace
 from schemas.envelope import Envelope
 from schemas.registry import decode
 from schemas.workload import SliceRequested
+from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.superpod.shapes import chips_of, legal_shapes
 from tests.support.pods import POD, pod_lab
@@ -58,3 +62,29 @@ def test_columns_that_may_be_given(tmp_path: Path) -> None:
     assert (first.submit_us, first.shape, first.twisted, first.priority) == (5 * US_PER_S, (4, 4, 8), True, 7)
     assert (second.submit_us, second.duration_us) == (10_500_000, 60 * US_PER_S)
     assert (second.shape, second.twisted, second.priority) == ((4, 4, 8), False, 0)
+
+
+def test_columns_of_who_wants_it_and_how_long_they_think_it_takes(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(
+        "submit_s,duration_s,chips,owner,tier,estimate_s\n0,60,64,team-3,production,90.5\n1,60,64,,,\n"
+    )
+    known, unknown = read_trace(path)
+    assert (known.owner, known.tier, known.estimate_us) == ("team-3", "production", 90_500_000)
+    assert (unknown.owner, unknown.tier, unknown.estimate_us) == ("trace", "research", 60 * US_PER_S)
+
+
+@pytest.mark.parametrize(
+    ("cells", "sentence"),
+    [
+        ("Team 3,,", "line 2: owner 'Team 3' is not allowed; allowed: a name such as team-7"),
+        (",gold,", "line 2: tier 'gold' is not allowed; allowed: production, research or filler"),
+        (",,0", "line 2: estimate_s '0' is not allowed; allowed: seconds above 0"),
+        (",,soon", "line 2: estimate_s 'soon' is not allowed; allowed: seconds above 0"),
+    ],
+)
+def test_cells_that_are_not_allowed_are_named(tmp_path: Path, cells: str, sentence: str) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(f"submit_s,duration_s,chips,owner,tier,estimate_s\n0,60,64,{cells}\n")
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        read_trace(path)

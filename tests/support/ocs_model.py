@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from schemas.config import FailuresConfig, OcsConfig, PodConfig, SuperpodConfig, WorkloadConfig
+from schemas.config import FailuresConfig, OcsConfig, PodConfig, SuperpodConfig
+from schemas.config_workload import WorkloadConfig
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind, Join
 from shared.basics.units import US_PER_MS

@@ -8,7 +8,7 @@ from services.gateway.http.responses import refused
 BODY_MAX = 64 * 1024
 """Bytes of a body; no request that is allowed has more than a thousand, but for one."""
 TRACE_BODY_MAX = 8 * 1024 * 1024
-"""Bytes of a body that commissions a fabric: it may bring a recorded trace of 60,000 rows."""
+"""Bytes of a body that commissions a fabric: it may bring a recorded trace of 29,000 rows."""
 COMMISSION = ("POST", "/v1/fabrics")
 """Whoever may not commission is turned away before, by the guard."""
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from schemas.config import FabricConfig, PodConfig, StaticPodConfig, SuperpodConfig, TraceRow
+from schemas.config import FabricConfig, PodConfig, StaticPodConfig, SuperpodConfig
 from schemas.config_by_kind import CONFIGS
+from schemas.config_workload import TraceRow
 from schemas.names import Shape
 from services.fleet import FLEET
 from shared.basics.errors import InvalidInput

@@ -16,7 +16,8 @@ from schemas.names import Join, Shape
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.scheduler import recovery
 from services.scheduler.placement import FixedGrid, Switched
-from services.workload import mix
+from services.workload import campaigns, mix
+from services.workload import state as workload_state
 from shared.models.assumptions import assumed
 from shared.models.availability import goodput
 from shared.models.availability.goodput import Goodput
@@ -138,7 +139,12 @@ CHANGES = {
     "goodput/one-cube": Change(((availability, "goodput", one_cube_without_ocs),)),
     "availability/ocs-field": Change(((availability, "REPAIR_DAYS", 0.4),)),
     "jobs/utilisation": Change(
-        ((mix, "PRODUCTION_MIX", (((8, 8, 8), False, 100.0),)), (mix, "mix_for", mix.mix_for.__wrapped__)),
+        (
+            (mix, "PRODUCTION_MIX", (((8, 8, 8), False, 100.0),)),
+            (mix, "mix_for", mix.mix_for.__wrapped__),
+            (campaigns, "mix_for", mix.mix_for.__wrapped__),
+            (workload_state, "demand_of", campaigns.demand_of.__wrapped__),
+        ),
         ((jobs, "WORKLOAD", BUSY),),
     ),
     "slices/undisturbed": Change(

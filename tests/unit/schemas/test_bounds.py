@@ -10,8 +10,9 @@ from pydantic import BaseModel, Field, ValidationError
 from schemas import api_requests, operator
 from schemas.body import Body, Model
 from schemas.bounds import COUNT_MAX, DURATION_US_MAX, TRACE_ROWS_MAX
-from schemas.config import SuperpodConfig, TraceRow
+from schemas.config import SuperpodConfig
 from schemas.config_by_kind import CONFIGS
+from schemas.config_workload import TraceRow
 from schemas.envelope import Envelope, enclose
 from schemas.registry import encode
 from schemas.sequencer import FabricCommissioned
@@ -103,10 +104,13 @@ def test_the_longest_trace_fits_into_one_message() -> None:
         shape=(576, 576, 576),
         twisted=False,
         priority=-100,
+        owner="a" * 16 + ("-" + "b" * 16) * 3,
+        tier="production",
+        estimate_us=DURATION_US_MAX,
     )
     config = SuperpodConfig(trace=(widest,) * TRACE_ROWS_MAX)
     body = FabricCommissioned(site="campus", config=config)
     line = encode(enclose(body, fabric="pod-0", at_us=0, cause=None, source="sequencer@pod-0", seq=1))
     assert len(line) < 0.9 * MESSAGE_BYTES_MAX
-    with pytest.raises(ValidationError, match="at most 60000 items"):
+    with pytest.raises(ValidationError, match="at most 29000 items"):
         SuperpodConfig(trace=(widest,) * (TRACE_ROWS_MAX + 1))

@@ -132,7 +132,7 @@ def test_a_recorded_trace_has_so_many_rows_at_most(tmp_path: Path) -> None:
     trace.write_text("submit_s,duration_s,chips\n" + "0,60,64\n" * (TRACE_ROWS_MAX + 1))
     said = run("run", "--trace", str(trace), "--days", "0.1")
     assert isinstance(said.exception, InvalidInput)
-    assert str(said.exception).endswith(": 60,001 rows; allowed are at most 60,000")
+    assert str(said.exception).endswith(": 29,001 rows; allowed are at most 29,000")
 
 
 def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:

@@ -113,7 +113,8 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
             f"{CONFIG}{{trace: [5]}}",
             (
                 "fabrics.0.config.trace.0: 5 is not allowed; "
-                "allowed: recorded requests, each with submit_us, duration_us, shape, twisted, priority"
+                "allowed: recorded requests, each with submit_us, duration_us, shape, twisted, priority, "
+                "owner, tier, estimate_us"
             ),
         ),
         (f"{CONFIG}{{trace: [{{{ROW}}}]}}", "fabrics.0.config.trace.0.shape: is missing"),

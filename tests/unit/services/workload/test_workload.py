@@ -8,25 +8,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import PodConfig, SuperpodConfig, TraceRow, WorkloadConfig
+from schemas.config import PodConfig, SuperpodConfig
+from schemas.config_workload import TraceRow, WorkloadConfig
 from schemas.documents import WorkloadSummary
 from schemas.envelope import Envelope, enclose
-from schemas.jobs import JobTerms
 from schemas.names import Shape
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.registry import writer_of
-from schemas.scheduler import SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
+from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import FabricCommissioned, Tick
-from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
-from services.workload.logic import ROWS_PER_TICK_MAX
-from services.workload.mix import draw_gap_us, draw_kind, draw_work_us
+from schemas.workload import ReleaseRefused, RequestBalked, SliceReleased, SliceRequested
+from services.workload.asking import ROWS_PER_TICK_MAX
+from services.workload.filler import kept_waiting
+from services.workload.logic import FILLER_AGAIN_US
+from services.workload.mix import PRODUCTION_MIX
 from services.workload.service import SERVICE
 from services.workload.state import WorkloadState
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.engine.codec import decode_state, encode_state
 from shared.engine.dispatch import ServiceInstance, read
+from shared.models.superpod.shapes import chips_of, cubes_of
 
 QUIET = SuperpodConfig(workload=WorkloadConfig(enabled=False))
+PATIENT = WorkloadConfig(balk_above_h=1e6)
+"""Nobody balks, although nothing is ever placed."""
 
 BodyT = TypeVar("BodyT", bound=Body)
 
@@ -86,23 +91,29 @@ class Driver:
         return document
 
 
-def test_arrivals_come_when_and_as_drawn() -> None:
-    config = SuperpodConfig(seed=11)
-    driver = Driver(config)
-    at_us = 0
-    for n in range(50):
-        at_us += draw_gap_us(11, "pod-0", n, config.workload, 64)
-        assert driver.held.due_us == at_us
-        (body,) = bodies(SliceRequested, driver.tick())
-        assert (body.shape, body.twisted) == draw_kind(11, "pod-0", n, 64)
-        assert body.duration_us is None
-        assert body.job == JobTerms(
-            work_us=draw_work_us(11, "pod-0", n, config.workload),
-            checkpoint_every_us=1_800 * US_PER_S,
-            write_us=20 * US_PER_S,
-            startup_us=300 * US_PER_S,
-        )
-        assert (body.slice, body.requested_by, body.priority) == (f"pod-0/slice-{n}", "arrival", 0)
+def admitted(asked: SliceRequested) -> SliceAdmitted:
+    """Placed somewhere: where is all the same to the workload."""
+    return SliceAdmitted(
+        slice=asked.slice, shape=asked.shape, twisted=asked.twisted, cubes=(0,), corner=None, waited_us=0
+    )
+
+
+def test_arrivals_are_jobs_of_owners_with_estimates() -> None:
+    driver = Driver(SuperpodConfig(seed=11, workload=PATIENT))
+    asked: list[SliceRequested] = []
+    while driver.due_us < 3 * US_PER_DAY:
+        asked += bodies(SliceRequested, driver.tick())
+    assert [body.slice for body in asked] == [f"pod-0/slice-{n}" for n in range(len(asked))]
+    assert {(body.shape, body.twisted) for body in asked} <= {row[:2] for row in PRODUCTION_MIX}
+    assert {body.tier for body in asked} == {"production", "research"}
+    assert {body.owner for body in asked} <= {f"team-{n}" for n in range(1, 13)}
+    assert {(body.requested_by, body.priority, body.duration_us) for body in asked} == {("arrival", 0, None)}
+    for body in asked:
+        assert body.job is not None
+        assert body.estimate_us is not None
+        terms = body.job.checkpoint_every_us, body.job.write_us, body.job.startup_us
+        assert terms == (3_600 * US_PER_S, 20 * US_PER_S, 300 * US_PER_S)
+    assert len(asked) > 100
 
 
 def test_a_request_by_hand_takes_a_number_and_leaves_the_arrivals_as_they_are() -> None:
@@ -117,7 +128,7 @@ def test_a_request_by_hand_takes_a_number_and_leaves_the_arrivals_as_they_are() 
 
 
 def test_a_late_tick_catches_up_without_losing_an_arrival() -> None:
-    config = SuperpodConfig(seed=2)
+    config = SuperpodConfig(seed=2, workload=PATIENT)
     prompt, late = Driver(config), Driver(config)
     requested: list[SliceRequested] = []
     while prompt.due_us <= US_PER_DAY:
@@ -128,6 +139,128 @@ def test_a_late_tick_catches_up_without_losing_an_arrival() -> None:
 
 def test_nothing_arrives_when_disabled() -> None:
     assert Driver(QUIET).held.due_us is None
+
+
+# --- a queue that is too long -------------------------------------------------------------------------------
+
+
+def test_owners_that_see_too_long_a_queue_do_not_ask_and_are_counted() -> None:
+    """Nothing is ever placed: the work that waits grows to the bound, and then production alone asks, until
+    it has as much waiting by itself."""
+    bound_h = 6.0
+    driver = Driver(SuperpodConfig(seed=3, workload=WorkloadConfig(balk_above_h=bound_h)))
+    ahead = {"production": 0, "research": 0}
+    balked = 0
+    while driver.due_us < 20 * US_PER_DAY:
+        for message in driver.tick():
+            body = message.body
+            assert isinstance(body, SliceRequested | RequestBalked)
+            seen = ahead["production"] + (ahead["research"] if body.tier == "research" else 0)
+            is_too_long = seen // (64 * 64) > bound_h * US_PER_HOUR
+            assert isinstance(body, RequestBalked) == is_too_long
+            if isinstance(body, RequestBalked):
+                assert body.ahead_us == seen // (64 * 64)
+                balked += 1
+            else:
+                assert body.estimate_us is not None
+                ahead[body.tier] += chips_of(body.shape) * body.estimate_us
+    assert driver.summary().balked == balked > 100
+    assert min(ahead.values()) > 0
+
+
+def test_what_is_placed_or_ends_makes_the_queue_short_again() -> None:
+    config = WorkloadConfig(balk_above_h=0.0, production_share=0.0, production_share_large=0.0)
+    driver = Driver(SuperpodConfig(seed=3, workload=config))
+    (first,) = bodies(SliceRequested, driver.tick())
+    assert bodies(RequestBalked, driver.tick())
+    driver.feed(admitted(first))
+    (second,) = bodies(SliceRequested, driver.tick())
+    assert bodies(RequestBalked, driver.tick())
+    driver.feed(SliceRefused(slice=second.slice, reason="full"))
+    (third,) = bodies(SliceRequested, driver.tick())
+    driver.feed(ReleaseSlice(slice=third.slice))
+    assert bodies(SliceRequested, driver.tick())
+
+
+def test_a_slice_that_waits_again_counts_no_more() -> None:
+    driver = Driver(QUIET)
+    body = driver.request(duration_us=US_PER_HOUR)
+    assert driver.state.waiting_chip_us["production"] == 64 * US_PER_HOUR
+    driver.feed(admitted(body))
+    assert driver.state.waiting_chip_us["production"] == 0
+    driver.feed(admitted(body))
+    driver.feed(SliceEvicted(slice=body.slice, reason="cube failed"))
+    assert driver.state.waiting_chip_us["production"] == 0
+
+
+# --- filler -------------------------------------------------------------------------------------------------
+
+
+FILLED = SuperpodConfig(seed=5, workload=WorkloadConfig(filler=True, offered_load=1e-6))
+
+
+def filler_in(said: list[Envelope]) -> list[SliceRequested]:
+    found = [m.body for m in said if isinstance(m.body, SliceRequested) and m.body.tier == "filler"]
+    assert all((body.owner, body.requested_by) == ("free-tier", "arrival") for body in found)
+    return found
+
+
+def sizes(asked: list[SliceRequested]) -> list[int]:
+    return [cubes_of(body.shape) for body in asked]
+
+
+def test_filler_waits_from_the_beginning() -> None:
+    driver = Driver(FILLED)
+    assert driver.due_us == 0
+    assert sizes(filler_in(driver.tick())) == [8] * 8 + [4, 2]
+    assert driver.due_us > US_PER_DAY
+
+
+def test_the_next_filler_takes_the_place_of_one_that_is_placed() -> None:
+    driver = Driver(FILLED)
+    first = filler_in(driver.tick())
+    names = {body.slice for body in first}
+    works = {body.job.work_us for body in first if body.job is not None}
+    for body in first:
+        (after,) = filler_in(driver.feed(admitted(body)))
+        assert after.shape == body.shape
+        assert after.job is not None
+        names.add(after.slice)
+        works.add(after.job.work_us)
+        assert driver.feed(admitted(body)) == []  # pre-empted, and placed again
+        driver.feed(SliceCompleted(slice=body.slice, reason="finished"))
+    assert len(names) == len(works) == 2 * len(first)
+    assert driver.state.fillers_waiting == kept_waiting(FILLED.workload, 64)
+
+
+def test_filler_that_is_refused_is_asked_for_again_after_an_hour() -> None:
+    driver = Driver(FILLED)
+    first = filler_in(driver.tick())
+    for body in (first[0], first[-1]):
+        assert driver.feed(SliceRefused(slice=body.slice, reason="full"), at_us=100) == []
+    assert driver.due_us == 100 + FILLER_AGAIN_US
+    assert sizes(filler_in(driver.tick())) == [8, 2]
+
+
+def test_filler_changes_nothing_about_what_arrives() -> None:
+    plain = Driver(SuperpodConfig(seed=4, workload=PATIENT))
+    filled = Driver(SuperpodConfig(seed=4, workload=PATIENT.model_copy(update={"filler": True})))
+    first = filler_in(filled.tick())
+    for n in range(40):
+        (one,) = bodies(SliceRequested, plain.tick())
+        filled.feed(admitted(first[n % len(first)]))
+        (other,) = bodies(SliceRequested, filled.tick())
+        assert plain.now_us == filled.now_us
+        assert other.model_copy(update={"slice": one.slice}) == one
+
+
+@pytest.mark.parametrize("config", [SuperpodConfig(trace=()), QUIET])
+def test_there_is_no_filler_beside_a_trace_nor_where_nothing_arrives(config: SuperpodConfig) -> None:
+    workload = config.workload.model_copy(update={"filler": True})
+    assert Driver(config.model_copy(update={"workload": workload})).held.due_us is None
+
+
+# --- a recorded trace ---------------------------------------------------------------------------------------
 
 
 def row(
@@ -151,10 +284,18 @@ def test_a_trace_plays_in_order_of_submission_in_place_of_arrivals(enabled: bool
     first, second = bodies(SliceRequested, driver.tick())
     assert driver.now_us == 50
     assert (first.priority, second.shape, second.twisted) == (3, (4, 4, 8), True)
+    assert (first.owner, first.tier, first.estimate_us) == ("trace", "research", 10)
     (last,) = bodies(SliceRequested, driver.tick())
     assert last.job is not None
     assert (last.job.work_us, last.requested_by, driver.now_us) == (99, "trace", 70)
     assert driver.held.due_us is None
+
+
+def test_a_row_brings_its_owner_tier_and_estimate() -> None:
+    known = row(0).model_copy(update={"owner": "team-9", "tier": "production", "estimate_us": 77})
+    driver = Driver(SuperpodConfig(trace=(known,)))
+    (body,) = bodies(SliceRequested, driver.tick())
+    assert (body.owner, body.tier, body.estimate_us) == ("team-9", "production", 77)
 
 
 @settings(max_examples=60, deadline=None)
@@ -277,7 +418,8 @@ def test_ends_at_the_same_time_go_by_number_and_before_what_is_requested_then() 
 
 
 def test_a_decoded_state_behaves_as_the_original() -> None:
-    kept, decoded = Driver(SuperpodConfig(seed=9)), Driver(SuperpodConfig(seed=9))
+    config = SuperpodConfig(seed=9, workload=WorkloadConfig(filler=True))
+    kept, decoded = Driver(config), Driver(config)
     started: set[str] = set()
     for n in range(300):
         one, other = kept.tick(), decoded.tick()
@@ -285,8 +427,8 @@ def test_a_decoded_state_behaves_as_the_original() -> None:
         for body in [message.body for message in one]:
             if isinstance(body, SliceRequested) and n % 7:
                 started.add(body.slice)
-                kept.feed(SliceStarted(slice=body.slice))
-                decoded.feed(SliceStarted(slice=body.slice))
+                for said in (admitted(body), SliceStarted(slice=body.slice)):
+                    assert kept.feed(said) == decoded.feed(said)
         decoded.held.state = decode_state(SERVICE.state, encode_state(decoded.state))
     assert len(started) > 50
     assert encode_state(kept.state) == encode_state(decoded.state)
@@ -303,5 +445,6 @@ def test_the_summary_counts_requests_and_is_touched_by_them() -> None:
         "name": "pod-0/workload",
         "commissioned_us": 0,
         "requested": 1,
+        "balked": 0,
     }
     assert SERVICE.document(driver.state, ("summaries", "pod-0/other")) is None

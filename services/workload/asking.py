@@ -1,0 +1,158 @@
+"""Who asks for slices, and who looks at the queue and does not: campaigns, a recorded trace, and filler."""
+
+from schemas.names import SliceName
+from schemas.workload import RequestBalked, SliceRequested
+from services.workload.campaigns import Asked, Campaign, begin, next_job, run_us_of
+from services.workload.filler import draw_filler_us, filler_shape, kept_waiting
+from services.workload.owners import FILLER_OWNER
+from services.workload.run_times import draw_estimate_us, terms_for, terms_of_work
+from services.workload.state import WantedSlice, WorkloadState, next_arrival_us, next_row_us
+from shared.basics.units import US_PER_HOUR
+from shared.engine.service import Output
+from shared.models.superpod.shapes import chips_of
+
+ROWS_PER_TICK_MAX = 500
+"""Rows of a trace that one Tick submits, for what follows from one root message has a bound
+(`shared/engine/site.py`). Those that were due as well come a microsecond later, in their order."""
+
+
+def next_slice(state: WorkloadState) -> SliceName:
+    """The name of the next slice that somebody wants."""
+    return f"{state.fabric}/slice-{state.requested}"
+
+
+def request(state: WorkloadState, body: SliceRequested, filler_cubes: int = 0) -> SliceRequested:
+    """Remember that somebody wants the next slice."""
+    chip_us = chips_of(body.shape) * (body.estimate_us or 0)
+    state.wanted[state.requested] = WantedSlice(body.tier, body.duration_us, chip_us, filler_cubes)
+    state.requested += 1
+    state.waiting_chip_us[body.tier] = state.waiting_chip_us.get(body.tier, 0) + chip_us
+    state.touched.add(("summaries", f"{state.fabric}/workload"))
+    return body
+
+
+# --- campaigns ----------------------------------------------------------------------------------------------
+
+
+def arrive(state: WorkloadState) -> list[Output]:
+    """All that campaigns ask for up to now, in order of time, then of the campaigns' beginnings."""
+    said: list[Output] = []
+    while state.next_arrival_us is not None and state.next_arrival_us <= state.now_us:
+        said += _arrive_at(state, state.next_arrival_us)
+        state.next_arrival_us = next_arrival_us(state)
+    return said
+
+
+def _arrive_at(state: WorkloadState, at_us: int) -> list[Output]:
+    demand = state.demand
+    for shape, stream in state.streams.items():
+        if stream.next_us == at_us:
+            state.campaigns[state.begun], state.streams[shape] = begin(demand[shape], shape, stream)
+            state.begun += 1
+    said: list[Output] = []
+    for number, campaign in list(state.campaigns.items()):
+        if campaign.next_us == at_us:
+            asked = demand[campaign.shape]
+            said.append(_submit(state, asked, campaign))
+            after = next_job(asked, campaign)
+            if after is None:
+                del state.campaigns[number]
+            else:
+                state.campaigns[number] = after
+    return said
+
+
+def _submit(state: WorkloadState, asked: Asked, campaign: Campaign) -> SliceRequested | RequestBalked:
+    """The next job of a campaign, if its owner does not find the queue too long."""
+    ahead_us = ahead_chip_us(state, campaign) // state.chips
+    if ahead_us > state.config.balk_above_h * US_PER_HOUR:
+        state.balked += 1
+        state.touched.add(("summaries", f"{state.fabric}/workload"))
+        return RequestBalked(
+            owner=campaign.owner,
+            tier=campaign.tier,
+            shape=asked.kind.shape,
+            twisted=campaign.twisted,
+            ahead_us=ahead_us,
+        )
+    run_us = run_us_of(asked, campaign, campaign.job)
+    body = SliceRequested(
+        slice=next_slice(state),
+        owner=campaign.owner,
+        tier=campaign.tier,
+        shape=asked.kind.shape,
+        twisted=campaign.twisted,
+        priority=0,
+        duration_us=None,
+        job=terms_for(state.config, run_us),
+        estimate_us=draw_estimate_us(asked.seed, asked.entity, campaign.job, run_us, state.config),
+        requested_by="arrival",
+    )
+    return request(state, body)
+
+
+def ahead_chip_us(state: WorkloadState, campaign: Campaign) -> int:
+    """The chip-time, by estimates, that waits for its first cubes before a job of this campaign: production
+    sees production only, research that as well."""
+    tiers = ("production",) if campaign.tier == "production" else ("production", "research")
+    return sum([state.waiting_chip_us.get(tier, 0) for tier in tiers])
+
+
+# --- a recorded trace ---------------------------------------------------------------------------------------
+
+
+def play_trace(state: WorkloadState) -> list[Output]:
+    """The rows that are due, up to a bound; the duration of a row is the work of its job. A row without an
+    estimate has an exact one."""
+    said: list[Output] = []
+    while (row_us := next_row_us(state)) is not None and row_us <= state.now_us:
+        if len(said) == ROWS_PER_TICK_MAX:
+            state.next_arrival_us = state.now_us + 1
+            break
+        row = state.trace[state.trace_played]
+        state.trace_played += 1
+        body = SliceRequested(
+            slice=next_slice(state),
+            owner=row.owner,
+            tier=row.tier,
+            shape=row.shape,
+            twisted=row.twisted,
+            priority=row.priority,
+            duration_us=None,
+            job=terms_of_work(state.config, row.duration_us),
+            estimate_us=row.estimate_us or row.duration_us,
+            requested_by="trace",
+        )
+        said.append(request(state, body))
+    return said
+
+
+# --- filler -------------------------------------------------------------------------------------------------
+
+
+def ask_for_filler(state: WorkloadState) -> list[Output]:
+    """As many filler jobs of each size as are missing in the queue, largest first."""
+    said: list[Output] = []
+    for cubes, most in kept_waiting(state.config, state.cubes).items():
+        for _ in range(most - state.fillers_waiting.get(cubes, 0)):
+            said.append(request(state, _filler_job(state, cubes), filler_cubes=cubes))
+            state.fillers += 1
+        state.fillers_waiting[cubes] = most
+    return said
+
+
+def _filler_job(state: WorkloadState, cubes: int) -> SliceRequested:
+    entity, config = f"{state.fabric}/filler", state.config
+    run_us = draw_filler_us(state.seed, entity, state.fillers, config)
+    return SliceRequested(
+        slice=next_slice(state),
+        owner=FILLER_OWNER,
+        tier="filler",
+        shape=filler_shape(cubes),
+        twisted=False,
+        priority=0,
+        duration_us=None,
+        job=terms_for(config, run_us),
+        estimate_us=draw_estimate_us(state.seed, entity, state.fillers, run_us, config),
+        requested_by="arrival",
+    )

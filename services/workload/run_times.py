@@ -1,0 +1,53 @@
+"""How long jobs run, what they need of their slices for it, and how long their owners think that they will.
+
+A run time is that of an undisturbed job: from the start of its slice to its end, with start-up and writes of
+checkpoints. Log-normal laws are assumptions: the papers give no run times.
+"""
+
+import math
+
+from schemas.bounds import DURATION_US_MAX
+from schemas.config_workload import WorkloadConfig
+from schemas.jobs import JobTerms
+from shared.basics.keyed_random import draw_lognormal, draw_normal
+from shared.basics.units import US_PER_S, us
+
+WORK_LEAST_US = 60 * US_PER_S
+"""What a job does at least, however short it was drawn: its start-up alone is no run."""
+
+
+def run_mean_h(config: WorkloadConfig, cubes: int) -> float:
+    """Mean run time in hours of jobs of so many cubes."""
+    return config.duration_mean_h * math.pow(cubes, config.duration_growth)
+
+
+def draw_run_us(seed: int, entity: str, number: int, mean_us: float, sigma: float) -> int:
+    """The run time of one job, in microseconds, at most a century."""
+    drawn_us = draw_lognormal(seed, entity, "run time", number, mean_us, sigma)
+    return min(us(drawn_us, 1), DURATION_US_MAX)
+
+
+def terms_for(config: WorkloadConfig, run_us: int) -> JobTerms:
+    """The job that runs so long, to within one write: its work is what start-up and writes leave of that."""
+    every_us, write_us = config.checkpoint_every_s * US_PER_S, config.checkpoint_write_s * US_PER_S
+    whole, rest_us = divmod(run_us - config.startup_s * US_PER_S, every_us + write_us)
+    work_us = whole * every_us + max(0, rest_us - write_us)
+    return terms_of_work(config, max(work_us, min(run_us, WORK_LEAST_US)))
+
+
+def terms_of_work(config: WorkloadConfig, work_us: int) -> JobTerms:
+    """The job that has so much to do."""
+    return JobTerms(
+        work_us=work_us,
+        checkpoint_every_us=config.checkpoint_every_s * US_PER_S,
+        write_us=config.checkpoint_write_s * US_PER_S,
+        startup_us=config.startup_s * US_PER_S,
+    )
+
+
+def draw_estimate_us(seed: int, entity: str, number: int, run_us: int, config: WorkloadConfig) -> int:
+    """What the owner takes the run time of one job to be, in microseconds: off by a log-normal factor, which
+    may be on either side (Lee et al., JSSPP 2004; Tsafrir et al., JSSPP 2005)."""
+    off = config.estimate_sigma * draw_normal(seed, entity, "estimate", number)
+    factor = config.estimate_median * math.exp(off)
+    return min(us(run_us * factor, 1), DURATION_US_MAX)
