@@ -6,7 +6,7 @@ Wanted and reported are separate fields, and `changed_us` (when it changed) is s
 from typing import Literal
 
 from schemas.body import Model
-from schemas.jobs import JobTerms
+from schemas.jobs import JobTerms, OwnerUse
 from schemas.names import FaultKind, Shape, Tier
 
 LinkState = Literal["up", "degraded", "down", "dark"]
@@ -218,14 +218,6 @@ class SchedulerSummary(Model):
     waits_from_us: WaitsFrom | None
     chips: int
     chips_by_place: dict[str, int]
-    chip_us: dict[str, int]
-
-
-class OwnerUse(Model):
-    """What the slices of an owner in one tier used, in chip-microseconds by what they went to."""
-
-    owner: str
-    tier: Tier
     chip_us: dict[str, int]
 
 

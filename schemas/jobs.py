@@ -1,4 +1,5 @@
-"""What a job is: its work, and what it costs to start and to keep what was done; and what jobs say."""
+"""What a job is: its work, and what it costs to start and to keep what was done; what slices use, and what
+jobs say."""
 
 from typing import Annotated, Literal
 
@@ -6,7 +7,7 @@ from pydantic import Field
 
 from schemas.body import Body, Model
 from schemas.bounds import DURATION_US_MAX
-from schemas.names import SliceName, TargetName
+from schemas.names import SliceName, TargetName, Tier
 
 Span = Annotated[int, Field(ge=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
 SpanOfWork = Annotated[int, Field(ge=1, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
@@ -24,6 +25,27 @@ class JobTerms(Model):
     checkpoint_every_us: SpanOfWork
     write_us: Span
     startup_us: Span
+
+
+ChipTime = tuple[tuple[str, int], ...]
+"""(place, chip-microseconds)."""
+
+
+class OwnerUse(Model):
+    """What the slices of an owner in one tier used, by what it went to."""
+
+    owner: str
+    tier: Tier
+    chip_us: ChipTime
+
+
+class SliceUse(Model):
+    """What the slice of this number used, by what it went to."""
+
+    number: int
+    owner: str
+    tier: Tier
+    chip_us: ChipTime
 
 
 class JobsBody(Body):
@@ -49,3 +71,11 @@ class JobFinished(JobsBody):
     """All work of the slice's job is done, and its last checkpoint is written."""
 
     slice: SliceName
+
+
+class UsageReported(JobsBody):
+    """Every hour: what slices have used since the fabric was commissioned. `owners` has all of it, `slices`
+    what those did that are not done yet. `uncommitted` is a level."""
+
+    owners: tuple[OwnerUse, ...]
+    slices: tuple[SliceUse, ...]

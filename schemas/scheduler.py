@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schemas.body import Body
+from schemas.jobs import ChipTime
 from schemas.names import CubeIndex, Join, Shape, SliceName
 from schemas.operator import RequestSlice
 
@@ -120,3 +121,10 @@ class SliceEvicted(SchedulerBody):
 class SliceCompleted(SchedulerBody):
     slice: SliceName
     reason: Literal["finished", "operator"]
+
+
+class CapacityReported(SchedulerBody):
+    """With every `UsageReported`, for the same moment: what the fabric's chips were for since it was
+    commissioned; what jobs did with those `allocated`, that other one says."""
+
+    chip_us: ChipTime

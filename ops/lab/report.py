@@ -95,7 +95,7 @@ def _beginning(end: Totals) -> Totals:
         end,
         at_us=books.since_us,
         slices=dict.fromkeys(end.slices, 0),
-        books=replace(books, until_us=books.since_us, free={}, used={}, slices={}),
+        books=Books(books.since_us, books.since_us, books.chips),
         cube_us=0,
         faults=dict.fromkeys(end.faults, 0),
         repairs=0,

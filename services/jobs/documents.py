@@ -1,8 +1,10 @@
 """The status documents of jobs, one a slice that is wanted or ended of late, and a summary of all that
 ended."""
 
-from schemas.documents import JobDocument, JobsSummary, OwnerUse
+from schemas.documents import JobDocument, JobsSummary
+from schemas.jobs import OwnerUse
 from schemas.names import number_of
+from services.jobs.reports import told
 from services.jobs.state import JobsState
 from shared.engine.service import DocumentKey
 
@@ -21,7 +23,7 @@ def document(state: JobsState, key: DocumentKey) -> JobDocument | JobsSummary | 
     if key != ("summaries", f"{state.fabric}/jobs"):
         return None
     ended = [
-        OwnerUse(owner=book.owner, tier=book.tier, chip_us=book.used.by_place())
+        OwnerUse(owner=book.owner, tier=book.tier, chip_us=told(book.used))
         for _, book in sorted(state.books.items())
     ]
     return JobsSummary(name=name, ended=tuple(ended))

@@ -27,6 +27,7 @@ from schemas.sequencer import Tick
 from schemas.workload import SliceRequested
 from services.jobs.changes import change, touch
 from services.jobs.faults import strike_if_broken
+from services.jobs.reports import reported
 from services.jobs.state import Job, JobsState, book, book_for
 from shared.engine.ledger import keep_ended
 from shared.engine.service import Output
@@ -41,19 +42,22 @@ from shared.models.jobs.progress import (
 )
 
 
-def due(state: JobsState) -> int | None:
-    """When the next job is done, has kept what it did, or notices a fault, as things stand."""
-    return min([job.turns_us for job in state.jobs.values() if job.turns_us is not None], default=None)
+def due(state: JobsState) -> int:
+    """When the next job is done, has kept what it did, or notices a fault, as things stand; or all is
+    reported."""
+    turns_us = [job.turns_us for job in state.jobs.values() if job.turns_us is not None]
+    return min([state.reports_us, *turns_us])
 
 
 def on_tick(state: JobsState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """The jobs that are done, stand or notice a fault by now, in order of time and slice."""
+    """The jobs that are done, stand or notice a fault by now, in order of time and slice; then the report."""
     done = sorted(
         (job.turns_us, number)
         for number, job in state.jobs.items()
         if job.turns_us is not None and job.turns_us <= state.now_us
     )
-    return [said for _, number in done for said in change(state, number, at, state.jobs[number].cause)]
+    said = [said for _, number in done for said in change(state, number, at, state.jobs[number].cause)]
+    return [*said, *reported(state)]
 
 
 def on_slice_requested(state: JobsState, body: SliceRequested, message: Envelope) -> list[Output]:

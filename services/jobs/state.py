@@ -6,6 +6,7 @@ from typing import Literal
 
 from schemas.config import AnyPodConfig, JobsConfig
 from schemas.names import Shape, Tier
+from shared.basics.units import US_PER_HOUR
 from shared.engine.state import State
 from shared.models.jobs.goodput import OTHERS, OWNERS_MAX
 from shared.models.jobs.ledger import Ledger
@@ -70,10 +71,11 @@ class Book:
 class JobsState(State):
     """`jobs` by number of their slice, from request to end; `ended` the last that did, as the scheduler has.
     `broken` has the hosts and chips that are, by name of the fault. `books` are by `OWNER/TIER`, begun with
-    the first request."""
+    the first request; `reports_us` is when they are next told."""
 
     config: JobsConfig
     cubes: int
+    reports_us: int
     jobs: dict[int, Job] = field(default_factory=dict)
     ended: dict[int, Job] = field(default_factory=dict)
     broken: dict[str, BrokenPart] = field(default_factory=dict)
@@ -83,7 +85,12 @@ class JobsState(State):
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> JobsState:
     """Nobody has asked for anything yet."""
     return JobsState(
-        fabric=fabric, seed=config.seed, now_us=at_us, config=config.jobs, cubes=config.pod.cubes
+        fabric=fabric,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.jobs,
+        cubes=config.pod.cubes,
+        reports_us=at_us + US_PER_HOUR,
     )
 
 

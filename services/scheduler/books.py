@@ -9,6 +9,8 @@ from typing import TypeVar
 
 from schemas.body import Body
 from schemas.envelope import Envelope
+from schemas.jobs import UsageReported
+from schemas.scheduler import CapacityReported
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.state import PLACES, SchedulerState, occupancy_of
 from shared.engine.service import Output, Rule
@@ -32,6 +34,15 @@ def booked(rule: Rule[SchedulerState, BodyT]) -> Rule[SchedulerState, BodyT]:
         return said
 
     return run
+
+
+def on_usage_reported(
+    state: SchedulerState, _body: UsageReported, _message: Envelope
+) -> list[CapacityReported]:
+    """What the rest of the chips was for, up to the same moment."""
+    span_us = state.now_us - state.at_us
+    chip_us = integral(state.chip_us, state.chips_by_place, span_us)
+    return [CapacityReported(chip_us=tuple(chip_us.items()))]
 
 
 def _chips_now(state: SchedulerState) -> dict[str, int]:

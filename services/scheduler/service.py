@@ -1,13 +1,13 @@
 """The table of the service `scheduler`: which rule handles which message."""
 
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
-from schemas.jobs import JobCheckpointed, JobFailed
+from schemas.jobs import JobCheckpointed, JobFailed, UsageReported
 from schemas.ocs import CircuitsConnected, CircuitsRefused
 from schemas.sequencer import Tick
 from schemas.transceivers import LinksChanged, LinksTrained
 from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler import admission, documents, health, links, logic
-from services.scheduler.books import booked
+from services.scheduler.books import booked, on_usage_reported
 from services.scheduler.state import SchedulerState, commission
 from shared.engine.service import Service, on
 
@@ -29,6 +29,7 @@ SERVICE: Service[SchedulerState] = Service(
         on(CircuitsRefused, booked(links.on_circuits_refused)),
         on(LinksTrained, booked(links.on_links_trained)),
         on(LinksChanged, booked(links.on_links_changed)),
+        on(UsageReported, on_usage_reported),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, get_args
 
 from schemas.documents import JobDocument, JobsSummary, SchedulerSummary
+from schemas.jobs import UsageReported
 from schemas.names import Tier
+from schemas.scheduler import CapacityReported
 from shared.models.jobs.ledger import Ledger
 from shared.models.jobs.progress import Progress, at
 
@@ -30,19 +32,27 @@ ChipUs: TypeAlias = dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class SliceUse:
+class JobUse:
     """A slice whose job stood at `progress.since_us` as that says. What one used that `ended` is with its
     owner's ended ones already."""
 
-    owner: str
-    tier: Tier
+    group: Group
     chips: int
     progress: Progress
     ended: bool = False
 
     def used(self, at_us: int) -> Ledger:
-        """What it has used up to a moment, if nothing happens until then."""
+        """What it has used up to a moment, if nothing happens until then, in chip-microseconds."""
         return at(self.progress, at_us).ledger.times(self.chips)
+
+
+@dataclass(frozen=True, slots=True)
+class SliceBook:
+    """What a slice used, in chip-microseconds; `ended_us` is None while it lives."""
+
+    group: Group
+    used: Ledger
+    ended_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +63,9 @@ class Books:
     since_us: int
     until_us: int
     chips: int
-    free: ChipUs
-    used: Mapping[Group, Ledger]
-    slices: Mapping[str, tuple[Group, Ledger]] = field(default_factory=dict)
+    free: Mapping[str, int] = field(default_factory=dict)
+    used: Mapping[Group, Ledger] = field(default_factory=dict)
+    slices: Mapping[str, SliceBook] = field(default_factory=dict)
 
     @property
     def total_chip_us(self) -> int:
@@ -64,14 +74,17 @@ class Books:
     @property
     def chip_us(self) -> ChipUs:
         """By place, of all chips."""
-        return summed(self.used.values()).by_place() | self.free
+        return self.used_by() | dict(self.free)
+
+    def used_by(self, tier: Tier | None = None) -> ChipUs:
+        """What slices had, or those of one tier, by place."""
+        return summed([used for (_, of), used in self.used.items() if tier in (None, of)]).by_place()
 
     def utilisation(self, tier: Tier | None = None) -> float:
-        """What slices had (of one tier) of the chips that were healthy and not drained. A chip that a slice
+        """What slices had, or those of one tier, of what was healthy and not drained. A chip that a slice
         holds counts as such whatever its health."""
         usable = self.total_chip_us - sum([self.free.get(place, 0) for place in UNUSABLE])
-        had = sum([used.total for (_, of), used in self.used.items() if tier in (None, of)])
-        return had / usable if usable else 0.0
+        return sum(self.used_by(tier).values()) / usable if usable else 0.0
 
 
 def summed(ledgers: Iterable[Ledger]) -> Ledger:
@@ -81,22 +94,24 @@ def summed(ledgers: Iterable[Ledger]) -> Ledger:
     return found
 
 
-def used_at(ended: Mapping[Group, Ledger], uses: Iterable[SliceUse], at_us: int) -> dict[Group, Ledger]:
+# --- up to a moment -----------------------------------------------------------------------------------------
+
+
+def used_at(ended: Mapping[Group, Ledger], uses: Iterable[JobUse], at_us: int) -> dict[Group, Ledger]:
     """What slices have used up to a moment, by (owner, tier): those that ended, and those that live."""
     used = dict(ended)
     for use in uses:
         if not use.ended:
-            group = (use.owner, use.tier)
-            used[group] = used.get(group, Ledger()).plus(**use.used(at_us).by_place())
+            used[use.group] = used.get(use.group, Ledger()).plus(**use.used(at_us).by_place())
     return used
 
 
-def integral(chip_us: ChipUs, chips_by_place: Mapping[str, int], span_us: int) -> ChipUs:
+def integral(chip_us: Mapping[str, int], chips_by_place: Mapping[str, int], span_us: int) -> ChipUs:
     """Chip-microseconds by place after a span in which nothing changed."""
     return {place: us + chips_by_place[place] * span_us for place, us in chip_us.items()}
 
 
-def use_of(job: JobDocument) -> SliceUse:
+def use_of(job: JobDocument) -> JobUse:
     """The slice that a document of `jobs` is about."""
     progress = Progress(
         terms=job.terms,
@@ -110,25 +125,49 @@ def use_of(job: JobDocument) -> SliceUse:
         starts=job.starts,
         ledger=Ledger(**job.used_us),
     )
-    return SliceUse(job.owner, job.tier, job.chips, progress, job.ended)
+    return JobUse((job.owner, job.tier), job.chips, progress, job.ended)
 
 
 def books_of(
     since_us: int, at_us: int, scheduler: SchedulerSummary, jobs: JobsSummary, rows: Iterable[JobDocument]
 ) -> Books:
     """The books of a fabric from its commissioning up to a moment, from documents of one view."""
-    free = integral(scheduler.chip_us, scheduler.chips_by_place, at_us - scheduler.at_us)
-    del free[ALLOCATED]
     uses = {row.name: use_of(row) for row in rows}
-    ended = {(use.owner, use.tier): Ledger(**use.chip_us) for use in jobs.ended}
+    ended: dict[Group, Ledger] = {(use.owner, use.tier): Ledger(**dict(use.chip_us)) for use in jobs.ended}
     return Books(
         since_us=since_us,
         until_us=at_us,
         chips=scheduler.chips,
-        free=free,
+        free=_free(integral(scheduler.chip_us, scheduler.chips_by_place, at_us - scheduler.at_us)),
         used=used_at(ended, uses.values(), at_us),
-        slices={name: ((use.owner, use.tier), use.used(at_us)) for name, use in uses.items()},
+        slices={
+            name: SliceBook(use.group, use.used(at_us), use.progress.since_us if use.ended else None)
+            for name, use in uses.items()
+        },
     )
+
+
+def reported_books(
+    fabric: str, now: Books, at_us: int, usage: UsageReported, capacity: CapacityReported
+) -> Books:
+    """The books of the fabric of `now` up to the moment of two reports."""
+    return replace(
+        now,
+        until_us=at_us,
+        free=_free(dict(capacity.chip_us)),
+        used={(use.owner, use.tier): Ledger(**dict(use.chip_us)) for use in usage.owners},
+        slices={
+            f"{fabric}/slice-{use.number}": SliceBook((use.owner, use.tier), Ledger(**dict(use.chip_us)))
+            for use in usage.slices
+        },
+    )
+
+
+def _free(chip_us: Mapping[str, int]) -> ChipUs:
+    return {place: us for place, us in chip_us.items() if place != ALLOCATED}
+
+
+# --- between two moments ------------------------------------------------------------------------------------
 
 
 def between(before: Books, now: Books) -> Books:
@@ -137,28 +176,32 @@ def between(before: Books, now: Books) -> Books:
     Time counts by what has become of it. What no checkpoint kept at the earlier moment had been done before
     it, so it comes off again what was kept since; off what was lost, as far as that does not reach.
     """
-    return Books(
-        since_us=before.until_us,
-        until_us=now.until_us,
-        chips=now.chips,
+    old, begin_us = before.slices, before.until_us
+    return replace(
+        now,
+        since_us=begin_us,
         free={place: us - before.free.get(place, 0) for place, us in now.free.items()},
-        used={group: _spent(before.used.get(group), used) for group, used in now.used.items()},
+        used={group: _spent(before.used.get(group, Ledger()), used) for group, used in now.used.items()},
         slices={
-            name: (group, _spent(before.slices[name][1] if name in before.slices else None, used))
-            for name, (group, used) in now.slices.items()
+            name: replace(book, used=_spent(old[name].used if name in old else Ledger(), book.used))
+            for name, book in now.slices.items()
+            if book.ended_us is None or book.ended_us > begin_us
         },
     )
 
 
-def _spent(before: Ledger | None, now: Ledger) -> Ledger:
-    if before is None:
-        return now
+def _spent(before: Ledger, now: Ledger) -> Ledger:
     spent = now.plus(**{place: -us for place, us in before.by_place().items()})
     productive = spent.productive - before.uncommitted
     lost = spent.lost + min(productive, 0)
-    return replace(
-        spent,
-        productive=max(productive, 0),
-        lost=max(lost, 0),
-        uncommitted=now.uncommitted + min(lost, 0),
-    )
+    uncommitted = now.uncommitted + min(lost, 0)
+    return replace(spent, productive=max(productive, 0), lost=max(lost, 0), uncommitted=uncommitted)
+
+
+def settled(books: Books) -> Books:
+    """The same, of a moment that is past: its work without a checkpoint counts as kept."""
+    used = {
+        group: ledger.plus(productive=ledger.uncommitted, uncommitted=-ledger.uncommitted)
+        for group, ledger in books.used.items()
+    }
+    return replace(books, used=used)

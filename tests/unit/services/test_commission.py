@@ -28,7 +28,7 @@ BUSY = SuperpodConfig(
     transceivers=TransceiversConfig(telemetry_interval_s=3600),
 )
 INTEGRALS = {"healthy_cube_us", "chip_us"}
-BY_THEMSELVES = ("failures", "transceivers", "workload")
+BY_THEMSELVES = ("failures", "jobs", "transceivers", "workload")
 """Services that are due from the beginning, whatever the others do."""
 
 each_service = pytest.mark.parametrize("service", SUPERPOD, ids=lambda service: service.name)
@@ -64,6 +64,7 @@ def test_the_first_tick_comes_later_and_does_the_work_of_one_event(name: str) ->
     said = bench.step()
     assert [message.type for message in said] == {
         "failures": ["FaultBegan"],
+        "jobs": ["UsageReported"],
         "transceivers": [],
         "workload": ["SliceRequested"],
     }[name]
@@ -93,7 +94,7 @@ def lived(at_us: int) -> list[Envelope]:
 def told(message: Envelope, by_us: int) -> str:
     """The message as text, every absolute time in it moved."""
     return re.sub(
-        r'"(at_us|due_us|expires_us)":(\d+)',
+        r'"(at_us|due_us|ends_us|expires_us|until_us)":(\d+)',
         lambda match: f'"{match[1]}":{int(match[2]) + by_us}',
         encode(message).decode(),
     )

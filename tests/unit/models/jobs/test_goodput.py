@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.jobs import JobTerms
-from shared.models.jobs.goodput import Books, Group, SliceUse, between, integral, used_at
+from shared.models.jobs.goodput import Books, Group, JobUse, SliceBook, between, integral, used_at
 from shared.models.jobs.ledger import Ledger
 from shared.models.jobs.progress import Progress, placed, ready, struck
 
@@ -22,12 +22,14 @@ def started(at_us: int = 0) -> Progress:
 
 def books(progress: Progress, at_us: int) -> Books:
     """Of a pod of one slice."""
-    use = SliceUse("team", "research", CHIPS, progress)
-    return Books(0, at_us, CHIPS, {}, used_at({}, [use], at_us), {"pod-0/slice-0": (GROUP, use.used(at_us))})
+    use = JobUse(GROUP, CHIPS, progress)
+    return Books(
+        0, at_us, CHIPS, {}, used_at({}, [use], at_us), {"pod-0/slice-0": SliceBook(GROUP, use.used(at_us))}
+    )
 
 
 def test_what_ended_counts_once() -> None:
-    use = SliceUse("team", "research", CHIPS, started())
+    use = JobUse(GROUP, CHIPS, started())
     used = use.used(50)
     assert used_at({GROUP: used}, [replace(use, ended=True)], 50) == {GROUP: used}
     assert used_at({GROUP: used}, [use], 50)[GROUP].total == 2 * 50 * CHIPS
@@ -64,7 +66,7 @@ def test_a_span_counts_its_own_time_only(first: int, second: int, fault_us: int,
     span = between(books(begin, begin_us), books(end, end_us))
     assert sum(span.chip_us.values()) == span.total_chip_us == CHIPS * (end_us - begin_us)
     assert min(span.chip_us.values()) >= 0
-    assert span.slices["pod-0/slice-0"][1] == span.used[GROUP]
+    assert span.slices["pod-0/slice-0"].used == span.used[GROUP]
 
 
 def test_utilisation_is_of_the_chips_that_can_be_used() -> None:

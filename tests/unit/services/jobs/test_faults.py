@@ -7,7 +7,7 @@ from schemas.failures import FaultBegan, FaultEnded
 from schemas.jobs import JobCheckpointed, JobFailed
 from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceRecovering, SliceRestored, SliceStarted
 from services.jobs.faults import used_chips
-from shared.basics.units import US_PER_S
+from shared.basics.units import US_PER_HOUR, US_PER_S
 from tests.unit.services.jobs.test_jobs import NAME, NOTICED, TERMS, Driver, requested
 
 HANG = JobsConfig(hang_share=1.0, hang_s=60)
@@ -45,7 +45,7 @@ def test_a_job_on_a_dead_host_hangs_and_says_so_when_it_gives_up() -> None:
     (said,) = driver.tick()
     assert (said.body, said.cause) == (JobFailed(slice=NAME, part=HOST, seen_as="hang"), cause)
     assert driver.phase() == "standing"
-    assert driver.held.due_us is None
+    assert driver.held.due_us == US_PER_HOUR
     assert driver.used(1_027 + 60 * US_PER_S + 5) == {
         "startup": 17,
         "lost": 1_000 + 60 * US_PER_S,
@@ -69,7 +69,7 @@ def test_who_hears_of_it_first_from_its_slice_says_nothing() -> None:
     driver.start(LONG)
     driver.feed(began(), 1_027)
     driver.feed(SliceRecovering(slice=NAME, cube=1), 2_027)
-    assert (driver.phase(), driver.held.due_us) == ("standing", None)
+    assert (driver.phase(), driver.held.due_us) == ("standing", US_PER_HOUR)
     assert driver.used(3_027)["lost"] == 2_000
     driver.feed(CubeSwapped(slice=NAME, left=1, spare=3, corner=None, reason="failed"), 3_027)
     driver.feed(SliceRestored(slice=NAME), 3_027)
