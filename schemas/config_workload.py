@@ -211,7 +211,7 @@ class WorkloadConfig(Model):
         allow_inf_nan=False,
     )
     filler: bool = parameter(
-        False, "whether there is filler: jobs without an end that run in holes", unit="-", source="choice"
+        True, "whether there is filler: jobs without an end that run in holes", unit="-", source="choice"
     )
     filler_cubes_min: int = parameter(
         2,

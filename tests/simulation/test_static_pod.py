@@ -52,8 +52,8 @@ def run(kind: str, days: float, log: Path | None = None, pairs: list[str] | None
 
 PACKING: list[tuple[list[str], float]] = [(["failures.enabled=false"], 0.98), (FAULTY, 0.75)]
 """Settings, and what a static pod's utilisation is at most of a superpod's that is asked for the same. Over
-30 days of the requests that both admit, it is 0.87 to 0.96 where nothing fails and the seed is 1, 2, 3 or 7,
-and 0.52 to 0.71 with twice the faults of life: an idle cube that is broken cuts boxes, too."""
+30 days of the requests that both admit, it is 0.86 to 0.92 where nothing fails and the seed is 1, 2, 3 or 7,
+and 0.61 to 0.73 with twice the faults of life: an idle cube that is broken cuts boxes, too."""
 
 
 # --- thirty days --------------------------------------------------------------------------------------------
@@ -70,8 +70,10 @@ def test_thirty_days_are_the_same_every_time_and_replay_to_the_same_states(tmp_p
 
 
 def test_a_static_pod_loses_more_slices_to_the_same_faults() -> None:
-    # Draws are keyed by what they are for: both pods have the same requests and the same faults.
-    fixed, switched = (run(kind, 30)["fabrics"][0] for kind in (KIND, "superpod"))
+    # Draws are keyed by what they are for: both pods have the same requests and the same faults. Filler comes
+    # as it is placed, and who balks does so for what waits: both differ.
+    pairs = [*FAULTY, "workload.filler=false", "workload.balk_above_h=100000"]
+    fixed, switched = (run(kind, 30, pairs=pairs)["fabrics"][0] for kind in (KIND, "superpod"))
     assert fixed["slices"]["requested"] == switched["slices"]["requested"]
     assert fixed["faults"] == {kind: switched["faults"][kind] for kind in ("host", "link")}
     assert fixed["cube_availability"] > 0.9
@@ -81,9 +83,9 @@ def test_a_static_pod_loses_more_slices_to_the_same_faults() -> None:
 
 
 def requests_of(seed: int, days: int) -> list[TraceRow]:
-    """What a pod's workload asks for by itself, as a trace: with nobody who balks and without filler, which
-    depend on what is served."""
-    workload = WorkloadConfig(filler=False, balk_above_h=1e6)
+    """What a pod's workload asks for by itself, as a trace, at a load that is more than a static pod can
+    serve: with nobody who balks and without filler, which depend on what is served."""
+    workload = WorkloadConfig(offered_load=1.1, filler=False, balk_above_h=1e6)
     state = commission(POD, SuperpodConfig(seed=seed, workload=workload), 0)
     rows: list[TraceRow] = []
     while state.next_arrival_us is not None and state.next_arrival_us <= days * US_PER_DAY:

@@ -30,8 +30,8 @@ from shared.engine.dispatch import ServiceInstance, read
 from shared.models.superpod.shapes import chips_of, cubes_of
 
 QUIET = SuperpodConfig(workload=WorkloadConfig(enabled=False))
-PATIENT = WorkloadConfig(balk_above_h=1e6)
-"""Nobody balks, although nothing is ever placed."""
+PATIENT = WorkloadConfig(filler=False, balk_above_h=1e6)
+"""Nobody balks, although nothing is ever placed, and there is no filler."""
 
 BodyT = TypeVar("BodyT", bound=Body)
 
@@ -117,7 +117,8 @@ def test_arrivals_are_jobs_of_owners_with_estimates() -> None:
 
 
 def test_a_request_by_hand_takes_a_number_and_leaves_the_arrivals_as_they_are() -> None:
-    plain, disturbed = Driver(SuperpodConfig(seed=4)), Driver(SuperpodConfig(seed=4))
+    config = SuperpodConfig(seed=4, workload=PATIENT)
+    plain, disturbed = Driver(config), Driver(config)
     body = disturbed.request(priority=7)
     assert (body.slice, body.requested_by, body.priority) == ("pod-0/slice-0", "operator", 7)
     for n in range(20):
@@ -148,7 +149,7 @@ def test_owners_that_see_too_long_a_queue_do_not_ask_and_are_counted() -> None:
     """Nothing is ever placed: the work that waits grows to the bound, and then production alone asks, until
     it has as much waiting by itself."""
     bound_h = 6.0
-    driver = Driver(SuperpodConfig(seed=3, workload=WorkloadConfig(balk_above_h=bound_h)))
+    driver = Driver(SuperpodConfig(seed=3, workload=WorkloadConfig(filler=False, balk_above_h=bound_h)))
     ahead = {"production": 0, "research": 0}
     balked = 0
     while driver.due_us < 20 * US_PER_DAY:
@@ -169,7 +170,7 @@ def test_owners_that_see_too_long_a_queue_do_not_ask_and_are_counted() -> None:
 
 
 def test_what_is_placed_or_ends_makes_the_queue_short_again() -> None:
-    config = WorkloadConfig(balk_above_h=0.0, production_share=0.0, production_share_large=0.0)
+    config = WorkloadConfig(balk_above_h=0.0, production_share=0.0, production_share_large=0.0, filler=False)
     driver = Driver(SuperpodConfig(seed=3, workload=config))
     (first,) = bodies(SliceRequested, driver.tick())
     assert bodies(RequestBalked, driver.tick())
@@ -418,7 +419,7 @@ def test_ends_at_the_same_time_go_by_number_and_before_what_is_requested_then() 
 
 
 def test_a_decoded_state_behaves_as_the_original() -> None:
-    config = SuperpodConfig(seed=9, workload=WorkloadConfig(filler=True))
+    config = SuperpodConfig(seed=9)
     kept, decoded = Driver(config), Driver(config)
     started: set[str] = set()
     for n in range(300):
