@@ -4,7 +4,7 @@ source.
 Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab config` prints.
 """
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import (
     model_validator,
@@ -12,8 +12,10 @@ from pydantic import (
 
 from schemas.body import Model
 from schemas.bounds import COUNT_MAX
+from schemas.config_scheduler import SchedulerConfig
 from schemas.config_workload import Trace, WorkloadConfig
 from schemas.parameter import as_in, parameter
+from schemas.quotas import quota_chips
 
 
 class PodConfig(Model):
@@ -34,76 +36,6 @@ class GridConfig(PodConfig):
 
     cubes: int = parameter(
         64, "cubes of 4×4×4 chips, in a grid of 4×4×4 cubes", unit="cubes", source="[LF] 4.2", ge=64, le=64
-    )
-
-
-class SchedulerConfig(Model):
-    """Who gets cubes before whom, who makes room, and how long the scheduler waits before it gives up."""
-
-    queue_max: int = parameter(
-        500,
-        "slices of one owner that may wait; the next request of that owner is refused",
-        unit="slices",
-        source="choice",
-        ge=0,
-        le=1_000_000,
-    )
-    backfill: Literal["easy", "none"] = parameter(
-        "easy",
-        "who may pass the first in line: with easy those who do not delay its promised start, else nobody",
-        unit="-",
-        source="Lifka 1995 (easy)",
-    )
-    grace_s: int = parameter(
-        120,
-        "how long a slice that is pre-empted has to write a checkpoint",
-        unit="seconds",
-        source="GKE Spot: up to 120 s",
-        ge=1,
-        le=86_400,
-    )
-    production_waits_h: float = parameter(
-        0.5,
-        "how long production waits before it pre-empts research; filler makes room at once",
-        unit="hours",
-        source="calibrated: fewer pre-emptions, and large slices start in 8 h still",
-        ge=0,
-        le=10_000,
-        allow_inf_nan=False,
-    )
-    research_waits_h: float = parameter(
-        6.0,
-        "how long research waits before it pre-empts research that was requested later",
-        unit="hours",
-        source="calibrated: all large slices start in 96 h",
-        ge=0,
-        le=10_000,
-        allow_inf_nan=False,
-    )
-    research_runs_h: float = parameter(
-        1.0,
-        "how long research has its cubes before older research may pre-empt it",
-        unit="hours",
-        source="assumption; Meta's research clusters have 2 h (HPCA 2025)",
-        ge=0,
-        le=10_000,
-        allow_inf_nan=False,
-    )
-    retries_max: int = parameter(
-        100,
-        "how often a slice goes back to the queue before it is evicted for good; filler may for ever",
-        unit="times",
-        source="choice",
-        ge=0,
-        le=1_000_000,
-    )
-    recovery_patience_s: int = parameter(
-        3600,
-        "how long a slice with a failed cube waits for a healthy idle one before it is evicted",
-        unit="seconds",
-        source="choice",
-        ge=0,
-        le=31_536_000,
     )
 
 
@@ -336,7 +268,20 @@ class FabricConfig(Model):
     seed: int = parameter(0, "the seed of every draw", unit="-", source="choice", ge=0, le=COUNT_MAX)
 
 
-class SuperpodConfig(FabricConfig):
+class _PodOfCubes(FabricConfig):
+    """What superpods and static pods have to observe alike."""
+
+    @model_validator(mode="after")
+    def _quotas_fit(self) -> Self:
+        if isinstance(self, AnyPodConfig):
+            try:
+                quota_chips(self.scheduler.quotas, self.pod.cubes)
+            except ValueError as error:
+                raise ValueError(f"scheduler.quotas: {error}") from None
+        return self
+
+
+class SuperpodConfig(_PodOfCubes):
     """A superpod: cubes joined at will by optical circuit switches ([LF] 4.2, [T4] 2)."""
 
     kind: Literal["superpod"] = "superpod"
@@ -352,7 +297,7 @@ class SuperpodConfig(FabricConfig):
     trace: Trace | None = None
 
 
-class StaticPodConfig(FabricConfig):
+class StaticPodConfig(_PodOfCubes):
     """A static pod: the same cubes in a torus of fixed fibres, without OCSes ([LF] 4.2, Table 1)."""
 
     kind: Literal["static-pod"] = "static-pod"

@@ -126,8 +126,9 @@ def _complaint(
     first = error.errors()[0]
     place = first["loc"][:3]  # of what is inside a shape the shape: parameters are two deep
     name = called(dotted(*place))
-    if first["type"] == "value_error":  # two values that do not go together: the model says which
-        return f"{name}.{first['ctx']['error']}"
+    if first["type"] == "value_error":  # values that do not go together: the model says which
+        said = str(first["ctx"]["error"])
+        return f"{name}.{said}" if place else called(said)
     if first["type"] == "missing" and len(first["loc"]) <= len(place):
         return f"{name}: is missing"
     known = _fields(model)
@@ -168,6 +169,8 @@ def _value(name: str, text: str, field: FieldInfo) -> Any:
             return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}[
                 text.lower()
             ]
+        if str in kinds:
+            return text
         return float(text) if float in kinds else int(text)
     except (KeyError, ValueError):
         hint = nearest_word(text.upper(), _words(field), alike=0.3)
@@ -201,6 +204,8 @@ def _allowed(field: FieldInfo) -> str:
         return f"{', '.join(chosen[:-1])} or {chosen[-1]}"
     if bool in kinds:
         return "true or false"
+    if str in kinds:
+        return "a text"
     words = "a number" if float in kinds else "a whole number"
     for bound in field.metadata:
         for attribute, text in (("gt", "above"), ("ge", "at least"), ("le", "at most"), ("lt", "below")):

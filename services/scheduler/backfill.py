@@ -1,14 +1,24 @@
 """Who may pass the first in line without making it wait for longer than it was promised."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
 
+from schemas.names import Shape
 from services.scheduler.occupancy import WHOLE_CUBE, block_mask
 from services.scheduler.order import Rank
 from services.scheduler.placement import Leavers, Room
+from services.scheduler.plan import Plan
 from services.scheduler.promise import FOREVER, Stay, Timeline
 from services.scheduler.queue import Line
 from services.scheduler.room import Rooms
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
+from shared.basics.units import US_PER_S
+from shared.models.superpod.shapes import cubes_of, is_mesh
+
+CONSERVATIVE_DEPTH = 30
+"""How many are promised a start under the conservative policy, as Maui's reservation depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +28,20 @@ class Move:
     row: Slice
     room: Room
     victims: Leavers
+
+
+@dataclass(frozen=True, slots=True)
+class InLine:
+    """The lines of the queue by rank, the first of all, which cannot start now, and the cubes as it sees
+    them."""
+
+    ranked: list[tuple[Rank, Line]]
+    head: Slice
+    timeline: Timeline
+
+
+Passing = tuple[Move | None, dict[int, int]]
+"""(the first who may pass, if anybody; slice → when it is promised its start)."""
 
 
 def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
@@ -47,54 +71,123 @@ def _claimed_us(state: SchedulerState) -> dict[int, list[Stay]]:
     for number, claim in state.claims.items():
         row = state.slices[number]
         mask = WHOLE_CUBE if claim.corner is None else block_mask(claim.corner, row.shape)
+        leaves_us = FOREVER if row.estimate_us is None else claim.until_us + row.estimate_us
         for cube in claim.cubes:
-            found.setdefault(cube, []).append((mask, ends_us(state, row)))
+            found.setdefault(cube, []).append((mask, leaves_us))
     return found
 
 
-def ends_us(state: SchedulerState, row: Slice) -> int:
-    """When a waiting slice that starts now leaves by its estimate: its time on cubes, and the grace of those
-    who may have to leave for it."""
+def ends_us(state: SchedulerState, row: Slice, *, forced: bool) -> int:
+    """When a waiting slice that gets cubes now leaves by its estimate; later by the grace of those who have
+    to leave for it, if there are any."""
     if row.estimate_us is None:
         return FOREVER
-    return state.now_us + row.estimate_us + state.config.grace_s * 1_000_000
+    return state.now_us + row.estimate_us + (state.config.grace_s * US_PER_S if forced else 0)
 
 
-def easy_backfill(
-    state: SchedulerState, ranked: list[tuple[Rank, Line]], rooms: Rooms, head: Slice, timeline: Timeline
-) -> tuple[Move | None, int]:
-    """(The first who may pass, or None; the promised start of the first in line, FOREVER if nobody knows).
-
-    Only the first in line is promised anything: whoever fits now passes it if its start by the timeline stays
-    as it is.
-    """
-    promised_us = state.placement.start_us(timeline, head.shape, rooms.held_back)
+def easy_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
+    """Only the first in line is promised anything: whoever fits now passes it if its start by the timeline
+    stays as it is (EASY)."""
+    head = line.head
+    promised_us = state.placement.start_us(line.timeline, head.shape, rooms.held_back)
     found: tuple[Rank, Move] | None = None
-    for rank, line in ranked:
+    for rank, name in line.ranked:
         if found is not None and rank > found[0]:
             break
-        forced = rooms.for_passing(line[2])
+        forced = rooms.for_passing(name[2])
         if forced is None:
             continue
-        until_us = (
-            FOREVER if _passes(state, timeline, head, forced[0], line, rooms.held_back) else promised_us
-        )
-        for place in queue_of(state).lines[line]:
+        anybody = _passes(state, line, forced[0], name[2], rooms.held_back)
+        until_us = FOREVER if anybody else promised_us
+        for place in queue_of(state).lines[name]:
             row = state.slices[place[1]]
-            if row.number != head.number and ends_us(state, row) <= until_us:
+            if row.number != head.number and ends_us(state, row, forced=bool(forced[1])) <= until_us:
                 at = (rank[0], rank[1], place)
                 if found is None or at < found[0]:
                     found = at, Move(row, *forced)
                 break
-    return (None if found is None else found[1]), promised_us
+    return (None if found is None else found[1]), _known({head.number: promised_us})
 
 
-def _passes(
-    state: SchedulerState, timeline: Timeline, head: Slice, room: Room, line: Line, held_back: int
-) -> bool:
+def conservative_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
+    """The first CONSERVATIVE_DEPTH in line are promised a start each, in their order: as early as they can
+    without delaying those before them. Whoever can start now does; nobody behind them passes.
+
+    If the estimates are true, whole cubes are had when they were promised. A mesh is promised the whole of a
+    cube and may start earlier in a part of one, as may all when somebody leaves early; then those before move
+    up first, which can move others back.
+    """
+    plan = Plan(state.now_us, timeline_of(state, rooms.fillers).free_us)
+    promises: dict[int, int] = {}
+    for row in _in_order(state, line.ranked):
+        lasts_us = ends_us(state, row, forced=False) - state.now_us
+        move = _start_now(state, row, rooms, plan) if row is not line.head else None
+        if move is not None:
+            return move, _known(promises)
+        room = _first_booking(state, row, plan, rooms.held_back)
+        if room is not None:
+            cubes, promises[row.number] = room
+            plan.book(cubes, promises[row.number], min(promises[row.number] + lasts_us, FOREVER))
+    return None, _known(promises)
+
+
+def no_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
+    """Nobody passes."""
+    promised_us = state.placement.start_us(line.timeline, line.head.shape, rooms.held_back)
+    return None, _known({line.head.number: promised_us})
+
+
+BACKFILLS: dict[str, Callable[[SchedulerState, InLine, Rooms], Passing]] = {
+    "easy": easy_backfill,
+    "conservative": conservative_backfill,
+    "none": no_backfill,
+}
+"""`scheduler.backfill` → the policy."""
+
+
+def _known(promises: dict[int, int]) -> dict[int, int]:
+    return {number: at_us for number, at_us in promises.items() if at_us < FOREVER}
+
+
+def _in_order(state: SchedulerState, ranked: list[tuple[Rank, Line]]) -> list[Slice]:
+    """The first CONSERVATIVE_DEPTH in line."""
+    lines = queue_of(state).lines
+    places = merge(*([(rank[:-1], place) for place in lines[name]] for rank, name in ranked))
+    return [state.slices[place[1]] for _, place in islice(places, CONSERVATIVE_DEPTH)]
+
+
+def _start_now(state: SchedulerState, row: Slice, rooms: Rooms, plan: Plan) -> Move | None:
+    """Where a slice that is not the first in line can start now, if no cube of it is booked until it ends."""
+    for forced in (False, True):
+        until_us = ends_us(state, row, forced=forced)
+        found = rooms.for_passing(row.shape) if is_mesh(row.shape) else None
+        if found is None or plan.is_booked(found[0][0][0], until_us):
+            free = plan.free(0, until_us)
+            if free.bit_count() < cubes_of(row.shape) + rooms.held_back:
+                continue
+            found = rooms.by_filler(row.shape, free)
+        if found is not None and (forced or not found[1]):
+            return Move(row, *found)
+    return None
+
+
+def _first_booking(state: SchedulerState, row: Slice, plan: Plan, held_back: int) -> tuple[int, int] | None:
+    """(cubes as a bit mask, when) of the earliest start that delays nobody who has booked; a mesh books the
+    whole of a cube. None if none is known."""
+    lasts_us = ends_us(state, row, forced=False) - state.now_us
+    for at, at_us in enumerate(plan.times):
+        free = plan.free(at, at_us + lasts_us)
+        if free.bit_count() >= cubes_of(row.shape) + held_back:
+            cubes = state.placement.first_cubes(row.shape, free)
+            if cubes is not None:
+                return sum([1 << cube for cube in cubes]), at_us
+    return None
+
+
+def _passes(state: SchedulerState, line: InLine, room: Room, shape: Shape, held_back: int) -> bool:
     """Whether a slice may have this room for ever without a later start of the first in line."""
     cubes, corner = room
-    mask = WHOLE_CUBE if corner is None else block_mask(corner, line[2])
-    start_us = state.placement.start_us
-    after = timeline.with_slice(cubes, mask, FOREVER)
-    return start_us(after, head.shape, held_back) <= start_us(timeline, head.shape, held_back)
+    mask = WHOLE_CUBE if corner is None else block_mask(corner, shape)
+    start_us, head = state.placement.start_us, line.head.shape
+    after = line.timeline.with_slice(cubes, mask, FOREVER)
+    return start_us(after, head, held_back) <= start_us(line.timeline, head, held_back)

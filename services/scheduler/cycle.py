@@ -6,12 +6,11 @@ moment; running it twice changes nothing more.
 
 from dataclasses import dataclass
 
-from services.scheduler.backfill import Move, easy_backfill, timeline_of
+from services.scheduler.backfill import BACKFILLS, InLine, Move, timeline_of
 from services.scheduler.lifecycle import admit
 from services.scheduler.notices import claim, serve_claims
 from services.scheduler.order import fair_share_order, filler_order
 from services.scheduler.preemption import evictable, stronger_us
-from services.scheduler.promise import FOREVER
 from services.scheduler.recovery import leave_drained, recover_hit
 from services.scheduler.room import Rooms
 from services.scheduler.state import SchedulerState, changed, line_of, occupancy_of, place_of, queue_of
@@ -61,8 +60,8 @@ def next_firm(state: SchedulerState) -> Decision:
     forced = rooms.by_force(head.shape, yielding)
     if forced is not None:
         return Decision(Move(head, *forced), {})
-    passer, promised_us = easy_backfill(state, ranked, rooms, head, timeline_of(state, yielding))
-    promises = {} if promised_us == FOREVER else {head.number: promised_us}
+    line = InLine(ranked, head, timeline_of(state, yielding))
+    passer, promises = BACKFILLS[state.config.backfill](state, line, rooms)
     return Decision(passer, promises, stronger_us(state, head))
 
 

@@ -4,22 +4,23 @@ from dataclasses import replace
 
 from schemas.scheduler import SliceOverran
 from services.scheduler.lifecycle import put, slice_name
-from services.scheduler.state import SchedulerState, Slice
+from services.scheduler.state import SchedulerState, on_cubes
 from shared.engine.service import CausedBy, Output
 
 
 def overruns_us(state: SchedulerState) -> int | None:
     """When the next slice has its cubes for longer than was estimated."""
-    return min([row.ends_us for row in state.slices.values() if row.ends_us is not None], default=None)
+    return min([row.ends_us for row in on_cubes(state) if row.ends_us is not None], default=None)
 
 
 def double_overrun(state: SchedulerState) -> list[Output]:
     """The estimate of every slice that should have left by now becomes twice as long, as often as it takes,
     and the slip is said."""
-    over = [row for row in state.slices.values() if row.ends_us is not None and row.ends_us <= state.now_us]
     said: list[Output] = []
-    for row in sorted(over, key=_number):
-        estimate_us, ends_us = row.estimate_us or 1, row.ends_us or 0
+    for row in on_cubes(state):
+        if row.ends_us is None or row.ends_us > state.now_us:
+            continue
+        estimate_us, ends_us = row.estimate_us or 1, row.ends_us
         while ends_us <= state.now_us:
             ends_us += estimate_us
             estimate_us *= 2
@@ -27,7 +28,3 @@ def double_overrun(state: SchedulerState) -> list[Output]:
         body = SliceOverran(slice=slice_name(state, row.number), estimate_us=estimate_us, ends_us=ends_us)
         said.append(CausedBy(row.request, body))
     return said
-
-
-def _number(row: Slice) -> int:
-    return row.number

@@ -27,10 +27,10 @@ def claim(
 ) -> list[Output]:
     """Keep cubes for a waiting slice, and tell those who are in its way to leave them."""
     queue_of(state).remove(line_of(row), place_of(row))
-    state.claims[row.number] = Claim(cubes, corner, victims)
+    until_us = state.now_us + state.config.grace_s * US_PER_S
+    state.claims[row.number] = Claim(cubes, corner, victims, until_us)
     occupancy_of(state).keep(cubes, row.shape, corner)
     put(state, row)
-    until_us = state.now_us + state.config.grace_s * US_PER_S
     asker = slice_name(state, row.number)
     said: list[Output] = []
     for number in victims:

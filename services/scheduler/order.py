@@ -1,7 +1,8 @@
 """Who of the waiting comes first."""
 
-from services.scheduler.queue import Line, Place
-from services.scheduler.state import SchedulerState, queue_of
+from schemas.quotas import quota_chips
+from services.scheduler.queue import FILLER, TIERS, Line, Place
+from services.scheduler.state import SchedulerState, on_cubes, queue_of
 from shared.models.superpod.shapes import chips_of
 
 Rank = tuple[int, int, Place]
@@ -12,7 +13,36 @@ def fair_share_order(state: SchedulerState) -> list[tuple[Rank, Line]]:
     """The firm lines in the order of their first slices: by tier; then those whose owners are within their
     quotas, then those who borrow, least borrowed first; then by priority and age."""
     queue = queue_of(state)
-    return sorted([((line[0], 0, queue.lines[line][0]), line) for line in queue.firm()])
+    lines = list(queue.firm())
+    held = chips_held(state)
+    quotas = quotas_of(state, {owner for _, owner, _ in lines} | held.keys())
+    borrowed = {owner: borrows(held.get(owner, 0), quota) for owner, quota in quotas.items()}
+    return sorted([((line[0], borrowed[line[1]], queue.lines[line][0]), line) for line in lines])
+
+
+def borrows(held: int, quota: int) -> int:
+    """How many chips an owner borrows who has so many, with its next slice: 0 as long as it has less than its
+    quota, so that every owner can have one slice that is larger than that."""
+    return 0 if held < quota else held - quota + 1
+
+
+def quotas_of(state: SchedulerState, owners: set[str]) -> dict[str, int]:
+    """The quota of each of these owners, in chips; those of whom none is written share equally what is left
+    by the others."""
+    written = quota_chips(state.config.quotas, state.cubes)
+    rest = state.chips - sum(written.values())
+    share = rest // max(1, len(owners - written.keys()))
+    return {owner: written.get(owner, share) for owner in sorted(owners)}
+
+
+def chips_held(state: SchedulerState) -> dict[str, int]:
+    """Owner → chips that its firm slices have, or have a claim on; what runs as filler counts for nobody."""
+    held: dict[str, int] = {}
+    rows = [*on_cubes(state), *[state.slices[number] for number in state.claims]]
+    for row in rows:
+        if row.tier != TIERS[FILLER]:
+            held[row.owner] = held.get(row.owner, 0) + row.chips
+    return held
 
 
 def filler_order(state: SchedulerState) -> list[Line]:

@@ -30,6 +30,10 @@ Leavers = tuple[int, ...]
 """Slices that leave, rising."""
 
 
+EVERYWHERE = -1
+"""All cubes, as a bit mask."""
+
+
 class Placement(Protocol):
     """How slices lie on the cubes of a kind of pod.
 
@@ -44,8 +48,14 @@ class Placement(Protocol):
     def room_for(self, occupancy: Occupancy, shape: Shape, whole_cubes: bool) -> Room | None:
         """Where a slice fits now, or None. Without `whole_cubes`, idle cubes are kept for somebody else."""
 
-    def room_by_force(self, occupancy: Occupancy, shape: Shape, lost: Lost) -> tuple[Room, Leavers] | None:
-        """Where a slice fits once some of these have left, who lose least by it, and which; or None."""
+    def room_by_force(
+        self, occupancy: Occupancy, shape: Shape, lost: Lost, among: int = EVERYWHERE
+    ) -> tuple[Room, Leavers] | None:
+        """Where a slice fits once some of these have left, who lose least by it, and which; or None. `among`
+        is the set of cubes that whole ones are taken of, as a bit mask."""
+
+    def first_cubes(self, shape: Shape, free: int) -> tuple[int, ...] | None:
+        """The first whole cubes of a set, given as a bit mask, on which a slice can lie; a mesh on any."""
 
     def start_us(self, timeline: Timeline, shape: Shape, held_back: int) -> int:
         """When a slice can start by a timeline at the latest, if so many cubes are to be left over;
@@ -75,18 +85,25 @@ class Switched:
     def room_for(self, occupancy: Occupancy, shape: Shape, whole_cubes: bool) -> Room | None:
         return occupancy.room_for(shapes.chips_of(shape), whole_cubes)
 
-    def room_by_force(self, occupancy: Occupancy, shape: Shape, lost: Lost) -> tuple[Room, Leavers] | None:
+    def room_by_force(
+        self, occupancy: Occupancy, shape: Shape, lost: Lost, among: int = EVERYWHERE
+    ) -> tuple[Room, Leavers] | None:
         """A mesh on the cheapest block; whole cubes idle ones and those of the cheapest slices."""
         if is_mesh(shape):
-            return _block_by_force(occupancy, shape, lost)
+            return _block_by_force(occupancy, shape, lost, among)
         needed = cubes_of(shape)
-        chosen = least_lost(_leavers(occupancy, lost), needed - len(occupancy.idle))
+        idle = [cube for cube in occupancy.idle if among >> cube & 1]
+        chosen = least_lost(_leavers(occupancy, lost, among), needed - len(idle))
         if chosen is None:
             return None
         leaving = {number for leaver in chosen for number in leaver.slices}
-        theirs = [cube for cube in _takeable(occupancy) if leaving.issuperset(occupancy.holders[cube])]
-        cubes = sorted([*occupancy.idle, *[cube for cube in theirs if occupancy.holders[cube]]][:needed])
+        theirs = [cube for cube in _takeable(occupancy, among) if leaving.issuperset(occupancy.holders[cube])]
+        cubes = sorted([*idle, *[cube for cube in theirs if occupancy.holders[cube]]][:needed])
         return (tuple(cubes), None), tuple(sorted(leaving))
+
+    def first_cubes(self, shape: Shape, free: int) -> tuple[int, ...] | None:
+        cubes = [cube for cube in range(free.bit_length()) if free >> cube & 1]
+        return tuple(cubes[: cubes_of(shape)]) if len(cubes) >= cubes_of(shape) else None
 
     def start_us(self, timeline: Timeline, shape: Shape, held_back: int) -> int:
         if is_mesh(shape):
@@ -125,11 +142,13 @@ class FixedGrid:
         cubes = boxes.first_box(shape, sum([1 << cube for cube in occupancy.idle]))
         return None if cubes is None else (cubes, None)
 
-    def room_by_force(self, occupancy: Occupancy, shape: Shape, lost: Lost) -> tuple[Room, Leavers] | None:
+    def room_by_force(
+        self, occupancy: Occupancy, shape: Shape, lost: Lost, among: int = EVERYWHERE
+    ) -> tuple[Room, Leavers] | None:
         """A mesh on the cheapest block of a cube; whole cubes on the cheapest box."""
         if is_mesh(shape):
-            return _block_by_force(occupancy, shape, lost)
-        takeable = sum([1 << cube for cube in _takeable(occupancy)])
+            return _block_by_force(occupancy, shape, lost, among)
+        takeable = sum([1 << cube for cube in _takeable(occupancy, among)])
         places = {
             frozenset([number for cube in cubes for number in occupancy.holders[cube]]): cubes
             for mask, cubes in reversed(boxes.boxes(shape))
@@ -137,6 +156,11 @@ class FixedGrid:
         }
         found = cheapest_place(places, lost)
         return None if found is None else ((places[found], None), tuple(sorted(found)))
+
+    def first_cubes(self, shape: Shape, free: int) -> tuple[int, ...] | None:
+        if is_mesh(shape):
+            return ((free & -free).bit_length() - 1,) if free else None
+        return boxes.first_box(shape, free)
 
     def start_us(self, timeline: Timeline, shape: Shape, held_back: int) -> int:
         if is_mesh(shape):
@@ -166,16 +190,20 @@ class FixedGrid:
         return f"{extents} adjacent healthy idle cubes" if cubes_of(shape) > 1 else _counted(1)
 
 
-def _takeable(occupancy: Occupancy) -> Iterator[int]:
-    """The cubes that may be given away once nobody uses them."""
-    return (cube for cube, allowed in enumerate(occupancy.allowed) if allowed and not occupancy.kept[cube])
+def _takeable(occupancy: Occupancy, among: int) -> Iterator[int]:
+    """The cubes of a set that may be given away once nobody uses them."""
+    return (
+        cube
+        for cube, allowed in enumerate(occupancy.allowed)
+        if allowed and not occupancy.kept[cube] and among >> cube & 1
+    )
 
 
-def _leavers(occupancy: Occupancy, lost: Lost) -> list[Leaver]:
+def _leavers(occupancy: Occupancy, lost: Lost, among: int) -> list[Leaver]:
     """What can be made to leave as a whole: slices with the cubes that they would free, and all meshes of a
     cube together."""
     cubes: dict[tuple[int, ...], int] = {}
-    for cube in _takeable(occupancy):
+    for cube in _takeable(occupancy, among):
         holders = occupancy.holders[cube]
         if holders and all(number in lost for number in holders):
             cubes[holders] = cubes.get(holders, 0) + 1
@@ -184,10 +212,14 @@ def _leavers(occupancy: Occupancy, lost: Lost) -> list[Leaver]:
     ]
 
 
-def _block_by_force(occupancy: Occupancy, shape: Shape, lost: Lost) -> tuple[Room, Leavers] | None:
+def _block_by_force(
+    occupancy: Occupancy, shape: Shape, lost: Lost, among: int
+) -> tuple[Room, Leavers] | None:
     places: dict[frozenset[int], Room] = {}
     for cube, holders in enumerate(occupancy.holders):
-        if not occupancy.allowed[cube] or not any(number in lost for number in holders):
+        if not occupancy.allowed[cube] or not among >> cube & 1:
+            continue
+        if holders and not any(number in lost for number in holders):
             continue
         for corner, mask in BLOCKS[shapes.chips_of(shape)]:
             if not mask & occupancy.kept[cube]:

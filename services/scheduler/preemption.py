@@ -6,7 +6,7 @@ that has waited for `research_waits_h`, if it was requested later and has had it
 whoever waits becomes strong enough in the end, so that nobody starves.
 """
 
-from services.scheduler.state import SchedulerState, Slice
+from services.scheduler.state import SchedulerState, Slice, on_cubes
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.progress import at
 
@@ -34,14 +34,14 @@ def evictable(state: SchedulerState, asker: Slice | None) -> dict[int, int]:
     (None) only filler. The cost is 0 for those who were told to leave already; else the chip-microseconds
     lost, of which any of research outweigh all of filler."""
     found: dict[int, int] = {}
-    for victim in state.slices.values():
+    for victim in on_cubes(state):
         notice = state.notices.get(victim.number)
         if notice is not None:
             if notice.why == "preempted":
                 found[victim.number] = 0
-        elif victim.tier == "filler" and victim.cubes:
+        elif victim.tier == "filler":
             found[victim.number] = lost_chip_us(state, victim)
-        elif asker is not None and victim.cubes and _may_preempt(state, asker, victim):
+        elif asker is not None and _may_preempt(state, asker, victim):
             found[victim.number] = lost_chip_us(state, victim) << OUTWEIGHS
     return found
 
@@ -56,9 +56,8 @@ def stronger_us(state: SchedulerState, asker: Slice) -> int | None:
     return min(
         [
             from_us
-            for victim in state.slices.values()
-            if victim.cubes
-            and victim.number not in state.notices
+            for victim in on_cubes(state)
+            if victim.number not in state.notices
             and (from_us := preempts_from_us(state, asker, victim)) is not None
             and from_us > state.now_us
         ],

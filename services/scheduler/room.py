@@ -35,7 +35,16 @@ class Rooms:
     def for_passing(self, shape: Shape) -> Forced | None:
         """On idle cubes or those of filler: whoever is not the first in line makes nobody else leave."""
         if shape not in self._passing:
-            if self._filler is None:
-                self._filler = evictable(self._state, None)
-            self._passing[shape] = self.by_force(shape, self._filler)
+            self._passing[shape] = self.by_force(shape, self.fillers)
         return self._passing[shape]
+
+    def by_filler(self, shape: Shape, among: int) -> Forced | None:
+        """As `for_passing`, on whole cubes of a set only, given as a bit mask."""
+        return self._placement.room_by_force(self._occupancy, shape, self.fillers, among)
+
+    @property
+    def fillers(self) -> dict[int, int]:
+        """Who makes room for everybody firm → what that costs."""
+        if self._filler is None:
+            self._filler = evictable(self._state, None)
+        return self._filler

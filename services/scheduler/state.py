@@ -8,7 +8,8 @@ Who holds which cube, and the queue by shape, follow from the slices; they are k
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import AnyPodConfig, SchedulerConfig
+from schemas.config import AnyPodConfig
+from schemas.config_scheduler import SchedulerConfig
 from schemas.documents import SliceState
 from schemas.jobs import JobTerms
 from schemas.names import Join, Shape, Tier
@@ -95,11 +96,12 @@ class Notice:
 @dataclass(frozen=True, slots=True)
 class Claim:
     """Cubes, or a block of one at `corner`, that are kept for a waiting slice until those have left who make
-    room for it."""
+    room for it, which they do by `until_us`."""
 
     cubes: tuple[int, ...]
     corner: tuple[int, int, int] | None
     victims: tuple[int, ...]
+    until_us: int
 
 
 @dataclass
@@ -226,6 +228,12 @@ def queue_of(state: SchedulerState) -> Queue:
             if row.state == "queued" and row.number not in state.claims:
                 state.queue.add(line_of(row), place_of(row))
     return state.queue
+
+
+def on_cubes(state: SchedulerState) -> list[Slice]:
+    """The slices that have cubes, by number."""
+    numbers = {number for holders in occupancy_of(state).holders for number in holders}
+    return [state.slices[number] for number in sorted(numbers)]
 
 
 def line_of(row: Slice) -> Line:

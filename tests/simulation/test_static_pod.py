@@ -156,7 +156,7 @@ def scenario(seed: int) -> tuple[list[str], list[LabRequest], int]:
         "workload.duration_mean_h": draw.choice([0.2, 1.0, 4.0]),
         "scheduler.queue_max": draw.choice([0, 3, 500]),
         "scheduler.recovery_patience_s": draw.choice([0, 60, 3600]),
-        "scheduler.backfill": draw.choice(["easy", "easy", "none"]),
+        "scheduler.backfill": draw.choice(["easy", "conservative", "none"]),
         "transceivers.telemetry_interval_s": draw.choice([0, 3600]),
         "repairs.technicians": draw.choice([4, 16]),
         "repairs.host_repair_h": draw.choice([0.1, 2.0]),

@@ -12,7 +12,8 @@ from typing import Literal
 from pydantic import BaseModel
 
 from schemas.body import Body
-from schemas.config import PodConfig, SchedulerConfig, SuperpodConfig
+from schemas.config import PodConfig, SuperpodConfig
+from schemas.config_scheduler import SchedulerConfig
 from schemas.config_workload import TraceRow
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument

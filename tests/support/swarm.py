@@ -36,7 +36,7 @@ def draw_scenario(seed: int) -> Scenario:
         "workload.duration_mean_h": draw.choice([0.2, 1.0, 4.0]),
         "scheduler.queue_max": draw.choice([0, 3, 500]),
         "scheduler.recovery_patience_s": draw.choice([0, 60, 3600]),
-        "scheduler.backfill": draw.choice(["easy", "easy", "none"]),
+        "scheduler.backfill": draw.choice(["easy", "conservative", "none"]),
         "ocs.switching_time_ms": draw.choice([0.001, 10, 60_000]),
         "transceivers.telemetry_interval_s": draw.choice([0, 3600]),
         "cubes.heartbeat_s": draw.choice([1, 30]),

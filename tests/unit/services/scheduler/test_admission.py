@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.config import SchedulerConfig
+from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape
 from schemas.scheduler import (
     ConnectCircuits,

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import SchedulerConfig, StaticPodConfig
+from schemas.config import StaticPodConfig
+from schemas.config_scheduler import SchedulerConfig
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.names import Shape
 from schemas.scheduler import (

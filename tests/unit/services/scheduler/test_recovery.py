@@ -1,6 +1,6 @@
 """Failed and drained cubes: swaps, stalls, first claims, evictions."""
 
-from schemas.config import SchedulerConfig
+from schemas.config_scheduler import SchedulerConfig
 from schemas.cubes import CubeUnhealthy
 from schemas.scheduler import (
     ConnectCircuits,

@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import SchedulerConfig
+from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape, Tier
 from schemas.scheduler import CubeSwapped
 from services.scheduler.cycle import cycle
@@ -61,7 +61,7 @@ STEPS = st.lists(
 POLICIES = st.builds(
     SchedulerConfig,
     queue_max=st.sampled_from([0, 3, 500]),
-    backfill=st.sampled_from(["easy", "none"]),
+    backfill=st.sampled_from(["easy", "conservative", "none"]),
     grace_s=st.sampled_from([1, 120]),
     production_waits_h=st.sampled_from([0.0, 0.5]),
     research_waits_h=st.sampled_from([0.0, 1.0]),
@@ -128,6 +128,7 @@ def long_life(seed: int, count: int) -> tuple[list[Step], SchedulerConfig]:
     random = Random(seed)
     policy = SchedulerConfig(
         queue_max=random.choice([0, 3, 500]),
+        backfill=random.choice(["easy", "conservative", "none"]),
         grace_s=random.choice([1, 120]),
         production_waits_h=random.choice([0.0, 0.5]),
         research_waits_h=random.choice([0.0, 1.0]),

@@ -1,0 +1,163 @@
+"""Who passes the first in line: everybody who does not delay it, and nobody who does."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.config_scheduler import SchedulerConfig
+from schemas.names import Shape
+from schemas.scheduler import SliceAdmitted, SliceOverran
+from shared.basics.units import US_PER_HOUR
+from tests.support.scheduler_model import Said, World
+
+CUBE: Shape = (4, 4, 4)
+PAIR: Shape = (4, 4, 8)
+TRIPLE: Shape = (4, 4, 12)
+HALF: Shape = (2, 4, 4)
+WHOLE: Shape = (4, 8, 8)
+PATIENT = {"research_waits_h": 10_000.0, "production_waits_h": 10_000.0}
+
+
+def admitted(said: list[Said]) -> list[str]:
+    return [body.slice for body in said if isinstance(body, SliceAdmitted)]
+
+
+def test_the_first_in_line_is_promised_its_start_and_only_who_ends_before_that_passes() -> None:
+    world = World(cubes=4)
+    world.start(PAIR, estimate_us=2 * US_PER_HOUR)
+    head, _ = world.request(WHOLE)
+    promised_us = world.state.slices[0].ends_us
+    assert (world.status(head).promised_us, world.status(head).queue_position) == (promised_us, 1)
+    long, said = world.request(CUBE, estimate_us=3 * US_PER_HOUR)
+    assert said == []
+    assert world.status(long).reason == f"would delay {head}, the first in line (scheduler.backfill easy)"
+    short, said = world.request(CUBE, estimate_us=US_PER_HOUR)
+    assert admitted(said) == [short]
+    assert world.status(head).promised_us == promised_us
+    world.check()
+
+
+def test_who_needs_no_cube_that_is_promised_passes_for_as_long_as_it_likes() -> None:
+    world = World(cubes=4)
+    world.start(PAIR, estimate_us=2 * US_PER_HOUR)
+    head, _ = world.request(TRIPLE)
+    endless, said = world.request(CUBE)
+    assert admitted(said) == [endless]
+    late, said = world.request(CUBE)
+    assert said == []
+    assert world.status(late).reason == f"would delay {head}, the first in line (scheduler.backfill easy)"
+
+
+def test_a_mesh_passes_into_a_cube_that_is_not_free_by_then_anyway() -> None:
+    world = World(cubes=4)
+    world.start(HALF, estimate_us=9 * US_PER_HOUR)
+    world.start(TRIPLE, estimate_us=US_PER_HOUR)
+    head, _ = world.request(TRIPLE)
+    promised_us = world.status(head).promised_us
+    passer, said = world.request(HALF)
+    assert admitted(said) == [passer]
+    assert world.status(head).promised_us == promised_us
+
+
+def test_without_back_filling_nobody_passes() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(backfill="none"))
+    world.start(PAIR, estimate_us=2 * US_PER_HOUR)
+    head, _ = world.request(WHOLE)
+    short, said = world.request(CUBE, estimate_us=1)
+    assert said == []
+    assert world.status(short).reason == f"would delay {head}, the first in line (scheduler.backfill none)"
+
+
+def test_conservative_back_filling_delays_no_promise() -> None:
+    """A pair runs for two hours and one cube for five; the first in line starts after two hours on the pair
+    and the idle cube, the next one on what is left then."""
+    world = World(cubes=4, policy=SchedulerConfig(backfill="conservative"))
+    world.start(PAIR, estimate_us=2 * US_PER_HOUR)
+    world.start(CUBE, estimate_us=5 * US_PER_HOUR)
+    first, _ = world.request(TRIPLE, estimate_us=US_PER_HOUR)
+    second, _ = world.request(WHOLE, estimate_us=US_PER_HOUR)
+    ends_us = [world.state.slices[number].ends_us for number in (0, 1)]
+    assert [world.status(name).promised_us for name in (first, second)] == ends_us
+    delays_second, said = world.request(CUBE, estimate_us=6 * US_PER_HOUR)
+    assert said == []
+    assert world.status(delays_second).promised_us is not None
+    passes, said = world.request(CUBE, estimate_us=US_PER_HOUR)
+    assert admitted(said) == [passes]
+    world.check()
+
+
+def test_an_overrun_doubles_the_estimate_and_moves_the_promise() -> None:
+    world = World(cubes=4)
+    runs = world.start(PAIR, estimate_us=US_PER_HOUR)
+    head, _ = world.request(WHOLE)
+    ends_us = world.status(head).promised_us
+    assert ends_us is not None
+    assert ends_us == world.held.due_us
+    (said,) = world.tick()
+    assert said == SliceOverran(slice=runs, estimate_us=2 * US_PER_HOUR, ends_us=ends_us + US_PER_HOUR)
+    assert world.status(head).promised_us == ends_us + US_PER_HOUR
+    assert world.status(runs).estimate_us == 2 * US_PER_HOUR
+    world.check()
+
+
+SHAPES = st.sampled_from([HALF, CUBE, PAIR, TRIPLE])
+HOURS = st.sampled_from([1, 2, 5, 9, None])
+ROWS = st.lists(st.tuples(SHAPES, HOURS), max_size=10)
+WHOLE_CUBES = st.lists(st.tuples(st.sampled_from([CUBE, PAIR, TRIPLE]), HOURS), max_size=10)
+
+
+def us(hours: int | None) -> int | None:
+    return None if hours is None else hours * US_PER_HOUR
+
+
+@settings(deadline=None, max_examples=150)
+@given(ROWS, st.sampled_from([PAIR, TRIPLE, WHOLE]), ROWS, st.sampled_from(["easy", "conservative", "none"]))
+def test_the_promise_of_the_first_in_line_is_kept_if_the_estimates_are_true(
+    before: list[tuple[Shape, int | None]],
+    wanted: Shape,
+    after: list[tuple[Shape, int | None]],
+    policy: str,
+) -> None:
+    """Everything runs for exactly as long as it was thought; who comes later may not move the first."""
+    world = World(cubes=5, policy=SchedulerConfig.model_validate({"backfill": policy, **PATIENT}))
+    for shape, hours in before:
+        world.request(shape, estimate_us=us(hours))
+    head, said = world.request(wanted, priority=9, estimate_us=US_PER_HOUR)
+    if admitted(said):
+        return
+    promised_us = world.status(head).promised_us
+    for shape, hours in after:
+        world.request(shape, estimate_us=us(hours))
+        assert world.status(head).promised_us == promised_us
+        world.check()
+    if promised_us is None:
+        return
+    while world.status(head).state == "queued":
+        ends = [(row.ends_us, row.number) for row in world.state.slices.values() if row.ends_us is not None]
+        world.now_us, number = min(ends)
+        world.release(f"pod-0/slice-{number}")
+        assert world.now_us <= promised_us
+    world.check()
+
+
+@settings(deadline=None, max_examples=100)
+@given(WHOLE_CUBES, WHOLE_CUBES)
+def test_conservative_promises_are_all_kept_if_the_estimates_are_true(
+    before: list[tuple[Shape, int | None]], after: list[tuple[Shape, int | None]]
+) -> None:
+    """No two end at the same moment, for between the two whoever waits for both waits a moment more."""
+    world = World(
+        cubes=5, policy=SchedulerConfig.model_validate({"backfill": "conservative", **PATIENT, "grace_s": 1})
+    )
+    for number, (shape, hours) in enumerate((*before, *after)):
+        earlier = dict(world.state.promises)
+        world.request(shape, estimate_us=None if hours is None else hours * US_PER_HOUR + 2**number)
+        assert earlier.items() <= world.state.promises.items()
+    promised = dict(world.state.promises)
+    while any(row.ends_us is not None for row in world.state.slices.values()):
+        ends = [(row.ends_us, row.number) for row in world.state.slices.values() if row.ends_us is not None]
+        world.now_us, number = min(ends)
+        world.release(f"pod-0/slice-{number}")
+        for waiting, at_us in promised.items():
+            row = world.state.slices.get(waiting)
+            assert row is None or row.cubes or at_us >= world.now_us
+    world.check()

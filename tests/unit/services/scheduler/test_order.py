@@ -1,0 +1,97 @@
+"""Who comes first: tier, fair share, priority, age."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.common.configuration import settings
+from schemas.config_scheduler import SchedulerConfig
+from schemas.names import Tier
+from schemas.quotas import quota_chips
+from schemas.scheduler import SliceAdmitted
+from services.scheduler.order import borrows
+from shared.basics.errors import InvalidInput
+from tests.support.scheduler_model import Said, World
+
+CUBE = (4, 4, 4)
+WHOLE = (4, 8, 8)
+
+
+def admitted(said: list[Said]) -> list[str]:
+    return [body.slice for body in said if isinstance(body, SliceAdmitted)]
+
+
+def served(world: World, running: str, count: int) -> list[str]:
+    """The next slices, each of which takes the whole pod when the one before it is released."""
+    order = []
+    for _ in range(count):
+        (running,) = admitted(world.release(running))
+        order.append(running)
+    return order
+
+
+def test_the_tier_comes_before_everything_else() -> None:
+    world = World(cubes=4)
+    running = world.start(WHOLE, tier="production")
+    tiers: tuple[Tier, ...] = ("research", "filler", "production", "research")
+    names = [world.request(WHOLE, tier=tier, priority=9 - at)[0] for at, tier in enumerate(tiers)]
+    first, second, third = served(world, running, 3)
+    assert [first, second, third] == [names[2], names[0], names[3]]
+    assert admitted(world.release(third)) == [names[1]]
+
+
+def test_who_is_within_its_quota_comes_before_who_borrows_whatever_the_priority() -> None:
+    world = World(cubes=8, policy=SchedulerConfig(quotas="small=128,large=384"))
+    running = [world.start((4, 4, 8), owner="small"), world.start((4, 8, 12), owner="large")]
+    borrower, _ = world.request((4, 4, 8), owner="small", priority=5)
+    within, _ = world.request((4, 4, 8), owner="large")
+    assert world.status(borrower).queue_position == 1
+    assert admitted(world.release(running[1])) == [within, borrower]
+
+
+def test_of_those_who_borrow_the_one_with_least_comes_first() -> None:
+    world = World(cubes=8, policy=SchedulerConfig(quotas="a=0,b=0"))
+    for owner, cubes in (("a", 3), ("b", 1), ("c", 4)):
+        world.start((4, 4, 4 * cubes), owner=owner)
+    of_a, _ = world.request(CUBE, owner="a", priority=3)
+    of_b, _ = world.request(CUBE, owner="b")
+    assert [world.status(name).queue_position for name in (of_b, of_a)] == [1, 2]
+
+
+def test_without_quotas_all_owners_that_want_something_have_equal_shares() -> None:
+    world = World(cubes=4)
+    running = [world.start(CUBE, owner="busy") for _ in range(4)]
+    busy, _ = world.request(CUBE, owner="busy")
+    other, _ = world.request(CUBE, owner="other")
+    assert admitted(world.release(running[0])) == [other]
+    assert world.status(busy).queue_position == 1
+
+
+@given(st.integers(0, 4096), st.integers(0, 4096))
+def test_who_has_less_than_its_quota_borrows_nothing(held: int, quota: int) -> None:
+    assert (borrows(held, quota) == 0) == (held < quota)
+    assert borrows(held + 1, quota) >= borrows(held, quota)
+
+
+def test_quotas_are_chips_or_shares() -> None:
+    assert quota_chips("", 64) == {}
+    assert quota_chips("team-1=1024, team-2=25%", 64) == {"team-1": 1024, "team-2": 1024}
+    assert settings(["scheduler.quotas=team-1=1024,team-2=25%"]).scheduler.quotas == "team-1=1024,team-2=25%"
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("team-1", "'team-1' is not allowed; allowed: owner=chips or owner=share%, as team-1=25%"),
+        ("Team=1", "'Team=1' is not allowed; allowed: owner=chips or owner=share%, as team-1=25%"),
+        ("a=-1", "'a=-1' is not allowed; allowed: owner=chips or owner=share%, as team-1=25%"),
+        ("a=5000", "'a=5000' is above the pod; allowed: at most a=4096, which is all of it"),
+        ("a=101%", "'a=101%' is above the pod; allowed: at most a=100%, which is all of it"),
+        ("a=1,a=2", "a is given twice; leave one of them out"),
+        ("a=60%,b=50%", "4,505 chips in all are more than the pod has; allowed: at most 4,096"),
+    ],
+)
+def test_what_is_no_quota_is_refused_in_one_sentence(text: str, wrong: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        settings([f"scheduler.quotas={text}"])
+    assert str(refusal.value) == f"--set scheduler.quotas: {wrong}"

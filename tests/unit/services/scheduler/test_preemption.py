@@ -1,0 +1,244 @@
+"""Who makes room for whom, with what notice, and what becomes of the claim on their cubes."""
+
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.config_scheduler import SchedulerConfig
+from schemas.jobs import JobTerms
+from schemas.names import Shape, Tier
+from schemas.scheduler import (
+    DisconnectCircuits,
+    SliceAdmitted,
+    SliceEvicted,
+    SliceNoticed,
+    SliceRefused,
+    SliceRequeued,
+)
+from shared.basics.units import US_PER_HOUR, US_PER_S
+from tests.support.scheduler_model import Said, World
+
+CUBE: Shape = (4, 4, 4)
+PAIR: Shape = (4, 4, 8)
+WHOLE: Shape = (4, 8, 8)
+JOB = JobTerms(
+    work_us=100 * US_PER_HOUR, checkpoint_every_us=US_PER_HOUR, write_us=US_PER_S, startup_us=300 * US_PER_S
+)
+SLOW_TO_WRITE = JOB.model_copy(update={"write_us": 600 * US_PER_S})
+
+
+def noticed(said: list[Said]) -> list[str]:
+    return [body.slice for body in said if isinstance(body, SliceNoticed)]
+
+
+def admitted(said: list[Said]) -> list[str]:
+    return [body.slice for body in said if isinstance(body, SliceAdmitted)]
+
+
+@pytest.mark.parametrize(
+    ("asker", "victim", "leaves_after_h"),
+    [
+        ("production", "filler", 0.0),
+        ("research", "filler", 0.0),
+        ("production", "research", 0.5),
+        ("research", "research", None),
+        ("filler", "filler", None),
+        ("filler", "research", None),
+        ("production", "production", None),
+        ("research", "production", None),
+    ],
+)
+def test_who_makes_room_for_whom_and_when(asker: Tier, victim: Tier, leaves_after_h: float | None) -> None:
+    """The victims are older."""
+    world = World(cubes=4)
+    running = world.start(WHOLE, tier=victim)
+    _, said = world.request(CUBE, tier=asker)
+    if leaves_after_h is None:
+        assert said == []
+        assert world.held.due_us is None
+        return
+    if leaves_after_h:
+        assert said == []
+        assert world.held.due_us == world.now_us + leaves_after_h * US_PER_HOUR
+        said = world.tick()
+    assert noticed(said) == [running]
+    world.check()
+
+
+def test_research_that_has_waited_takes_the_cubes_of_younger_research() -> None:
+    world = World(cubes=4)
+    world.start(PAIR, tier="production")
+    older = world.start(CUBE)
+    asker, _ = world.request(PAIR)
+    younger = world.start(CUBE)  # nobody knows when the first in line can start: all may pass
+    world.release(older, after_us=US_PER_HOUR)
+    assert world.status(asker).state == "queued"
+    assert world.held.due_us == world.status(asker).requested_us + 6 * US_PER_HOUR
+    said = world.tick()
+    assert noticed(said) == [younger]
+    assert admitted(world.checkpoint(younger)) == [asker]
+    world.check()
+
+
+def test_nobody_leaves_who_has_only_just_got_its_cubes() -> None:
+    world = World(cubes=4)
+    world.start((4, 4, 12), tier="production")
+    blocker = world.start(CUBE)
+    asker, _ = world.request(CUBE)
+    late, _ = world.request(CUBE)
+    world.now_us += 7 * US_PER_HOUR
+    assert admitted(world.release(blocker)) == [asker]
+    assert world.held.due_us is None  # the second in line is younger than who runs
+    world.release(asker)
+    world.train()
+    assert world.status(late).state == "running"
+
+
+def test_whoever_leaves_writes_its_checkpoint_first_and_comes_back_at_its_old_place() -> None:
+    world = World(cubes=4)
+    victim = world.start(WHOLE, tier="filler", job=JOB)
+    asker, said = world.request(PAIR)
+    until_us = world.now_us + 120 * US_PER_S
+    assert said == [SliceNoticed(slice=victim, why="preempted", until_us=until_us)]
+    assert world.status(asker).reason == f"has cube-0, cube-1 as soon as {victim} left"
+    assert world.status(victim).state == "running"
+    world.check()
+    said = world.checkpoint(victim, after_us=10 * US_PER_S)
+    assert [type(body) for body in said[:3]] == [DisconnectCircuits, SliceRequeued, SliceAdmitted]
+    assert admitted(said) == [asker]
+    document = world.status(victim)
+    assert (document.state, document.restarts, document.cubes) == ("queued", 1, ())
+    world.check()
+    younger, _ = world.request(WHOLE, tier="filler")
+    assert world.status(victim).queue_position == 1
+    world.train()
+    assert admitted(world.release(asker)) == [victim]
+    assert world.status(younger).state == "queued"
+    assert world.train() != []
+    assert world.status(victim).state == "running"
+    world.check()
+
+
+def test_when_the_grace_is_over_the_cubes_are_taken() -> None:
+    world = World(cubes=4)
+    victim = world.start(WHOLE, tier="filler", job=SLOW_TO_WRITE)
+    asker, said = world.request(WHOLE)
+    (notice,) = said
+    assert isinstance(notice, SliceNoticed)
+    assert world.held.due_us == notice.until_us
+    said = world.tick()
+    assert admitted(said) == [asker]
+    assert SliceRequeued(slice=victim, reason=f"pre-empted for {asker}, which is research") in said
+    world.check()
+
+
+def test_a_claim_goes_with_its_slice_and_leaves_nothing_behind() -> None:
+    world = World(cubes=4)
+    victim = world.start(WHOLE, tier="filler", job=JOB)
+    asker, _ = world.request(PAIR)
+    assert [type(body) for body in world.release(asker)] == [SliceRefused]
+    world.check()
+    assert world.state.claims == {}
+    said = world.checkpoint(victim)
+    assert admitted(said) == [victim]  # whoever was told to leave does, and finds the pod empty
+    world.check()
+
+
+def test_nobody_else_gets_the_cubes_of_a_claim() -> None:
+    world = World(cubes=4)
+    first = world.start(PAIR, tier="filler", job=JOB)
+    second = world.start(PAIR, tier="filler", job=JOB)
+    asker, said = world.request(WHOLE)
+    assert noticed(said) == [first, second]
+    world.checkpoint(first)
+    late, said = world.request(CUBE, tier="production")
+    assert said == []
+    assert world.status(late).state == "queued"
+    world.check()
+    assert admitted(world.checkpoint(second)) == [asker]
+
+
+def test_a_claim_on_a_cube_that_fails_is_given_up_and_made_anew() -> None:
+    world = World(cubes=4)
+    filler = [world.start(CUBE, tier="filler", job=JOB) for _ in range(4)]
+    asker, said = world.request(PAIR)
+    assert noticed(said) == filler[:2]
+    world.checkpoint(filler[0])
+    said = world.fail(0)
+    assert noticed(said) == filler[2:3]
+    world.check()
+    assert world.state.claims[4].cubes == (1, 2)
+    world.checkpoint(filler[1])
+    assert admitted(world.checkpoint(filler[2])) == [asker]
+    world.check()
+
+
+def test_research_has_a_bounded_number_of_lives_and_filler_has_not() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(retries_max=1, production_waits_h=0.0))
+    lives: dict[Tier, int] = {"research": 2, "filler": 5}
+    for tier, count in lives.items():
+        victim = world.start(WHOLE, tier=tier)
+        for life in range(count):
+            asker, said = world.request(WHOLE, tier="production")
+            assert noticed(said) == [victim]
+            said = world.checkpoint(victim)
+            evicted = [body for body in said if isinstance(body, SliceEvicted)]
+            assert len(evicted) == (tier == "research" and life == 1)
+            world.train()
+            world.release(asker)
+            world.train()
+            world.check()
+    (evicted_for_good,) = [body for body in world.ended.values() if isinstance(body, SliceEvicted)]
+    assert evicted_for_good.reason == (
+        "pre-empted for pod-0/slice-2, which is production; it came back 1 times already "
+        "(scheduler.retries_max)"
+    )
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([CUBE, PAIR, (4, 4, 12)]), st.sampled_from(["filler", "research", "production"])
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(ROWS, st.sampled_from([CUBE, PAIR, (4, 4, 12), WHOLE, (4, 4, 24)]), st.booleans())
+def test_no_fewer_would_have_done_and_none_is_refused_that_could_be_had(
+    rows: list[tuple[Shape, Tier]], wanted: Shape, production: bool
+) -> None:
+    """Production that need not wait may take research, research only filler; against every choice."""
+    world = World(cubes=6, policy=SchedulerConfig(production_waits_h=0.0))
+    cubes: dict[str, int] = {}
+    tiers: dict[str, Tier] = {}
+    for shape, tier in sorted(rows, key=lambda row: row[1] == "filler"):  # filler last: nobody is evicted yet
+        name, said = world.request(shape, tier=tier)
+        assert noticed(said) == [] or tier == "production"
+        if admitted(said) == [name]:
+            cubes[name], tiers[name] = shape[2] // 4, tier
+    if world.state.queued:
+        return
+    idle = 6 - sum(cubes.values())
+    may = [name for name in cubes if tiers[name] == "filler" or (production and tiers[name] == "research")]
+    choices = [
+        choice
+        for choice in chain.from_iterable(combinations(may, size) for size in range(len(may) + 1))
+        if idle + sum(cubes[name] for name in choice) >= wanted[2] // 4 * (wanted[1] // 4)
+    ]
+    _, said = world.request(wanted, tier="production" if production else "research")
+    told = noticed(said)
+    assert bool(told or admitted(said)) == bool(choices)
+    if choices:
+        research = min(sum(tiers[name] == "research" for name in choice) for choice in choices)
+        assert sum(tiers[name] == "research" for name in told) <= len(told)
+        assert idle + sum(cubes[name] for name in told) >= wanted[2] // 4 * (wanted[1] // 4)
+        for name in told:  # and each of them is needed
+            left = idle + sum(cubes[other] for other in told if other != name)
+            assert left < wanted[2] // 4 * (wanted[1] // 4)
+        if not research:
+            assert all(tiers[name] == "filler" for name in told)
+    world.check()
