@@ -27,11 +27,11 @@ RepairRow = RepairDocument
 
 
 class FabricRow(Model):
-    """One fabric at a glance. `utilisation_now` is the share of chips that slices hold now; `utilisation` and
-    `cube_availability` are means over all time since it was commissioned. `waits` are those of now, null
-    where nobody waits; `drained` counts cubes that take nothing new. `position` is the number of messages on
-    its site's log. Where there are no OCSes, their numbers are 0. A fabric that has retired is shown as it
-    stood at `retired_us`, which is null while it lives."""
+    """One fabric at a glance. `utilisation_now` is what slices hold of the chips that are healthy and not
+    drained; `utilisation` and `cube_availability` are means over all time since it was commissioned. `waits`
+    are those of now, null where nobody waits; `drained` counts cubes that take nothing new. `position` is the
+    number of messages on its site's log. Where there are no OCSes, their numbers are 0. A fabric that has
+    retired is shown as it stood at `retired_us`, which is null while it lives."""
 
     name: str
     kind: KindName

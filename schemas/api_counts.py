@@ -13,7 +13,7 @@ class LinkCounts(Model):
 
 
 class SliceCounts(Model):
-    """Slices since the start. Those of now are `waiting`, and `running`: all on cubes, of which some are
+    """Slices since the start. Those of now are `queued`, and `running`: all on cubes, of which some are
     `programming`, `degraded` or `recovering`."""
 
     requested: int

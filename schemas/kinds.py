@@ -33,7 +33,7 @@ FABRICS = Kind(
     part=None,
     columns=(
         *("NAME", "KIND", "SITE", "STATE", "TIME", "CUBES", "OCS", "LINKS"),
-        *("RUNNING", "DEGRADED", "STALLED", "WAITING", "WAIT-MEDIAN", "WAIT-P95"),
+        *("RUNNING", "DEGRADED", "RECOVERING", "QUEUED", "WAIT-MEDIAN", "WAIT-P95"),
         *("USED", "USED-MEAN", "FAULTS", "REPAIRS"),
     ),
 )

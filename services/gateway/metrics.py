@@ -1,7 +1,7 @@
 """Metrics for Prometheus: the state of every fabric and of the runtime."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -9,10 +9,12 @@ from prometheus_client.registry import Collector
 from schemas.api import FabricRow
 from schemas.api_counts import RepairCounts, SliceCounts, WaitTimes
 from services.gateway.fabrics import living
+from services.gateway.goodput import books_now
 from services.gateway.ports import TwinPorts
 from services.gateway.rows import fabric_row
 from shared.basics.errors import LightwaveError
 from shared.basics.units import US_PER_S
+from shared.models.jobs.goodput import TIERS, Books
 from shared.runtimes.clock import ClockState
 
 GAUGES: tuple[tuple[str, str, Callable[[FabricRow], float]], ...] = (
@@ -25,10 +27,14 @@ GAUGES: tuple[tuple[str, str, Callable[[FabricRow], float]], ...] = (
     ("chips", "chips", lambda row: row.chips),
     ("chips_used", "chips that slices hold now", lambda row: row.chips_used),
     ("faults_active", "faults active in truth", lambda row: row.faults_active),
-    ("utilisation_ratio", "chips that slices hold now, of all", lambda row: row.utilisation_now),
+    (
+        "utilisation_ratio",
+        "chips that slices hold now, of all that are healthy and not drained",
+        lambda row: row.utilisation_now,
+    ),
     (
         "utilisation_mean_ratio",
-        "allocated chip-time over all chip-time since the start",
+        "allocated chip-time over all that was healthy and not drained since the start",
         lambda row: row.utilisation,
     ),
     (
@@ -113,8 +119,9 @@ class TwinCollector(Collector):
         try:
             rows = [fabric_row(self._twin, fabric) for fabric in living(self._twin)]
             inboxes = {row.name: _waiting(self._twin, row.name) for row in rows}
+            books = {row.name: books_now(self._twin, row.name) for row in rows}
         except LightwaveError:
-            rows, inboxes = [], {}
+            rows, inboxes, books = [], {}, {}
         for name, text, read in GAUGES:
             family = GaugeMetricFamily(f"lightwave_{name}", text, labels=["fabric"])
             for row in rows:
@@ -125,6 +132,7 @@ class TwinCollector(Collector):
             for row in rows:
                 total.add_metric([row.name], read(row))
             yield total
+        yield from _goodput(books)
         yield from _labelled(GaugeMetricFamily, LEVELS, rows)
         yield from _labelled(CounterMetricFamily, TOTALS_BY, rows)
         for place, (name, text) in enumerate(INBOX):
@@ -148,6 +156,31 @@ def _waiting(twin: TwinPorts, fabric: str) -> tuple[float, float]:
     partition = twin.documents.fabrics()[fabric].partition
     first = [request.number for request in twin.inbox.waiting(partition, 1)]
     return twin.inbox.size(partition), max(0.0, time.time() - first[0] / US_PER_S) if first else 0.0
+
+
+def _goodput(books: Mapping[str, Books]) -> Iterable[Metric]:
+    """Where chip-time went. What no checkpoint keeps yet is a level, for it may still be lost."""
+    total = CounterMetricFamily(
+        "lightwave_goodput_chip_seconds",
+        "chip-time by what it went to, and the tier of the slice that had it",
+        labels=["fabric", "place", "tier"],
+    )
+    level = GaugeMetricFamily(
+        "lightwave_goodput_uncommitted_chip_seconds",
+        "chip-time of work that no checkpoint keeps yet",
+        labels=["fabric", "tier"],
+    )
+    for fabric, one in books.items():
+        for tier in TIERS:
+            for place, us in one.used_by(tier).items():
+                if place == "uncommitted":
+                    level.add_metric([fabric, tier], us / US_PER_S)
+                else:
+                    total.add_metric([fabric, place, tier], us / US_PER_S)
+        for place, us in one.free.items():
+            total.add_metric([fabric, place, "none"], us / US_PER_S)
+    yield total
+    yield level
 
 
 def _labelled(

@@ -20,6 +20,7 @@ from services.gateway.documents import read_all, read_one
 from services.gateway.fabrics import config_of, plant, retired_us, site_of
 from services.gateway.ports import TwinPorts
 from services.gateway.summaries import Summaries, summaries_of
+from shared.models.jobs.goodput import ALLOCATED, allocated_share, integral
 from shared.models.plant import IntArray
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, link_end
@@ -43,8 +44,7 @@ def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
     scheduler, cubes, links = found.scheduler, found.cubes, found.transceivers
     # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
     now_us = max(_now_us(twin, fabric), scheduler.at_us, cubes.at_us)
-    chips_used = scheduler.chips_by_place["allocated"]
-    chip_us = scheduler.chip_us["allocated"] + chips_used * (now_us - scheduler.at_us)
+    chip_us = integral(scheduler.chip_us, scheduler.chips_by_place, now_us - scheduler.at_us)
     cube_us = cubes.healthy_cube_us + cubes.healthy * (now_us - cubes.at_us)
     span_us = now_us - found.workload.commissioned_us
     waits_from, repairs, failures = scheduler.waits_from_us, found.repairs, found.failures
@@ -65,13 +65,13 @@ def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
         ocs_down=found.ocs.ocs_down if found.ocs else 0,
         cross_connects=found.ocs.cross_connects if found.ocs else 0,
         chips=scheduler.chips,
-        chips_used=chips_used,
+        chips_used=scheduler.chips_by_place[ALLOCATED],
         slices=_slice_counts(found),
         waits=WaitTimes(median_us=now_us - waits_from.median, p95_us=now_us - waits_from.p95)
         if waits_from
         else None,
-        utilisation_now=chips_used / scheduler.chips,
-        utilisation=chip_us / (scheduler.chips * span_us) if span_us else 0.0,
+        utilisation_now=allocated_share(scheduler.chips_by_place),
+        utilisation=allocated_share(chip_us),
         cube_availability=cube_us / (cubes.cubes * span_us) if span_us else 1.0,
         faults_active=failures.active,
         faults_begun=FaultCounts(**{kind: getattr(failures, kind) for kind in FaultCounts.model_fields}),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from schemas.documents import (
     CubesSummary,
     FailuresSummary,
+    JobsSummary,
     LinksSummary,
     OcsSummary,
     RepairsSummary,
@@ -28,6 +29,7 @@ class Summaries:
     failures: FailuresSummary
     repairs: RepairsSummary
     workload: WorkloadSummary
+    jobs: JobsSummary
 
 
 def summaries_of(twin: TwinPorts, fabric: str) -> Summaries:
@@ -49,4 +51,5 @@ def summaries_of(twin: TwinPorts, fabric: str) -> Summaries:
         failures=of("failures", FailuresSummary),
         repairs=of("repairs", RepairsSummary),
         workload=of("workload", WorkloadSummary),
+        jobs=of("jobs", JobsSummary),
     )

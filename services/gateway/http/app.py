@@ -9,6 +9,7 @@ from services.gateway.http import (
     clock,
     dead_letters,
     docs,
+    goodput,
     log,
     metrics,
     operations,
@@ -58,7 +59,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         "dependencies": [Depends(check_query), *bearer(tokens)],
         "responses": errors(*responses.ERRORS, tokens=tokens),
     }
-    for module in (things, log, requests, request_status, dead_letters, clock, operations, about):
+    for module in (things, log, requests, request_status, dead_letters, clock, operations, goodput, about):
         # `include_router` would build each of them a second time, at the first request.
         app.router.routes += module.routes(twin, **common).routes
     docs.install(app)

@@ -80,18 +80,28 @@ class Books:
         """What slices had, or those of one tier, by place."""
         return summed([used for (_, of), used in self.used.items() if tier in (None, of)]).by_place()
 
+    @property
+    def usable_chip_us(self) -> int:
+        """All but what was unhealthy or drained. A chip that a slice holds is usable whatever its health."""
+        return self.total_chip_us - sum([self.free.get(place, 0) for place in UNUSABLE])
+
     def utilisation(self, tier: Tier | None = None) -> float:
-        """What slices had, or those of one tier, of what was healthy and not drained. A chip that a slice
-        holds counts as such whatever its health."""
-        usable = self.total_chip_us - sum([self.free.get(place, 0) for place in UNUSABLE])
+        """What slices had, or those of one tier, of what was usable."""
+        usable = self.usable_chip_us
         return sum(self.used_by(tier).values()) / usable if usable else 0.0
 
 
-def summed(ledgers: Iterable[Ledger]) -> Ledger:
-    found = Ledger()
-    for ledger in ledgers:
-        found = found.plus(**ledger.by_place())
+def added(rows: Iterable[Mapping[str, int]]) -> ChipUs:
+    """By place, of all rows together."""
+    found: ChipUs = {}
+    for row in rows:
+        for place, us in row.items():
+            found[place] = found.get(place, 0) + us
     return found
+
+
+def summed(ledgers: Iterable[Ledger]) -> Ledger:
+    return Ledger(**added([ledger.by_place() for ledger in ledgers]))
 
 
 # --- up to a moment -----------------------------------------------------------------------------------------
@@ -109,6 +119,12 @@ def used_at(ended: Mapping[Group, Ledger], uses: Iterable[JobUse], at_us: int) -
 def integral(chip_us: Mapping[str, int], chips_by_place: Mapping[str, int], span_us: int) -> ChipUs:
     """Chip-microseconds by place after a span in which nothing changed."""
     return {place: us + chips_by_place[place] * span_us for place, us in chip_us.items()}
+
+
+def allocated_share(by_place: Mapping[str, int]) -> float:
+    """What slices have, or had, of the chips that are healthy and not drained; by the scheduler's places."""
+    usable = sum([count for place, count in by_place.items() if place not in UNUSABLE])
+    return by_place[ALLOCATED] / usable if usable else 0.0
 
 
 def use_of(job: JobDocument) -> JobUse:
@@ -176,22 +192,24 @@ def between(before: Books, now: Books) -> Books:
     Time counts by what has become of it. What no checkpoint kept at the earlier moment had been done before
     it, so it comes off again what was kept since; off what was lost, as far as that does not reach.
     """
-    old, begin_us = before.slices, before.until_us
-    return replace(
-        now,
-        since_us=begin_us,
-        free={place: us - before.free.get(place, 0) for place, us in now.free.items()},
-        used={group: _spent(before.used.get(group, Ledger()), used) for group, used in now.used.items()},
-        slices={
-            name: replace(book, used=_spent(old[name].used if name in old else Ledger(), book.used))
-            for name, book in now.slices.items()
-            if book.ended_us is None or book.ended_us > begin_us
-        },
-    )
+    begin_us = before.until_us
+    known = {
+        name: book for name, book in now.slices.items() if book.ended_us is None or book.ended_us > begin_us
+    }
+    old = {name: before.slices[name].used if name in before.slices else Ledger() for name in known}
+    slices = {name: replace(book, used=_spent(old[name], book.used)) for name, book in known.items()}
+    used = {}
+    for group, whole in now.used.items():
+        mine = [name for name, book in known.items() if book.group == group]
+        rest = whole.minus(summed([known[name].used for name in mine]))
+        old_rest = before.used.get(group, Ledger()).minus(summed([old[name] for name in mine]))
+        used[group] = summed([_spent(old_rest, rest), *(slices[name].used for name in mine)])
+    free = {place: us - before.free.get(place, 0) for place, us in now.free.items()}
+    return replace(now, since_us=begin_us, free=free, used=used, slices=slices)
 
 
 def _spent(before: Ledger, now: Ledger) -> Ledger:
-    spent = now.plus(**{place: -us for place, us in before.by_place().items()})
+    spent = now.minus(before)
     productive = spent.productive - before.uncommitted
     lost = spent.lost + min(productive, 0)
     uncommitted = now.uncommitted + min(lost, 0)

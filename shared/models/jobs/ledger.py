@@ -33,6 +33,10 @@ class Ledger:
         """With these microseconds more, by place."""
         return type(self)(**{place: getattr(self, place) + spans.get(place, 0) for place in PLACES})
 
+    def minus(self, other: Self) -> Self:
+        """What is not of the other."""
+        return self.plus(**{place: -us for place, us in other.by_place().items()})
+
     def times(self, chips: int) -> Self:
         """In chip-microseconds."""
         return type(self)(**{place: chips * us for place, us in self.by_place().items()})

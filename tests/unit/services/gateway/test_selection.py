@@ -52,7 +52,7 @@ def names(client: Client, path: str) -> list[str]:
         ("slices?shape=4x4x8_T&shape=2X2X2", ["pod-0/slice-1", "pod-1/slice-0"]),
         ("faults?kind=ocs&sort=-name", ["pod-0/fault-1", "pod-0/fault-0"]),
         ("repairs?kind=connector", []),
-        ("slices?state=waiting", ["pod-0/slice-2"]),
+        ("slices?state=queued", ["pod-0/slice-2"]),
         ("slices?chips=8&chips=256", ["pod-0/slice-1", "pod-0/slice-3"]),
         ("slices?ended_us=null&sort=-chips&limit=1", ["pod-0/slice-2"]),
         ("slices?cubes=pod-0/cube-0", ["pod-0/slice-0"]),

@@ -1,0 +1,50 @@
+"""What the HTTP API tells of goodput: where the chip-time of fabrics went."""
+
+from typing import Literal
+
+from schemas.body import Model
+from schemas.names import Tier
+
+By = Literal["pod", "owner", "slice", "tier"]
+"""What each row is about."""
+
+
+class GoodputRow(Model):
+    """Chip-microseconds by place. The row `(no slice)` is what nobody had, `(ended before)` what slices used
+    that are no longer known by name."""
+
+    name: str
+    owner: str | None
+    tier: Tier | None
+    total_chip_us: int
+    chip_us: dict[str, int]
+
+
+class GoodputSpan(Model):
+    """What a span of time came to: `chip_us` all chips, `filler_chip_us` those of it that filler had."""
+
+    since_us: int
+    until_us: int
+    total_chip_us: int
+    chip_us: dict[str, int]
+    filler_chip_us: dict[str, int]
+
+
+class GoodputReport(Model):
+    """Where chip-time went from `since_us` to `until_us`; of several fabrics, from the first to the last of
+    these. Every chip-microsecond is in one place of one row. Utilisation is what slices had of the chips that
+    were healthy and not drained; `scheduling_goodput` what slices had of all chips, `runtime_goodput` what of
+    that was productive. All are null where there is nothing to divide by.
+    """
+
+    by: By
+    since_us: int
+    until_us: int
+    total_chip_us: int
+    chip_us: dict[str, int]
+    utilisation: float | None
+    utilisation_by_tier: dict[Tier, float] | None
+    scheduling_goodput: float | None
+    runtime_goodput: float | None
+    rows: tuple[GoodputRow, ...]
+    spans: tuple[GoodputSpan, ...]

@@ -1,0 +1,157 @@
+"""Where the chip-time of fabrics went, up to now or between two moments: rows by pod, owner, slice or tier
+that sum to chips × time exactly."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from schemas.api_goodput import By, GoodputReport, GoodputRow, GoodputSpan
+from schemas.documents import JobDocument
+from schemas.jobs import UsageReported
+from schemas.names import Tier
+from schemas.scheduler import CapacityReported
+from services.gateway.documents import natural, read_all
+from services.gateway.fabrics import commissioned, meant, retired_us, site_of
+from services.gateway.history import moment_of
+from services.gateway.ports import TwinPorts
+from services.gateway.summaries import summaries_of
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.models.jobs.goodput import (
+    TIERS,
+    Books,
+    ChipUs,
+    added,
+    between,
+    books_of,
+    reported_books,
+    settled,
+    summed,
+)
+from shared.storage.log.reader import LogQuery
+
+LOOKS = 50
+"""Times that documents are read until all are of one moment: services commit one after the other."""
+SPANS_MAX = 200
+REPORTS = ("UsageReported", "CapacityReported")
+NO_SLICE = "(no slice)"
+ENDED_BEFORE = "(ended before)"
+
+
+def goodput(
+    twin: TwinPorts, by: By, fabric: str | None = None, since: str | None = None, spans: int = 0
+) -> GoodputReport:
+    """All of it up to now: of one fabric, or with `by` pod and none named of all. From `since` on, or the
+    report before it, which there is once an hour; in so many `spans` of equal length, or fewer."""
+    named = [meant(twin, fabric)] if fabric is not None or by != "pod" else commissioned(twin)
+    begin_us = None if since is None else moment_of(twin, "since", since)[0]
+    if spans and len(named) > 1:
+        raise InvalidInput(
+            f"spans {spans}: only of one fabric; allowed with fabric, one of {', '.join(named)}"
+        )
+    books: dict[str, Books] = {}
+    parts: list[Books] = []
+    for name in named:
+        whole = books_now(twin, name)
+        before = Books(whole.since_us, whole.since_us, whole.chips)
+        if begin_us is not None:
+            before = books_before(twin, name, whole, begin_us)
+        books[name] = between(before, whole)
+        parts = _parts(twin, name, before, whole, spans) if spans else []
+    return _report(by, books, parts)
+
+
+def books_now(twin: TwinPorts, fabric: str) -> Books:
+    """The books of a fabric from its commissioning up to now, or to its end."""
+    for _ in range(LOOKS):
+        now_us = retired_us(twin, fabric)
+        if now_us is None:
+            now_us = twin.clock.show().now_us
+        found = summaries_of(twin, fabric)
+        rows = read_all(twin, fabric, "jobs", JobDocument)
+        # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
+        at_us = max([now_us, found.scheduler.at_us, *(row.since_us for row in rows)])
+        books = books_of(found.workload.commissioned_us, at_us, found.scheduler, found.jobs, rows)
+        if sum(books.chip_us.values()) == books.total_chip_us:
+            return books
+    raise OperationFailed(f"{fabric}: it changes faster than its books can be read; ask again")
+
+
+def books_before(twin: TwinPorts, fabric: str, now: Books, moment_us: int) -> Books:
+    """The books of a fabric as of the last report up to a moment; as of its beginning, if there is none."""
+    site = site_of(twin, fabric)
+    query = LogQuery(fabric=fabric, types=REPORTS, end=twin.log.position_at(site, moment_us + 1))
+    told = [message for _, message in twin.log.find(site, query, 2 * len(REPORTS), newest=True)]
+    for usage, capacity in zip(reversed(told[:-1]), reversed(told), strict=False):
+        if isinstance(usage.body, UsageReported) and isinstance(capacity.body, CapacityReported):
+            return reported_books(fabric, now, usage.at_us, usage.body, capacity.body)
+    return Books(now.since_us, now.since_us, now.chips)
+
+
+def _parts(twin: TwinPorts, fabric: str, begin: Books, end: Books, spans: int) -> list[Books]:
+    """What came of each of so many spans of about one length; those between the same two reports are one."""
+    span_us = end.until_us - begin.until_us
+    marks = [begin.until_us + span_us * n // spans for n in range(1, spans)]
+    stands = [begin, *(books_before(twin, fabric, end, mark_us) for mark_us in marks)]
+    stands = [settled(stand) for stand in stands if stand.until_us >= begin.until_us] + [end]
+    return [between(before, now) for before, now in pairwise(stands) if before.until_us < now.until_us]
+
+
+# --- rows ---------------------------------------------------------------------------------------------------
+
+
+def _report(by: By, books: Mapping[str, Books], parts: Sequence[Books]) -> GoodputReport:
+    every = list(books.values())
+    rows = [row for fabric, one in books.items() for row in _rows(by, fabric, one)]
+    total, usable = (
+        sum([getattr(one, name) for one in every]) for name in ("total_chip_us", "usable_chip_us")
+    )
+    by_tier = {tier: sum([sum(one.used_by(tier).values()) for one in every]) for tier in TIERS}
+    had = sum(by_tier.values())
+    chip_us = added([one.chip_us for one in every])
+    return GoodputReport(
+        by=by,
+        since_us=min([one.since_us for one in every]),
+        until_us=max([one.until_us for one in every]),
+        total_chip_us=total,
+        chip_us=chip_us,
+        utilisation=had / usable if usable else None,
+        utilisation_by_tier={tier: us / usable for tier, us in by_tier.items()} if usable else None,
+        scheduling_goodput=had / total if total else None,
+        runtime_goodput=chip_us["productive"] / had if had else None,
+        rows=tuple(rows),
+        spans=tuple([_span(part) for part in parts]),
+    )
+
+
+def _rows(by: By, fabric: str, books: Books) -> list[GoodputRow]:
+    """Rows of one fabric that together are all of its chip-time."""
+    if by == "pod":
+        return [_row(fabric, books.chip_us)]
+    if by == "tier":
+        rows = [_row(tier, books.used_by(tier), tier=tier) for tier in TIERS]
+    elif by == "owner":
+        rows = [
+            _row(owner, books.used[owner, tier].by_place(), owner, tier) for owner, tier in sorted(books.used)
+        ]
+    else:
+        known = books.slices
+        rows = [
+            _row(name, known[name].used.by_place(), *known[name].group) for name in sorted(known, key=natural)
+        ]
+        forgotten = summed(books.used.values()).minus(summed([book.used for book in known.values()]))
+        rows.append(_row(ENDED_BEFORE, forgotten.by_place()))
+    return [*rows, _row(NO_SLICE, dict(books.free))]
+
+
+def _row(name: str, chip_us: ChipUs, owner: str | None = None, tier: Tier | None = None) -> GoodputRow:
+    total = sum(chip_us.values())
+    return GoodputRow(name=name, owner=owner, tier=tier, total_chip_us=total, chip_us=chip_us)
+
+
+def _span(books: Books) -> GoodputSpan:
+    return GoodputSpan(
+        since_us=books.since_us,
+        until_us=books.until_us,
+        total_chip_us=books.total_chip_us,
+        chip_us=books.chip_us,
+        filler_chip_us=books.used_by("filler"),
+    )

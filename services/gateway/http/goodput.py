@@ -1,0 +1,40 @@
+"""The route to goodput: where chip-time went."""
+
+from typing import Annotated, Unpack
+
+from fastapi import APIRouter, Query, Response
+
+from schemas.api_goodput import By, GoodputReport
+from services.gateway.goodput import SPANS_MAX, goodput
+from services.gateway.http.common import Common
+from services.gateway.http.responses import answer
+from services.gateway.ports import TwinPorts
+
+Fabric = Annotated[
+    str | None,
+    Query(description="of this fabric; without one pod-0, or the first where there is none; by pod, of all"),
+]
+Since = Annotated[
+    str | None,
+    Query(
+        description="from the last full hour before this: simulated time back from now, 30s, 15m, 2h, "
+        "1d12h, or a moment like 3d02:15:04; without it since the beginning"
+    ),
+]
+Spans = Annotated[
+    int,
+    Query(ge=0, le=SPANS_MAX, description="so many spans of whole hours as well, or fewer; of one fabric"),
+]
+
+
+def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
+    """Every chip-microsecond in one place."""
+    router = APIRouter(prefix="/v1", tags=["goodput"], **common)
+
+    @router.get(
+        "/goodput", summary="Where chip-time went, every chip-microsecond once", response_model=GoodputReport
+    )
+    def report(by: By = "pod", fabric: Fabric = None, since: Since = None, spans: Spans = 0) -> Response:
+        return answer(goodput(twin, by, fabric, since, spans))
+
+    return router

@@ -1,0 +1,138 @@
+"""Goodput over HTTP and in Prometheus's words: of a twin that lives, every chip-microsecond in one place."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from shared.basics.units import US_PER_HOUR
+from tests.support.gateway_twin import Client, DrivenTwin
+
+CUBES = 8
+BUSY = [f"pod.cubes={CUBES}", "failures.host_per_day=0.05", "failures.ocs_per_day=0.1"]
+CHIPS = 64 * CUBES
+HOURS = 72.25
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    found = DrivenTwin(tmp_path_factory.mktemp("goodput"), BUSY, pods=2)
+    found.advance(HOURS)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def client(twin: DrivenTwin) -> Client:
+    return twin.client()
+
+
+def get(client: Client, **query: Any) -> dict[str, Any]:
+    answer = client.get("/v1/goodput", params=query)
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    assert isinstance(found, dict)
+    return found
+
+
+def assert_exact(found: dict[str, Any], chip_us: int) -> None:
+    """Rows sum to the whole by place, and places to chips × time; nothing is below nothing."""
+    assert found["total_chip_us"] == sum(found["chip_us"].values()) == chip_us
+    places: dict[str, int] = {}
+    for row in found["rows"]:
+        assert row["total_chip_us"] == sum(row["chip_us"].values())
+        assert min(row["chip_us"].values(), default=0) >= 0
+        for place, us in row["chip_us"].items():
+            places[place] = places.get(place, 0) + us
+    assert places == found["chip_us"]
+
+
+@pytest.mark.parametrize("by", ["pod", "owner", "slice", "tier"])
+@pytest.mark.parametrize(("since", "hours"), [(None, 0), ("1d", 48), ("1d00:30:00", 24), ("0s", 72)])
+def test_it_sums_by_whatever_and_since_whenever(
+    client: Client, by: str, since: str | None, hours: int
+) -> None:
+    """From the full hour before."""
+    found = get(client, by=by, fabric="pod-0", **({} if since is None else {"since": since}))
+    assert (found["since_us"], found["until_us"]) == (hours * US_PER_HOUR, HOURS * US_PER_HOUR)
+    assert_exact(found, round(CHIPS * (HOURS - hours) * US_PER_HOUR))
+
+
+def test_several_pods_are_summed_up(client: Client) -> None:
+    found = get(client)
+    assert [row["name"] for row in found["rows"]] == ["pod-0", "pod-1"]
+    assert_exact(found, round(2 * CHIPS * HOURS * US_PER_HOUR))
+
+
+def test_shares_are_of_what_they_say(client: Client) -> None:
+    found = get(client, by="tier", fabric="pod-0")
+    chip_us, rows = found["chip_us"], {row["name"]: row for row in found["rows"]}
+    free = rows.pop("(no slice)")
+    had = found["total_chip_us"] - free["total_chip_us"]
+    usable = found["total_chip_us"] - chip_us["unhealthy"] - chip_us["drained"]
+    assert chip_us["unhealthy"] > 0
+    assert found["utilisation"] == pytest.approx(had / usable)
+    assert found["utilisation_by_tier"] == {
+        tier: pytest.approx(row["total_chip_us"] / usable) for tier, row in rows.items()
+    }
+    assert found["scheduling_goodput"] == pytest.approx(had / found["total_chip_us"])
+    assert found["runtime_goodput"] == pytest.approx(chip_us["productive"] / had)
+
+
+def test_spans_are_whole_hours_and_sum_to_the_whole(client: Client) -> None:
+    found = get(client, fabric="pod-0", since="2d", spans=16)
+    spans = found["spans"]
+    assert [span["since_us"] for span in spans[1:]] == [span["until_us"] for span in spans[:-1]]
+    assert (spans[0]["since_us"], spans[-1]["until_us"]) == (found["since_us"], found["until_us"])
+    assert all(span["since_us"] % US_PER_HOUR == 0 for span in spans)
+    assert len(spans) == 16
+    for span in spans:
+        assert sum(span["chip_us"].values()) == span["total_chip_us"]
+        assert min(span["chip_us"].values()) >= 0
+        for place, us in span["filler_chip_us"].items():
+            assert 0 <= us <= span["chip_us"][place]
+    assert sum(span["total_chip_us"] for span in spans) == found["total_chip_us"]
+
+
+def test_more_spans_than_hours_are_so_many_hours(client: Client) -> None:
+    assert len(get(client, fabric="pod-0", since="5h", spans=200)["spans"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ({"by": "rack"}, "by 'rack': input should be 'pod', 'owner', 'slice' or 'tier'"),
+        ({"since": "soon"}, "since 'soon': not a time; allowed are durations back from now like"),
+        ({"fabric": "pod-9"}, "fabric 'pod-9': no such fabric; there is pod-0, pod-1"),
+        ({"spans": 10}, "spans 10: only of one fabric; allowed with fabric, one of pod-0, pod-1"),
+        ({"spans": 201, "fabric": "pod-0"}, "spans '201': input should be less than or equal to 200"),
+        ({"owner": "me"}, "query 'owner': no such parameter; allowed are by, fabric, since, spans"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_sentence(client: Client, query: dict[str, Any], sentence: str) -> None:
+    answer = client.get("/v1/goodput", params=query)
+    assert answer.status_code in (404, 422)
+    assert answer.json()["error"].startswith(sentence)
+
+
+def samples(client: Client, family: str) -> dict[tuple[str, ...], float]:
+    text = client.get("/metrics").text
+    (found,) = [one for one in text_string_to_metric_families(text) if one.name == family]
+    return {tuple(sample.labels.values()): sample.value for sample in found.samples}
+
+
+def test_counters_hold_all_chip_time_and_never_fall(twin: DrivenTwin, client: Client) -> None:
+    """This goes on with the twin: it has to stand last."""
+    before: dict[tuple[str, ...], float] = {}
+    for _ in range(6):
+        total = samples(client, "lightwave_goodput_chip_seconds")
+        level = samples(client, "lightwave_goodput_uncommitted_chip_seconds")
+        rows = get(client)["rows"]
+        for row in rows:
+            own = [value for labels, value in [*total.items(), *level.items()] if labels[0] == row["name"]]
+            assert sum(own) == pytest.approx(row["total_chip_us"] / 1e6, rel=1e-12)
+        assert all(total[labels] >= value for labels, value in before.items())
+        assert {labels[2] for labels in total} == {"production", "research", "filler", "none"}
+        before = total
+        twin.advance(3.7)
