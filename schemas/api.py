@@ -126,18 +126,25 @@ class LinkRow(Model):
     slice: str | None
 
 
+class SliceCondition(Model):
+    """A state of a slice, and since when it is in it, or when it last came into it."""
+
+    state: SliceState
+    since_us: int
+
+
 class SliceRow(Model):
     """A slice as its document has it, its shape in words (`4x4x8`), and as it is now.
 
-    `waited_us` is how long it waited or has waited for cubes, `ran_us` how long it has been running since its
-    start, `left_us` how long it still will, null where nobody knows. Of one that waits, `queue_position`
-    counts from 1, and `promised_us` is when it starts at the latest by the estimates of the moment; null for
-    those to whom nothing is promised.
+    `conditions` has every state that it was in, in order of time, the one of now last. `waited_us` is how
+    long it has waited for its start since it last came into the queue, or waited there; `ran_us` how long it
+    has been running since its start, `left_us` how long it still will, null where nobody knows. Of one that
+    waits, `queue_position` counts from 1, and `promised_us` is when it starts at the latest by the estimates
+    of the moment; null for those to whom nothing is promised.
     """
 
     name: str
     state: SliceState
-    since_us: dict[SliceState, int]
     owner: str
     tier: Tier
     shape: str
@@ -162,6 +169,7 @@ class SliceRow(Model):
     waited_us: int
     ran_us: int | None
     left_us: int | None
+    conditions: tuple[SliceCondition, ...]
 
 
 # --- light paths --------------------------------------------------------------------------------------------

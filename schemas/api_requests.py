@@ -8,7 +8,7 @@ from schemas.api import LogMessage
 from schemas.body import Model
 from schemas.bounds import COUNT_MAX, DURATION_S_MAX, DURATION_S_MIN, SPEED_MAX
 from schemas.config_by_kind import KindName
-from schemas.names import FaultKind
+from schemas.names import FaultKind, Tier
 from schemas.operator import Priority
 
 DurationS = Annotated[
@@ -21,11 +21,14 @@ DurationS = Annotated[
 
 class SliceRequest(Model):
     """Ask for a slice; without a duration it runs until it is released. Without a fabric it is one of pod-0,
-    or of the first fabric where there is no pod-0."""
+    or of the first fabric where there is no pod-0. `owner` is who
+    wants it, in whose name quotas count."""
 
     fabric: str | None = None
     shape: str = Field(examples=["4x4x8"])
     twisted: bool = False
+    owner: str = Field("operator", examples=["team-7"])
+    tier: Tier = "production"
     priority: Priority = 0
     duration_s: DurationS | None = None
 

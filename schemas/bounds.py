@@ -1,7 +1,7 @@
-"""Bounds of the numbers that people write, the same wherever they write them. Every number fits into 63 bits,
+"""Bounds of what people write, the same wherever they write it. Every number fits into 63 bits,
 and so does the sum of a simulated time and all that may be added to it.
 
-Plain numbers and no import: the command line reads them before it does anything else.
+Plain values and no import: the command line reads them before it does anything else.
 """
 
 COUNT_MAX = 2**63 - 1
@@ -17,6 +17,8 @@ COMMENT_MAX = 500
 """Characters of why somebody asks."""
 KEY_MAX = 200
 """Characters of an idempotency key."""
+OWNER_PATTERN = r"[a-z][a-z0-9]{0,15}(?:-[a-z0-9]{1,16}){0,3}"
+"""Of who wants slices."""
 PRIORITY_MAX = 100
 """Of a slice; the lowest is its negative."""
 SPEED_MAX = 1e9

@@ -76,8 +76,8 @@ SLICES = Kind(
     documents=("slices",),
     part=None,
     columns=(
-        *("NAME", "STATE", "SHAPE", "CHIPS", "CUBES", "PRIORITY", "LINKS-DOWN", "LINKS-DEGRADED", "SWAPS"),
-        *("WAITED", "RAN", "LEFT", "REASON"),
+        *("NAME", "STATE", "OWNER", "TIER", "SHAPE", "CHIPS", "CUBES", "PRIORITY"),
+        *("LINKS-DOWN", "LINKS-DEGRADED", "SWAPS", "RESTARTS", "WAITED", "RAN", "LEFT", "REASON"),
     ),
 )
 FAULTS = Kind(

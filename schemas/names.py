@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from schemas.about import Names
+from schemas.bounds import OWNER_PATTERN
 
 FABRIC_PATTERN = r"[a-z][a-z0-9]{0,15}-(?:0|[1-9][0-9]{0,5})"
 SITE_PATTERN = r"[a-z][a-z0-9]{0,31}(?:-[a-z0-9]{1,16}){0,3}"
@@ -48,7 +49,6 @@ def fabric_order(name: str) -> tuple[str, int]:
     return prefix, int(number)
 
 
-OWNER_PATTERN = r"[a-z][a-z0-9]{0,15}(?:-[a-z0-9]{1,16}){0,3}"
 OwnerName = Annotated[str, Field(pattern=rf"^{OWNER_PATTERN}$", examples=["operator", "team-7"])]
 """Who wants slices: a user, a team or a project, whichever has the quota."""
 Tier = Literal["production", "research", "filler"]

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from schemas.names import OWNER_PATTERN
+from schemas.bounds import OWNER_PATTERN
 
 CHIPS_PER_CUBE = 4**3
 QUOTAS_MAX = 1_000

@@ -85,6 +85,8 @@ def _slice(row: Row, _now_us: int) -> list[object]:
     return [
         row["name"],
         row["state"],
+        row["owner"],
+        row["tier"],
         row["shape"] + ("_T" if row["twisted"] else ""),
         row["chips"],
         len(row["cubes"]),
@@ -92,6 +94,7 @@ def _slice(row: Row, _now_us: int) -> list[object]:
         row["links_down"],
         row["links_degraded"],
         row["swaps"],
+        row["restarts"],
         span(row["waited_us"]),
         span(row["ran_us"]),
         span(row["left_us"]),

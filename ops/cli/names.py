@@ -21,6 +21,7 @@ COMPLETIONS_MAX = 200
 LISTED = {"host": "hosts", "chip": "hosts", "end": "links", "ocs": "ocs", "port": "ocs"}
 """Kind of part → the kind of thing whose names its own begins with."""
 FAULT_KINDS = tuple(FAULTS)
+TIERS = ("production", "research", "filler")
 CHIPS_PER_HOST = 4
 
 

@@ -66,6 +66,8 @@ def _degraded(message: Message, eased: bool) -> str:
 EFFECTS: dict[str, Callable[[Message, bool], str]] = {
     "SliceDegraded": _degraded,
     "SliceRecovering": lambda message, _: f"{message['body']['slice']} recovering",
+    "SliceNoticed": lambda message, _: f"{message['body']['slice']} told to leave ({message['body']['why']})",
+    "SliceRequeued": lambda message, _: f"{message['body']['slice']} back in the queue",
     "CubeSwapped": _moved,
 }
 """What else a person would want to know at once."""

@@ -6,7 +6,7 @@ import click
 import typer
 
 from ops.cli.groups import application
-from ops.cli.names import FAULT_KINDS, Name, Site, Target, whole
+from ops.cli.names import FAULT_KINDS, TIERS, Name, Site, Target, whole
 from ops.cli.options import (
     Comment,
     Fabric,
@@ -28,7 +28,7 @@ from ops.cli.outcomes import (
 )
 from ops.cli.output import Form, say, show
 from ops.cli.polling import until
-from ops.cli.types import Duration, OneOf, ShapeText
+from ops.cli.types import Duration, OneOf, Owner, ShapeText
 from ops.common.client import Client, RequestFailed, escape, waited
 
 ANSWER = ("id", "status", "repeated", "complete", "outcome")
@@ -202,7 +202,18 @@ def request(
             "--for", click_type=Duration(), metavar="6h", help="run time; without it until released"
         ),
     ] = None,
-    priority: Annotated[int, typer.Option(help="-100 to 100, higher first")] = 0,
+    owner: Annotated[
+        str, typer.Option(click_type=Owner(), metavar="OWNER", help="for whom, such as team-7")
+    ] = "operator",
+    tier: Annotated[
+        str,
+        typer.Option(
+            click_type=OneOf("tier", TIERS),
+            metavar="TIER",
+            help="production is never pre-empted, research may be, filler runs in the holes",
+        ),
+    ] = "production",
+    priority: Annotated[int, typer.Option(help="-100 to 100, higher first within a tier")] = 0,
     fabric: Fabric = None,
     key: RequestKey = None,
     comment: Comment = None,
@@ -213,6 +224,8 @@ def request(
         "fabric": fabric,
         "shape": shape,
         "twisted": twisted,
+        "owner": owner,
+        "tier": tier,
         "priority": priority,
         "duration_s": duration_s,
     }

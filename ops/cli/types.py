@@ -11,7 +11,7 @@ import click
 
 from schemas.bounds import KEY_MAX, SPEED_MAX
 from schemas.kinds import KINDS, kind_of
-from shared.basics.grammar import duration_s, shape_sides
+from shared.basics.grammar import OWNERS_ALLOWED, duration_s, is_owner, shape_sides
 from shared.basics.times import moment_us
 from shared.basics.units import US_PER_S
 from shared.basics.words import nearest
@@ -122,6 +122,17 @@ class ShapeText(click.ParamType):
         if sides is None:
             self.fail(f"{value!r} is no shape; allowed are three sides in chips, like 4x4x8", param, ctx)
         return "x".join(map(str, sides))
+
+
+class Owner(click.ParamType):
+    """`team-7`: the form only; what its quota is, the twin knows."""
+
+    name = "owner"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not is_owner(value):
+            self.fail(f"{value!r} is no owner; allowed are {OWNERS_ALLOWED}", param, ctx)
+        return value
 
 
 class Number(click.ParamType):

@@ -4,15 +4,15 @@ what a job did in its duration is taken for its work."""
 
 import csv
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar, get_args
 
 from schemas.bounds import DURATION_S_MAX, PRIORITY_MAX, TRACE_ROWS_MAX
 from schemas.config_workload import TraceRow
-from schemas.names import OWNER_PATTERN, Tier
+from schemas.names import Tier
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.grammar import is_owner
 from shared.basics.units import US_PER_S, us
 from shared.models.superpod.shapes import check, chips_of, parse_shape, shape_for_chips
 
@@ -119,7 +119,7 @@ def _seconds_above_0(text: str) -> float:
 
 
 def _owner(text: str) -> str:
-    if re.fullmatch(OWNER_PATTERN, text, re.ASCII) is None:
+    if not is_owner(text):
         raise ValueError(text)
     return text
 

@@ -23,6 +23,7 @@ from services.gateway.ports import TwinPorts
 from services.gateway.refusals import receipt_of
 from services.gateway.telling import told
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.grammar import OWNERS_ALLOWED, is_owner
 from shared.basics.times import moment
 from shared.basics.units import US_PER_S, us
 from shared.engine.roots import request_id, retirement_id
@@ -40,12 +41,17 @@ BodyT = TypeVar("BodyT", bound=AskedBody)
 
 
 def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, AskedBody]:
+    """(fabric, what is asked of it); InvalidInput where its kind of fabric has no such slices."""
     fabric = meant_to_act(twin, asked.fabric)
     config = config_of(twin, fabric)
     shape = parse_shape(asked.shape)
     check_slice(config.kind, shape, asked.twisted, pod_of(config).cubes)
-    body = {"shape": shape, "twisted": asked.twisted, "priority": asked.priority}
-    return fabric, _valid(RequestSlice, body | {"duration_us": _duration_us(asked.duration_s)})
+    if not is_owner(asked.owner):
+        raise InvalidInput(f"owner {short(asked.owner)!r}: allowed are {OWNERS_ALLOWED}")
+    body = {"shape": shape, "duration_us": _duration_us(asked.duration_s)}
+    return fabric, _valid(
+        RequestSlice, body | asked.model_dump(include={"twisted", "owner", "tier", "priority"})
+    )
 
 
 def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, AskedBody]:

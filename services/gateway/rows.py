@@ -11,6 +11,7 @@ from schemas.api import (
     LinkRow,
     OcsRow,
     RepairRow,
+    SliceCondition,
     SliceRow,
 )
 from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, WaitTimes
@@ -287,13 +288,17 @@ def _slice_row(document: SliceDocument, now_us: int) -> SliceRow:
     left_us = None
     if started_us is not None and ended_us is None and duration_us is not None:
         left_us = max(0, started_us + duration_us - now_us)
+    conditions = [SliceCondition(state=state, since_us=us) for state, us in document.since_us.items()]
     now = {
         "shape": shape_text(document.shape),
-        "waited_us": (started_us or ended_us or now_us) - document.requested_us,
+        "waited_us": (started_us or ended_us or now_us) - document.since_us["queued"],
         "ran_us": (ended_us or now_us) - started_us if started_us is not None else None,
         "left_us": left_us,
+        "conditions": tuple(conditions),
     }
-    return SliceRow(**{**dict(document), **now})
+    given = dict(document)
+    del given["since_us"]
+    return SliceRow(**{**given, **now})
 
 
 def fault_rows(twin: TwinPorts, fabric: str) -> list[FaultRow]:

@@ -77,7 +77,7 @@ def _cube_use(state: SchedulerState, name: str) -> CubeUseDocument | None:
 
 def _summary(state: SchedulerState) -> SchedulerSummary:
     states = Counter(row.state for row in state.slices.values())
-    requested = sorted(row.requested_us for row in state.slices.values() if row.state == "queued")
+    queued = sorted(row.since_us[-1][1] for row in state.slices.values() if row.state == "queued")
     return SchedulerSummary(
         name=f"{state.fabric}/scheduler",
         at_us=state.at_us,
@@ -91,8 +91,8 @@ def _summary(state: SchedulerState) -> SchedulerSummary:
         programming=states["programming"],
         degraded=states["degraded"],
         recovering=states["recovering"],
-        waits_from_us=WaitsFrom(median=_waited_longest(requested, 50), p95=_waited_longest(requested, 95))
-        if requested
+        waits_from_us=WaitsFrom(median=_waited_longest(queued, 50), p95=_waited_longest(queued, 95))
+        if queued
         else None,
         chips=state.chips,
         chips_by_place=dict(state.chips_by_place),
@@ -100,7 +100,7 @@ def _summary(state: SchedulerState) -> SchedulerSummary:
     )
 
 
-def _waited_longest(requested: list[int], percent: int) -> int:
-    """Of times in order: when the one was requested that has waited longer than so many percent of them, or
-    as long (nearest rank)."""
-    return requested[len(requested) - -(-len(requested) * percent // 100)]
+def _waited_longest(queued: list[int], percent: int) -> int:
+    """Of times in order: when the one came into the queue that has waited longer than so many percent of
+    them, or as long (nearest rank)."""
+    return queued[len(queued) - -(-len(queued) * percent // 100)]

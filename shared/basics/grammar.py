@@ -1,9 +1,9 @@
-"""How people write durations, shapes and speeds: one grammar and one bound each, for the command line
+"""How people write durations, shapes and owners: one grammar and one bound each, for the command line
 and the HTTP API alike. Imports nothing slow: every command reads it."""
 
 import re
 
-from schemas.bounds import DURATION_S_MAX
+from schemas.bounds import DURATION_S_MAX, OWNER_PATTERN
 
 UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
@@ -11,6 +11,10 @@ UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"(?:[0-9]{1,10}[smhd])+")
 _PART = re.compile(r"([0-9]+)([smhd])")
 _SHAPE = re.compile(r"(\d{1,4})[xX×](\d{1,4})[xX×](\d{1,4})", re.ASCII)
+_OWNER = re.compile(OWNER_PATTERN)
+OWNERS_ALLOWED = (
+    "one to four words of small letters and digits, of up to 16 each, with hyphens between, like team-7"
+)
 
 
 def duration_s(text: str) -> int | None:
@@ -25,3 +29,8 @@ def shape_sides(text: str) -> tuple[int, int, int] | None:
     """The three sides of `4x4x8` or `4×4×8`, legal or not; None where it is not three numbers."""
     match = _SHAPE.fullmatch(text)
     return None if match is None else (int(match[1]), int(match[2]), int(match[3]))
+
+
+def is_owner(text: str) -> bool:
+    """Whether an owner can be called so; whether there is such an owner, the fabric knows."""
+    return _OWNER.fullmatch(text) is not None

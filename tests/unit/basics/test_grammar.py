@@ -1,11 +1,11 @@
-"""What people may write for durations and shapes, at the command line and to the HTTP API."""
+"""What people may write for durations, shapes and owners, at the command line and to the HTTP API."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.bounds import DURATION_S_MAX
-from shared.basics.grammar import duration_s, shape_sides
+from shared.basics.grammar import duration_s, is_owner, shape_sides
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,16 @@ def test_shapes(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "4x4", "4x4x", "axbxc", "4x4x4x4", "-4x4x4", "44444x4x4", "٤x4x4"])
 def test_what_is_no_shape(text: str) -> None:
     assert shape_sides(text) is None
+
+
+@pytest.mark.parametrize("text", ["operator", "team-7", "a", "x" * 16, "a-1-2-3", "-".join(["ab" * 8] * 4)])
+def test_owners(text: str) -> None:
+    assert is_owner(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "Team", "team_7", "7team", "team-", "-team", "a--b", "a b", "x" * 17, "a-b-c-d-e", "team-7\n"],
+)
+def test_what_is_no_owner(text: str) -> None:
+    assert not is_owner(text)

@@ -20,7 +20,7 @@ NAME_NOTHING = {
     *("shape", "corner", "twisted", "injected", "priority", "requested_by", "config"),
     *("up", "links_down", "links_degraded", "excess_loss_db", "technician", "service", "message", "count"),
     *("owner", "tier", "estimate_us", "ahead_us", "until_us", "why"),
-    *("duration_us", "job", "expires_us", "waited_us", "took_us", "due_us"),
+    *("duration_us", "job", "ends_us", "expires_us", "waited_us", "took_us", "due_us"),
     *("key", "asked_by", "comment"),
 }
 """Fields of messages that tell how, why, when and how much; a field of another name either bears a mark or is

@@ -124,6 +124,32 @@ def test_a_drain_that_takes_too_long_fails_with_who_is_there() -> None:
         assert done.stderr == f"lightwave: {sentence}\n"
 
 
+def test_a_slice_is_asked_for_by_an_owner_and_a_tier() -> None:
+    requested = ("SliceRequested", {"slice": SLICE})
+    with answering({"/v1/slices": [receipt(requested)]}) as twin:
+        done = lightwave("request", "4x4x8", "--owner", "team-7", "--tier", "Filler", url=twin.url)
+        assert (done.returncode, done.stdout) == (0, f"{SLICE} waits for room ({ID})\n")
+        asked = json.loads(twin.asked[0].body)
+        assert (asked["owner"], asked["tier"], asked["shape"]) == ("team-7", "filler", "4x4x8")
+        assert lightwave("request", "4x4x8", url=twin.url).returncode == 0
+        asked = json.loads(twin.asked[1].body)
+        assert (asked["owner"], asked["tier"]) == ("operator", "production")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--owner", "Team 7"), "'Team 7' is no owner; allowed are one to four words of small letters"),
+        (("--tier", "gold"), "no tier 'gold'; allowed are production, research, filler"),
+        (("--tier", "reserch"), "no tier 'reserch'; did you mean research?"),
+    ],
+)
+def test_no_such_owner_or_tier(words: tuple[str, str], sentence: str) -> None:
+    done = lightwave("request", "4x4x8", *words)
+    assert (done.returncode, done.stdout) == (USAGE, "")
+    assert sentence in " ".join(done.stderr.split())
+
+
 def waiting(*states: str, ended_us: int | None = None) -> dict[str, list[Answer]]:
     rows = [{"name": "pod-0/slice-3", "state": state, "ended_us": ended_us} for state in states]
     return {"/v1/slices/pod-0/slice-3": [*map(as_json, rows)], "/v1/slices": [as_json([])]}
@@ -142,7 +168,7 @@ def test_a_thing_is_waited_for() -> None:
 
 def test_what_does_not_come_in_time_fails() -> None:
     with answering(waiting("queued")) as twin:
-        late = "lightwave: pod-0/slice-3: state is waiting and not running after 1 s\n"
+        late = "lightwave: pod-0/slice-3: state is queued and not running after 1 s\n"
         assert wait_for(twin, "running", "--timeout", "1s") == (REFUSED, late)
 
 

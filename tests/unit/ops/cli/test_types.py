@@ -1,10 +1,14 @@
 """How people write durations, kinds, shapes and whatever else a parameter takes."""
 
+from typing import get_args
+
 import click
 import pytest
 
-from ops.cli.types import Duration, Kind, MomentAhead, Number, ShapeText, unknown
+from ops.cli.names import TIERS
+from ops.cli.types import Duration, Kind, MomentAhead, Number, Owner, ShapeText, unknown
 from schemas.kinds import KINDS
+from schemas.names import Tier
 from shared.basics.units import US_PER_S
 
 
@@ -76,3 +80,14 @@ def test_numbers_are_finite_and_in_their_bounds(number: Number, text: str, allow
     with pytest.raises(click.BadParameter, match=f"'{text}' is not allowed; allowed are {allowed}$"):
         number.convert(text, None, None)
     assert number.convert("7.5", None, None) == 7.5
+
+
+def test_owners() -> None:
+    assert Owner().convert("team-7", None, None) == "team-7"
+    allowed = "allowed are one to four words of small letters and digits, of up to 16 each"
+    with pytest.raises(click.BadParameter, match=f"^'Team 7' is no owner; {allowed}"):
+        Owner().convert("Team 7", None, None)
+
+
+def test_tiers_are_those_of_messages() -> None:
+    assert get_args(Tier) == TIERS

@@ -75,6 +75,17 @@ def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
     assert client.get(f"/v1/slices/{name}").json()["state"] == "completed"
 
 
+def test_a_slice_is_asked_for_in_the_name_of_its_owner(client: Client) -> None:
+    said = ask(client, "slices", {"shape": "1x1x2", "owner": "team-7", "tier": "filler"})
+    name = said["outcome"][0]["body"]["slice"]
+    row = client.get(f"/v1/slices/{name}").json()
+    assert (row["owner"], row["tier"], row["restarts"]) == ("team-7", "filler", 0)
+    for query in ("owner=team-7", "tier=filler&owner=team-7", "restarts=0&owner=team-7"):
+        assert [found["name"] for found in client.get(f"/v1/slices?{query}").json()] == [name]
+    assert client.get("/v1/slices?owner=team-8").json() == []
+    ask(client, f"slices/{name}/release")
+
+
 def test_a_fault_begins_and_is_cleared(client: Client) -> None:
     said = ask(client, "faults", {"kind": "port", "target": "pod-1/ocs-3/N5", "duration_s": 60})
     assert types(said)[0] == "FaultBegan"
@@ -263,6 +274,11 @@ BAD_BODIES: list[tuple[str, object, str]] = [
     ("slices", {"shape": "4x4x4", "x" * 5_000: 1}, "no such field"),
     ("slices", {"shape": "4x4x4", "twisted": "yes"}, "twisted 'yes'"),
     ("slices", {"shape": "4x4x4", "twisted": True}, "twisted true"),
+    ("slices", {"shape": "4x4x4", "owner": "Team 7"}, "owner 'Team 7': allowed are one to four words"),
+    ("slices", {"shape": "4x4x4", "owner": "x" * 5_000}, "owner 'xxx"),
+    ("slices", {"shape": "4x4x4", "owner": ""}, "owner ''"),
+    ("slices", {"shape": "4x4x4", "owner": None}, "owner None"),
+    ("slices", {"shape": "4x4x4", "tier": "gold"}, "'production', 'research' or 'filler'"),
     ("slices", {"shape": "4x4x4", "priority": 101}, "priority 101"),
     ("slices", {"shape": "4x4x4", "priority": 10**4000}, "priority"),
     ("slices", {"shape": "4x4x4", "priority": 1.5}, "priority 1.5"),

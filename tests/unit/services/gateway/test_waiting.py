@@ -69,6 +69,18 @@ def test_times_of_a_slice_are_those_of_now(twin: DrivenTwin) -> None:
     assert (ended["ran_us"], ended["left_us"]) == (ended["ended_us"] - ended["started_us"], None)
 
 
+def test_a_slice_tells_when_it_came_into_each_of_its_states(twin: DrivenTwin) -> None:
+    twin.advance(2)
+    found = slices(twin)
+    waits, ended = found["slice-2"], found["slice-0"]
+    assert waits["conditions"] == [{"state": "queued", "since_us": waits["requested_us"]}]
+    states = [condition["state"] for condition in ended["conditions"]]
+    assert (states[:2], states[-1]) == (["queued", "programming"], "completed")
+    since_us = {condition["state"]: condition["since_us"] for condition in ended["conditions"]}
+    assert list(since_us.values()) == sorted(since_us.values())
+    assert (since_us["queued"], since_us["completed"]) == (ended["requested_us"], ended["ended_us"])
+
+
 def test_a_fabric_tells_the_values_of_now_beside_the_means(twin: DrivenTwin) -> None:
     twin.advance(1.5)
     row = twin.client().get("/v1/fabrics/pod-0").json()

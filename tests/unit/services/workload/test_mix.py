@@ -1,11 +1,11 @@
 """What a pod is asked for in the mean: shares against the table, rates against the loads they stand for."""
 
 import math
-from collections import Counter
 
 import pytest
 
 from schemas.config_workload import WorkloadConfig
+from schemas.names import Shape
 from services.workload.mix import PRODUCTION_MIX, arrivals_per_day, mix_for
 from shared.models.superpod.shapes import check, chips_of, cubes_of
 
@@ -28,12 +28,12 @@ def test_the_table_has_the_shares_that_the_paper_states_in_its_text() -> None:
 def test_only_legal_shapes_that_fit_are_wanted_with_their_shares_renormalised(cubes: int) -> None:
     fitting = [row for row in PRODUCTION_MIX if cubes_of(row[0]) <= cubes]
     whole = sum(percent for *_, percent in fitting)
-    wanted = Counter[tuple[tuple[int, int, int], bool]]()
+    wanted: dict[tuple[Shape, bool], float] = {}
     for kind in mix_for(cubes):
         for twisted, share in ((True, kind.twisted_share), (False, 1 - kind.twisted_share)):
             if share:
                 check(kind.shape, twisted, cubes)
-                wanted[kind.shape, twisted] = kind.share * share  # type: ignore[assignment]
+                wanted[kind.shape, twisted] = kind.share * share
     assert wanted == {(s, t): pytest.approx(p / whole) for s, t, p in fitting}
     assert len({kind.shape for kind in mix_for(cubes)}) == len(mix_for(cubes))
 
