@@ -31,6 +31,13 @@ ChipTime = tuple[tuple[str, int], ...]
 """(place, chip-microseconds)."""
 
 
+class TierUse(Model):
+    """What the slices of a tier used, by what it went to."""
+
+    tier: Tier
+    chip_us: ChipTime
+
+
 class OwnerUse(Model):
     """What the slices of an owner in one tier used, by what it went to."""
 
@@ -74,8 +81,9 @@ class JobFinished(JobsBody):
 
 
 class UsageReported(JobsBody):
-    """Every hour: what slices have used since the fabric was commissioned. `owners` has all of it, `slices`
-    what those did that are not done yet. `uncommitted` is a level."""
+    """Every hour: what slices have used since the fabric was commissioned; once a day by owner as well, and
+    what of that those slices used that are not done yet. `uncommitted` is a level."""
 
-    owners: tuple[OwnerUse, ...]
-    slices: tuple[SliceUse, ...]
+    tiers: tuple[TierUse, ...]
+    owners: tuple[OwnerUse, ...] | None
+    slices: tuple[SliceUse, ...] | None

@@ -22,6 +22,7 @@ from shared.models.jobs.goodput import (
     added,
     between,
     books_of,
+    by_tiers,
     reported_books,
     settled,
     summed,
@@ -32,6 +33,10 @@ LOOKS = 50
 """Times that documents are read until all are of one moment: services commit one after the other."""
 SPANS_MAX = 200
 REPORTS = ("UsageReported", "CapacityReported")
+WHOLE_EVERY = 24
+"""Reports of which one tells of owners and slices, too."""
+WHOLE = ("owner", "slice")
+"""What only such a report can say of an earlier moment."""
 NO_SLICE = "(no slice)"
 ENDED_BEFORE = "(ended before)"
 
@@ -40,7 +45,8 @@ def goodput(
     twin: TwinPorts, by: By, fabric: str | None = None, since: str | None = None, spans: int = 0
 ) -> GoodputReport:
     """All of it up to now: of one fabric, or with `by` pod and none named of all. From `since` on, or the
-    report before it, which there is once an hour; in so many `spans` of equal length, or fewer."""
+    report before it, which there is once an hour, by owner and slice once a day; in so many `spans` of equal
+    length, or fewer."""
     named = [meant(twin, fabric)] if fabric is not None or by != "pod" else commissioned(twin)
     begin_us = None if since is None else moment_of(twin, "since", since)[0]
     if spans and len(named) > 1:
@@ -51,9 +57,10 @@ def goodput(
     parts: list[Books] = []
     for name in named:
         whole = books_now(twin, name)
+        whole = whole if by in WHOLE else by_tiers(whole)
         before = Books(whole.since_us, whole.since_us, whole.chips)
         if begin_us is not None:
-            before = books_before(twin, name, whole, begin_us)
+            before = books_before(twin, name, whole, begin_us, whole=by in WHOLE)
         books[name] = between(before, whole)
         parts = _parts(twin, name, before, whole, spans) if spans else []
     return _report(by, books, parts)
@@ -75,14 +82,20 @@ def books_now(twin: TwinPorts, fabric: str) -> Books:
     raise OperationFailed(f"{fabric}: it changes faster than its books can be read; ask again")
 
 
-def books_before(twin: TwinPorts, fabric: str, now: Books, moment_us: int) -> Books:
-    """The books of a fabric as of the last report up to a moment; as of its beginning, if there is none."""
+def books_before(twin: TwinPorts, fabric: str, now: Books, moment_us: int, *, whole: bool = False) -> Books:
+    """The books of a fabric as of the last report up to a moment, a `whole` one if it has to tell of owners
+    and slices; as of its beginning, if there is none."""
     site = site_of(twin, fabric)
     query = LogQuery(fabric=fabric, types=REPORTS, end=twin.log.position_at(site, moment_us + 1))
-    told = [message for _, message in twin.log.find(site, query, 2 * len(REPORTS), newest=True)]
-    for usage, capacity in zip(reversed(told[:-1]), reversed(told), strict=False):
-        if isinstance(usage.body, UsageReported) and isinstance(capacity.body, CapacityReported):
-            return reported_books(fabric, now, usage.at_us, usage.body, capacity.body)
+    most = len(REPORTS) * (WHOLE_EVERY + 1 if whole else 2)
+    told = [message for _, message in twin.log.find(site, query, most, newest=True)]
+    for usage, capacity in reversed(list(pairwise(told))):
+        said, rest = usage.body, capacity.body
+        if not isinstance(said, UsageReported) or not isinstance(rest, CapacityReported):
+            continue
+        if said.owners is not None or not whole:
+            books = reported_books(fabric, now, usage.at_us, said, rest)
+            return books if whole else by_tiers(books)
     return Books(now.since_us, now.since_us, now.chips)
 
 
@@ -90,6 +103,7 @@ def _parts(twin: TwinPorts, fabric: str, begin: Books, end: Books, spans: int) -
     """What came of each of so many spans of about one length; those between the same two reports are one."""
     span_us = end.until_us - begin.until_us
     marks = [begin.until_us + span_us * n // spans for n in range(1, spans)]
+    begin, end = by_tiers(begin), by_tiers(end)
     stands = [begin, *(books_before(twin, fabric, end, mark_us) for mark_us in marks)]
     stands = [settled(stand) for stand in stands if stand.until_us >= begin.until_us] + [end]
     return [between(before, now) for before, now in pairwise(stands) if before.until_us < now.until_us]

@@ -1,10 +1,15 @@
 """What slices have used, told every hour, so that the log can say it of any of these moments later."""
 
-from schemas.jobs import ChipTime, OwnerUse, SliceUse, UsageReported
+from collections.abc import Mapping
+
+from schemas.jobs import ChipTime, OwnerUse, SliceUse, TierUse, UsageReported
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_HOUR
-from shared.models.jobs.goodput import JobUse, used_at
+from shared.models.jobs.goodput import TIERS, Group, JobUse, summed, used_at
 from shared.models.jobs.ledger import Ledger
+
+WHOLE_EVERY = 24
+"""Reports of which one tells all; the others are about tiers alone, for the log's sake."""
 
 
 def reported(state: JobsState) -> list[UsageReported]:
@@ -13,21 +18,38 @@ def reported(state: JobsState) -> list[UsageReported]:
     if now_us < state.reports_us:
         return []
     state.reports_us += US_PER_HOUR
+    state.reports += 1
     uses = {
         number: JobUse((job.owner, job.tier), job.chips, job.progress)
         for number, job in sorted(state.jobs.items())
     }
     ended = {(book.owner, book.tier): book.used for _, book in sorted(state.books.items())}
-    owners = [
-        OwnerUse(owner=owner, tier=tier, chip_us=told(used))
-        for (owner, tier), used in used_at(ended, uses.values(), now_us).items()
-    ]
-    slices = [
-        SliceUse(number=number, owner=use.group[0], tier=use.group[1], chip_us=told(use.used(now_us)))
-        for number, use in uses.items()
-        if use.progress.ledger.total or use.progress.phase != "queued"
-    ]
-    return [UsageReported(owners=tuple(owners), slices=tuple(slices))]
+    used = used_at(ended, uses.values(), now_us)
+    tiers = tuple(
+        [
+            TierUse(tier=tier, chip_us=told(summed([one for (_, of), one in used.items() if of == tier])))
+            for tier in TIERS
+        ]
+    )
+    if state.reports % WHOLE_EVERY:
+        return [UsageReported(tiers=tiers, owners=None, slices=None)]
+    return [UsageReported(tiers=tiers, owners=_owners(used), slices=_slices(uses, now_us))]
+
+
+def _owners(used: Mapping[Group, Ledger]) -> tuple[OwnerUse, ...]:
+    return tuple([OwnerUse(owner=owner, tier=tier, chip_us=told(one)) for (owner, tier), one in used.items()])
+
+
+def _slices(uses: Mapping[int, JobUse], now_us: int) -> tuple[SliceUse, ...]:
+    """Those that have had cubes."""
+    used = {number: use.used(now_us) for number, use in uses.items()}
+    return tuple(
+        [
+            SliceUse(number=number, owner=use.group[0], tier=use.group[1], chip_us=told(used[number]))
+            for number, use in uses.items()
+            if used[number].total
+        ]
+    )
 
 
 def told(used: Ledger) -> ChipTime:

@@ -71,11 +71,13 @@ class Book:
 class JobsState(State):
     """`jobs` by number of their slice, from request to end; `ended` the last that did, as the scheduler has.
     `broken` has the hosts and chips that are, by name of the fault. `books` are by `OWNER/TIER`, begun with
-    the first request; `reports_us` is when they are next told."""
+    the first request; `reports_us` is when they are told
+    next, after so many `reports`."""
 
     config: JobsConfig
     cubes: int
     reports_us: int
+    reports: int = 0
     jobs: dict[int, Job] = field(default_factory=dict)
     ended: dict[int, Job] = field(default_factory=dict)
     broken: dict[str, BrokenPart] = field(default_factory=dict)

@@ -17,8 +17,8 @@ Fabric = Annotated[
 Since = Annotated[
     str | None,
     Query(
-        description="from the last full hour before this: simulated time back from now, 30s, 15m, 2h, "
-        "1d12h, or a moment like 3d02:15:04; without it since the beginning"
+        description="from the full hour before this, by owner and slice from the full day: simulated "
+        "time back from now, 30s, 15m, 2h, 1d12h, or a moment like 3d02:15:04; without it since the beginning"
     ),
 ]
 Spans = Annotated[

@@ -166,17 +166,28 @@ def books_of(
 def reported_books(
     fabric: str, now: Books, at_us: int, usage: UsageReported, capacity: CapacityReported
 ) -> Books:
-    """The books of the fabric of `now` up to the moment of two reports."""
+    """The books of the fabric of `now` up to the moment of two reports; by tier alone, if they tell no
+    more."""
+    owners, slices = usage.owners, usage.slices or ()
+    used: dict[Group, Ledger] = {("", use.tier): Ledger(**dict(use.chip_us)) for use in usage.tiers}
+    if owners is not None:
+        used = {(use.owner, use.tier): Ledger(**dict(use.chip_us)) for use in owners}
     return replace(
         now,
         until_us=at_us,
         free=_free(dict(capacity.chip_us)),
-        used={(use.owner, use.tier): Ledger(**dict(use.chip_us)) for use in usage.owners},
+        used=used,
         slices={
             f"{fabric}/slice-{use.number}": SliceBook((use.owner, use.tier), Ledger(**dict(use.chip_us)))
-            for use in usage.slices
+            for use in slices
         },
     )
+
+
+def by_tiers(books: Books) -> Books:
+    """The same by tier alone."""
+    used: dict[Group, Ledger] = {("", tier): Ledger(**books.used_by(tier)) for tier in TIERS}
+    return replace(books, used=used, slices={})
 
 
 def _free(chip_us: Mapping[str, int]) -> ChipUs:

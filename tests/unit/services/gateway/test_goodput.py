@@ -49,11 +49,14 @@ def assert_exact(found: dict[str, Any], chip_us: int) -> None:
 
 
 @pytest.mark.parametrize("by", ["pod", "owner", "slice", "tier"])
-@pytest.mark.parametrize(("since", "hours"), [(None, 0), ("1d", 48), ("1d00:30:00", 24), ("0s", 72)])
+@pytest.mark.parametrize(
+    ("since", "hours"), [(None, 0), ("1d", 48), ("1d03:30:00", 27), ("0s", 72), ("9d", 0)]
+)
 def test_it_sums_by_whatever_and_since_whenever(
     client: Client, by: str, since: str | None, hours: int
 ) -> None:
-    """From the full hour before."""
+    """From the full hour before, by owner and slice from the full day before."""
+    hours = hours - hours % 24 if by in ("owner", "slice") else hours
     found = get(client, by=by, fabric="pod-0", **({} if since is None else {"since": since}))
     assert (found["since_us"], found["until_us"]) == (hours * US_PER_HOUR, HOURS * US_PER_HOUR)
     assert_exact(found, round(CHIPS * (HOURS - hours) * US_PER_HOUR))
