@@ -75,11 +75,46 @@ class SchedulerConfig(Model):
         ge=0,
         le=1_000_000,
     )
-    recovery_patience_s: int = parameter(
-        3600,
-        "how long a slice with a failed cube waits for a healthy idle one before it is evicted",
+    decision_s: int = parameter(
+        30,
+        "from a fault until it is decided what becomes of the slices that it hit: what fails together is "
+        "planned together",
         unit="seconds",
+        source="choice: as long as a heartbeat",
+        ge=0,
+        le=86_400,
+    )
+    preflight_s: int = parameter(
+        120,
+        "how long the links of a slice are checked after its circuits were made, before it starts",
+        unit="seconds",
+        source="assumption: minutes; NSDI 2024 (FACTS 12) has it run a small workload",
+        ge=0,
+        le=86_400,
+    )
+    hot_spares: int = parameter(
+        0,
+        "healthy idle cubes that are kept warm: one takes the place of a failed cube without preflight",
+        unit="cubes",
         source="choice",
         ge=0,
-        le=31_536_000,
+        le=144,
+    )
+    route_around_share: float = parameter(
+        0.95,
+        "share of slices whose traffic may go around links that are gone",
+        unit="fraction",
+        source="NSDI 2024 (FACTS 12): 95 % opt in",
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+    )
+    communication_share: float = parameter(
+        0.3,
+        "share of a step at full speed that is communication; with it one OCS out costs a slice 0.6 to 2 %",
+        unit="fraction",
+        source="assumption: NSDI 2024 (FACTS 12) has 1.2 and 2.6 % for two models",
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
     )

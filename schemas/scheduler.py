@@ -4,12 +4,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.body import Body
+from schemas.body import Body, Model
 from schemas.jobs import ChipTime
-from schemas.names import CubeIndex, Join, Shape, SliceName
+from schemas.names import CubeIndex, Join, Shape, SliceName, TargetName
 from schemas.operator import RequestSlice
 
 Count = Annotated[int, Field(ge=0)]
+FULL_SPEED = 1_000_000
+SpeedPpm = Annotated[int, Field(ge=1, le=FULL_SPEED, description="parts per million of full speed")]
+Choice = Literal["spare", "swap", "route", "wait", "evict"]
+"""What to do with a slice that was hit. `spare`: a warm cube that is kept for this takes the failed one's
+place. `swap`: any healthy idle cube does. `route`: traffic goes around the links that are gone. `wait`: until
+what failed is back, or a cube is free. `evict`: all cubes go, and the slice waits in the queue again."""
 
 
 class SchedulerBody(Body):
@@ -52,10 +58,18 @@ class DisconnectCircuits(SchedulerBody):
     joins: tuple[Join, ...]
 
 
-class SliceStarted(SchedulerBody):
-    """Circuits made and links trained: the job may run (perhaps degraded)."""
+class SlicePreflight(SchedulerBody):
+    """Circuits made and links trained: they are checked until then, before the job may run."""
 
     slice: SliceName
+    until_us: Count
+
+
+class SliceStarted(SchedulerBody):
+    """Circuits made, links trained and checked: the job may run, at this speed."""
+
+    slice: SliceName
+    speed_ppm: SpeedPpm = FULL_SPEED
 
 
 class SliceNoticed(SchedulerBody):
@@ -83,11 +97,13 @@ class SliceOverran(SchedulerBody):
 
 
 class SliceDegraded(SchedulerBody):
-    """Runs, but with some of its link ends down or degraded. Said again when the counts change."""
+    """Runs, but with some of its link ends down or degraded: traffic goes around those that are down, which
+    takes it the rest of its speed. Said again when the counts change."""
 
     slice: SliceName
     links_down: Count
     links_degraded: Count
+    speed_ppm: SpeedPpm = FULL_SPEED
 
 
 class SliceRestored(SchedulerBody):
@@ -96,11 +112,24 @@ class SliceRestored(SchedulerBody):
     slice: SliceName
 
 
+class RecoveryCosts(Model):
+    """Chip-microseconds that each choice is expected to lose; null where it is not open."""
+
+    spare: Count | None = None
+    swap: Count | None = None
+    route: Count | None = None
+    wait: Count | None = None
+    evict: Count | None = None
+
+
 class SliceRecovering(SchedulerBody):
-    """A cube of the slice failed and no healthy idle one can take its place yet."""
+    """The slice cannot go on as it was, because of this part. Said at once, without a choice while none is
+    made, and again with every other choice; it is the cheapest, and `costs_chip_us` has all of them."""
 
     slice: SliceName
-    cube: CubeIndex
+    part: TargetName
+    choice: Choice | None
+    costs_chip_us: RecoveryCosts | None
 
 
 class CubeSwapped(SchedulerBody):

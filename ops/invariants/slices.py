@@ -38,6 +38,12 @@ def chips_of_mesh(corner: tuple[int, int, int], shape: tuple[int, int, int]) -> 
     return frozenset(16 * x + 4 * y + z for x in ranges[0] for y in ranges[1] for z in ranges[2])
 
 
+def _cube_of(part: str) -> int | None:
+    """The cube that a part belongs to; None for an OCS."""
+    place = part.split("/")[1]
+    return int(place.removeprefix("cube-")) if place.startswith("cube-") else None
+
+
 class SliceChecker:
     """Every requested slice is in exactly one state, and moves between states only as it may.
 
@@ -123,8 +129,9 @@ class CubeChecker:
             for cube in body.cubes:
                 yield from self._give(body.slice, cube, body.corner)
         elif isinstance(body, SliceRecovering):
-            if body.cube not in self._held.get(body.slice, {}):
-                yield f"{body.slice} stalls on cube {body.cube}, which it does not hold"
+            hit = _cube_of(body.part)
+            if hit is not None and hit not in self._held.get(body.slice, {}):
+                yield f"{body.slice} is hit by cube {hit}, which it does not hold"
         elif isinstance(body, CubeSwapped):
             if body.left not in self._held.get(body.slice, {}):
                 yield f"{body.slice} leaves cube {body.left}, which it does not hold"

@@ -6,11 +6,13 @@ A host or chip that dies under it, it notices itself (`faults`).
 """
 
 from dataclasses import replace
+from functools import partial
 
 from schemas.envelope import Envelope
 from schemas.jobs import JobCheckpointed
 from schemas.names import number_of
 from schemas.scheduler import (
+    FULL_SPEED,
     CubeSwapped,
     SliceAdmitted,
     SliceCompleted,
@@ -37,6 +39,7 @@ from shared.models.jobs.progress import (
     at,
     placed,
     ready,
+    slowed,
     struck,
     unplaced,
 )
@@ -79,15 +82,20 @@ def on_slice_admitted(state: JobsState, body: SliceAdmitted, message: Envelope) 
 
 def on_slice_started(state: JobsState, body: SliceStarted, message: Envelope) -> list[Output]:
     number = number_of(body.slice)
-    return change(state, number, ready, message.id) + strike_if_broken(state, number)
+    return change(state, number, partial(ready, speed_ppm=body.speed_ppm), message.id) + strike_if_broken(
+        state, number
+    )
 
 
 def on_slice_goes_on(
     state: JobsState, body: SliceDegraded | SliceRestored, message: Envelope
 ) -> list[Output]:
-    """Whole again, or as well as it gets: a job that stood starts again; one that runs does not notice."""
+    """Whole again, or as well as it gets: a job that stood starts again; one that runs is slower or faster
+    from now on."""
     number = number_of(body.slice)
-    return change(state, number, _ready_if_standing, message.id) + strike_if_broken(state, number)
+    speed_ppm = body.speed_ppm if isinstance(body, SliceDegraded) else FULL_SPEED
+    said = change(state, number, partial(_goes_on, speed_ppm=speed_ppm), message.id)
+    return said + strike_if_broken(state, number)
 
 
 def on_slice_recovering(state: JobsState, body: SliceRecovering, message: Envelope) -> list[Output]:
@@ -137,9 +145,10 @@ def on_slice_ended(
     return []
 
 
-def _ready_if_standing(progress: Progress, now_us: int) -> Progress:
+def _goes_on(progress: Progress, now_us: int, speed_ppm: int) -> Progress:
     progress = at(progress, now_us)
-    return ready(progress, now_us) if progress.phase == "standing" else progress
+    change = ready if progress.phase == "standing" else slowed
+    return change(progress, now_us, speed_ppm)
 
 
 def _struck_if_started(progress: Progress, now_us: int) -> Progress:

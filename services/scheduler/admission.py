@@ -12,6 +12,7 @@ from schemas.scheduler import SliceCompleted
 from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import end, leave, put, refuse, slice_name
+from services.scheduler.moves import finish_move
 from services.scheduler.notices import drop_claim, leave_preempted
 from services.scheduler.state import SchedulerState, Slice, line_of, place_of, queue_of
 from shared.basics.errors import InvalidInput
@@ -81,9 +82,10 @@ def on_job_checkpointed(state: SchedulerState, body: JobCheckpointed, _message: 
     """A job that was told to leave has kept what it did: its slice leaves at once."""
     number = number_of(body.slice)
     notice = state.notices.get(number)
-    if notice is None or notice.why != "preempted":
+    if notice is None:
         return []
-    return leave_preempted(state, number) + cycle(state)
+    leaves = leave_preempted if notice.why == "preempted" else finish_move
+    return leaves(state, number) + cycle(state)
 
 
 def _wait(state: SchedulerState, row: Slice) -> None:

@@ -46,12 +46,12 @@ Passing = tuple[Move | None, dict[int, int]]
 
 def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
     """Until when every cube is in use, by the estimates of the moment. The slices in `yielding` are not in
-    the way of the one who asks; a cube that is out of order comes back nobody knows when."""
+    the way of the one who asks; a cube that is out of order, or kept warm, comes back nobody knows when."""
     occupancy, claimed = occupancy_of(state), _claimed_us(state)
     stays: list[tuple[Stay, ...]] = []
     for cube, holders in enumerate(occupancy.holders):
         held: list[Stay] = list(claimed.get(cube, ()))
-        if not occupancy.allowed[cube]:
+        if cube in state.hot or not occupancy.allowed[cube]:
             held.append((WHOLE_CUBE, FOREVER))
         for number in holders:
             if number not in yielding:
@@ -74,6 +74,9 @@ def _claimed_us(state: SchedulerState) -> dict[int, list[Stay]]:
         leaves_us = FOREVER if row.estimate_us is None else claim.until_us + row.estimate_us
         for cube in claim.cubes:
             found.setdefault(cube, []).append((mask, leaves_us))
+    for number, move in state.moves.items():
+        mask = WHOLE_CUBE if move.corner is None else block_mask(move.corner, state.slices[number].shape)
+        found.setdefault(move.spare, []).append((mask, _until_us(state, number)))
     return found
 
 

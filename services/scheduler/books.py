@@ -50,9 +50,10 @@ def _chips_now(state: SchedulerState) -> dict[str, int]:
     allocated = state.chips_allocated
     unhealthy = _free_in(occupancy, state.unhealthy)
     drained = _free_in(occupancy, state.drained.keys() - state.unhealthy.keys())
-    idle = state.chips - allocated - unhealthy - drained
+    held_back = _free_in(occupancy, state.hot.keys() - state.unhealthy.keys() - state.drained.keys())
+    idle = state.chips - allocated - unhealthy - drained - held_back
     wanted = idle if state.queued else 0
-    return dict(zip(PLACES, (allocated, unhealthy, drained, wanted, idle - wanted), strict=True))
+    return dict(zip(PLACES, (allocated, unhealthy, drained, held_back, wanted, idle - wanted), strict=True))
 
 
 def _free_in(occupancy: Occupancy, cubes: Iterable[int]) -> int:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from services.scheduler.backfill import BACKFILLS, InLine, Move, timeline_of
 from services.scheduler.lifecycle import admit
+from services.scheduler.moves import leave_drained
 from services.scheduler.notices import claim, serve_claims
 from services.scheduler.order import fair_share_order, filler_order
 from services.scheduler.preemption import evictable, stronger_us
-from services.scheduler.recovery import leave_drained, recover_hit
+from services.scheduler.recovery import recover_hit
 from services.scheduler.room import Rooms
 from services.scheduler.state import SchedulerState, changed, line_of, occupancy_of, place_of, queue_of
 from shared.engine.service import Output
@@ -29,9 +30,9 @@ class Decision:
 
 def cycle(state: SchedulerState) -> list[Output]:
     """Give idle cubes to those who need them most; returns what is said."""
-    # 1. Slices that lost a cube, longest recovering first: they have work to lose.
+    # 1. Slices that were hit, all in one plan: they have work to lose.
     said = recover_hit(state)
-    # 2. Slices on drained cubes: somebody waits to work on those.
+    # 2. Slices on drained cubes, for somebody waits to work on those; and the cubes that are kept warm.
     said += leave_drained(state)
     # 3. Those for whom others have left.
     said += serve_claims(state)
@@ -45,6 +46,8 @@ def cycle(state: SchedulerState) -> list[Output]:
     # 6. Filler, in the holes that are left.
     while (move := next_filler(state)) is not None:
         said += _make(state, move)
+    # 7. Meshes that were hit, where one of those has opened a cube.
+    said += recover_hit(state)
     changed(state)
     return said
 

@@ -1,27 +1,39 @@
-"""Cubes that fail, return, are drained and undrained.
+"""Cubes that fail, return, are drained and undrained, as monitoring or a job says.
 
-A slice leaves a failed cube if it can: another takes its place, or it stalls until one can, or it is evicted
-when `recovery_patience_s` is over. If the failed cube itself returns first, the slice goes on where it is. A
-drained cube in use is left when a spare is idle; until then the slice runs on.
+What becomes of the slices on a failed cube is decided for all that fails together (`recovery`). If the cube
+itself returns first, its slice goes on where it is. A cube of which only a module has failed computes on: its
+slices feel that by their links.
 """
 
-from dataclasses import replace
-
-from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
+from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown
 from schemas.envelope import Envelope
 from schemas.jobs import JobFailed
 from schemas.names import number_of
-from schemas.scheduler import SliceRecovering
 from services.scheduler.cycle import cycle
-from services.scheduler.lifecycle import put, slice_name
-from services.scheduler.state import SchedulerState, Stall, occupancy_of
+from services.scheduler.recovery import decides_us, strike
+from services.scheduler.state import SchedulerState, occupancy_of
 from shared.engine.service import Output
+
+_HOST = "host-"
+"""In the name of a part of a cube: a host, or a chip of it; else it is a module."""
 
 
 def on_cube_unhealthy(state: SchedulerState, body: CubeUnhealthy, message: Envelope) -> list[Output]:
     """Nothing new comes to the cube; the slices on it get first claim on spares."""
-    state.suspects.pop(body.cube, None)
-    return _lose_cube(state, body.cube, message.id)
+    cube = body.cube
+    if cube in state.unhealthy:
+        state.suspects.pop(cube, None)
+        return []
+    if not any(_HOST in reason for reason in body.reasons):
+        state.lame[cube] = message.id
+    return _lose_cube(state, cube, message.id)
+
+
+def on_host_down(state: SchedulerState, body: HostDown, message: Envelope) -> list[Output]:
+    """Worse than a module: a cube that computed on until now does not any more."""
+    if state.lame.pop(body.cube, None) is None:
+        return []
+    return _strike_all(state, body.cube, message.id)
 
 
 def on_job_failed(state: SchedulerState, body: JobFailed, message: Envelope) -> list[Output]:
@@ -48,29 +60,23 @@ def clear_suspects(state: SchedulerState) -> None:
 
 
 def _lose_cube(state: SchedulerState, cube: int, cause: str) -> list[Output]:
-    if cube in state.unhealthy:
-        return []
     state.unhealthy[cube] = cause
     occupancy_of(state).allow(cube, False)
-    struck = occupancy_of(state).holders[cube]
-    for number in struck:
-        state.stalls.setdefault(number, Stall(state.now_us, cause))
-    said = cycle(state)
-    for number in struck:
-        row = state.slices[number]
-        if cube in row.cubes:
-            why = "no healthy idle cube can take its place yet"
-            if not state.placement.can_move(row.cubes):
-                why = "the slice cannot leave it"
-            reason = f"{state.fabric}/cube-{cube} failed and {why}"
-            put(state, replace(row, state="recovering", changed_us=state.now_us, reason=reason))
-            said.append(SliceRecovering(slice=slice_name(state, number), cube=cube))
-    return said
+    return cycle(state) if cube in state.lame else _strike_all(state, cube, cause)
+
+
+def _strike_all(state: SchedulerState, cube: int, cause: str) -> list[Output]:
+    said: list[Output] = []
+    for number in occupancy_of(state).holders[cube]:
+        part = f"{state.fabric}/cube-{cube}"
+        said += strike(state, state.slices[number], part, cause, decides_us(state))
+    return said + cycle(state)
 
 
 def _return_cube(state: SchedulerState, cube: int) -> bool:
     """Whether the cube was out of use for its health until now."""
     state.suspects.pop(cube, None)
+    state.lame.pop(cube, None)
     if state.unhealthy.pop(cube, None) is None:
         return False
     occupancy_of(state).allow(cube, cube not in state.drained)
@@ -78,7 +84,7 @@ def _return_cube(state: SchedulerState, cube: int) -> bool:
 
 
 def on_cube_drained(state: SchedulerState, body: CubeDrained, message: Envelope) -> list[Output]:
-    """Nothing new comes to the cube; the slices on it leave it when they can."""
+    """Nothing new comes to the cube; the slices on it leave it when they can, after a checkpoint."""
     cube = body.cube
     if cube in state.drained:
         return []

@@ -14,6 +14,7 @@ from schemas.scheduler import (
     SliceAdmitted,
     SliceDegraded,
     SliceEvicted,
+    SlicePreflight,
     SliceRefused,
     SliceRequeued,
     SliceRestored,
@@ -28,6 +29,8 @@ from services.scheduler.state import (
     place_of,
     queue_of,
 )
+from services.scheduler.traffic import speed_of
+from shared.basics.units import US_PER_S
 from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.jobs.progress import Progress, placed, ready, unplaced
@@ -64,6 +67,9 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
     joins = state.placement.joins(row.shape, row.twisted, cubes)
     if joins:
         state.awaited[row.number] = joins
+    elif corner is None and state.config.preflight_s:
+        state.preflights[row.number] = preflight_until_us(state)
+    waits = row.number in state.awaited or row.number in state.preflights
     links_down, links_degraded = bad_ends_of(state, row.number)
     progress = placed(row.progress or Progress(row.terms, state.now_us), state.now_us)
     waited_us = state.now_us - dict(row.since_us).get("queued", row.requested_us)
@@ -72,15 +78,18 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         changed_us=state.now_us,
         cubes=cubes,
         corner=corner,
-        started_us=None if joins else state.now_us,
+        started_us=None if waits else state.now_us,
         links_down=links_down,
         links_degraded=links_degraded,
         reason=None,
-        progress=progress if joins else ready(progress, state.now_us),
+        progress=progress,
+        warm=False,
         placed_us=state.now_us,
         ends_us=_ends_us(row, state.now_us),
     )
-    row = replace(row, state=condition_of(state, row))
+    row = replace(row, state=condition_of(state, row), speed_ppm=speed_of(state, row))
+    if not waits:
+        row = replace(row, progress=ready(progress, state.now_us, row.speed_ppm))
     put(state, row)
     name = slice_name(state, row.number)
     admitted = SliceAdmitted(
@@ -92,7 +101,12 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         waited_us=waited_us,
     )
     bodies: list[SchedulerBody] = [admitted]
-    bodies.append(ConnectCircuits(slice=name, joins=joins) if joins else SliceStarted(slice=name))
+    if joins:
+        bodies.append(ConnectCircuits(slice=name, joins=joins))
+    elif waits:
+        bodies.append(SlicePreflight(slice=name, until_us=state.preflights[row.number]))
+    else:
+        bodies.append(SliceStarted(slice=name, speed_ppm=row.speed_ppm))
     if row.state == "degraded":
         bodies.append(degraded(state, row))
     return [CausedBy(row.request, body) for body in bodies]
@@ -108,18 +122,19 @@ def _ends_us(row: Slice, now_us: int) -> int | None:
 
 
 def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Output]:
-    """Say how a slice on cubes stands after its circuits or cubes changed; nothing while it is recovering or
-    programming. The first time, it starts."""
+    """Say how a slice on cubes stands after its circuits or cubes changed; nothing while it is recovering,
+    programming or in preflight. The first time, it starts."""
     now_us = state.now_us
     condition = condition_of(state, row)
-    if condition in ("recovering", "programming"):
+    if condition in ("recovering", "programming", "preflight"):
         reason = row.reason if condition == "recovering" else None
         put(state, replace(row, state=condition, changed_us=now_us, reason=reason))
         return []
     name = slice_name(state, row.number)
+    row = replace(row, speed_ppm=speed_of(state, row), warm=False)
     bodies: list[SchedulerBody] = []
     if row.started_us is None:
-        bodies.append(SliceStarted(slice=name))
+        bodies.append(SliceStarted(slice=name, speed_ppm=row.speed_ppm))
     if condition == "degraded":
         bodies.append(degraded(state, row))
     elif row.started_us is not None:
@@ -127,7 +142,7 @@ def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[
     started_us = now_us if row.started_us is None else row.started_us
     progress = row.progress
     if progress is not None and progress.phase in ("preparing", "standing"):
-        progress = ready(progress, now_us)
+        progress = ready(progress, now_us, row.speed_ppm)
     row = replace(row, progress=progress)
     put(state, replace(row, state=condition, changed_us=now_us, started_us=started_us, reason=None))
     return [body if cause is None else CausedBy(cause, body) for body in bodies]
@@ -135,12 +150,14 @@ def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[
 
 def condition_of(
     state: SchedulerState, row: Slice
-) -> Literal["recovering", "programming", "degraded", "running"]:
+) -> Literal["recovering", "programming", "preflight", "degraded", "running"]:
     """How a slice on cubes stands."""
     if row.number in state.stalls:
         return "recovering"
     if row.number in state.awaited:
         return "programming"
+    if row.number in state.preflights:
+        return "preflight"
     return "degraded" if row.links_down or row.links_degraded else "running"
 
 
@@ -155,8 +172,24 @@ def bad_ends_of(state: SchedulerState, number: int) -> tuple[int, int]:
 
 def degraded(state: SchedulerState, row: Slice) -> SliceDegraded:
     return SliceDegraded(
-        slice=slice_name(state, row.number), links_down=row.links_down, links_degraded=row.links_degraded
+        slice=slice_name(state, row.number),
+        links_down=row.links_down,
+        links_degraded=row.links_degraded,
+        speed_ppm=row.speed_ppm,
     )
+
+
+def preflight_until_us(state: SchedulerState) -> int:
+    """When the check of links that begins now is over."""
+    return state.now_us + state.config.preflight_s * US_PER_S
+
+
+def drop_move(state: SchedulerState, row: Slice) -> None:
+    """A slice that was told to leave a drained cube need not do so any more: what was kept for it is free."""
+    move = state.moves.pop(row.number, None)
+    if move is not None:
+        del state.notices[row.number]
+        occupancy_of(state).give_back((move.spare,), row.shape, move.corner)
 
 
 def leave(state: SchedulerState, row: Slice) -> list[DisconnectCircuits]:
@@ -173,6 +206,8 @@ def release_cubes(state: SchedulerState, row: Slice) -> None:
     state.chips_allocated -= row.chips
     state.stalls.pop(row.number, None)
     state.awaited.pop(row.number, None)
+    state.preflights.pop(row.number, None)
+    drop_move(state, row)
     state.notices.pop(row.number, None)
     if state.bad_ends and row.corner is None and not state.placement.links_stay:
         left = frozenset(row.cubes)

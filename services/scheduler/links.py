@@ -1,4 +1,8 @@
-"""What becomes of the circuits a slice was promised: made, trained, better, worse, or refused."""
+"""What becomes of the circuits a slice was promised: made, trained, checked, better, worse, or refused.
+
+A link that goes down ends the step of every job whose traffic it carries. One that is degraded carries it
+still.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -6,21 +10,32 @@ from typing import Literal
 
 from schemas.envelope import Envelope
 from schemas.names import number_of
-from schemas.ocs import CircuitsConnected, CircuitsRefused
-from schemas.scheduler import DisconnectCircuits, SchedulerBody, SliceEvicted, SliceRestored
+from schemas.ocs import CircuitsConnected, CircuitsRefused, OcsDown, OcsUp
+from schemas.scheduler import (
+    DisconnectCircuits,
+    SchedulerBody,
+    SliceEvicted,
+    SlicePreflight,
+    SliceRestored,
+)
 from schemas.transceivers import LinksChanged, LinksTrained
 from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import (
     condition_of,
     degraded,
     end,
+    preflight_until_us,
     put,
     release_cubes,
     settle,
     slice_name,
 )
+from services.scheduler.recovery import decides_us, strike
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from services.scheduler.traffic import down_ends, speed_of
 from shared.engine.service import Output
+from shared.models.jobs.progress import slowed
+from shared.models.superpod.wiring import link_end
 
 Condition = Literal["down", "degraded"]
 Changes = dict[int, tuple[int, int]]
@@ -37,8 +52,9 @@ def on_circuits_connected(state: SchedulerState, body: CircuitsConnected, _messa
     return []
 
 
-def on_links_trained(state: SchedulerState, body: LinksTrained, _message: Envelope) -> list[Output]:
-    """When the last circuits are made and trained, the slice starts, or goes on after a swap."""
+def on_links_trained(state: SchedulerState, body: LinksTrained, message: Envelope) -> list[Output]:
+    """When the last circuits are made and trained, they are checked; then the slice starts, or goes on after
+    a swap."""
     number = number_of(body.slice)
     row = state.slices.get(number)
     if row is None:
@@ -49,30 +65,99 @@ def on_links_trained(state: SchedulerState, body: LinksTrained, _message: Envelo
         _mark(state, body.degraded, "degraded", changes, number)
     down, degraded_by = changes.get(number, (0, 0))
     if state.awaited.get(number) != ():
-        return _tell(state, number, down, degraded_by)
+        return _planned(state, _tell(state, number, down, degraded_by, message.id))
     del state.awaited[number]
-    return settle(state, _counted(row, down, degraded_by) if changes else row)
+    row = _counted(row, down, degraded_by) if changes else row
+    if state.config.preflight_s and not row.warm and number not in state.stalls:
+        return _check_links(state, row)
+    return _checked(state, row, message.id)
 
 
-def on_links_changed(state: SchedulerState, body: LinksChanged, _message: Envelope) -> list[Output]:
-    """Tell every slice whose link ends changed, unless it is recovering or programming anyway."""
+def _check_links(state: SchedulerState, row: Slice) -> list[Output]:
+    """Its links are checked before its job may run."""
+    until_us = state.preflights[row.number] = preflight_until_us(state)
+    put(state, replace(row, state="preflight", changed_us=state.now_us, reason=None))
+    return [SlicePreflight(slice=slice_name(state, row.number), until_us=until_us)]
+
+
+def preflights_end_us(state: SchedulerState) -> int | None:
+    return min(state.preflights.values(), default=None)
+
+
+def end_preflights(state: SchedulerState) -> list[Output]:
+    """Those whose check is over start, or go on, unless a link of theirs failed it."""
+    over = [number for number in sorted(state.preflights) if state.preflights[number] <= state.now_us]
+    said: list[Output] = []
+    for number in over:
+        del state.preflights[number]
+        row = state.slices[number]
+        said += _checked(state, row, row.request)
+    return said
+
+
+def _checked(state: SchedulerState, row: Slice, cause: str) -> list[Output]:
+    """A link that is down goes through the plan at once, as any other fault; else the slice starts."""
+    if not row.links_down or row.number in state.stalls or state.placement.links_stay:
+        return settle(state, row)
+    state.slices[row.number] = row
+    return strike(state, row, _part_down(state, row), cause, state.now_us) + cycle(state)
+
+
+def _part_down(state: SchedulerState, row: Slice) -> str:
+    """The OCS or link end that is to blame first."""
+    for number in down_ends(state, row):
+        end = link_end(number)
+        return f"{state.fabric}/ocs-{end.ocs}" if end.ocs in state.ocs_down else end.name(state.fabric)
+    raise ValueError(f"no link of slice {row.number} is down")
+
+
+def on_ocs_down(state: SchedulerState, body: OcsDown, message: Envelope) -> list[Output]:
+    """All links through it will be down, of every cube the same: no other cube helps against that."""
+    state.ocs_down.setdefault(body.ocs, message.id)
+    return []
+
+
+def on_ocs_up(state: SchedulerState, body: OcsUp, _message: Envelope) -> list[Output]:
+    state.ocs_down.pop(body.ocs, None)
+    return []
+
+
+def on_links_changed(state: SchedulerState, body: LinksChanged, message: Envelope) -> list[Output]:
+    """Tell every slice whose link ends changed, unless it is not running anyway; one plan for all that lost
+    a link."""
     changes: Changes = {}
     _mark(state, body.up, None, changes)
     _mark(state, body.down, "down", changes)
     _mark(state, body.degraded, "degraded", changes)
-    return [said for number in sorted(changes) for said in _tell(state, number, *changes[number])]
+    said = [said for number in sorted(changes) for said in _tell(state, number, *changes[number], message.id)]
+    return _planned(state, said)
 
 
-def _tell(state: SchedulerState, number: int, down: int, degraded_by: int) -> list[Output]:
-    """Note how many link ends more a slice has down and degraded, and say how it stands if that changed."""
+def _planned(state: SchedulerState, said: list[Output]) -> list[Output]:
+    """What is said, and what is decided of those that were hit."""
+    return said + cycle(state) if state.stalls else said
+
+
+def _tell(state: SchedulerState, number: int, down: int, degraded_by: int, cause: str) -> list[Output]:
+    """Note how many link ends more a slice has down and degraded, and say how it stands if that changed. What
+    runs and loses a link does not run on."""
     if not down and not degraded_by:
         return []
     row = _counted(state.slices[number], down, degraded_by)
+    if condition_of(state, row) not in ("running", "degraded"):
+        put(state, replace(row, changed_us=state.now_us))
+        return []
+    if down > 0:
+        state.slices[number] = row
+        return strike(state, row, _part_down(state, row), cause, decides_us(state))
+    row = replace(row, speed_ppm=speed_of(state, row))
+    if row.progress is not None:
+        row = replace(row, progress=slowed(row.progress, state.now_us, row.speed_ppm))
     condition = condition_of(state, row)
     put(state, replace(row, state=condition, changed_us=state.now_us))
     if condition == "degraded":
         return [degraded(state, row)]
-    return [SliceRestored(slice=slice_name(state, number))] if condition == "running" else []
+    return [SliceRestored(slice=slice_name(state, number))]
 
 
 def on_circuits_refused(state: SchedulerState, body: CircuitsRefused, _message: Envelope) -> list[Output]:
@@ -114,15 +199,15 @@ def _mark(
     """Note the condition of link ends (None: up), and add to the changes of the slices that they belong to,
     or of `only` one. Where links are lit only for a slice, other ends are none of ours."""
     occupancy, placement = occupancy_of(state), state.placement
-    for link_end in ends:
-        number = placement.slice_at(occupancy, link_end)
+    for one in ends:
+        number = placement.slice_at(occupancy, one)
         if only not in (None, number) or (number is None and not placement.links_stay):
             continue
-        before = state.bad_ends.get(link_end)
+        before = state.bad_ends.get(one)
         if condition is None:
-            state.bad_ends.pop(link_end, None)
+            state.bad_ends.pop(one, None)
         else:
-            state.bad_ends[link_end] = condition
+            state.bad_ends[one] = condition
         if number is None:
             continue
         down, degraded_by = changes.get(number, (0, 0))

@@ -5,47 +5,35 @@ from schemas.sequencer import Tick
 from services.scheduler.cycle import cycle
 from services.scheduler.estimates import double_overrun, overruns_us
 from services.scheduler.health import clear_suspects
-from services.scheduler.lifecycle import evict
+from services.scheduler.links import end_preflights, preflights_end_us
+from services.scheduler.moves import end_moves, moves_end_us
 from services.scheduler.notices import end_graces, graces_end_us
-from services.scheduler.state import SchedulerState, Slice
-from shared.basics.units import US_PER_S
+from services.scheduler.recovery import decided_us
+from services.scheduler.state import SchedulerState
 from shared.engine.service import Output
 
 
 def due(state: SchedulerState) -> int | None:
-    """When the slice that is recovering longest is given up, a grace is over, an estimate is, one that waits
-    may make others leave, or a suspected cube has been looked at."""
-    times = [stall.since_us + _patience_us(state) for stall in state.stalls.values()]
-    times += state.suspects.values()
-    others = (graces_end_us(state), overruns_us(state), state.wakes_us)
-    return min([*times, *[at_us for at_us in others if at_us is not None]], default=None)
+    """When it is decided what becomes of a slice that was hit, a preflight, a grace or an estimate is over, a
+    suspected cube has been looked at, or one that waits may make others leave."""
+    times = (
+        decided_us(state),
+        preflights_end_us(state),
+        graces_end_us(state),
+        moves_end_us(state),
+        overruns_us(state),
+        min(state.suspects.values(), default=None),
+        state.wakes_us,
+    )
+    return min([at_us for at_us in times if at_us is not None], default=None)
 
 
 def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """Double the estimates that are over, and take the cubes of those whose grace is. Give up slices that
-    found no spare in time, one by one: the cubes of one may save the next. Then look at the queue."""
+    """Double the estimates that are over, start what passed its preflight, and take the cubes of those whose
+    grace is over. Then look at those that were hit, and at the queue."""
     said: list[Output] = double_overrun(state)
-    said += end_graces(state)
     clear_suspects(state)
-    while state.stalls:
-        since_us, number = min([(stall.since_us, number) for number, stall in state.stalls.items()])
-        if since_us + _patience_us(state) > state.now_us:
-            break
-        row = state.slices[number]
-        said += evict(state, row, _eviction_reason(state, row), state.stalls[number].cause)
-        said += cycle(state)
+    said += end_preflights(state)
+    said += end_graces(state)
+    said += end_moves(state)
     return said + cycle(state)
-
-
-def _eviction_reason(state: SchedulerState, row: Slice) -> str:
-    failed = ", ".join(f"{state.fabric}/cube-{c}" for c in row.cubes if c in state.unhealthy)
-    within = f"within {state.config.recovery_patience_s} s"
-    if state.placement.can_move(row.cubes):
-        why = f"no healthy idle cube took its place {within}"
-    else:
-        why = f"did not return {within}, and the slice cannot leave it"
-    return f"{failed} failed and {why} (scheduler.recovery_patience_s)"
-
-
-def _patience_us(state: SchedulerState) -> int:
-    return state.config.recovery_patience_s * US_PER_S

@@ -1,100 +1,151 @@
-"""Slices move off failed and drained cubes: any healthy idle cube takes the place of the one left, and only
-the circuits that touch it change (Lightwave Fabrics 4.2.2). A slice whose cubes are joined for good stays.
+"""Slices that hardware events have hit: what `recovery_plan` decides for all of them together is done.
+
+Any healthy idle cube can take the place of one that failed, and only the circuits that touch it change
+(Lightwave Fabrics 4.2.2). A slice whose cubes are joined for good stays.
 """
 
 from dataclasses import replace
-from typing import Literal
 
-from schemas.names import Join
-from schemas.scheduler import ConnectCircuits, CubeSwapped, DisconnectCircuits, SchedulerBody
-from services.scheduler.lifecycle import bad_ends_of, put, settle, slice_name, touch_uses
+from schemas.scheduler import RecoveryCosts, SliceRecovering
+from services.scheduler.hits import cubes_to_leave, delays, hit_of, is_whole
+from services.scheduler.lifecycle import drop_move, put, requeue, settle, slice_name
+from services.scheduler.occupancy import Corner
+from services.scheduler.recovery_plan import Decision, recovery_plan
+from services.scheduler.spares import give_back_hot
 from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of
+from services.scheduler.swaps import swap
+from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
-from shared.models.superpod.wiring import CHIPS_PER_CUBE, join_ends
+from shared.models.jobs.progress import at, struck
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
+
+LOOK_AGAIN_US = 60 * US_PER_S
+"""The least time after which a choice to wait is looked at again, if nothing else happens."""
+
+
+def strike(state: SchedulerState, row: Slice, part: str, cause: str, decides_us: int) -> list[Output]:
+    """A slice on cubes cannot go on as it was, because of this part; what becomes of it is decided then. One
+    that stalls already goes on waiting for that."""
+    if row.number in state.stalls:
+        return []
+    drop_move(state, row)
+    state.preflights.pop(row.number, None)
+    progress, lost_us = row.progress, 0
+    if progress is not None and progress.phase != "preparing":
+        lost_us = at(progress, state.now_us).fresh_us
+        progress = struck(progress, state.now_us)
+    state.stalls[row.number] = Stall(state.now_us, cause, part, lost_us, decides_us)
+    reason = f"{part} failed, and it is not decided yet what to do"
+    put(
+        state,
+        replace(row, state="recovering", changed_us=state.now_us, reason=reason, progress=progress),
+    )
+    if decides_us <= state.now_us:
+        return []
+    name = slice_name(state, row.number)
+    return [CausedBy(cause, SliceRecovering(slice=name, part=part, choice=None, costs_chip_us=None))]
+
+
+def decides_us(state: SchedulerState) -> int:
+    """When it is decided what becomes of a slice that is hit now: what fails together, and is noticed within
+    this time, is planned together."""
+    return state.now_us + state.config.decision_s * US_PER_S
+
+
+def decided_us(state: SchedulerState) -> int | None:
+    """When the next decision is due for a slice that was hit, or due again for one that waits."""
+    return min([stall.due_us for stall in state.stalls.values()], default=None)
 
 
 def recover_hit(state: SchedulerState) -> list[Output]:
-    """Step 1 of the cycle: move recovering slices off their failed cubes, as far as there are spares."""
+    """Step 1 of the cycle: one plan for all slices that were hit, and what it takes to carry it out."""
     said: list[Output] = []
-    for number, stall in sorted(state.stalls.items(), key=_longest_hit):
+    for number in sorted(state.stalls):
         row = state.slices[number]
-        swaps_before = row.swaps
-        for cube in row.cubes:
-            if cube in state.unhealthy:
-                said += _swap(state, state.slices[number], cube, "failed", stall.cause)
-        row = state.slices[number]
-        if not any(cube in state.unhealthy for cube in row.cubes):
+        if is_whole(state, row):
             del state.stalls[number]
-            said += settle(state, row, stall.cause if row.swaps > swaps_before else None)
+            said += settle(state, row)
+    is_planned = False
+    while not is_planned:
+        freed = [_carry_out(state, decision, said) for decision in current_plan(state)]
+        is_planned = not any(freed)  # whoever is evicted leaves cubes to those behind
     return said
 
 
-def _longest_hit(item: tuple[int, Stall]) -> tuple[int, int]:
-    number, stall = item
-    return stall.since_us, number
-
-
-def leave_drained(state: SchedulerState) -> list[Output]:
-    """Step 2 of the cycle: move slices off drained cubes, as far as step 1 left spares."""
-    said: list[Output] = []
-    for cube in sorted(state.drained):
-        for number in occupancy_of(state).holders[cube]:
-            cause = state.drained[cube]
-            moved = _swap(state, state.slices[number], cube, "drained", cause)
-            if moved:
-                said += moved + settle(state, state.slices[number], cause)
-    return said
-
-
-def _swap(
-    state: SchedulerState, row: Slice, left: int, reason: Literal["failed", "drained"], cause: str
-) -> list[Output]:
-    """Put a spare in the place of one cube of a slice; says nothing if there is none."""
-    if not state.placement.can_move(row.cubes):
-        return []
-    occupancy = occupancy_of(state)
-    room = occupancy.room_for(min(row.chips, CHIPS_PER_CUBE), whole_cubes=True)
-    if room is None:
-        return []
-    (spare,), corner = room
-    occupancy.free(row.number, (left,), row.shape, row.corner)
-    occupancy.hold(row.number, (spare,), row.shape, corner)
-    touch_uses(state, (left, spare))
-    cubes = tuple([spare if cube == left else cube for cube in row.cubes])
-    gone = _touching(left, state.placement.joins(row.shape, row.twisted, row.cubes))
-    new = _touching(spare, state.placement.joins(row.shape, row.twisted, cubes))
-    _forget_ends(state, gone)
-    links_down, links_degraded = bad_ends_of(state, row.number)
-    moved = replace(
-        row,
-        changed_us=state.now_us,
-        cubes=cubes,
-        corner=corner,
-        links_down=links_down,
-        links_degraded=links_degraded,
-        swaps=row.swaps + 1,
-    )
-    put(state, moved)
-    state.swapped += 1
-    name = slice_name(state, row.number)
-    bodies: list[SchedulerBody] = [
-        CubeSwapped(slice=name, left=left, spare=spare, corner=corner, reason=reason)
+def current_plan(state: SchedulerState) -> tuple[Decision, ...]:
+    """What would be done now with all slices that stall and are to be decided on."""
+    hits = [
+        hit_of(state, state.slices[number], stall)
+        for number, stall in state.stalls.items()
+        if stall.choice is not None or stall.due_us <= state.now_us
     ]
-    if new:
-        awaited = state.awaited.get(row.number, ())
-        state.awaited[row.number] = (*(join for join in awaited if join not in gone), *new)
-        bodies.append(DisconnectCircuits(slice=name, joins=gone))
-        bodies.append(ConnectCircuits(slice=name, joins=new))
-    return [CausedBy(cause, body) for body in bodies]
+    return recovery_plan(hits, len(occupancy_of(state).idle), len(state.hot), delays(state))
 
 
-def _touching(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ...]:
-    return tuple([join for join in joins if cube in join[1:]])
+def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) -> bool:
+    """Do what was decided for one slice; returns whether who is left has to be planned anew."""
+    number = decision.slice
+    row, stall = state.slices[number], state.stalls[number]
+    choice = decision.choice
+    if row.corner is not None and ("swap" in decision.costs) == (_room(state, row) is None):
+        return True  # a mesh before it took the last room for both, or opened a cube that has room for both
+    if choice != stall.choice:
+        costs = RecoveryCosts(**decision.costs)
+        body = SliceRecovering(
+            slice=slice_name(state, number), part=stall.part, choice=choice, costs_chip_us=costs
+        )
+        said.append(CausedBy(stall.cause, body))
+    if choice == "evict":
+        reason = f"{stall.part} failed, and to wait for a cube or the repair costs more than to start anew"
+        said += requeue(state, row, reason, stall.cause)
+        return True
+    leaving = cubes_to_leave(state, row)
+    if choice in ("spare", "swap") or (choice == "wait" and "swap" not in decision.costs):
+        said += _replace_cubes(state, row, leaving, stall, hot=choice == "spare")
+        row = state.slices[number]
+    if choice == "wait" and (not leaving or not set(leaving).isdisjoint(row.cubes)):
+        _wait(state, row, stall)
+        return False
+    del state.stalls[number]
+    said += settle(state, row, stall.cause)
+    return False
 
 
-def _forget_ends(state: SchedulerState, joins: tuple[Join, ...]) -> None:
-    """The ends of circuits that are taken away go dark, at the neighbours too: they are no longer bad."""
-    if state.bad_ends:
-        for ends in join_ends(joins):
-            for end in ends.tolist():
-                state.bad_ends.pop(end, None)
+def _wait(state: SchedulerState, row: Slice, stall: Stall) -> None:
+    hit = hit_of(state, row, stall)
+    again_us = state.now_us + max(hit.repair_us // 2, LOOK_AGAIN_US)
+    if stall.choice != "wait" or stall.due_us <= state.now_us:
+        state.stalls[row.number] = replace(stall, choice="wait", due_us=again_us)
+    why = "it waits for that, or for a healthy idle cube"
+    if not state.placement.can_move(row.cubes):
+        why = "the slice cannot leave it"
+    elif not hit.moves:
+        why = "it waits for the repair"
+    put(state, replace(row, state="recovering", reason=f"{stall.part} failed and {why}"))
+
+
+def _replace_cubes(
+    state: SchedulerState, row: Slice, leaving: tuple[int, ...], stall: Stall, hot: bool
+) -> list[Output]:
+    """Put spares in the places of as many cubes as there are spares for."""
+    said: list[Output] = []
+    if not state.placement.can_move(row.cubes):
+        return said
+    for cube in leaving:
+        room = _take_hot(state, row) if hot else _room(state, row)
+        if room is not None:
+            row = replace(state.slices[row.number], warm=hot)
+            said += swap(state, row, cube, *room, "failed", stall.cause)
+    return said
+
+
+def _room(state: SchedulerState, row: Slice) -> tuple[int, Corner | None] | None:
+    """An idle cube, or a block of one, for one cube of a slice."""
+    room = occupancy_of(state).room_for(min(row.chips, CHIPS_PER_CUBE), whole_cubes=True)
+    return None if room is None else (room[0][0], room[1])
+
+
+def _take_hot(state: SchedulerState, row: Slice) -> tuple[int, Corner | None]:
+    cube = min(state.hot)
+    give_back_hot(state, cube)
+    return cube, None if row.corner is None else (0, 0, 0)

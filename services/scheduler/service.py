@@ -1,8 +1,8 @@
 """The table of the service `scheduler`: which rule handles which message."""
 
-from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
+from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown
 from schemas.jobs import JobCheckpointed, JobFailed, UsageReported
-from schemas.ocs import CircuitsConnected, CircuitsRefused
+from schemas.ocs import CircuitsConnected, CircuitsRefused, OcsDown, OcsUp
 from schemas.sequencer import Tick
 from schemas.transceivers import LinksChanged, LinksTrained
 from schemas.workload import SliceReleased, SliceRequested
@@ -23,10 +23,13 @@ SERVICE: Service[SchedulerState] = Service(
         on(CubeHealthy, booked(health.on_cube_healthy)),
         on(CubeUnhealthy, booked(health.on_cube_unhealthy)),
         on(JobFailed, booked(health.on_job_failed)),
+        on(HostDown, booked(health.on_host_down)),
         on(CubeDrained, booked(health.on_cube_drained)),
         on(CubeUndrained, booked(health.on_cube_undrained)),
         on(CircuitsConnected, booked(links.on_circuits_connected)),
         on(CircuitsRefused, booked(links.on_circuits_refused)),
+        on(OcsDown, links.on_ocs_down),
+        on(OcsUp, links.on_ocs_up),
         on(LinksTrained, booked(links.on_links_trained)),
         on(LinksChanged, booked(links.on_links_changed)),
         on(UsageReported, on_usage_reported),

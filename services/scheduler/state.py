@@ -8,22 +8,25 @@ Who holds which cube, and the queue by shape, follow from the slices; they are k
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import AnyPodConfig
+from schemas.config import AnyPodConfig, RepairsConfig, SuperpodConfig
 from schemas.config_scheduler import SchedulerConfig
 from schemas.documents import SliceState
 from schemas.jobs import JobTerms
 from schemas.names import Join, Shape, Tier
+from schemas.scheduler import FULL_SPEED, Choice
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.placement import PLACEMENTS, Placement
 from services.scheduler.queue import TIERS, Line, Place, Queue
-from shared.basics.units import US_PER_S
+from shared.basics.units import US_PER_HOUR, US_PER_MS, US_PER_S, us
 from shared.engine.state import TRANSIENT, State
 from shared.models.jobs.progress import Progress
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
-PLACES = ("allocated", "unhealthy", "drained", "idle_wanted", "idle_unwanted")
+PLACES = ("allocated", "unhealthy", "drained", "held_back", "idle_wanted", "idle_unwanted")
 """What a chip is for, the first that applies: a slice has it; its cube is out of order, or drained; it is
-idle while slices wait, or while none does."""
+kept warm as a spare; it is idle while slices wait, or while none does."""
+WHOLE = (4, 4, 4)
+"""The shape of a whole cube."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class Slice:
     owner thinks that it will have cubes, doubled whenever that proved too short. On cubes, it was `placed_us`
     and by its estimate leaves at `ends_us` (None: nobody knows). `progress` is how far its job has come, as
     far as the scheduler hears of it. `since_us` has when it last came into each state, the present one last.
-    Link counts are in link ends.
+    Link counts are in link ends; what goes around those that are down leaves it `speed_ppm`.
+    One that got a `warm` cube needs no preflight.
     """
 
     number: int
@@ -63,23 +67,45 @@ class Slice:
     terms: JobTerms | None = None
     progress: Progress | None = None
     placed_us: int | None = None
+    speed_ppm: int = FULL_SPEED
+    warm: bool = False
     ends_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A slice on a failed cube that has first claim on the next healthy idle one. `cause` is the id of the
-    CubeUnhealthy that began it."""
+    """A slice that cannot go on as it was, because of this part; `cause` is the id of the message that told
+    so. It lost `lost_us` of work by that. What becomes of it is decided at `due_us`; with a `choice`, it
+    waits and has first claim on idle cubes, and the choice is looked at again then."""
 
     since_us: int
     cause: str
+    part: str
+    lost_us: int
+    due_us: int
+    choice: Choice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A slice on its way off a drained cube: when it has written a checkpoint, `spare` takes the place of
+    `left`. It is kept for that."""
+
+    left: int
+    spare: int
+    corner: tuple[int, int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """How long things take that others do, as the scheduler was told: between two heartbeats of a host."""
+    """How long things take that others do, as far as the scheduler knows: from one heartbeat of a host to the
+    next, from a command to circuits, and repairs on average."""
 
     heartbeat_us: int
+    switching_us: int
+    host_repair_us: int
+    link_repair_us: int
+    ocs_repair_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +149,12 @@ class SchedulerState(State):
     none, when only the training of the last links is missing.
     `unhealthy` and `drained` map a cube to the id of the message that said so. `suspects` are those of the
     unhealthy that only a job has complained of so far, with when monitoring must have seen it, too: all hosts
-    have sent a heartbeat within one of its `spans`. `bad_ends` are the link ends
-    that are not up: of cubes in use, or where links are lit for good, of all. `chips_by_place` is what the
-    chips are for since `at_us`, and `chip_us` the integral of that up to then (`books`).
+    have sent a heartbeat within one of its `spans`. `lame` are those of which but a module has failed.
+    `ocs_down` has the OCSes that are out of order. `preflights` has when the check of a slice's links is
+    over, `moves` who leaves a drained cube, and `hot` the cubes that are kept warm, since when. `bad_ends`
+    are the link ends that are not up: of cubes in use, or where links are lit for good, of all.
+    `chips_by_place` is what the chips are for since `at_us`, and `chip_us` the integral of that up to then
+    (`books`).
     `claims` are by the slice that waits, `notices` by the one that leaves. `promises` has when the first in
     line starts at the latest, by the estimates of the moment. `wakes_us` is when a waiting slice may do more
     than now. `standing` has the circuits that are made though no slice wants them: 3 × north cube + dimension
@@ -146,6 +175,11 @@ class SchedulerState(State):
     ended: dict[int, Slice] = field(default_factory=dict)
     unhealthy: dict[int, str] = field(default_factory=dict)
     suspects: dict[int, int] = field(default_factory=dict)
+    lame: dict[int, str] = field(default_factory=dict)
+    ocs_down: dict[int, str] = field(default_factory=dict)
+    preflights: dict[int, int] = field(default_factory=dict)
+    moves: dict[int, Move] = field(default_factory=dict)
+    hot: dict[int, int] = field(default_factory=dict)
     drained: dict[int, str] = field(default_factory=dict)
     bad_ends: dict[int, Literal["down", "degraded"]] = field(default_factory=dict)
     admitted: int = 0
@@ -188,11 +222,23 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
         config=config.scheduler,
         kind=config.kind,
         cubes=config.pod.cubes,
-        spans=Spans(heartbeat_us=config.cubes.heartbeat_s * US_PER_S),
+        spans=_spans(config),
         at_us=at_us,
     )
     state.chips_by_place["idle_unwanted"] = state.chips
     return state
+
+
+def _spans(config: AnyPodConfig) -> Spans:
+    """Where there are no OCSes, nobody waits for them."""
+    repairs = config.repairs
+    return Spans(
+        heartbeat_us=config.cubes.heartbeat_s * US_PER_S,
+        switching_us=us(config.ocs.switching_time_ms, US_PER_MS) if isinstance(config, SuperpodConfig) else 0,
+        host_repair_us=us(repairs.host_repair_h, US_PER_HOUR),
+        link_repair_us=us(repairs.link_repair_h, US_PER_HOUR),
+        ocs_repair_us=us(repairs.ocs_repair_h, US_PER_HOUR) if isinstance(repairs, RepairsConfig) else 0,
+    )
 
 
 def occupancy_of(state: SchedulerState) -> Occupancy:
@@ -204,6 +250,9 @@ def occupancy_of(state: SchedulerState) -> Occupancy:
         for number, held in sorted(state.slices.items()):
             if held.cubes:
                 occupancy.hold(number, held.cubes, held.shape, held.corner)
+        for number, move in sorted(state.moves.items()):
+            occupancy.keep((move.spare,), state.slices[number].shape, move.corner)
+        occupancy.keep(tuple(state.hot), WHOLE, None)
         for number, claim in sorted(state.claims.items()):
             occupancy.keep(claim.cubes, state.slices[number].shape, claim.corner)
         state.occupancy = occupancy

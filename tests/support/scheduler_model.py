@@ -22,6 +22,7 @@ from schemas.jobs import JobCheckpointed, JobFailed, JobTerms
 from schemas.names import Join, Shape, Tier
 from schemas.ocs import CircuitsConnected
 from schemas.scheduler import (
+    Choice,
     ConnectCircuits,
     CubeSwapped,
     DisconnectCircuits,
@@ -31,6 +32,7 @@ from schemas.scheduler import (
     SliceEvicted,
     SliceNoticed,
     SliceOverran,
+    SlicePreflight,
     SliceRecovering,
     SliceRefused,
     SliceRequeued,
@@ -50,7 +52,7 @@ from shared.models.superpod.shapes import slice_joins
 
 FABRIC = "pod-0"
 SWITCHING_US = 10_000
-DEFAULT_POLICY = SchedulerConfig()
+DEFAULT_POLICY = SchedulerConfig(decision_s=0, preflight_s=0)
 
 Ended = SliceRefused | SliceEvicted | SliceCompleted
 Said = (
@@ -63,6 +65,7 @@ Said = (
     | SliceRecovering
     | CubeSwapped
     | SliceNoticed
+    | SlicePreflight
     | SliceRequeued
     | SliceOverran
     | Ended
@@ -121,6 +124,7 @@ class World:
         self.ended: dict[str, Ended] = {}
         self.noticed: dict[str, int] = {}
         self.checkpointed: set[str] = set()
+        self.hit: dict[str, Choice | None] = {}
         self.tiers: dict[str, Tier] = {}
         self.documents: dict[DocumentKey, BaseModel] = {}
         config = SuperpodConfig(pod=PodConfig(cubes=cubes), scheduler=policy, trace=trace)
@@ -152,10 +156,17 @@ class World:
         )
         for message in said:
             self._keep_books(body_of(message))
+        # Who got all cubes that it waited for goes on without a word until its circuits are made.
+        going_on = [name for name in self.hit if self._row(name).state != "recovering"]
+        for name in going_on:
+            del self.hit[name]
         self._render()
         if self.stored:
             self.held.state = decode_state(SERVICE.state, encode_state(self.state))
         return said
+
+    def _row(self, name: str) -> Slice:
+        return self.state.slices[int(name.rpartition("-")[2])]
 
     def _keep_books(self, body: Said) -> None:
         match body:
@@ -171,6 +182,10 @@ class World:
                 self._on_started(body)
             case SliceNoticed():
                 self._on_noticed(body)
+            case SliceRecovering():
+                self._on_recovering(body)
+            case SliceDegraded() | SliceRestored():
+                self.hit.pop(body.slice, None)
             case SliceRequeued():
                 self._on_requeued(body)
             case SliceRefused() | SliceEvicted() | SliceCompleted():
@@ -183,8 +198,10 @@ class World:
         self.corners[body.slice] = body.corner
 
     def _on_swapped(self, body: CubeSwapped) -> None:
-        blocked = self.unhealthy if body.reason == "failed" else self.drained
-        assert body.left in blocked
+        if body.reason == "drained":
+            assert body.left in self.drained
+        else:
+            assert body.left in self.unhealthy or any(end // 96 == body.left for end in self.bad)
         cubes = self.held_cubes[body.slice]
         assert body.left in cubes
         self.held_cubes[body.slice] = ()
@@ -225,24 +242,43 @@ class World:
         assert body.slice not in self.started
         assert not any(name == body.slice and joins for name, joins in self.commands)
         self.started.add(body.slice)
+        self.hit.pop(body.slice, None)
 
     def _on_noticed(self, body: SliceNoticed) -> None:
-        """Nobody is told twice, or without cubes, and everybody has its grace."""
+        """Nobody is told to make room twice, or without cubes, and everybody has its grace."""
         assert body.slice in self.held_cubes
         assert body.slice not in self.noticed
-        assert self.tiers[body.slice] != "production"
         assert body.until_us == self.now_us + self.state.config.grace_s * 1_000_000
+        if body.why == "drained":
+            assert self.drained & set(self.held_cubes[body.slice])
+            return
+        assert self.tiers[body.slice] != "production"
         self.noticed[body.slice] = body.until_us
 
+    def _on_recovering(self, body: SliceRecovering) -> None:
+        """What is chosen is the cheapest, and told only when it is another choice than before."""
+        assert body.slice in self.held_cubes
+        assert body.choice is None or body.choice != self.hit.get(body.slice)
+        self.hit[body.slice] = body.choice
+        if body.costs_chip_us is not None:
+            costs = {choice: cost for choice, cost in body.costs_chip_us if cost is not None}
+            assert body.choice is not None
+            assert costs[body.choice] == min(costs.values())
+
     def _on_requeued(self, body: SliceRequeued) -> None:
-        """Only those who were told leave, and not before their grace is over unless they said so."""
-        assert self.noticed.pop(body.slice) <= self.now_us or body.slice in self.checkpointed
+        """Of those who run, only who was told leaves, and not before the grace is over unless it said so; who
+        was hit may leave at any time."""
+        is_hit = self.hit.get(body.slice) == "evict"
+        assert is_hit or self.noticed[body.slice] <= self.now_us or body.slice in self.checkpointed
+        self.noticed.pop(body.slice, None)
+        self.hit.pop(body.slice, None)
         del self.held_cubes[body.slice]
         self.started.discard(body.slice)
 
     def _on_ended(self, body: Ended) -> None:
         assert body.slice not in self.ended
         self.ended[body.slice] = body
+        self.hit.pop(body.slice, None)
         self.noticed.pop(body.slice, None)
         self.held_cubes.pop(body.slice, None)
 
@@ -350,8 +386,8 @@ class World:
                 said += self.feed(connected, SWITCHING_US)
                 self.made.update(joins)
                 up = 32 * len(joins) - len(down) - len(degraded)
-                said += self.feed(LinksTrained(slice=name, up=up, degraded=degraded, down=down))
                 self._mark_bad(down, degraded)
+                said += self.feed(LinksTrained(slice=name, up=up, degraded=degraded, down=down))
         return said
 
     def change_links(
@@ -389,6 +425,8 @@ class World:
         """Ask for a slice that fits, and let it start; returns its name."""
         name, _ = self.request(shape, owner=owner, tier=tier, estimate_us=estimate_us, job=job)
         self.train()
+        if self.status(name).state == "preflight":
+            self.tick()
         assert name in self.started
         return name
 
@@ -431,7 +469,9 @@ class World:
         assert state.running + state.queued + state.completed + state.evicted + state.refused == (
             self.requested
         )
-        assert state.notices.keys() == {int(name.rpartition("-")[2]) for name in self.noticed}
+        told = {number for number, notice in state.notices.items() if notice.why == "preempted"}
+        assert told == {int(name.rpartition("-")[2]) for name in self.noticed}
+        assert state.notices.keys() == told | state.moves.keys()
         assert state.chips_allocated == len(self.chips_in_use())
         self._check_circuits(rows)
         self._check_standing(rows)
@@ -453,11 +493,14 @@ class World:
         programming = {name for name, joins in self.commands if joins}
         for name, row in rows.items():
             on_failed = any(cube in self.unhealthy for cube in row.cubes)
-            assert (row.state == "recovering") == on_failed
-            if row.cubes and not on_failed:
+            assert row.state == "recovering" or not on_failed
+            if row.state == "recovering":
+                assert on_failed or row.links_down
+                assert self.hit.get(name) in (None, "wait")
+            elif row.cubes:
                 assert (row.state == "programming") == (name in programming)
-                assert row.state in ("programming", "running", "degraded")
-                if row.state != "programming":
+                assert row.state in ("programming", "preflight", "running", "degraded")
+                if row.state in ("running", "degraded"):
                     assert (row.state == "degraded") == bool(row.links_down or row.links_degraded)
             assert (row.started_us is not None) == (name in self.started)
             bad = [state for end, state in self.bad.items() if row.corner is None and end // 96 in row.cubes]

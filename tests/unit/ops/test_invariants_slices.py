@@ -62,7 +62,7 @@ REFUSED = SliceRefused(slice=NAME, reason="queue full")
 
 
 def recovering(cube: int) -> SliceRecovering:
-    return SliceRecovering(slice=NAME, cube=cube)
+    return SliceRecovering(slice=NAME, part=f"pod-0/cube-{cube}", choice=None, costs_chip_us=None)
 
 
 def judged(checker: Checker, said: Sequence[Body]) -> list[str]:
@@ -120,7 +120,7 @@ def test_lives_that_no_slice_has(life: list[Body], problem: str) -> None:
         ([admitted(), admitted("pod-0/slice-1", (1, 2))], "held by"),
         ([admitted(cubes=(63, 64))], "cube 64 is not in the pod"),
         ([admitted(), swapped(5, 6)], f"{NAME} leaves cube 5, which it does not hold"),
-        ([admitted(), recovering(5)], f"{NAME} stalls on cube 5, which it does not hold"),
+        ([admitted(), recovering(5)], f"{NAME} is hit by cube 5, which it does not hold"),
     ],
 )
 def test_cubes_that_no_slice_holds_like_that(said: list[Body], problem: str) -> None:

@@ -14,7 +14,7 @@ from ops.reproduce.registry import CLAIMS, chosen
 from schemas.envelope import enclose
 from schemas.names import Join, Shape
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
-from services.scheduler import recovery
+from services.scheduler import swaps
 from services.scheduler.placement import FixedGrid, Switched
 from services.workload import campaigns, mix
 from services.workload import state as workload_state
@@ -94,7 +94,7 @@ def short_splices(name: str) -> float:
     return {"ocs_splice_loss_max_db": 0.02, "ocs_collimator_loss_db": 0.52}.get(name) or assumed(name)
 
 
-touching = recovery._touching
+touching = swaps._touching
 
 
 def touching_the_next_cube(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ...]:
@@ -148,11 +148,11 @@ CHANGES = {
         ((jobs, "WORKLOAD", BUSY),),
     ),
     "slices/undisturbed": Change(
-        ((recovery, "_touching", touching_the_next_cube),), ((living, "WORKLOAD", DRILL),)
+        ((swaps, "_touching", touching_the_next_cube),), ((living, "WORKLOAD", DRILL),)
     ),
     "slices/swap": Change(((Switched, "can_move", FixedGrid.can_move),), ((living, "HOST_DRILLS", DRILL),)),
     "slices/bystanders": Change(
-        ((recovery, "_touching", touching_the_next_cube),), ((living, "HOST_DRILLS", DRILL),)
+        ((swaps, "_touching", touching_the_next_cube),), ((living, "HOST_DRILLS", DRILL),)
     ),
 }
 

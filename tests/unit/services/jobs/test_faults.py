@@ -5,10 +5,10 @@ import pytest
 from schemas.config import JobsConfig
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.jobs import JobCheckpointed, JobFailed
-from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceRecovering, SliceRestored, SliceStarted
+from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceRestored, SliceStarted
 from services.jobs.faults import used_chips
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from tests.unit.services.jobs.test_jobs import NAME, NOTICED, TERMS, Driver, requested
+from tests.unit.services.jobs.test_jobs import NAME, NOTICED, RECOVERING, TERMS, Driver, requested
 
 HANG = JobsConfig(hang_share=1.0, hang_s=60)
 ERROR = JobsConfig(hang_share=0.0, error_s=5)
@@ -68,7 +68,7 @@ def test_who_hears_of_it_first_from_its_slice_says_nothing() -> None:
     driver = Driver(HANG)
     driver.start(LONG)
     driver.feed(began(), 1_027)
-    driver.feed(SliceRecovering(slice=NAME, cube=1), 2_027)
+    driver.feed(RECOVERING, 2_027)
     assert (driver.phase(), driver.held.due_us) == ("standing", US_PER_HOUR)
     assert driver.used(3_027)["lost"] == 2_000
     driver.feed(CubeSwapped(slice=NAME, left=1, spare=3, corner=None, reason="failed"), 3_027)
@@ -80,7 +80,7 @@ def test_who_goes_on_with_a_dead_host_hangs_again() -> None:
     driver = Driver(HANG)
     driver.start(LONG)
     driver.feed(began(), 1_027)
-    driver.feed(SliceRecovering(slice=NAME, cube=1), 2_027)
+    driver.feed(RECOVERING, 2_027)
     driver.feed(SliceRestored(slice=NAME), 3_027)
     assert driver.phase() == "hung"
     driver.feed(ended(), 4_000)

@@ -32,6 +32,7 @@ CHIPS = 128
 TERMS = JobTerms(work_us=100, checkpoint_every_us=30, write_us=5, startup_us=7)
 NOTICED = SliceNoticed(slice=NAME, why="preempted", until_us=1_000)
 REQUEUED = SliceRequeued(slice=NAME, reason="pre-empted")
+RECOVERING = SliceRecovering(slice=NAME, part="pod-0/cube-1", choice=None, costs_chip_us=None)
 SWAPPED = CubeSwapped(slice=NAME, left=1, spare=3, corner=None, reason="failed")
 
 
@@ -120,7 +121,7 @@ def test_a_job_says_that_it_is_done_when_its_work_is() -> None:
 def test_a_stall_takes_the_work_since_the_last_checkpoint_and_puts_off_its_end() -> None:
     driver = Driver()
     driver.start()
-    driver.feed(SliceRecovering(slice=NAME, cube=1), 70)
+    driver.feed(RECOVERING, 70)
     assert driver.held.due_us == US_PER_HOUR
     driver.feed(SWAPPED, 80)
     driver.feed(SliceRestored(slice=NAME), 90)
@@ -159,7 +160,7 @@ def test_a_cube_that_goes_before_the_start_costs_nothing_but_time() -> None:
     early.feed(
         SliceAdmitted(slice=NAME, shape=(4, 4, 8), twisted=False, cubes=(0, 1), corner=None, waited_us=0), 0
     )
-    early.feed(SliceRecovering(slice=NAME, cube=1), 5)
+    early.feed(RECOVERING, 5)
     early.feed(SWAPPED, 8)
     early.feed(SliceStarted(slice=NAME), 20)
     assert early.used(20) == {"startup": 20}

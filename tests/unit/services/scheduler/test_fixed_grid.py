@@ -12,9 +12,10 @@ from schemas.scheduler import (
     CubeSwapped,
     SliceAdmitted,
     SliceDegraded,
-    SliceEvicted,
+    SliceNoticed,
     SliceRecovering,
     SliceRefused,
+    SliceRequeued,
     SliceRestored,
     SliceStarted,
 )
@@ -23,7 +24,6 @@ from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.placement import FixedGrid, Switched
 from services.scheduler.service import SERVICE
-from shared.basics.units import US_PER_S
 from shared.models.static_pod.boxes import boxes
 from shared.models.static_pod.plant import CUBES, neighbour_end
 from shared.models.superpod.shapes import MESHES, chips_of, legal_shapes
@@ -31,8 +31,9 @@ from shared.models.superpod.wiring import ENDS_PER_CUBE
 from tests.support.rig import Bench, bodies
 
 FITTING = [shape for shape in legal_shapes(CUBES) if max(shape) <= 16]
-PATIENCE_S = 600
 NAME = "pod-0/slice-0"
+ONE_GONE_PPM = 10**12 // (10**6 + 300_000 * 62_500 // 937_500)
+"""The speed of a slice one cube wide that has lost one of the 16 links along its longest side."""
 
 
 def name(number: int) -> str:
@@ -61,7 +62,7 @@ def admitted(number: int, shape: Shape, cubes: tuple[int, ...], waited_us: int =
 
 
 def grid_bench() -> Bench:
-    policy = SchedulerConfig(recovery_patience_s=PATIENCE_S)
+    policy = SchedulerConfig(decision_s=0, preflight_s=0)
     return Bench([SERVICE], StaticPodConfig(scheduler=policy))
 
 
@@ -118,11 +119,18 @@ def test_what_never_fits_is_refused_by_its_rule() -> None:
         assert rule in refused.reason
 
 
-def test_a_slice_of_several_cubes_stays_on_its_failed_cube_until_that_returns() -> None:
+def fill(bench: Bench, first: int) -> None:
+    """Slices of one cube on all cubes that are left."""
+    for number in range(first, first + CUBES):
+        bench.say(requested(number, (4, 4, 4)), 6)
+
+
+def test_a_slice_of_several_cubes_stays_on_its_failed_cube_if_nothing_else_is_free() -> None:
     bench = running((4, 4, 8))
-    assert bodies(bench.say(CubeUnhealthy(cube=1, reasons=("host-3",)), 10)) == [
-        SliceRecovering(slice=NAME, cube=1)
-    ]
+    fill(bench, 1)
+    (said,) = bodies(bench.say(CubeUnhealthy(cube=1, reasons=("host-3",)), 10))
+    assert isinstance(said, SliceRecovering)
+    assert (said.part, said.choice) == ("pod-0/cube-1", "wait")
     document = bench.documents["slices", NAME]
     assert (document.state, document.reason) == (
         "recovering",
@@ -132,17 +140,15 @@ def test_a_slice_of_several_cubes_stays_on_its_failed_cube_until_that_returns() 
     assert bench.documents["slices", NAME].cubes == ("pod-0/cube-0", "pod-0/cube-1")
 
 
-def test_it_is_evicted_when_the_cube_does_not_return_in_time() -> None:
+def test_it_goes_to_another_box_where_one_is_idle() -> None:
     bench = running((4, 4, 8))
-    bench.say(CubeUnhealthy(cube=1, reasons=("host-3",)), 10)
-    reason = (
-        "pod-0/cube-1 failed and did not return within 600 s, and the slice cannot leave it "
-        "(scheduler.recovery_patience_s)"
-    )
-    assert bodies(bench.run(10 + PATIENCE_S * US_PER_S))[1:] == [SliceEvicted(slice=NAME, reason=reason)]
-    # Its healthy cube is idle again, the failed one is not.
-    assert bodies(bench.say(requested(1, (4, 4, 4))), SliceAdmitted)[0].cubes == (0,)
-    assert bodies(bench.say(requested(2, (4, 4, 4))), SliceAdmitted)[0].cubes == (2,)
+    hit, requeued, placed, started = bodies(bench.say(CubeUnhealthy(cube=1, reasons=("host-3",)), 10))
+    assert isinstance(hit, SliceRecovering)
+    assert hit.choice == "evict"
+    assert isinstance(requeued, SliceRequeued)
+    assert placed == admitted(0, (4, 4, 8), (0, 4))
+    assert started == SliceStarted(slice=NAME)
+    assert bench.documents["slices", NAME].restarts == 1
 
 
 def test_a_slice_inside_one_cube_moves_to_any_other() -> None:
@@ -150,9 +156,11 @@ def test_a_slice_inside_one_cube_moves_to_any_other() -> None:
         bench = running(shape)
         said = bodies(bench.say(CubeUnhealthy(cube=0, reasons=("host-3",)), 10))
         swapped = CubeSwapped(slice=NAME, left=0, spare=1, corner=corner, reason="failed")
-        assert said == [swapped, SliceRestored(slice=NAME)]
-        said = bodies(bench.say(CubeDrained(cube=1), 20))
-        assert said[0] == CubeSwapped(slice=NAME, left=1, spare=2, corner=corner, reason="drained")
+        assert said[1:] == [swapped, SliceRestored(slice=NAME)]
+        (told,) = bodies(bench.say(CubeDrained(cube=1), 20))
+        assert isinstance(told, SliceNoticed)
+        said = bodies(bench.run(told.until_us))
+        assert said[1] == CubeSwapped(slice=NAME, left=1, spare=2, corner=corner, reason="drained")
 
 
 def test_a_slice_of_several_cubes_runs_on_on_a_drained_one() -> None:
@@ -169,7 +177,9 @@ def test_only_links_between_a_slices_own_cubes_are_its_links() -> None:
     between, outside = face(0, 4), face(1, 4) + face(0, 5) + face(0, 0)
     assert bench.say(changed(down=outside), 10) == []
     said = bodies(bench.say(changed(down=between[:3], degraded=between[3:4]), 20))
-    assert said == [SliceDegraded(slice=NAME, links_down=3, links_degraded=1)]
+    speed_ppm = 10**12 // (10**6 + 300_000 * 187_500 // 812_500)  # 13 of 16 links are left
+    assert isinstance(said[0], SliceRecovering)
+    assert said[1:] == [SliceDegraded(slice=NAME, links_down=3, links_degraded=1, speed_ppm=speed_ppm)]
     assert bodies(bench.say(changed(up=between[:4]), 30)) == [SliceRestored(slice=NAME)]
 
 
@@ -177,21 +187,22 @@ def test_links_wrap_around_only_a_slice_that_spans_the_grid() -> None:
     wrap = face(3, 4)[:1] + face(0, 5)[:1]  # the link from the last cube along z to the first
     for shape, degraded in (
         ((4, 4, 12), []),
-        ((4, 4, 16), [SliceDegraded(slice=NAME, links_down=2, links_degraded=0)]),
+        ((4, 4, 16), [SliceDegraded(slice=NAME, links_down=2, links_degraded=0, speed_ppm=ONE_GONE_PPM)]),
     ):
-        assert bodies(running(shape).say(changed(down=wrap), 10)) == degraded
+        assert bodies(running(shape).say(changed(down=wrap), 10), SliceDegraded) == degraded
 
 
 def test_bad_links_are_remembered_while_nobody_uses_them() -> None:
     bench = grid_bench()
     bench.say(changed(down=face(0, 4)[:1], degraded=face(1, 5)[:2]), 10)
     said = bodies(bench.say(requested(0, (4, 4, 8)), 20))
-    assert said[1:] == [SliceStarted(slice=NAME), SliceDegraded(slice=NAME, links_down=1, links_degraded=2)]
+    slow = SliceDegraded(slice=NAME, links_down=1, links_degraded=2, speed_ppm=ONE_GONE_PPM)
+    assert said[1:] == [SliceStarted(slice=NAME, speed_ppm=ONE_GONE_PPM), slow]
     assert bench.documents["slices", NAME].state == "degraded"
     bench.say(SliceReleased(slice=NAME, reason="finished"), 30)
-    assert SliceDegraded(slice=name(1), links_down=1, links_degraded=2) in bodies(
-        bench.say(requested(1, (4, 4, 8)), 40)
-    )
+    assert bodies(bench.say(requested(1, (4, 4, 8)), 40), SliceDegraded) == [
+        slow.model_copy(update={"slice": name(1)})
+    ]
     bench.say(changed(up=face(0, 4)[:1] + face(1, 5)[:2]), 50)
     assert bench.state("scheduler").bad_ends == {}
 

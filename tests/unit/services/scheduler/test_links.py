@@ -1,48 +1,159 @@
 """What the scheduler makes of circuits and links: starts, degradation, restoration, refusals."""
 
-from schemas.ocs import CircuitsRefused
+from schemas.config_scheduler import SchedulerConfig
+from schemas.names import Shape
+from schemas.ocs import CircuitsRefused, OcsDown, OcsUp
 from schemas.scheduler import (
+    CubeSwapped,
     DisconnectCircuits,
     SliceAdmitted,
     SliceDegraded,
     SliceEvicted,
+    SlicePreflight,
+    SliceRecovering,
     SliceRestored,
     SliceStarted,
 )
 from schemas.transceivers import LinksChanged, LinksTrained
+from shared.models.superpod.shapes import cubes_of
 from tests.support.scheduler_model import Said, World
 
+ONE_GONE_PPM = 10**12 // (10**6 + 300_000 * 62_500 // 937_500)
+"""The speed of a slice one cube wide that has lost one of the 16 links across a plane."""
 
-def test_a_slice_with_bad_links_starts_degraded() -> None:
-    world = World()
+
+def full(*shapes: Shape) -> tuple[World, list[str]]:
+    """A pod without an idle cube, so that no other takes the place of one with a bad link."""
+    world = World(cubes=sum(cubes_of(shape) for shape in shapes))
+    return world, [world.start(shape) for shape in shapes]
+
+
+def without_plan(said: list[Said]) -> list[Said]:
+    return [body for body in said if not isinstance(body, SliceRecovering)]
+
+
+def test_a_slice_whose_links_fail_the_check_goes_around_them_if_no_other_cube_is_idle() -> None:
+    world, _ = full((4, 4, 4), (4, 4, 12))
+    world.release("pod-0/slice-0")
     name, _ = world.request((4, 4, 4))
-    assert world.train(down=(0, 16), degraded=(40,)) == [
-        SliceStarted(slice=name),
-        SliceDegraded(slice=name, links_down=2, links_degraded=1),
+    hit, *said = world.train(down=(0, 16), degraded=(40,))
+    assert isinstance(hit, SliceRecovering)
+    assert (hit.part, hit.choice) == ("pod-0/cube-0/+x/0", "route")
+    assert said == [
+        SliceStarted(slice=name, speed_ppm=ONE_GONE_PPM),
+        SliceDegraded(slice=name, links_down=2, links_degraded=1, speed_ppm=ONE_GONE_PPM),
     ]
     document = world.status(name)
     assert (document.state, document.links_down, document.links_degraded) == ("degraded", 2, 1)
     world.check()
 
 
-def test_counts_follow_the_links_and_are_said_when_they_change() -> None:
+def test_a_cube_whose_link_fails_the_check_is_replaced_where_that_is_cheaper() -> None:
     world = World()
-    name = world.start((4, 4, 8))
-    assert world.change_links(degraded=(3, 99)) == [SliceDegraded(slice=name, links_down=0, links_degraded=2)]
-    assert world.change_links(down=(3,)) == [SliceDegraded(slice=name, links_down=1, links_degraded=1)]
-    assert world.change_links(down=(3,)) == []
-    assert world.change_links(up=(99,), degraded=()) == [
-        SliceDegraded(slice=name, links_down=1, links_degraded=0)
-    ]
-    assert world.change_links(up=(3, 99)) == [SliceRestored(slice=name)]
+    name, _ = world.request((4, 4, 4))
+    hit, swapped, *_ = world.train(down=(0, 16))
+    assert isinstance(hit, SliceRecovering)
+    assert hit.costs_chip_us is not None
+    assert hit.choice == "swap"
+    assert swapped == CubeSwapped(slice=name, left=0, spare=1, corner=None, reason="failed")
+    assert world.train() == [SliceStarted(slice=name)]
     world.check()
 
 
-def test_one_ocs_tells_every_slice_in_order_of_number() -> None:
-    world = World()
+def test_links_are_checked_for_the_time_of_the_preflight() -> None:
+    world = World(policy=SchedulerConfig(decision_s=0, preflight_s=120))
+    name, _ = world.request((4, 4, 4))
+    (told,) = world.train()
+    assert told == SlicePreflight(slice=name, until_us=world.now_us + 120_000_000)
+    assert world.status(name).state == "preflight"
+    world.check()
+    assert world.held.due_us == world.now_us + 120_000_000
+    assert world.tick() == [SliceStarted(slice=name)]
+    world.check()
+
+
+def test_a_link_that_fails_during_the_preflight_is_found_at_its_end() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=120))
+    names = [world.request((4, 4, 8))[0] for _ in range(2)]
+    world.train()
+    assert world.change_links(down=(0, 16)) == []
+    hit, *said = world.tick()
+    assert isinstance(hit, SliceRecovering)
+    assert hit.choice == "route"
+    # Along x, the short side, there is as much to spare.
+    assert said == [
+        SliceStarted(slice=names[0]),
+        SliceDegraded(slice=names[0], links_down=2, links_degraded=0),
+    ]
+    assert world.tick() == [SliceStarted(slice=names[1])]
+    world.check()
+
+
+def test_a_cube_that_fails_during_the_preflight_begins_it_anew() -> None:
+    world = World(policy=SchedulerConfig(decision_s=0, preflight_s=120))
+    name, _ = world.request((4, 4, 4))
+    world.train()
+    world.fail(0)
+    (told,) = world.train()
+    assert isinstance(told, SlicePreflight)
+    assert world.tick() == [SliceStarted(slice=name)]
+    world.check()
+
+
+def test_a_link_that_goes_down_ends_the_step_and_one_that_is_degraded_does_not() -> None:
+    world, (name, _) = full((4, 4, 8), (4, 4, 8))
+    assert world.change_links(degraded=(3, 99)) == [SliceDegraded(slice=name, links_down=0, links_degraded=2)]
+    hit, slow = world.change_links(down=(67, 179))
+    assert isinstance(hit, SliceRecovering)
+    assert hit.choice == "route"
+    assert slow == SliceDegraded(slice=name, links_down=2, links_degraded=2, speed_ppm=ONE_GONE_PPM)
+    assert world.change_links(down=(67,)) == []
+    assert world.change_links(up=(3, 99), degraded=()) == [
+        SliceDegraded(slice=name, links_down=2, links_degraded=0, speed_ppm=ONE_GONE_PPM)
+    ]
+    assert world.change_links(up=(67, 179)) == [SliceRestored(slice=name)]
+    world.check()
+
+
+def test_an_ocs_that_fails_takes_all_the_same_links_and_no_other_cube_helps() -> None:
+    world = World(cubes=8)
     names = [world.start((4, 4, 4)) for _ in range(3)]
+    world.feed(OcsDown(ocs=7))
     said = world.change_links(down=tuple(96 * cube + side for cube in (2, 0, 1) for side in (7, 23)))
-    assert said == [SliceDegraded(slice=name, links_down=2, links_degraded=0) for name in names]
+    hits = [(body.slice, body.part, body.choice) for body in said if isinstance(body, SliceRecovering)]
+    assert hits == [(name, "pod-0/ocs-7", "route") for name in names]
+    assert without_plan(said) == [
+        SliceDegraded(slice=name, links_down=2, links_degraded=0, speed_ppm=ONE_GONE_PPM) for name in names
+    ]
+    world.feed(OcsUp(ocs=7))
+    assert world.state.ocs_down == {}
+    world.check()
+
+
+def test_who_does_not_let_its_traffic_go_around_waits_for_the_ocs() -> None:
+    world = World(policy=SchedulerConfig(decision_s=0, preflight_s=0, route_around_share=0.0))
+    name = world.start((4, 4, 4))
+    world.feed(OcsDown(ocs=7))
+    (hit,) = world.change_links(down=(7, 23))
+    assert isinstance(hit, SliceRecovering)
+    assert hit.choice == "wait"
+    assert hit.costs_chip_us is not None
+    assert hit.costs_chip_us.route is hit.costs_chip_us.evict is None
+    assert world.change_links(up=(7, 23)) == [SliceRestored(slice=name)]
+    world.check()
+
+
+def test_three_ocses_at_once_are_one_plan() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(decision_s=30, preflight_s=0))
+    name = world.start((4, 4, 4))
+    for ocs in (0, 17, 40):
+        dimension, index = divmod(ocs, 16)
+        world.feed(OcsDown(ocs=ocs))
+        world.change_links(down=(32 * dimension + index, 32 * dimension + 16 + index))
+    hit, slow = world.tick()
+    assert isinstance(hit, SliceRecovering)
+    assert (hit.part, hit.choice) == ("pod-0/ocs-0", "route")
+    assert slow == SliceDegraded(slice=name, links_down=6, links_degraded=0, speed_ppm=ONE_GONE_PPM)
     world.check()
 
 
@@ -58,7 +169,10 @@ def test_links_that_change_while_it_connects_are_told_once_it_starts() -> None:
     name = world.start((4, 4, 12))
     world.fail(1)
     assert world.change_links(down=(2 * 96,)) == []
-    assert world.train(degraded=(3 * 96,)) == [SliceDegraded(slice=name, links_down=1, links_degraded=1)]
+    hit, slow = world.train(degraded=(3 * 96,))
+    assert isinstance(hit, SliceRecovering)
+    assert (hit.slice, hit.part, hit.choice) == (name, "pod-0/cube-2/+x/0", "route")
+    assert slow == SliceDegraded(slice=name, links_down=1, links_degraded=1)
     world.check()
 
 
@@ -68,15 +182,18 @@ def test_a_recovering_slice_is_not_said_to_be_degraded_until_it_goes_on() -> Non
     world.fail(0)
     assert world.change_links(down=(96,)) == []
     assert world.status(name).state == "recovering"
-    assert world.heal(0) == [SliceDegraded(slice=name, links_down=1, links_degraded=0)]
+    (slow,) = without_plan(world.heal(0))
+    assert isinstance(slow, SliceDegraded)
+    assert (slow.links_down, slow.links_degraded) == (1, 0)
     world.check()
 
 
 def test_training_that_was_already_told_adds_to_what_is_known() -> None:
-    world = World()
-    name = world.start((4, 4, 4))
-    late = LinksTrained(slice=name, up=95, degraded=(), down=(8,))
-    assert world.feed(late) == [SliceDegraded(slice=name, links_down=1, links_degraded=0)]
+    world, (name, *_) = full((4, 4, 4), (4, 4, 12))
+    late = LinksTrained(slice=name, up=95, degraded=(), down=(8, 24))
+    assert without_plan(world.feed(late)) == [
+        SliceDegraded(slice=name, links_down=2, links_degraded=0, speed_ppm=ONE_GONE_PPM)
+    ]
     assert world.feed(late) == []
 
 
@@ -89,8 +206,7 @@ def test_training_of_a_slice_that_ended_is_ignored() -> None:
 
 
 def test_released_cubes_leave_no_memory_of_their_links() -> None:
-    world = World()
-    name = world.start((4, 4, 4))
+    world, (name, *_) = full((4, 4, 4), (4, 4, 12))
     world.change_links(down=(1, 2, 3))
     world.release(name)
     world.bad.clear()

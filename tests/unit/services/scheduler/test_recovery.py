@@ -1,7 +1,7 @@
-"""Failed and drained cubes: swaps, stalls, first claims, evictions."""
+"""Failed and drained cubes: one plan for all, swaps, waits, first claims, moves after a checkpoint."""
 
 from schemas.config_scheduler import SchedulerConfig
-from schemas.cubes import CubeUnhealthy
+from schemas.cubes import CubeUnhealthy, HostDown
 from schemas.scheduler import (
     ConnectCircuits,
     CubeSwapped,
@@ -9,19 +9,27 @@ from schemas.scheduler import (
     SliceAdmitted,
     SliceCompleted,
     SliceDegraded,
-    SliceEvicted,
+    SliceNoticed,
     SliceRecovering,
+    SliceRequeued,
     SliceRestored,
     SliceStarted,
 )
 from shared.basics.units import US_PER_S
-from tests.support.scheduler_model import World
+from tests.support.scheduler_model import Said, World
+
+
+def choice_of(said: Said) -> tuple[str, str, str | None]:
+    """(slice, part, choice) of a slice that is hit."""
+    assert isinstance(said, SliceRecovering)
+    return said.slice, said.part, said.choice
 
 
 def test_a_failed_cube_is_swapped_and_only_circuits_that_touch_it_change() -> None:
     world = World()
     name = world.start((4, 4, 12))
-    said = world.fail(1)
+    hit, *said = world.fail(1)
+    assert choice_of(hit) == (name, "pod-0/cube-1", "swap")
     assert said == [
         CubeSwapped(slice=name, left=1, spare=3, corner=None, reason="failed"),
         DisconnectCircuits(slice=name, joins=((0, 1, 1), (1, 1, 1), (2, 0, 1), (2, 1, 2))),
@@ -39,7 +47,7 @@ def test_a_job_that_fails_is_believed_before_its_cube_misses_a_heartbeat_and_onc
     world = World()
     name = world.start((4, 4, 12))
     said = world.complain(name, 1)
-    assert said[0] == CubeSwapped(slice=name, left=1, spare=3, corner=None, reason="failed")
+    assert said[1] == CubeSwapped(slice=name, left=1, spare=3, corner=None, reason="failed")
     assert world.complain(name, 1) == world.fail(1, after_us=5) == []
     assert world.state.suspects == {}
     assert 1 not in world.idle
@@ -52,7 +60,7 @@ def test_a_job_that_fails_is_believed_before_its_cube_misses_a_heartbeat_and_onc
 def test_a_cube_that_only_a_job_complained_of_is_used_again_after_a_heartbeat() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
-    assert world.complain(name, 3) == [SliceRecovering(slice=name, cube=3)]
+    assert [choice_of(body) for body in world.complain(name, 3)] == [(name, "pod-0/cube-3", "wait")]
     assert world.held.due_us == world.now_us + 30 * US_PER_S + 1
     world.unhealthy.discard(3)
     assert world.tick() == [SliceRestored(slice=name)]
@@ -64,15 +72,16 @@ def test_without_a_spare_it_stalls_and_has_first_claim_on_the_next() -> None:
     older, younger = world.start((4, 4, 8)), world.start((4, 4, 4))
     last = world.start((4, 4, 4))
     waiting, _ = world.request((4, 4, 4), priority=9)
-    assert world.fail(2, after_us=5) == [SliceRecovering(slice=younger, cube=2)]
-    assert world.fail(0, after_us=5) == [SliceRecovering(slice=older, cube=0)]
+    assert [choice_of(body) for body in world.fail(2, after_us=5)] == [(younger, "pod-0/cube-2", "wait")]
+    assert [choice_of(body) for body in world.fail(0, after_us=5)] == [(older, "pod-0/cube-0", "wait")]
     document = world.status(younger)
     assert document.state == "recovering"
     assert document.reason is not None
     assert document.reason.startswith("pod-0/cube-2 failed")
     said = world.release(last)
     assert [type(body) for body in said[:2]] == [DisconnectCircuits, SliceCompleted]
-    assert said[2] == CubeSwapped(slice=younger, left=2, spare=3, corner=None, reason="failed")
+    assert choice_of(said[2]) == (younger, "pod-0/cube-2", "swap")
+    assert said[3] == CubeSwapped(slice=younger, left=2, spare=3, corner=None, reason="failed")
     assert not any(isinstance(body, SliceAdmitted) for body in said)
     assert world.train() == [SliceRestored(slice=younger)]
     assert world.status(younger).reason is None
@@ -92,7 +101,7 @@ def test_a_recovering_slice_goes_on_where_it_is_if_its_cube_returns() -> None:
 def test_a_slice_that_stalls_while_it_connects_starts_when_both_are_done() -> None:
     world = World(cubes=4)
     name, _ = world.request((4, 8, 8))
-    assert world.fail(3) == [SliceRecovering(slice=name, cube=3)]
+    assert [choice_of(body) for body in world.fail(3)] == [(name, "pod-0/cube-3", "wait")]
     assert world.train() == []
     assert world.heal(3) == [SliceStarted(slice=name)]
     other = World(cubes=4)
@@ -106,8 +115,8 @@ def test_a_slice_that_stalls_while_it_connects_starts_when_both_are_done() -> No
 def test_two_failed_cubes_need_two_spares() -> None:
     world = World(cubes=4)
     name, spare = world.start((4, 4, 12)), world.start((4, 4, 4))
-    assert world.fail(0) == [SliceRecovering(slice=name, cube=0)]
-    assert world.fail(1, after_us=10) == [SliceRecovering(slice=name, cube=1)]
+    assert [choice_of(body)[2] for body in world.fail(0)] == ["wait"]
+    assert world.fail(1, after_us=10) == []
     swapped = [body for body in world.release(spare) if isinstance(body, CubeSwapped)]
     assert [(body.left, body.spare) for body in swapped] == [(0, 3)]
     assert world.status(name).state == "recovering"
@@ -116,43 +125,116 @@ def test_two_failed_cubes_need_two_spares() -> None:
     world.check()
 
 
-def test_it_is_evicted_when_its_patience_is_over_because_the_cube_failed() -> None:
-    world = World(cubes=4, policy=SchedulerConfig(recovery_patience_s=100))
-    name = world.start((4, 8, 8))
-    said = world.envelopes(CubeUnhealthy(cube=3, reasons=("host-3",)))
-    world.unhealthy.add(3)
-    assert [message.type for message in said] == ["SliceRecovering"]
-    failure = f"cubes@pod-0/{world.seq}"
-    assert world.state.stalls[0].cause == failure
+def test_what_fails_together_is_planned_together_and_the_most_urgent_first() -> None:
+    world = World(cubes=8, policy=SchedulerConfig(decision_s=30, preflight_s=0))
+    research = world.start((4, 4, 8))
+    world.start((4, 4, 4))
+    production = world.start((4, 4, 12), tier="production")
+    filler = world.start((4, 4, 4), tier="filler")
     began_us = world.now_us
-    assert world.held.due_us == began_us + 100 * US_PER_S
-    disconnected, evicted = world.tick()
-    assert type(disconnected) is DisconnectCircuits
-    assert evicted == SliceEvicted(
-        slice=name,
-        reason="pod-0/cube-3 failed and no healthy idle cube took its place within 100 s "
-        "(scheduler.recovery_patience_s)",
-    )
-    assert world.status(name).ended_us == began_us + 100 * US_PER_S
-    assert world.held.due_us is None
-    world.check()
-
-
-def test_the_cubes_of_one_evicted_slice_save_the_next() -> None:
-    world = World(cubes=4, policy=SchedulerConfig(recovery_patience_s=100))
-    first, second = world.start((4, 4, 8)), world.start((4, 4, 8))
-    world.fail(1)
-    world.fail(2)
-    kinds = [(type(body).__name__, body.slice) for body in world.tick()]
-    assert kinds == [
-        ("DisconnectCircuits", first),
-        ("SliceEvicted", first),
-        ("CubeSwapped", second),
-        ("DisconnectCircuits", second),
-        ("ConnectCircuits", second),
+    undecided = [choice_of(body) for cube in (0, 6, 3) for body in world.fail(cube)]
+    assert undecided == [
+        (research, "pod-0/cube-0", None),
+        (filler, "pod-0/cube-6", None),
+        (production, "pod-0/cube-3", None),
     ]
-    assert world.train() == [SliceRestored(slice=second)]
+    assert {world.status(name).state for name in (research, filler, production)} == {"recovering"}
+    assert world.held.due_us == began_us + 30 * US_PER_S
+    said = world.tick()
+    hits = [choice_of(body) for body in said if isinstance(body, SliceRecovering)]
+    assert hits == [
+        (production, "pod-0/cube-3", "swap"),
+        (research, "pod-0/cube-0", "wait"),
+        (filler, "pod-0/cube-6", "wait"),
+    ]
+    assert world.train() == [SliceRestored(slice=production)]
     world.check()
+
+
+def test_a_row_of_cubes_is_replaced_in_one_plan() -> None:
+    world = World(cubes=12, policy=SchedulerConfig(decision_s=30, preflight_s=0))
+    name = world.start((4, 8, 16))
+    for cube in (0, 1, 2, 3):
+        world.fail(cube)
+    said = world.tick()
+    assert choice_of(said[0]) == (name, "pod-0/cube-0", "swap")
+    swapped = [(body.left, body.spare) for body in said if isinstance(body, CubeSwapped)]
+    assert swapped == [(0, 8), (1, 9), (2, 10), (3, 11)]
+    assert sum(isinstance(body, SliceRecovering) for body in said) == 1
+    assert world.train() == [SliceRestored(slice=name)]
+    world.check()
+
+
+def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_anew() -> None:
+    """Three healthy cubes would stand still for an hour; to get four new ones, half of them for as long."""
+    world = World(cubes=8)
+    name = world.start((4, 8, 8))
+    world.start((4, 8, 8), estimate_us=3_600 * US_PER_S)
+    world.now_us += 10 * US_PER_S
+    hit, *said = world.fail(3)
+    assert choice_of(hit) == (name, "pod-0/cube-3", "evict")
+    assert isinstance(hit, SliceRecovering)
+    assert hit.costs_chip_us is not None
+    assert hit.costs_chip_us.swap is None
+    left_us = 3_590 * US_PER_S - 10_000
+    assert hit.costs_chip_us.wait == 192 * left_us + 256 * 10_000
+    assert hit.costs_chip_us.evict == 128 * left_us + 256 * 10_000
+    assert [type(body) for body in said[:2]] == [DisconnectCircuits, SliceRequeued]
+    assert (world.status(name).state, world.status(name).restarts) == ("queued", 1)
+    world.check()
+
+
+def test_it_waits_for_the_repair_where_no_cube_ever_comes_free() -> None:
+    world = World(cubes=4)
+    name = world.start((4, 8, 8))
+    (hit,) = world.fail(3)
+    assert isinstance(hit, SliceRecovering)
+    assert hit.costs_chip_us is not None
+    assert hit.costs_chip_us.evict is None
+    assert hit.costs_chip_us.wait == 192 * 24 * 3_600 * US_PER_S + 256 * 10_000
+    assert world.status(name).state == "recovering"
+
+
+def test_a_wait_is_looked_at_again_and_becomes_dearer() -> None:
+    world = World(cubes=4)
+    name = world.start((4, 8, 8))
+    world.fail(3)
+    for _ in range(6):
+        assert world.tick() == []
+    assert world.status(name).state == "recovering"
+    world.check()
+
+
+def test_a_warm_spare_needs_no_preflight() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(decision_s=0, hot_spares=1))
+    name = world.start((4, 4, 8))
+    assert world.cube_use("pod-0/cube-3").slices == ()
+    assert world.summary().chips_by_place["held_back"] == 64
+    hit, *said = world.fail(0)
+    assert choice_of(hit) == (name, "pod-0/cube-0", "spare")
+    assert said[0] == CubeSwapped(slice=name, left=0, spare=3, corner=None, reason="failed")
+    assert world.train() == [SliceRestored(slice=name)]
+    assert list(world.state.hot) == [2]
+    world.check()
+
+
+def test_a_warm_spare_is_kept_from_those_who_wait() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=0, hot_spares=2))
+    assert world.status(world.request((4, 4, 12))[0]).state == "queued"
+    world.fail(3)
+    assert sorted(world.state.hot) == [1, 2]
+    world.check()
+
+
+def test_a_cube_of_which_but_a_module_failed_computes_on() -> None:
+    world = World(cubes=4)
+    mesh = world.request((2, 4, 4))[0]
+    assert world.feed(CubeUnhealthy(cube=0, reasons=("pod-0/cube-0/+x/3",))) == []
+    assert world.status(mesh).state == "running"
+    world.unhealthy.add(0)
+    (hit, *_) = world.feed(HostDown(cube=0, host=3, reason="host"))
+    assert choice_of(hit) == (mesh, "pod-0/cube-0", "swap")
+    assert world.status(mesh).cubes == ("pod-0/cube-1",)
 
 
 def test_a_recovering_slice_that_is_released_is_completed() -> None:
@@ -166,19 +248,62 @@ def test_a_recovering_slice_that_is_released_is_completed() -> None:
     world.check()
 
 
-def test_a_drained_cube_is_left_when_a_spare_is_idle_and_used_until_then() -> None:
+def test_a_drained_cube_is_left_after_a_checkpoint_when_a_spare_is_idle() -> None:
     world = World(cubes=4)
     name, other = world.start((4, 4, 8)), world.start((4, 4, 8))
     assert world.drain(0) == []
     assert world.status(name).state == "running"
-    said = world.release(other)
-    assert said[2] == CubeSwapped(slice=name, left=0, spare=2, corner=None, reason="drained")
-    assert world.train() == [SliceRestored(slice=name)]
+    told = world.release(other)[2]
+    assert told == SliceNoticed(slice=name, why="drained", until_us=world.now_us + 120 * US_PER_S)
+    assert world.status(name).state == "running"
     fits, _ = world.request((4, 4, 4))
     assert world.status(fits).cubes == ("pod-0/cube-3",)
     full, _ = world.request((4, 4, 4))
     assert world.status(full).state == "queued"
+    said = world.checkpoint(name)
+    assert said[0] == CubeSwapped(slice=name, left=0, spare=2, corner=None, reason="drained")
+    assert SliceRestored(slice=name) in world.train()
     assert [type(body) for body in world.undrain(0)] == [SliceAdmitted, ConnectCircuits]
+    world.check()
+
+
+def test_who_does_not_write_a_checkpoint_leaves_a_drained_cube_all_the_same() -> None:
+    world = World(cubes=4)
+    name = world.start((4, 4, 8))
+    world.drain(0)
+    world.check()
+    assert CubeSwapped(slice=name, left=0, spare=2, corner=None, reason="drained") in world.tick()
+    world.check()
+
+
+def test_who_is_told_to_leave_a_cube_that_is_used_again_stays() -> None:
+    world = World(cubes=4)
+    name = world.start((4, 4, 8))
+    world.drain(0)
+    assert world.undrain(0) == []
+    assert world.checkpoint(name) == [SliceRestored(slice=name)]
+    assert world.idle == [2, 3]
+    world.check()
+
+
+def test_a_cube_that_fails_while_it_is_left_is_replaced_at_once() -> None:
+    world = World(cubes=4)
+    name = world.start((4, 4, 8))
+    world.drain(0)
+    hit, swapped, *_ = world.fail(0)
+    assert choice_of(hit) == (name, "pod-0/cube-0", "swap")
+    assert swapped == CubeSwapped(slice=name, left=0, spare=2, corner=None, reason="failed")
+    assert world.checkpoint(name) == []
+    world.check()
+
+
+def test_who_loses_the_spare_that_was_kept_for_it_stays() -> None:
+    world = World(cubes=4)
+    name, other = world.start((4, 4, 8)), world.start((4, 4, 4))
+    world.drain(0)
+    world.fail(3)
+    assert world.checkpoint(name) == [SliceRestored(slice=name)]
+    world.release(other)
     world.check()
 
 
@@ -196,7 +321,7 @@ def test_meshes_of_a_failed_cube_move_each_to_where_it_fits() -> None:
     half, small = world.request((2, 4, 4))[0], world.request((1, 1, 1))[0]
     filler = world.request((2, 4, 4))[0]
     assert world.status(filler).cubes == ("pod-0/cube-1",)
-    said = world.fail(0)
+    said = [body for body in world.fail(0) if not isinstance(body, SliceRecovering)]
     assert said == [
         CubeSwapped(slice=half, left=0, spare=1, corner=(2, 0, 0), reason="failed"),
         SliceRestored(slice=half),
@@ -232,11 +357,13 @@ def test_a_cube_both_failed_and_drained_is_used_again_when_it_is_neither() -> No
 
 def test_a_swap_forgets_the_links_of_the_circuits_that_went() -> None:
     world = World(cubes=4)
-    name = world.start((4, 4, 8))
+    name, other = world.start((4, 4, 8)), world.start((4, 4, 8))
     end_of_cube_0_to_1, end_of_cube_1 = 4 * 16, 96 + 5 * 16
-    assert world.change_links(down=(end_of_cube_0_to_1, end_of_cube_1)) == [
-        SliceDegraded(slice=name, links_down=2, links_degraded=0)
-    ]
+    hit, slow = world.change_links(down=(end_of_cube_0_to_1, end_of_cube_1))
+    assert choice_of(hit) == (name, "pod-0/cube-0/+z/0", "route")
+    assert isinstance(slow, SliceDegraded)
+    assert (slow.links_down, slow.links_degraded) == (2, 0)
+    world.release(other)
     world.fail(1)
     assert world.train() == [SliceRestored(slice=name)]
     world.check()

@@ -67,7 +67,10 @@ POLICIES = st.builds(
     research_waits_h=st.sampled_from([0.0, 1.0]),
     research_runs_h=st.sampled_from([0.0, 0.5]),
     retries_max=st.sampled_from([0, 1, 100]),
-    recovery_patience_s=st.sampled_from([0, 100, 3600]),
+    decision_s=st.sampled_from([0, 30]),
+    preflight_s=st.sampled_from([0, 120]),
+    hot_spares=st.sampled_from([0, 1]),
+    route_around_share=st.sampled_from([0.0, 0.95]),
 )
 
 
@@ -134,7 +137,10 @@ def long_life(seed: int, count: int) -> tuple[list[Step], SchedulerConfig]:
         research_waits_h=random.choice([0.0, 1.0]),
         research_runs_h=random.choice([0.0, 0.5]),
         retries_max=random.choice([0, 1, 100]),
-        recovery_patience_s=random.choice([0, 100, 3600]),
+        decision_s=random.choice([0, 30]),
+        preflight_s=random.choice([0, 120]),
+        hot_spares=random.choice([0, 0, 1]),
+        route_around_share=random.choice([0.0, 0.95]),
     )
     actions = (
         ["request"] * 9 + ["release"] * 4 + ["checkpoint"] * 2 + ["train"] * 5 + ["fail"] * 2 + ["heal"] * 3

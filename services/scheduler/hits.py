@@ -1,0 +1,93 @@
+"""What a slice that was hit stands to lose, gathered for the plan (`recovery_plan`)."""
+
+from collections import Counter
+
+from services.scheduler.queue import TIERS
+from services.scheduler.recovery_plan import Delays, Hit, expected_left_us
+from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of
+from services.scheduler.traffic import down_ends, goes_around, speed_around
+from shared.basics.units import SPAN_US_MAX, US_PER_S
+from shared.models.superpod.shapes import cubes_of
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, link_end
+
+
+def delays(state: SchedulerState) -> Delays:
+    config = state.config
+    return Delays(config.decision_s * US_PER_S, state.spans.switching_us, config.preflight_s * US_PER_S)
+
+
+def dead_cubes(state: SchedulerState, row: Slice) -> tuple[int, ...]:
+    """The cubes of a slice with hosts or chips out of order."""
+    return tuple([cube for cube in row.cubes if cube in state.unhealthy and cube not in state.lame])
+
+
+def cubes_to_leave(state: SchedulerState, row: Slice) -> tuple[int, ...]:
+    """The cubes of a slice that others should replace: those that are dead; else those whose links are down,
+    as few as will do, as far as that is not because of an OCS, which takes all cubes the same links."""
+    dead = dead_cubes(state, row)
+    if dead or not state.placement.can_move(row.cubes):
+        return dead
+    links = Counter(
+        [link_end(end).cube for end in down_ends(state, row) if link_end(end).ocs not in state.ocs_down]
+    )
+    chosen: list[int] = []
+    # Every link that is down has both its ends in this table, so that half of it is to be covered.
+    while links and 2 * sum([links[cube] for cube in chosen]) < sum(links.values()):
+        left = [cube for cube in links if cube not in chosen]
+        chosen.append(min(left, key=lambda cube: (cube not in state.lame, -links[cube], cube)))
+    return tuple(chosen)
+
+
+def is_whole(state: SchedulerState, row: Slice) -> bool:
+    """Whether a slice could go on where it is as if nothing had happened."""
+    return not row.links_down and not dead_cubes(state, row)
+
+
+def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
+    """A slice that stalls, in numbers."""
+    dead, leaving = dead_cubes(state, row), cubes_to_leave(state, row)
+    cubes = 0 if _fits_a_used_cube(state, row) else len(leaving)
+    elapsed_us = state.now_us - stall.since_us
+    by_ocs = not dead and any(link_end(end).ocs in state.ocs_down for end in down_ends(state, row))
+    repair_us = expected_left_us(_repair_us(state, bool(dead), by_ocs), elapsed_us)
+    ends = [
+        (max(other.ends_us - state.now_us, 0), len(other.cubes))
+        for other in state.slices.values()
+        if other.number != row.number and other.corner is None and other.ends_us is not None and other.cubes
+    ]
+    route_ppm = speed_around(state, row) if not dead and goes_around(state, row) else 0
+    # Other cubes have the same OCSes, and who can go around links need not leave because of them.
+    leaving_helps = bool(dead) or not (by_ocs or route_ppm)
+    return Hit(
+        slice=row.number,
+        urgency=(TIERS.index(row.tier), -row.priority, stall.since_us, -row.chips),
+        chips=row.chips,
+        standing=0 if row.corner and dead else row.chips - CHIPS_PER_CUBE * len(dead),
+        cubes=cubes,
+        moves=bool(leaving) and state.placement.can_move(row.cubes),
+        lost_us=stall.lost_us,
+        startup_us=0 if row.terms is None else row.terms.startup_us,
+        left_us=_left_us(state, row),
+        route_ppm=route_ppm,
+        repair_us=repair_us,
+        ends=tuple(sorted(ends)),
+        whole=cubes_of(row.shape) if leaving_helps else None,
+    )
+
+
+def _fits_a_used_cube(state: SchedulerState, row: Slice) -> bool:
+    return row.corner is not None and occupancy_of(state).partly_used_fit(row.chips) is not None
+
+
+def _repair_us(state: SchedulerState, dead: bool, by_ocs: bool) -> int:
+    if dead:
+        return state.spans.host_repair_us
+    return state.spans.ocs_repair_us if by_ocs else state.spans.link_repair_us
+
+
+def _left_us(state: SchedulerState, row: Slice) -> int:
+    """The work that a slice still has to do: of its job, else by the estimate of its owner; without one it
+    never ends."""
+    if row.terms is not None:
+        return row.terms.work_us - (row.progress.kept_us if row.progress is not None else 0)
+    return SPAN_US_MAX if row.ends_us is None else max(row.ends_us - state.now_us, 0)

@@ -1,0 +1,68 @@
+"""Slices that leave drained cubes: told to, they write a checkpoint, and only then another cube takes the
+place of the drained one, which was kept for them meanwhile.
+"""
+
+from schemas.scheduler import SliceNoticed
+from services.scheduler.lifecycle import drop_move, put, settle, slice_name
+from services.scheduler.spares import keep_hot
+from services.scheduler.state import Move, Notice, SchedulerState, Slice, occupancy_of
+from services.scheduler.swaps import swap
+from shared.basics.units import US_PER_S
+from shared.engine.service import CausedBy, Output
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
+
+
+def leave_drained(state: SchedulerState) -> list[Output]:
+    """Step 2 of the cycle: tell slices on drained cubes to leave those, as far as step 1 left spares; then
+    keep cubes warm. Who has not started yet has nothing to keep, and moves at once."""
+    said: list[Output] = []
+    for cube in sorted(state.drained):
+        for number in occupancy_of(state).holders[cube]:
+            said += _leave(state, state.slices[number], cube)
+    keep_hot(state)
+    return said
+
+
+def moves_end_us(state: SchedulerState) -> int | None:
+    """When the next slice moves off a drained cube even if it has kept nothing by then."""
+    return min([state.notices[number].until_us for number in state.moves], default=None)
+
+
+def end_moves(state: SchedulerState) -> list[Output]:
+    """Whoever was told to leave a drained cube by now does so."""
+    over = [number for number in sorted(state.moves) if state.notices[number].until_us <= state.now_us]
+    return [said for number in over for said in finish_move(state, number)]
+
+
+def finish_move(state: SchedulerState, number: int) -> list[Output]:
+    """A slice that was told to leave a drained cube does so, if it is still drained and the spare still fit;
+    else it starts again where it is."""
+    row, move, notice = state.slices[number], state.moves[number], state.notices[number]
+    drop_move(state, row)
+    said: list[Output] = []
+    if move.left in state.drained and occupancy_of(state).allowed[move.spare]:
+        said += swap(state, row, move.left, move.spare, move.corner, "drained", notice.cause)
+    return said + settle(state, state.slices[number], notice.cause)
+
+
+def _leave(state: SchedulerState, row: Slice, left: int) -> list[Output]:
+    if row.number in state.notices or row.number in state.stalls:
+        return []
+    if not state.placement.can_move(row.cubes):
+        return []
+    occupancy, cause = occupancy_of(state), state.drained[left]
+    room = occupancy.room_for(min(row.chips, CHIPS_PER_CUBE), whole_cubes=True)
+    if room is None:
+        return []
+    (spare,), corner = room
+    if row.started_us is None or row.state not in ("running", "degraded"):
+        said = swap(state, row, left, spare, corner, "drained", cause)
+        return said + settle(state, state.slices[row.number], cause)
+    until_us = state.now_us + state.config.grace_s * US_PER_S
+    state.moves[row.number] = Move(left, spare, corner)
+    occupancy.keep((spare,), row.shape, corner)
+    reason = f"{state.fabric}/cube-{left} is drained"
+    state.notices[row.number] = Notice("drained", until_us, cause, reason)
+    put(state, row)
+    name = slice_name(state, row.number)
+    return [CausedBy(cause, SliceNoticed(slice=name, why="drained", until_us=until_us))]

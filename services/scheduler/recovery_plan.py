@@ -1,0 +1,129 @@
+"""What to do with all slices that hardware events have hit, as one plan: the most urgent first, each the
+cheapest way on that is open to it then.
+
+Costs are chip-microseconds that are expected to be lost, by one function for everybody. What follows the same
+whatever is chosen, the work since the last checkpoint and the next start-up, is counted in all of them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import get_args
+
+from schemas.scheduler import FULL_SPEED, Choice
+
+CHOICES: tuple[Choice, ...] = get_args(Choice)
+Costs = dict[Choice, int]
+"""Chip-microseconds by choice; what is not open is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A slice that cannot go on as it was.
+
+    `urgency` is its place among all, least first. `moves` says whether it can be helped by other cubes in the
+    place of some of its own, for which it takes `cubes` idle ones; `standing` is how many of its `chips` are
+    in order and idle meanwhile.
+    `lost_us` is its work since the last checkpoint, `startup_us` what a restart takes, `left_us` the work
+    that is still to do. `route_ppm` is its speed if it goes around what is gone, 0 where it cannot or would
+    not. `repair_us` is when what failed is expected back, `free_us` when enough other cubes are, and
+    `requeue_us` when it would have cubes again after an eviction; None if never, or if that
+    is no help.
+    """
+
+    slice: int
+    urgency: tuple[int, ...]
+    chips: int
+    standing: int
+    cubes: int
+    moves: bool
+    lost_us: int
+    startup_us: int
+    left_us: int
+    route_ppm: int
+    repair_us: int
+    ends: tuple[tuple[int, int], ...]
+    whole: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """How long steps of a recovery take: deciding, switching circuits, and preflight."""
+
+    decision_us: int
+    circuits_us: int
+    preflight_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do with one slice, and what each of the choices would have cost."""
+
+    slice: int
+    choice: Choice
+    costs: Costs
+
+
+def recovery_plan(hits: Iterable[Hit], spares: int, hot: int, delays: Delays) -> tuple[Decision, ...]:
+    """One plan over all slices that were hit, with so many healthy idle cubes and so many that are kept warm.
+
+    The most urgent first; each takes the cheapest choice that those before it have left, of equal ones the
+    first of CHOICES. Who waits has first claim on what becomes free, so that nobody is passed for ever: a
+    wait becomes dearer as it lasts.
+    """
+    plan: list[Decision] = []
+    for hit in sorted(hits, key=_urgency):
+        costs = expected_costs(hit, spares, hot, delays)
+        choice = min(costs, key=lambda choice: (costs[choice], CHOICES.index(choice)))
+        if choice == "spare":
+            hot -= hit.cubes
+        elif choice == "swap":
+            spares -= hit.cubes
+        elif choice == "wait" and hit.moves and "swap" not in costs:
+            spares = 0  # there are too few: it takes what there is, and waits for the rest
+        plan.append(Decision(hit.slice, choice, costs))
+    return tuple(plan)
+
+
+def expected_costs(hit: Hit, spares: int, hot: int, delays: Delays) -> Costs:
+    """The chip-microseconds that each choice that is open to a slice is expected to lose."""
+    circuits_us, ready_us = delays.circuits_us, delays.circuits_us + delays.preflight_us
+    common = hit.chips * (hit.lost_us + hit.startup_us + delays.decision_us)
+    costs: Costs = {}
+    if hit.moves and 0 < hit.cubes <= hot:
+        costs["spare"] = common + hit.chips * circuits_us
+    if hit.moves and hit.cubes <= spares:
+        costs["swap"] = common + hit.chips * ready_us
+    if hit.route_ppm:
+        steps_us = min(hit.left_us, hit.repair_us)
+        costs["route"] = common + hit.chips * (steps_us * FULL_SPEED // hit.route_ppm - steps_us)
+    wait_us = hit.repair_us
+    if hit.moves:
+        free_us = free_after_us(hit.ends, hit.cubes - spares)
+        wait_us = wait_us if free_us is None else min(wait_us, free_us)
+    costs["wait"] = common + hit.standing * wait_us + hit.chips * ready_us
+    requeue_us = None if hit.whole is None else free_after_us(hit.ends, hit.whole - spares)
+    if requeue_us is not None:
+        # Cubes come free one after the other: half of what it needs stands idle for it on the way.
+        costs["evict"] = common + hit.chips * ready_us + hit.chips * requeue_us // 2
+    return costs
+
+
+def expected_left_us(mean_us: int, elapsed_us: int) -> int:
+    """How long a repair still takes that takes so long on average: what has taken longer than that is
+    expected to take half as long again, so that no wait stays cheap for ever."""
+    return max(mean_us - elapsed_us, elapsed_us // 2, 1)
+
+
+def free_after_us(ends: Iterable[tuple[int, int]], cubes: int) -> int | None:
+    """In how long so many cubes are free, as others leave theirs: (span, cubes). None if never."""
+    if cubes <= 0:
+        return 0
+    for span_us, freed in sorted(ends):
+        cubes -= freed
+        if cubes <= 0:
+            return span_us
+    return None
+
+
+def _urgency(hit: Hit) -> tuple[tuple[int, ...], int]:
+    return hit.urgency, hit.slice

@@ -1,0 +1,66 @@
+"""One cube of a slice in the place of another, and the circuits that this changes."""
+
+from dataclasses import replace
+from typing import Literal
+
+from schemas.names import Join
+from schemas.scheduler import ConnectCircuits, CubeSwapped, DisconnectCircuits, SchedulerBody
+from services.scheduler.lifecycle import bad_ends_of, put, slice_name, touch_uses
+from services.scheduler.occupancy import Corner
+from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from shared.engine.service import CausedBy, Output
+from shared.models.superpod.wiring import join_ends
+
+
+def swap(
+    state: SchedulerState,
+    row: Slice,
+    left: int,
+    spare: int,
+    corner: Corner | None,
+    reason: Literal["failed", "drained"],
+    cause: str,
+) -> list[Output]:
+    """Put an idle cube in the place of one cube of a slice; for a mesh, a block of it at `corner`."""
+    occupancy = occupancy_of(state)
+    occupancy.free(row.number, (left,), row.shape, row.corner)
+    occupancy.hold(row.number, (spare,), row.shape, corner)
+    touch_uses(state, (left, spare))
+    cubes = tuple([spare if cube == left else cube for cube in row.cubes])
+    gone = _touching(left, state.placement.joins(row.shape, row.twisted, row.cubes))
+    new = _touching(spare, state.placement.joins(row.shape, row.twisted, cubes))
+    _forget_ends(state, gone)
+    links_down, links_degraded = bad_ends_of(state, row.number)
+    moved = replace(
+        row,
+        changed_us=state.now_us,
+        cubes=cubes,
+        corner=corner,
+        links_down=links_down,
+        links_degraded=links_degraded,
+        swaps=row.swaps + 1,
+    )
+    put(state, moved)
+    state.swapped += 1
+    name = slice_name(state, row.number)
+    bodies: list[SchedulerBody] = [
+        CubeSwapped(slice=name, left=left, spare=spare, corner=corner, reason=reason)
+    ]
+    if new:
+        awaited = state.awaited.get(row.number, ())
+        state.awaited[row.number] = (*(join for join in awaited if join not in gone), *new)
+        bodies.append(DisconnectCircuits(slice=name, joins=gone))
+        bodies.append(ConnectCircuits(slice=name, joins=new))
+    return [CausedBy(cause, body) for body in bodies]
+
+
+def _touching(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ...]:
+    return tuple([join for join in joins if cube in join[1:]])
+
+
+def _forget_ends(state: SchedulerState, joins: tuple[Join, ...]) -> None:
+    """The ends of circuits that are taken away go dark, at the neighbours too: they are no longer bad."""
+    if state.bad_ends:
+        for ends in join_ends(joins):
+            for end in ends.tolist():
+                state.bad_ends.pop(end, None)

@@ -1,0 +1,60 @@
+"""How fast a slice is whose traffic goes around the links that are down, and whether it may."""
+
+from collections import Counter
+
+from schemas.scheduler import FULL_SPEED
+from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from shared.basics.keyed_random import draw_uniform
+from shared.models.superpod.shapes import cube_grid
+from shared.models.superpod.wiring import DIMENSIONS, FACE_LINKS, link_end
+from shared.models.topology.around import WHOLE_PPM, kept_ppm, speed_ppm
+
+
+def goes_around(state: SchedulerState, row: Slice) -> bool:
+    """Whether a slice's owner lets its traffic go around links that are gone. Fixed fibres leave nobody a
+    choice."""
+    if state.placement.links_stay:
+        return True
+    name = f"{state.fabric}/slice-{row.number}"
+    return draw_uniform(state.seed, name, "goes around", 0) < state.config.route_around_share
+
+
+def speed_around(state: SchedulerState, row: Slice) -> int:
+    """Parts per million of full speed that a slice on cubes has left with the links that are down; 0 where
+    no way leads around."""
+    if not row.links_down or row.corner is not None:
+        return FULL_SPEED
+    kept = kept_ppm(row.shape, row.twisted, _left_ppm(state, row))
+    return speed_ppm(kept, round(state.config.communication_share * WHOLE_PPM))
+
+
+def speed_of(state: SchedulerState, row: Slice) -> int:
+    """The same of a slice that runs. One that fixed fibres have cut apart crawls."""
+    return max(speed_around(state, row), 1)
+
+
+def _left_ppm(state: SchedulerState, row: Slice) -> tuple[int, int, int]:
+    """By dimension, the share of its links that is left in the plane across the slice that has lost most."""
+    grid = cube_grid(row.shape)
+    places = {cube: place for place, cube in enumerate(row.cubes)}
+    gone: Counter[tuple[int, int]] = Counter()
+    for number in down_ends(state, row):
+        end = link_end(number)
+        if end.is_north:
+            x, rest = divmod(places[end.cube], grid[1] * grid[2])
+            gone[end.dimension, (x, *divmod(rest, grid[2]))[end.dimension]] += 1
+    left = [WHOLE_PPM] * DIMENSIONS
+    for (dimension, _), links in sorted(gone.items()):
+        plane = FACE_LINKS * len(row.cubes) // grid[dimension]
+        left[dimension] = min(left[dimension], WHOLE_PPM - WHOLE_PPM * links // plane)
+    return left[0], left[1], left[2]
+
+
+def down_ends(state: SchedulerState, row: Slice) -> list[int]:
+    """The link ends of a slice that are down, rising."""
+    occupancy, slice_at = occupancy_of(state), state.placement.slice_at
+    return sorted(
+        end
+        for end, condition in state.bad_ends.items()
+        if condition == "down" and slice_at(occupancy, end) == row.number
+    )
