@@ -12,8 +12,8 @@ from services.scheduler.placement import Leavers, Room
 from services.scheduler.plan import Plan
 from services.scheduler.promise import FOREVER, Stay, Timeline
 from services.scheduler.queue import Line
-from services.scheduler.room import Rooms
-from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
+from services.scheduler.room import Forced, Rooms
+from services.scheduler.state import SchedulerState, Slice, occupancy_of, place_of, queue_of
 from shared.basics.units import US_PER_S
 from shared.models.superpod.shapes import cubes_of, is_mesh
 
@@ -93,23 +93,23 @@ def easy_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
     stays as it is (EASY)."""
     head = line.head
     promised_us = state.placement.start_us(line.timeline, head.shape, rooms.held_back)
+    fits: dict[Shape, tuple[Forced, int]] = {}
+    for shape in {name[2] for _, name in line.ranked}:
+        forced = rooms.for_passing(shape)
+        if forced is not None:
+            anybody = _passes(state, line, forced[0], shape, rooms.held_back)
+            fits[shape] = forced, FOREVER if anybody else promised_us
     found: tuple[Rank, Move] | None = None
     for rank, name in line.ranked:
-        if found is not None and rank > found[0]:
-            break
-        forced = rooms.for_passing(name[2])
-        if forced is None:
+        if name[2] not in fits or (found is not None and rank > found[0]):
             continue
-        anybody = _passes(state, line, forced[0], name[2], rooms.held_back)
-        until_us = FOREVER if anybody else promised_us
-        for place in queue_of(state).lines[name]:
-            row = state.slices[place[1]]
-            if row.number != head.number and ends_us(state, row, forced=bool(forced[1])) <= until_us:
-                at = (rank[0], rank[1], place)
-                if found is None or at < found[0]:
-                    found = at, Move(row, *forced)
-                break
-    return (None if found is None else found[1]), _known({head.number: promised_us})
+        forced, until_us = fits[name[2]]
+        row = _first_until(state, name, line.head, until_us, forced=bool(forced[1]))
+        if row is not None:
+            at = (rank[0], rank[1], place_of(row))
+            if found is None or at < found[0]:
+                found = at, Move(row, *forced)
+    return (None if found is None else found[1]), _known({line.head.number: promised_us})
 
 
 def conservative_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
@@ -184,6 +184,17 @@ def _first_booking(state: SchedulerState, row: Slice, plan: Plan, held_back: int
             cubes = state.placement.first_cubes(row.shape, free)
             if cubes is not None:
                 return sum([1 << cube for cube in cubes]), at_us
+    return None
+
+
+def _first_until(
+    state: SchedulerState, name: Line, head: Slice, until_us: int, *, forced: bool
+) -> Slice | None:
+    """The first of a line, but for the head of all, that leaves by then if it gets cubes now."""
+    for _, number in queue_of(state).lines[name]:
+        row = state.slices[number]
+        if number != head.number and ends_us(state, row, forced=forced) <= until_us:
+            return row
     return None
 
 

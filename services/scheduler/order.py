@@ -13,11 +13,16 @@ def fair_share_order(state: SchedulerState) -> list[tuple[Rank, Line]]:
     """The firm lines in the order of their first slices: by tier; then those whose owners are within their
     quotas, then those who borrow, least borrowed first; then by priority and age."""
     queue = queue_of(state)
-    lines = list(queue.firm())
     held = chips_held(state)
-    quotas = quotas_of(state, {owner for _, owner, _ in lines} | held.keys())
+    quotas = quotas_of(state, queue.firm_owners() | held.keys())
     borrowed = {owner: borrows(held.get(owner, 0), quota) for owner, quota in quotas.items()}
-    return sorted([((line[0], borrowed[line[1]], queue.lines[line][0]), line) for line in lines])
+    ranked = [
+        ((line[0], borrowed[line[1]], places[0]), line)
+        for line, places in queue.lines.items()
+        if line[0] != FILLER
+    ]
+    ranked.sort()
+    return ranked
 
 
 def borrows(held: int, quota: int) -> int:

@@ -221,7 +221,10 @@ def _block_by_force(
             continue
         if holders and not any(number in lost for number in holders):
             continue
-        for corner, mask in BLOCKS[shapes.chips_of(shape)]:
+        blocks = BLOCKS[shapes.chips_of(shape)]
+        if not occupancy.kept[cube] and not any(number in occupancy.meshes for number in holders):
+            blocks = blocks[:1]  # one slice has the whole cube: all blocks are alike
+        for corner, mask in blocks:
             if not mask & occupancy.kept[cube]:
                 on_it = frozenset(occupancy.slices_on(cube, mask))
                 places.setdefault(on_it, ((cube,), corner))

@@ -28,10 +28,11 @@ class Queue:
     def __init__(self) -> None:
         self.lines: dict[Line, list[Place]] = {}
         self._waiting: dict[str, int] = {}
+        self._firm: dict[str, int] = {}
 
     def add(self, line: Line, place: Place) -> None:
         insort(self.lines.setdefault(line, []), place)
-        self._waiting[line[1]] = self._waiting.get(line[1], 0) + 1
+        self._count(line, 1)
 
     def remove(self, line: Line, place: Place) -> None:
         """Take one out; it must be there."""
@@ -39,11 +40,19 @@ class Queue:
         del places[bisect_left(places, place)]
         if not places:
             del self.lines[line]
-        self._waiting[line[1]] -= 1
+        self._count(line, -1)
 
     def waiting(self, owner: str) -> int:
         """How many slices of an owner wait here."""
         return self._waiting.get(owner, 0)
+
+    def firm_owners(self) -> set[str]:
+        """Those of whom production or research waits here."""
+        return {owner for owner, count in self._firm.items() if count}
+
+    def _count(self, line: Line, more: int) -> None:
+        for counts in (self._waiting, self._firm) if line[0] != FILLER else (self._waiting,):
+            counts[line[1]] = counts.get(line[1], 0) + more
 
     def firm(self) -> Iterator[Line]:
         """The lines of all tiers but filler."""

@@ -5,6 +5,7 @@ from services.scheduler.occupancy import Occupancy
 from services.scheduler.placement import Leavers, Placement, Room
 from services.scheduler.preemption import evictable
 from services.scheduler.state import SchedulerState, occupancy_of
+from shared.models.superpod.shapes import cubes_of
 
 Forced = tuple[Room, Leavers]
 """(where a slice fits, the slices that have to leave before it does)."""
@@ -18,7 +19,9 @@ class Rooms:
         self._placement: Placement = state.placement
         self._occupancy: Occupancy = occupancy_of(state)
         self._passing: dict[Shape, Forced | None] = {}
-        self._filler: dict[int, int] | None = None
+        self.fillers = evictable(state, None)
+        """Who makes room for everybody firm → what that costs."""
+        self._most = self._cubes_for_passing()
         self.held_back = 0
 
     def now(self, shape: Shape) -> Room | None:
@@ -35,16 +38,16 @@ class Rooms:
     def for_passing(self, shape: Shape) -> Forced | None:
         """On idle cubes or those of filler: whoever is not the first in line makes nobody else leave."""
         if shape not in self._passing:
-            self._passing[shape] = self.by_force(shape, self.fillers)
+            fits = cubes_of(shape) <= self._most
+            self._passing[shape] = self.by_force(shape, self.fillers) if fits else None
         return self._passing[shape]
 
     def by_filler(self, shape: Shape, among: int) -> Forced | None:
         """As `for_passing`, on whole cubes of a set only, given as a bit mask."""
         return self._placement.room_by_force(self._occupancy, shape, self.fillers, among)
 
-    @property
-    def fillers(self) -> dict[int, int]:
-        """Who makes room for everybody firm → what that costs."""
-        if self._filler is None:
-            self._filler = evictable(self._state, None)
-        return self._filler
+    def _cubes_for_passing(self) -> int:
+        """How many cubes are idle, or might be if all filler left."""
+        occupancy = self._occupancy
+        theirs = [any(map(self.fillers.__contains__, holders)) for holders in occupancy.holders]
+        return len(occupancy.idle) + sum(theirs)
