@@ -75,6 +75,42 @@ class SchedulerConfig(Model):
         ge=0,
         le=1_000_000,
     )
+    hold_back: Literal["none", "fixed", "availability"] = parameter(
+        "none",
+        "healthy cubes that production and research leave for slices that lose one: none, hold_back_cubes, "
+        "or what the promised availability asks for; filler may stand on them",
+        unit="-",
+        source="choice; [LF] 4.2.2 (availability)",
+    )
+    hold_back_cubes: int = parameter(
+        2, "cubes held back where hold_back is fixed", unit="cubes", source="choice", ge=0, le=144
+    )
+    hold_back_slice_cubes: int = parameter(
+        1,
+        "size of the equal slices that are promised where hold_back is availability",
+        unit="cubes",
+        source="choice: [LF] Figure 15b has 1 to 32",
+        ge=1,
+        le=144,
+    )
+    hold_back_host_availability: float = parameter(
+        0.999,
+        "availability of a host where hold_back is availability",
+        unit="fraction",
+        source="[LF] 4.2.2",
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+    )
+    hold_back_target: float = parameter(
+        0.97,
+        "probability with which the slices are to be had where hold_back is availability",
+        unit="fraction",
+        source="[LF] 4.2.2",
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+    )
     decision_s: int = parameter(
         30,
         "from a fault until it is decided what becomes of the slices that it hit: what fails together is "

@@ -22,7 +22,7 @@ CONSERVATIVE_DEPTH = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Offer:
     """A waiting slice gets these cubes, once those who are told to leave have left."""
 
     row: Slice
@@ -40,7 +40,7 @@ class InLine:
     timeline: Timeline
 
 
-Passing = tuple[Move | None, dict[int, int]]
+Passing = tuple[Offer | None, dict[int, int]]
 """(the first who may pass, if anybody; slice → when it is promised its start)."""
 
 
@@ -99,7 +99,7 @@ def easy_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
         if forced is not None:
             anybody = _passes(state, line, forced[0], shape, rooms.held_back)
             fits[shape] = forced, FOREVER if anybody else promised_us
-    found: tuple[Rank, Move] | None = None
+    found: tuple[Rank, Offer] | None = None
     for rank, name in line.ranked:
         if name[2] not in fits or (found is not None and rank > found[0]):
             continue
@@ -108,7 +108,7 @@ def easy_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
         if row is not None:
             at = (rank[0], rank[1], place_of(row))
             if found is None or at < found[0]:
-                found = at, Move(row, *forced)
+                found = at, Offer(row, *forced)
     return (None if found is None else found[1]), _known({line.head.number: promised_us})
 
 
@@ -159,7 +159,7 @@ def _in_order(state: SchedulerState, ranked: list[tuple[Rank, Line]]) -> list[Sl
     return [state.slices[place[1]] for _, place in islice(places, CONSERVATIVE_DEPTH)]
 
 
-def _start_now(state: SchedulerState, row: Slice, rooms: Rooms, plan: Plan) -> Move | None:
+def _start_now(state: SchedulerState, row: Slice, rooms: Rooms, plan: Plan) -> Offer | None:
     """Where a slice that is not the first in line can start now, if no cube of it is booked until it ends."""
     for forced in (False, True):
         until_us = ends_us(state, row, forced=forced)
@@ -170,7 +170,7 @@ def _start_now(state: SchedulerState, row: Slice, rooms: Rooms, plan: Plan) -> M
                 continue
             found = rooms.by_filler(row.shape, free)
         if found is not None and (forced or not found[1]):
-            return Move(row, *found)
+            return Offer(row, *found)
     return None
 
 

@@ -11,6 +11,7 @@ from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.jobs import UsageReported
 from schemas.scheduler import CapacityReported
+from services.scheduler.holdback import chips_held_back
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.state import PLACES, SchedulerState, occupancy_of
 from shared.engine.service import Output, Rule
@@ -51,6 +52,7 @@ def _chips_now(state: SchedulerState) -> dict[str, int]:
     unhealthy = _free_in(occupancy, state.unhealthy)
     drained = _free_in(occupancy, state.drained.keys() - state.unhealthy.keys())
     held_back = _free_in(occupancy, state.hot.keys() - state.unhealthy.keys() - state.drained.keys())
+    held_back += chips_held_back(state)
     idle = state.chips - allocated - unhealthy - drained - held_back
     wanted = idle if state.queued else 0
     return dict(zip(PLACES, (allocated, unhealthy, drained, held_back, wanted, idle - wanted), strict=True))

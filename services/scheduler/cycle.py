@@ -6,7 +6,7 @@ moment; running it twice changes nothing more.
 
 from dataclasses import dataclass
 
-from services.scheduler.backfill import BACKFILLS, InLine, Move, timeline_of
+from services.scheduler.backfill import BACKFILLS, InLine, Offer, timeline_of
 from services.scheduler.lifecycle import admit
 from services.scheduler.moves import leave_drained
 from services.scheduler.notices import claim, serve_claims
@@ -23,7 +23,7 @@ class Decision:
     """What to do next: the move, None if there is none; what is then promised to whom (slice → when it
     starts at the latest); and when somebody who waits may do more than now."""
 
-    move: Move | None
+    move: Offer | None
     promises: dict[int, int]
     wakes_us: int | None = None
 
@@ -62,26 +62,26 @@ def next_firm(state: SchedulerState) -> Decision:
     yielding = evictable(state, head)
     forced = rooms.by_force(head.shape, yielding)
     if forced is not None:
-        return Decision(Move(head, *forced), {})
+        return Decision(Offer(head, *forced), {})
     line = InLine(ranked, head, timeline_of(state, yielding))
     passer, promises = BACKFILLS[state.config.backfill](state, line, rooms)
     return Decision(passer, promises, stronger_us(state, head))
 
 
-def next_filler(state: SchedulerState) -> Move | None:
+def next_filler(state: SchedulerState) -> Offer | None:
     """The first filler that fits on idle cubes."""
     occupancy = occupancy_of(state)
     if not (occupancy.idle or occupancy.partly):
         return None
     rooms = Rooms(state)
     for line in filler_order(state):
-        room = rooms.now(line[2])
+        room = rooms.for_filler(line[2])
         if room is not None:
-            return Move(state.slices[queue_of(state).lines[line][0][1]], room, ())
+            return Offer(state.slices[queue_of(state).lines[line][0][1]], room, ())
     return None
 
 
-def _make(state: SchedulerState, move: Move) -> list[Output]:
+def _make(state: SchedulerState, move: Offer) -> list[Output]:
     row, (cubes, corner) = move.row, move.room
     if move.victims:
         return claim(state, row, cubes, corner, move.victims)

@@ -32,6 +32,8 @@ Leavers = tuple[int, ...]
 
 EVERYWHERE = -1
 """All cubes, as a bit mask."""
+OUTWEIGHS = 64
+"""Bits by which what research would lose is raised above all that filler can lose."""
 
 
 class Placement(Protocol):
@@ -49,10 +51,11 @@ class Placement(Protocol):
         """Where a slice fits now, or None. Without `whole_cubes`, idle cubes are kept for somebody else."""
 
     def room_by_force(
-        self, occupancy: Occupancy, shape: Shape, lost: Lost, among: int = EVERYWHERE
+        self, occupancy: Occupancy, shape: Shape, lost: Lost, *, among: int = EVERYWHERE, spare: int = 0
     ) -> tuple[Room, Leavers] | None:
         """Where a slice fits once some of these have left, who lose least by it, and which; or None. `among`
-        is the set of cubes that whole ones are taken of, as a bit mask."""
+        is the set of cubes that whole ones are taken of, as a bit mask; so many `spare` cubes are to be left
+        over for which filler need not leave."""
 
     def first_cubes(self, shape: Shape, free: int) -> tuple[int, ...] | None:
         """The first whole cubes of a set, given as a bit mask, on which a slice can lie; a mesh on any."""
@@ -86,16 +89,22 @@ class Switched:
         return occupancy.room_for(shapes.chips_of(shape), whole_cubes)
 
     def room_by_force(
-        self, occupancy: Occupancy, shape: Shape, lost: Lost, among: int = EVERYWHERE
+        self, occupancy: Occupancy, shape: Shape, lost: Lost, *, among: int = EVERYWHERE, spare: int = 0
     ) -> tuple[Room, Leavers] | None:
         """A mesh on the cheapest block; whole cubes idle ones and those of the cheapest slices."""
         if is_mesh(shape):
             return _block_by_force(occupancy, shape, lost, among)
         needed = cubes_of(shape)
         idle = [cube for cube in occupancy.idle if among >> cube & 1]
-        chosen = least_lost(_leavers(occupancy, lost, among), needed - len(idle))
+        leavers = _leavers(occupancy, lost, among)
+        chosen = least_lost(leavers, needed + spare - len(idle))
         if chosen is None:
             return None
+        if spare:  # who leaves only for what is left over need not, if it is filler
+            firm = [leaver for leaver in chosen if leaver.lost >> OUTWEIGHS]
+            freed = sum([leaver.cubes for leaver in firm])
+            filler = [leaver for leaver in leavers if not leaver.lost >> OUTWEIGHS]
+            chosen = (*firm, *(least_lost(filler, needed - len(idle) - freed) or ()))
         leaving = {number for leaver in chosen for number in leaver.slices}
         theirs = [cube for cube in _takeable(occupancy, among) if leaving.issuperset(occupancy.holders[cube])]
         cubes = sorted([*idle, *[cube for cube in theirs if occupancy.holders[cube]]][:needed])
@@ -143,7 +152,13 @@ class FixedGrid:
         return None if cubes is None else (cubes, None)
 
     def room_by_force(
-        self, occupancy: Occupancy, shape: Shape, lost: Lost, among: int = EVERYWHERE
+        self,
+        occupancy: Occupancy,
+        shape: Shape,
+        lost: Lost,
+        *,
+        among: int = EVERYWHERE,
+        spare: int = 0,  # noqa: ARG002 -- as every placement
     ) -> tuple[Room, Leavers] | None:
         """A mesh on the cheapest block of a cube; whole cubes on the cheapest box."""
         if is_mesh(shape):

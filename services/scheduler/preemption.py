@@ -6,12 +6,10 @@ that has waited for `research_waits_h`, if it was requested later and has had it
 whoever waits becomes strong enough in the end, so that nobody starves.
 """
 
+from services.scheduler.placement import OUTWEIGHS
 from services.scheduler.state import SchedulerState, Slice, on_cubes
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.progress import at
-
-OUTWEIGHS = 64
-"""Bits by which a loss of research is raised above all that filler can lose."""
 
 
 def preempts_from_us(state: SchedulerState, asker: Slice, victim: Slice) -> int | None:

@@ -24,7 +24,8 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 PLACES = ("allocated", "unhealthy", "drained", "held_back", "idle_wanted", "idle_unwanted")
 """What a chip is for, the first that applies: a slice has it; its cube is out of order, or drained; it is
-kept warm as a spare; it is idle while slices wait, or while none does."""
+kept warm as a spare, or held back for slices that lose a cube; it is idle while slices wait, or while none
+does."""
 WHOLE = (4, 4, 4)
 """The shape of a whole cube."""
 

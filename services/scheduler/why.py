@@ -1,6 +1,7 @@
 """Why slices wait: their places in the queue, and what stands in the way of each, from what decides."""
 
 from schemas.names import Shape
+from services.scheduler.holdback import held_back
 from services.scheduler.order import fair_share_order
 from services.scheduler.queue import FILLER, Line
 from services.scheduler.room import Rooms
@@ -28,7 +29,7 @@ def why_it_waits(state: SchedulerState, row: Slice) -> str:
         return _claim(state, row)
     waits = waits_of(state)
     if row.number == waits.first:
-        return f"first in line; needs {needs(state, row.shape)}: {supply(state)}"
+        return f"first in line; needs {needs(state, row.shape)}: {supply(state)}{_reserve(state)}"
     line = line_of(row)
     if line not in waits.reasons:
         waits.reasons[line] = _behind(state, waits, line)
@@ -46,9 +47,9 @@ def _claim(state: SchedulerState, row: Slice) -> str:
 def _behind(state: SchedulerState, waits: Waits, line: Line) -> str:
     wanted = f"needs {needs(state, line[2])}"
     if line[0] == FILLER:
-        return f"{wanted} that nobody else can use: {supply(state)}"
+        return f"{wanted} that nobody else wants: {supply(state)}"
     if Rooms(state).for_passing(line[2]) is None:
-        return f"{wanted}: {supply(state)}"
+        return f"{wanted}: {supply(state)}{_reserve(state)}"
     first = f"{state.fabric}/slice-{waits.first}"
     return f"would delay {first}, the first in line (scheduler.backfill {state.config.backfill})"
 
@@ -78,3 +79,8 @@ def supply(state: SchedulerState) -> str:
             counts["used by filler" if tiers else "idle"] += 1
     said = [f"{count} {what}" for what, count in counts.items() if count or what == "idle"]
     return f"of {state.cubes} cubes {', '.join(said[:-1])}{' and ' if said[1:] else ''}{said[-1]}"
+
+
+def _reserve(state: SchedulerState) -> str:
+    held = held_back(state)
+    return f"; {held} are held back (scheduler.hold_back {state.config.hold_back})" if held else ""

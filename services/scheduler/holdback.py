@@ -1,0 +1,56 @@
+"""How many healthy cubes production and research leave to those that lose one: a reserve for recovery.
+
+Filler may stand on them, for it leaves when it is told to; they count as held back only while they are empty.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from services.scheduler.state import SchedulerState, occupancy_of
+from shared.models.availability.goodput import goodput
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
+
+
+def hold_back_none(_state: SchedulerState) -> int:
+    """Nothing is held back."""
+    return 0
+
+
+def hold_back_fixed(state: SchedulerState) -> int:
+    """So many healthy cubes, always."""
+    return state.config.hold_back_cubes
+
+
+def hold_back_for_availability(state: SchedulerState) -> int:
+    """What is left of the pod beside the most equal slices that can be promised with the target's probability
+    ([LF] 4.2.2), less the cubes that are missing already: for those it is there."""
+    config = state.config
+    reserve = _reserve(
+        state.cubes, config.hold_back_slice_cubes, config.hold_back_host_availability, config.hold_back_target
+    )
+    return max(0, reserve - len(state.unhealthy.keys() | state.drained.keys()))
+
+
+HOLD_BACKS: dict[str, Callable[[SchedulerState], int]] = {
+    "none": hold_back_none,
+    "fixed": hold_back_fixed,
+    "availability": hold_back_for_availability,
+}
+"""`scheduler.hold_back` → the policy."""
+
+
+def held_back(state: SchedulerState) -> int:
+    """Cubes that are to be left over by production and research."""
+    return HOLD_BACKS[state.config.hold_back](state)
+
+
+def chips_held_back(state: SchedulerState) -> int:
+    """Chips that are empty for that reason now."""
+    return min(held_back(state), len(occupancy_of(state).idle)) * CHIPS_PER_CUBE
+
+
+@lru_cache(maxsize=64)
+def _reserve(cubes: int, slice_cubes: int, host_availability: float, target: float) -> int:
+    size = min(slice_cubes, cubes)
+    found = goodput(host_availability, size * CHIPS_PER_CUBE, "reconfigurable", target=target, cubes=cubes)
+    return found.held_back_cubes

@@ -1,0 +1,81 @@
+"""Cubes that are held back: left over by production and research, used by filler and by recovery."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.config_scheduler import SchedulerConfig
+from schemas.names import Shape, Tier
+from schemas.scheduler import CubeSwapped, SliceAdmitted
+from services.scheduler.holdback import held_back
+from shared.models.availability.goodput import goodput
+from tests.support.scheduler_model import Said, World
+
+CUBE: Shape = (4, 4, 4)
+PAIR: Shape = (4, 4, 8)
+TWO = SchedulerConfig(hold_back="fixed", hold_back_cubes=2)
+
+
+def admitted(said: list[Said]) -> list[str]:
+    return [body.slice for body in said if isinstance(body, SliceAdmitted)]
+
+
+def test_firm_slices_leave_so_many_cubes_and_filler_may_stand_on_them() -> None:
+    world = World(cubes=4, policy=TWO)
+    world.start(PAIR)
+    waits, said = world.request(CUBE, tier="production")
+    assert admitted(said) == []
+    assert world.status(waits).reason == (
+        "first in line; needs 1 healthy idle cube: of 4 cubes 2 idle and 2 used; 2 are held back "
+        "(scheduler.hold_back fixed)"
+    )
+    assert world.summary().chips_by_place["held_back"] == 128
+    filler, said = world.request(PAIR, tier="filler")
+    assert admitted(said) == [filler]
+    assert world.summary().chips_by_place["held_back"] == 0
+    world.check()
+
+
+def test_a_failed_cube_is_swapped_for_one_that_is_held_back() -> None:
+    world = World(cubes=4, policy=TWO)
+    world.start(PAIR)
+    assert CubeSwapped in [type(body) for body in world.fail(0)]
+    world.check()
+
+
+@pytest.mark.parametrize("slice_cubes", [1, 4])
+def test_what_is_promised_leaves_what_the_closed_form_says_less_what_is_missing(slice_cubes: int) -> None:
+    policy = SchedulerConfig(hold_back="availability", hold_back_slice_cubes=slice_cubes)
+    world = World(cubes=64, policy=policy)
+    promised = goodput(0.999, 64 * slice_cubes, "reconfigurable", target=0.97, cubes=64)
+    assert held_back(world.state) == promised.held_back_cubes > 0
+    world.fail(3)
+    assert held_back(world.state) == promised.held_back_cubes - 1
+
+
+TIERS = st.sampled_from(get_args(Tier))
+SHAPES = st.sampled_from([(2, 4, 4), CUBE, PAIR, (4, 4, 12)])
+ROWS = st.lists(st.tuples(SHAPES, TIERS, st.integers(0, 9)), max_size=14)
+
+
+@settings(deadline=None, max_examples=150)
+@given(ROWS, st.integers(0, 4))
+def test_no_firm_slice_takes_what_is_held_back_and_none_waits_that_could_be_had(
+    rows: list[tuple[Shape, Tier, int]], cubes: int
+) -> None:
+    policy = SchedulerConfig(hold_back="fixed", hold_back_cubes=cubes, backfill="none")
+    world = World(cubes=6, policy=policy)
+    for shape, tier, released in rows:
+        name, _ = world.request(shape, tier=tier)
+        for victim in sorted(world.noticed):
+            world.checkpoint(victim)
+        world.check()
+        firm = {c for held, on in world.held_cubes.items() if world.tiers[held] != "filler" for c in on}
+        assert len(firm) <= 6 - cubes
+        if shape != (2, 4, 4) and tier == "production" and world.status(name).queue_position == 1:
+            assert len(firm) + shape[2] // 4 > 6 - cubes
+        alive = sorted(world.held_cubes)
+        if released < len(alive):
+            world.release(alive[released])
