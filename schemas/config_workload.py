@@ -202,8 +202,8 @@ class WorkloadConfig(Model):
     )
     balk_above_h: float = parameter(
         96.0,
-        "an owner asks for nothing while more work than this waits before it, by estimates, as time of the "
-        "whole pod; production sees production only",
+        "an owner does not ask while more work than this waits before the slice, by estimates, as time of "
+        "the whole pod: of slices no larger, for these pass larger ones; production sees its own only",
         unit="hours",
         source="assumption: as long as all large slices are to wait at most",
         ge=0,

@@ -1,6 +1,6 @@
 """Who asks for slices, and who looks at the queue and does not: campaigns, a recorded trace, and filler."""
 
-from schemas.names import SliceName
+from schemas.names import SliceName, Tier
 from schemas.workload import RequestBalked, SliceRequested
 from services.workload.campaigns import Asked, Campaign, begin, next_job, run_us_of
 from services.workload.filler import draw_filler_us, filler_shape, kept_waiting
@@ -23,10 +23,10 @@ def next_slice(state: WorkloadState) -> SliceName:
 
 def request(state: WorkloadState, body: SliceRequested, filler_cubes: int = 0) -> SliceRequested:
     """Remember that somebody wants the next slice."""
-    chip_us = chips_of(body.shape) * (body.estimate_us or 0)
-    state.wanted[state.requested] = WantedSlice(body.tier, body.duration_us, chip_us, filler_cubes)
+    state.wanted[state.requested] = WantedSlice(
+        body.tier, chips_of(body.shape), body.duration_us, body.estimate_us or 0, filler_cubes
+    )
     state.requested += 1
-    state.waiting_chip_us[body.tier] = state.waiting_chip_us.get(body.tier, 0) + chip_us
     state.touched.add(("summaries", f"{state.fabric}/workload"))
     return body
 
@@ -64,7 +64,7 @@ def _arrive_at(state: WorkloadState, at_us: int) -> list[Output]:
 
 def _submit(state: WorkloadState, asked: Asked, campaign: Campaign) -> SliceRequested | RequestBalked:
     """The next job of a campaign, if its owner does not find the queue too long."""
-    ahead_us = ahead_chip_us(state, campaign) // state.chips
+    ahead_us = ahead_chip_us(state, campaign.tier, asked.kind.chips) // state.chips
     if ahead_us > state.config.balk_above_h * US_PER_HOUR:
         state.balked += 1
         state.touched.add(("summaries", f"{state.fabric}/workload"))
@@ -91,11 +91,17 @@ def _submit(state: WorkloadState, asked: Asked, campaign: Campaign) -> SliceRequ
     return request(state, body)
 
 
-def ahead_chip_us(state: WorkloadState, campaign: Campaign) -> int:
-    """The chip-time, by estimates, that waits for its first cubes before a job of this campaign: production
-    sees production only, research that as well."""
-    tiers = ("production",) if campaign.tier == "production" else ("production", "research")
-    return sum([state.waiting_chip_us.get(tier, 0) for tier in tiers])
+def ahead_chip_us(state: WorkloadState, tier: Tier, chips: int) -> int:
+    """The chip-time, by estimates, that an owner sees waiting for its first cubes before a slice of so many
+    chips: of slices no larger, for those pass larger ones, and to production of production only."""
+    tiers = ("production",) if tier == "production" else ("production", "research")
+    return sum(
+        [
+            wanted.chips * wanted.estimate_us
+            for wanted in state.wanted.values()
+            if not wanted.has_waited and wanted.tier in tiers and wanted.chips <= chips
+        ]
+    )
 
 
 # --- a recorded trace ---------------------------------------------------------------------------------------

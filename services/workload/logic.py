@@ -99,9 +99,11 @@ def on_slice_admitted(state: WorkloadState, body: SliceAdmitted, _message: Envel
     wanted = state.wanted.get(number)
     if wanted is None or wanted.has_waited:
         return []
-    _leave_queue(state, wanted)
     state.wanted[number] = replace(wanted, has_waited=True)
-    return ask_for_filler(state) if wanted.filler_cubes else []
+    if not wanted.filler_cubes:
+        return []
+    state.fillers_waiting[wanted.filler_cubes] -= 1
+    return ask_for_filler(state)
 
 
 def on_slice_ended(
@@ -118,16 +120,9 @@ def on_slice_ended(
 def _forget(state: WorkloadState, number: int) -> WantedSlice | None:
     """The slice that nobody wants any more; None if nobody did."""
     wanted = state.wanted.pop(number, None)
-    if wanted is not None and not wanted.has_waited:
-        _leave_queue(state, wanted)
-    return wanted
-
-
-def _leave_queue(state: WorkloadState, wanted: WantedSlice) -> None:
-    """It is no longer among those that wait for their first cubes."""
-    state.waiting_chip_us[wanted.tier] -= wanted.chip_us
-    if wanted.filler_cubes:
+    if wanted is not None and wanted.filler_cubes and not wanted.has_waited:
         state.fillers_waiting[wanted.filler_cubes] -= 1
+    return wanted
 
 
 def _release_ended(state: WorkloadState) -> list[Output]:

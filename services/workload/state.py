@@ -15,13 +15,14 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE
 @dataclass(frozen=True, slots=True)
 class WantedSlice:
     """A slice that waits or runs. `ends_us` is set once it runs and has a duration; `started` is the id of
-    the message that said so. `chip_us` is its chip-time by its owner's estimate, 0 where nobody gave one;
-    `filler_cubes` the size of a filler job, 0 for any other. Once it had cubes `has_waited`, even if it waits
-    again."""
+    the message that said so. `estimate_us` is how long its owner thinks that it will run, 0 where nobody
+    said; `filler_cubes` the size of a filler job, 0 for any other. `has_waited`: it had cubes once, even if
+    it waits again."""
 
     tier: Tier
+    chips: int
     duration_us: int | None
-    chip_us: int
+    estimate_us: int
     filler_cubes: int = 0
     has_waited: bool = False
     ends_us: int | None = None
@@ -38,9 +39,8 @@ class WorkloadState(State):
     rows that were due: they are submitted from then on.
 
     `fillers` were drawn so far, and so many wait by their cubes; `filler_due_us` is when the next are asked
-    for without one being placed. `waiting_chip_us` is the chip-time by estimate of what waits for its first
-    cubes, by tier. `ends` is a heap of (end, slice number), made from `wanted` when it is missing; an entry
-    whose slice is no longer wanted is skipped.
+    for without one being placed. `ends` is a heap of (end, slice number), made from `wanted` when it is
+    missing; an entry whose slice is no longer wanted is skipped.
     """
 
     config: WorkloadConfig
@@ -57,7 +57,6 @@ class WorkloadState(State):
     fillers: int = 0
     fillers_waiting: dict[int, int] = field(default_factory=dict)
     filler_due_us: int | None = None
-    waiting_chip_us: dict[str, int] = field(default_factory=dict)
     wanted: dict[int, WantedSlice] = field(default_factory=dict)
     ends: list[tuple[int, int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 

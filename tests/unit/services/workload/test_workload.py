@@ -12,13 +12,13 @@ from schemas.config import PodConfig, SuperpodConfig
 from schemas.config_workload import TraceRow, WorkloadConfig
 from schemas.documents import WorkloadSummary
 from schemas.envelope import Envelope, enclose
-from schemas.names import Shape
+from schemas.names import Shape, Tier
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.registry import writer_of
 from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import FabricCommissioned, Tick
 from schemas.workload import ReleaseRefused, RequestBalked, SliceReleased, SliceRequested
-from services.workload.asking import ROWS_PER_TICK_MAX
+from services.workload.asking import ROWS_PER_TICK_MAX, ahead_chip_us
 from services.workload.filler import kept_waiting
 from services.workload.logic import FILLER_AGAIN_US
 from services.workload.mix import PRODUCTION_MIX
@@ -146,17 +146,19 @@ def test_nothing_arrives_when_disabled() -> None:
 
 
 def test_owners_that_see_too_long_a_queue_do_not_ask_and_are_counted() -> None:
-    """Nothing is ever placed: the work that waits grows to the bound, and then production alone asks, until
-    it has as much waiting by itself."""
+    """Nothing is ever placed: the work that waits grows to the bound, for large slices first."""
     bound_h = 6.0
     driver = Driver(SuperpodConfig(seed=3, workload=WorkloadConfig(filler=False, balk_above_h=bound_h)))
-    ahead = {"production": 0, "research": 0}
+    waiting: list[tuple[str, int, int]] = []
     balked = 0
     while driver.due_us < 20 * US_PER_DAY:
         for message in driver.tick():
             body = message.body
             assert isinstance(body, SliceRequested | RequestBalked)
-            seen = ahead["production"] + (ahead["research"] if body.tier == "research" else 0)
+            chips = chips_of(body.shape)
+            seen = sum(
+                size * us for tier, size, us in waiting if size <= chips and tier in ("production", body.tier)
+            )
             is_too_long = seen // (64 * 64) > bound_h * US_PER_HOUR
             assert isinstance(body, RequestBalked) == is_too_long
             if isinstance(body, RequestBalked):
@@ -164,34 +166,58 @@ def test_owners_that_see_too_long_a_queue_do_not_ask_and_are_counted() -> None:
                 balked += 1
             else:
                 assert body.estimate_us is not None
-                ahead[body.tier] += chips_of(body.shape) * body.estimate_us
+                waiting.append((body.tier, chips, body.estimate_us))
     assert driver.summary().balked == balked > 100
-    assert min(ahead.values()) > 0
+    assert len(waiting) > 100
 
 
-def test_what_is_placed_or_ends_makes_the_queue_short_again() -> None:
-    config = WorkloadConfig(balk_above_h=0.0, production_share=0.0, production_share_large=0.0, filler=False)
-    driver = Driver(SuperpodConfig(seed=3, workload=config))
-    (first,) = bodies(SliceRequested, driver.tick())
-    assert bodies(RequestBalked, driver.tick())
-    driver.feed(admitted(first))
-    (second,) = bodies(SliceRequested, driver.tick())
-    assert bodies(RequestBalked, driver.tick())
-    driver.feed(SliceRefused(slice=second.slice, reason="full"))
-    (third,) = bodies(SliceRequested, driver.tick())
-    driver.feed(ReleaseSlice(slice=third.slice))
+@pytest.mark.parametrize(
+    "gone",
+    [
+        admitted,
+        lambda asked: SliceRefused(slice=asked.slice, reason="full"),
+        lambda asked: ReleaseSlice(slice=asked.slice),
+    ],
+)
+def test_what_is_placed_or_ends_makes_the_queue_short_again(gone: Callable[[SliceRequested], Body]) -> None:
+    research = {"production_share": 0.0, "production_share_large": 0.0}
+    workload = PATIENT.model_copy(update=research | {"balk_above_h": 0.0})
+    driver = Driver(SuperpodConfig(seed=3, workload=workload))
+    wish = RequestSlice(shape=(1, 1, 1), tier="research", duration_us=US_PER_HOUR)
+    (small,) = bodies(SliceRequested, driver.feed(wish))
+    for _ in range(5):
+        assert bodies(RequestBalked, driver.tick())
+    driver.feed(gone(small))
     assert bodies(SliceRequested, driver.tick())
 
 
-def test_a_slice_that_waits_again_counts_no_more() -> None:
+@pytest.mark.parametrize(
+    ("tier", "chips", "seen"),
+    [
+        ("research", 64, {1, 2}),
+        ("research", 128, {1, 2, 3}),
+        ("production", 4096, {2}),
+        ("research", 63, set()),
+    ],
+)
+def test_owners_see_the_work_of_slices_no_larger_and_production_only_its_own(
+    tier: Tier, chips: int, seen: set[int]
+) -> None:
+    """A slice that waits again counts no more, nor does filler: estimates are powers of ten to tell which."""
     driver = Driver(QUIET)
-    body = driver.request(duration_us=US_PER_HOUR)
-    assert driver.state.waiting_chip_us["production"] == 64 * US_PER_HOUR
-    driver.feed(admitted(body))
-    assert driver.state.waiting_chip_us["production"] == 0
-    driver.feed(admitted(body))
-    driver.feed(SliceEvicted(slice=body.slice, reason="cube failed"))
-    assert driver.state.waiting_chip_us["production"] == 0
+    asked: list[SliceRequested] = []
+    for shape, of in (
+        ((4, 4, 4), "research"),
+        ((4, 4, 4), "production"),
+        ((4, 4, 8), "research"),
+        ((4, 4, 4), "filler"),
+        ((4, 4, 4), "research"),
+    ):
+        wish = {"shape": shape, "tier": of, "duration_us": 10 ** (len(asked) + 1)}
+        asked += bodies(SliceRequested, driver.feed(RequestSlice.model_validate(wish)))
+    driver.feed(admitted(asked[4]))
+    work = {n: chips_of(body.shape) * 10**n for n, body in enumerate(asked, start=1)}
+    assert ahead_chip_us(driver.state, tier, chips) == sum([work[n] for n in seen])
 
 
 # --- filler -------------------------------------------------------------------------------------------------
