@@ -76,7 +76,7 @@ def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
 
 
 def test_a_slice_is_asked_for_in_the_name_of_its_owner(client: Client) -> None:
-    said = ask(client, "slices", {"shape": "1x1x2", "owner": "team-7", "tier": "filler"})
+    said = ask(client, "slices", {"shape": "2x4x4", "owner": "team-7", "tier": "filler"})
     name = said["outcome"][0]["body"]["slice"]
     row = client.get(f"/v1/slices/{name}").json()
     assert (row["owner"], row["tier"], row["restarts"]) == ("team-7", "filler", 0)
