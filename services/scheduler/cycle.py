@@ -14,6 +14,7 @@ from services.scheduler.order import fair_share_order, filler_order
 from services.scheduler.preemption import evictable, stronger_us
 from services.scheduler.recovery import recover_hit
 from services.scheduler.room import Rooms
+from services.scheduler.scores import best_cubes
 from services.scheduler.state import SchedulerState, changed, line_of, occupancy_of, place_of, queue_of
 from shared.engine.service import Output
 
@@ -85,6 +86,8 @@ def _make(state: SchedulerState, move: Offer) -> list[Output]:
     row, (cubes, corner) = move.row, move.room
     if move.victims:
         return claim(state, row, cubes, corner, move.victims)
+    if corner is None and not state.placement.links_stay and state.config.backfill != "conservative":
+        cubes = best_cubes(state, row)  # any idle cubes do; a plan has those that it has
     queue_of(state).remove(line_of(row), place_of(row))
     return admit(state, row, cubes, corner)
 

@@ -1,9 +1,9 @@
 """Who holds which cube, and where a slice fits.
 
 A torus takes whole cubes, the lowest-numbered idle ones. A mesh takes an aligned block inside one cube (each
-coordinate of its corner is a multiple of the side of the block), first fit in partly used cubes, so that idle
-cubes stay whole. Mesh sides are powers of two, so aligned blocks never straddle each other, as in a buddy
-allocator.
+coordinate of its corner is a multiple of the side of the block), first fit in partly used cubes, the fullest
+first, so that idle cubes stay whole. Mesh sides are powers of two, so aligned blocks never straddle each
+other, as in a buddy allocator.
 """
 
 from bisect import bisect_left, insort
@@ -130,8 +130,9 @@ class Occupancy:
         )
 
     def partly_used_fit(self, chips: int) -> tuple[int, Corner] | None:
-        """The first room for a mesh in a cube that meshes already use."""
-        for cube in self.partly:
+        """The first room for a mesh in a cube that meshes already use, the fullest such cube first, so that
+        cubes come free as a whole."""
+        for cube in sorted(self.partly, key=self._fullest):
             corner = free_corner(self.used[cube] | self.kept[cube], chips)
             if corner is not None:
                 return cube, corner
@@ -147,6 +148,9 @@ class Occupancy:
             return ((self.idle[0],), (0, 0, 0)) if whole_cubes and self.idle else None
         count = chips // CHIPS_PER_CUBE
         return (tuple(self.idle[:count]), None) if whole_cubes and count <= len(self.idle) else None
+
+    def _fullest(self, cube: int) -> tuple[int, int]:
+        return -(self.used[cube] | self.kept[cube]).bit_count(), cube
 
     def _list(self, cube: int) -> None:
         """Put one cube where it belongs: idle, partly used, or neither."""

@@ -3,10 +3,11 @@
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown
 from schemas.jobs import JobCheckpointed, JobFailed, UsageReported
 from schemas.ocs import CircuitsConnected, CircuitsRefused, OcsDown, OcsUp
+from schemas.repairs import RepairCancelled, RepairCompleted, RepairOpened
 from schemas.sequencer import Tick
 from schemas.transceivers import LinksChanged, LinksTrained
 from schemas.workload import SliceReleased, SliceRequested
-from services.scheduler import admission, documents, health, links, logic
+from services.scheduler import admission, documents, health, links, logic, scores
 from services.scheduler.books import booked, on_usage_reported
 from services.scheduler.state import SchedulerState, commission
 from shared.engine.service import Service, on
@@ -32,6 +33,9 @@ SERVICE: Service[SchedulerState] = Service(
         on(OcsUp, links.on_ocs_up),
         on(LinksTrained, booked(links.on_links_trained)),
         on(LinksChanged, booked(links.on_links_changed)),
+        on(RepairOpened, scores.on_repair_opened),
+        on(RepairCompleted, scores.on_repair_closed),
+        on(RepairCancelled, scores.on_repair_closed),
         on(UsageReported, on_usage_reported),
     ),
     due=logic.due,

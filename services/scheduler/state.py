@@ -159,7 +159,7 @@ class SchedulerState(State):
     `claims` are by the slice that waits, `notices` by the one that leaves. `promises` has when the first in
     line starts at the latest, by the estimates of the moment. `wakes_us` is when a waiting slice may do more
     than now. `standing` has the circuits that are made though no slice wants them: 3 × north cube + dimension
-    → south cube.
+    → south cube. `tickets` maps a repair to the cube of which a part waits for it.
     """
 
     config: SchedulerConfig
@@ -173,6 +173,7 @@ class SchedulerState(State):
     notices: dict[int, Notice] = field(default_factory=dict)
     promises: dict[int, int] = field(default_factory=dict)
     standing: dict[int, int] = field(default_factory=dict)
+    tickets: dict[int, int] = field(default_factory=dict)
     ended: dict[int, Slice] = field(default_factory=dict)
     unhealthy: dict[int, str] = field(default_factory=dict)
     suspects: dict[int, int] = field(default_factory=dict)

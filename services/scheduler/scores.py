@@ -1,0 +1,95 @@
+"""Which of the cubes that would do are best: scores in order, the first that differs decides."""
+
+from collections.abc import Sequence
+
+from schemas.envelope import Envelope
+from schemas.names import Join, number_of
+from schemas.repairs import RepairCancelled, RepairCompleted, RepairOpened
+from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from shared.engine.service import Output
+from shared.models.superpod.shapes import cubes_of
+
+DOMAIN_CUBES = 8
+"""Cubes of one repair domain, which have power and cooling in common (assumption: a row of racks)."""
+
+Score = tuple[int, int, int, tuple[int, ...]]
+
+
+def best_cubes(state: SchedulerState, row: Slice) -> tuple[int, ...]:
+    """Of the idle cubes, of which there are enough, those on which a slice of whole cubes lies best."""
+    idle = occupancy_of(state).idle
+    choices = [_one_by_one(state, idle, cubes_of(row.shape))]
+    if state.standing:
+        choices += _as_they_were(state, row, frozenset(idle))
+    return min(choices, key=lambda cubes: score(state, row, cubes))
+
+
+def score(state: SchedulerState, row: Slice, cubes: tuple[int, ...]) -> Score:
+    """How well a slice lies on these cubes, the less the better: avoid cubes with open tickets; keep standing
+    circuits; spread over repair domains; then the lowest numbers."""
+    return (
+        avoid_tickets(state, cubes),
+        keep_circuits(state, state.placement.joins(row.shape, row.twisted, cubes)),
+        spread_repair_domains(cubes),
+        cubes,
+    )
+
+
+def avoid_tickets(state: SchedulerState, cubes: Sequence[int]) -> int:
+    """How many of these cubes have a part that waits for repair."""
+    return len(set(state.tickets.values()) & set(cubes))
+
+
+def keep_circuits(state: SchedulerState, joins: Sequence[Join]) -> int:
+    """How many of these joins have to be made, for they do not stand already."""
+    return sum([state.standing.get(3 * north + dimension) != south for dimension, north, south in joins])
+
+
+def spread_repair_domains(cubes: Sequence[int]) -> int:
+    """The most of these cubes that are in one repair domain."""
+    domains = [cube // DOMAIN_CUBES for cube in cubes]
+    return max([domains.count(domain) for domain in set(domains)])
+
+
+def _one_by_one(state: SchedulerState, idle: Sequence[int], count: int) -> tuple[int, ...]:
+    """The best cubes if each is judged by itself, but for the domains, which take turns. A slice of one cube
+    wants one whose loops stand, a larger one leaves those alone."""
+    ticketed = set(state.tickets.values())
+    turns: dict[int, int] = {}
+    ranked: list[tuple[bool, int, int, int]] = []
+    for cube in idle:
+        domain = cube // DOMAIN_CUBES
+        turn = turns[domain] = turns.get(domain, -1) + 1
+        loops = sum([state.standing.get(3 * cube + dimension) == cube for dimension in range(3)])
+        ranked.append((cube in ticketed, -loops if count == 1 else loops, turn, cube))
+    return tuple(sorted([cube for *_, cube in sorted(ranked)[:count]]))
+
+
+def _as_they_were(state: SchedulerState, row: Slice, idle: frozenset[int]) -> list[tuple[int, ...]]:
+    """The cubes of slices of the same shape that ended, where all of those are idle."""
+    return [
+        ended.cubes
+        for ended in state.ended.values()
+        if (ended.shape, ended.twisted) == (row.shape, row.twisted)
+        and ended.cubes
+        and idle.issuperset(ended.cubes)
+    ]
+
+
+# --- what waits for repair ----------------------------------------------------------------------------------
+
+
+def on_repair_opened(state: SchedulerState, body: RepairOpened, _message: Envelope) -> list[Output]:
+    """A cube with a part that waits for repair is chosen last."""
+    place = body.target.removeprefix(f"{state.fabric}/").split("/")[0]
+    if place.startswith("cube-"):
+        state.tickets[number_of(body.repair)] = number_of(place)
+    return []
+
+
+def on_repair_closed(
+    state: SchedulerState, body: RepairCompleted | RepairCancelled, _message: Envelope
+) -> list[Output]:
+    """One part less waits for repair."""
+    state.tickets.pop(number_of(body.repair), None)
+    return []
