@@ -1,13 +1,12 @@
 """`lightwave fabric-availability`, `goodput-model`, `placement-model`: closed forms; no twin is asked."""
 
-from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import click
 import typer
 
 from ops.cli.groups import application
-from ops.cli.options import Out, Output, PageOutput
+from ops.cli.options import Out, Output, PageOutput, check_page
 from ops.cli.output import Form, PageForm, rendered, show, write
 from ops.common.tables import columns
 
@@ -83,7 +82,7 @@ def goodput_model(
     Lightwave Fabrics, 4.2.2, Figure 15b; TPU v4, 2.3, Figure 4. With --sweep the other options keep the
     curves that they name.
     """
-    _check_page(out, output)
+    check_page(out, output)
     model = GoodputModel(target=target, cubes=cubes, ocs_availability=ocs_availability, kind=kind)
     if sweep:
         if slice_chips is not None:
@@ -165,7 +164,7 @@ def placement_model(
 
     if output == "html" and slice_cubes is not None:
         raise click.UsageError("--slice-cubes goes without -o html, which draws every size")
-    _check_page(out, output)
+    check_page(out, output)
     curve = placement_curve(
         cube_availability, ocs_availability, cubes=cubes, kind=kind, faults_tolerated=faults_tolerated
     )
@@ -191,12 +190,3 @@ def _table(rows: list[dict[str, Any]]) -> str:
 def _row(row: dict[str, Any]) -> list[object]:
     """Probabilities need more digits than three, and no row of zeros."""
     return [f"{value:.6g}" if isinstance(value, float) else value for value in row.values()]
-
-
-def _check_page(out: Path | None, output: PageForm) -> None:
-    """A page is named .html, and nothing else is."""
-    if out is None or (out.suffix.lower() == ".html") == (output == "html"):
-        return
-    if output == "html":
-        raise click.UsageError(f"--out {out}: is not named like a page; -o html writes .html")
-    raise click.UsageError(f"--out {out}: is named like a page; -o html writes one")

@@ -6,12 +6,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import click
 import typer
 
 from ops.cli.groups import application
-from ops.cli.options import KindOfFabric, LogJson, Output, Pods, SiteFiles, seed_option, settings_option
-from ops.cli.output import show
-from ops.cli.types import FILE, Number
+from ops.cli.options import (
+    KindOfFabric,
+    LogJson,
+    Output,
+    Pods,
+    SiteFiles,
+    seed_option,
+    settings_option,
+)
+from ops.cli.output import show, write
+from ops.cli.types import FILE, OUT_FILE, Number
 from ops.common.tables import columns
 from shared.basics.errors import Interrupted
 
@@ -66,6 +75,10 @@ def lab_run(
         Path | None,
         typer.Option(click_type=FILE, metavar="FILE", help="write the log; .zst and .gz compress it"),
     ] = None,
+    chart: Annotated[
+        Path | None,
+        typer.Option(click_type=OUT_FILE, metavar="FILE", help="draw goodput over time there: .html"),
+    ] = None,
     pairs: Annotated[list[str] | None, settings_option("a parameter; `lab config` lists them")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="worker processes")] = 1,
     output: Output = "table",
@@ -79,17 +92,31 @@ def lab_run(
     from ops.lab.trace import read_trace
 
     configure(as_json=log_json)
+    if chart is not None and chart.suffix.lower() != ".html":
+        raise click.UsageError(f"--chart {chart}: is not named like a page; allowed is .html")
     rows = read_trace(trace) if trace is not None else None
     asked = AskedTwin(pods, kind, seed, tuple(pairs or ()), tuple(site or ()))
     sites = asked.sites(trace=rows)
-    plan = RunPlan(sites, days, warmup, injections(inject or (), sites, warmup + days))
+    asked_for = injections(inject or (), sites, warmup + days)
+    plan = RunPlan(sites, days, warmup, asked_for, spans=chart is not None)
     repeat = [*_repeat(asked, plan, trace), *(word for text in inject or () for word in ("--inject", text))]
     with _bar() as progress:
         result = run_lab(plan, jobs=jobs, log=log, repeat=[*repeat, "-o", "json"], progress=progress)
+    if chart is not None:
+        _draw(chart, result)
     show(result, output, lambda: _summary(result))
     if result["interrupted"]:
         kept = "" if log is None else f"; its log up to there is {partial(log)}"
         raise Interrupted(f"the run was interrupted{kept}")
+
+
+def _draw(chart: Path, result: dict[str, Any]) -> None:
+    """Draw goodput over time, which is not printed as well."""
+    from ops.common.goodput_page import page
+
+    spans = [(pod["fabric"], pod.pop("spans")) for pod in result["fabrics"]]
+    note = f"Made by `{result['repeat']}`; {result['warmup_days']:g} days of warm-up are left out."
+    write(page("Where chip-time went", note, spans), chart)
 
 
 def _repeat(asked: "AskedTwin", plan: "RunPlan", trace: Path | None) -> list[str]:

@@ -23,6 +23,7 @@ COMMANDS = {
     "describe": "get",
     "trace": "get",
     "impact": "impact",
+    "goodput": "goodput",
     "operations": "operations",
     "events": "events",
     "history": "events",

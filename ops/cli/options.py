@@ -110,6 +110,15 @@ def settings_option(meaning: str) -> Any:
     return typer.Option("--set", click_type=Setting(), metavar="KEY=VALUE", help=meaning)
 
 
+def check_page(out: Path | None, output: PageForm) -> None:
+    """A page is named .html, and nothing else is."""
+    if out is None or (out.suffix.lower() == ".html") == (output == "html"):
+        return
+    if output == "html":
+        raise click.UsageError(f"--out {out}: is not named like a page; -o html writes .html")
+    raise click.UsageError(f"--out {out}: is named like a page; -o html writes one")
+
+
 def repeated(words: list[str] | None, context: typer.Context) -> list[str]:
     """The values of an option that may be given as `--only A B`, `--only A,B` or `--only A --only B`.
 

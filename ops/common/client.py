@@ -93,9 +93,9 @@ class Client:
             self._check(row, fields)
         return content, LINK.fullmatch(link)
 
-    def thing(self, path: str, *fields: str) -> dict[str, Any]:
+    def thing(self, path: str, *fields: str, **query: object) -> dict[str, Any]:
         """One object, which must have these fields."""
-        return self._check(self._ask("GET", path, None, None), fields)
+        return self._check(self._ask("GET", _target(path, query), None, None), fields)
 
     def put(self, path: str, body: dict[str, object], *fields: str) -> dict[str, Any]:
         return self._check(self._ask("PUT", path, body, None), fields)

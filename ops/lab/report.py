@@ -1,5 +1,6 @@
 """What came of a fabric's run between two moments: slices, utilisation, availability, faults, repairs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +15,12 @@ from schemas.documents import (
     WorkloadSummary,
 )
 from shared.engine.site import Site
-from shared.models.jobs.goodput import TIERS, Books, between, books_of
+from shared.models.jobs.goodput import TIERS, Books, between, books_of, span_of, spans_between
 
 COUNTED = ("requested", "admitted", "completed", "evicted", "refused", "swapped")
 """Slices that are counted as something happens to them; those that run or wait are as many as there are."""
+SPANS_MAX = 120
+"""Spans of a run of which goodput is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,6 @@ def totals(site: Site, fabric: str, at_us: int) -> Totals:
     scheduler = _summary(site, fabric, "scheduler", SchedulerSummary)
     cubes = _summary(site, fabric, "cubes", CubesSummary)
     failures = _summary(site, fabric, "failures", FailuresSummary)
-    jobs = _summary(site, fabric, "jobs", JobsSummary)
     switched = any(i.fabric == fabric and i.name == "ocs" for i in site.instances)
     return Totals(
         at_us=at_us,
@@ -54,12 +56,29 @@ def totals(site: Site, fabric: str, at_us: int) -> Totals:
         slices={word: getattr(workload if word == "requested" else scheduler, word) for word in COUNTED},
         running=scheduler.running,
         queued=scheduler.queued,
-        books=books_of(workload.commissioned_us, at_us, scheduler, jobs, _jobs(site, fabric)),
+        books=books_at(site, fabric, at_us),
         cube_us=cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us),
         faults={"host": failures.host, "link": failures.link} | ({"ocs": failures.ocs} if switched else {}),
         repairs=_summary(site, fabric, "repairs", RepairsSummary).completed,
         cross_connects=_summary(site, fabric, "ocs", OcsSummary).cross_connects if switched else None,
     )
+
+
+def books_at(site: Site, fabric: str, at_us: int) -> Books:
+    """Of one pod, whose time has come to `at_us`."""
+    since_us = _summary(site, fabric, "workload", WorkloadSummary).commissioned_us
+    scheduler = _summary(site, fabric, "scheduler", SchedulerSummary)
+    jobs = _summary(site, fabric, "jobs", JobsSummary)
+    return books_of(since_us, at_us, scheduler, jobs, _jobs(site, fabric))
+
+
+def spans_of(stands: Sequence[Books], since: Totals | None) -> list[dict[str, Any]]:
+    """What came of the time from `since`, or else from the commissioning, and between the moments of these
+    books, as `/v1/goodput` has it; between every few of them, where they are many."""
+    every = -(-len(stands) // SPANS_MAX)
+    begin = stands[-1].begun if since is None else since.books
+    chosen = [begin, *stands[every - 1 : -1 : every], stands[-1]]
+    return [span_of(books).model_dump() for books in spans_between(chosen)]
 
 
 def report(fabric: str, end: Totals, since: Totals | None = None) -> dict[str, Any]:
@@ -95,7 +114,7 @@ def _beginning(end: Totals) -> Totals:
         end,
         at_us=books.since_us,
         slices=dict.fromkeys(end.slices, 0),
-        books=Books(books.since_us, books.since_us, books.chips),
+        books=books.begun,
         cube_us=0,
         faults=dict.fromkeys(end.faults, 0),
         repairs=0,

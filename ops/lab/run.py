@@ -19,13 +19,14 @@ from ops.common.sites import common_seed
 from ops.common.version import VERSION
 from ops.common.workers import named_worker_death
 from ops.lab.board import Board, shared_board
-from ops.lab.report import Totals, report, totals
+from ops.lab.report import Totals, books_at, report, spans_of, totals
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY
 from shared.engine.codec import encode_instance, state_digest
 from shared.engine.site import Site
+from shared.models.jobs.goodput import Books
 from shared.runtimes.lab import Lab, LabRequest
 from shared.storage.log.lines import LineWriter
 
@@ -41,12 +42,13 @@ it is, and can be stopped."""
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """A run that is asked for: `warmup_days` that nobody counts, then `days`; `requests` are numbered along
-    all sites."""
+    all sites. With `spans` its reports tell of goodput over time as well."""
 
     sites: tuple[SitePlan, ...]
     days: float
     warmup_days: float = 0.0
     requests: tuple[LabRequest, ...] = ()
+    spans: bool = False
 
     @property
     def warmup_us(self) -> int:
@@ -121,12 +123,16 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
     lab = Lab(site.site, site.fabrics, services_of, writer.write if writer else None)
     requests = [request for request in plan.requests if request.fabric in site.fabrics]
     since: dict[str, Totals] = {}
+    stands: dict[str, list[Books]] = {fabric: [] for fabric in site.fabrics}
     at_us = -1
     for until_us in _steps(plan):
         lab.run(until_us, [request for request in requests if at_us < request.at_us <= until_us])
         at_us = until_us
         if at_us == plan.warmup_us:
             since = {fabric: totals(lab.site, fabric, at_us) for fabric in site.fabrics}
+        if plan.spans and at_us >= plan.warmup_us:
+            for fabric in site.fabrics:
+                stands[fabric].append(books_at(lab.site, fabric, at_us))
         if board is not None:
             board.tell(n, at_us / plan.until_us)
             if board.stopped:
@@ -136,6 +142,7 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
     reports = [
         {"fabric": fabric, "kind": config.kind, "site": site.site, "seed": config.seed}
         | report(fabric, totals(lab.site, fabric, at_us), since.get(fabric))
+        | ({"spans": spans_of(stands[fabric], since.get(fabric))} if plan.spans else {})
         for fabric, config in site.fabrics.items()
         if at_us >= plan.warmup_us
     ]

@@ -4,7 +4,7 @@ that sum to chips × time exactly."""
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from schemas.api_goodput import By, GoodputReport, GoodputRow, GoodputSpan
+from schemas.api_goodput import By, GoodputReport, GoodputRow
 from schemas.documents import JobDocument
 from schemas.jobs import UsageReported
 from schemas.names import Tier
@@ -24,7 +24,8 @@ from shared.models.jobs.goodput import (
     books_of,
     by_tiers,
     reported_books,
-    settled,
+    span_of,
+    spans_between,
     summed,
 )
 from shared.storage.log.reader import LogQuery
@@ -58,7 +59,7 @@ def goodput(
     for name in named:
         whole = books_now(twin, name)
         whole = whole if by in WHOLE else by_tiers(whole)
-        before = Books(whole.since_us, whole.since_us, whole.chips)
+        before = whole.begun
         if begin_us is not None:
             before = books_before(twin, name, whole, begin_us, whole=by in WHOLE)
         books[name] = between(before, whole)
@@ -96,17 +97,15 @@ def books_before(twin: TwinPorts, fabric: str, now: Books, moment_us: int, *, wh
         if said.owners is not None or not whole:
             books = reported_books(fabric, now, usage.at_us, said, rest)
             return books if whole else by_tiers(books)
-    return Books(now.since_us, now.since_us, now.chips)
+    return now.begun
 
 
 def _parts(twin: TwinPorts, fabric: str, begin: Books, end: Books, spans: int) -> list[Books]:
     """What came of each of so many spans of about one length; those between the same two reports are one."""
     span_us = end.until_us - begin.until_us
     marks = [begin.until_us + span_us * n // spans for n in range(1, spans)]
-    begin, end = by_tiers(begin), by_tiers(end)
-    stands = [begin, *(books_before(twin, fabric, end, mark_us) for mark_us in marks)]
-    stands = [settled(stand) for stand in stands if stand.until_us >= begin.until_us] + [end]
-    return [between(before, now) for before, now in pairwise(stands) if before.until_us < now.until_us]
+    stands = [begin, *(books_before(twin, fabric, end, mark_us) for mark_us in marks), end]
+    return spans_between([stand for stand in stands if stand.until_us >= begin.until_us])
 
 
 # --- rows ---------------------------------------------------------------------------------------------------
@@ -132,7 +131,7 @@ def _report(by: By, books: Mapping[str, Books], parts: Sequence[Books]) -> Goodp
         scheduling_goodput=had / total if total else None,
         runtime_goodput=chip_us["productive"] / had if had else None,
         rows=tuple(rows),
-        spans=tuple([_span(part) for part in parts]),
+        spans=tuple([span_of(part) for part in parts]),
     )
 
 
@@ -159,13 +158,3 @@ def _rows(by: By, fabric: str, books: Books) -> list[GoodputRow]:
 def _row(name: str, chip_us: ChipUs, owner: str | None = None, tier: Tier | None = None) -> GoodputRow:
     total = sum(chip_us.values())
     return GoodputRow(name=name, owner=owner, tier=tier, total_chip_us=total, chip_us=chip_us)
-
-
-def _span(books: Books) -> GoodputSpan:
-    return GoodputSpan(
-        since_us=books.since_us,
-        until_us=books.until_us,
-        total_chip_us=books.total_chip_us,
-        chip_us=books.chip_us,
-        filler_chip_us=books.used_by("filler"),
-    )

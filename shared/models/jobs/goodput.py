@@ -4,10 +4,12 @@ All figures are chip-microseconds, each in exactly one place, and sum to chips Ã
 closed form until something happens, so that they can be told for any moment.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TypeAlias, get_args
 
+from schemas.api_goodput import GoodputSpan
 from schemas.documents import JobDocument, JobsSummary, SchedulerSummary
 from schemas.jobs import UsageReported
 from schemas.names import Tier
@@ -66,6 +68,11 @@ class Books:
     free: Mapping[str, int] = field(default_factory=dict)
     used: Mapping[Group, Ledger] = field(default_factory=dict)
     slices: Mapping[str, SliceBook] = field(default_factory=dict)
+
+    @property
+    def begun(self) -> "Books":
+        """Of the moment at which they begin: nothing yet."""
+        return Books(self.since_us, self.since_us, self.chips)
 
     @property
     def total_chip_us(self) -> int:
@@ -234,3 +241,22 @@ def settled(books: Books) -> Books:
         for group, ledger in books.used.items()
     }
     return replace(books, used=used)
+
+
+def spans_between(stands: Sequence[Books]) -> list[Books]:
+    """What came of the time between each of these moments and the next, by tier, as it is known at the last;
+    moments that are the same are one."""
+    moments = {stand.until_us: by_tiers(settled(stand)) for stand in stands[:-1]}
+    moments |= {stand.until_us: by_tiers(stand) for stand in stands[-1:]}
+    return [between(before, now) for before, now in pairwise(moments.values())]
+
+
+def span_of(books: Books) -> GoodputSpan:
+    """As the HTTP API tells it."""
+    return GoodputSpan(
+        since_us=books.since_us,
+        until_us=books.until_us,
+        total_chip_us=books.total_chip_us,
+        chip_us=books.chip_us,
+        filler_chip_us=books.used_by("filler"),
+    )

@@ -1,0 +1,116 @@
+"""`lightwave goodput`: where the chip-time of the running twin went."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.groups import application
+from ops.cli.names import Name
+from ops.cli.options import Out, PageOutput, check_page
+from ops.cli.output import rendered, write
+from ops.cli.types import Moment, OneOf
+from ops.common.client import Client
+from ops.common.tables import columns
+from shared.basics.times import moment
+from shared.basics.units import US_PER_HOUR
+
+BY = ("pod", "owner", "slice", "tier")
+FIELDS = ("by", "since_us", "until_us", "total_chip_us", "chip_us", "rows", "spans")
+SPANS = 120
+"""Columns of the chart at most."""
+FIRST_POD = "pod-0"
+
+app = application()
+
+
+@app.command()
+def goodput(
+    since: Annotated[
+        str | None,
+        typer.Option(
+            click_type=Moment(),
+            metavar="7d",
+            help="from the full hour before, by owner and slice the full day: back from now, or 3d02:15:04 "
+            "[default: the beginning]",
+        ),
+    ] = None,
+    by: Annotated[str, typer.Option(click_type=OneOf("grouping", BY), help=", ".join(BY))] = "pod",
+    fabric: Annotated[
+        str | None,
+        typer.Option(click_type=Name("fabrics"), help="[default: pod-0, or the first; --by pod: all]"),
+    ] = None,
+    output: PageOutput = "table",
+    out: Out = None,
+) -> None:
+    """Show where chip-time went: every chip-second of a pod is in one place.
+
+    -o html draws it over time. What is called what: docs/scheduler.md.
+    """
+    check_page(out, output)
+    client = Client()
+    ask: dict[str, object] = {"by": by, "since": since}
+    if output == "html":
+        if by != "pod":
+            raise click.UsageError(f"--by {by} goes without -o html, which draws pods over time")
+        names = (
+            [fabric] if fabric is not None else [row["name"] for row in client.rows("/v1/fabrics", "name")]
+        )
+        write(_page(client, names, ask), out)
+        return
+    found = client.thing("/v1/goodput", *FIELDS, fabric=fabric, **ask)
+    with client.reading():
+        write(rendered(found, output, lambda: _table(found)), out)
+
+
+def _page(client: Client, names: list[str], ask: Mapping[str, object]) -> str:
+    from ops.common.goodput_page import page
+
+    found = {name: client.thing("/v1/goodput", *FIELDS, fabric=name, spans=SPANS, **ask) for name in names}
+    with client.reading():
+        note = "Spans are whole hours; the last ends now."
+        return page("Where chip-time went", note, [(name, one["spans"]) for name, one in found.items()])
+
+
+def _table(found: Mapping[str, Any]) -> str:
+    """A line with the shares, then a row for each pod, owner, slice or tier: places as shares of its own."""
+    places = [place for place, us in found["chip_us"].items() if us]
+    rows = [row for row in found["rows"] if row["total_chip_us"]]
+    about_owners = any(row["owner"] is not None for row in rows)
+    heads = [found["by"].upper(), *(["OWNER"] if found["by"] == "slice" else [])]
+    heads += ["TIER"] if about_owners else []
+    table = []
+    for row in rows:
+        named = [row["name"], *([row["owner"]] if found["by"] == "slice" else [])]
+        named += [row["tier"]] if about_owners else []
+        total = row["total_chip_us"]
+        shares = [_share(row["chip_us"].get(place, 0), total) for place in places]
+        table.append([*named, f"{total / US_PER_HOUR:,.1f}", *shares])
+    headers = [*heads, "CHIP-HOURS", *(place.upper().replace("_", "-") for place in places)]
+    return "\n".join([_summary(found), "", columns(headers, table)] if table else [_summary(found)])
+
+
+def _summary(found: Mapping[str, Any]) -> str:
+    span = f"{moment(found['since_us'])} to {moment(found['until_us'])}"
+    if found["utilisation"] is None:
+        return f"{span}: no time has passed"
+    tiers = ", ".join(f"{tier} {_percent(share)}" for tier, share in found["utilisation_by_tier"].items())
+    lines = [
+        f"{span}: {found['total_chip_us'] / US_PER_HOUR:,.1f} chip-hours",
+        f"utilisation {_percent(found['utilisation'])} of the chips in order ({tiers})",
+    ]
+    if found["runtime_goodput"] is not None:
+        lines.append(
+            f"scheduling goodput {_percent(found['scheduling_goodput'])}, "
+            f"runtime goodput {_percent(found['runtime_goodput'])}"
+        )
+    return "\n".join(lines)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2f}%" if part else "-"

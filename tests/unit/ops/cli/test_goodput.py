@@ -1,0 +1,100 @@
+"""`lightwave goodput`: what people read of a real gateway's answers, and what cannot be asked."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+
+from ops.cli.main import root
+from shared.basics.errors import NotFound
+from tests.support.fake_twin import answering, as_json
+from tests.support.gateway_twin import QUIET, DrivenTwin
+
+Answers = dict[str, httpx.Response]
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
+    """Of a pod of four cubes, of which a slice has had one for the last 2 of 4 hours, by query."""
+    driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
+    client = driven.client()
+    driven.advance(2)
+    assert client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20}).status_code == 200
+    driven.advance(2)
+    queries = ("by=pod", "by=slice&since=1h", "by=owner", "by=tier&fabric=pod-9", "by=pod&spans=120")
+    yield {query: client.get(f"/v1/goodput?{query}") for query in queries}
+    driven.close()
+
+
+def said(answers: Answers, query: str, *words: str) -> str:
+    """What the command says of the answer to this query."""
+    result = ran(answers[query], *words)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def ran(answer: httpx.Response, *words: str) -> Result:
+    replies = {
+        "/v1/goodput": [as_json(answer.json(), answer.status_code)],
+        "/v1/fabrics": [as_json([{"name": "pod-0"}])],
+    }
+    with answering(replies) as twin:
+        return CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["goodput", *words])
+
+
+def test_a_pod_is_told_as_shares_of_its_chip_hours(answers: Answers) -> None:
+    lines = said(answers, "by=pod").splitlines()
+    assert lines[0] == "0d00:00:00 to 0d04:00:00: 1,024.0 chip-hours"
+    assert lines[1].startswith("utilisation 12.50 % of the chips in order (production ")
+    assert lines[2].startswith("scheduling goodput 12.50 %, runtime goodput ")
+    assert lines[4].split()[:3] == ["POD", "CHIP-HOURS", "PRODUCTIVE"]
+    assert lines[5].split()[:2] == ["pod-0", "1,024.0"]
+
+
+def test_rows_name_owner_and_tier(answers: Answers) -> None:
+    rows = [line.split() for line in said(answers, "by=owner", "--by", "owner").splitlines()[4:]]
+    assert rows[0][:3] == ["OWNER", "TIER", "CHIP-HOURS"]
+    assert rows[1][0::2][:2] == ["operator", "128.0"]
+    assert rows[2][:4] == ["(no", "slice)", "-", "896.0"]
+    rows = [
+        line.split()
+        for line in said(answers, "by=slice&since=1h", "--by", "slice", "--since", "1h").splitlines()[4:]
+    ]
+    assert rows[0][:4] == ["SLICE", "OWNER", "TIER", "CHIP-HOURS"]
+    assert rows[1][:2] == ["pod-0/slice-0", "operator"]
+
+
+def test_json_sums_exactly(answers: Answers) -> None:
+    found = json.loads(said(answers, "by=pod", "-o", "json"))
+    assert sum(found["chip_us"].values()) == found["total_chip_us"] == 4 * 64 * 4 * 3_600_000_000
+
+
+def test_a_page_is_drawn(answers: Answers, tmp_path: Path) -> None:
+    page = tmp_path / "goodput.html"
+    said(answers, "by=pod&spans=120", "-o", "html", "--out", str(page))
+    assert "<h2>pod-0</h2>" in page.read_text(encoding="utf-8")
+
+
+def test_what_is_not_there_is_told(answers: Answers) -> None:
+    result = ran(answers["by=tier&fabric=pod-9"], "--by", "tier", "--fabric", "pod-9")
+    assert isinstance(result.exception, NotFound)
+    assert str(result.exception) == "fabric 'pod-9': no such fabric; there is pod-0"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--by", "rack"], "no grouping 'rack'; allowed are pod, owner, slice, tier"),
+        (["--since", "soon"], "'soon' is no time; allowed are 2h, 1d12h and the like"),
+        (["--by", "owner", "-o", "html"], "--by owner goes without -o html, which draws pods over time"),
+        (["--out", "x.html"], "--out x.html: is named like a page; -o html writes one"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_sentence(words: list[str], sentence: str) -> None:
+    result = CliRunner().invoke(root, ["goodput", *words], standalone_mode=False)
+    assert isinstance(result.exception, click.UsageError)
+    assert sentence in result.exception.format_message()
