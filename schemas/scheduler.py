@@ -76,7 +76,7 @@ class SliceNoticed(SchedulerBody):
     """To the job: the slice loses its cubes at `until_us`, or as soon as a checkpoint is written."""
 
     slice: SliceName
-    why: Literal["drained", "preempted"]
+    why: Literal["drained", "preempted", "compacted"]
     until_us: Count
 
 
@@ -139,7 +139,7 @@ class CubeSwapped(SchedulerBody):
     left: CubeIndex
     spare: CubeIndex
     corner: tuple[int, int, int] | None
-    reason: Literal["failed", "drained"]
+    reason: Literal["failed", "drained", "compacted"]
 
 
 class SliceEvicted(SchedulerBody):

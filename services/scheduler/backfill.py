@@ -1,7 +1,7 @@
 """Who may pass the first in line without making it wait for longer than it was promised."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import merge
 from itertools import islice
 
@@ -13,7 +13,7 @@ from services.scheduler.plan import Plan
 from services.scheduler.promise import FOREVER, Stay, Timeline
 from services.scheduler.queue import Line
 from services.scheduler.room import Forced, Rooms
-from services.scheduler.state import SchedulerState, Slice, occupancy_of, place_of, queue_of
+from services.scheduler.state import Move, SchedulerState, Slice, occupancy_of, place_of, queue_of
 from shared.basics.units import US_PER_S
 from shared.models.superpod.shapes import cubes_of, is_mesh
 
@@ -23,11 +23,13 @@ CONSERVATIVE_DEPTH = 30
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A waiting slice gets these cubes, once those who are told to leave have left."""
+    """A waiting slice gets these cubes, once those who are told to leave have left; of those, meshes that
+    move go where `moves` says."""
 
     row: Slice
     room: Room
     victims: Leavers
+    moves: dict[int, Move] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

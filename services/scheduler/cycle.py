@@ -7,9 +7,10 @@ moment; running it twice changes nothing more.
 from dataclasses import dataclass
 
 from services.scheduler.backfill import BACKFILLS, InLine, Offer, timeline_of
+from services.scheduler.compaction import compaction
 from services.scheduler.lifecycle import admit
 from services.scheduler.moves import leave_drained
-from services.scheduler.notices import claim, serve_claims
+from services.scheduler.notices import claim, compact, serve_claims
 from services.scheduler.order import fair_share_order, filler_order
 from services.scheduler.preemption import evictable, stronger_us
 from services.scheduler.recovery import recover_hit
@@ -64,6 +65,9 @@ def next_firm(state: SchedulerState) -> Decision:
     forced = rooms.by_force(head.shape, yielding)
     if forced is not None:
         return Decision(Offer(head, *forced), {})
+    found = compaction(state, head, yielding, rooms.held_back)
+    if found is not None:
+        return Decision(Offer(head, found.room, found.leavers, found.moves), {})
     line = InLine(ranked, head, timeline_of(state, yielding))
     passer, promises = BACKFILLS[state.config.backfill](state, line, rooms)
     return Decision(passer, promises, stronger_us(state, head))
@@ -85,7 +89,8 @@ def next_filler(state: SchedulerState) -> Offer | None:
 def _make(state: SchedulerState, move: Offer) -> list[Output]:
     row, (cubes, corner) = move.row, move.room
     if move.victims:
-        return claim(state, row, cubes, corner, move.victims)
+        said = compact(state, row, move.moves)
+        return said + claim(state, row, cubes, corner, move.victims)
     if corner is None and not state.placement.links_stay and state.config.backfill != "conservative":
         cubes = best_cubes(state, row)  # any idle cubes do; a plan has those that it has
     queue_of(state).remove(line_of(row), place_of(row))

@@ -35,13 +35,14 @@ def end_moves(state: SchedulerState) -> list[Output]:
 
 
 def finish_move(state: SchedulerState, number: int) -> list[Output]:
-    """A slice that was told to leave a drained cube does so, if it is still drained and the spare still fit;
-    else it starts again where it is."""
+    """A slice that was told to leave a cube does so, if that is not undrained again and the spare is still
+    fit; else it starts again where it is."""
     row, move, notice = state.slices[number], state.moves[number], state.notices[number]
     drop_move(state, row)
     said: list[Output] = []
-    if move.left in state.drained and occupancy_of(state).allowed[move.spare]:
-        said += swap(state, row, move.left, move.spare, move.corner, "drained", notice.cause)
+    wanted = move.reason == "compacted" or move.left in state.drained
+    if wanted and occupancy_of(state).allowed[move.spare]:
+        said += swap(state, row, move.left, move.spare, move.corner, move.reason, notice.cause)
     return said + settle(state, state.slices[number], notice.cause)
 
 

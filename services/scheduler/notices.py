@@ -10,6 +10,7 @@ from services.scheduler.lifecycle import admit, put, requeue, slice_name
 from services.scheduler.occupancy import WHOLE_CUBE, Corner, block_mask
 from services.scheduler.state import (
     Claim,
+    Move,
     Notice,
     SchedulerState,
     Slice,
@@ -45,6 +46,22 @@ def claim(
     return said
 
 
+def compact(state: SchedulerState, row: Slice, moves: dict[int, Move]) -> list[Output]:
+    """Tell meshes to go where there is room for them, which is kept, so that a slice gets whole cubes."""
+    until_us = state.now_us + state.config.grace_s * US_PER_S
+    said: list[Output] = []
+    for number, move in sorted(moves.items()):
+        mesh = state.slices[number]
+        occupancy_of(state).keep((move.spare,), mesh.shape, move.corner)
+        state.moves[number] = move
+        reason = f"makes room for {slice_name(state, row.number)}"
+        state.notices[number] = Notice("compacted", until_us, row.request, reason)
+        put(state, mesh)
+        notice = SliceNoticed(slice=slice_name(state, number), why="compacted", until_us=until_us)
+        said.append(CausedBy(row.request, notice))
+    return said
+
+
 def drop_claim(state: SchedulerState, row: Slice) -> None:
     """Give back what is kept for a slice; it is in no line until it is put there."""
     held = state.claims.pop(row.number)
@@ -53,17 +70,18 @@ def drop_claim(state: SchedulerState, row: Slice) -> None:
 
 def serve_claims(state: SchedulerState) -> list[Output]:
     """Step 3 of the cycle: who has a claim on cubes that have come free gets them; whose claim cannot come
-    true waits in line again."""
+    true, for a cube is out of use or somebody stays on it after all, waits in line again."""
     said: list[Output] = []
     for number, held in sorted(state.claims.items()):
         row, occupancy = state.slices[number], occupancy_of(state)
-        if not all(occupancy.allowed[cube] for cube in held.cubes):
+        mask = WHOLE_CUBE if held.corner is None else block_mask(held.corner, row.shape)
+        users = {user for cube in held.cubes for user in occupancy.slices_on(cube, mask)}
+        fit = all(occupancy.allowed[cube] for cube in held.cubes)
+        if not fit or users - state.notices.keys():
             drop_claim(state, row)
             queue_of(state).add(line_of(row), place_of(row))
             put(state, row)
-            continue
-        mask = WHOLE_CUBE if held.corner is None else block_mask(held.corner, row.shape)
-        if not any(occupancy.used[cube] & mask for cube in held.cubes):
+        elif not users:
             drop_claim(state, row)
             said += admit(state, row, held.cubes, held.corner)
     return said

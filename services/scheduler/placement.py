@@ -4,8 +4,9 @@ A superpod's OCSes join any cubes, and only while a slice has them (Lightwave Fa
 fibres join neighbours in a grid, always; what lies inside one cube needs none of them, and can move in both.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import combinations
 from typing import Protocol
 
 import numpy as np
@@ -30,8 +31,11 @@ Leavers = tuple[int, ...]
 """Slices that leave, rising."""
 
 
+Cubes = tuple[int, ...]
 EVERYWHERE = -1
 """All cubes, as a bit mask."""
+CROWDED_MAX = 12
+"""Cubes used by meshes alone of which some are emptied: at most 924 choices."""
 OUTWEIGHS = 64
 """Bits by which what research would lose is raised above all that filler can lose."""
 
@@ -59,6 +63,13 @@ class Placement(Protocol):
 
     def first_cubes(self, shape: Shape, free: int) -> tuple[int, ...] | None:
         """The first whole cubes of a set, given as a bit mask, on which a slice can lie; a mesh on any."""
+
+    def to_empty(
+        self, shape: Shape, loose: Sequence[int], crowded: Sequence[int], spare: int
+    ) -> Iterable[tuple[Cubes, Cubes]]:
+        """Which of the crowded cubes could be emptied so that a slice of whole cubes fits on those and loose
+        ones, the first ones first, and so many `spare` ones are left over: (emptied, the slice's) for each
+        choice of no more than it takes."""
 
     def start_us(self, timeline: Timeline, shape: Shape, held_back: int) -> int:
         """When a slice can start by a timeline at the latest, if so many cubes are to be left over;
@@ -109,6 +120,13 @@ class Switched:
         theirs = [cube for cube in _takeable(occupancy, among) if leaving.issuperset(occupancy.holders[cube])]
         cubes = sorted([*idle, *[cube for cube in theirs if occupancy.holders[cube]]][:needed])
         return (tuple(cubes), None), tuple(sorted(leaving))
+
+    def to_empty(
+        self, shape: Shape, loose: Sequence[int], crowded: Sequence[int], spare: int
+    ) -> Iterable[tuple[Cubes, Cubes]]:
+        wanted = cubes_of(shape)
+        for emptied in combinations(crowded[:CROWDED_MAX], max(0, wanted + spare - len(loose))):
+            yield emptied, (*emptied, *loose)[:wanted]
 
     def first_cubes(self, shape: Shape, free: int) -> tuple[int, ...] | None:
         cubes = [cube for cube in range(free.bit_length()) if free >> cube & 1]
@@ -171,6 +189,20 @@ class FixedGrid:
         }
         found = cheapest_place(places, lost)
         return None if found is None else ((places[found], None), tuple(sorted(found)))
+
+    def to_empty(
+        self,
+        shape: Shape,
+        loose: Sequence[int],
+        crowded: Sequence[int],
+        spare: int,
+    ) -> Iterable[tuple[Cubes, Cubes]]:
+        if cubes_of(shape) + spare > len(loose) + len(crowded):
+            return
+        for _, cubes in boxes.boxes(shape):
+            emptied = [cube for cube in cubes if cube not in loose]
+            if emptied and set(emptied) <= set(crowded):
+                yield tuple(emptied), cubes
 
     def first_cubes(self, shape: Shape, free: int) -> tuple[int, ...] | None:
         if is_mesh(shape):

@@ -89,12 +89,13 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A slice on its way off a drained cube: when it has written a checkpoint, `spare` takes the place of
-    `left`. It is kept for that."""
+    """A slice on its way off a cube that is drained, or a mesh off one that somebody else is to have as a
+    whole: when it has written a checkpoint, `spare` takes the place of `left`. It is kept for that."""
 
     left: int
     spare: int
     corner: tuple[int, int, int] | None
+    reason: Literal["drained", "compacted"] = "drained"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class Notice:
     """A slice that was told to leave its cubes by `until_us`; `cause` is the id of the message that began
     it, `reason` what its owner reads when it is back in the queue."""
 
-    why: Literal["drained", "preempted"]
+    why: Literal["drained", "preempted", "compacted"]
     until_us: int
     cause: str
     reason: str

@@ -18,7 +18,7 @@ def swap(
     left: int,
     spare: int,
     corner: Corner | None,
-    reason: Literal["failed", "drained"],
+    reason: Literal["failed", "drained", "compacted"],
     cause: str,
 ) -> list[Output]:
     """Put an idle cube in the place of one cube of a slice; for a mesh, a block of it at `corner`."""

@@ -198,7 +198,9 @@ class World:
         self.corners[body.slice] = body.corner
 
     def _on_swapped(self, body: CubeSwapped) -> None:
-        if body.reason == "drained":
+        if body.reason == "compacted":
+            assert body.corner is not None
+        elif body.reason == "drained":
             assert body.left in self.drained
         else:
             assert body.left in self.unhealthy or any(end // 96 == body.left for end in self.bad)
@@ -251,6 +253,9 @@ class World:
         assert body.until_us == self.now_us + self.state.config.grace_s * 1_000_000
         if body.why == "drained":
             assert self.drained & set(self.held_cubes[body.slice])
+            return
+        if body.why == "compacted":
+            assert self.corners[body.slice] is not None
             return
         assert self.tiers[body.slice] != "production"
         self.noticed[body.slice] = body.until_us
@@ -523,7 +528,7 @@ class World:
                 if chips & set(self.chips(self.shapes[other][0], cubes, self.corners[other]))
             }
             assert users
-            assert users <= self.noticed.keys()
+            assert users <= {f"{FABRIC}/slice-{told}" for told in self.state.notices}
 
     def _check_derived(self) -> None:
         """What is kept beside the slices for speed is what follows from them."""

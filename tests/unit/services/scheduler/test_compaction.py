@@ -1,0 +1,124 @@
+"""Meshes that make room for whole cubes: as few as can be, and whenever it helps."""
+
+from itertools import combinations, permutations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.config_scheduler import SchedulerConfig
+from schemas.names import Shape
+from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceNoticed, SliceRestored
+from services.scheduler.occupancy import BLOCKS
+from shared.models.superpod.shapes import chips_of
+from tests.support.scheduler_model import Said, World
+
+CUBE: Shape = (4, 4, 4)
+HALF: Shape = (2, 4, 4)
+QUARTER: Shape = (2, 2, 4)
+
+
+def noticed(said: list[Said]) -> list[str]:
+    return [body.slice for body in said if isinstance(body, SliceNoticed)]
+
+
+def scattered() -> tuple[World, list[str]]:
+    """Four cubes, each half used by a mesh."""
+    world = World(cubes=4)
+    meshes = [world.start(HALF) for _ in range(8)]
+    for gone in meshes[1::2]:
+        world.release(gone)
+    return world, meshes[::2]
+
+
+def test_who_is_blocked_only_by_scattered_meshes_has_one_moved_for_each_cube() -> None:
+    world, meshes = scattered()
+    asker, said = world.request(CUBE)
+    assert noticed(said) == [meshes[0]]
+    (notice,) = said
+    assert isinstance(notice, SliceNoticed)
+    assert notice.why == "compacted"
+    world.check()
+    said = world.checkpoint(meshes[0])
+    (swapped,) = [body for body in said if isinstance(body, CubeSwapped)]
+    assert (swapped.left, swapped.corner, swapped.reason) == (0, (2, 0, 0), "compacted")
+    assert SliceRestored(slice=meshes[0]) in said
+    assert [body.slice for body in said if isinstance(body, SliceAdmitted)] == [asker]
+    assert world.held_cubes[asker] == (0,)
+    world.check()
+
+
+def test_if_its_slice_is_withdrawn_the_mesh_moves_and_nothing_is_left_behind() -> None:
+    world, meshes = scattered()
+    asker, _ = world.request((4, 4, 8))
+    world.release(asker)
+    world.check()
+    for mesh in sorted({f"pod-0/slice-{number}" for number in world.state.notices}):
+        world.checkpoint(mesh)
+    world.check()
+    assert [*world.state.claims, *world.state.moves, *world.state.notices] == []
+    assert len(world.idle) == 2
+    assert meshes
+
+
+def test_a_mesh_whose_new_place_fails_stays_and_the_slice_waits_again() -> None:
+    world, meshes = scattered()
+    asker, _ = world.request(CUBE)
+    spare = world.state.moves[0].spare
+    world.fail(spare)
+    world.checkpoint(meshes[0])
+    world.check()
+    assert world.status(asker).state in ("queued", "programming")
+
+
+def fits_elsewhere(meshes: list[Shape], used: list[int]) -> bool:
+    """Whether there is room for all of them in these cubes, by trying every order and every place."""
+    return any(_place(list(order), used) for order in set(permutations(meshes)))
+
+
+def _place(meshes: list[Shape], used: list[int]) -> bool:
+    if not meshes:
+        return True
+    return any(
+        _place(meshes[1:], [*used[:cube], mask | block, *used[cube + 1 :]])
+        for cube, mask in enumerate(used)
+        for _, block in BLOCKS[chips_of(meshes[0])]
+        if mask and not mask & block
+    )
+
+
+ROWS = st.lists(st.tuples(st.sampled_from([HALF, HALF, QUARTER]), st.booleans()), min_size=4, max_size=12)
+
+
+@settings(deadline=None, max_examples=100)
+@given(ROWS, st.integers(1, 2))
+def test_no_fewer_meshes_would_have_done_and_none_move_in_vain(
+    rows: list[tuple[Shape, bool]], wanted: int
+) -> None:
+    """Against every choice of cubes to be emptied, and every way to lay their meshes elsewhere."""
+    world = World(cubes=4, policy=SchedulerConfig(research_waits_h=10_000.0))
+    started = [(world.request(shape)[0], stays) for shape, stays in rows]
+    for name, stays in started:
+        if not stays:
+            world.release(name)
+    if world.state.queued or len(world.idle) >= wanted:
+        return
+    used = list(world.state.occupancy.used) if world.state.occupancy else []
+    on: dict[int, list[str]] = {cube: [] for cube in range(4)}
+    for name, (cube,) in world.held_cubes.items():
+        on[cube].append(name)
+    busy = [cube for cube in range(4) if on[cube]]
+    counts = [
+        len(moved)
+        for emptied in combinations(busy, wanted - len(world.idle))
+        if (moved := [name for cube in emptied for name in on[cube]])
+        and fits_elsewhere(
+            [world.shapes[name][0] for name in moved], [used[cube] for cube in busy if cube not in emptied]
+        )
+    ]
+    _, said = world.request((4, 4, 4 * wanted))
+    assert len(noticed(said)) == min(counts, default=0)
+    world.check()
+    while world.state.notices:
+        world.checkpoint(f"pod-0/slice-{min(world.state.notices)}")
+    world.check()
+    assert world.state.queued == (0 if counts else 1)
