@@ -45,14 +45,22 @@ class SliceRefused(SchedulerBody):
 
 
 class ConnectCircuits(SchedulerBody):
-    """To the OCSes: make these joins for this slice."""
+    """To the OCSes: make these joins for this slice; those that stand already become its own."""
 
     slice: SliceName
     joins: tuple[Join, ...]
 
 
 class DisconnectCircuits(SchedulerBody):
-    """To the OCSes: take these joins of this slice away."""
+    """To the OCSes: take these joins of this slice away, or such as stand in its way and are nobody's."""
+
+    slice: SliceName
+    joins: tuple[Join, ...]
+
+
+class LeaveCircuits(SchedulerBody):
+    """To the OCSes: these joins of this slice are nobody's from now on, and stay as they are until their
+    ports are wanted for others."""
 
     slice: SliceName
     joins: tuple[Join, ...]

@@ -7,9 +7,12 @@ import numpy as np
 from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored, OcsDown, PortDown
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits
+from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.sequencer import FabricCommissioned
 from shared.models.superpod.wiring import OCS_COUNT, join_ports, ocs_radix
+
+NOBODY = "nobody"
+"""Whose circuits are that stand although no slice has them."""
 
 
 class CircuitChecker:
@@ -30,6 +33,8 @@ class CircuitChecker:
             yield from self._command(body)
         elif isinstance(body, DisconnectCircuits):
             yield from self._withdraw(body)
+        elif isinstance(body, LeaveCircuits):
+            yield from self._leave(body)
         elif isinstance(body, CircuitsConnected):
             yield from self._make(body)
         elif isinstance(body, CircuitsDisconnected):
@@ -51,7 +56,8 @@ class CircuitChecker:
     def _command(self, body: ConnectCircuits) -> Iterator[str]:
         for dimension, north, south in body.joins:
             for key, side in (((2 * dimension, north), "North"), ((2 * dimension + 1, south), "South")):
-                if key in self._joins:
+                far = south if side == "North" else north
+                if key in self._joins and self._joins[key] != (far, NOBODY):
                     other = self._joins[key][1]
                     yield f"{side} ports of cube {key[1]}, dimension {dimension}, are commanded for {other}"
             self._joins[2 * dimension, north] = (south, body.slice)
@@ -61,8 +67,16 @@ class CircuitChecker:
         for dimension, north, south in body.joins:
             kept = self._joins.pop((2 * dimension, north), None)
             self._joins.pop((2 * dimension + 1, south), None)
-            if kept != (south, body.slice):
+            if kept not in ((south, body.slice), (south, NOBODY)):
                 yield f"{body.slice} gives up join {(dimension, north, south)}, which was {kept}"
+
+    def _leave(self, body: LeaveCircuits) -> Iterator[str]:
+        for dimension, north, south in body.joins:
+            kept = self._joins.get((2 * dimension, north))
+            if kept != (south, body.slice):
+                yield f"{body.slice} leaves join {(dimension, north, south)}, which was {kept}"
+            self._joins[2 * dimension, north] = (south, NOBODY)
+            self._joins[2 * dimension + 1, south] = (north, NOBODY)
 
     def _make(self, body: CircuitsConnected) -> Iterator[str]:
         ocs, north, south = join_ports(body.joins)
@@ -70,7 +84,8 @@ class CircuitChecker:
         for number, port in body.missing_ports:
             missing |= (ocs == number) & (north == port)
         ocs, north, south = ocs[~missing], north[~missing], south[~missing]
-        if np.any(self._north[ocs, north] != -1) or np.any(self._south[ocs, south] != -1):
+        near, far = self._north[ocs, north], self._south[ocs, south]
+        if np.any((near != -1) & (near != south)) or np.any((far != -1) & (far != north)):
             yield f"{body.slice} gets a circuit on a port that has one"
         self._north[ocs, north] = south
         self._south[ocs, south] = north

@@ -1,7 +1,7 @@
 """The table of the service `ocs`: which rule handles which message."""
 
 from schemas.failures import FaultBegan, FaultEnded
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits
+from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.sequencer import Tick
 from services.ocs import documents, faults, logic, superpod
 from services.ocs.state import OcsState, commission
@@ -15,6 +15,7 @@ SERVICE: Service[OcsState] = Service(
         on(Tick, logic.on_tick),
         on(ConnectCircuits, superpod.on_connect),
         on(DisconnectCircuits, superpod.on_disconnect),
+        on(LeaveCircuits, superpod.on_leave),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),
     ),

@@ -47,8 +47,8 @@ class PendingRestore:
 @dataclass
 class OcsState(State):
     """`wanted[o, n]` is the South port that North port n is to be joined to, `wanted_from[o, s]` its inverse,
-    both −1 for none; `owner[o, n]` the number of the slice that wants it; `made[o, n]` whether the mirrors
-    do, and `turning[o, n]` whether they turn there for a command.
+    both −1 for none; `owner[o, n]` the number of the slice that wants it, −1 where it stands for nobody;
+    `made[o, n]` whether the mirrors do, and `turning[o, n]` whether they turn there for a command.
 
     Fibres enter ports 0 to `ports_wired` − 1 of each side; the rest are spares. Faults are counts of active
     ones. `connects` (what a superpod's scheduler commanded) and `restores` are keyed by order of arrival.

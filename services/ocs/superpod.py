@@ -11,14 +11,15 @@ import numpy as np
 from schemas.envelope import Envelope
 from schemas.names import Join, number_of
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRefused
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits
-from services.ocs.state import SIDES, OcsState, PendingConnect
+from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
+from services.ocs.state import NO_OWNER, SIDES, OcsState, PendingConnect
 from services.ocs.switch import (
     Circuits,
     Port,
     busy_port,
     drop,
     foreign_circuit,
+    leave,
     make,
     north_of,
     settled_us,
@@ -43,13 +44,25 @@ def on_connect(state: OcsState, body: ConnectCircuits, message: Envelope) -> lis
 
 
 def on_disconnect(state: OcsState, body: DisconnectCircuits, _message: Envelope) -> list[Output]:
-    """Park the mirrors of the slice's joins at once; what was still turning towards them is dropped."""
-    hindrance = _misnamed(body.joins, state.ports_wired) or _why_not_disconnect(state, body)
+    """Park the mirrors of the slice's joins, or of standing ones, at once; what was still turning towards
+    them is dropped."""
+    owners = (number_of(body.slice), NO_OWNER)
+    hindrance = _misnamed(body.joins, state.ports_wired) or _why_not_give_up(state, body, owners)
     if hindrance is not None:
         return [_refusal(body.slice, hindrance)]
     drop(state, _circuits(body.joins))
     _drop_pending(state, body)
     return [CircuitsDisconnected(slice=body.slice, joins=body.joins)]
+
+
+def on_leave(state: OcsState, body: LeaveCircuits, _message: Envelope) -> list[Output]:
+    """The slice's joins stand for whoever wants them next; nothing turns."""
+    owners = (number_of(body.slice),)
+    hindrance = _misnamed(body.joins, state.ports_wired) or _why_not_give_up(state, body, owners)
+    if hindrance is not None:
+        return [_refusal(body.slice, hindrance)]
+    leave(state, _circuits(body.joins))
+    return []
 
 
 def settle_connects(state: OcsState) -> list[Output]:
@@ -80,12 +93,15 @@ def _why_not_connect(state: OcsState, body: ConnectCircuits) -> Hindrance | None
     if port is None:
         return None
     holder = int(state.owner[port.ocs, north_of(state, port)])
-    return port, f"busy with a circuit of {state.fabric}/slice-{holder}"
+    whose = "that stands and is nobody's" if holder == NO_OWNER else f"of {state.fabric}/slice-{holder}"
+    return port, f"busy with a circuit {whose}"
 
 
-def _why_not_disconnect(state: OcsState, body: DisconnectCircuits) -> Hindrance | None:
+def _why_not_give_up(
+    state: OcsState, body: DisconnectCircuits | LeaveCircuits, owners: tuple[int, ...]
+) -> Hindrance | None:
     ocs, north, south = circuits = _circuits(body.joins)
-    first = foreign_circuit(state, circuits, number_of(body.slice))
+    first = foreign_circuit(state, circuits, owners)
     if first is None:
         return None
     reason = f"no circuit N{north[first]} to S{south[first]} of {body.slice}"

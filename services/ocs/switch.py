@@ -36,13 +36,27 @@ class Port(NamedTuple):
 
 
 def want(state: OcsState, circuits: Circuits, owner: int) -> None:
-    """Take circuits between free ports as wanted; their mirrors begin to turn."""
+    """Take circuits between free ports, or such as stand there already, as wanted; mirrors that are not
+    there yet begin to turn."""
     ocs, north, south = circuits
+    state.turning[ocs, north] |= ~standing(state, circuits) | ~state.made[ocs, north]
     state.wanted[ocs, north] = south
     state.wanted_from[ocs, south] = north
     state.owner[ocs, north] = owner
-    state.turning[ocs, north] = True
     touch(state, ocs)
+
+
+def standing(state: OcsState, circuits: Circuits) -> BoolArray:
+    """Which of these circuits are wanted, though by nobody in particular."""
+    ocs, north, south = circuits
+    found: BoolArray = (state.wanted[ocs, north] == south) & (state.owner[ocs, north] == NO_OWNER)
+    return found
+
+
+def leave(state: OcsState, circuits: Circuits) -> None:
+    """Let wanted circuits stand for whoever wants them next."""
+    state.owner[circuits.ocs, circuits.north] = NO_OWNER
+    touch(state, circuits.ocs)
 
 
 def drop(state: OcsState, circuits: Circuits) -> None:
@@ -69,28 +83,29 @@ def make(state: OcsState, circuits: Circuits) -> tuple[BoolArray, BoolArray]:
         elif restore.due_us > state.now_us:
             sound &= (ocs != restore.ocs) | (north != restore.north)
     good = up & sound
+    state.cross_connects += int(np.count_nonzero(good & ~state.made[ocs, north]))
     state.made[ocs, north] = good
     state.turning[ocs, north] = False
-    state.cross_connects += int(np.count_nonzero(good))
     touch(state, ocs)
     return up, sound
 
 
 def busy_port(state: OcsState, circuits: Circuits) -> Port | None:
     """The first port of these circuits that another circuit is wanted at, North ports first; None if all are
-    free."""
+    free, or have the same circuit standing."""
+    taken_over = standing(state, circuits)
     for side, taken, ports in ((0, state.wanted, circuits.north), (1, state.wanted_from, circuits.south)):
-        busy = taken[circuits.ocs, ports] != NO_PORT
+        busy = (taken[circuits.ocs, ports] != NO_PORT) & ~taken_over
         if busy.any():
             first = int(np.argmax(busy))
             return Port(int(circuits.ocs[first]), side, int(ports[first]))
     return None
 
 
-def foreign_circuit(state: OcsState, circuits: Circuits, owner: int) -> int | None:
-    """The index of the first of these circuits that is not wanted by this owner; None if all are."""
+def foreign_circuit(state: OcsState, circuits: Circuits, owners: tuple[int, ...]) -> int | None:
+    """The index of the first of these circuits that is not wanted by one of these owners; None if all are."""
     ocs, north, south = circuits
-    foreign = (state.wanted[ocs, north] != south) | (state.owner[ocs, north] != owner)
+    foreign = (state.wanted[ocs, north] != south) | ~np.isin(state.owner[ocs, north], owners)
     return int(np.argmax(foreign)) if foreign.any() else None
 
 

@@ -10,6 +10,9 @@ from shared.basics.units import SPAN_US_MAX, US_PER_S
 from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, link_end
 
+TRIED_MAX = 2
+"""How often cubes are replaced for a link that is down: it has two ends, of which either may be at fault."""
+
 
 def delays(state: SchedulerState) -> Delays:
     config = state.config
@@ -25,7 +28,7 @@ def cubes_to_leave(state: SchedulerState, row: Slice) -> tuple[int, ...]:
     """The cubes of a slice that others should replace: those that are dead; else those whose links are down,
     as few as will do, as far as that is not because of an OCS, which takes all cubes the same links."""
     dead = dead_cubes(state, row)
-    if dead or not state.placement.can_move(row.cubes):
+    if dead or row.cubes_tried >= TRIED_MAX or not state.placement.can_move(row.cubes):
         return dead
     links = Counter(
         [link_end(end).cube for end in down_ends(state, row) if link_end(end).ocs not in state.ocs_down]
@@ -56,8 +59,6 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
         if other.number != row.number and other.corner is None and other.ends_us is not None and other.cubes
     ]
     route_ppm = speed_around(state, row) if not dead and goes_around(state, row) else 0
-    # Other cubes have the same OCSes, and who can go around links need not leave because of them.
-    leaving_helps = bool(dead) or not (by_ocs or route_ppm)
     return Hit(
         slice=row.number,
         urgency=(TIERS.index(row.tier), -row.priority, stall.since_us, -row.chips),
@@ -71,7 +72,7 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
         route_ppm=route_ppm,
         repair_us=repair_us,
         ends=tuple(sorted(ends)),
-        whole=cubes_of(row.shape) if leaving_helps else None,
+        whole=cubes_of(row.shape) if dead else None,  # elsewhere there are links, too
     )
 
 

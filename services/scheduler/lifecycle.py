@@ -8,7 +8,6 @@ from typing import Literal
 
 from schemas.documents import SliceState
 from schemas.scheduler import (
-    ConnectCircuits,
     DisconnectCircuits,
     SchedulerBody,
     SliceAdmitted,
@@ -20,6 +19,7 @@ from schemas.scheduler import (
     SliceRestored,
     SliceStarted,
 )
+from services.scheduler.circuits import connect, leave_standing, part
 from services.scheduler.occupancy import Corner
 from services.scheduler.state import (
     SchedulerState,
@@ -84,6 +84,7 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         reason=None,
         progress=progress,
         warm=False,
+        cubes_tried=0,
         placed_us=state.now_us,
         ends_us=_ends_us(row, state.now_us),
     )
@@ -101,8 +102,10 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         waited_us=waited_us,
     )
     bodies: list[SchedulerBody] = [admitted]
+    if corner is not None:
+        bodies += part(state, name, cubes[0])
     if joins:
-        bodies.append(ConnectCircuits(slice=name, joins=joins))
+        bodies += connect(state, name, joins)
     elif waits:
         bodies.append(SlicePreflight(slice=name, until_us=state.preflights[row.number]))
     else:
@@ -131,7 +134,7 @@ def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[
         put(state, replace(row, state=condition, changed_us=now_us, reason=reason))
         return []
     name = slice_name(state, row.number)
-    row = replace(row, speed_ppm=speed_of(state, row), warm=False)
+    row = replace(row, speed_ppm=speed_of(state, row), warm=False, cubes_tried=0)
     bodies: list[SchedulerBody] = []
     if row.started_us is None:
         bodies.append(SliceStarted(slice=name, speed_ppm=row.speed_ppm))
@@ -192,11 +195,17 @@ def drop_move(state: SchedulerState, row: Slice) -> None:
         occupancy_of(state).give_back((move.spare,), row.shape, move.corner)
 
 
-def leave(state: SchedulerState, row: Slice) -> list[DisconnectCircuits]:
-    """Take a slice off its cubes; all its circuits go, and they are free at once."""
+def leave(state: SchedulerState, row: Slice) -> list[SchedulerBody]:
+    """Take a slice off its cubes, which are free at once. Circuits that are made stay for whoever wants them
+    next; one that was still waiting for some has them taken away."""
+    is_made = row.number not in state.awaited
     release_cubes(state, row)
-    joins = state.placement.joins(row.shape, row.twisted, row.cubes)
-    return [DisconnectCircuits(slice=slice_name(state, row.number), joins=joins)] if joins else []
+    joins, name = state.placement.joins(row.shape, row.twisted, row.cubes), slice_name(state, row.number)
+    if not joins:
+        return []
+    if is_made:
+        return [leave_standing(state, name, joins)]
+    return [DisconnectCircuits(slice=name, joins=joins)]
 
 
 def release_cubes(state: SchedulerState, row: Slice) -> None:

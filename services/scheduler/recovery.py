@@ -7,7 +7,7 @@ Any healthy idle cube can take the place of one that failed, and only the circui
 from dataclasses import replace
 
 from schemas.scheduler import RecoveryCosts, SliceRecovering
-from services.scheduler.hits import cubes_to_leave, delays, hit_of, is_whole
+from services.scheduler.hits import cubes_to_leave, dead_cubes, delays, hit_of, is_whole
 from services.scheduler.lifecycle import drop_move, put, requeue, settle, slice_name
 from services.scheduler.occupancy import Corner
 from services.scheduler.recovery_plan import Decision, recovery_plan
@@ -85,7 +85,8 @@ def current_plan(state: SchedulerState) -> tuple[Decision, ...]:
 def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) -> bool:
     """Do what was decided for one slice; returns whether who is left has to be planned anew."""
     number = decision.slice
-    row, stall = state.slices[number], state.stalls[number]
+    row = state.slices[number]
+    stall = state.stalls[number] = _still(state, row, state.stalls[number])
     choice = decision.choice
     if row.corner is not None and ("swap" in decision.costs) == (_room(state, row) is None):
         return True  # a mesh before it took the last room for both, or opened a cube that has room for both
@@ -111,6 +112,15 @@ def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) ->
     return False
 
 
+def _still(state: SchedulerState, row: Slice, stall: Stall) -> Stall:
+    """What is still the matter: the cube that began it may be replaced already, and another not."""
+    names = {f"{state.fabric}/cube-{cube}" for cube in row.cubes}
+    dead = dead_cubes(state, row)
+    if not dead or stall.part in names:
+        return stall
+    return replace(stall, part=f"{state.fabric}/cube-{dead[0]}")
+
+
 def _wait(state: SchedulerState, row: Slice, stall: Stall) -> None:
     hit = hit_of(state, row, stall)
     again_us = state.now_us + max(hit.repair_us // 2, LOOK_AGAIN_US)
@@ -134,7 +144,8 @@ def _replace_cubes(
     for cube in leaving:
         room = _take_hot(state, row) if hot else _room(state, row)
         if room is not None:
-            row = replace(state.slices[row.number], warm=hot)
+            row = state.slices[row.number]
+            row = replace(row, warm=hot, cubes_tried=row.cubes_tried + (cube not in state.unhealthy))
             said += swap(state, row, cube, *room, "failed", stall.cause)
     return said
 

@@ -39,7 +39,8 @@ class Slice:
     and by its estimate leaves at `ends_us` (None: nobody knows). `progress` is how far its job has come, as
     far as the scheduler hears of it. `since_us` has when it last came into each state, the present one last.
     Link counts are in link ends; what goes around those that are down leaves it `speed_ppm`.
-    One that got a `warm` cube needs no preflight.
+    One that got a `warm` cube needs no preflight; `cubes_tried` is how often it got others for links that
+    are down, since it last ran.
     """
 
     number: int
@@ -70,6 +71,7 @@ class Slice:
     placed_us: int | None = None
     speed_ppm: int = FULL_SPEED
     warm: bool = False
+    cubes_tried: int = 0
     ends_us: int | None = None
 
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Literal
 
 from schemas.names import Join
-from schemas.scheduler import ConnectCircuits, CubeSwapped, DisconnectCircuits, SchedulerBody
+from schemas.scheduler import CubeSwapped, DisconnectCircuits, SchedulerBody
+from services.scheduler.circuits import connect, part
 from services.scheduler.lifecycle import bad_ends_of, put, slice_name, touch_uses
 from services.scheduler.occupancy import Corner
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
@@ -50,7 +51,9 @@ def swap(
         awaited = state.awaited.get(row.number, ())
         state.awaited[row.number] = (*(join for join in awaited if join not in gone), *new)
         bodies.append(DisconnectCircuits(slice=name, joins=gone))
-        bodies.append(ConnectCircuits(slice=name, joins=new))
+        bodies += connect(state, name, new)
+    elif corner is not None:
+        bodies += part(state, name, spare)
     return [CausedBy(cause, body) for body in bodies]
 
 

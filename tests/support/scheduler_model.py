@@ -26,6 +26,7 @@ from schemas.scheduler import (
     ConnectCircuits,
     CubeSwapped,
     DisconnectCircuits,
+    LeaveCircuits,
     SliceAdmitted,
     SliceCompleted,
     SliceDegraded,
@@ -42,6 +43,7 @@ from schemas.scheduler import (
 from schemas.sequencer import FabricCommissioned, Tick
 from schemas.transceivers import LinksChanged, LinksTrained
 from schemas.workload import SliceReleased, SliceRequested
+from services.scheduler.circuits import standing
 from services.scheduler.occupancy import Corner
 from services.scheduler.service import SERVICE
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
@@ -59,6 +61,7 @@ Said = (
     SliceAdmitted
     | ConnectCircuits
     | DisconnectCircuits
+    | LeaveCircuits
     | SliceStarted
     | SliceDegraded
     | SliceRestored
@@ -178,6 +181,8 @@ class World:
                 self._on_connect(body)
             case DisconnectCircuits():
                 self._on_disconnect(body)
+            case LeaveCircuits():
+                self._on_leave(body)
             case SliceStarted():
                 self._on_started(body)
             case SliceNoticed():
@@ -220,16 +225,26 @@ class World:
         assert not wanted & self.chips_in_use()
 
     def _on_connect(self, body: ConnectCircuits) -> None:
+        """A port is free, or has the same circuit, which is nobody's."""
         for dimension, a, b in body.joins:
-            assert (dimension, a) not in self.north
-            assert (dimension, b) not in self.south
+            for ports, cube in ((self.north, a), (self.south, b)):
+                assert ports.get((dimension, cube), ("", a, b)) == ("", a, b)
             self.north[dimension, a] = self.south[dimension, b] = (body.slice, a, b)
         self.commands.append((body.slice, body.joins))
 
+    def _on_leave(self, body: LeaveCircuits) -> None:
+        """Its own circuits, all made, are nobody's."""
+        for dimension, a, b in body.joins:
+            assert self.north[dimension, a] == (body.slice, a, b)
+            assert (dimension, a, b) in self.made
+            self.north[dimension, a] = self.south[dimension, b] = ("", a, b)
+        for end in ends_of(body.joins):
+            self.bad.pop(end, None)
+
     def _on_disconnect(self, body: DisconnectCircuits) -> None:
         for dimension, a, b in body.joins:
-            assert self.north.pop((dimension, a)) == (body.slice, a, b)
-            assert self.south.pop((dimension, b)) == (body.slice, a, b)
+            assert self.north.pop((dimension, a)) in ((body.slice, a, b), ("", a, b))
+            assert self.south.pop((dimension, b)) in ((body.slice, a, b), ("", a, b))
         gone = set(body.joins)
         self.made -= gone
         for end in ends_of(body.joins):
@@ -404,9 +419,12 @@ class World:
         return self.feed(LinksChanged(up=tuple(up), degraded=tuple(degraded), down=tuple(down)))
 
     def _mark_bad(self, down: Sequence[int], degraded: Sequence[int]) -> None:
-        for end in down:
+        """What is heard of circuits that stand for nobody is nobody's business."""
+        left = {(key[0], a, b) for key, (name, a, b) in self.north.items() if not name}
+        nobodys = set(ends_of(left))
+        for end in set(down) - nobodys:
             self.bad[end] = "down"
-        for end in degraded:
+        for end in set(degraded) - nobodys:
             self.bad[end] = "degraded"
 
     def change_some_links(self, number: int) -> list[Said]:
@@ -491,8 +509,14 @@ class World:
             if row.cubes
             for d, a, b in slice_joins(*self.shapes[name], self.held_cubes[name])
         }
-        assert self.north == expected
-        assert self.south == {(key[0], b): (name, a, b) for key, (name, a, b) in expected.items()}
+        theirs = {key: circuit for key, circuit in self.north.items() if circuit[0]}
+        assert theirs == expected
+        assert self.south == {(key[0], b): (name, a, b) for key, (name, a, b) in self.north.items()}
+        left = {(key[0], a, b) for key, (name, a, b) in self.north.items() if not name}
+        assert left == set(standing(self.state))
+        # Slices are air-gapped: nothing that stands leads from one to another.
+        users = {cube: name for name, cubes in self.held_cubes.items() for cube in cubes}
+        assert all(a == b or not (a in users or b in users) for _, a, b in left)
 
     def _check_standing(self, rows: dict[str, Slice]) -> None:
         programming = {name for name, joins in self.commands if joins}

@@ -19,7 +19,7 @@ from schemas.ocs import (
     PortDown,
     PortUp,
 )
-from schemas.scheduler import ConnectCircuits, DisconnectCircuits
+from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from services.ocs.service import SERVICE
 from shared.models.optics.palomar import insertion_loss_db
 from shared.models.superpod.wiring import OCS_COUNT
@@ -85,6 +85,43 @@ def test_circuits_are_taken_away_at_once(made: Bench) -> None:
     assert (made.state("ocs").wanted == -1).all()
     assert (made.state("ocs").owner == -1).all()
     assert bodies(made.say(connect((1, 2, 2)))) == [], "the ports are free for others"
+
+
+def test_circuits_that_are_left_stand_and_are_not_made_again_for_the_next(made: Bench) -> None:
+    assert made.say(LeaveCircuits(slice=NAME, joins=(JOIN,))) == []
+    assert made.state("ocs").made.sum() == 32
+    assert (made.state("ocs").owner == -1).all()
+    other = "pod-0/slice-1"
+    assert made.say(connect(JOIN, (0, 1, 1), name=other)) == []
+    assert made.state("ocs").made.sum() == 32
+    (said,) = after(made, SWITCHING_US)
+    assert isinstance(said, CircuitsConnected)
+    assert (said.slice, said.joins, said.missing_ocs) == (other, (JOIN, (0, 1, 1)), ())
+    assert made.state("ocs").made.sum() == made.state("ocs").cross_connects == 64
+
+
+def test_what_stands_may_be_taken_away_for_another_but_not_taken_from_its_owner(made: Bench) -> None:
+    other = "pod-0/slice-1"
+    (refused,) = bodies(made.say(LeaveCircuits(slice=other, joins=(JOIN,))))
+    assert isinstance(refused, CircuitsRefused)
+    (refused,) = bodies(made.say(disconnect(JOIN, name=other)))
+    assert isinstance(refused, CircuitsRefused)
+    made.say(LeaveCircuits(slice=NAME, joins=(JOIN,)))
+    (refused,) = bodies(made.say(connect((1, 2, 2), name=other)))
+    assert isinstance(refused, CircuitsRefused)
+    assert refused.reason == "busy with a circuit that stands and is nobody's"
+    assert bodies(made.say(disconnect(JOIN, name=other))) == [
+        CircuitsDisconnected(slice=other, joins=(JOIN,))
+    ]
+
+
+def test_a_circuit_that_stands_comes_back_with_its_ocs(made: Bench) -> None:
+    made.say(LeaveCircuits(slice=NAME, joins=(JOIN,)))
+    made.say(CHASSIS)
+    assert made.state("ocs").made.sum() == 30
+    made.say(fault_ended(CHASSIS))
+    assert [type(body) for body in after(made, SWITCHING_US)] == [CircuitsRestored]
+    assert made.state("ocs").made.sum() == 32
 
 
 def test_a_command_that_is_taken_back_is_never_carried_out(bench: Bench) -> None:

@@ -114,9 +114,9 @@ def test_a_port_in_the_way_and_a_foreign_circuit_are_found(state: OcsState) -> N
     assert Port(4, 0, 2).label == "N2"
     assert [north_of(state, Port(1, 1, port)) for port in range(WIRED)] == [NO_PORT, NO_PORT, NO_PORT, 0]
     assert [north_of(state, Port(1, 0, port)) for port in range(WIRED)] == [0, NO_PORT, NO_PORT, NO_PORT]
-    assert foreign_circuit(state, TWO, OWNER) is None
-    assert foreign_circuit(state, TWO, OWNER + 1) == 0
-    assert foreign_circuit(state, circuits((1, 0, 3), (4, 2, 1)), OWNER) == 1
+    assert foreign_circuit(state, TWO, (OWNER,)) is None
+    assert foreign_circuit(state, TWO, (OWNER + 1,)) == 0
+    assert foreign_circuit(state, circuits((1, 0, 3), (4, 2, 1)), (OWNER,)) == 1
 
 
 def test_what_breaks_while_the_mirrors_turn_is_not_made(state: OcsState) -> None:

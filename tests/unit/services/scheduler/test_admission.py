@@ -7,6 +7,7 @@ from schemas.names import Shape
 from schemas.scheduler import (
     ConnectCircuits,
     DisconnectCircuits,
+    LeaveCircuits,
     SliceAdmitted,
     SliceCompleted,
     SliceRefused,
@@ -66,7 +67,7 @@ def test_release_disconnects_completes_and_admits_the_next_in_one_answer() -> No
     )
     said = world.release(first, after_us=1_000)
     assert [type(body) for body in said] == [
-        DisconnectCircuits,
+        LeaveCircuits,
         SliceCompleted,
         SliceAdmitted,
         ConnectCircuits,
@@ -86,9 +87,10 @@ def test_an_admission_from_the_queue_is_caused_by_its_own_request() -> None:
     causes = {message.type: message.cause for message in said}
     release = f"workload@pod-0/{world.seq}"
     assert causes == {
-        "DisconnectCircuits": release,
+        "LeaveCircuits": release,
         "SliceCompleted": release,
         "SliceAdmitted": request,
+        "DisconnectCircuits": request,
         "ConnectCircuits": request,
     }
 

@@ -4,8 +4,10 @@ from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape
 from schemas.ocs import CircuitsRefused, OcsDown, OcsUp
 from schemas.scheduler import (
+    ConnectCircuits,
     CubeSwapped,
     DisconnectCircuits,
+    LeaveCircuits,
     SliceAdmitted,
     SliceDegraded,
     SliceEvicted,
@@ -15,6 +17,7 @@ from schemas.scheduler import (
     SliceStarted,
 )
 from schemas.transceivers import LinksChanged, LinksTrained
+from services.scheduler.circuits import standing
 from shared.models.superpod.shapes import cubes_of
 from tests.support.scheduler_model import Said, World
 
@@ -140,6 +143,44 @@ def test_who_does_not_let_its_traffic_go_around_waits_for_the_ocs() -> None:
     assert hit.costs_chip_us is not None
     assert hit.costs_chip_us.route is hit.costs_chip_us.evict is None
     assert world.change_links(up=(7, 23)) == [SliceRestored(slice=name)]
+    world.check()
+
+
+def test_who_finds_a_bad_link_on_every_cube_waits_in_the_end() -> None:
+    world = World(policy=SchedulerConfig(decision_s=0, preflight_s=0, route_around_share=0.0))
+    name, _ = world.request((4, 4, 4))
+    choices: list[str | None] = []
+    while world.commands:
+        (cube,) = world.held_cubes[name]
+        said = world.train(down=(96 * cube, 96 * cube + 16))
+        choices += [body.choice for body in said if isinstance(body, SliceRecovering)]
+    assert choices == ["swap", "swap", "wait"]
+    world.check()
+
+
+def test_circuits_of_a_slice_that_ended_stand_until_their_ports_are_wanted_differently() -> None:
+    world = World(cubes=4)
+    first = world.start((4, 4, 8))
+    joins = ((0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 1), (2, 0, 1), (2, 1, 0))
+    assert world.release(first)[0] == LeaveCircuits(slice=first, joins=joins)
+    assert tuple(standing(world.state)) == joins
+    again, said = world.request((4, 4, 8))
+    assert [type(body) for body in said] == [SliceAdmitted, ConnectCircuits]
+    assert standing(world.state) == []
+    world.train()
+    world.release(again)
+    loops, said = world.request((4, 4, 4))
+    assert said[1] == DisconnectCircuits(slice=loops, joins=((2, 0, 1), (2, 1, 0)))
+    assert standing(world.state) == [(0, 1, 1), (1, 1, 1)]
+    world.check()
+
+
+def test_a_mesh_has_no_circuit_to_another_cube_beside_it() -> None:
+    world = World(cubes=4)
+    world.release(world.start((4, 4, 8)))
+    mesh, said = world.request((2, 2, 2))
+    assert said[1] == DisconnectCircuits(slice=mesh, joins=((2, 0, 1), (2, 1, 0)))
+    assert standing(world.state) == [(0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 1)]
     world.check()
 
 

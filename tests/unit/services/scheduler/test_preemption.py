@@ -10,7 +10,7 @@ from schemas.config_scheduler import SchedulerConfig
 from schemas.jobs import JobTerms
 from schemas.names import Shape, Tier
 from schemas.scheduler import (
-    DisconnectCircuits,
+    LeaveCircuits,
     SliceAdmitted,
     SliceEvicted,
     SliceNoticed,
@@ -106,7 +106,7 @@ def test_whoever_leaves_writes_its_checkpoint_first_and_comes_back_at_its_old_pl
     assert world.status(victim).state == "running"
     world.check()
     said = world.checkpoint(victim, after_us=10 * US_PER_S)
-    assert [type(body) for body in said[:3]] == [DisconnectCircuits, SliceRequeued, SliceAdmitted]
+    assert [type(body) for body in said[:3]] == [LeaveCircuits, SliceRequeued, SliceAdmitted]
     assert admitted(said) == [asker]
     document = world.status(victim)
     assert (document.state, document.restarts, document.cubes) == ("queued", 1, ())

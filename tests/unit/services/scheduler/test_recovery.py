@@ -6,6 +6,7 @@ from schemas.scheduler import (
     ConnectCircuits,
     CubeSwapped,
     DisconnectCircuits,
+    LeaveCircuits,
     SliceAdmitted,
     SliceCompleted,
     SliceDegraded,
@@ -79,7 +80,7 @@ def test_without_a_spare_it_stalls_and_has_first_claim_on_the_next() -> None:
     assert document.reason is not None
     assert document.reason.startswith("pod-0/cube-2 failed")
     said = world.release(last)
-    assert [type(body) for body in said[:2]] == [DisconnectCircuits, SliceCompleted]
+    assert [type(body) for body in said[:2]] == [LeaveCircuits, SliceCompleted]
     assert choice_of(said[2]) == (younger, "pod-0/cube-2", "swap")
     assert said[3] == CubeSwapped(slice=younger, left=2, spare=3, corner=None, reason="failed")
     assert not any(isinstance(body, SliceAdmitted) for body in said)
@@ -180,7 +181,7 @@ def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_anew()
     left_us = 3_590 * US_PER_S - 10_000
     assert hit.costs_chip_us.wait == 192 * left_us + 256 * 10_000
     assert hit.costs_chip_us.evict == 128 * left_us + 256 * 10_000
-    assert [type(body) for body in said[:2]] == [DisconnectCircuits, SliceRequeued]
+    assert [type(body) for body in said[:2]] == [LeaveCircuits, SliceRequeued]
     assert (world.status(name).state, world.status(name).restarts) == ("queued", 1)
     world.check()
 
@@ -243,7 +244,7 @@ def test_a_recovering_slice_that_is_released_is_completed() -> None:
     name = world.start((4, 8, 8))
     world.fail(0)
     said = world.release(name)
-    assert [type(body) for body in said] == [DisconnectCircuits, SliceCompleted]
+    assert [type(body) for body in said] == [LeaveCircuits, SliceCompleted]
     assert world.held.due_us is None
     assert world.idle == [1, 2, 3]
     world.check()
@@ -313,7 +314,7 @@ def test_a_drained_cube_that_is_undrained_in_time_is_not_left() -> None:
     name, other = world.start((4, 4, 8)), world.start((4, 4, 8))
     world.drain(0)
     world.undrain(0)
-    assert [type(body) for body in world.release(other)] == [DisconnectCircuits, SliceCompleted]
+    assert [type(body) for body in world.release(other)] == [LeaveCircuits, SliceCompleted]
     assert world.status(name).swaps == 0
 
 
