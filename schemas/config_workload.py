@@ -1,11 +1,12 @@
 """The demand on a pod: who wants slices and for how long, or a recorded trace in its place."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from schemas.body import Model
 from schemas.bounds import DURATION_US_MAX, TRACE_ROWS_MAX
+from schemas.mix import mix_shares
 from schemas.names import OwnerName, Shape, Tier
 from schemas.operator import DurationUs, Priority
 from schemas.parameter import parameter
@@ -39,6 +40,14 @@ class WorkloadConfig(Model):
         ge=1e-6,
         le=1_000_000,
         allow_inf_nan=False,
+    )
+    mix: str = parameter(
+        "",
+        "shapes and their shares, as 4x4x4=14,4x4x8t=16 with t for twisted; nothing for the production mix; "
+        "shapes larger than the pod are left out",
+        unit="-",
+        source="[T4] Table 2: one day of production",
+        max_length=100_000,
     )
     mix_counts: Literal["running", "requested"] = parameter(
         "running",
@@ -271,6 +280,14 @@ class WorkloadConfig(Model):
         ge=0,
         le=86_400,
     )
+
+    @model_validator(mode="after")
+    def _mix_can_be_read(self) -> Self:
+        try:
+            mix_shares(self.mix)
+        except ValueError as error:
+            raise ValueError(f"mix: {error}") from None
+        return self
 
 
 class TraceRow(Model):

@@ -17,7 +17,7 @@ from schemas.config_workload import TraceRow
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
 from shared.basics.words import nearest
-from shared.models.plants import check_trace
+from shared.models.plants import check_demand
 
 DEFAULT_KIND = "superpod"
 """The kind of a fabric where nobody says it."""
@@ -93,7 +93,7 @@ def settings_of(
         found = model.model_validate(values)
     except ValidationError as error:
         raise InvalidInput(_complaint(model, kind, error, _option_of)) from None
-    check_trace(found)
+    check_demand(found)
     return found
 
 
@@ -110,7 +110,7 @@ def config_of(kind: str, given: Mapping[str, object], where: str) -> FabricConfi
     try:
         # Through JSON, for a list there stands for what is a tuple in a strict model.
         found = model.model_validate_json(json.dumps(given))
-        check_trace(found)
+        check_demand(found)
     except ValidationError as error:
         raise InvalidInput(_complaint(model, kind, error, lambda name: f"{where}.{name}")) from None
     except InvalidInput as error:

@@ -96,7 +96,7 @@ def easy_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
     head = line.head
     promised_us = state.placement.start_us(line.timeline, head.shape, rooms.held_back)
     fits: dict[Shape, tuple[Forced, int]] = {}
-    for shape in {name[2] for _, name in line.ranked}:
+    for shape in dict.fromkeys([name[2] for _, name in line.ranked]):
         forced = rooms.for_passing(shape)
         if forced is not None:
             anybody = _passes(state, line, forced[0], shape, rooms.held_back)

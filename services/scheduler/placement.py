@@ -124,6 +124,7 @@ class Switched:
     def to_empty(
         self, shape: Shape, loose: Sequence[int], crowded: Sequence[int], spare: int
     ) -> Iterable[tuple[Cubes, Cubes]]:
+        """Any so many of the first crowded cubes."""
         wanted = cubes_of(shape)
         for emptied in combinations(crowded[:CROWDED_MAX], max(0, wanted + spare - len(loose))):
             yield emptied, (*emptied, *loose)[:wanted]
@@ -197,6 +198,7 @@ class FixedGrid:
         crowded: Sequence[int],
         spare: int,
     ) -> Iterable[tuple[Cubes, Cubes]]:
+        """For every box, what is in its way."""
         if cubes_of(shape) + spare > len(loose) + len(crowded):
             return
         for _, cubes in boxes.boxes(shape):

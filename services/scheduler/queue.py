@@ -54,9 +54,5 @@ class Queue:
         for counts in (self._waiting, self._firm) if line[0] != FILLER else (self._waiting,):
             counts[line[1]] = counts.get(line[1], 0) + more
 
-    def firm(self) -> Iterator[Line]:
-        """The lines of all tiers but filler."""
-        return (line for line in self.lines if line[0] != FILLER)
-
     def filler(self) -> Iterator[Line]:
         return (line for line in self.lines if line[0] == FILLER)

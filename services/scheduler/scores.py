@@ -1,5 +1,6 @@
 """Which of the cubes that would do are best: scores in order, the first that differs decides."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from schemas.envelope import Envelope
@@ -47,8 +48,7 @@ def keep_circuits(state: SchedulerState, joins: Sequence[Join]) -> int:
 
 def spread_repair_domains(cubes: Sequence[int]) -> int:
     """The most of these cubes that are in one repair domain."""
-    domains = [cube // DOMAIN_CUBES for cube in cubes]
-    return max([domains.count(domain) for domain in set(domains)])
+    return max(Counter([cube // DOMAIN_CUBES for cube in cubes]).values())
 
 
 def _one_by_one(state: SchedulerState, idle: Sequence[int], count: int) -> tuple[int, ...]:

@@ -193,7 +193,6 @@ class SchedulerState(State):
     refused: int = 0
     swapped: int = 0
     queued: int = 0
-    preempted: int = 0
     wakes_us: int | None = None
     at_us: int = 0
     chips_allocated: int = 0

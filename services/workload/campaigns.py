@@ -87,7 +87,7 @@ def demand_of(seed: int, fabric: str, config: WorkloadConfig, cubes: int) -> tup
             is_budgeted=kind.cubes >= config.budget_from_cubes,
             is_large=2 * kind.cubes >= cubes,
         )
-        for kind, per_day in zip(mix_for(cubes), arrivals_per_day(config, cubes), strict=True)
+        for kind, per_day in zip(mix_for(config.mix, cubes), arrivals_per_day(config, cubes), strict=True)
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from schemas.config_workload import WorkloadConfig
+from schemas.mix import mix_shares
 from schemas.names import Shape
 from services.workload.run_times import run_mean_h
 from shared.models.superpod.shapes import chips_of, cubes_of
@@ -66,10 +67,10 @@ class Kind:
 
 
 @lru_cache(maxsize=256)
-def mix_for(cubes: int) -> tuple[Kind, ...]:
-    """The part of the production mix that fits a pod of this many cubes, renormalised: leaving out what
-    cannot be placed is an assumption."""
-    fitting = [row for row in PRODUCTION_MIX if cubes_of(row[0]) <= cubes]
+def mix_for(text: str, cubes: int) -> tuple[Kind, ...]:
+    """The part of a mix, or of that of production where none is given, that fits a pod of this many cubes,
+    renormalised: leaving out what cannot be placed is an assumption."""
+    fitting = [row for row in mix_shares(text) or PRODUCTION_MIX if cubes_of(row[0]) <= cubes]
     whole = sum(percent for _, _, percent in fitting)
     percents: dict[Shape, list[float]] = {}
     for shape, twisted, percent in fitting:
@@ -87,7 +88,7 @@ def arrivals_per_day(config: WorkloadConfig, cubes: int) -> tuple[float, ...]:
     By Little's law a kind that is requested λ times a day runs λ · (mean run time in days) times at a moment,
     if nothing waits; so shares of running slices are turned into shares of arrivals by their run times.
     """
-    mix = mix_for(cubes)
+    mix = mix_for(config.mix, cubes)
     days = [run_mean_h(config, kind.cubes) / 24.0 for kind in mix]
     weights = [
         kind.share / (span if config.mix_counts == "running" else 1.0)

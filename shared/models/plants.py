@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from schemas.config import AnyPodConfig, FabricConfig
+from schemas.mix import mix_shares
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
 from shared.models.plant import Plant
@@ -33,6 +34,31 @@ SLICE_CHECKS: dict[str, Callable[[Shape, bool, int], None]] = {
 def check_slice(kind: str, shape: Shape, twisted: bool, cubes: int) -> None:
     """InvalidInput unless an empty pod of this kind and size can hold such a slice."""
     SLICE_CHECKS[kind](shape, twisted, cubes)
+
+
+def check_demand(config: FabricConfig) -> None:
+    """InvalidInput unless what is configured can be asked of an empty fabric: the slices of its mix, and of
+    its recorded trace."""
+    if isinstance(config, AnyPodConfig):
+        check_mix(config.workload.mix, config.pod.cubes)
+    check_trace(config)
+
+
+def check_mix(mix: str, cubes: int) -> None:
+    """InvalidInput unless every shape of a mix is legal, and one fits a pod of so many cubes: a mix is the
+    same for every kind of pod."""
+    wanted = mix_shares(mix)
+    try:
+        for shape, twisted, _ in wanted:
+            shapes.check(shape, twisted, shapes.POD_CUBES_MAX)
+    except InvalidInput as error:
+        raise InvalidInput(f"workload.mix: {error}") from None
+    if wanted and all(shapes.cubes_of(shape) > cubes for shape, _, _ in wanted):
+        least = min(shapes.cubes_of(shape) for shape, _, _ in wanted)
+        raise InvalidInput(
+            f"workload.mix {mix}: the smallest shape takes {least} cubes and the pod has {cubes}; allowed: "
+            "shapes of which one fits"
+        )
 
 
 def check_trace(config: FabricConfig) -> None:

@@ -30,5 +30,5 @@ def test_every_line_is_in_order_whatever_is_taken(entries: list[tuple[Line, int]
             assert queue.lines.get(other, []) == sorted(place for line, place in plain if line == other)
         for owner in ("operator", "team-1", "team-2", "free"):
             assert queue.waiting(owner) == sum(line[1] == owner for line, _ in plain)
-    assert set(queue.firm()) == {line for line, _ in plain if line[0] != FILLER}
+    assert queue.firm_owners() == {line[1] for line, _ in plain if line[0] != FILLER}
     assert set(queue.filler()) == {line for line, _ in plain if line[0] == FILLER}

@@ -29,13 +29,13 @@ def test_only_legal_shapes_that_fit_are_wanted_with_their_shares_renormalised(cu
     fitting = [row for row in PRODUCTION_MIX if cubes_of(row[0]) <= cubes]
     whole = sum(percent for *_, percent in fitting)
     wanted: dict[tuple[Shape, bool], float] = {}
-    for kind in mix_for(cubes):
+    for kind in mix_for("", cubes):
         for twisted, share in ((True, kind.twisted_share), (False, 1 - kind.twisted_share)):
             if share:
                 check(kind.shape, twisted, cubes)
                 wanted[kind.shape, twisted] = kind.share * share
     assert wanted == {(s, t): pytest.approx(p / whole) for s, t, p in fitting}
-    assert len({kind.shape for kind in mix_for(cubes)}) == len(mix_for(cubes))
+    assert len({kind.shape for kind in mix_for("", cubes)}) == len(mix_for("", cubes))
 
 
 @pytest.mark.parametrize("reading", ["running", "requested"])
@@ -46,7 +46,7 @@ def test_offered_load_is_requested_over_available_chip_time(reading: str, cubes:
     )
     chip_hours = sum(
         per_day * kind.chips * hours(config, kind.cubes)
-        for kind, per_day in zip(mix_for(cubes), arrivals_per_day(config, cubes), strict=True)
+        for kind, per_day in zip(mix_for("", cubes), arrivals_per_day(config, cubes), strict=True)
     )
     assert chip_hours == pytest.approx(0.5 * cubes * 64 * 24)
 
@@ -59,7 +59,7 @@ def test_slices_per_day_are_all_that_arrive(reading: str) -> None:
 
 def test_shares_count_what_runs_or_what_is_requested() -> None:
     """Slices that run at a moment are those that arrive in a run time (Little)."""
-    mix = mix_for(64)
+    mix = mix_for("", 64)
     of_running = WorkloadConfig(mix_counts="running")
     running = [
         per_day * hours(of_running, kind.cubes) / 24
@@ -75,5 +75,14 @@ def test_the_defaults_come_to_some_eighty_arrivals_and_three_of_the_largest_a_da
     calibrated."""
     per_day = arrivals_per_day(WorkloadConfig(), 64)
     assert 70 < sum(per_day) < 90
-    largest = sum(rate for kind, rate in zip(mix_for(64), per_day, strict=True) if kind.cubes == 48)
+    largest = sum(rate for kind, rate in zip(mix_for("", 64), per_day, strict=True) if kind.cubes == 48)
     assert 2 < largest < 4
+
+
+def test_a_mix_of_ones_own_takes_the_place_of_the_table() -> None:
+    (small, large) = mix_for("4x4x8t=3,4x4x8=1,2x2x2=4", 64)
+    assert (small.shape, small.share, small.twisted_share) == ((4, 4, 8), 0.5, 0.75)
+    assert (large.shape, large.share, large.twisted_share) == ((2, 2, 2), 0.5, 0.0)
+    config = WorkloadConfig(mix="8x8x8=1,2x2x2=1", slices_per_day=10.0, mix_counts="requested")
+    assert arrivals_per_day(config, 64) == pytest.approx((5.0, 5.0))
+    assert arrivals_per_day(config, 4) == pytest.approx((10.0,))
