@@ -4,6 +4,7 @@ from typing import Literal
 
 from schemas.body import Model
 from schemas.parameter import parameter
+from schemas.quotas import QUOTAS_ALLOWED
 
 
 class SchedulerConfig(Model):
@@ -23,6 +24,7 @@ class SchedulerConfig(Model):
         "comes after those who do not; owners that are not named share the rest equally",
         unit="-",
         source="choice",
+        allowed=QUOTAS_ALLOWED,
         max_length=100_000,
     )
     backfill: Literal["easy", "conservative", "none"] = parameter(

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from schemas.body import Model
 from schemas.bounds import DURATION_US_MAX, TRACE_ROWS_MAX
-from schemas.mix import mix_shares
+from schemas.mix import MIX_ALLOWED, mix_shares
 from schemas.names import OwnerName, Shape, Tier
 from schemas.operator import DurationUs, Priority
 from schemas.parameter import parameter
@@ -47,6 +47,7 @@ class WorkloadConfig(Model):
         "shapes larger than the pod are left out",
         unit="-",
         source="[T4] Table 2: one day of production",
+        allowed=MIX_ALLOWED,
         max_length=100_000,
     )
     mix_counts: Literal["running", "requested"] = parameter(
@@ -257,10 +258,10 @@ class WorkloadConfig(Model):
         allow_inf_nan=False,
     )
     startup_s: int = parameter(
-        300,
+        240,
         "from a slice that is ready to the first step of its job: compiling, reading the last checkpoint",
         unit="seconds",
-        source="assumption: minutes",
+        source="assumption: minutes; with the preflight a start costs 6",
         ge=0,
         le=86_400,
     )

@@ -1,4 +1,5 @@
-"""Mixes of slices as people write them: `4x4x4=14,4x4x8t=16`, a share for each shape, with a `t` if twisted."""
+"""Mixes of slices as people write them: `4x4x4=14,4x4x8t=16`, a share for each shape, with a `t` if it is
+twisted."""
 
 import re
 from functools import lru_cache
@@ -7,6 +8,7 @@ from schemas.names import Shape
 
 SHAPES_MAX = 1_000
 """Shapes that a mix may have."""
+MIX_ALLOWED = "shape=share with a share above 0, as 4x4x4=14 or, twisted, 4x4x8t=16"
 SHARE = re.compile(r"([0-9]{1,3})x([0-9]{1,3})x([0-9]{1,3})(t?)=([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 
 
@@ -23,10 +25,7 @@ def mix_shares(text: str) -> tuple[tuple[Shape, bool, float], ...]:
     for part in parts:
         match = SHARE.fullmatch(part.strip())
         if match is None or float(match[5]) == 0:
-            raise ValueError(
-                f"{part!r} is not allowed; allowed: shape=share with a share above 0, as 4x4x4=14 or, "
-                "twisted, 4x4x8t=16"
-            )
+            raise ValueError(f"{part!r} is not allowed; allowed: {MIX_ALLOWED}")
         kind = (int(match[1]), int(match[2]), int(match[3])), bool(match[4])
         if kind in found:
             raise ValueError(f"{part.partition('=')[0]} is given twice; leave one of them out")

@@ -8,6 +8,7 @@ from schemas.bounds import OWNER_PATTERN
 CHIPS_PER_CUBE = 4**3
 QUOTAS_MAX = 1_000
 """Owners that may have one."""
+QUOTAS_ALLOWED = "owner=chips or owner=share%, as team-1=25%"
 QUOTA = re.compile(rf"({OWNER_PATTERN})=([0-9]{{1,6}})(%?)")
 
 
@@ -25,7 +26,7 @@ def quota_chips(text: str, cubes: int) -> dict[str, int]:
     for part in parts:
         match = QUOTA.fullmatch(part.strip())
         if match is None:
-            raise ValueError(f"{part!r} is not allowed; allowed: owner=chips or owner=share%, as team-1=25%")
+            raise ValueError(f"{part!r} is not allowed; allowed: {QUOTAS_ALLOWED}")
         owner, number, percent = match.groups()
         most = 100 if percent else chips
         if int(number) > most:

@@ -205,7 +205,7 @@ def _allowed(field: FieldInfo) -> str:
     if bool in kinds:
         return "true or false"
     if str in kinds:
-        return "a text"
+        return str(_about(field)["allowed"])
     words = "a number" if float in kinds else "a whole number"
     for bound in field.metadata:
         for attribute, text in (("gt", "above"), ("ge", "at least"), ("le", "at most"), ("lt", "below")):
@@ -226,8 +226,7 @@ def _fields(model: type[BaseModel], prefix: str = "") -> dict[str, FieldInfo]:
 
 
 def _described(name: str, field: FieldInfo) -> Parameter:
-    extra = field.json_schema_extra
-    about: dict[str, Any] = extra if isinstance(extra, dict) else {}
+    about = _about(field)
     return Parameter(
         name=name,
         default=field.default,
@@ -236,3 +235,8 @@ def _described(name: str, field: FieldInfo) -> Parameter:
         allowed=_allowed(field),
         meaning=field.description or "",
     )
+
+
+def _about(field: FieldInfo) -> dict[str, Any]:
+    """What a parameter says about itself (`schemas.parameter`)."""
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}

@@ -77,11 +77,17 @@ def rows_of(name: str) -> Values:
     return rows.map(by_the_rules).filter(_is_allowed) if name == "FabricCommissioned" else rows
 
 
+GRAMMARS = (("scheduler", "quotas", "team-1=25%"), ("workload", "mix", "4x4x8t=16,4x4x4=1.5"))
+"""Texts that a grammar reads: any that is drawn becomes one that it takes."""
+
+
 def by_the_rules(row: dict[str, Any]) -> dict[str, Any]:
     """The same commissioning, with what a configuration says of two fields together made true."""
     optics = row["config"]["transceivers"]
     thresholds = ("degraded_above_ber", "down_above_ber")
     optics.update(zip(thresholds, sorted(optics[name] for name in thresholds), strict=True))
+    for section, name, text in GRAMMARS:
+        row["config"][section][name] = text if row["config"][section][name] else ""
     return row
 
 

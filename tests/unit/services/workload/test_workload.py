@@ -112,7 +112,7 @@ def test_arrivals_are_jobs_of_owners_with_estimates() -> None:
         assert body.job is not None
         assert body.estimate_us is not None
         terms = body.job.checkpoint_every_us, body.job.write_us, body.job.startup_us
-        assert terms == (3_600 * US_PER_S, 20 * US_PER_S, 300 * US_PER_S)
+        assert terms == (3_600 * US_PER_S, 20 * US_PER_S, 240 * US_PER_S)
     assert len(asked) > 100
 
 
