@@ -1,12 +1,21 @@
 """What the HTTP API tells of goodput: where the chip-time of fabrics went."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from schemas.body import Model
 from schemas.names import Tier
 
 By = Literal["pod", "owner", "slice", "tier"]
 """What each row is about."""
+PLACES = (
+    *("productive", "uncommitted", "startup", "checkpointing", "lost", "degraded", "recovering"),
+    *("unhealthy", "drained", "held_back", "idle_wanted", "idle_unwanted"),
+)
+"""What a chip can be for: what the job of its slice does, or why no slice has it."""
+ChipUs = Annotated[dict[str, int], Field(json_schema_extra={"propertyNames": {"enum": [*PLACES]}})]
+"""Place → chip-microseconds."""
 
 
 class GoodputRow(Model):
@@ -17,7 +26,7 @@ class GoodputRow(Model):
     owner: str | None
     tier: Tier | None
     total_chip_us: int
-    chip_us: dict[str, int]
+    chip_us: ChipUs
 
 
 class GoodputSpan(Model):
@@ -26,8 +35,8 @@ class GoodputSpan(Model):
     since_us: int
     until_us: int
     total_chip_us: int
-    chip_us: dict[str, int]
-    filler_chip_us: dict[str, int]
+    chip_us: ChipUs
+    filler_chip_us: ChipUs
 
 
 class GoodputReport(Model):
@@ -41,7 +50,7 @@ class GoodputReport(Model):
     since_us: int
     until_us: int
     total_chip_us: int
-    chip_us: dict[str, int]
+    chip_us: ChipUs
     utilisation: float | None
     utilisation_by_tier: dict[Tier, float] | None
     scheduling_goodput: float | None

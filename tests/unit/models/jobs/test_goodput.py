@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.api_goodput import PLACES
+from schemas.config import SuperpodConfig
 from schemas.jobs import JobTerms
-from shared.models.jobs.goodput import Books, Group, JobUse, SliceBook, between, integral, used_at
+from services.scheduler import state as scheduler
+from shared.models.jobs.goodput import ALLOCATED, Books, Group, JobUse, SliceBook, between, integral, used_at
+from shared.models.jobs.ledger import PLACES as LEDGER
 from shared.models.jobs.ledger import Ledger
 from shared.models.jobs.progress import Progress, placed, ready, struck
 
@@ -77,3 +81,9 @@ def test_utilisation_is_of_the_chips_that_can_be_used() -> None:
     assert found.utilisation() == pytest.approx(600 / 800)
     assert found.utilisation("filler") == pytest.approx(100 / 800)
     assert Books(5, 5, 100, {}, {}).utilisation() == 0.0
+
+
+def test_the_api_names_every_place() -> None:
+    free = scheduler.commission("pod-0", SuperpodConfig(), 0).chip_us.keys() - {ALLOCATED}
+    assert [*PLACES][: len(LEDGER)] == [*LEDGER]
+    assert {*PLACES} - {*LEDGER} == free

@@ -63,8 +63,8 @@ def untyped(page: Page) -> list[str]:
 
 
 def is_typed(page: Page, schema: Page, outer: tuple[str, ...] = (), *, inside: bool = False) -> bool:
-    """Whether a schema is an object with named fields, or a list or choice of such; within a field also a
-    plain value."""
+    """Whether a schema is an object with named fields, or with keys that are named, or a list or choice of
+    such; within a field also a plain value."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return name in outer or is_typed(page, page["components"]["schemas"][name], (*outer, name))
@@ -76,6 +76,9 @@ def is_typed(page: Page, schema: Page, outer: tuple[str, ...] = (), *, inside: b
         items = schema.get("prefixItems") or [schema.get("items", {})]
         return all(is_typed(page, item, outer, inside=inside) for item in items)
     if kind == "object" or not inside:
+        keys, values = schema.get("propertyNames", {}), schema.get("additionalProperties")
+        if "enum" in keys and isinstance(values, dict):
+            return is_typed(page, values, outer, inside=True)
         fields = schema.get("properties", {})
         empty_message = not fields and schema.get("additionalProperties") is False and bool(outer[1:])
         named = bool(fields) or empty_message
