@@ -77,6 +77,11 @@ class Driver:
         assert due_us is not None
         return self.feed(Tick(service="jobs", due_us=due_us, count=self.held.ticks + 1), due_us)
 
+    def run(self, until_us: int) -> None:
+        """Every Tick before that moment."""
+        while self.held.due_us is not None and self.held.due_us < until_us:
+            self.tick()
+
     def start(self, terms: JobTerms | None = TERMS) -> None:
         """Requested at 0, admitted at 10, ready at 20."""
         self.feed(requested(terms), 0)
