@@ -54,9 +54,10 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
     by_ocs = not dead and any(link_end(end).ocs in state.ocs_down for end in down_ends(state, row))
     repair_us = expected_left_us(_repair_us(state, bool(dead), by_ocs), elapsed_us)
     ends = [
-        (max(other.ends_us - state.now_us, 0), len(other.cubes))
+        (leaves_us, len(other.cubes))
         for other in state.slices.values()
-        if other.number != row.number and other.corner is None and other.ends_us is not None and other.cubes
+        if other.number != row.number and other.corner is None and other.cubes
+        if (leaves_us := _leaves_us(state, row, other)) is not None
     ]
     route_ppm = speed_around(state, row) if not dead and goes_around(state, row) else 0
     return Hit(
@@ -74,6 +75,16 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
         ends=tuple(sorted(ends)),
         whole=cubes_of(row.shape) if dead else None,  # elsewhere there are links, too
     )
+
+
+def _leaves_us(state: SchedulerState, row: Slice, other: Slice) -> int | None:
+    """In how long another slice is expected to leave its cubes, None if nobody knows; filler makes room for
+    whoever is none within its grace."""
+    left_us = None if other.ends_us is None else max(other.ends_us - state.now_us, 0)
+    if other.tier != "filler" or row.tier == "filler":
+        return left_us
+    grace_us = state.config.grace_s * US_PER_S
+    return grace_us if left_us is None else min(left_us, grace_us)
 
 
 def _fits_a_used_cube(state: SchedulerState, row: Slice) -> bool:

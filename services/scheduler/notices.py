@@ -32,17 +32,21 @@ def claim(
     state.claims[row.number] = Claim(cubes, corner, victims, until_us)
     occupancy_of(state).keep(cubes, row.shape, corner)
     put(state, row)
-    asker = slice_name(state, row.number)
+    return tell_to_leave(state, row, victims, row.request)
+
+
+def tell_to_leave(state: SchedulerState, row: Slice, victims: tuple[int, ...], cause: str) -> list[Output]:
+    """Tell those who were not told yet that they lose their cubes, for a slice that needs them."""
+    until_us = state.now_us + state.config.grace_s * US_PER_S
     said: list[Output] = []
     for number in victims:
         if number in state.notices:
             continue
-        victim = state.slices[number]
-        reason = f"pre-empted for {asker}, which is {row.tier}"
-        state.notices[number] = Notice("preempted", until_us, row.request, reason)
-        put(state, victim)
+        reason = f"pre-empted for {slice_name(state, row.number)}, which is {row.tier}"
+        state.notices[number] = Notice("preempted", until_us, cause, reason)
+        put(state, state.slices[number])
         notice = SliceNoticed(slice=slice_name(state, number), why="preempted", until_us=until_us)
-        said.append(CausedBy(row.request, notice))
+        said.append(CausedBy(cause, notice))
     return said
 
 

@@ -9,7 +9,9 @@ from dataclasses import replace
 from schemas.scheduler import RecoveryCosts, SliceRecovering
 from services.scheduler.hits import cubes_to_leave, dead_cubes, delays, hit_of, is_whole
 from services.scheduler.lifecycle import drop_move, put, requeue, settle, slice_name
+from services.scheduler.notices import tell_to_leave
 from services.scheduler.occupancy import Corner
+from services.scheduler.preemption import evictable
 from services.scheduler.recovery_plan import Decision, recovery_plan
 from services.scheduler.spares import give_back_hot
 from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of
@@ -105,11 +107,24 @@ def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) ->
         said += _replace_cubes(state, row, leaving, stall, hot=choice == "spare")
         row = state.slices[number]
     if choice == "wait" and (not leaving or not set(leaving).isdisjoint(row.cubes)):
+        if choice != stall.choice:
+            said += _make_room(state, row, stall)
         _wait(state, row, stall)
         return False
     del state.stalls[number]
     said += settle(state, row, stall.cause)
     return False
+
+
+def _make_room(state: SchedulerState, row: Slice, stall: Stall) -> list[Output]:
+    """Who waits for a cube need not wait for longer than filler has to write a checkpoint: of filler, those
+    who lose least are told to leave."""
+    leaving = cubes_to_leave(state, row)
+    if row.tier == "filler" or not leaving or not state.placement.can_move(row.cubes):
+        return []
+    shape = row.shape if row.corner is not None else (4, 4, 4 * len(leaving))
+    found = state.placement.room_by_force(occupancy_of(state), shape, evictable(state, None))
+    return [] if found is None else tell_to_leave(state, row, found[1], stall.cause)
 
 
 def _still(state: SchedulerState, row: Slice, stall: Stall) -> Stall:

@@ -186,6 +186,22 @@ def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_anew()
     world.check()
 
 
+def test_filler_makes_room_for_one_that_lost_a_cube() -> None:
+    world = World(cubes=4)
+    name = world.start((4, 4, 8))
+    fillers = [world.start((4, 4, 4), tier="filler") for _ in range(2)]
+    hit, told = world.fail(0)
+    assert choice_of(hit) == (name, "pod-0/cube-0", "wait")
+    assert isinstance(told, SliceNoticed)
+    assert (told.slice in fillers, told.why) == (True, "preempted")
+    world.check()
+    said = world.checkpoint(told.slice)
+    assert isinstance(said[1], SliceRequeued)
+    assert choice_of(said[2]) == (name, "pod-0/cube-0", "swap")
+    assert SliceRestored(slice=name) in world.train()
+    world.check()
+
+
 def test_it_waits_for_the_repair_where_no_cube_ever_comes_free() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
