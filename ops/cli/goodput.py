@@ -64,13 +64,20 @@ def goodput(
         write(rendered(found, output, lambda: _table(found)), out)
 
 
-def _page(client: Client, names: list[str], ask: Mapping[str, object]) -> str:
+def _page(client: Client, names: list[str], ask: dict[str, object]) -> str:
     from ops.common.goodput_page import page
 
-    found = {name: client.thing("/v1/goodput", *FIELDS, fabric=name, spans=SPANS, **ask) for name in names}
+    ask = ask | {"by": "tier", "spans": SPANS}
+    found = {name: client.thing("/v1/goodput", *FIELDS, fabric=name, **ask) for name in names}
     with client.reading():
-        note = "Spans are whole hours; the last ends now."
-        return page("Where chip-time went", note, [(name, one["spans"]) for name, one in found.items()])
+        charts = [(name, _whole(one), one["spans"]) for name, one in found.items()]
+        return page("Where chip-time went", "Columns are whole hours; the last ends now.", charts)
+
+
+def _whole(found: Mapping[str, Any]) -> dict[str, Any]:
+    """All of the time as one span."""
+    filler = next(row["chip_us"] for row in found["rows"] if row["name"] == "filler")
+    return {"total_chip_us": found["total_chip_us"], "chip_us": found["chip_us"], "filler_chip_us": filler}
 
 
 def _table(found: Mapping[str, Any]) -> str:

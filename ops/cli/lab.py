@@ -114,9 +114,9 @@ def _draw(chart: Path, result: dict[str, Any]) -> None:
     """Draw goodput over time, which is not printed as well."""
     from ops.common.goodput_page import page
 
-    spans = [(pod["fabric"], pod.pop("spans")) for pod in result["fabrics"]]
+    charts = [(pod["fabric"], pod.pop("span"), pod.pop("spans")) for pod in result["fabrics"]]
     note = f"Made by `{result['repeat']}`; {result['warmup_days']:g} days of warm-up are left out."
-    write(page("Where chip-time went", note, spans), chart)
+    write(page("Where chip-time went", note, charts), chart)
 
 
 def _repeat(asked: "AskedTwin", plan: "RunPlan", trace: Path | None) -> list[str]:

@@ -4,7 +4,7 @@ same."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, TypeAlias
 
 from shared.basics.times import moment
 from shared.basics.units import US_PER_HOUR
@@ -41,6 +41,9 @@ th:first-child, td:first-child { text-align: left }
 """
 
 
+Span: TypeAlias = Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Band:
     """One colour of the chart: its share of each column, 0 to 1."""
@@ -50,9 +53,10 @@ class Band:
     shares: Sequence[float]
 
 
-def page(title: str, note: str, charts: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]) -> str:
-    """A whole HTML page with a chart for each fabric: its name, and its spans as `/v1/goodput` has them."""
-    drawn = "\n".join(_section(name, spans) for name, spans in charts)
+def page(title: str, note: str, charts: Sequence[tuple[str, Span, Sequence[Span]]]) -> str:
+    """A whole HTML page with a chart for each fabric: its name, all of its time and the parts of that, as
+    `/v1/goodput` has `spans`."""
+    drawn = "\n".join(_section(name, whole, spans) for name, whole, spans in charts)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
@@ -61,7 +65,7 @@ def page(title: str, note: str, charts: Sequence[tuple[str, Sequence[Mapping[str
 </body></html>"""
 
 
-def bands(spans: Sequence[Mapping[str, Any]]) -> list[Band]:
+def bands(spans: Sequence[Span]) -> list[Band]:
     """Those that are anything in any span, the lowest first."""
     places = dict.fromkeys([*PLACES, *(place for span in spans for place in span["chip_us"])])
     found = [_band(place, [_firm_share(span, place) for span in spans]) for place in places]
@@ -75,13 +79,13 @@ def _band(place: str, shares: Sequence[float]) -> Band:
     return Band(words, colour, shares)
 
 
-def _firm_share(span: Mapping[str, Any], place: str) -> float:
+def _firm_share(span: Span, place: str) -> float:
     """The share of a place, without what filler had there."""
     chip_us = span["chip_us"].get(place, 0) - span["filler_chip_us"].get(place, 0)
     return float(chip_us / span["total_chip_us"])
 
 
-def _section(name: str, spans: Sequence[Mapping[str, Any]]) -> str:
+def _section(name: str, whole: Span, spans: Sequence[Span]) -> str:
     spans = [span for span in spans if span["total_chip_us"]]
     if not spans:
         return f"<h2>{escape(name)}</h2><p>No time has passed.</p>"
@@ -90,10 +94,10 @@ def _section(name: str, spans: Sequence[Mapping[str, Any]]) -> str:
         f'<li><span style="background:{band.colour}"></span>{escape(band.words)}</li>'
         for band in reversed(drawn)
     )
-    return f"<h2>{escape(name)}</h2>\n{_chart(name, spans, drawn)}\n<ul>{legend}</ul>\n{_table(spans, drawn)}"
+    return f"<h2>{escape(name)}</h2>\n{_chart(name, spans, drawn)}\n<ul>{legend}</ul>\n{_table(whole)}"
 
 
-def _chart(name: str, spans: Sequence[Mapping[str, Any]], drawn: Sequence[Band]) -> str:
+def _chart(name: str, spans: Sequence[Span], drawn: Sequence[Band]) -> str:
     begin_us, end_us = spans[0]["since_us"], spans[-1]["until_us"]
     scale = (WIDTH - LEFT) / (end_us - begin_us)
     label = (
@@ -110,7 +114,7 @@ def _chart(name: str, spans: Sequence[Mapping[str, Any]], drawn: Sequence[Band])
     )
 
 
-def _column(n: int, span: Mapping[str, Any], drawn: Sequence[Band], x: float, width: float) -> Iterator[str]:
+def _column(n: int, span: Span, drawn: Sequence[Band], x: float, width: float) -> Iterator[str]:
     """One span's column, from the bottom up."""
     when = f"{moment(span['since_us'])} to {moment(span['until_us'])}"
     y = float(HEIGHT)
@@ -134,15 +138,15 @@ def _axes(begin_us: int, end_us: int) -> Iterator[str]:
         yield f'<text x="{x:.1f}" y="{HEIGHT + 17}" text-anchor="{anchor}">{escape(moment(at_us))}</text>'
 
 
-def _table(spans: Sequence[Mapping[str, Any]], drawn: Sequence[Band]) -> str:
-    """The same over all of the time, in words and numbers."""
-    totals = [span["total_chip_us"] for span in spans]
+def _table(whole: Span) -> str:
+    """All of the time in words and numbers."""
+    total = whole["total_chip_us"]
     rows = []
-    for band in reversed(drawn):
-        chip_us = sum(share * total for share, total in zip(band.shares, totals, strict=True))
-        share = f"{100 * chip_us / sum(totals):.2f} %"
+    for band in reversed(bands([whole])):
+        (share,) = band.shares
+        chip_hours = f"{share * total / US_PER_HOUR:,.1f}"
         rows.append(
-            f"<tr><td>{escape(band.words)}</td><td>{chip_us / US_PER_HOUR:,.1f}</td><td>{share}</td></tr>"
+            f"<tr><td>{escape(band.words)}</td><td>{chip_hours}</td><td>{100 * share:.2f} %</td></tr>"
         )
     head = "<tr><th>chips were</th><th>chip-hours</th><th>share</th></tr>"
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from ops.invariants.boxes import BoxChecker
 from ops.invariants.circuits import CircuitChecker
+from ops.invariants.goodput import GoodputChecker
 from ops.invariants.hardware import HardwareChecker
 from ops.invariants.order import CauseChecker, WriterChecker
 from ops.invariants.repairs import RepairChecker
@@ -31,6 +32,7 @@ class FabricCheckers:
             CircuitChecker(),
             RepairChecker(),
             HardwareChecker(),
+            GoodputChecker(),
         )
 
 

@@ -72,13 +72,16 @@ def books_at(site: Site, fabric: str, at_us: int) -> Books:
     return books_of(since_us, at_us, scheduler, jobs, _jobs(site, fabric))
 
 
-def spans_of(stands: Sequence[Books], since: Totals | None) -> list[dict[str, Any]]:
-    """What came of the time from `since`, or else from the commissioning, and between the moments of these
-    books, as `/v1/goodput` has it; between every few of them, where they are many."""
+def spans_of(stands: Sequence[Books], since: Totals | None) -> dict[str, Any]:
+    """What came of all the time from `since`, or else from the commissioning, as `span`; and as `spans` of
+    that between the moments of these books, or every few of them, where they are many."""
     every = -(-len(stands) // SPANS_MAX)
     begin = stands[-1].begun if since is None else since.books
     chosen = [begin, *stands[every - 1 : -1 : every], stands[-1]]
-    return [span_of(books).model_dump() for books in spans_between(chosen)]
+    return {
+        "span": span_of(between(begin, stands[-1])).model_dump(),
+        "spans": [span_of(books).model_dump() for books in spans_between(chosen)],
+    }
 
 
 def report(fabric: str, end: Totals, since: Totals | None = None) -> dict[str, Any]:

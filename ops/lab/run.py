@@ -142,7 +142,7 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
     reports = [
         {"fabric": fabric, "kind": config.kind, "site": site.site, "seed": config.seed}
         | report(fabric, totals(lab.site, fabric, at_us), since.get(fabric))
-        | ({"spans": spans_of(stands[fabric], since.get(fabric))} if plan.spans else {})
+        | (spans_of(stands[fabric], since.get(fabric)) if plan.spans else {})
         for fabric, config in site.fabrics.items()
         if at_us >= plan.warmup_us
     ]

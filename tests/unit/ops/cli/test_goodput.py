@@ -25,7 +25,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     driven.advance(2)
     assert client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20}).status_code == 200
     driven.advance(2)
-    queries = ("by=pod", "by=slice&since=1h", "by=owner", "by=tier&fabric=pod-9", "by=pod&spans=120")
+    queries = ("by=pod", "by=slice&since=1h", "by=owner", "by=tier&fabric=pod-9", "by=tier&spans=120")
     yield {query: client.get(f"/v1/goodput?{query}") for query in queries}
     driven.close()
 
@@ -75,7 +75,7 @@ def test_json_sums_exactly(answers: Answers) -> None:
 
 def test_a_page_is_drawn(answers: Answers, tmp_path: Path) -> None:
     page = tmp_path / "goodput.html"
-    said(answers, "by=pod&spans=120", "-o", "html", "--out", str(page))
+    said(answers, "by=tier&spans=120", "-o", "html", "--out", str(page))
     assert "<h2>pod-0</h2>" in page.read_text(encoding="utf-8")
 
 

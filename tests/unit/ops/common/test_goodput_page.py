@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 
 from ops.common.goodput_page import FILLER, PLACES, bands, page
 from shared.basics.units import US_PER_HOUR
+from shared.models.jobs.goodput import added
 from shared.models.jobs.ledger import PLACES as OF_SLICES
 
 HOUR_US = 10 * US_PER_HOUR
@@ -23,7 +24,9 @@ def span(n: int, chip_us: dict[str, int], filler_chip_us: dict[str, int] | None 
 
 
 def whole(spans: list[dict[str, Any]]) -> str:
-    return page("Where <time> went", "A note.", [("pod-0", spans)])
+    every = {name: added([one[name] for one in spans]) for name in ("chip_us", "filler_chip_us")}
+    all_of_it = every | {"total_chip_us": sum(one["total_chip_us"] for one in spans)}
+    return page("Where <time> went", "A note.", [("pod-0", all_of_it, spans)])
 
 
 FIRST = span(0, {"productive": HOUR_US * 3 // 4, "lost": HOUR_US // 4}, {"productive": HOUR_US // 4})

@@ -1,0 +1,57 @@
+"""Where chip-time went, at any moment of what the seed draws: exact, additive, and never less than before."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from ops.lab.report import books_at
+from shared.models.jobs.goodput import Books, added, between, spans_between, summed
+from shared.models.jobs.ledger import Ledger
+from tests.support.pods import POD, pod_lab
+from tests.support.swarm import draw_scenario
+
+MOMENTS = 30
+WORK = {"productive", "uncommitted", "lost"}
+"""Where a step may be that was made; which of them, only its future says."""
+
+
+def assert_exact(books: Books) -> None:
+    """Nothing below nothing, all that there is, and no more; slices are part of what their owners used."""
+    assert sum(books.chip_us.values()) == books.total_chip_us
+    assert min(books.chip_us.values()) >= 0
+    for group, used in books.used.items():
+        known = summed([book.used for book in books.slices.values() if book.group == group])
+        assert min(used.minus(known).by_place().values()) >= 0, group
+
+
+def never_less(before: Books, now: Books) -> bool:
+    """Whether no place fell but the one that is a level."""
+    level = before.used_by()["uncommitted"]
+    falls = {place: us - now.chip_us[place] for place, us in before.chip_us.items()}
+    return max(us for place, us in falls.items() if place != "uncommitted") <= 0 <= level
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_chip_microsecond_is_in_one_place_at_any_moment(seed: int) -> None:
+    scenario = draw_scenario(seed)
+    lab = pod_lab(scenario.config)
+    draw = random.Random(seed)
+    moments = sorted(draw.randrange(1, scenario.quiet_us) for _ in range(MOMENTS))
+    stands: list[Books] = []
+    at_us = -1
+    for until_us in moments:
+        lab.run(until_us, [one for one in scenario.requests if at_us < one.at_us <= until_us])
+        at_us = until_us
+        stands.append(books_at(lab.site, POD, at_us))
+        assert_exact(stands[-1])
+    assert all(never_less(before, now) for before, now in pairwise(stands))
+    for before in stands:
+        assert_exact(between(before, stands[-1]))
+    spans = spans_between([stands[0].begun, *stands])
+    for span in spans:
+        assert_exact(span)
+    parts, whole = added([span.chip_us for span in spans]), stands[-1].chip_us
+    assert {place for place, us in whole.items() if us != parts[place]} <= WORK
+    assert sum(parts[place] for place in WORK) == sum(whole[place] for place in WORK)
+    assert sum(used != Ledger() for used in stands[-1].used.values()) > 1
