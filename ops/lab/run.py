@@ -20,6 +20,7 @@ from ops.common.version import VERSION
 from ops.common.workers import named_worker_death
 from ops.lab.board import Board, shared_board
 from ops.lab.report import Totals, books_at, report, spans_of, totals
+from ops.lab.waits import Waits
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
@@ -120,7 +121,14 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
     """The nth site of a plan from the commissioning of its fabrics up to the end, or until it shall stop."""
     site = plan.sites[n]
     writer = LineWriter(log) if log is not None else None
-    lab = Lab(site.site, site.fabrics, services_of, writer.write if writer else None)
+    waits = Waits(plan.warmup_us or -1)
+
+    def sink(lines: bytes) -> None:
+        waits.see(lines)
+        if writer is not None:
+            writer.write(lines)
+
+    lab = Lab(site.site, site.fabrics, services_of, sink)
     requests = [request for request in plan.requests if request.fabric in site.fabrics]
     since: dict[str, Totals] = {}
     stands: dict[str, list[Books]] = {fabric: [] for fabric in site.fabrics}
@@ -142,6 +150,7 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
     reports = [
         {"fabric": fabric, "kind": config.kind, "site": site.site, "seed": config.seed}
         | report(fabric, totals(lab.site, fabric, at_us), since.get(fabric))
+        | {"waits": waits.report(fabric, at_us)}
         | (spans_of(stands[fabric], since.get(fabric)) if plan.spans else {})
         for fabric, config in site.fabrics.items()
         if at_us >= plan.warmup_us
