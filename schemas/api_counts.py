@@ -14,9 +14,10 @@ class LinkCounts(Model):
 
 class SliceCounts(Model):
     """Slices since the start. Those of now are `queued`, and `running`: all on cubes, of which some are
-    `programming`, `degraded` or `recovering`."""
+    `programming`, `degraded` or `recovering`. `balked` were not requested, for too much work waited."""
 
     requested: int
+    balked: int
     admitted: int
     completed: int
     evicted: int

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ops.lab.run import RunPlan
 
 DAYS_MAX = 36_500
-SLICES = ("requested", "completed", "evicted", "refused", "running", "queued", "swapped")
+SLICES = ("requested", "balked", "completed", "evicted", "refused", "running", "queued", "swapped")
 
 app = application("lab")
 
@@ -52,7 +52,8 @@ def lab_run(
             click_type=FILE,
             metavar="FILE",
             help="CSV of recorded requests, played in place of arrivals in every pod alike: a header of "
-            "submit_s, duration_s, chips and, if you like, shape, twisted, priority; then a row a request",
+            "submit_s, duration_s, chips and, if you like, shape, twisted, priority, owner, tier and "
+            "estimate_s; then a row a request",
         ),
     ] = None,
     warmup: Annotated[

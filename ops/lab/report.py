@@ -17,7 +17,8 @@ from schemas.documents import (
 from shared.engine.site import Site
 from shared.models.jobs.goodput import TIERS, Books, between, books_of, span_of, spans_between
 
-COUNTED = ("requested", "admitted", "completed", "evicted", "refused", "swapped")
+OF_WORKLOAD = ("requested", "balked")
+COUNTED = (*OF_WORKLOAD, "admitted", "completed", "evicted", "refused", "swapped")
 """Slices that are counted as something happens to them; those that run or wait are as many as there are."""
 SPANS_MAX = 120
 """Spans of a run of which goodput is told."""
@@ -53,7 +54,7 @@ def totals(site: Site, fabric: str, at_us: int) -> Totals:
     return Totals(
         at_us=at_us,
         cubes=cubes.cubes,
-        slices={word: getattr(workload if word == "requested" else scheduler, word) for word in COUNTED},
+        slices={word: getattr(workload if word in OF_WORKLOAD else scheduler, word) for word in COUNTED},
         running=scheduler.running,
         queued=scheduler.queued,
         books=books_at(site, fabric, at_us),

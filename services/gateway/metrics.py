@@ -46,6 +46,11 @@ GAUGES: tuple[tuple[str, str, Callable[[FabricRow], float]], ...] = (
 TOTALS: tuple[tuple[str, str, Callable[[FabricRow], float]], ...] = (
     ("log_messages", "messages on the site's log", lambda row: row.position),
     ("slices_requested", "slices requested", lambda row: row.slices.requested),
+    (
+        "slices_balked",
+        "slices not requested, for too much work waited before them",
+        lambda row: row.slices.balked,
+    ),
     ("slices_admitted", "slices admitted", lambda row: row.slices.admitted),
     ("slices_completed", "slices completed", lambda row: row.slices.completed),
     ("slices_evicted", "slices that lost their cubes before they were done", lambda row: row.slices.evicted),

@@ -90,6 +90,7 @@ def _slice_counts(found: Summaries) -> SliceCounts:
     scheduler = found.scheduler
     return SliceCounts(
         requested=found.workload.requested,
+        balked=found.workload.balked,
         admitted=scheduler.admitted,
         completed=scheduler.completed,
         evicted=scheduler.evicted,
