@@ -45,7 +45,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
     try:
         state.placement.check(body.shape, body.twisted, state.cubes)
     except InvalidInput as refusal:
-        return refuse(state, row, str(refusal))
+        return refuse(state, row, f"{refusal}{_several_pods(state, row)}")
     _wait(state, row)
     said = cycle(state)
     row = state.slices[number]
@@ -55,6 +55,13 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         reason = f"{waiting - 1} slices of {row.owner} wait, of {most} that may (scheduler.queue_max)"
         said += refuse(state, row, reason) + cycle(state)
     return said
+
+
+def _several_pods(state: SchedulerState, row: Slice) -> str:
+    """What would be needed for a slice that is larger than the pod."""
+    if row.chips <= state.chips:
+        return ""
+    return "; a slice of several pods needs a fabric that joins them, and there is none"
 
 
 def _queue_max(state: SchedulerState, body: SliceRequested) -> int:

@@ -201,6 +201,7 @@ def test_a_request_that_is_known_already_changes_nothing() -> None:
     [
         ((4, 4, 6), False, "nearest legal shape is 4x4x8"),
         ((8, 8, 12), False, "it takes 12 cubes and the pod has 8"),
+        ((8, 8, 12), False, "; a slice of several pods needs a fabric that joins them, and there is none"),
         ((4, 4, 4), True, "cannot be twisted"),
     ],
 )
