@@ -11,7 +11,7 @@ from shared.models.plants import plant_of
 
 PLACED = ("SliceAdmitted", "CubeSwapped")
 """Messages that say on which cubes a slice is."""
-LEFT = ("SliceCompleted", "SliceEvicted")
+LEFT = ("SliceCompleted", "SliceEvicted", "SliceRequeued")
 """Messages by which a slice leaves its cubes, which they do not name."""
 COMMANDS = ("ConnectCircuits", "DisconnectCircuits")
 """Messages whose joins count only once they are made or gone, which another message says."""

@@ -2,7 +2,7 @@
 
 from schemas.names import Shape
 from services.scheduler.holdback import held_back
-from services.scheduler.order import fair_share_order
+from services.scheduler.order import borrows, chips_held, fair_share_order, quotas_of
 from services.scheduler.queue import FILLER, Line
 from services.scheduler.room import Rooms
 from services.scheduler.state import SchedulerState, Slice, Waits, line_of, occupancy_of, queue_of
@@ -32,7 +32,7 @@ def why_it_waits(state: SchedulerState, row: Slice) -> str:
         return f"first in line; needs {needs(state, row.shape)}: {supply(state)}{_reserve(state)}"
     line = line_of(row)
     if line not in waits.reasons:
-        waits.reasons[line] = _behind(state, waits, line)
+        waits.reasons[line] = _behind(state, waits, line) + _quota(state, line)
     return waits.reasons[line]
 
 
@@ -79,6 +79,18 @@ def supply(state: SchedulerState) -> str:
             counts["used by filler" if tiers else "idle"] += 1
     said = [f"{count} {what}" for what, count in counts.items() if count or what == "idle"]
     return f"of {state.cubes} cubes {', '.join(said[:-1])}{' and ' if said[1:] else ''}{said[-1]}"
+
+
+def _quota(state: SchedulerState, line: Line) -> str:
+    """That an owner comes after others, for it has as much as its quota or more."""
+    held = chips_held(state)
+    owner = line[1]
+    quota = quotas_of(state, queue_of(state).firm_owners() | held.keys() | {owner})[owner]
+    if line[0] == FILLER or not borrows(held.get(owner, 0), quota):
+        return ""
+    return (
+        f"; {owner} has {held.get(owner, 0)} chips of a quota of {quota} and comes after those who have less"
+    )
 
 
 def _reserve(state: SchedulerState) -> str:
