@@ -20,7 +20,7 @@ from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument
 from schemas.envelope import Envelope, enclose
 from schemas.jobs import JobCheckpointed, JobFailed, JobTerms
 from schemas.names import Join, Shape, Tier
-from schemas.ocs import CircuitsConnected
+from schemas.ocs import CircuitsConnected, OcsDown, OcsUp
 from schemas.scheduler import (
     Choice,
     ConnectCircuits,
@@ -90,6 +90,11 @@ def ends_of(joins: Iterable[Join]) -> Iterator[int]:
             yield 96 * b + 32 * dimension + 16 + index
 
 
+def ocs_of(end: int) -> int:
+    """The OCS that a link end's fibres lead to."""
+    return 16 * (end % 96 // 32) + end % 16
+
+
 def body_of(message: Envelope) -> Said:
     assert isinstance(message.body, Said)
     return message.body
@@ -128,6 +133,7 @@ class World:
         self.noticed: dict[str, int] = {}
         self.checkpointed: set[str] = set()
         self.hit: dict[str, Choice | None] = {}
+        self.ocs_out: set[int] = set()
         self.tiers: dict[str, Tier] = {}
         self.documents: dict[DocumentKey, BaseModel] = {}
         config = SuperpodConfig(pod=PodConfig(cubes=cubes), scheduler=policy, trace=trace)
@@ -394,6 +400,36 @@ class World:
         self.drained.discard(cube)
         return self.feed(CubeUndrained(cube=cube), after_us)
 
+    def complain_of(self, number: int) -> list[Said]:
+        """A job fails on one of its cubes, chosen by a number; monitoring sees that a moment later."""
+        names = sorted(self.held_cubes)
+        if not names:
+            return []
+        name = names[number % len(names)]
+        cube = self.held_cubes[name][number % len(self.held_cubes[name])]
+        return self.complain(name, cube) + self.fail(cube, 1_000)
+
+    def lose_ocs(self, number: int) -> list[Said]:
+        """One OCS of few fails, and with it the same link of every cube."""
+        ocs = 16 * (number % 3) + 5
+        if ocs in self.ocs_out:
+            return []
+        self.ocs_out.add(ocs)
+        ends = [
+            end for end in sorted(ends_of(self.made)) if ocs_of(end) == ocs and self.bad.get(end) != "down"
+        ]
+        said = self.feed(OcsDown(ocs=ocs))
+        return said + (self.change_links(down=ends) if ends else [])
+
+    def return_ocs(self, number: int) -> list[Said]:
+        ocs = 16 * (number % 3) + 5
+        if ocs not in self.ocs_out:
+            return []
+        self.ocs_out.remove(ocs)
+        ends = [end for end in sorted(ends_of(self.made)) if ocs_of(end) == ocs]
+        said = self.feed(OcsUp(ocs=ocs))
+        return said + (self.change_links(up=ends) if ends else [])
+
     def train(
         self, down: tuple[int, ...] = (), degraded: tuple[int, ...] = (), most: int | None = None
     ) -> list[Said]:
@@ -405,9 +441,11 @@ class World:
                 connected = CircuitsConnected(slice=name, joins=joins, missing_ocs=(), missing_ports=())
                 said += self.feed(connected, SWITCHING_US)
                 self.made.update(joins)
-                up = 32 * len(joins) - len(down) - len(degraded)
-                self._mark_bad(down, degraded)
-                said += self.feed(LinksTrained(slice=name, up=up, degraded=degraded, down=down))
+                dark = {end for end in ends_of(joins) if ocs_of(end) in self.ocs_out} - set(degraded)
+                lost = tuple(sorted(dark | set(down)))
+                self._mark_bad(lost, degraded)
+                up = 32 * len(joins) - len(lost) - len(degraded)
+                said += self.feed(LinksTrained(slice=name, up=up, degraded=degraded, down=lost))
         return said
 
     def change_links(

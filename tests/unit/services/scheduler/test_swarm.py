@@ -50,7 +50,12 @@ STEPS = st.lists(
         ),
         st.tuples(st.just("release"), st.integers(0, 30), st.just(0), AFTER_US),
         st.tuples(
-            st.sampled_from(["fail", "heal", "drain", "undrain"]), st.integers(0, 7), st.just(0), AFTER_US
+            st.sampled_from(
+                ["fail", "heal", "drain", "undrain", "complain", "lose_ocs", "return_ocs", "return_ocs"]
+            ),
+            st.integers(0, 7),
+            st.just(0),
+            AFTER_US,
         ),
         st.tuples(st.just("change_some_links"), st.integers(0, 1000), st.just(0), AFTER_US),
         st.tuples(st.just("train"), st.integers(1, 3), st.just(0), st.just(0)),
@@ -82,6 +87,9 @@ def play(world: World, steps: Iterable[Step]) -> Iterator[list[Said]]:
         "drain": world.drain,
         "undrain": world.undrain,
         "change_some_links": world.change_some_links,
+        "complain": world.complain_of,
+        "lose_ocs": world.lose_ocs,
+        "return_ocs": world.return_ocs,
     }
     for action, number, priority, after_us in steps:
         until_us = world.now_us + after_us
@@ -146,6 +154,7 @@ def long_life(seed: int, count: int) -> tuple[list[Step], SchedulerConfig]:
         ["request"] * 9 + ["release"] * 4 + ["checkpoint"] * 2 + ["train"] * 5 + ["fail"] * 2 + ["heal"] * 3
     )
     actions += ["drain", "undrain", "undrain"] + ["change_some_links"] * 3
+    actions += ["complain", "heal", "lose_ocs", "return_ocs", "return_ocs"]
     steps: list[Step] = []
     for _ in range(count):
         action = random.choice(actions)
