@@ -172,7 +172,7 @@ class WorkloadConfig(Model):
         allow_inf_nan=False,
     )
     production_share_large: float = parameter(
-        0.12,
+        0.08,
         "the same of slices of half a pod or more (32 cubes of 64)",
         unit="fraction",
         source="assumption, bound by the 8 h in which 95 % of such slices are to start",
