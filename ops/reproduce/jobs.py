@@ -41,7 +41,8 @@ LARGE = 32
 """Cubes, of 64: while a slice of so many stands, few others can start."""
 EXTREME_DAYS = 6
 FROM_REQUESTS = second_hand(
-    "computed: from 139 requests a day, an input, to which the run time of 1.9 h was chosen at a load of 1.1"
+    "fitted: run times and their growth to this figure and to the links a day, sizes of filler and "
+    "campaigns to its spread"
 )
 
 
@@ -62,13 +63,10 @@ def _mean_jobs() -> Measured:
     started = [fmean(_by_day(run, SliceStarted)) for run in runs]
     return over_seeds(
         started,
-        f"{total['requested'] / days:.1f} a day are asked for, an input set to the paper's {STATED_JOBS}; "
-        "with the "
-        f"run times assumed that is {100 * WorkloadConfig().offered_load:.0f} % of the pod's chips, and "
-        f"{used:.0f} % "
-        f"are used. So {100 * fmean(started) * days / total['requested']:.0f} % of the jobs start; of the "
-        "others "
-        f"{total['waiting']:,} wait at the end and {total['refused']:,} found the queue full",
+        f"starts, restarts included; {total['requested'] / days:.1f} a day are asked for, filler included, "
+        f"at a load of {100 * WorkloadConfig().offered_load:.0f} % without it, and {used:.0f} % of what is "
+        f"healthy is used; {total['balked']:,} requests were not made, for too much waited, and "
+        f"{total['queued']:,} wait at the end",
     )
 
 
