@@ -3,7 +3,6 @@
 from typing import Any
 
 from pydantic import Field
-from pydantic.config import JsonDict
 
 from schemas.body import Model
 
@@ -13,7 +12,7 @@ def parameter(
 ) -> Any:
     """A field with what a person must know about it: meaning, unit and where the default comes from; for a
     text that is read by a grammar of its own also what is allowed."""
-    extra: JsonDict = {"unit": unit, "source": source}
+    extra: dict[str, Any] = {"unit": unit, "source": source}
     if allowed is not None:
         extra["allowed"] = allowed
     return Field(default, description=text, json_schema_extra=extra, **bounds)

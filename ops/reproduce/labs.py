@@ -31,10 +31,10 @@ KEPT = (
         "CubeSwapped",
         "DisconnectCircuits",
         "FaultBegan",
-        "SliceAdmitted",
-        "SliceCompleted",
+        "LeaveCircuits",
     ),
-    *("SliceDegraded", "SliceEvicted", "SliceRequested", "SliceRecovering", "SliceStarted"),
+    *("SliceAdmitted", "SliceCompleted", "SliceDegraded", "SliceEvicted", "SliceRecovering"),
+    *("SliceRequested", "SliceRequeued", "SliceStarted"),
 )
 """Types of messages that claims look at."""
 
@@ -79,8 +79,9 @@ _done: dict[RunPlan, LabRun] = {}
 
 
 def drill(requests: tuple[LabRequest, ...], offered_load: float, seed: int) -> RunPlan:
-    """A pod in which nothing breaks but what is asked for."""
-    pairs = (NO_TELEMETRY, "failures.enabled=false", f"workload.offered_load={offered_load}")
+    """A pod without filler, in which nothing breaks but what is asked for."""
+    load = (f"workload.offered_load={offered_load}", "workload.filler=false")
+    pairs = (NO_TELEMETRY, "failures.enabled=false", *load)
     return RunPlan(DRILL_DAYS, seed, pairs, requests)
 
 

@@ -33,6 +33,7 @@ from schemas.scheduler import (
     SliceDegraded,
     SliceEvicted,
     SliceRecovering,
+    SliceRequeued,
     SliceStarted,
 )
 from services.failures.hazards import population
@@ -165,14 +166,15 @@ HOST_DRILLS = tuple(
 
 
 def _ocs_drill() -> Measured:
-    """Percent of the running slices of several cubes that one failed OCS degrades."""
+    """Percent of the running slices of several cubes that one failed OCS degrades, at once or when they have
+    recovered from it."""
     several = struck = alone = alone_struck = 0
     for run in lab_runs(OCS_DRILLS):
         running = dict(_running(run, US_PER_DAY))
         degraded = {
             m.body.slice
             for m in run.messages
-            if isinstance(m.body, SliceDegraded) and 0 <= m.at_us - US_PER_DAY < US_PER_HOUR
+            if isinstance(m.body, SliceDegraded | SliceRecovering) and 0 <= m.at_us - US_PER_DAY < US_PER_HOUR
         }
         several += sum(cubes > 1 for cubes in running.values())
         struck += sum(cubes > 1 and name in degraded for name, cubes in running.items())
@@ -199,20 +201,41 @@ def _running(run: LabRun, at_us: int) -> Iterator[tuple[str, int]]:
             cubes[body.slice] = len(body.cubes)
         elif isinstance(body, SliceStarted):
             started[body.slice] = None
-        elif isinstance(body, SliceCompleted | SliceEvicted):
+        elif isinstance(body, SliceCompleted | SliceEvicted | SliceRequeued):
             started.pop(body.slice, None)
     return ((name, cubes[name]) for name in started)
 
 
 def _swapped() -> Measured:
-    """Percent of the slices that lost a cube which had a spare at once."""
-    messages = [message for run in lab_runs(HOST_DRILLS) for message in run.messages]
-    moved = sum(isinstance(m.body, CubeSwapped) and m.body.reason == "failed" for m in messages)
-    recovering = sum(isinstance(m.body, SliceRecovering) for m in messages)
+    """Percent of the slices that lost a cube while healthy ones were idle which got one of these."""
+    moved = planned = 0
+    for run in lab_runs(HOST_DRILLS):
+        for choice, idle in _choices(run):
+            planned += bool(idle)
+            moved += bool(idle) and choice in ("swap", "spare")
     return Measured(
-        100.0 * moved / (moved + recovering),
-        note=f"{len(SEEDS)} times {DRILLED} hosts failed, {moved + recovering} slices were on their cubes",
+        100.0 * moved / planned,
+        note=f"{len(SEEDS)} times {DRILLED} hosts failed; {planned} slices were on their cubes while others "
+        "were idle",
     )
+
+
+def _choices(run: LabRun) -> Iterator[tuple[str, int]]:
+    """(what was chosen, healthy idle cubes) for each time that a slice lost a cube."""
+    held: dict[str, set[int]] = {}
+    broken: set[int] = set()
+    for message in run.messages:
+        body = message.body
+        if isinstance(body, FaultBegan):
+            broken.add(int(body.target.split("/")[1].removeprefix("cube-")))
+        elif isinstance(body, SliceAdmitted):
+            held[body.slice] = set(body.cubes)
+        elif isinstance(body, SliceCompleted | SliceEvicted | SliceRequeued):
+            held.pop(body.slice, None)
+        elif isinstance(body, CubeSwapped):
+            held[body.slice] = held[body.slice] - {body.left} | {body.spare}
+        elif isinstance(body, SliceRecovering) and body.choice is not None:
+            yield body.choice, CUBES - len(broken.union(*held.values()))
 
 
 def _bystanders() -> Measured:
