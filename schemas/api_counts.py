@@ -14,7 +14,8 @@ class LinkCounts(Model):
 
 class SliceCounts(Model):
     """Slices since the start. Those of now are `queued`, and `running`: all on cubes, of which some are
-    `programming`, `degraded` or `recovering`. `balked` were not requested, for too much work waited."""
+    `programming`, in `preflight`, `degraded` or `recovering`. `balked` were not requested, for too much work
+    waited."""
 
     requested: int
     balked: int
@@ -26,6 +27,7 @@ class SliceCounts(Model):
     queued: int
     swapped: int
     programming: int
+    preflight: int
     degraded: int
     recovering: int
 

@@ -213,6 +213,7 @@ class SchedulerSummary(Model):
     queued: int
     swapped: int
     programming: int
+    preflight: int
     degraded: int
     recovering: int
     waits_from_us: WaitsFrom | None

@@ -92,7 +92,7 @@ CLOCK: tuple[tuple[str, str, Callable[[ClockState], float]], ...] = (
 
 def _slices(slices: SliceCounts) -> dict[str, float]:
     """Slices by the state in which each is alone."""
-    aside = {name: getattr(slices, name) for name in ("programming", "degraded", "recovering")}
+    aside = {name: getattr(slices, name) for name in ("programming", "preflight", "degraded", "recovering")}
     return {"queued": slices.queued, "running": slices.running - sum(aside.values())} | aside
 
 

@@ -99,6 +99,7 @@ def _slice_counts(found: Summaries) -> SliceCounts:
         queued=scheduler.queued,
         swapped=scheduler.swapped,
         programming=scheduler.programming,
+        preflight=scheduler.preflight,
         degraded=scheduler.degraded,
         recovering=scheduler.recovering,
     )

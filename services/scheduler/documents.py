@@ -89,6 +89,7 @@ def _summary(state: SchedulerState) -> SchedulerSummary:
         queued=state.queued,
         swapped=state.swapped,
         programming=states["programming"],
+        preflight=states["preflight"],
         degraded=states["degraded"],
         recovering=states["recovering"],
         waits_from_us=WaitsFrom(median=_waited_longest(queued, 50), p95=_waited_longest(queued, 95))
