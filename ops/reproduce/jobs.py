@@ -21,6 +21,7 @@ from ops.reproduce.claims import (
     second_hand,
 )
 from ops.reproduce.labs import WORKLOAD, LabRun, lab_runs
+from schemas.config_workload import WorkloadConfig
 from schemas.scheduler import (
     CubeSwapped,
     SliceAdmitted,
