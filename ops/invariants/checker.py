@@ -9,7 +9,7 @@ from ops.invariants.goodput import GoodputChecker
 from ops.invariants.hardware import HardwareChecker
 from ops.invariants.order import CauseChecker, WriterChecker
 from ops.invariants.repairs import RepairChecker
-from ops.invariants.slices import CubeChecker, SliceChecker
+from ops.invariants.slices import CubeChecker, PreflightChecker, SliceChecker
 from schemas.envelope import Envelope
 
 
@@ -27,6 +27,7 @@ class FabricCheckers:
         self.slices = SliceChecker()
         self.checkers: tuple[Checker, ...] = (
             self.slices,
+            PreflightChecker(),
             CubeChecker(),
             BoxChecker(),
             CircuitChecker(),

@@ -15,6 +15,7 @@ from schemas.scheduler import (
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
+    SlicePreflight,
     SliceRecovering,
     SliceRefused,
     SliceRequeued,
@@ -23,12 +24,13 @@ from schemas.scheduler import (
 )
 from schemas.sequencer import FabricCommissioned
 from schemas.workload import SliceRequested
+from shared.basics.units import US_PER_S
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 HeldChips = dict[int, frozenset[int]]
 """Cube → chips of it (0 … 63)."""
 
-RUNNING = frozenset({"admitted", "running", "degraded", "recovering", "moved"})
+RUNNING = frozenset({"admitted", "preflight", "running", "degraded", "recovering", "moved"})
 """States of a slice that holds cubes; `moved` is one whose cube was swapped before it said how it goes on."""
 
 
@@ -51,16 +53,17 @@ class SliceChecker:
     starts once on the cubes that it was given; after a stall or a swap it is restored or degraded.
     """
 
-    NEXT: ClassVar[dict[type, tuple[set[str], str]]] = {
-        SliceAdmitted: ({"queued"}, "admitted"),
-        SliceStarted: ({"admitted", "recovering", "moved"}, "running"),
-        SliceDegraded: ({"running", "degraded", "recovering", "moved"}, "degraded"),
-        SliceRestored: ({"degraded", "recovering", "moved"}, "running"),
-        SliceRecovering: ({"admitted", "running", "degraded", "recovering", "moved"}, "recovering"),
-        SliceRefused: ({"queued"}, "refused"),
-        SliceCompleted: ({"admitted", "running", "degraded", "recovering", "moved"}, "completed"),
-        SliceRequeued: ({"admitted", "running", "degraded", "recovering", "moved"}, "queued"),
-        SliceEvicted: ({"admitted", "running", "degraded", "recovering", "moved"}, "evicted"),
+    NEXT: ClassVar[dict[type, tuple[frozenset[str], str]]] = {
+        SliceAdmitted: (frozenset({"queued"}), "admitted"),
+        SlicePreflight: (frozenset({"admitted", "recovering", "moved"}), "preflight"),
+        SliceStarted: (frozenset({"admitted", "preflight", "recovering", "moved"}), "running"),
+        SliceDegraded: (RUNNING - {"admitted"}, "degraded"),
+        SliceRestored: (frozenset({"preflight", "degraded", "recovering", "moved"}), "running"),
+        SliceRecovering: (RUNNING, "recovering"),
+        SliceRefused: (frozenset({"queued"}), "refused"),
+        SliceCompleted: (RUNNING, "completed"),
+        SliceRequeued: (RUNNING, "queued"),
+        SliceEvicted: (RUNNING, "evicted"),
     }
 
     def __init__(self) -> None:
@@ -98,6 +101,44 @@ class SliceChecker:
     def counts(self) -> Counter[str]:
         """Slices by state; all that hold cubes count as running."""
         return Counter("running" if state in RUNNING else state for state in self.states.values())
+
+
+class PreflightChecker:
+    """A slice of whole cubes starts only after its links were checked for `scheduler.preflight_s`, unless it
+    was hit before; and who is in preflight does not go on before that is over."""
+
+    def __init__(self) -> None:
+        self._lasts_us = 0
+        self._unchecked: set[str] = set()
+        self._until_us: dict[str, int] = {}
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if isinstance(body, FabricCommissioned) and isinstance(body.config, AnyPodConfig):
+            self._lasts_us = body.config.scheduler.preflight_s * US_PER_S
+        elif isinstance(body, SliceAdmitted):
+            if body.corner is None and self._lasts_us:
+                self._unchecked.add(body.slice)
+        elif isinstance(body, SlicePreflight):
+            lasts_us = body.until_us - message.at_us
+            if not self._lasts_us:
+                yield f"{body.slice} is in preflight, which is turned off"
+            elif lasts_us != self._lasts_us:
+                yield f"the preflight of {body.slice} takes {lasts_us} us, not {self._lasts_us}"
+            self._unchecked.discard(body.slice)
+            self._until_us[body.slice] = body.until_us
+        elif isinstance(body, SliceStarted | SliceDegraded | SliceRestored):
+            if body.slice in self._unchecked:
+                yield f"{body.slice} goes on without a preflight"
+            if message.at_us < self._until_us.get(body.slice, 0):
+                yield f"{body.slice} goes on before its preflight is over"
+            self._forget(body.slice)
+        elif isinstance(body, SliceRecovering | SliceCompleted | SliceRequeued | SliceEvicted):
+            self._forget(body.slice)
+
+    def _forget(self, name: str) -> None:
+        self._unchecked.discard(name)
+        self._until_us.pop(name, None)
 
 
 class CubeChecker:

@@ -6,9 +6,10 @@ import pytest
 
 from ops.invariants.checker import Checker
 from ops.invariants.hardware import HardwareChecker
-from ops.invariants.slices import CubeChecker, SliceChecker
+from ops.invariants.slices import CubeChecker, PreflightChecker, SliceChecker
 from schemas.body import Body
 from schemas.config import SuperpodConfig
+from schemas.config_scheduler import SchedulerConfig
 from schemas.cubes import CubeHealthy, CubeUnhealthy, HostDown, HostUp
 from schemas.envelope import enclose
 from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
@@ -18,6 +19,7 @@ from schemas.scheduler import (
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
+    SlicePreflight,
     SliceRecovering,
     SliceRefused,
     SliceRestored,
@@ -26,6 +28,7 @@ from schemas.scheduler import (
 from schemas.sequencer import FabricCommissioned
 from schemas.transceivers import ModuleReported
 from schemas.workload import SliceRequested
+from shared.basics.units import US_PER_S
 
 NAME = "pod-0/slice-0"
 
@@ -65,6 +68,10 @@ def recovering(cube: int) -> SliceRecovering:
     return SliceRecovering(slice=NAME, part=f"pod-0/cube-{cube}", choice=None, costs_chip_us=None)
 
 
+def preflight(until_us: int) -> SlicePreflight:
+    return SlicePreflight(slice=NAME, until_us=until_us)
+
+
 def judged(checker: Checker, said: Sequence[Body]) -> list[str]:
     """What the checker finds in a log of these bodies alone."""
     log = [
@@ -83,6 +90,9 @@ def judged(checker: Checker, said: Sequence[Body]) -> list[str]:
         [STARTED, recovering(0), DEGRADED, RESTORED],
         [STARTED, recovering(0), recovering(1), swapped(0, 2), swapped(1, 3), RESTORED],
         [STARTED, swapped(0, 2), DEGRADED],
+        [preflight(9), STARTED, swapped(0, 2), preflight(9), DEGRADED],
+        [preflight(9), recovering(0), swapped(0, 2), preflight(9), STARTED],
+        [preflight(9), swapped(0, 2), EVICTED],
         [recovering(0), swapped(0, 2), STARTED, DEGRADED],
         [swapped(0, 2), STARTED],
         [swapped(0, 2), swapped(1, 0), recovering(2), EVICTED],
@@ -105,6 +115,8 @@ def test_lives_that_a_slice_may_have(life: list[Body]) -> None:
         ([STARTED, STARTED], f"{NAME} was running"),
         ([recovering(0), RESTORED], f"{NAME} never started"),
         ([STARTED, swapped(0, 2), STARTED], f"{NAME} starts twice"),
+        ([preflight(9), preflight(9)], f"{NAME} was preflight"),
+        ([STARTED, preflight(9)], f"{NAME} was running"),
         ([COMPLETED, swapped(0, 2)], f"{NAME} was completed"),
         ([STARTED, COMPLETED, EVICTED], f"{NAME} was completed"),
         ([requested()], f"{NAME} is requested twice"),
@@ -112,6 +124,66 @@ def test_lives_that_a_slice_may_have(life: list[Body]) -> None:
 )
 def test_lives_that_no_slice_has(life: list[Body], problem: str) -> None:
     assert problem in judged(SliceChecker(), [requested(), admitted(), *life])
+
+
+MESH = SliceAdmitted(slice=NAME, shape=(2, 2, 4), twisted=False, cubes=(0,), corner=(0, 0, 0), waited_us=0)
+
+
+def with_preflight(seconds: int, timed: Sequence[tuple[int, Body]]) -> list[str]:
+    """What the checker of preflights finds in a log of these bodies at these seconds."""
+    config = SuperpodConfig(scheduler=SchedulerConfig(preflight_s=seconds))
+    commissioned = FabricCommissioned(site="pod-0", config=config)
+    checker, cause = PreflightChecker(), "ocs@pod-0/1"
+    return [
+        problem
+        for seq, (at_s, body) in enumerate([(0, commissioned), *timed], start=1)
+        for problem in checker.see(
+            enclose(
+                body,
+                fabric="pod-0",
+                at_us=at_s * US_PER_S,
+                cause=cause,
+                source=f"{body.writer}@pod-0",
+                seq=seq,
+            )
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "timed",
+    [
+        [(1, admitted()), (4, preflight(124 * US_PER_S)), (124, STARTED)],
+        [(1, admitted()), (4, preflight(124 * US_PER_S)), (9, recovering(0)), (20, STARTED)],
+        [(1, admitted()), (4, preflight(124 * US_PER_S)), (5, EVICTED), (6, admitted()), (7, EVICTED)],
+        [(1, MESH), (1, STARTED)],
+    ],
+)
+def test_links_are_checked_before_a_job_runs_on_them(timed: list[tuple[int, Body]]) -> None:
+    assert with_preflight(120, timed) == []
+
+
+def test_nothing_is_checked_where_preflight_is_turned_off() -> None:
+    assert with_preflight(0, [(1, admitted()), (4, STARTED)]) == []
+    problems = with_preflight(0, [(1, admitted()), (4, preflight(4 * US_PER_S)), (4, STARTED)])
+    assert problems == [f"{NAME} is in preflight, which is turned off"]
+
+
+@pytest.mark.parametrize(
+    ("timed", "problem"),
+    [
+        ([(1, admitted()), (4, STARTED)], "goes on without a preflight"),
+        (
+            [(1, admitted()), (4, preflight(124 * US_PER_S)), (123, STARTED)],
+            "goes on before its preflight is over",
+        ),
+        ([(1, admitted()), (4, preflight(5 * US_PER_S))], "takes 1000000 us, not 120000000"),
+    ],
+)
+def test_a_check_that_is_left_out_or_cut_short_is_found(timed: list[tuple[int, Body]], problem: str) -> None:
+    problems = with_preflight(120, timed)
+    assert len(problems) == 1
+    assert problem in problems[0]
 
 
 @pytest.mark.parametrize(
