@@ -31,7 +31,6 @@ KNOWN_NOT_TO_HOLD = {
     "jobs/least",
     "jobs/most",
     "jobs/cross-connects",
-    "jobs/utilisation",
 }
 
 

@@ -14,10 +14,9 @@ from ops.reproduce.registry import CLAIMS, chosen
 from schemas.envelope import enclose
 from schemas.names import Join, Shape
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
-from services.scheduler import swaps
+from services.scheduler import cycle, swaps
 from services.scheduler.placement import FixedGrid, Switched
-from services.workload import campaigns, mix
-from services.workload import state as workload_state
+from services.scheduler.state import SchedulerState
 from shared.models.assumptions import assumed
 from shared.models.availability import goodput
 from shared.models.availability.goodput import Goodput
@@ -102,6 +101,10 @@ def touching_the_next_cube(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ..
     return (*touching(cube, joins), (0, (cube + 1) % 64, (cube + 1) % 64))
 
 
+def no_filler(_: SchedulerState) -> None:
+    """Holes that production and research leave stay empty."""
+
+
 NO_TWIST = (
     (lattice, "cosets", cosets_of_no_twist),
     (cuts, "cosets", cosets_of_no_twist),
@@ -138,15 +141,7 @@ CHANGES = {
     "goodput/lf-1024-99.9-static": Change(((GOODPUT, "HOSTS_PER_CUBE", 12),)),
     "goodput/one-cube": Change(((availability, "goodput", one_cube_without_ocs),)),
     "availability/ocs-field": Change(((availability, "REPAIR_DAYS", 0.4),)),
-    "jobs/utilisation": Change(
-        (
-            (mix, "PRODUCTION_MIX", (((8, 8, 8), False, 100.0),)),
-            (mix, "mix_for", mix.mix_for.__wrapped__),
-            (campaigns, "mix_for", mix.mix_for.__wrapped__),
-            (workload_state, "demand_of", campaigns.demand_of.__wrapped__),
-        ),
-        ((jobs, "WORKLOAD", BUSY),),
-    ),
+    "jobs/utilisation": Change(((cycle, "next_filler", no_filler),), ((jobs, "WORKLOAD", BUSY),)),
     "slices/undisturbed": Change(
         ((swaps, "_touching", touching_the_next_cube),), ((living, "WORKLOAD", DRILL),)
     ),
