@@ -14,7 +14,16 @@ from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import end, leave, put, refuse, slice_name
 from services.scheduler.moves import finish_move
 from services.scheduler.notices import drop_claim, leave_preempted
-from services.scheduler.state import SchedulerState, Slice, line_of, place_of, queue_of
+from services.scheduler.state import (
+    SchedulerState,
+    Slice,
+    line_of,
+    line_up,
+    place_of,
+    queue_of,
+    waiting_outside,
+    waits_for_ocs,
+)
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
 from shared.models.superpod.shapes import chips_of
@@ -49,7 +58,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
     _wait(state, row)
     said = cycle(state)
     row = state.slices[number]
-    waiting, most = queue_of(state).waiting(row.owner), _queue_max(state, body)
+    waiting, most = _waiting(state, row.owner), _queue_max(state, body)
     if row.state == "queued" and number not in state.claims and waiting > most:
         _withdraw(state, row)
         reason = f"{waiting - 1} slices of {row.owner} wait, of {most} that may (scheduler.queue_max)"
@@ -62,6 +71,12 @@ def _several_pods(state: SchedulerState, row: Slice) -> str:
     if row.chips <= state.chips:
         return ""
     return "; a slice of several pods needs a fabric that joins them, and there is none"
+
+
+def _waiting(state: SchedulerState, owner: str) -> int:
+    """How many slices of an owner wait without a claim."""
+    waiting = queue_of(state).waiting(owner)
+    return waiting + sum([row.owner == owner for row in waiting_outside(state)])
 
 
 def _queue_max(state: SchedulerState, body: SliceRequested) -> int:
@@ -96,7 +111,7 @@ def on_job_checkpointed(state: SchedulerState, body: JobCheckpointed, _message: 
 
 
 def _wait(state: SchedulerState, row: Slice) -> None:
-    queue_of(state).add(line_of(row), place_of(row))
+    line_up(state, row)
     state.queued += 1
     put(state, row)
     state.touched.add(("summaries", f"{state.fabric}/scheduler"))
@@ -105,6 +120,6 @@ def _wait(state: SchedulerState, row: Slice) -> None:
 def _withdraw(state: SchedulerState, row: Slice) -> None:
     if row.number in state.claims:
         drop_claim(state, row)
-    else:
+    elif not waits_for_ocs(state, row):
         queue_of(state).remove(line_of(row), place_of(row))
     state.queued -= 1

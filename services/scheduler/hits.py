@@ -4,8 +4,15 @@ from collections import Counter
 
 from services.scheduler.queue import TIERS
 from services.scheduler.recovery_plan import Delays, Hit, expected_left_us
-from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of
-from services.scheduler.traffic import down_ends, goes_around, speed_around
+from services.scheduler.state import (
+    SchedulerState,
+    Slice,
+    Stall,
+    goes_around,
+    occupancy_of,
+    waits_for_ocs,
+)
+from services.scheduler.traffic import down_ends, speed_around
 from shared.basics.units import SPAN_US_MAX, US_PER_S
 from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, link_end
@@ -73,8 +80,16 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
         route_ppm=route_ppm,
         repair_us=repair_us,
         ends=tuple(sorted(ends)),
-        whole=cubes_of(row.shape) if dead else None,  # elsewhere there are links, too
+        whole=_cubes_anew(state, row, bool(dead), by_ocs),
     )
+
+
+def _cubes_anew(state: SchedulerState, row: Slice, dead: bool, by_ocs: bool) -> int | None:
+    """How many cubes a slice is short of if it starts anew by way of the queue; None if that is no help."""
+    if dead:
+        return cubes_of(row.shape)
+    # It comes back with the OCS, and leaves as many as it needs then; meanwhile others can use them.
+    return 0 if by_ocs and waits_for_ocs(state, row) else None  # elsewhere there are links, too
 
 
 def _leaves_us(state: SchedulerState, row: Slice, other: Slice) -> int | None:

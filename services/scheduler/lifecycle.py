@@ -24,10 +24,8 @@ from services.scheduler.occupancy import Corner
 from services.scheduler.state import (
     SchedulerState,
     Slice,
-    line_of,
+    line_up,
     occupancy_of,
-    place_of,
-    queue_of,
 )
 from services.scheduler.traffic import speed_of
 from shared.basics.units import US_PER_S
@@ -287,7 +285,7 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[
         placed_us=None,
         ends_us=None,
     )
-    queue_of(state).add(line_of(waits), place_of(waits))
+    line_up(state, waits)
     put(state, waits)
     bodies.append(SliceRequeued(slice=slice_name(state, row.number), reason=reason))
     return [CausedBy(cause, body) for body in bodies]

@@ -114,12 +114,19 @@ def _part_down(state: SchedulerState, row: Slice) -> str:
 def on_ocs_down(state: SchedulerState, body: OcsDown, message: Envelope) -> list[Output]:
     """All links through it will be down, of every cube the same: no other cube helps against that."""
     state.ocs_down.setdefault(body.ocs, message.id)
-    return []
+    return _queued_anew(state)
 
 
 def on_ocs_up(state: SchedulerState, body: OcsUp, _message: Envelope) -> list[Output]:
+    """Who waited outside of the lines for it takes its place there."""
     state.ocs_down.pop(body.ocs, None)
-    return []
+    return _queued_anew(state)
+
+
+def _queued_anew(state: SchedulerState) -> list[Output]:
+    """Whom an OCS keeps waiting is in line or not by which of them are down."""
+    state.queue = None
+    return cycle(state)
 
 
 def on_links_changed(state: SchedulerState, body: LinksChanged, message: Envelope) -> list[Output]:

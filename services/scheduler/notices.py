@@ -15,6 +15,7 @@ from services.scheduler.state import (
     SchedulerState,
     Slice,
     line_of,
+    line_up,
     occupancy_of,
     place_of,
     queue_of,
@@ -82,8 +83,9 @@ def serve_claims(state: SchedulerState) -> list[Output]:
         users = {user for cube in held.cubes for user in occupancy.slices_on(cube, mask)}
         fit = all(occupancy.allowed[cube] for cube in held.cubes)
         if not fit or users - state.notices.keys():
+            queue_of(state)  # made while it has its claim still
             drop_claim(state, row)
-            queue_of(state).add(line_of(row), place_of(row))
+            line_up(state, row)
             put(state, row)
         elif not users:
             drop_claim(state, row)

@@ -17,9 +17,11 @@ from schemas.scheduler import FULL_SPEED, Choice
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.placement import PLACEMENTS, Placement
 from services.scheduler.queue import TIERS, Line, Place, Queue
+from shared.basics.keyed_random import draw_uniform
 from shared.basics.units import US_PER_HOUR, US_PER_MS, US_PER_S, us
 from shared.engine.state import TRANSIENT, State
 from shared.models.jobs.progress import Progress
+from shared.models.superpod.shapes import is_mesh
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 PLACES = ("allocated", "unhealthy", "drained", "held_back", "idle_wanted", "idle_unwanted")
@@ -274,13 +276,45 @@ def changed(state: SchedulerState) -> None:
 
 
 def queue_of(state: SchedulerState) -> Queue:
-    """The waiting slices that have no claim, made from the slices if missing."""
+    """The waiting slices that have no claim and need no OCS that is down, made from the slices if missing."""
     if state.queue is None:
         state.queue = Queue()
         for row in state.slices.values():
-            if row.state == "queued" and row.number not in state.claims:
+            if row.state == "queued" and row.number not in state.claims and not waits_for_ocs(state, row):
                 state.queue.add(line_of(row), place_of(row))
     return state.queue
+
+
+def line_up(state: SchedulerState, row: Slice) -> None:
+    """A slice begins to wait: in its line, or outside of all as long as an OCS is down that it needs."""
+    if not waits_for_ocs(state, row):
+        queue_of(state).add(line_of(row), place_of(row))
+
+
+def waits_for_ocs(state: SchedulerState, row: Slice) -> bool:
+    """Whether a slice is of no use on any cubes now: circuits of whole cubes pass all OCSes, and one of these
+    is down."""
+    return bool(state.ocs_down) and not is_mesh(row.shape) and not goes_around(state, row)
+
+
+def waiting_outside(state: SchedulerState) -> list[Slice]:
+    """The slices that wait outside of all lines, for an OCS, by number."""
+    if not state.ocs_down:
+        return []
+    return [
+        row
+        for number, row in sorted(state.slices.items())
+        if row.state == "queued" and number not in state.claims and waits_for_ocs(state, row)
+    ]
+
+
+def goes_around(state: SchedulerState, row: Slice) -> bool:
+    """Whether a slice's owner lets its traffic go around links that are gone. Fixed fibres leave nobody a
+    choice."""
+    if state.placement.links_stay:
+        return True
+    name = f"{state.fabric}/slice-{row.number}"
+    return draw_uniform(state.seed, name, "goes around", 0) < state.config.route_around_share
 
 
 def on_cubes(state: SchedulerState) -> list[Slice]:

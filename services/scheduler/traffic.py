@@ -1,22 +1,12 @@
-"""How fast a slice is whose traffic goes around the links that are down, and whether it may."""
+"""How fast a slice is whose traffic goes around the links that are down."""
 
 from collections import Counter
 
 from schemas.scheduler import FULL_SPEED
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
-from shared.basics.keyed_random import draw_uniform
 from shared.models.superpod.shapes import cube_grid
 from shared.models.superpod.wiring import DIMENSIONS, FACE_LINKS, link_end
 from shared.models.topology.around import WHOLE_PPM, kept_ppm, speed_ppm
-
-
-def goes_around(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice's owner lets its traffic go around links that are gone. Fixed fibres leave nobody a
-    choice."""
-    if state.placement.links_stay:
-        return True
-    name = f"{state.fabric}/slice-{row.number}"
-    return draw_uniform(state.seed, name, "goes around", 0) < state.config.route_around_share
 
 
 def speed_around(state: SchedulerState, row: Slice) -> int:

@@ -5,7 +5,16 @@ from services.scheduler.holdback import held_back
 from services.scheduler.order import borrows, chips_held, fair_share_order, quotas_of
 from services.scheduler.queue import FILLER, Line
 from services.scheduler.room import Rooms
-from services.scheduler.state import SchedulerState, Slice, Waits, line_of, occupancy_of, queue_of
+from services.scheduler.state import (
+    SchedulerState,
+    Slice,
+    Waits,
+    line_of,
+    occupancy_of,
+    queue_of,
+    waiting_outside,
+    waits_for_ocs,
+)
 from shared.models.superpod.shapes import is_mesh
 
 
@@ -17,7 +26,8 @@ def waits_of(state: SchedulerState) -> Waits:
         numbers = [place[1] for _, place in order]
         filler = sorted([place for line in queue.filler() for place in queue.lines[line]])
         numbers += [place[1] for place in filler]
-        places = {number: at for at, number in enumerate([*sorted(state.claims), *numbers], 1)}
+        outside = [row.number for row in waiting_outside(state)]
+        places = {number: at for at, number in enumerate([*sorted(state.claims), *numbers, *outside], 1)}
         first = ranked[0][0][-1][1] if ranked else None
         state.waits = Waits(places, first, {})
     return state.waits
@@ -27,6 +37,9 @@ def why_it_waits(state: SchedulerState, row: Slice) -> str:
     """What stands in the way of a waiting slice."""
     if row.number in state.claims:
         return _claim(state, row)
+    if waits_for_ocs(state, row):
+        names = ", ".join([f"{state.fabric}/ocs-{ocs}" for ocs in sorted(state.ocs_down)])
+        return f"needs {names}, as its traffic may not go around (scheduler.route_around_share)"
     waits = waits_of(state)
     if row.number == waits.first:
         return f"first in line; needs {needs(state, row.shape)}: {supply(state)}{_reserve(state)}"

@@ -415,10 +415,10 @@ class World:
         if ocs in self.ocs_out:
             return []
         self.ocs_out.add(ocs)
+        said = self.feed(OcsDown(ocs=ocs))
         ends = [
             end for end in sorted(ends_of(self.made)) if ocs_of(end) == ocs and self.bad.get(end) != "down"
         ]
-        said = self.feed(OcsDown(ocs=ocs))
         return said + (self.change_links(down=ends) if ends else [])
 
     def return_ocs(self, number: int) -> list[Said]:
@@ -426,8 +426,8 @@ class World:
         if ocs not in self.ocs_out:
             return []
         self.ocs_out.remove(ocs)
-        ends = [end for end in sorted(ends_of(self.made)) if ocs_of(end) == ocs]
         said = self.feed(OcsUp(ocs=ocs))
+        ends = [end for end in sorted(ends_of(self.made)) if ocs_of(end) == ocs]
         return said + (self.change_links(up=ends) if ends else [])
 
     def train(

@@ -13,6 +13,8 @@ from schemas.scheduler import (
     SliceEvicted,
     SlicePreflight,
     SliceRecovering,
+    SliceRefused,
+    SliceRequeued,
     SliceRestored,
     SliceStarted,
 )
@@ -133,16 +135,53 @@ def test_an_ocs_that_fails_takes_all_the_same_links_and_no_other_cube_helps() ->
     world.check()
 
 
-def test_who_does_not_let_its_traffic_go_around_waits_for_the_ocs() -> None:
-    world = World(policy=SchedulerConfig(decision_s=0, preflight_s=0, route_around_share=0.0))
-    name = world.start((4, 4, 4))
+STAYS_OFF = SchedulerConfig(decision_s=0, preflight_s=0, route_around_share=0.0)
+"""Nobody's traffic goes around what is down."""
+
+
+def test_who_does_not_let_its_traffic_go_around_waits_for_the_ocs_without_cubes() -> None:
+    world = World(cubes=4, policy=STAYS_OFF)
+    name = world.start((4, 4, 16))
+    behind, said = world.request((2, 2, 2))
+    assert said == []
     world.feed(OcsDown(ocs=7))
-    (hit,) = world.change_links(down=(7, 23))
+    hit, *said = world.change_links(down=(7, 23))
     assert isinstance(hit, SliceRecovering)
-    assert hit.choice == "wait"
+    assert hit.choice == "evict"
     assert hit.costs_chip_us is not None
-    assert hit.costs_chip_us.route is hit.costs_chip_us.evict is None
-    assert world.change_links(up=(7, 23)) == [SliceRestored(slice=name)]
+    assert hit.costs_chip_us.route is None
+    assert [type(body) for body in said[:2]] == [LeaveCircuits, SliceRequeued]
+    assert SliceAdmitted in [type(body) for body in said]
+    assert world.status(behind).state == "running"
+    world.check()
+    world.release(behind)
+    row = world.status(name)
+    assert (row.state, row.queue_position) == ("queued", 1)
+    assert row.reason == "needs pod-0/ocs-7, as its traffic may not go around (scheduler.route_around_share)"
+    assert SliceAdmitted in [type(body) for body in world.feed(OcsUp(ocs=7))]
+    world.train()
+    assert world.status(name).state == "running"
+    world.check()
+
+
+def test_whoever_asks_while_an_ocs_is_down_is_passed_by_those_who_can_use_cubes() -> None:
+    world = World(cubes=4, policy=STAYS_OFF.model_copy(update={"queue_max": 1}))
+    world.feed(OcsDown(ocs=7))
+    name, said = world.request((4, 4, 4))
+    assert said == []
+    mesh, said = world.request((2, 2, 2))
+    assert SliceAdmitted in [type(body) for body in said]
+    too_many, said = world.request((4, 4, 8))
+    assert said == [
+        SliceRefused(slice=too_many, reason="1 slices of team wait, of 1 that may (scheduler.queue_max)")
+    ]
+    world.check()
+    world.feed(OcsDown(ocs=9))
+    world.feed(OcsUp(ocs=7))
+    assert "needs pod-0/ocs-9," in (world.status(name).reason or "")
+    world.release(name)
+    assert [row.state for row in map(world.status, (name, mesh))] == ["refused", "running"]
+    world.feed(OcsUp(ocs=9))
     world.check()
 
 
