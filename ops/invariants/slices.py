@@ -15,6 +15,7 @@ from schemas.scheduler import (
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
+    SliceNoticed,
     SlicePreflight,
     SliceRecovering,
     SliceRefused,
@@ -50,7 +51,8 @@ class SliceChecker:
     """Every requested slice is in exactly one state, and moves between states only as it may.
 
     A stall outlasts a swap: the slice may have lost a second cube, and it says itself when it goes on. It
-    starts once on the cubes that it was given; after a stall or a swap it is restored or degraded.
+    starts once on the cubes that it was given; after a stall or a swap it is restored or degraded. One that
+    was told to leave, and then need not, is restored where it is: its job stands since its checkpoint.
     """
 
     NEXT: ClassVar[dict[type, tuple[frozenset[str], str]]] = {
@@ -69,6 +71,7 @@ class SliceChecker:
     def __init__(self) -> None:
         self.states: dict[str, str] = {}
         self._started: set[str] = set()
+        self._noticed: set[str] = set()
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
@@ -82,6 +85,11 @@ class SliceChecker:
                 yield f"{body.slice} was {state}"
             if state != "recovering":
                 self.states[body.slice] = "moved"
+            self._noticed.discard(body.slice)
+        elif isinstance(body, SliceNoticed):
+            self._noticed.add(body.slice)
+        elif isinstance(body, SliceRestored) and self._stays(body.slice):
+            self._noticed.discard(body.slice)
         elif type(body) in self.NEXT:
             allowed, state = self.NEXT[type(body)]
             name = str(getattr(body, "slice", ""))
@@ -91,7 +99,12 @@ class SliceChecker:
                 yield from self._goes_on(name, isinstance(body, SliceStarted))
             if isinstance(body, SliceRequeued):
                 self._started.discard(name)
+            if state not in ("running", "degraded"):
+                self._noticed.discard(name)
             self.states[name] = state
+
+    def _stays(self, name: str) -> bool:
+        return name in self._noticed and self.states.get(name) == "running"
 
     def _goes_on(self, name: str, starts: bool) -> Iterator[str]:
         if starts == (name in self._started):

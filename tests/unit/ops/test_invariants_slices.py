@@ -19,6 +19,7 @@ from schemas.scheduler import (
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
+    SliceNoticed,
     SlicePreflight,
     SliceRecovering,
     SliceRefused,
@@ -61,6 +62,7 @@ RESTORED = SliceRestored(slice=NAME)
 DEGRADED = SliceDegraded(slice=NAME, links_down=2, links_degraded=0)
 COMPLETED = SliceCompleted(slice=NAME, reason="finished")
 EVICTED = SliceEvicted(slice=NAME, reason="no spare")
+NOTICED = SliceNoticed(slice=NAME, why="drained", until_us=9)
 REFUSED = SliceRefused(slice=NAME, reason="queue full")
 
 
@@ -94,6 +96,8 @@ def judged(checker: Checker, said: Sequence[Body]) -> list[str]:
         [preflight(9), recovering(0), swapped(0, 2), preflight(9), STARTED],
         [preflight(9), swapped(0, 2), EVICTED],
         [recovering(0), swapped(0, 2), STARTED, DEGRADED],
+        [STARTED, NOTICED, RESTORED, COMPLETED],
+        [STARTED, NOTICED, DEGRADED, RESTORED, RESTORED],
         [swapped(0, 2), STARTED],
         [swapped(0, 2), swapped(1, 0), recovering(2), EVICTED],
     ],
@@ -113,6 +117,9 @@ def test_lives_that_a_slice_may_have(life: list[Body]) -> None:
         ([RESTORED], f"{NAME} was admitted"),
         ([STARTED, RESTORED], f"{NAME} was running"),
         ([STARTED, STARTED], f"{NAME} was running"),
+        ([STARTED, NOTICED, RESTORED, RESTORED], f"{NAME} was running"),
+        ([STARTED, NOTICED, swapped(0, 2), RESTORED, RESTORED], f"{NAME} was running"),
+        ([STARTED, NOTICED, recovering(0), RESTORED, RESTORED], f"{NAME} was running"),
         ([recovering(0), RESTORED], f"{NAME} never started"),
         ([STARTED, swapped(0, 2), STARTED], f"{NAME} starts twice"),
         ([preflight(9), preflight(9)], f"{NAME} was preflight"),
