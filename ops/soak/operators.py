@@ -12,6 +12,7 @@ from ops.soak.checks import Accepted, Book
 from ops.soak.flood import Flooder
 from ops.soak.joins import Commissioner
 from schemas.names import FaultKind
+from schemas.operator import RequestSlice
 from shared.basics.keyed_random import draw_index, draw_uniform
 from shared.basics.units import US_PER_S
 from shared.models.plant import Plant
@@ -100,7 +101,7 @@ class Wishes:
             "shape": "x".join(map(str, shape)),
             "duration_s": duration_us / US_PER_S,
         }
-        body = {"shape": list(shape), "twisted": False, "priority": 0, "duration_us": duration_us}
+        body = RequestSlice(shape=shape, duration_us=duration_us).model_dump(mode="json")
         return Wish("/v1/slices", sent, "RequestSlice", body)
 
     def _span_us(self, least_s: int, most_s: int) -> int:

@@ -190,6 +190,8 @@ def test_what_is_asked_for_is_what_was_typed() -> None:
             "fabric": "pod-1",
             "shape": "4x4x8",
             "twisted": True,
+            "owner": "operator",
+            "tier": "production",
             "priority": 0,
             "duration_s": 129_600,
         }

@@ -156,6 +156,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET])
     client = twin.client()
     requests = [
+        *((f"cubes/pod-0/cube-{cube}/drain", None) for cube in range(2, 8)),  # no spare to swap a cube for
         ("slices", {"shape": "4x4x8"}),
         *(
             ("faults", {"kind": "connector", "target": end})
