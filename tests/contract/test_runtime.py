@@ -5,6 +5,7 @@ Each runtime is driven through the same script; the lab needs no wall clock, the
 that the test moves.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +19,15 @@ from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.registry import decode
-from schemas.sequencer import FabricCommissioned, FabricRetired
+from schemas.scheduler import SliceAdmitted
+from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.site_plan import SitePlan
+from schemas.workload import SliceRequested
 from services.fleet import services_of
+from services.workload.filler import kept_waiting
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.models.superpod.shapes import chips_of
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.site_runner import SiteRunner
@@ -40,7 +46,8 @@ PLAN = SitePlan(
 )
 """Two kinds of fabrics on one log; a third joins them in the script, and reads after pod-2 though `10` comes
 before `2` in letters, and pod-2 retires while slices run there."""
-JOINING = FabricCommissioned(site="campus", config=settings(["pod.cubes=8", *BUSY], seed=3))
+JOINED = settings(["pod.cubes=8", *BUSY], seed=3)
+JOINING = FabricCommissioned(site="campus", config=JOINED)
 OF_THE_SEQUENCER = (FabricCommissioned, FabricRetired)
 """What people ask for, and the sequencer says."""
 OPERATOR = "operator@campus"
@@ -184,7 +191,14 @@ class RuntimeContract:
     def test_a_fabric_that_joins_bursts_nothing_and_lives_on(self, driven: Driven) -> None:
         own = [m for m in driven.messages if m.fabric == "pod-10"]
         assert (own[0].type, own[0].at_us) == ("FabricCommissioned", 5 * US_PER_HOUR)
-        assert not [m for m in own[1:] if m.at_us == own[0].at_us]
+        # At birth only filler asks, as much of it as waits at any time; what was drawn for before is past.
+        at_birth = [m for m in own[1:] if m.at_us == own[0].at_us]
+        assert {m.source for m in at_birth if isinstance(m.body, Tick)} == {"tick.workload@pod-10"}
+        asked = [m.body for m in at_birth if isinstance(m.body, SliceRequested)]
+        assert {body.tier for body in asked} == {"filler"}
+        placed = {m.body.slice for m in at_birth if isinstance(m.body, SliceAdmitted)}
+        waits = Counter(chips_of(b.shape) // CHIPS_PER_CUBE for b in asked if b.slice not in placed)
+        assert waits == kept_waiting(JOINED.workload, JOINED.pod.cubes)
         assert own[-1].at_us > END_US - 4 * US_PER_HOUR
         assert "SliceStarted" in {m.type for m in own}
 

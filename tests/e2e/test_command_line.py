@@ -106,10 +106,12 @@ def test_a_repeated_key_is_the_same_request(twin: LivingTwin) -> None:
 
 def test_drain_and_undrain(twin: LivingTwin) -> None:
     assert twin.cli("drain", "pod-0/cube-40").stdout.startswith("pod-0/cube-40 takes nothing new")
-    assert twin.json("get", "cubes", "pod-0/cube-40")["drained"] is True
+    drained = twin.json("get", "cubes", "pod-0/cube-40")
+    assert drained["drained"] is not drained["draining"]  # the latter while somebody still leaves it
     assert twin.cli("drain", "pod-0/cube-40").returncode == 1
     assert twin.cli("undrain", "pod-0/cube-40").returncode == 0
-    assert twin.json("get", "cubes", "pod-0/cube-40")["drained"] is False
+    undrained = twin.json("get", "cubes", "pod-0/cube-40")
+    assert (undrained["drained"], undrained["draining"]) == (False, False)
 
 
 def test_the_clock(twin: LivingTwin) -> None:
