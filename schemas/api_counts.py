@@ -33,7 +33,7 @@ class SliceCounts(Model):
 
 
 class WaitTimes(Model):
-    """For how long the slices have waited that wait now."""
+    """For how long the production and research has waited that waits now."""
 
     median_us: int
     p95_us: int

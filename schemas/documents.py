@@ -191,8 +191,8 @@ class WorkloadSummary(Model):
 
 
 class WaitsFrom(Model):
-    """When those slices came into the queue whose waits are the median and the 95th percentile of all that
-    wait (nearest rank)."""
+    """When those slices came into the queue whose waits are the median and the 95th percentile of all
+    production and research that waits (nearest rank). Filler waits for holes, which nobody promises it."""
 
     median: int
     p95: int

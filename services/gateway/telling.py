@@ -8,6 +8,7 @@ import orjson
 
 from schemas.api import LogMessage
 from schemas.asked import IDENTITY
+from schemas.body import Model
 from schemas.envelope import Envelope
 from schemas.registry import encode
 from services.gateway.fabrics import plant
@@ -46,7 +47,8 @@ def line(body: Mapping[str, Any], fields: Fields, thing: str | None = None) -> s
         if value is None or value == () or name in UNSAID or _is_place(name, fields):
             continue
         things = fields.get(name)
-        words.append(f"{name}={_listed(things, thing)}" if things else said(name, value))
+        plain = value.model_dump() if isinstance(value, Model) else value
+        words.append(f"{name}={_listed(things, thing)}" if things else said(name, plain))
     return in_line(words)
 
 

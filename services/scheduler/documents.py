@@ -77,7 +77,9 @@ def _cube_use(state: SchedulerState, name: str) -> CubeUseDocument | None:
 
 def _summary(state: SchedulerState) -> SchedulerSummary:
     states = Counter(row.state for row in state.slices.values())
-    queued = sorted(row.since_us[-1][1] for row in state.slices.values() if row.state == "queued")
+    queued = sorted(
+        row.since_us[-1][1] for row in state.slices.values() if row.state == "queued" and row.tier != "filler"
+    )
     return SchedulerSummary(
         name=f"{state.fabric}/scheduler",
         at_us=state.at_us,

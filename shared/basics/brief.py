@@ -4,9 +4,12 @@ import re
 from collections.abc import Mapping
 
 from shared.basics.times import moment, span
+from shared.basics.units import US_PER_HOUR
 
 MOMENTS = ("due_us", "expires_us", "anchor_us", "until_us")
 """Fields of messages and operations that are points in time; the other times in them are spans."""
+CHIP_TIME = "_chip_us"
+"""How names of chip-time end."""
 LISTED_MAX = 4
 """Items of a list that are said one by one."""
 LINE_MAX = 120
@@ -26,13 +29,19 @@ def in_line(words: list[str]) -> str:
 
 
 def said(name: str, value: object) -> str:
-    """One field: yes or no, a time by its largest units, of a long list how many."""
+    """One field: yes or no, a time by its largest units, chip-time in hours, of a long list how many."""
     if isinstance(value, bool):
         return f"{name}={'yes' if value else 'no'}"
     if isinstance(value, tuple | list):
         if len(value) > LISTED_MAX or (value and isinstance(value[0], tuple | list)):
             return f"{name}=({len(value)} of them)"
         return f"{name}={('x' if name == 'shape' else ',').join(map(str, value))}"
+    if isinstance(value, Mapping):
+        unit = CHIP_TIME if name.endswith(CHIP_TIME) else ""
+        parts = [said(key + unit, item) for key, item in value.items() if item is not None]
+        return f"{name.removesuffix(CHIP_TIME)}={', '.join(parts).replace('=', ' ')}"
+    if isinstance(value, int) and name.endswith(CHIP_TIME):
+        return f"{name.removesuffix(CHIP_TIME)}={value / US_PER_HOUR:,.1f} chip-h"
     if isinstance(value, int) and name.endswith("_us"):
         return f"{name[:-3]}={moment(value) if name in MOMENTS else span(value)}"
     return f"{name}={with_moments(str(value))}"

@@ -6,7 +6,7 @@ from schemas.body import Body
 from schemas.cubes import HostUp
 from schemas.failures import FaultRefused
 from schemas.ocs import CircuitsConnected, PortDown
-from schemas.scheduler import SliceAdmitted
+from schemas.scheduler import RecoveryCosts, SliceAdmitted, SliceRecovering
 from schemas.sequencer import Tick
 from schemas.transceivers import LinksChanged
 from services.gateway.telling import line
@@ -36,6 +36,15 @@ def text(body: Body, thing: str | None = None) -> str:
         (
             LinksChanged(up=(), degraded=(5,), down=tuple(range(9))),
             "degraded=pod-0/cube-0/+x/5 down=(9 of them)",
+        ),
+        (
+            SliceRecovering(
+                slice=SLICE,
+                part="pod-0/cube-3",
+                choice="swap",
+                costs_chip_us=RecoveryCosts(swap=3_600_000_000, wait=5_400_000_000_000),
+            ),
+            "slice=pod-0/slice-1 part=pod-0/cube-3 choice=swap costs=swap 1.0 chip-h, wait 1,500.0 chip-h",
         ),
         (HostUp(cube=29, host=2), "host=pod-0/cube-29/host-2"),
         (PortDown(ocs=17, side="N", port=24), "side=N port=pod-0/ocs-17/N24"),
