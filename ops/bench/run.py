@@ -287,6 +287,13 @@ def measure_light(quick: bool) -> list[Figure]:
     return measure_optics(quick)
 
 
+def measure_decisions(quick: bool) -> list[Figure]:
+    """The scheduler's decisions."""
+    from ops.bench.scheduler import measure_scheduler
+
+    return measure_scheduler(quick)
+
+
 GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "lab": measure_lab,
     "speed": measure_speed,
@@ -297,4 +304,5 @@ GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "topology": measure_slices,
     "availability": measure_closed_forms,
     "optics": measure_light,
+    "scheduler": measure_decisions,
 }

@@ -4,14 +4,21 @@ Where the first in line lacks whole cubes, some that only meshes use are emptied
 cubes that meshes use. The fewest meshes move, and of equal choices those that lose least.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter, le
 
-from services.scheduler.occupancy import Occupancy, block_mask, free_corner
+from services.scheduler.occupancy import BLOCKS, Occupancy, block_mask, free_corner
 from services.scheduler.placement import Leavers, Room
 from services.scheduler.preemption import lost_chip_us
 from services.scheduler.state import Move, SchedulerState, Slice, occupancy_of
 from shared.models.superpod.shapes import is_mesh
+
+MESH_CHIPS = tuple(BLOCKS)
+"""The sizes of meshes, rising. Blocks of one are halves of those of the next, as in a buddy allocator, so
+that meshes fit if for each size those that are at least as large have no more chips than there are in free
+blocks of it: placed largest first, each finds one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +41,56 @@ def compaction(
     loose, crowded = _cubes(state, yielding)
     if not crowded:
         return None
-    best: tuple[int, int, dict[int, Move], tuple[int, ...]] | None = None
-    for emptied, cubes in state.placement.to_empty(head.shape, loose, sorted(crowded), held_back):
-        meshes = [state.slices[number] for cube in emptied for number in crowded[cube]]
-        cost = len(meshes), sum([lost_chip_us(state, mesh) for mesh in meshes])
-        if best is not None and cost >= best[:2]:
-            continue
-        moves = packed(occupancy, meshes, {*loose, *emptied})
-        if moves is not None:
-            best = *cost, moves, cubes
-    if best is None:
-        return None
-    _, _, moves, cubes = best
-    leavers = {number for cube in cubes for number in occupancy.holders[cube]} | moves.keys()
-    return Compaction((cubes, None), tuple(sorted(leavers)), moves)
+    room = _free_in([cube for cube in occupancy.partly if cube not in loose], occupancy)
+    burdens = {cube: _burden_of(state, cube, meshes) for cube, meshes in crowded.items()}
+    choices = [
+        (_sums([burdens[cube].cost for cube in emptied]), emptied, cubes)
+        for emptied, cubes in state.placement.to_empty(head.shape, loose, sorted(crowded), held_back)
+    ]
+    for _, emptied, cubes in sorted(choices, key=itemgetter(0)):
+        takes = _sums([burdens[cube].takes for cube in emptied])
+        if all(map(le, takes, room)):
+            meshes = [state.slices[number] for cube in emptied for number in crowded[cube]]
+            moves = _packed(occupancy, meshes, {*loose, *emptied})
+            leavers = {number for cube in cubes for number in occupancy.holders[cube]} | moves.keys()
+            return Compaction((cubes, None), tuple(sorted(leavers)), moves)
+    return None
 
 
-def packed(occupancy: Occupancy, meshes: Iterable[Slice], closed: set[int]) -> dict[int, Move] | None:
-    """Where these meshes go in cubes that others use, but for the closed ones: largest first, into the
-    fullest. Blocks are aligned, so that this finds room for all if there is any."""
+@dataclass(frozen=True, slots=True)
+class _Burden:
+    """What it takes to empty a cube: `cost` is how many meshes move and what they lose; `takes` by size of
+    mesh, as in MESH_CHIPS, the chips of those that are at least as large, and the room in blocks of that
+    size that is given up in the cube itself."""
+
+    cost: tuple[int, int]
+    takes: tuple[int, ...]
+
+
+def _burden_of(state: SchedulerState, cube: int, meshes: Sequence[int]) -> _Burden:
+    rows = [state.slices[number] for number in meshes]
+    moved = tuple([sum([row.chips for row in rows if row.chips >= size]) for size in MESH_CHIPS])
+    cost = len(rows), sum([lost_chip_us(state, row) for row in rows])
+    return _Burden(cost, _sums([moved, _free_in([cube], occupancy_of(state))]))
+
+
+def _free_in(cubes: Iterable[int], occupancy: Occupancy) -> tuple[int, ...]:
+    """By size of mesh: chips of these cubes that are in free blocks of that size."""
+    return _sums([_free_chips(occupancy.used[cube] | occupancy.kept[cube]) for cube in cubes])
+
+
+@lru_cache(maxsize=65_536)
+def _free_chips(used: int) -> tuple[int, ...]:
+    return tuple([size * sum([not mask & used for _, mask in BLOCKS[size]]) for size in MESH_CHIPS])
+
+
+def _sums(rows: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*rows, strict=True)))
+
+
+def _packed(occupancy: Occupancy, meshes: Iterable[Slice], closed: set[int]) -> dict[int, Move]:
+    """Where these meshes, for whom there is room, go in cubes that others use, but for the closed ones:
+    largest first, into the fullest."""
     busy = {
         cube: occupancy.used[cube] | occupancy.kept[cube] for cube in occupancy.partly if cube not in closed
     }
@@ -64,8 +102,6 @@ def packed(occupancy: Occupancy, meshes: Iterable[Slice], closed: set[int]) -> d
                 busy[cube] |= block_mask(corner, mesh.shape)
                 moves[mesh.number] = Move(mesh.cubes[0], cube, corner, "compacted")
                 break
-        else:
-            return None
     return moves
 
 
