@@ -10,7 +10,7 @@ from services.scheduler.occupancy import WHOLE_CUBE, block_mask
 from services.scheduler.order import Rank
 from services.scheduler.placement import Leavers, Room
 from services.scheduler.plan import Plan
-from services.scheduler.promise import FOREVER, Stay, Timeline
+from services.scheduler.promise import FOREVER, Stay, Timeline, whole
 from services.scheduler.queue import Line
 from services.scheduler.room import Forced, Rooms
 from services.scheduler.state import Move, SchedulerState, Slice, occupancy_of, place_of, queue_of
@@ -51,13 +51,23 @@ def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
     the way of the one who asks; a cube that is out of order, or kept warm, comes back nobody knows when."""
     occupancy, claimed = occupancy_of(state), _claimed_us(state)
     stays: list[tuple[Stay, ...]] = []
+    alone = {number: whole(_until_us(state, number)) for number in occupancy.held if number not in yielding}
+    closed = state.hot.keys() | claimed.keys()
     for cube, holders in enumerate(occupancy.holders):
+        if (
+            occupancy.used[cube] == WHOLE_CUBE
+            and len(holders) == 1
+            and occupancy.allowed[cube]
+            and cube not in closed
+        ):
+            stays.append(alone.get(holders[0], ()))
+            continue
         held: list[Stay] = list(claimed.get(cube, ()))
         if cube in state.hot or not occupancy.allowed[cube]:
             held.append((WHOLE_CUBE, FOREVER))
         for number in holders:
             if number not in yielding:
-                held.append((occupancy.meshes.get(number, WHOLE_CUBE), _until_us(state, number)))
+                held.append((occupancy.meshes.get(number, WHOLE_CUBE), alone[number][0][1]))
         stays.append(tuple(held))
     return Timeline(state.now_us, stays)
 

@@ -13,7 +13,7 @@ from services.scheduler.occupancy import BLOCKS, Occupancy, block_mask, free_cor
 from services.scheduler.placement import Leavers, Room
 from services.scheduler.preemption import lost_chip_us
 from services.scheduler.state import Move, SchedulerState, Slice, occupancy_of
-from shared.models.superpod.shapes import is_mesh
+from shared.models.superpod.shapes import cubes_of, is_mesh
 
 MESH_CHIPS = tuple(BLOCKS)
 """The sizes of meshes, rising. Blocks of one are halves of those of the next, as in a buddy allocator, so
@@ -39,7 +39,7 @@ def compaction(
         return None
     occupancy = occupancy_of(state)
     loose, crowded = _cubes(state, yielding)
-    if not crowded:
+    if not crowded or len(loose) + len(crowded) < cubes_of(head.shape) + held_back:
         return None
     room = _free_in([cube for cube in occupancy.partly if cube not in loose], occupancy)
     burdens = {cube: _burden_of(state, cube, meshes) for cube, meshes in crowded.items()}
@@ -76,16 +76,17 @@ def _burden_of(state: SchedulerState, cube: int, meshes: Sequence[int]) -> _Burd
 
 def _free_in(cubes: Iterable[int], occupancy: Occupancy) -> tuple[int, ...]:
     """By size of mesh: chips of these cubes that are in free blocks of that size."""
-    return _sums([_free_chips(occupancy.used[cube] | occupancy.kept[cube]) for cube in cubes])
+    free = [_free_chips(occupancy.used[cube] | occupancy.kept[cube]) for cube in cubes]
+    return _sums([(0,) * len(MESH_CHIPS), *free])
+
+
+def _sums(rows: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*rows, strict=True)))
 
 
 @lru_cache(maxsize=65_536)
 def _free_chips(used: int) -> tuple[int, ...]:
     return tuple([size * sum([not mask & used for _, mask in BLOCKS[size]]) for size in MESH_CHIPS])
-
-
-def _sums(rows: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    return tuple(map(sum, zip(*rows, strict=True)))
 
 
 def _packed(occupancy: Occupancy, meshes: Iterable[Slice], closed: set[int]) -> dict[int, Move]:
@@ -113,17 +114,13 @@ def _cubes(state: SchedulerState, yielding: dict[int, int]) -> tuple[list[int], 
     """(The cubes that are idle, or will be when those that yield have left, idle ones first; cube → its other
     meshes, where there are some and all can move)."""
     occupancy = occupancy_of(state)
-    loose: list[int] = []
     crowded: dict[int, list[int]] = {}
-    for cube, holders in enumerate(occupancy.holders):
-        if not occupancy.allowed[cube] or occupancy.kept[cube]:
-            continue
-        others = [number for number in holders if number not in yielding]
-        if not others:
-            loose.append(cube)
-        elif all(_can_move(state, state.slices[number]) for number in others):
-            crowded[cube] = others
-    return sorted(loose, key=lambda cube: bool(occupancy.used[cube])), crowded
+    for cube in sorted({cube for number in occupancy.meshes for cube in occupancy.held[number]}):
+        if occupancy.allowed[cube] and not occupancy.kept[cube]:
+            others = [number for number in occupancy.holders[cube] if number not in yielding]
+            if others and all(_can_move(state, state.slices[number]) for number in others):
+                crowded[cube] = others
+    return [*occupancy.idle, *occupancy.cubes_left_by(yielding)], crowded
 
 
 def _can_move(state: SchedulerState, row: Slice) -> bool:

@@ -7,6 +7,7 @@ other, as in a buddy allocator.
 """
 
 from bisect import bisect_left, insort
+from collections.abc import Collection
 from functools import lru_cache
 
 from schemas.names import Shape
@@ -54,16 +55,17 @@ def free_corner(used: int, chips: int) -> Corner | None:
 class Occupancy:
     """The cubes of a pod: holders and chips in use, and which may be given away.
 
-    `holders[cube]` are slice numbers, rising; `used[cube]` is the bit mask of chips in use, `kept[cube]` of
-    those that a claim keeps for somebody, whether they are in use still or not. `idle` are cubes of which
-    nothing is used or kept and `partly` those with room for meshes, both rising and only of cubes that are
-    allowed: healthy and undrained.
+    `holders[cube]` are slice numbers, rising, and `held` has the cubes of each slice. `used[cube]` is the bit
+    mask of chips in use, `kept[cube]` of those that a claim keeps for somebody, whether they are in use still
+    or not. `idle` are cubes of which nothing is used or kept and `partly` those with room for meshes, both
+    rising and only of cubes that are allowed: healthy and undrained.
     """
 
     def __init__(self, cubes: int) -> None:
         self.holders: list[tuple[int, ...]] = [()] * cubes
         self.used: list[int] = [0] * cubes
         self.kept: list[int] = [0] * cubes
+        self.held: dict[int, set[int]] = {}
         self.meshes: dict[int, int] = {}
         self.allowed: list[bool] = [True] * cubes
         self.idle: list[int] = list(range(cubes))
@@ -76,6 +78,7 @@ class Occupancy:
 
     def hold(self, number: int, cubes: tuple[int, ...], shape: Shape, corner: Corner | None) -> None:
         """Give cubes, or a block of one, to a slice."""
+        self.held.setdefault(number, set()).update(cubes)
         if corner is not None:
             cube = cubes[0]
             self.meshes[number] = block_mask(corner, shape)
@@ -91,6 +94,9 @@ class Occupancy:
 
     def free(self, number: int, cubes: tuple[int, ...], shape: Shape, corner: Corner | None) -> None:
         """Take them back."""
+        self.held[number].difference_update(cubes)
+        if not self.held[number]:
+            del self.held[number]
         if corner is not None:
             cube = cubes[0]
             self.holders[cube] = tuple([other for other in self.holders[cube] if other != number])
@@ -118,6 +124,16 @@ class Occupancy:
         for cube in cubes:
             self.kept[cube] &= ~mask
             self._list(cube)
+
+    def cubes_left_by(self, leaving: Collection[int]) -> list[int]:
+        """The cubes that these slices, and no others, use and that may be given away then, rising."""
+        gone = set(leaving)
+        cubes = {cube for number in leaving for cube in self.held.get(number, ())}
+        return [
+            cube
+            for cube in sorted(cubes)
+            if self.allowed[cube] and not self.kept[cube] and gone.issuperset(self.holders[cube])
+        ]
 
     def slices_on(self, cube: int, mask: int) -> tuple[int, ...]:
         """The slices that use any of these chips of a cube."""

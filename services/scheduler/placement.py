@@ -117,8 +117,8 @@ class Switched:
             filler = [leaver for leaver in leavers if not leaver.lost >> OUTWEIGHS]
             chosen = (*firm, *(least_lost(filler, needed - len(idle) - freed) or ()))
         leaving = {number for leaver in chosen for number in leaver.slices}
-        theirs = [cube for cube in _takeable(occupancy, among) if leaving.issuperset(occupancy.holders[cube])]
-        cubes = sorted([*idle, *[cube for cube in theirs if occupancy.holders[cube]]][:needed])
+        theirs = [cube for cube in occupancy.cubes_left_by(leaving) if among >> cube & 1]
+        cubes = sorted([*idle, *theirs][:needed])
         return (tuple(cubes), None), tuple(sorted(leaving))
 
     def to_empty(
@@ -252,9 +252,9 @@ def _leavers(occupancy: Occupancy, lost: Lost, among: int) -> list[Leaver]:
     """What can be made to leave as a whole: slices with the cubes that they would free, and all meshes of a
     cube together."""
     cubes: dict[tuple[int, ...], int] = {}
-    for cube in _takeable(occupancy, among):
-        holders = occupancy.holders[cube]
-        if holders and all(number in lost for number in holders):
+    for cube in occupancy.cubes_left_by(lost):
+        if among >> cube & 1:
+            holders = occupancy.holders[cube]
             cubes[holders] = cubes.get(holders, 0) + 1
     return [
         Leaver(holders, freed, sum([lost[number] for number in holders])) for holders, freed in cubes.items()

@@ -22,7 +22,10 @@ class Timeline:
     def __init__(self, now_us: int, stays: Sequence[tuple[Stay, ...]]) -> None:
         self.now_us = now_us
         self.stays = list(stays)
-        self.free_us = [max([until_us for _, until_us in cube], default=now_us) for cube in stays]
+        self.free_us = [
+            cube[0][1] if len(cube) == 1 else max([until_us for _, until_us in cube], default=now_us)
+            for cube in stays
+        ]
         """By cube: when the whole of it is free."""
 
     def with_slice(self, cubes: Sequence[int], mask: int, until_us: int) -> "Timeline":

@@ -62,6 +62,8 @@ def decided_us(state: SchedulerState) -> int | None:
 def recover_hit(state: SchedulerState) -> list[Output]:
     """Step 1 of the cycle: one plan for all slices that were hit, and what it takes to carry it out."""
     said: list[Output] = []
+    if not state.stalls:
+        return said
     for number in sorted(state.stalls):
         row = state.slices[number]
         if is_whole(state, row):

@@ -52,12 +52,7 @@ class Rooms:
 
     def _loose_cubes(self) -> set[int]:
         """The cubes that are idle, or would be if all filler left."""
-        occupancy, fillers = self._occupancy, self.fillers
-        return {
-            cube
-            for cube, holders in enumerate(occupancy.holders)
-            if occupancy.allowed[cube] and not occupancy.kept[cube] and fillers.keys() >= set(holders)
-        }
+        return {*self._occupancy.idle, *self._occupancy.cubes_left_by(self.fillers)}
 
     def _leaves_enough(self, forced: Forced) -> bool:
         """Whether what is to be held back is left over; a mesh beside others takes nothing of that."""
@@ -65,9 +60,5 @@ class Rooms:
             return True
         (cubes, _), leavers = forced
         occupancy, gone = self._occupancy, self.fillers.keys() | set(leavers)
-        loose = self._loose | {
-            cube
-            for cube, holders in enumerate(occupancy.holders)
-            if occupancy.allowed[cube] and not occupancy.kept[cube] and gone >= set(holders)
-        }
+        loose = self._loose.union(occupancy.cubes_left_by(gone))
         return not loose & set(cubes) or len(loose - set(cubes)) >= self.held_back

@@ -319,8 +319,7 @@ def goes_around(state: SchedulerState, row: Slice) -> bool:
 
 def on_cubes(state: SchedulerState) -> list[Slice]:
     """The slices that have cubes, by number."""
-    numbers = {number for holders in occupancy_of(state).holders for number in holders}
-    return [state.slices[number] for number in sorted(numbers)]
+    return [state.slices[number] for number in sorted(occupancy_of(state).held)]
 
 
 def line_of(row: Slice) -> Line:

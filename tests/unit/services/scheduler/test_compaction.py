@@ -70,6 +70,16 @@ def test_a_mesh_whose_new_place_fails_stays_and_the_slice_waits_again() -> None:
     assert world.status(asker).state in ("queued", "programming")
 
 
+def test_none_moves_where_no_other_cube_has_room() -> None:
+    world = World(cubes=4)
+    for _ in range(4):
+        world.start(HALF)
+    world.start((4, 4, 8))
+    _, said = world.request(CUBE)
+    assert noticed(said) == []
+    world.check()
+
+
 def fits_elsewhere(meshes: list[Shape], used: list[int]) -> bool:
     """Whether there is room for all of them in these cubes, by trying every order and every place."""
     return any(_place(list(order), used) for order in set(permutations(meshes)))
