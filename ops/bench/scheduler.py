@@ -8,7 +8,6 @@ import gc
 import statistics
 import time
 from collections.abc import Callable
-from typing import cast
 
 from ops.bench.figure import Figure
 from ops.bench.full_pod import FullPod
@@ -109,7 +108,7 @@ def _beside_plain(count: int) -> list[Figure]:
 
 def one_left(state: SchedulerState) -> SchedulerState:
     """The same pod the moment after the slice has left that is to leave next."""
-    after = cast(SchedulerState, decode_state(SERVICE.state, encode_state(state)))
+    after = decode_state(SERVICE.state, encode_state(state))
     on_cubes = [row for row in after.slices.values() if row.cubes]
     row = min(on_cubes, key=lambda row: (row.ends_us or FOREVER, row.number))
     leave(after, row)

@@ -23,6 +23,8 @@ COMMANDS = {
     "describe": "get",
     "trace": "get",
     "impact": "impact",
+    "explain": "explain",
+    "plan": "plan",
     "goodput": "goodput",
     "operations": "operations",
     "events": "events",

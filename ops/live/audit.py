@@ -1,7 +1,6 @@
 """`lightwave audit --live`: the lab on the root messages of the log that is on Kafka, compared with that log
 and with every state in Redis."""
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from shared.engine.site import Skip
 from shared.runtimes.live.kafka.records import SKIPS, Record, open_record
 from shared.runtimes.live.kafka.scan import read_partition
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
+from shared.storage.copies import quiet_snapshot
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import FabricPlace, Snapshot
 
@@ -103,24 +103,9 @@ def _audit_partition(
 def _quiet_moment(
     store: RedisStore, partition: int, places: Mapping[str, FabricPlace]
 ) -> tuple[Snapshot, int]:
-    """The states of one moment at which all services stood at one position and nothing was left to say."""
-    wanted = readers_of(places)
-    names = {service for service, _ in wanted}
-    until_s = time.monotonic() + QUIET_S_MAX
-    while True:
-        snapshot = store.snapshot(partition, wanted)
-        positions = {service: snapshot.positions.get(service, 0) for service in sorted(names)}
-        read_all = min(positions.values()) >= int(snapshot.values.get("end", 0))
-        if len(set(positions.values())) == 1 and read_all and not snapshot.outbox_size:
-            return snapshot, min(positions.values())
-        if time.monotonic() > until_s:
-            behind = min(positions, key=lambda service: positions[service])
-            raise OperationFailed(
-                f"partition {partition}: not quiet for {QUIET_S_MAX:.0f} s, {behind} stands at "
-                f"{positions[behind]} of {max(positions.values())}; `lightwave clock pause` helps, "
-                "`lightwave live status` says who holds it up"
-            )
-        time.sleep(0.002)
+    """The states of a quiet moment, and the position at which all services stood then."""
+    snapshot = quiet_snapshot(store, partition, readers_of(places), QUIET_S_MAX)
+    return snapshot, min(snapshot.positions.get(service, 0) for service, _ in readers_of(places))
 
 
 def _records(settings: LiveSettings, partition: int) -> Iterator[Record]:

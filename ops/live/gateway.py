@@ -14,6 +14,7 @@ from services.gateway.http.addresses import check_bind
 from services.gateway.http.app import create_app
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
+from services.questions import Questions
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.clock import LiveClock
 from shared.runtimes.live.kafka.dead_letters import KafkaDeadLetters
@@ -27,6 +28,7 @@ from shared.runtimes.live.surroundings import Surroundings, lost_twin
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations import OperationsLog
 from shared.runtimes.waiting import until
+from shared.storage.copies import Copies
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import awaited, residents
 
@@ -101,6 +103,7 @@ def _ports(
             "mirror_behind_messages": float(mirror.behind()),
         },
         is_quiet=lambda fabric: _is_quiet(store, mirror, fabric),
+        questions=Questions(Copies(store, services_of)),
     )
 
 

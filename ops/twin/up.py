@@ -30,6 +30,7 @@ from services.gateway.http.tokens import Tokens
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
 from services.gateway.telling import line
+from services.questions import Questions
 from shared.basics.errors import LightwaveError, LogDamaged, StoreDamaged, StoreUnreachable
 from shared.basics.times import moment
 from shared.engine.roots import commissioning, operator_source
@@ -43,6 +44,7 @@ from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.runtimes.embedded.waking import WakingStore
 from shared.runtimes.files import PRIVATE
+from shared.storage.copies import Copies
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.reader import commissioned_with
@@ -280,6 +282,7 @@ class LivingTwin:
             unready=self._unready,
             runtime_metrics=self._metrics,
             is_quiet=self._is_quiet,
+            questions=Questions(Copies(self.store, services_of)),
         )
 
     def _unready(self) -> list[str]:

@@ -2,15 +2,29 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from schemas.api import TwinAbout
+from schemas.api_answers import SliceExplanation, SlicePlan
 from schemas.config import FabricConfig
+from schemas.operator import RequestSlice
 from shared.runtimes.clock import Clock
 from shared.runtimes.dead_letter import DeadLetter
 from shared.runtimes.operations import OperationsLog
 from shared.storage.inbox import Inbox
 from shared.storage.log.reader import LogReader
 from shared.storage.store import DocumentReader
+
+
+class Questions(Protocol):
+    """What the twin's own rules say on a copy of its states; nothing happens by asking. `clock_us` is the
+    simulated time at which somebody asks."""
+
+    def plan(self, fabric: str, wanted: RequestSlice, clock_us: int) -> SlicePlan:
+        """What the scheduler would do with this request."""
+
+    def explain(self, fabric: str, name: str, clock_us: int) -> SliceExplanation | None:
+        """Why a slice is as it is, None if the scheduler knows nothing of it; without its history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +56,4 @@ class TwinPorts:
     dead_letters: Callable[[], Sequence[DeadLetter]]
     claim: Callable[[str, str], str]
     is_quiet: Callable[[str], bool]
+    questions: Questions

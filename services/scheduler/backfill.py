@@ -132,18 +132,29 @@ def conservative_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> 
     cube and may start earlier in a part of one, as may all when somebody leaves early; then those before move
     up first, which can move others back.
     """
-    plan = Plan(state.now_us, timeline_of(state, rooms.fillers).free_us)
+    plan = _plan(state, rooms)
     promises: dict[int, int] = {}
-    for row in _in_order(state, line.ranked):
-        lasts_us = ends_us(state, row, forced=False) - state.now_us
+    for row in _in_order(state, line.ranked, CONSERVATIVE_DEPTH):
         move = _start_now(state, row, rooms, plan) if row is not line.head else None
         if move is not None:
             return move, _known(promises)
-        room = _first_booking(state, row, plan, rooms.held_back)
-        if room is not None:
-            cubes, promises[row.number] = room
-            plan.book(cubes, promises[row.number], min(promises[row.number] + lasts_us, FOREVER))
+        _book(state, row, plan, rooms.held_back, promises)
     return None, _known(promises)
+
+
+def conservative_starts(
+    state: SchedulerState, ranked: list[tuple[Rank, Line]], number: int, depth: int
+) -> dict[int, int]:
+    """Slice → when it starts by the conservative plan, for this one and all before it in line, as far as that
+    is known; those behind the first `depth` have no place in it. Nobody starts now."""
+    rooms = Rooms(state)
+    plan = _plan(state, rooms)
+    starts: dict[int, int] = {}
+    for row in _in_order(state, ranked, depth):
+        _book(state, row, plan, rooms.held_back, starts)
+        if row.number == number:
+            break
+    return _known(starts)
 
 
 def no_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
@@ -164,11 +175,26 @@ def _known(promises: dict[int, int]) -> dict[int, int]:
     return {number: at_us for number, at_us in promises.items() if at_us < FOREVER}
 
 
-def _in_order(state: SchedulerState, ranked: list[tuple[Rank, Line]]) -> list[Slice]:
-    """The first CONSERVATIVE_DEPTH in line."""
+def _plan(state: SchedulerState, rooms: Rooms) -> Plan:
+    """Of those who have cubes now; nobody has booked."""
+    return Plan(state.now_us, timeline_of(state, rooms.fillers).free_us)
+
+
+def _book(state: SchedulerState, row: Slice, plan: Plan, held_back: int, starts: dict[int, int]) -> None:
+    """Book the earliest start of a slice that delays nobody who has booked, if one is known."""
+    room = _first_booking(state, row, plan, held_back)
+    if room is not None:
+        cubes, at_us = room
+        starts[row.number] = at_us
+        lasts_us = ends_us(state, row, forced=False) - state.now_us
+        plan.book(cubes, at_us, min(at_us + lasts_us, FOREVER))
+
+
+def _in_order(state: SchedulerState, ranked: list[tuple[Rank, Line]], depth: int) -> list[Slice]:
+    """The first so many in line."""
     lines = queue_of(state).lines
     places = merge(*([(rank[:-1], place) for place in lines[name]] for rank, name in ranked))
-    return [state.slices[place[1]] for _, place in islice(places, CONSERVATIVE_DEPTH)]
+    return [state.slices[place[1]] for _, place in islice(places, depth)]
 
 
 def _start_now(state: SchedulerState, row: Slice, rooms: Rooms, plan: Plan) -> Offer | None:

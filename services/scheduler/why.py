@@ -74,22 +74,30 @@ def needs(state: SchedulerState, shape: Shape) -> str:
     return state.placement.waits_for(shape)
 
 
+USES = ("idle", "kept for others", "used by filler", "used", "drained", "unhealthy")
+"""What has become of a cube, for somebody firm who looks for one."""
+
+
+def use_of(state: SchedulerState, cube: int) -> str:
+    """Which of USES a cube is in."""
+    occupancy = occupancy_of(state)
+    tiers = {state.slices[number].tier for number in occupancy.holders[cube]}
+    if cube in state.unhealthy:
+        return "unhealthy"
+    if cube in state.drained:
+        return "drained"
+    if occupancy.kept[cube]:
+        return "kept for others"
+    if tiers - {"filler"}:
+        return "used"
+    return "used by filler" if tiers else "idle"
+
+
 def supply(state: SchedulerState) -> str:
     """What has become of all cubes, in words; of none is nothing said."""
-    occupancy = occupancy_of(state)
-    counts = dict.fromkeys(("idle", "kept for others", "used by filler", "used", "drained", "unhealthy"), 0)
-    for cube, holders in enumerate(occupancy.holders):
-        tiers = {state.slices[number].tier for number in holders}
-        if cube in state.unhealthy:
-            counts["unhealthy"] += 1
-        elif cube in state.drained:
-            counts["drained"] += 1
-        elif occupancy.kept[cube]:
-            counts["kept for others"] += 1
-        elif tiers - {"filler"}:
-            counts["used"] += 1
-        else:
-            counts["used by filler" if tiers else "idle"] += 1
+    counts = dict.fromkeys(USES, 0)
+    for cube in range(state.cubes):
+        counts[use_of(state, cube)] += 1
     said = [f"{count} {what}" for what, count in counts.items() if count or what == "idle"]
     return f"of {state.cubes} cubes {', '.join(said[:-1])}{' and ' if said[1:] else ''}{said[-1]}"
 

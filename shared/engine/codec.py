@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from shared.basics.errors import LogDamaged
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import AnyService
-from shared.engine.state import State, stored_fields
+from shared.engine.state import State, StateT, stored_fields
 
 BOOK = "_book"
 """The stored field of the reader's own book: what it has seen, said and is due for."""
@@ -104,7 +104,7 @@ def encode_state(state: State) -> dict[str, bytes]:
     return found
 
 
-def decode_state(state_type: type[State], stored: Mapping[str, bytes]) -> State:
+def decode_state(state_type: type[StateT], stored: Mapping[str, bytes]) -> StateT:
     """The state with these stored fields; LogDamaged names a field that is missing or unreadable."""
     values: dict[str, Any] = {}
     name = ""

@@ -25,12 +25,14 @@ from services.gateway.http.app import create_app
 from services.gateway.http.tokens import Tokens, one_token
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
+from services.questions import Questions
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.runtimes.embedded.waking import Waking, WakingStore
 from shared.runtimes.operations import MemoryOperations
+from shared.storage.copies import Copies
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.lines import read_lines
@@ -127,6 +129,7 @@ class DrivenTwin:
             dead_letters=self.dead_letters.read,
             claim=self.store.claim,
             is_quiet=self._is_quiet,
+            questions=Questions(Copies(self.store, services_of)),
         )
         self.twin.start()
         self._loop = threading.Thread(target=self.twin.run, daemon=True)

@@ -6,6 +6,7 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from services.gateway.http import (
     about,
+    answers,
     clock,
     dead_letters,
     docs,
@@ -59,7 +60,8 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         "dependencies": [Depends(check_query), *bearer(tokens)],
         "responses": errors(*responses.ERRORS, tokens=tokens),
     }
-    for module in (things, log, requests, request_status, dead_letters, clock, operations, goodput, about):
+    about_the_twin = (dead_letters, clock, operations, about)
+    for module in (things, log, requests, request_status, goodput, answers, *about_the_twin):
         # `include_router` would build each of them a second time, at the first request.
         app.router.routes += module.routes(twin, **common).routes
     docs.install(app)

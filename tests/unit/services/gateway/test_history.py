@@ -17,16 +17,19 @@ from schemas.registry import TYPES as TYPES_OF_MESSAGES
 from schemas.registry import encode
 from schemas.scheduler import SliceRestored
 from schemas.sequencer import Tick
+from services.fleet import services_of
 from services.gateway import history
 from services.gateway.following import Following
 from services.gateway.history import STATES, Asked, Page
 from services.gateway.http import stream
 from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
+from services.questions import Questions
 from shared.basics.errors import InvalidInput, NotFound
 from shared.models.superpod.plant import superpod_plant
 from shared.runtimes.clock import Clock, ClockChange, ClockState
 from shared.runtimes.operations import MemoryOperations
+from shared.storage.copies import Copies
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
 from tests.support.pods import pod_place
@@ -109,6 +112,7 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
         dead_letters=list,
         claim=lambda _fabric, site: site,
         is_quiet=lambda _fabric: True,
+        questions=Questions(Copies(store, services_of)),
     )
 
 

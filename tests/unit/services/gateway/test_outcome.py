@@ -11,10 +11,13 @@ from schemas.config import SuperpodConfig
 from schemas.cubes import CubeDrained, CubeUnhealthy
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube
+from services.fleet import services_of
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import Terms, submit
+from services.questions import Questions
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.operations import MemoryOperations
+from shared.storage.copies import Copies
 from shared.storage.inbox import Received
 from shared.storage.log.reader import LineFilter, LogQuery
 from shared.storage.memory import MemoryStore
@@ -103,6 +106,7 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         dead_letters=list,
         claim=lambda _fabric, site: site,
         is_quiet=lambda _: not tick and log.seen == 3,
+        questions=Questions(Copies(store, services_of)),
     )
     said = asyncio.run(submit(twin, "pod-0", BODY, Terms(wait_s=5.0)))
     assert (said.status, said.complete) == ("accepted", True)

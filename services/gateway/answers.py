@@ -1,0 +1,96 @@
+"""Why a slice is as it is, and what would become of a request: answers of the twin's own rules, with what the
+log tells of the past."""
+
+import re
+
+from schemas.api_answers import SliceExplanation, SliceHistory, SlicePlan
+from schemas.api_requests import SliceRequest
+from schemas.kinds import SLICES
+from schemas.names import FABRIC_PATTERN, NUMBER
+from schemas.operator import RequestSlice
+from schemas.workload import SliceRequested
+from services.gateway.fabrics import fabric_of, site_of
+from services.gateway.history import STATES
+from services.gateway.invalid import short
+from services.gateway.not_found import missing
+from services.gateway.ports import TwinPorts
+from services.gateway.request_status import request_report
+from services.gateway.requests import slice_request
+from services.gateway.telling import told
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.storage.log.reader import LogQuery
+
+HISTORY_MAX = 500
+"""Messages of a slice's history, the newest."""
+HISTORY = (
+    *STATES["slice"],
+    *("SlicePreflight", "SliceOverran", "SliceReleased", "JobFailed", "JobCheckpointed", "JobFinished"),
+)
+"""Types that tell what became of a slice."""
+_SLICE = re.compile(rf"{FABRIC_PATTERN}/slice-{NUMBER}")
+_REQUESTED = re.compile(rf"workload@({FABRIC_PATTERN})/{NUMBER}")
+"""The id of a message by which the workload wants a slice."""
+
+
+def plan_slice(twin: TwinPorts, asked: SliceRequest) -> SlicePlan:
+    """What the scheduler would do with this request now; InvalidInput where no such slice can be, as if it
+    were asked for."""
+    fabric, body = slice_request(twin, asked)
+    if not isinstance(body, RequestSlice):
+        raise TypeError(f"a request for a slice is a {type(body).__name__}")
+    return twin.questions.plan(fabric, body, twin.clock.show().now_us)
+
+
+def explain_slice(twin: TwinPorts, name: str) -> SliceExplanation:
+    """Why a slice is as it is, and what became of it until now; NotFound if nothing is known of it."""
+    fabric = fabric_of(twin, name)
+    if not _SLICE.fullmatch(name):
+        raise NotFound(f"slice {short(repr(name))}: no such name; names are like {fabric}/slice-42")
+    found = twin.questions.explain(fabric, name, twin.clock.show().now_us)
+    if found is None:
+        raise missing(twin, SLICES, name, fabric)
+    return found.model_copy(update={"history": _history(twin, fabric, name)})
+
+
+def explain_request(twin: TwinPorts, name: str) -> SliceExplanation:
+    """The same of the slice that a request asked for: by the request's key, the id of its message, or the
+    slice's name."""
+    if _SLICE.fullmatch(name):
+        return explain_slice(twin, name)
+    return explain_slice(twin, _slice_of(twin, name))
+
+
+def _slice_of(twin: TwinPorts, name: str) -> str:
+    """The slice that was asked for by this request."""
+    match = _REQUESTED.fullmatch(name)
+    if match is not None:
+        site = site_of(twin, match[1])
+        place = twin.log.position_of(site, name)
+        message = None if place is None else next(twin.log.read(site, place))[1]
+        if message is None or not isinstance(message.body, SliceRequested):
+            raise NotFound(f"request {short(repr(name))}: no message by which a slice was asked for")
+        return message.body.slice
+    report = request_report(twin, name)
+    if report.type != RequestSlice.__name__:
+        raise InvalidInput(
+            f"request {short(repr(name))}: is a {report.type}, which asks for no slice; `lightwave requests` "
+            "and `lightwave why` tell what became of it"
+        )
+    for message in report.outcome:
+        if isinstance(message.body, SliceRequested):
+            return message.body.slice
+    raise OperationFailed(
+        f"request {short(repr(name))}: is {report.status}, and no slice is known yet; ask again"
+    )
+
+
+def _history(twin: TwinPorts, fabric: str, name: str) -> tuple[SliceHistory, ...]:
+    """What the log tells of a slice, oldest first."""
+    query = LogQuery(fabric=fabric, types=HISTORY, about=(name,))
+    found = twin.log.find(site_of(twin, fabric), query, HISTORY_MAX, newest=True)
+    return tuple(
+        [
+            SliceHistory(at_us=one.at_us, type=one.type, text=told(twin, one, name).text, message=one.id)
+            for _, one in found
+        ]
+    )

@@ -1,0 +1,62 @@
+"""Routes of questions to the scheduler: why a slice is as it is, and what would become of a request."""
+
+from typing import Annotated, Unpack
+
+from fastapi import APIRouter, Query, Response
+
+from schemas.api_answers import SliceExplanation, SlicePlan
+from schemas.api_requests import DurationS, SliceRequest
+from schemas.names import Tier
+from schemas.operator import Priority
+from services.gateway import answers
+from services.gateway.http.common import Common
+from services.gateway.http.responses import answer
+from services.gateway.ports import TwinPorts
+
+
+def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
+    """Nothing happens by asking."""
+    router = APIRouter(prefix="/v1", tags=["questions"], **common)
+
+    @router.get(
+        "/explain/slices/{name:path}",
+        summary="Why a slice waits, was refused, moved, or recovers",
+        response_model=SliceExplanation,
+    )
+    def slice_explained(name: str) -> Response:
+        return answer(answers.explain_slice(twin, name))
+
+    @router.get(
+        "/explain/requests/{name:path}",
+        summary="The same of the slice that a request asked for",
+        response_model=SliceExplanation,
+    )
+    def request_explained(name: str) -> Response:
+        return answer(answers.explain_request(twin, name))
+
+    @router.get(
+        "/plan/slices",
+        summary="What would become of a request for a slice, which is not made",
+        response_model=SlicePlan,
+    )
+    def plan(
+        shape: Annotated[str, Query(description="in chips, such as 4x4x8")],
+        twisted: bool = False,
+        owner: str = "operator",
+        tier: Tier = "production",
+        priority: Annotated[Priority, Query()] = 0,
+        duration_s: Annotated[DurationS | None, Query()] = None,
+        fabric: str | None = None,
+    ) -> Response:
+        asked = SliceRequest(
+            fabric=fabric,
+            shape=shape,
+            twisted=twisted,
+            owner=owner,
+            tier=tier,
+            priority=priority,
+            duration_s=duration_s,
+        )
+        return answer(answers.plan_slice(twin, asked))
+
+    return router

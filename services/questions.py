@@ -1,0 +1,56 @@
+"""Questions to a living twin that change nothing: its own rules answer them, on a copy of its states.
+
+The gateway asks them through its port; it computes nothing of this by itself.
+"""
+
+from typing import Protocol
+
+from schemas.api_answers import SliceExplanation, SlicePlan
+from schemas.operator import RequestSlice
+from schemas.workload import SliceRequested
+from services.scheduler.explaining import explain
+from services.scheduler.planning import plan
+from services.scheduler.service import SERVICE as SCHEDULER
+from services.scheduler.state import SchedulerState
+from services.workload.logic import on_request_slice
+from services.workload.service import SERVICE as WORKLOAD
+from shared.engine.roots import Request, request_of, request_time_us
+from shared.engine.service import Service
+from shared.engine.site import Site
+from shared.engine.state import StateT
+
+
+class Copies(Protocol):
+    """Private copies of what a twin's services hold."""
+
+    def state(self, fabric: str, service: Service[StateT]) -> StateT:
+        """What one of them holds of a fabric."""
+
+    def site(self, fabric: str) -> Site:
+        """All that they hold of a fabric's site, at a quiet moment."""
+
+
+class Questions:
+    """Answers from copies; `clock_us` is the twin's simulated time at which somebody asks."""
+
+    def __init__(self, copies: Copies) -> None:
+        self._copies = copies
+
+    def plan(self, fabric: str, wanted: RequestSlice, clock_us: int) -> SlicePlan:
+        """What the scheduler would do with this request."""
+        workload = self._copies.state(fabric, WORKLOAD)
+        message = request_of(fabric, Request(0, fabric, wanted), clock_us)
+        (asked,) = on_request_slice(workload, wanted, message)
+        if not isinstance(asked, SliceRequested):
+            raise TypeError(f"workload answers a request with {type(asked).__name__}")
+        return plan(self._scheduler(fabric, clock_us), asked)
+
+    def explain(self, fabric: str, name: str, clock_us: int) -> SliceExplanation | None:
+        """Why a slice is as it is, None if the scheduler knows nothing of it; without its history."""
+        return explain(self._scheduler(fabric, clock_us), name)
+
+    def _scheduler(self, fabric: str, clock_us: int) -> SchedulerState:
+        """A copy of the scheduler's state, at the time at which a request would reach it."""
+        state = self._copies.state(fabric, SCHEDULER)
+        state.now_us = request_time_us(state.now_us, clock_us, SCHEDULER.due(state))
+        return state

@@ -1,0 +1,137 @@
+"""What stands in the way of a slice, one by one and by name: what its `reason` sums up."""
+
+from schemas.api_answers import Obstacle
+from services.scheduler.hits import dead_cubes
+from services.scheduler.holdback import held_back
+from services.scheduler.lifecycle import slice_name
+from services.scheduler.order import borrows, chips_held, quotas_of
+from services.scheduler.preemption import evictable, stronger_us
+from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of, waits_for_ocs
+from services.scheduler.why import use_of, waits_of
+from shared.basics.times import moment
+from shared.models.superpod.wiring import link_end
+
+
+def obstacles(state: SchedulerState, row: Slice) -> tuple[Obstacle, ...]:
+    """What keeps a slice from cubes, or from its full speed; nothing for one that has ended."""
+    if row.state == "queued":
+        return tuple(_of_waiting(state, row))
+    return tuple(_of_running(state, row)) if row.cubes and row.ended_us is None else ()
+
+
+def _of_running(state: SchedulerState, row: Slice) -> list[Obstacle]:
+    """Its dead cubes, the OCSes that are down, its links that are not well, and what it has to leave for."""
+    fabric = state.fabric
+    found = [
+        Obstacle(kind="cube", name=f"{fabric}/cube-{cube}", why="unhealthy")
+        for cube in dead_cubes(state, row)
+    ]
+    occupancy, slice_at = occupancy_of(state), state.placement.slice_at
+    ends = [end for end in sorted(state.bad_ends) if slice_at(occupancy, end) == row.number]
+    if ends:
+        found += _ocses(state, {link_end(end).ocs for end in ends})
+    found += [
+        Obstacle(kind="link", name=link_end(end).name(fabric), why=state.bad_ends[end])
+        for end in ends
+        if link_end(end).ocs not in state.ocs_down
+    ]
+    notice = state.notices.get(row.number)
+    if notice is not None:
+        why = f"{notice.reason}; it leaves by {moment(notice.until_us)}"
+        found.append(Obstacle(kind="rule", name=f"scheduler.grace_s {state.config.grace_s}", why=why))
+    return found
+
+
+def _ocses(state: SchedulerState, among: set[int]) -> list[Obstacle]:
+    return [
+        Obstacle(kind="ocs", name=f"{state.fabric}/ocs-{ocs}", why="down")
+        for ocs in sorted(among & state.ocs_down.keys())
+    ]
+
+
+def _of_waiting(state: SchedulerState, row: Slice) -> list[Obstacle]:
+    claim = state.claims.get(row.number)
+    if claim is not None:
+        leaving = [number for number in claim.victims if number in state.notices]
+        return [_holder(state, number) for number in leaving]
+    if waits_for_ocs(state, row):
+        rule = f"scheduler.route_around_share {state.config.route_around_share:g}"
+        why = "its traffic may not go around links that are gone"
+        return [*_ocses(state, set(state.ocs_down)), Obstacle(kind="rule", name=rule, why=why)]
+    return [*_cubes(state, row), *_holders(state, row), *_quota(state, row), *_rules(state, row)]
+
+
+def _cubes(state: SchedulerState, row: Slice) -> list[Obstacle]:
+    """The cubes that nobody can be given."""
+    kept = "kept for others" if row.tier == "filler" else "kept for others (claims, moves and warm spares)"
+    whys = {"unhealthy": "unhealthy", "drained": "drained", "kept for others": kept}
+    return [
+        Obstacle(kind="cube", name=f"{state.fabric}/cube-{cube}", why=whys[use])
+        for cube in range(state.cubes)
+        if (use := use_of(state, cube)) in whys
+    ]
+
+
+def _holders(state: SchedulerState, row: Slice) -> list[Obstacle]:
+    """The slices on cubes that it may not make leave, those first that leave first."""
+    first = row.number == waits_of(state).first
+    yielding = {} if row.tier == "filler" else evictable(state, row if first else None)
+    holders = {
+        number
+        for cube, numbers in enumerate(occupancy_of(state).holders)
+        if use_of(state, cube) not in ("unhealthy", "drained")
+        for number in numbers
+        if number not in yielding
+    }
+    ends = {number: state.slices[number].ends_us for number in holders}
+    ordered = sorted(holders, key=lambda number: (ends[number] is None, ends[number] or 0, number))
+    return [_holder(state, number) for number in ordered]
+
+
+def _holder(state: SchedulerState, number: int) -> Obstacle:
+    row, notice = state.slices[number], state.notices.get(number)
+    until = (
+        "nobody knows until when" if row.ends_us is None else f"until {moment(row.ends_us)} by its estimate"
+    )
+    if notice is not None:
+        until = f"until {moment(notice.until_us)} at the latest, for it was told to leave"
+    cubes = (
+        f"{len(row.cubes)} cube{'' if len(row.cubes) == 1 else 's'}"
+        if row.corner is None
+        else (f"{row.chips} chips of cube-{row.cubes[0]}")
+    )
+    return Obstacle(kind="slice", name=slice_name(state, number), why=f"{row.tier} on {cubes} {until}")
+
+
+def _quota(state: SchedulerState, row: Slice) -> list[Obstacle]:
+    """Its owner, if that comes after others for having more than its quota, and somebody is before it."""
+    held = chips_held(state)
+    owners = queue_of(state).firm_owners() | held.keys() | {row.owner}
+    has, quota = held.get(row.owner, 0), quotas_of(state, owners)[row.owner]
+    is_first = row.number == waits_of(state).first
+    if is_first or row.tier == "filler" or not borrows(has, quota):
+        return []
+    why = f"has {has} chips of a quota of {quota}, and comes after those who have less (scheduler.quotas)"
+    return [Obstacle(kind="owner", name=row.owner, why=why)]
+
+
+def _rules(state: SchedulerState, row: Slice) -> list[Obstacle]:
+    """The parameters that let others go first, or keep cubes from it."""
+    found: list[Obstacle] = []
+    config, waits = state.config, waits_of(state)
+    reserve = 0 if row.tier == "filler" else held_back(state)
+    if reserve:
+        name, cubes = f"scheduler.hold_back {config.hold_back}", "cube" if reserve == 1 else "cubes"
+        why = f"{reserve} healthy {cubes} are left to slices that lose one"
+        found.append(Obstacle(kind="rule", name=name, why=why))
+    if row.tier == "filler":
+        return found
+    if row.number != waits.first and waits.first is not None:
+        why = f"{slice_name(state, waits.first)} is first in line, and nobody may delay what it was promised"
+        found.append(Obstacle(kind="rule", name=f"scheduler.backfill {config.backfill}", why=why))
+    elif (stronger := stronger_us(state, row)) is not None:
+        hours = config.production_waits_h if row.tier == "production" else config.research_waits_h
+        name = f"scheduler.{row.tier}_waits_h {hours:g}"
+        why = f"it may make more of the others leave from {moment(stronger)} on"
+        found.append(Obstacle(kind="rule", name=name, why=why))
+    return found

@@ -1,0 +1,97 @@
+"""What would become of a request that came now: the rule that decides, on a copy of the state."""
+
+from typing import Literal
+
+from schemas.api_answers import Leaver, PlannedCircuit, SlicePlan
+from schemas.workload import SliceRequested
+from services.scheduler.dry_run import (
+    Trial,
+    Turned,
+    after_leaving,
+    gets_cubes,
+    largest_now,
+    requested,
+    turned,
+)
+from services.scheduler.lifecycle import slice_name
+from services.scheduler.preemption import lost_chip_us
+from services.scheduler.starts import expected_start
+from services.scheduler.state import SchedulerState
+from services.scheduler.why import waits_of, why_it_waits
+from shared.models.superpod.shapes import shape_text
+from shared.models.superpod.wiring import FACE_LINKS, STRANDS, join_ports
+
+CIRCUITS_OF_A_JOIN = FACE_LINKS * STRANDS
+
+
+def plan(state: SchedulerState, wanted: SliceRequested) -> SlicePlan:
+    """What the scheduler would do with this request at `state.now_us`. The state stays as it is."""
+    trial = requested(state, wanted)
+    waits = trial.row.state == "queued" and not gets_cubes(trial)
+    placed = trial if not trial.leavers else after_leaving(trial)
+    row, circuits = placed.row, turned(placed)
+    fits = largest_now(state, wanted)
+    return SlicePlan(
+        fabric=state.fabric,
+        at_us=state.now_us,
+        shape=shape_text(row.shape),
+        twisted=row.twisted,
+        chips=row.chips,
+        owner=row.owner,
+        tier=row.tier,
+        priority=row.priority,
+        decision=_decision(trial),
+        reason=why_it_waits(trial.state, trial.row) if waits else trial.row.reason,
+        queue_position=waits_of(trial.state).places[row.number] if waits else None,
+        start=expected_start(trial.state, trial.row) if trial.row.state == "queued" else None,
+        cubes=tuple([f"{state.fabric}/cube-{cube}" for cube in _cubes(placed)]),
+        corner=row.corner,
+        circuits_kept=CIRCUITS_OF_A_JOIN * len(circuits.kept),
+        circuits_made=CIRCUITS_OF_A_JOIN * len(circuits.made),
+        circuits_taken_away=CIRCUITS_OF_A_JOIN * circuits.taken_away,
+        circuits=_circuits(state.fabric, circuits),
+        leavers=tuple([_leaver(state, trial, number) for number in trial.leavers]),
+        largest_now=None if fits is None else shape_text(fits),
+    )
+
+
+def _decision(trial: Trial) -> Literal["placed", "claims", "waits", "refused"]:
+    if trial.row.cubes:
+        return "placed"
+    if trial.row.number in trial.state.claims:
+        return "claims"
+    return "waits" if trial.row.state == "queued" else "refused"
+
+
+def _cubes(placed: Trial) -> tuple[int, ...]:
+    """Where it lies; of a claim that is not served at once, where it will."""
+    claim = placed.state.claims.get(placed.row.number)
+    return placed.row.cubes if claim is None else claim.cubes
+
+
+def _leaver(before: SchedulerState, trial: Trial, number: int) -> Leaver:
+    row, move = before.slices[number], trial.state.moves.get(number)
+    return Leaver(
+        slice=slice_name(before, number),
+        owner=row.owner,
+        tier=row.tier,
+        loses_chip_us=lost_chip_us(before, row),
+        moves_to=None if move is None else f"{before.fabric}/cube-{move.spare}",
+        leaves_anyway=number in before.notices,
+    )
+
+
+def _circuits(fabric: str, circuits: Turned) -> tuple[PlannedCircuit, ...]:
+    """By OCS, then North port."""
+    rows = [
+        (ocs, north, south, kept)
+        for joins, kept in ((circuits.kept, True), (circuits.made, False))
+        if joins
+        for ocs, north, south in zip(*[ports.tolist() for ports in join_ports(joins)], strict=True)
+    ]
+    return tuple(
+        [
+            PlannedCircuit(ocs=f"{fabric}/ocs-{ocs}", north=north, south=south, kept=kept)
+            for ocs, north, south, kept in sorted(rows)
+        ]
+    )

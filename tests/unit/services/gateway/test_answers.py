@@ -1,0 +1,88 @@
+"""Why slices are as they are and what would become of requests, as the gateway tells it."""
+
+from typing import Any
+
+from tests.support.gateway_twin import Client, DrivenTwin
+
+WAIT = {"wait": 20}
+
+
+def ask_for(client: Client, shape: str, **more: Any) -> str:
+    """Ask for a slice; returns its name."""
+    receipt = client.post("/v1/slices", json={"shape": shape, **more}, params=WAIT).json()
+    body: dict[str, Any] = receipt["outcome"][0]["body"]
+    return str(body["slice"])
+
+
+def test_a_plan_is_what_happens_then(client: Client) -> None:
+    told = client.get("/v1/plan/slices?shape=4x4x8&owner=team-1&tier=research").json()
+    assert (told["decision"], told["circuits_made"], told["circuits_kept"]) == ("placed", 192, 0)
+    name = ask_for(client, "4x4x8", owner="team-1", tier="research")
+    assert client.get(f"/v1/slices/{name}").json()["cubes"] == told["cubes"]
+
+
+def test_nothing_happens_by_asking(client: Client, twin: DrivenTwin) -> None:
+    before = twin.messages()
+    assert client.get("/v1/plan/slices?shape=4x8x8").status_code == 200
+    assert twin.messages() == before
+    assert client.get("/v1/slices").json() == []
+
+
+def test_victims_are_named_with_what_they_lose(client: Client, twin: DrivenTwin) -> None:
+    victim = ask_for(client, "4x8x8", tier="filler")
+    twin.advance(1)
+    told = client.get("/v1/plan/slices?shape=4x4x4").json()
+    assert told["decision"] == "claims"
+    assert [(row["slice"], row["moves_to"]) for row in told["leavers"]] == [(victim, None)]
+    assert told["start"]["basis"] == "claim"
+
+
+def test_who_waits_is_told_what_is_in_its_way_and_when_it_starts(client: Client) -> None:
+    holder = ask_for(client, "4x4x16", duration_s=7_200)
+    first = ask_for(client, "4x4x16", duration_s=3_600)
+    second = ask_for(client, "4x4x12", duration_s=60)
+    told = client.get(f"/v1/explain/slices/{first}").json()
+    assert (told["state"], told["queue_position"], told["queue_length"]) == ("queued", 1, 2)
+    assert told["reason"] == "first in line; needs 4 healthy idle cubes: of 4 cubes 0 idle and 4 used"
+    assert told["start"]["basis"] == "promise"
+    assert told["start"]["leans_on"] == [holder]
+    assert [row["name"] for row in told["in_the_way"]] == [holder]
+    assert told["largest_now"] is None
+    assert [row["type"] for row in told["history"]] == ["SliceRequested"]
+    after = client.get(f"/v1/explain/slices/{second}").json()
+    assert after["start"]["basis"] == "estimate"
+    assert after["start"]["at_us"] > told["start"]["at_us"]
+    assert "only the first in line has a promise" in after["start"]["because"]
+
+
+def test_a_request_leads_to_its_slice_by_key_and_by_id(client: Client) -> None:
+    receipt = client.post(
+        "/v1/slices", json={"shape": "4x4x4"}, params=WAIT, headers={"Idempotency-Key": "mine"}
+    ).json()
+    name, said = receipt["outcome"][0]["body"]["slice"], receipt["outcome"][0]["id"]
+    for way in ("mine", receipt["id"], said, name):
+        assert client.get(f"/v1/explain/requests/{way}").json()["name"] == name, way
+
+
+def test_what_cannot_be_explained_is_said_in_a_sentence(client: Client) -> None:
+    drained = client.post("/v1/cubes/pod-0/cube-1/drain", params=WAIT).json()["id"]
+    for path, status, begins in (
+        ("explain/slices/pod-0/slice-7", 404, "slice 'pod-0/slice-7': no such slice in pod-0"),
+        ("explain/slices/pod-0/cube-1", 404, "slice 'pod-0/cube-1': no such name; names are like"),
+        ("explain/slices/pod-9/slice-1", 404, "fabric 'pod-9': no such fabric"),
+        ("explain/requests/nobody", 404, "request 'nobody': neither the key nor the message"),
+        ("explain/requests/workload@pod-0/9", 404, "request 'workload@pod-0/9': no message by which"),
+        (f"explain/requests/{drained}", 422, f"request '{drained}': is a DrainCube, which asks for no slice"),
+        ("plan/slices?shape=4x4x7", 422, "shape 4x4x7: sides must be multiples of 4"),
+        (
+            "plan/slices?shape=8x8x8",
+            422,
+            "shape 8x8x8: it takes 8 cubes and the pod has 4; the nearest",
+        ),
+        ("plan/slices?shape=4x4x4&owner=A b", 422, "owner 'A b': allowed are"),
+        ("plan/slices?shape=4x4x4&tier=urgent", 422, "tier 'urgent'"),
+        ("plan/slices?shape=4x4x4&priority=1000", 422, "priority '1000'"),
+        ("plan/slices?shape=4x4x4&for=3", 422, "query 'for': no such parameter; allowed are shape, "),
+    ):
+        answer = client.get(f"/v1/{path}")
+        assert (answer.status_code, answer.json()["error"][: len(begins)]) == (status, begins)

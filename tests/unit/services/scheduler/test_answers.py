@@ -1,0 +1,117 @@
+"""Questions to the scheduler: what it says that it would do, it does."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import TypeVar
+
+from schemas.api_answers import SlicePlan
+from schemas.names import Shape, Tier
+from schemas.scheduler import ConnectCircuits, SchedulerBody, SliceAdmitted, SliceNoticed, SliceRefused
+from schemas.workload import SliceRequested
+from services.scheduler.dry_run import copied
+from services.scheduler.planning import plan
+from services.scheduler.state import SchedulerState
+from shared.engine.codec import encode_state
+from tests.support.scheduler_model import FABRIC, Said, World
+from tests.unit.services.scheduler.test_swarm import ASKERS, SHAPES, long_life, play
+
+
+def wanted(
+    world: World,
+    shape: Shape,
+    *,
+    twisted: bool = False,
+    tier: Tier = "research",
+    estimate_us: int | None = None,
+    owner: str = "team",
+) -> SliceRequested:
+    """The next request, as `World.request` would make it."""
+    return SliceRequested(
+        slice=f"{FABRIC}/slice-{world.requested}",
+        owner=owner,
+        tier=tier,
+        shape=shape,
+        twisted=twisted,
+        priority=0,
+        duration_us=None,
+        job=None,
+        estimate_us=estimate_us,
+        requested_by="operator",
+    )
+
+
+def asked(world: World) -> SchedulerState:
+    """The state as it is when somebody asks now."""
+    state = copied(world.state)
+    state.now_us = world.now_us
+    return state
+
+
+def moments(seeds: int, steps: int = 120, every: int = 9) -> Iterator[tuple[World, Random]]:
+    """Random lives of pods, looked at now and then."""
+    for seed in range(seeds):
+        life, policy = long_life(seed, steps)
+        world, random = World(cubes=8, policy=policy), Random(seed)
+        for number, _ in enumerate(play(world, life)):
+            if number % every == 0:
+                yield world, random
+
+
+BodyT = TypeVar("BodyT", bound=SchedulerBody)
+
+
+def of(kind: type[BodyT], said: Sequence[SchedulerBody], name: str) -> BodyT | None:
+    return next(
+        (body for body in said if isinstance(body, kind) and getattr(body, "slice", None) == name), None
+    )
+
+
+def check_came_true(world: World, told: SlicePlan, name: str, said: list[Said]) -> None:
+    """What was told is what happened."""
+    admitted, refused = of(SliceAdmitted, said, name), of(SliceRefused, said, name)
+    assert (admitted is not None) == (told.decision == "placed")
+    assert (refused is not None) == (told.decision == "refused")
+    if refused is not None:
+        assert told.reason == refused.reason
+        return
+    row = world.state.slices[int(name.rpartition("-")[2])]
+    assert (row.number in world.state.claims) == (told.decision == "claims")
+    if told.decision == "waits":
+        document = world.status(name)
+        assert (document.reason, document.queue_position) == (told.reason, told.queue_position)
+        if document.promised_us is not None:
+            assert told.start is not None
+            assert (told.start.basis, told.start.at_us) == ("promise", document.promised_us)
+    if told.decision == "claims":
+        leavers = {leaver.slice for leaver in told.leavers}
+        newly = {leaver.slice for leaver in told.leavers if not leaver.leaves_anyway}
+        assert newly == {body.slice for body in said if isinstance(body, SliceNoticed)}
+        for victim in sorted(leavers):
+            if int(victim.rpartition("-")[2]) in world.state.notices:
+                said += world.checkpoint(victim)
+        admitted = of(SliceAdmitted, said, name)
+    if admitted is not None:
+        assert tuple([f"{FABRIC}/cube-{cube}" for cube in admitted.cubes]) == told.cubes
+        assert admitted.corner == told.corner
+        connected = of(ConnectCircuits, said, name)
+        joins = connected.joins if connected is not None else ()
+        assert told.circuits_kept + told.circuits_made == len(told.circuits) == 32 * len(joins)
+
+
+def test_a_request_comes_out_as_planned() -> None:
+    happened: Counter[str] = Counter()
+    for world, random in moments(25):
+        shape, twisted = random.choice(SHAPES)
+        tier, estimate_us = random.choice(ASKERS)
+        before = encode_state(world.state)
+        told = plan(asked(world), wanted(world, shape, twisted=twisted, tier=tier, estimate_us=estimate_us))
+        assert encode_state(world.state) == before
+        stood = {(key[0], a, b) for key, (owner, a, b) in world.north.items() if not owner}
+        name, said = world.request(shape, twisted, tier=tier, estimate_us=estimate_us)
+        connected = of(ConnectCircuits, said, name)
+        if connected is not None:
+            assert told.circuits_kept == 32 * len(stood & set(connected.joins))
+        check_came_true(world, told, name, said)
+        happened[told.decision] += 1
+    assert min(happened[decision] for decision in ("placed", "claims", "waits", "refused")) > 5, happened
