@@ -109,7 +109,7 @@ def easy_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
     for shape in dict.fromkeys([name[2] for _, name in line.ranked]):
         forced = rooms.for_passing(shape)
         if forced is not None:
-            anybody = _passes(state, line, forced[0], shape, rooms.held_back)
+            anybody = _passes(state, line, forced[0], shape, rooms.held_back, promised_us)
             fits[shape] = forced, FOREVER if anybody else promised_us
     found: tuple[Rank, Offer] | None = None
     for rank, name in line.ranked:
@@ -236,10 +236,11 @@ def _first_until(
     return None
 
 
-def _passes(state: SchedulerState, line: InLine, room: Room, shape: Shape, held_back: int) -> bool:
+def _passes(
+    state: SchedulerState, line: InLine, room: Room, shape: Shape, held_back: int, promised_us: int
+) -> bool:
     """Whether a slice may have this room for ever without a later start of the first in line."""
     cubes, corner = room
     mask = WHOLE_CUBE if corner is None else block_mask(corner, shape)
-    start_us, head = state.placement.start_us, line.head.shape
     after = line.timeline.with_slice(cubes, mask, FOREVER)
-    return start_us(after, head, held_back) <= start_us(line.timeline, head, held_back)
+    return state.placement.start_us(after, line.head.shape, held_back) <= promised_us

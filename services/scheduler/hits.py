@@ -2,6 +2,9 @@
 
 from collections import Counter
 
+from services.scheduler.backfill import timeline_of
+from services.scheduler.preemption import evictable
+from services.scheduler.promise import FOREVER
 from services.scheduler.queue import TIERS
 from services.scheduler.recovery_plan import Delays, Hit, expected_left_us
 from services.scheduler.state import (
@@ -81,13 +84,22 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
         repair_us=repair_us,
         ends=tuple(sorted(ends)),
         whole=_cubes_anew(state, row, bool(dead), by_ocs),
+        box_us=_box_us(state, row, repair_us) if dead and not state.placement.can_move(row.cubes) else None,
     )
+
+
+def _box_us(state: SchedulerState, row: Slice, repair_us: int) -> int:
+    """In how long a slice whose cubes stay where they are could start anew in another box, by the estimates
+    of who is in the way, filler aside; where every box has a cube that is out of order, with the repair."""
+    yielding = {row.number: 0} | ({} if row.tier == "filler" else evictable(state, None))
+    start_us = state.placement.start_us(timeline_of(state, yielding), row.shape, held_back=0)
+    return repair_us if start_us >= FOREVER else start_us - state.now_us
 
 
 def _cubes_anew(state: SchedulerState, row: Slice, dead: bool, by_ocs: bool) -> int | None:
     """How many cubes a slice is short of if it starts anew by way of the queue; None if that is no help."""
     if dead:
-        return cubes_of(row.shape)
+        return cubes_of(row.shape) if state.placement.can_move(row.cubes) else None
     # It comes back with the OCS, and leaves as many as it needs then; meanwhile others can use them.
     return 0 if by_ocs and waits_for_ocs(state, row) else None  # elsewhere there are links, too
 

@@ -43,6 +43,7 @@ class Hit:
     repair_us: int
     ends: tuple[tuple[int, int], ...]
     whole: int | None
+    box_us: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def expected_costs(hit: Hit, spares: int, hot: int, delays: Delays) -> Costs:
         free_us = free_after_us(hit.ends, hit.cubes - spares)
         wait_us = wait_us if free_us is None else min(wait_us, free_us)
     costs["wait"] = common + hit.standing * wait_us + hit.chips * ready_us
-    requeue_us = None if hit.whole is None else free_after_us(hit.ends, hit.whole - spares)
+    requeue_us = hit.box_us if hit.whole is None else free_after_us(hit.ends, hit.whole - spares)
     if requeue_us is not None:
         # Cubes come free one after the other: half of what it needs stands idle for it on the way.
         costs["evict"] = common + hit.chips * ready_us + hit.chips * requeue_us // 2

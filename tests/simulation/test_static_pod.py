@@ -92,16 +92,15 @@ def asked_alike(kind: str) -> tuple[dict[str, Any], Counter[str]]:
     return pod_report(lab.site, POD, 30 * US_PER_DAY), counts
 
 
-def test_a_static_pod_loses_more_slices_to_the_same_faults() -> None:
-    """Although it runs fewer; and far more chip-time, for those that stay wait for the repair."""
+def test_on_a_static_pod_the_same_faults_cost_slices_their_place() -> None:
+    """A superpod puts another cube in; a static pod's slice goes back to the queue and waits for a box."""
     (fixed, of_fixed), (switched, of_switched) = asked_alike(KIND), asked_alike("superpod")
     assert fixed["slices"]["requested"] == switched["slices"]["requested"] > 1000
     assert fixed["faults"] == {kind: switched["faults"][kind] for kind in ("host", "link")}
     assert fixed["cube_availability"] > 0.9
-    assert of_fixed["hit"] < of_switched["hit"]
-    assert of_fixed["lost"] > of_switched["lost"] > 0
-    waited = [report["goodput"]["chip_us"]["recovering"] for report in (fixed, switched)]
-    assert waited[0] > 10 * waited[1] > 0
+    assert of_fixed["lost"] > 0.5 * of_fixed["hit"]
+    assert of_switched["lost"] < 0.1 * of_switched["hit"]
+    assert of_switched["hit"] > of_fixed["hit"] > 10
     assert "cross_connects" in switched
     assert "cross_connects" not in fixed
 
@@ -182,6 +181,7 @@ def scenario(seed: int) -> tuple[list[str], list[LabRequest], int]:
         "scheduler.decision_s": draw.choice([0, 30]),
         "scheduler.preflight_s": draw.choice([0, 120]),
         "scheduler.hot_spares": draw.choice([0, 0, 1]),
+        "scheduler.retries_max": draw.choice([0, 1, 100]),
         "scheduler.backfill": draw.choice(["easy", "conservative", "none"]),
         "transceivers.telemetry_interval_s": draw.choice([0, 3600]),
         "repairs.technicians": draw.choice([4, 16]),

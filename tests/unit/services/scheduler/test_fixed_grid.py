@@ -24,6 +24,7 @@ from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.placement import FixedGrid, Switched
 from services.scheduler.service import SERVICE
+from shared.basics.units import US_PER_HOUR
 from shared.models.static_pod.boxes import boxes
 from shared.models.static_pod.plant import CUBES, neighbour_end
 from shared.models.superpod.shapes import MESHES, chips_of, legal_shapes
@@ -40,7 +41,9 @@ def name(number: int) -> str:
     return f"pod-0/slice-{number}"
 
 
-def requested(number: int, shape: Shape, twisted: bool = False) -> SliceRequested:
+def requested(
+    number: int, shape: Shape, twisted: bool = False, estimate_us: int | None = None
+) -> SliceRequested:
     return SliceRequested(
         slice=name(number),
         owner="team",
@@ -50,7 +53,7 @@ def requested(number: int, shape: Shape, twisted: bool = False) -> SliceRequeste
         priority=0,
         duration_us=None,
         job=None,
-        estimate_us=None,
+        estimate_us=estimate_us,
         requested_by="arrival",
     )
 
@@ -149,6 +152,23 @@ def test_it_goes_to_another_box_where_one_is_idle() -> None:
     assert placed == admitted(0, (4, 4, 8), (0, 4))
     assert started == SliceStarted(slice=NAME)
     assert bench.documents["slices", NAME].restarts == 1
+
+
+def test_it_makes_way_for_others_until_another_box_comes_free_if_that_is_cheaper_than_the_repair() -> None:
+    """Three quarters of a pod: whichever cube fails, there are boxes without it."""
+    bench = running((12, 16, 16))
+    for number in range(1, 17):
+        bench.say(requested(number, (4, 4, 4), estimate_us=US_PER_HOUR), 6)
+    said = bodies(bench.say(CubeUnhealthy(cube=20, reasons=("host-3",)), 10))
+    assert isinstance(said[0], SliceRecovering)
+    assert said[0].choice == "evict"
+    assert isinstance(said[1], SliceRequeued)
+    assert bench.documents["slices", NAME].promised_us == 6 + US_PER_HOUR
+    for number in range(1, 17):
+        said = bodies(bench.say(SliceReleased(slice=name(number), reason="finished"), 20 + number))
+    (placed,) = [body for body in said if isinstance(body, SliceAdmitted)]
+    assert placed.slice == NAME
+    assert 20 not in placed.cubes
 
 
 def test_a_slice_inside_one_cube_moves_to_any_other() -> None:

@@ -31,7 +31,9 @@ DEAD = Hit(
     repair_us=86_400,
     ends=((600, 2), (1_200, 4)),
     whole=4,
+    box_us=None,
 )
+FIXED = replace(DEAD, moves=False, whole=None, box_us=43_200)
 CUT = replace(DEAD, standing=256, cubes=0, moves=False, route_ppm=980_000, whole=None)
 COMMON = 256 * (1_000 + 300 + 30)
 
@@ -51,6 +53,14 @@ def test_without_a_spare_the_healthy_chips_stand_until_the_first_cube_is_free() 
         "wait": COMMON + 192 * 600 + 256 * 130,
         "evict": COMMON + 256 * 130 + 128 * 1_200,
     }
+
+
+def test_where_no_cube_takes_anothers_place_a_box_that_comes_free_is_held_against_the_repair() -> None:
+    for spares in (0, 9):
+        assert expected_costs(FIXED, spares, hot=1, delays=DELAYS) == {
+            "wait": COMMON + 192 * 86_400 + 256 * 130,
+            "evict": COMMON + 256 * 130 + 128 * 43_200,
+        }
 
 
 def test_a_link_costs_its_tax_until_it_is_repaired_or_the_work_is_done() -> None:
@@ -98,6 +108,7 @@ hits = st.builds(
     repair_us=st.integers(1, 10**9),
     ends=st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 4)), max_size=4).map(tuple),
     whole=st.one_of(st.none(), st.integers(1, 8)),
+    box_us=st.one_of(st.none(), st.integers(0, 10**9)),
 )
 
 
