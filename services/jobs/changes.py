@@ -19,16 +19,26 @@ def change(
         return []
     said = _turned(state, number, job)
     job = state.jobs[number]
-    put(state, number, replace(job, cause=cause), by(job.progress, state.now_us), job.symptom)
+    put(state, number, job, by(job.progress, state.now_us), job.symptom, cause)
     return said
 
 
-def put(state: JobsState, number: int, job: Job, progress: Progress, symptom: Symptom | None) -> None:
-    """Keep a job as it is now; what it is about to notice only while it hangs."""
+def put(
+    state: JobsState,
+    number: int,
+    job: Job,
+    progress: Progress,
+    symptom: Symptom | None,
+    cause: str | None = None,
+) -> None:
+    """Keep a job as it is now, perhaps by another message than before; what it is about to notice only while
+    it hangs."""
     if progress.phase != "hung":
         symptom = None
     turns = turns_us(progress) if symptom is None else symptom.at_us
-    state.jobs[number] = replace(job, progress=progress, turns_us=turns, symptom=symptom)
+    state.jobs[number] = replace(
+        job, progress=progress, turns_us=turns, symptom=symptom, cause=cause or job.cause
+    )
     touch(state, number)
 
 

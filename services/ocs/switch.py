@@ -105,7 +105,9 @@ def busy_port(state: OcsState, circuits: Circuits) -> Port | None:
 def foreign_circuit(state: OcsState, circuits: Circuits, owners: tuple[int, ...]) -> int | None:
     """The index of the first of these circuits that is not wanted by one of these owners; None if all are."""
     ocs, north, south = circuits
-    foreign = (state.wanted[ocs, north] != south) | ~np.isin(state.owner[ocs, north], owners)
+    holders = state.owner[ocs, north]
+    theirs = np.logical_or.reduce([holders == owner for owner in owners])
+    foreign = (state.wanted[ocs, north] != south) | ~theirs
     return int(np.argmax(foreign)) if foreign.any() else None
 
 

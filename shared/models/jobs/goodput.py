@@ -45,7 +45,9 @@ class JobUse:
 
     def used(self, at_us: int) -> Ledger:
         """What it has used up to a moment, if nothing happens until then, in chip-microseconds."""
-        return at(self.progress, at_us).ledger.times(self.chips)
+        progress = self.progress
+        stands = progress if progress.phase == "queued" else at(progress, at_us)
+        return stands.ledger.times(self.chips)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ def added(rows: Iterable[Mapping[str, int]]) -> ChipUs:
 
 
 def summed(ledgers: Iterable[Ledger]) -> Ledger:
-    return Ledger(**added([ledger.by_place() for ledger in ledgers]))
+    rows = [ledger.by_place().values() for ledger in ledgers]
+    return Ledger(*map(sum, zip(*rows, strict=True)))
 
 
 # --- up to a moment -----------------------------------------------------------------------------------------
@@ -116,11 +119,11 @@ def summed(ledgers: Iterable[Ledger]) -> Ledger:
 
 def used_at(ended: Mapping[Group, Ledger], uses: Iterable[JobUse], at_us: int) -> dict[Group, Ledger]:
     """What slices have used up to a moment, by (owner, tier): those that ended, and those that live."""
-    used = dict(ended)
+    used = {group: [ledger] for group, ledger in ended.items()}
     for use in uses:
         if not use.ended:
-            used[use.group] = used.get(use.group, Ledger()).plus(**use.used(at_us).by_place())
-    return used
+            used.setdefault(use.group, []).append(use.used(at_us))
+    return {group: summed(ledgers) for group, ledgers in used.items()}
 
 
 def integral(chip_us: Mapping[str, int], chips_by_place: Mapping[str, int], span_us: int) -> ChipUs:

@@ -27,11 +27,28 @@ class Ledger:
 
     @property
     def total(self) -> int:
-        return sum([getattr(self, place) for place in PLACES])
+        return sum(self.by_place().values())
 
-    def plus(self, **spans: int) -> Self:
+    def plus(
+        self,
+        productive: int = 0,
+        uncommitted: int = 0,
+        startup: int = 0,
+        checkpointing: int = 0,
+        lost: int = 0,
+        degraded: int = 0,
+        recovering: int = 0,
+    ) -> Self:
         """With these microseconds more, by place."""
-        return type(self)(**{place: getattr(self, place) + spans.get(place, 0) for place in PLACES})
+        return type(self)(
+            self.productive + productive,
+            self.uncommitted + uncommitted,
+            self.startup + startup,
+            self.checkpointing + checkpointing,
+            self.lost + lost,
+            self.degraded + degraded,
+            self.recovering + recovering,
+        )
 
     def minus(self, other: Self) -> Self:
         """What is not of the other."""
@@ -39,10 +56,18 @@ class Ledger:
 
     def times(self, chips: int) -> Self:
         """In chip-microseconds."""
-        return type(self)(**{place: chips * us for place, us in self.by_place().items()})
+        return type(self)(*[chips * us for us in self.by_place().values()])
 
     def by_place(self) -> dict[str, int]:
-        return {place: getattr(self, place) for place in PLACES}
+        return {
+            "productive": self.productive,
+            "uncommitted": self.uncommitted,
+            "startup": self.startup,
+            "checkpointing": self.checkpointing,
+            "lost": self.lost,
+            "degraded": self.degraded,
+            "recovering": self.recovering,
+        }
 
 
 PLACES = tuple(place.name for place in fields(Ledger))

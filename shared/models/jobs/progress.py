@@ -109,15 +109,12 @@ def _stopped(job: Progress, phase: Phase) -> Progress:
 
 def at(job: Progress, now_us: int) -> Progress:
     """Where the job stands at this moment, if nothing happened to it since `since_us`, which is not later."""
-    left_us = now_us - job.since_us
     while True:
-        job, took_us = _whole_cycles(job, left_us)
-        left_us -= took_us
-        need_us = _stretch_left_us(job)
+        job = _whole_cycles(job, now_us - job.since_us)
+        left_us, need_us = now_us - job.since_us, _stretch_left_us(job)
         if need_us is None or left_us < need_us:
-            return replace(_after(job, left_us), since_us=now_us)
+            return _after(job, left_us) if left_us else job
         job = _next_stretch(_after(job, need_us))
-        left_us -= need_us
 
 
 def turns_us(job: Progress) -> int | None:
@@ -176,27 +173,30 @@ def _stretch_left_us(job: Progress) -> int | None:
 def _after(job: Progress, span_us: int) -> Progress:
     """The job after a span within one stretch. One that has finished still holds its slice, if only until
     somebody hears of it: that counts as the end of its last write."""
-    ledger, phase = job.ledger, job.phase
+    since_us, ledger, phase = job.since_us + span_us, job.ledger, job.phase
     if phase == "queued":
-        return job
+        return replace(job, since_us=since_us)
     if phase == "preparing":
-        return replace(job, ledger=ledger.plus(startup=span_us))
-    if phase == "starting":
-        return replace(job, spent_us=job.spent_us + span_us, ledger=ledger.plus(startup=span_us))
+        return replace(job, since_us=since_us, ledger=ledger.plus(startup=span_us))
     if phase == "standing":
-        return replace(job, ledger=ledger.plus(recovering=span_us))
+        return replace(job, since_us=since_us, ledger=ledger.plus(recovering=span_us))
     if phase == "hung":
-        return replace(job, ledger=ledger.plus(lost=span_us))
-    if phase != "stepping":
-        return replace(job, spent_us=job.spent_us + span_us, ledger=ledger.plus(checkpointing=span_us))
+        return replace(job, since_us=since_us, ledger=ledger.plus(lost=span_us))
     # Counted from where the present speed began: whoever asks on the way rounds nothing away.
-    spent_us = job.spent_us + span_us
-    work_us = _work_us(spent_us, job.speed_ppm) - _work_us(job.spent_us, job.speed_ppm)
-    ledger = ledger.plus(degraded=span_us - work_us)
-    if job.terms is None:
-        return replace(job, spent_us=spent_us, ledger=ledger.plus(productive=work_us))
-    fresh_us = job.fresh_us + work_us
-    return replace(job, spent_us=spent_us, fresh_us=fresh_us, ledger=ledger.plus(uncommitted=work_us))
+    spent_us, fresh_us = job.spent_us + span_us, job.fresh_us
+    if phase == "starting":
+        ledger = ledger.plus(startup=span_us)
+    elif phase != "stepping":
+        ledger = ledger.plus(checkpointing=span_us)
+    else:
+        work_us = _work_us(spent_us, job.speed_ppm) - _work_us(job.spent_us, job.speed_ppm)
+        degraded_us = span_us - work_us
+        if job.terms is None:
+            ledger = ledger.plus(productive=work_us, degraded=degraded_us)
+        else:
+            fresh_us += work_us
+            ledger = ledger.plus(uncommitted=work_us, degraded=degraded_us)
+    return replace(job, since_us=since_us, spent_us=spent_us, fresh_us=fresh_us, ledger=ledger)
 
 
 def _next_stretch(job: Progress) -> Progress:
@@ -212,17 +212,20 @@ def _next_stretch(job: Progress) -> Progress:
     return replace(job, phase=phase, spent_us=0, kept_us=kept_us, fresh_us=0, leaving=False, ledger=ledger)
 
 
-def _whole_cycles(job: Progress, span_us: int) -> tuple[Progress, int]:
-    """(The job, how long it took) after as many whole stretches with their writes as a span has room for, but
-    the last, which may be shorter."""
+def _whole_cycles(job: Progress, span_us: int) -> Progress:
+    """The job after as many whole stretches with their writes as a span has room for, but the last, which may
+    be shorter."""
     terms = job.terms
     if terms is None or not _begins_cycle(job):
-        return job, 0
+        return job
     steps_us = _steps_us(terms.checkpoint_every_us, job.speed_ppm)
     cycle_us = steps_us + terms.write_us
     cycles = min(span_us // cycle_us, (terms.work_us - job.kept_us - 1) // terms.checkpoint_every_us)
+    if not cycles:
+        return job
     work_us = cycles * terms.checkpoint_every_us
     ledger = job.ledger.plus(
         productive=work_us, degraded=cycles * steps_us - work_us, checkpointing=cycles * terms.write_us
     )
-    return replace(job, kept_us=job.kept_us + work_us, ledger=ledger), cycles * cycle_us
+    since_us, kept_us = job.since_us + cycles * cycle_us, job.kept_us + work_us
+    return replace(job, since_us=since_us, kept_us=kept_us, ledger=ledger)
