@@ -10,10 +10,11 @@ from schemas.jobs import JobCheckpointed
 from schemas.names import number_of
 from schemas.scheduler import SliceCompleted
 from schemas.workload import SliceReleased, SliceRequested
-from services.scheduler.cycle import cycle
+from services.scheduler.cycle import cycle, fill, is_settled
 from services.scheduler.lifecycle import end, leave, put, refuse, slice_name
 from services.scheduler.moves import finish_move
 from services.scheduler.notices import drop_claim, leave_preempted
+from services.scheduler.queue import FILLER, TIERS
 from services.scheduler.state import (
     SchedulerState,
     Slice,
@@ -56,7 +57,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
     except InvalidInput as refusal:
         return refuse(state, row, f"{refusal}{_several_pods(state, row)}")
     _wait(state, row)
-    said = cycle(state)
+    said = fill(state) if row.tier == TIERS[FILLER] and is_settled(state) else cycle(state)
     row = state.slices[number]
     waiting, most = _waiting(state, row.owner), _queue_max(state, body)
     if row.state == "queued" and number not in state.claims and waiting > most:

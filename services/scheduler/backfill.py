@@ -50,25 +50,27 @@ def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
     """Until when every cube is in use, by the estimates of the moment. The slices in `yielding` are not in
     the way of the one who asks; a cube that is out of order, or kept warm, comes back nobody knows when."""
     occupancy, claimed = occupancy_of(state), _claimed_us(state)
-    stays: list[tuple[Stay, ...]] = []
-    alone = {number: whole(_until_us(state, number)) for number in occupancy.held if number not in yielding}
-    closed = state.hot.keys() | claimed.keys()
-    for cube, holders in enumerate(occupancy.holders):
-        if (
-            occupancy.used[cube] == WHOLE_CUBE
-            and len(holders) == 1
-            and occupancy.allowed[cube]
-            and cube not in closed
-        ):
-            stays.append(alone.get(holders[0], ()))
+    stays: list[tuple[Stay, ...]] = [()] * state.cubes
+    shared = {*claimed, *state.hot, *state.unhealthy, *state.drained}
+    until_us: dict[int, int] = {}
+    for number, cubes in occupancy.held.items():
+        if number in yielding:
             continue
+        until_us[number] = _until_us(state, number)
+        if number in occupancy.meshes:
+            shared |= cubes
+        else:
+            stay = whole(until_us[number])
+            for cube in cubes:
+                stays[cube] = stay
+    for cube in shared:
         held: list[Stay] = list(claimed.get(cube, ()))
         if cube in state.hot or not occupancy.allowed[cube]:
             held.append((WHOLE_CUBE, FOREVER))
-        for number in holders:
-            if number not in yielding:
-                held.append((occupancy.meshes.get(number, WHOLE_CUBE), alone[number][0][1]))
-        stays.append(tuple(held))
+        for number in occupancy.holders[cube]:
+            if number in until_us:
+                held.append((occupancy.meshes.get(number, WHOLE_CUBE), until_us[number]))
+        stays[cube] = tuple(held)
     return Timeline(state.now_us, stays)
 
 
@@ -193,7 +195,7 @@ def _book(state: SchedulerState, row: Slice, plan: Plan, held_back: int, starts:
 def _in_order(state: SchedulerState, ranked: list[tuple[Rank, Line]], depth: int) -> list[Slice]:
     """The first so many in line."""
     lines = queue_of(state).lines
-    places = merge(*([(rank[:-1], place) for place in lines[name]] for rank, name in ranked))
+    places = merge(*([(rank[:-1], place) for place in lines[name][:depth]] for rank, name in ranked))
     return [state.slices[place[1]] for _, place in islice(places, depth)]
 
 

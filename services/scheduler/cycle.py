@@ -12,7 +12,7 @@ from services.scheduler.lifecycle import admit
 from services.scheduler.moves import leave_drained
 from services.scheduler.notices import claim, compact, serve_claims
 from services.scheduler.order import fair_share_order, filler_order
-from services.scheduler.preemption import evictable, stronger_us
+from services.scheduler.preemption import stronger_us, weaker
 from services.scheduler.recovery import recover_hit
 from services.scheduler.room import Rooms
 from services.scheduler.scores import best_cubes
@@ -45,6 +45,18 @@ def cycle(state: SchedulerState) -> list[Output]:
             break
         said += _make(state, decision.move)
     _keep_promises(state, decision)
+    return said + fill(state)
+
+
+def is_settled(state: SchedulerState) -> bool:
+    """Whether the last cycle has left nothing that time alone, or filler, could change: no slice stalls, and
+    as many cubes are warm as there are to be."""
+    return not state.stalls and len(state.hot) >= state.config.hot_spares
+
+
+def fill(state: SchedulerState) -> list[Output]:
+    """The end of the cycle; where all is settled, it is all that filler needs which has come."""
+    said: list[Output] = []
     # 6. Filler, in the holes that are left.
     while (move := next_filler(state)) is not None:
         said += _make(state, move)
@@ -61,7 +73,7 @@ def next_firm(state: SchedulerState) -> Decision:
         return Decision(None, {})
     rooms = Rooms(state)
     head = state.slices[ranked[0][0][2][1]]
-    yielding = evictable(state, head)
+    yielding = rooms.fillers | weaker(state, head)
     forced = rooms.by_force(head.shape, yielding)
     if forced is not None:
         return Decision(Offer(head, *forced), {})
@@ -78,9 +90,8 @@ def next_filler(state: SchedulerState) -> Offer | None:
     occupancy = occupancy_of(state)
     if not (occupancy.idle or occupancy.partly):
         return None
-    rooms = Rooms(state)
     for line in filler_order(state):
-        room = rooms.for_filler(line[2])
+        room = state.placement.room_for(occupancy, line[2], whole_cubes=True)
         if room is not None:
             return Offer(state.slices[queue_of(state).lines[line][0][1]], room, ())
     return None

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 from schemas.scheduler import SliceOverran
 from services.scheduler.lifecycle import put, slice_name
-from services.scheduler.state import SchedulerState, on_cubes
+from services.scheduler.state import SchedulerState, occupancy_of, on_cubes
 from shared.engine.service import CausedBy, Output
 
 
 def overruns_us(state: SchedulerState) -> int | None:
     """When the next slice has its cubes for longer than was estimated."""
-    return min([row.ends_us for row in on_cubes(state) if row.ends_us is not None], default=None)
+    ends = [state.slices[number].ends_us for number in occupancy_of(state).held]
+    return min([ends_us for ends_us in ends if ends_us is not None], default=None)
 
 
 def double_overrun(state: SchedulerState) -> list[Output]:

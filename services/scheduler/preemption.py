@@ -39,9 +39,18 @@ def evictable(state: SchedulerState, asker: Slice | None) -> dict[int, int]:
                 found[victim.number] = 0
         elif victim.tier == "filler":
             found[victim.number] = lost_chip_us(state, victim)
-        elif asker is not None and _may_preempt(state, asker, victim):
-            found[victim.number] = lost_chip_us(state, victim) << OUTWEIGHS
-    return found
+    return found if asker is None else found | weaker(state, asker)
+
+
+def weaker(state: SchedulerState, asker: Slice) -> dict[int, int]:
+    """The research that this one may make leave now → what that costs."""
+    return {
+        victim.number: lost_chip_us(state, victim) << OUTWEIGHS
+        for victim in on_cubes(state)
+        if victim.tier == "research"
+        and victim.number not in state.notices
+        and _may_preempt(state, asker, victim)
+    }
 
 
 def _may_preempt(state: SchedulerState, asker: Slice, victim: Slice) -> bool:
@@ -55,7 +64,8 @@ def stronger_us(state: SchedulerState, asker: Slice) -> int | None:
         [
             from_us
             for victim in on_cubes(state)
-            if victim.number not in state.notices
+            if victim.tier == "research"  # filler leaves at once, production never
+            and victim.number not in state.notices
             and (from_us := preempts_from_us(state, asker, victim)) is not None
             and from_us > state.now_us
         ],

@@ -24,10 +24,6 @@ class Rooms:
         self.held_back = held_back(state)
         self._loose = self._loose_cubes()
 
-    def for_filler(self, shape: Shape) -> Room | None:
-        """On cubes that are idle, held back or not."""
-        return self._placement.room_for(self._occupancy, shape, whole_cubes=True)
-
     def by_force(self, shape: Shape, lost: dict[int, int]) -> Forced | None:
         """On idle cubes; else on theirs who lose least by it. What is to be held back is left over."""
         whole = cubes_of(shape) + self.held_back <= len(self._loose)
