@@ -1,41 +1,178 @@
-"""`lightwave impact`: what hangs on a part of the running twin."""
+"""`lightwave impact`: what hangs on a part of the running twin, and what would follow from a fault, a drain
+or a repair.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+import click
 import typer
+from click.shell_completion import CompletionItem
 
-from ops.cli.groups import application
+from ops.cli.explain import hours, listed
+from ops.cli.groups import Group, application
 from ops.cli.kinds import table_of
-from ops.cli.names import Part, whole
+from ops.cli.names import FAULT_KINDS, Name, Part, Target, whole
 from ops.cli.options import Output
 from ops.cli.output import show
+from ops.cli.types import Duration, OneOf
 from ops.common.client import Client, escape
 from ops.common.tables import columns
+from shared.basics.times import moment
 
 FIELDS = ("target", "domain", "cubes", "hosts", "chips", "link_ends", "links", "slices")
+FORESIGHT = ("asked", "at_us", "until_us", "refused", "parts", "slices", "circuits_made", "events")
+OF_PART = "part"
+"""The command that is meant where the first word is none."""
 
-app = application()
+
+class PartOrCommand(Group):
+    """A group whose first word may be a part's name, which is what `part` takes."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        first = next((word for word in args if not word.startswith("-")), None)
+        if first is not None and first not in self.commands:
+            args = [OF_PART, *args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        parts = Part().shell_complete(ctx, click.Argument(["target"]), incomplete) if incomplete else []
+        return [*super().shell_complete(ctx, incomplete), *parts]
 
 
-@app.command()
-def impact(
-    target: Annotated[
-        str,
-        typer.Argument(
-            click_type=Part(),
-            metavar="TARGET",
-            help="any part, such as pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/cube-12 or pod-0/cube-12/+y/7",
-        ),
-    ],
-    output: Output = "table",
-) -> None:
+app = application("impact", cls=PartOrCommand)
+Within = Annotated[
+    int,
+    typer.Option(
+        "--within",
+        click_type=Duration(),
+        metavar="6h",
+        help="how far to look ahead, at most 24h [default: 1h]",
+        show_default=False,
+    ),
+]
+Cube = Annotated[str, typer.Argument(click_type=Name("cubes"), metavar="CUBE", help="such as pod-0/cube-12")]
+AnyPart = Annotated[
+    str,
+    typer.Argument(
+        click_type=Part(),
+        metavar="TARGET",
+        help="any part, such as pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/cube-12 or pod-0/cube-12/+y/7",
+    ),
+]
+HOUR_S = 3_600
+
+
+@app.callback()
+def impact() -> None:
+    """Show what hangs on a part now, or what would follow if something were done to it.
+
+    `lightwave impact TARGET` is `lightwave impact part TARGET`.
+    """
+
+
+@app.command(OF_PART)
+def part(target: AnyPart, output: Output = "table") -> None:
     """Show which links, cubes and slices hang on a part."""
     client = Client()
     found = client.thing(f"/v1/impact/{escape(whole(client, target))}", *FIELDS)
     now_us = client.thing("/v1/clock", "now_us")["now_us"]
     with client.reading():
         show(found, output, lambda: _table(found, now_us))
+
+
+@app.command()
+def inject(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            click_type=OneOf("kind of fault", FAULT_KINDS), metavar="KIND", help=", ".join(FAULT_KINDS)
+        ),
+    ],
+    target: Annotated[
+        str, typer.Argument(click_type=Target(), metavar="TARGET", help="as of `lightwave inject`")
+    ],
+    duration_s: Annotated[
+        int | None,
+        typer.Option(
+            "--for", click_type=Duration(), metavar="2h", help="simulated time; without it until repaired"
+        ),
+    ] = None,
+    within_s: Within = HOUR_S,
+    output: Output = "table",
+) -> None:
+    """Say what a fault would touch, without injecting it."""
+    client = Client()
+    asked = {"kind": kind, "target": whole(client, target), "duration_s": duration_s, "within_s": within_s}
+    _foresee(client, "fault", asked, output)
+
+
+@app.command()
+def drain(target: Cube, within_s: Within = HOUR_S, output: Output = "table") -> None:
+    """Say what draining a cube would touch, without draining it."""
+    client = Client()
+    _foresee(client, "drain", {"target": whole(client, target), "within_s": within_s}, output)
+
+
+@app.command()
+def repair(target: AnyPart, within_s: Within = HOUR_S, output: Output = "table") -> None:
+    """Say what comes back if all that is broken in a part is repaired now, without repairing it."""
+    client = Client()
+    _foresee(client, "repair", {"target": whole(client, target), "within_s": within_s}, output)
+
+
+def _foresee(client: Client, what: str, asked: Mapping[str, Any], output: Output) -> None:
+    found = client.thing(f"/v1/foresee/{what}", *FORESIGHT, **asked)
+    with client.reading():
+        show(found, output, lambda: _foreseen(found))
+
+
+def _foreseen(found: Mapping[str, Any]) -> str:
+    """What is touched in sentences; then the slices, what choices cost, and who takes whose place."""
+    head = f"{found['asked']} at {moment(found['at_us'])}"
+    if found["refused"] is not None:
+        return f"{head}: would be refused: {found['refused']}"
+    rows = found["slices"]
+    counts = [
+        _count(len(found["events"]), "message"),
+        _count(len(rows), "slice"),
+        _count(found["circuits_made"], "circuit to make", "circuits to make"),
+    ]
+    lines = [f"{head}, looked at until {moment(found['until_us'])}: {', '.join(counts)}"]
+    lines += [f"{part['name']}: {part['said']}" for part in found["parts"]]
+    heads = ("SLICE", "TIER", "SHAPE", "BECAUSE", "CHOICE", "THEN", "PLACED", "LOST", "DELAYED")
+    lines += listed(heads, [_slice(row) for row in rows])
+    costs = [
+        [row["slice"], choice, hours(cost), "yes" if choice == row["choice"] else None]
+        for row in rows
+        for choice, cost in (row["costs_chip_us"] or {}).items()
+        if cost is not None
+    ]
+    lines += listed(("SLICE", "CHOICE", "CHIP-HOURS", "CHOSEN"), costs)
+    swaps = [
+        [row["slice"], swap["left"], swap["spare"], swap["reason"]] for row in rows for swap in row["swaps"]
+    ]
+    return "\n".join([*lines, *listed(("SLICE", "LEAVES", "COMES-TO", "REASON"), swaps)])
+
+
+def _slice(row: Mapping[str, Any]) -> list[Any]:
+    """Chip-hours are by how much more its job loses, and spends on starting anew and going slower."""
+    names = [row["slice"], row["tier"], row["shape"], row["because"].replace("_", " "), row["choice"]]
+    delays = ("recovering", "startup", "degraded")
+    return [*names, row["ends_as"], _times(row), _hours(row, ("lost",)), _hours(row, delays)]
+
+
+def _times(row: Mapping[str, Any]) -> str | None:
+    """When it comes to cubes, and when it would if nothing were done; None where that is the same."""
+    now_us, without_us = row["placed_us"], row["placed_without_us"]
+    if now_us == without_us:
+        return None
+    shown = [moment(at_us) if at_us is not None else "not yet" for at_us in (now_us, without_us)]
+    return f"{shown[0]} (else {shown[1]})"
+
+
+def _hours(row: Mapping[str, Any], places: tuple[str, ...]) -> str:
+    return hours(sum(row["chip_us"].get(place, 0) for place in places))
 
 
 def _table(found: Mapping[str, Any], now_us: int) -> str:
@@ -57,5 +194,5 @@ def _table(found: Mapping[str, Any], now_us: int) -> str:
     return "\n".join(lines)
 
 
-def _count(number: int, one: str) -> str:
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
+def _count(number: int, one: str, several: str | None = None) -> str:
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {several or f'{one}s'}"

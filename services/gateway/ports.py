@@ -6,6 +6,8 @@ from typing import Protocol
 
 from schemas.api import TwinAbout
 from schemas.api_answers import SliceExplanation, SlicePlan
+from schemas.api_foresight import Foreseen
+from schemas.asked import AskedBody
 from schemas.config import FabricConfig
 from schemas.operator import RequestSlice
 from shared.runtimes.clock import Clock
@@ -25,6 +27,12 @@ class Questions(Protocol):
 
     def explain(self, fabric: str, name: str, clock_us: int) -> SliceExplanation | None:
         """Why a slice is as it is, None if the scheduler knows nothing of it; without its history."""
+
+    def foresee(self, fabric: str, asked: Sequence[AskedBody], clock_us: int, for_us: int) -> Foreseen:
+        """What would follow from these requests, made at once, within so long."""
+
+    def repairable(self, fabric: str, target: str) -> tuple[str, ...]:
+        """The active faults of a part and of what is in it, by name, the oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

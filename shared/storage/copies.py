@@ -36,20 +36,24 @@ class Copies:
             raise OperationFailed(f"fabric {fabric}: {service.name} has not begun yet; ask again")
         return decode_state(service.state, stored)
 
-    def site(self, fabric: str) -> Site:
-        """The whole site of a fabric, at a quiet moment; OperationFailed where none comes soon."""
+    def sites(self, fabric: str, count: int) -> list[Site]:
+        """So many copies of the whole site of a fabric, of one quiet moment; OperationFailed where none comes
+        soon."""
         place = self._place(fabric)
         places = {name: at for name, at in self._store.fabrics().items() if at.site == place.site}
         wanted = [
             (service.name, name) for name, at in places.items() for service in self._services_of(at.kind)
         ]
         snapshot = quiet_snapshot(self._store, place.partition, wanted, QUIET_S_MAX)
-        instances = [
-            restore_instance(service, name, snapshot.states[service.name, name])
-            for name, at in places.items()
-            for service in self._services_of(at.kind)
-        ]
-        return Site(place.site, self._services_of, instances)
+        copies = []
+        for _ in range(count):
+            instances = [
+                restore_instance(service, name, snapshot.states[service.name, name])
+                for name, at in places.items()
+                for service in self._services_of(at.kind)
+            ]
+            copies.append(Site(place.site, self._services_of, instances))
+        return copies
 
     def _place(self, fabric: str) -> FabricPlace:
         place = self._store.fabrics().get(fabric)

@@ -10,6 +10,7 @@ from services.gateway.http import (
     clock,
     dead_letters,
     docs,
+    foresight,
     goodput,
     log,
     metrics,
@@ -61,7 +62,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         "responses": errors(*responses.ERRORS, tokens=tokens),
     }
     about_the_twin = (dead_letters, clock, operations, about)
-    for module in (things, log, requests, request_status, goodput, answers, *about_the_twin):
+    for module in (things, log, requests, request_status, goodput, answers, foresight, *about_the_twin):
         # `include_router` would build each of them a second time, at the first request.
         app.router.routes += module.routes(twin, **common).routes
     docs.install(app)

@@ -1,0 +1,202 @@
+"""What would follow from something that is not done: two copies of a fabric's site are driven on, of which
+one is told, and what differs is the answer.
+
+The copies are driven as every runtime drives a site, so that what is foreseen is what happens, unless
+somebody asks for something else meanwhile. What the two have in common, other arrivals and faults that are to
+come, is left out.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from schemas.api_foresight import Because, ForeseenSlice, ForeseenSwap
+from schemas.asked import AskedBody
+from schemas.envelope import Envelope
+from schemas.jobs import JobFailed
+from schemas.names import number_of
+from schemas.scheduler import (
+    ConnectCircuits,
+    CubeSwapped,
+    SliceAdmitted,
+    SliceDegraded,
+    SliceNoticed,
+    SliceRecovering,
+    SliceRestored,
+)
+from services.jobs.state import JobsState
+from services.scheduler.state import SchedulerState, Slice
+from shared.engine.roots import Request, operator_source
+from shared.engine.site import Site
+from shared.models.jobs.ledger import PLACES
+from shared.models.jobs.progress import at
+from shared.models.superpod.shapes import shape_text
+from shared.models.superpod.wiring import FACE_LINKS, STRANDS
+
+CIRCUITS_OF_A_JOIN = FACE_LINKS * STRANDS
+
+
+@dataclass(frozen=True, slots=True)
+class Future:
+    """A copy of a site, driven on: what was said on the way, and of that the requests that nobody made."""
+
+    site: Site
+    log: tuple[Envelope, ...]
+    asked: tuple[Envelope, ...]
+
+    def caused(self) -> list[Envelope]:
+        """What follows from what was asked, by the chain of causes; the requests themselves not."""
+        known = {request.id for request in self.asked}
+        found: list[Envelope] = []
+        for message in self.log:
+            if message.cause in known:
+                known.add(message.id)
+                found.append(message)
+        return found
+
+
+def driven(site: Site, fabric: str, asked: Sequence[AskedBody], clock_us: int, until_us: int) -> Future:
+    """Ask a site for these at the clock's time, and let it go on until then; it is changed by that."""
+    log: list[Envelope] = []
+    roots: list[Envelope] = []
+    first = _last_request(site) + 1
+    for number, body in enumerate(asked, first):
+        request = Request(number, fabric, body)
+        while (root := site.next_root(request, clock_us=clock_us)) is not None:
+            log += site.cascade(root)
+            if root.body is body:
+                roots.append(root)
+                break
+    while (root := site.next_root(None, clock_us=until_us)) is not None:
+        log += site.cascade(root)
+    return Future(site, tuple(log), tuple(roots))
+
+
+def _last_request(site: Site) -> int:
+    """The highest number of a request that somebody in the site has read."""
+    source = operator_source(site.name)
+    return max([instance.seen.get(source, 0) for instance in site.instances], default=0)
+
+
+class Comparison:
+    """Two futures of a fabric: `done`, in which it was asked for something, and `left`, in which it was
+    not."""
+
+    def __init__(self, fabric: str, done: Future, left: Future, until_us: int) -> None:
+        self._fabric = fabric
+        self._done, self._left, self._until_us = done, left, until_us
+        self.caused = done.caused()
+        self._ids = {message.id for message in self.caused}
+        self._about = _by_slice(done.log, fabric), _by_slice(left.log, fabric)
+        self._rows = _scheduler(done, fabric), _scheduler(left, fabric)
+
+    def slices(self) -> tuple[ForeseenSlice, ...]:
+        """Those that are in both futures and fare otherwise, by why, then number; filler that is asked for in
+        one only, as there is room, is nobody's loss."""
+        done, left = self._about
+        names = [name for name in done.keys() | left.keys() if _said(done, name) != _said(left, name)]
+        found = [
+            self._slice(name, now, without)
+            for name in names
+            if (now := _row(self._rows[0], number_of(name))) is not None
+            and (without := _row(self._rows[1], number_of(name))) is not None
+        ]
+        reasons = get_args(Because)
+        return tuple(sorted(found, key=lambda row: (reasons.index(row.because), number_of(row.slice))))
+
+    def _slice(self, name: str, now: Slice, without: Slice) -> ForeseenSlice:
+        done, left = (about.get(name, []) for about in self._about)
+        bodies = [message.body for message in done]
+        choices = [body for body in bodies if isinstance(body, SliceRecovering) and body.choice is not None]
+        swaps = [body for body in bodies if isinstance(body, CubeSwapped)]
+        return ForeseenSlice(
+            slice=name,
+            owner=now.owner,
+            tier=now.tier,
+            shape=shape_text(now.shape),
+            chips=now.chips,
+            because=self._because(name, _placed_us(done), _placed_us(left)),
+            choice=choices[-1].choice if choices else None,
+            costs_chip_us=choices[-1].costs_chip_us if choices else None,
+            swaps=tuple([self._swap(body) for body in swaps]),
+            circuits_made=circuits_made([message for message in done if message.id in self._ids]),
+            placed_us=_placed_us(done),
+            placed_without_us=_placed_us(left),
+            ends_as=now.state,
+            ends_as_without=without.state,
+            chip_us=self._chip_us(now.number),
+        )
+
+    def _because(self, name: str, placed_us: int | None, without_us: int | None) -> Because:
+        """Why it fares otherwise: by the first message that follows from what was asked, if any is about it;
+        else by when it comes to cubes."""
+        for message in self.caused:
+            body = message.body
+            if getattr(body, "slice", None) != name:
+                continue
+            if isinstance(body, SliceNoticed):
+                return "told_to_leave" if body.why == "preempted" else "moves"
+            if isinstance(body, CubeSwapped) and body.reason != "failed":
+                return "moves"
+            if isinstance(body, SliceRecovering | SliceDegraded | JobFailed):
+                return "hit"
+            if isinstance(body, SliceRestored):
+                return "comes_back"
+        if placed_us == without_us:
+            return "fares_otherwise"
+        if placed_us is None or (without_us is not None and without_us < placed_us):
+            return "waits_longer"
+        return "starts_sooner"
+
+    def _swap(self, body: CubeSwapped) -> ForeseenSwap:
+        left, spare = (f"{self._fabric}/cube-{cube}" for cube in (body.left, body.spare))
+        return ForeseenSwap(left=left, spare=spare, reason=body.reason)
+
+    def _chip_us(self, number: int) -> dict[str, int]:
+        """By purpose, how much more chip-time its job has used by the end; what is equal is left out."""
+        done, left = (self._used(future, number) for future in (self._done, self._left))
+        return {place: done[place] - left[place] for place in PLACES if done[place] != left[place]}
+
+    def _used(self, future: Future, number: int) -> dict[str, int]:
+        state = future.site.instance(self._fabric, "jobs").state
+        if not isinstance(state, JobsState):
+            raise TypeError(f"jobs of {self._fabric} hold {type(state).__name__}")
+        job = state.jobs.get(number) or state.ended.get(number)
+        if job is None:
+            return dict.fromkeys(PLACES, 0)
+        return at(job.progress, self._until_us).ledger.times(job.chips).by_place()
+
+
+def circuits_made(log: Iterable[Envelope]) -> int:
+    """Circuits that are commanded."""
+    joins = sum([len(message.body.joins) for message in log if isinstance(message.body, ConnectCircuits)])
+    return CIRCUITS_OF_A_JOIN * joins
+
+
+def _by_slice(log: Iterable[Envelope], fabric: str) -> dict[str, list[Envelope]]:
+    found: dict[str, list[Envelope]] = {}
+    for message in log:
+        name = getattr(message.body, "slice", None)
+        if name is not None and message.fabric == fabric:
+            found.setdefault(name, []).append(message)
+    return found
+
+
+def _said(about: dict[str, list[Envelope]], name: str) -> list[tuple[int, object]]:
+    return [(message.at_us, message.body) for message in about.get(name, [])]
+
+
+def _placed_us(log: Iterable[Envelope]) -> int | None:
+    """When a slice last came to cubes."""
+    return max([message.at_us for message in log if isinstance(message.body, SliceAdmitted)], default=None)
+
+
+def _scheduler(future: Future, fabric: str) -> SchedulerState:
+    state = future.site.instance(fabric, "scheduler").state
+    if not isinstance(state, SchedulerState):
+        raise TypeError(f"scheduler of {fabric} holds {type(state).__name__}")
+    return state
+
+
+def _row(state: SchedulerState, number: int) -> Slice | None:
+    return state.slices.get(number) or state.ended.get(number)

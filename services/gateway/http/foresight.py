@@ -1,0 +1,62 @@
+"""Routes of questions about what is not done: what a fault, a drain or a repair would touch."""
+
+from typing import Annotated, Unpack
+
+from fastapi import APIRouter, Query, Response
+
+from schemas.api_foresight import Foresight
+from schemas.api_requests import DurationS, FaultRequest
+from schemas.names import FaultKind
+from services.gateway import foresight
+from services.gateway.http.common import Common
+from services.gateway.http.responses import answer
+from services.gateway.ports import TwinPorts
+
+Cube = Annotated[str, Query(description="such as pod-0/cube-12")]
+Within = Annotated[
+    int,
+    Query(ge=1, le=foresight.WITHIN_S_MAX, description="so many simulated seconds are looked ahead"),
+]
+
+
+def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
+    """Nothing happens by asking."""
+    router = APIRouter(prefix="/v1", tags=["questions"], **common)
+
+    @router.get(
+        "/foresee/fault",
+        summary="What a fault would touch, which is not injected",
+        response_model=Foresight,
+    )
+    def fault(
+        kind: FaultKind,
+        target: Annotated[str, Query(description="such as pod-0/ocs-17")],
+        duration_s: Annotated[DurationS | None, Query()] = None,
+        within_s: Within = foresight.WITHIN_S,
+    ) -> Response:
+        asked = FaultRequest(kind=kind, target=target, duration_s=duration_s)
+        return answer(foresight.foresee_fault(twin, asked, within_s))
+
+    @router.get(
+        "/foresee/drain",
+        summary="What draining a cube would touch, which is not done",
+        response_model=Foresight,
+    )
+    def drain(
+        target: Annotated[str, Query(description="such as pod-0/cube-12")],
+        within_s: Within = foresight.WITHIN_S,
+    ) -> Response:
+        return answer(foresight.foresee_drain(twin, target, within_s))
+
+    @router.get(
+        "/foresee/repair",
+        summary="What comes back if all that is broken in a part is repaired now, which is not done",
+        response_model=Foresight,
+    )
+    def repair(
+        target: Annotated[str, Query(description="such as pod-0/cube-12")],
+        within_s: Within = foresight.WITHIN_S,
+    ) -> Response:
+        return answer(foresight.foresee_repair(twin, target, within_s))
+
+    return router
