@@ -1,10 +1,10 @@
 """How a job changes, and what it says of that by itself."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from schemas.jobs import JobCheckpointed, JobFailed, JobFinished, JobsBody
 from services.jobs.state import Job, JobsState, Symptom
+from shared.basics.records import replace
 from shared.engine.service import CausedBy, Output
 from shared.models.jobs.progress import Progress, at, struck, turns_us
 

@@ -5,7 +5,6 @@ A job goes by what is said of its slice. While that recovers it stands, and what
 A host or chip that dies under it, it notices itself (`faults`).
 """
 
-from dataclasses import replace
 from functools import partial
 
 from schemas.envelope import Envelope
@@ -31,6 +30,7 @@ from services.jobs.changes import change, touch
 from services.jobs.faults import strike_if_broken
 from services.jobs.reports import reported
 from services.jobs.state import Job, JobsState, book, book_for
+from shared.basics.records import replace
 from shared.engine.ledger import keep_ended
 from shared.engine.service import Output
 from shared.models.jobs.progress import (

@@ -1,10 +1,9 @@
 """How long slices have their cubes: what their owners thought, until that proves too short."""
 
-from dataclasses import replace
-
 from schemas.scheduler import SliceOverran
 from services.scheduler.lifecycle import put, slice_name
 from services.scheduler.state import SchedulerState, occupancy_of, on_cubes
+from shared.basics.records import replace
 from shared.engine.service import CausedBy, Output
 
 

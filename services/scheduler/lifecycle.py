@@ -3,7 +3,6 @@
 Whoever decides (admission, recovery, links) calls these; only here do slices take and leave cubes.
 """
 
-from dataclasses import replace
 from typing import Literal
 
 from schemas.documents import SliceState
@@ -28,6 +27,7 @@ from services.scheduler.state import (
     occupancy_of,
 )
 from services.scheduler.traffic import speed_of
+from shared.basics.records import replace
 from shared.basics.units import US_PER_S
 from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output

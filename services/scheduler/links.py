@@ -5,7 +5,6 @@ still.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Literal
 
 from schemas.envelope import Envelope
@@ -33,6 +32,7 @@ from services.scheduler.lifecycle import (
 from services.scheduler.recovery import decides_us, strike
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from services.scheduler.traffic import down_ends, speed_of
+from shared.basics.records import replace
 from shared.engine.service import Output
 from shared.models.jobs.progress import slowed
 from shared.models.superpod.wiring import link_end

@@ -4,8 +4,6 @@ Any healthy idle cube can take the place of one that failed, and only the circui
 (Lightwave Fabrics 4.2.2). A slice whose cubes are joined for good stays.
 """
 
-from dataclasses import replace
-
 from schemas.scheduler import RecoveryCosts, SliceRecovering
 from services.scheduler.hits import cubes_to_leave, dead_cubes, delays, hit_of, is_whole
 from services.scheduler.lifecycle import drop_move, put, requeue, settle, slice_name
@@ -16,6 +14,7 @@ from services.scheduler.recovery_plan import Decision, recovery_plan
 from services.scheduler.spares import give_back_hot
 from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of
 from services.scheduler.swaps import swap
+from shared.basics.records import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
 from shared.models.jobs.progress import at, struck

@@ -1,6 +1,5 @@
 """One cube of a slice in the place of another, and the circuits that this changes."""
 
-from dataclasses import replace
 from typing import Literal
 
 from schemas.names import Join
@@ -9,6 +8,7 @@ from services.scheduler.circuits import connect, part
 from services.scheduler.lifecycle import bad_ends_of, put, slice_name, touch_uses
 from services.scheduler.occupancy import Corner
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from shared.basics.records import replace
 from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import join_ends
 

@@ -7,7 +7,7 @@ load, and left to chance their sum would differ by a third between two months.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from schemas.bounds import DURATION_US_MAX
@@ -18,6 +18,7 @@ from services.workload.owners import draw_owner, draw_tier
 from services.workload.run_times import draw_run_us, run_mean_h
 from services.workload.week import demand_until, moment_of
 from shared.basics.keyed_random import draw_exponential, draw_lognormal, draw_uniform
+from shared.basics.records import replace
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
 from shared.models.superpod.shapes import shape_text
 

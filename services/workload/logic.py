@@ -4,7 +4,6 @@ Who arrives by itself or in a trace brings a job, and is released when that is d
 is held for its time from the start of the slice, whatever happens to it later.
 """
 
-from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from schemas.envelope import Envelope
@@ -16,6 +15,7 @@ from schemas.sequencer import Tick
 from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
 from services.workload.asking import arrive, ask_for_filler, next_slice, play_trace, request
 from services.workload.state import WantedSlice, WorkloadState, next_row_us
+from shared.basics.records import replace
 from shared.basics.units import US_PER_HOUR
 from shared.engine.service import CausedBy, Output
 

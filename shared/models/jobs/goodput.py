@@ -5,7 +5,7 @@ closed form until something happens, so that they can be told for any moment.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias, get_args
 
@@ -14,6 +14,7 @@ from schemas.documents import JobDocument, JobsSummary, SchedulerSummary
 from schemas.jobs import UsageReported
 from schemas.names import Tier
 from schemas.scheduler import CapacityReported
+from shared.basics.records import replace
 from shared.models.jobs.ledger import Ledger
 from shared.models.jobs.progress import Progress, at
 

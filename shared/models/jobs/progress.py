@@ -5,10 +5,11 @@ at any moment follows from where it stood before, however many checkpoints lie b
 at a checkpoint. Speeds are parts per million of full speed; start-ups and writes take as long at any speed.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from schemas.jobs import JobTerms
+from shared.basics.records import replace
 from shared.models.jobs.ledger import Ledger
 
 FULL_SPEED = 1_000_000
