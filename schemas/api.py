@@ -163,6 +163,7 @@ class SliceRow(Model):
     ended_us: int | None
     duration_us: int | None
     estimate_us: int | None
+    recovery: str
     changed_us: int
     queue_position: int | None
     promised_us: int | None

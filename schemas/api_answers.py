@@ -10,7 +10,8 @@ from pydantic import Field
 from schemas.body import Model
 from schemas.documents import SliceState
 from schemas.names import CubeName, OwnerName, SliceName, TargetName, Tier
-from schemas.scheduler import Choice, RecoveryCosts
+from schemas.recovery import Choice
+from schemas.scheduler import RecoveryCosts
 
 Us = Annotated[int, Field(ge=0, description="simulated time in microseconds")]
 Corner = tuple[int, int, int]

@@ -9,7 +9,8 @@ from schemas.body import Model
 from schemas.documents import SliceState
 from schemas.envelope import Envelope
 from schemas.names import CubeName, OwnerName, SliceName, TargetName, Tier
-from schemas.scheduler import Choice, RecoveryCosts
+from schemas.recovery import Choice
+from schemas.scheduler import RecoveryCosts
 
 Because = Literal[
     "hit", "told_to_leave", "moves", "comes_back", "waits_longer", "starts_sooner", "fares_otherwise"

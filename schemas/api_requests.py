@@ -21,8 +21,9 @@ DurationS = Annotated[
 
 class SliceRequest(Model):
     """Ask for a slice; without a duration it runs until it is released. Without a fabric it is one of pod-0,
-    or of the first fabric where there is no pod-0. `owner` is who
-    wants it, in whose name quotas count."""
+    or of the first fabric where there is no pod-0. `owner` is who wants it, in whose name quotas count.
+    `recovery` is what may be done when hardware fails under it: choices, the one preferred at equal cost
+    first; `route:2%` is for routes that slow steps by no more than that."""
 
     fabric: str | None = None
     shape: str = Field(examples=["4x4x8"])
@@ -31,6 +32,7 @@ class SliceRequest(Model):
     tier: Tier = "production"
     priority: Priority = 0
     duration_s: DurationS | None = None
+    recovery: str | None = Field(None, examples=["swap,route:2%,wait"])
 
 
 class FaultRequest(Model):

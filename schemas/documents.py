@@ -95,8 +95,9 @@ class SliceDocument(Model):
     `duration_us` how long it is to run, null until it is released. Of one that waits, `queue_position` counts
     from 1, and `promised_us` is when it starts at the latest by the estimates of the moment, null for those
     to whom nothing is promised. `estimate_us` is how long it has cubes by its owner's estimate, doubled
-    whenever that proved too short. `since_us` has when it last came into each
-    state that it has been in, `restarts` how often it went back to the queue."""
+    whenever that proved too short. `since_us` has when it last came into each state that it has been in,
+    `restarts` how often it went back to the queue. `recovery` is what may be done when hardware fails under
+    it, the choice preferred at equal cost first."""
 
     name: str
     state: SliceState
@@ -121,6 +122,7 @@ class SliceDocument(Model):
     ended_us: int | None
     duration_us: int | None
     estimate_us: int | None
+    recovery: str
     changed_us: int
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from schemas.asked import AskedBody
 from schemas.bounds import DURATION_US_MAX, PRIORITY_MAX
 from schemas.names import CubeName, FaultKind, FaultName, OwnerName, Shape, SliceName, TargetName, Tier
+from schemas.recovery import RecoveryPolicy
 
 DurationUs = Annotated[int, Field(gt=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
 Priority = Annotated[int, Field(ge=-PRIORITY_MAX, le=PRIORITY_MAX, description="higher goes first")]
@@ -17,7 +18,9 @@ class OperatorBody(AskedBody):
 
 
 class RequestSlice(OperatorBody):
-    """Ask for a slice; without a duration it runs until it is released."""
+    """Ask for a slice; without a duration it runs until it is released, and without a recovery policy all is
+    allowed that the scheduler can do when hardware fails, but for routing around of those that
+    `route_around_share` leaves out."""
 
     shape: Shape
     twisted: bool = False
@@ -25,6 +28,7 @@ class RequestSlice(OperatorBody):
     tier: Tier = "production"
     priority: Priority = 0
     duration_us: DurationUs | None = None
+    recovery: RecoveryPolicy | None = None
 
 
 class ReleaseSlice(OperatorBody):

@@ -8,14 +8,11 @@ from schemas.body import Body, Model
 from schemas.jobs import ChipTime
 from schemas.names import CubeIndex, Join, Shape, SliceName, TargetName
 from schemas.operator import RequestSlice
+from schemas.recovery import Choice
 
 Count = Annotated[int, Field(ge=0)]
 FULL_SPEED = 1_000_000
 SpeedPpm = Annotated[int, Field(ge=1, le=FULL_SPEED, description="parts per million of full speed")]
-Choice = Literal["spare", "swap", "route", "wait", "evict"]
-"""What to do with a slice that was hit. `spare`: a warm cube that is kept for this takes the failed one's
-place. `swap`: any healthy idle cube does. `route`: traffic goes around the links that are gone. `wait`: until
-what failed is back, or a cube is free. `evict`: all cubes go, and the slice waits in the queue again."""
 
 
 class SchedulerBody(Body):
@@ -132,7 +129,8 @@ class RecoveryCosts(Model):
 
 class SliceRecovering(SchedulerBody):
     """The slice cannot go on as it was, because of this part. Said at once, without a choice while none is
-    made, and again with every other choice; it is the cheapest, and `costs_chip_us` has all of them."""
+    made, and again with every other choice; it is the cheapest of those that its owner allows, and
+    `costs_chip_us` has all of these."""
 
     slice: SliceName
     part: TargetName

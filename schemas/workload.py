@@ -8,6 +8,7 @@ from schemas.body import Body
 from schemas.jobs import JobTerms
 from schemas.names import OwnerName, Shape, SliceName, Tier
 from schemas.operator import ReleaseSlice
+from schemas.recovery import RecoveryPolicy
 
 
 class WorkloadBody(Body):
@@ -17,7 +18,8 @@ class WorkloadBody(Body):
 class SliceRequested(WorkloadBody):
     """`job` is what is to be done on it, after which it is released; without one it is held for
     `duration_us` from its start, or until it is released. `estimate_us` is how long its owner thinks that it
-    will have its cubes, None where nobody says; it may be wrong."""
+    will have its cubes, None where nobody says; it may be wrong. `recovery` is what may be done when hardware
+    fails under it, None where nobody says."""
 
     slice: SliceName
     owner: OwnerName
@@ -29,6 +31,7 @@ class SliceRequested(WorkloadBody):
     job: JobTerms | None
     estimate_us: Annotated[int, Field(gt=0)] | None
     requested_by: Literal["arrival", "trace", "operator"]
+    recovery: RecoveryPolicy | None = None
 
 
 class RequestBalked(WorkloadBody):

@@ -28,7 +28,7 @@ from ops.cli.outcomes import (
 )
 from ops.cli.output import Form, say, show
 from ops.cli.polling import until
-from ops.cli.types import Duration, OneOf, Owner, ShapeText
+from ops.cli.types import Duration, OneOf, Owner, Recovery, ShapeText
 from ops.common.client import Client, RequestFailed, escape, waited
 
 ANSWER = ("id", "status", "repeated", "complete", "outcome")
@@ -214,6 +214,15 @@ def request(
         ),
     ] = "production",
     priority: Annotated[int, typer.Option(help="-100 to 100, higher first within a tier")] = 0,
+    recovery: Annotated[
+        str | None,
+        typer.Option(
+            click_type=Recovery(),
+            metavar="CHOICES",
+            help="what may be done when hardware fails, preferred first: of spare, swap, route, wait, evict; "
+            "route:2% goes around at that tax on a step at most [default: all]",
+        ),
+    ] = None,
     fabric: Fabric = None,
     key: RequestKey = None,
     comment: Comment = None,
@@ -228,6 +237,7 @@ def request(
         "tier": tier,
         "priority": priority,
         "duration_s": duration_s,
+        "recovery": recovery,
     }
     _ask(Client(), "request", "/v1/slices", Said(key, comment), output, body)
 

@@ -135,6 +135,21 @@ class Owner(click.ParamType):
         return value
 
 
+class Recovery(click.ParamType):
+    """`swap,route:2%,wait`, as it was typed."""
+
+    name = "recovery"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from schemas.recovery import recovery_policy
+
+        try:
+            recovery_policy(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
 class Number(click.ParamType):
     """A finite number from `least`, or with `above` only above it, up to `most`."""
 

@@ -117,13 +117,16 @@ class SliceChecker:
 
 
 class PreflightChecker:
-    """A slice of whole cubes starts only after its links were checked for `scheduler.preflight_s`, unless it
-    was hit before; and who is in preflight does not go on before that is over."""
+    """A slice of whole cubes runs only after its links were checked for `scheduler.preflight_s`: since it was
+    admitted, got another cube that was not warm, or waited for a repair; and who is in preflight does not go
+    on before that is over."""
 
     def __init__(self) -> None:
         self._lasts_us = 0
         self._unchecked: set[str] = set()
         self._until_us: dict[str, int] = {}
+        self._whole: set[str] = set()
+        self._choices: dict[str, str | None] = {}
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
@@ -131,6 +134,7 @@ class PreflightChecker:
             self._lasts_us = body.config.scheduler.preflight_s * US_PER_S
         elif isinstance(body, SliceAdmitted):
             if body.corner is None and self._lasts_us:
+                self._whole.add(body.slice)
                 self._unchecked.add(body.slice)
         elif isinstance(body, SlicePreflight):
             lasts_us = body.until_us - message.at_us
@@ -138,20 +142,35 @@ class PreflightChecker:
                 yield f"{body.slice} is in preflight, which is turned off"
             elif lasts_us != self._lasts_us:
                 yield f"the preflight of {body.slice} takes {lasts_us} us, not {self._lasts_us}"
-            self._unchecked.discard(body.slice)
             self._until_us[body.slice] = body.until_us
+        elif isinstance(body, SliceRecovering | CubeSwapped):
+            self._hit(body, message.at_us)
         elif isinstance(body, SliceStarted | SliceDegraded | SliceRestored):
-            if body.slice in self._unchecked:
+            if body.slice in self._unchecked and body.slice not in self._until_us:
                 yield f"{body.slice} goes on without a preflight"
             if message.at_us < self._until_us.get(body.slice, 0):
                 yield f"{body.slice} goes on before its preflight is over"
             self._forget(body.slice)
-        elif isinstance(body, SliceRecovering | SliceCompleted | SliceRequeued | SliceEvicted):
+        elif isinstance(body, SliceCompleted | SliceRequeued | SliceEvicted):
             self._forget(body.slice)
+            self._whole.discard(body.slice)
+
+    def _hit(self, body: SliceRecovering | CubeSwapped, at_us: int) -> None:
+        """A preflight that was not over counts for nothing, nor does one that was over before other cubes."""
+        name = body.slice
+        if self._until_us.pop(name, at_us + 1) <= at_us:
+            self._unchecked.discard(name)
+        if isinstance(body, SliceRecovering):
+            self._choices[name] = body.choice
+        choice = self._choices.get(name)
+        is_new = choice != "spare" if isinstance(body, CubeSwapped) else choice == "wait"
+        if is_new and name in self._whole:
+            self._unchecked.add(name)
 
     def _forget(self, name: str) -> None:
         self._unchecked.discard(name)
         self._until_us.pop(name, None)
+        self._choices.pop(name, None)
 
 
 class CubeChecker:

@@ -16,6 +16,7 @@ from schemas.config import pod_of
 from schemas.envelope import Envelope
 from schemas.kinds import FAULTS, SLICES
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.recovery import RecoveryPolicy, recovery_policy
 from services.gateway.fabrics import config_of, fabric_of, meant_to_act, part_of, plant, retired_us, site_of
 from services.gateway.invalid import invalid_sentence, short
 from services.gateway.not_found import missing
@@ -48,7 +49,11 @@ def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, AskedBody]
     check_slice(config.kind, shape, asked.twisted, pod_of(config).cubes)
     if not is_owner(asked.owner):
         raise InvalidInput(f"owner {short(asked.owner)!r}: allowed are {OWNERS_ALLOWED}")
-    body = {"shape": shape, "duration_us": _duration_us(asked.duration_s)}
+    body = {
+        "shape": shape,
+        "duration_us": _duration_us(asked.duration_s),
+        "recovery": _recovery(asked.recovery),
+    }
     return fabric, _valid(
         RequestSlice, body | asked.model_dump(include={"twisted", "owner", "tier", "priority"})
     )
@@ -243,6 +248,15 @@ def _outcome(twin: TwinPorts, site: str, place: int) -> tuple[Envelope, list[Log
 
 def _duration_us(duration_s: float | None) -> int | None:
     return None if duration_s is None else us(duration_s, US_PER_S)
+
+
+def _recovery(text: str | None) -> RecoveryPolicy | None:
+    if text is None:
+        return None
+    try:
+        return recovery_policy(text)
+    except ValueError as error:
+        raise InvalidInput(f"recovery {short(text)!r}: {error}") from None
 
 
 def _valid(model: type[BodyT], values: dict[str, Any]) -> BodyT:

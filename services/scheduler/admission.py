@@ -51,6 +51,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         duration_us=body.duration_us,
         estimate_us=body.estimate_us,
         terms=body.job,
+        recovery=body.recovery,
     )
     try:
         state.placement.check(body.shape, body.twisted, state.cubes)

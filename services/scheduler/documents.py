@@ -4,8 +4,9 @@ from collections import Counter
 
 from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument, WaitsFrom
 from schemas.names import number_of
+from schemas.recovery import recovery_text
 from services.scheduler.lifecycle import slice_name
-from services.scheduler.state import SchedulerState, occupancy_of
+from services.scheduler.state import SchedulerState, occupancy_of, policy_of
 from services.scheduler.why import waits_of, why_it_waits
 from shared.engine.service import DocumentKey
 
@@ -59,6 +60,7 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         ended_us=row.ended_us,
         duration_us=row.duration_us,
         estimate_us=row.estimate_us,
+        recovery=recovery_text(policy_of(state, row)),
         changed_us=row.changed_us,
     )
 

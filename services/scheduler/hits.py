@@ -11,8 +11,9 @@ from services.scheduler.state import (
     SchedulerState,
     Slice,
     Stall,
-    goes_around,
     occupancy_of,
+    policy_of,
+    tolerates,
     waits_for_ocs,
 )
 from services.scheduler.traffic import down_ends, speed_around
@@ -20,8 +21,9 @@ from shared.basics.units import SPAN_US_MAX, US_PER_S
 from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, link_end
 
-TRIED_MAX = 2
-"""How often cubes are replaced for a link that is down: it has two ends, of which either may be at fault."""
+CHECKS_FAILED_MAX = 2
+"""After so many failed preflights in a row cubes are still replaced for a link that is down: it has two ends,
+and either may be at fault. Then the whole slice may go elsewhere."""
 
 
 def delays(state: SchedulerState) -> Delays:
@@ -38,7 +40,7 @@ def cubes_to_leave(state: SchedulerState, row: Slice) -> tuple[int, ...]:
     """The cubes of a slice that others should replace: those that are dead; else those whose links are down,
     as few as will do, as far as that is not because of an OCS, which takes all cubes the same links."""
     dead = dead_cubes(state, row)
-    if dead or row.cubes_tried >= TRIED_MAX or not state.placement.can_move(row.cubes):
+    if dead or row.checks_failed > CHECKS_FAILED_MAX or not state.placement.can_move(row.cubes):
         return dead
     links = Counter(
         [link_end(end).cube for end in down_ends(state, row) if link_end(end).ocs not in state.ocs_down]
@@ -63,13 +65,15 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
     elapsed_us = state.now_us - stall.since_us
     by_ocs = not dead and any(link_end(end).ocs in state.ocs_down for end in down_ends(state, row))
     repair_us = expected_left_us(_repair_us(state, bool(dead), by_ocs), elapsed_us)
+    yielding = yields_to(state, row)
     ends = [
         (leaves_us, len(other.cubes))
         for other in state.slices.values()
         if other.number != row.number and other.corner is None and other.cubes
-        if (leaves_us := _leaves_us(state, row, other)) is not None
+        if (leaves_us := _leaves_us(state, other, other.number in yielding)) is not None
     ]
-    route_ppm = speed_around(state, row) if not dead and goes_around(state, row) else 0
+    policy = policy_of(state, row)
+    route_ppm = 0 if dead else speed_around(state, row)
     return Hit(
         slice=row.number,
         urgency=(TIERS.index(row.tier), -row.priority, stall.since_us, -row.chips),
@@ -80,11 +84,12 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
         lost_us=stall.lost_us,
         startup_us=0 if row.terms is None else row.terms.startup_us,
         left_us=_left_us(state, row),
-        route_ppm=route_ppm,
+        route_ppm=route_ppm if tolerates(policy, route_ppm) else 0,
         repair_us=repair_us,
         ends=tuple(sorted(ends)),
         whole=_cubes_anew(state, row, bool(dead), by_ocs),
         box_us=_box_us(state, row, repair_us) if dead and not state.placement.can_move(row.cubes) else None,
+        choices=policy.choices,
     )
 
 
@@ -98,17 +103,31 @@ def _box_us(state: SchedulerState, row: Slice, repair_us: int) -> int:
 
 def _cubes_anew(state: SchedulerState, row: Slice, dead: bool, by_ocs: bool) -> int | None:
     """How many cubes a slice is short of if it starts anew by way of the queue; None if that is no help."""
-    if dead:
+    if dead or row.checks_failed > CHECKS_FAILED_MAX:
         return cubes_of(row.shape) if state.placement.can_move(row.cubes) else None
     # It comes back with the OCS, and leaves as many as it needs then; meanwhile others can use them.
     return 0 if by_ocs and waits_for_ocs(state, row) else None  # elsewhere there are links, too
 
 
-def _leaves_us(state: SchedulerState, row: Slice, other: Slice) -> int | None:
-    """In how long another slice is expected to leave its cubes, None if nobody knows; filler makes room for
-    whoever is none within its grace."""
+def yields_to(state: SchedulerState, row: Slice) -> dict[int, int]:
+    """The slices that one which lost a cube may make leave for another → what that costs: those that it could
+    if it were the first in line, so that it does not stand idle on all its others for hours. They are such as
+    leave whole cubes at once, for nothing is kept for it that comes free in parts."""
+    if row.tier == "filler":
+        return {}
+    yielding = evictable(state, row if row.corner is None else None)
+    return {
+        number: lost
+        for number, lost in yielding.items()
+        if number != row.number and state.slices[number].corner is None
+    }
+
+
+def _leaves_us(state: SchedulerState, other: Slice, yields: bool) -> int | None:
+    """In how long another slice is expected to leave its cubes, None if nobody knows; within its grace if it
+    is to make room."""
     left_us = None if other.ends_us is None else max(other.ends_us - state.now_us, 0)
-    if other.tier != "filler" or row.tier == "filler":
+    if not yields:
         return left_us
     grace_us = state.config.grace_s * US_PER_S
     return grace_us if left_us is None else min(left_us, grace_us)

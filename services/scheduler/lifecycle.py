@@ -81,8 +81,8 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         links_degraded=links_degraded,
         reason=None,
         progress=progress,
-        warm=False,
-        cubes_tried=0,
+        checked=False,
+        checks_failed=0,
         placed_us=state.now_us,
         ends_us=_ends_us(row, state.now_us),
     )
@@ -124,15 +124,18 @@ def _ends_us(row: Slice, now_us: int) -> int | None:
 
 def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Output]:
     """Say how a slice on cubes stands after its circuits or cubes changed; nothing while it is recovering,
-    programming or in preflight. The first time, it starts."""
+    programming or in preflight. One that could run and is not checked is checked first. The first time that
+    it runs, it starts."""
     now_us = state.now_us
     condition = condition_of(state, row)
+    if condition in ("running", "degraded") and needs_check(state, row):
+        return check_links(state, row, cause)
     if condition in ("recovering", "programming", "preflight"):
         reason = row.reason if condition == "recovering" else None
         put(state, replace(row, state=condition, changed_us=now_us, reason=reason))
         return []
     name = slice_name(state, row.number)
-    row = replace(row, speed_ppm=speed_of(state, row), warm=False, cubes_tried=0)
+    row = replace(row, speed_ppm=speed_of(state, row), checks_failed=0)
     bodies: list[SchedulerBody] = []
     if row.started_us is None:
         bodies.append(SliceStarted(slice=name, speed_ppm=row.speed_ppm))
@@ -147,6 +150,19 @@ def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[
     row = replace(row, progress=progress)
     put(state, replace(row, state=condition, changed_us=now_us, started_us=started_us, reason=None))
     return [body if cause is None else CausedBy(cause, body) for body in bodies]
+
+
+def needs_check(state: SchedulerState, row: Slice) -> bool:
+    """Whether a slice may not run before a preflight; a mesh uses no links."""
+    return not row.checked and row.corner is None and state.config.preflight_s > 0
+
+
+def check_links(state: SchedulerState, row: Slice, cause: str | None) -> list[Output]:
+    """The preflight of a slice begins: its links are checked before its job may run."""
+    until_us = state.preflights[row.number] = preflight_until_us(state)
+    put(state, replace(row, state="preflight", changed_us=state.now_us, reason=None))
+    body = SlicePreflight(slice=slice_name(state, row.number), until_us=until_us)
+    return [body if cause is None else CausedBy(cause, body)]
 
 
 def condition_of(

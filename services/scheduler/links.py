@@ -14,7 +14,6 @@ from schemas.scheduler import (
     DisconnectCircuits,
     SchedulerBody,
     SliceEvicted,
-    SlicePreflight,
     SliceRestored,
 )
 from schemas.transceivers import LinksChanged, LinksTrained
@@ -23,7 +22,7 @@ from services.scheduler.lifecycle import (
     condition_of,
     degraded,
     end,
-    preflight_until_us,
+    needs_check,
     put,
     release_cubes,
     settle,
@@ -68,16 +67,9 @@ def on_links_trained(state: SchedulerState, body: LinksTrained, message: Envelop
         return _planned(state, _tell(state, number, down, degraded_by, message.id))
     del state.awaited[number]
     row = _counted(row, down, degraded_by) if changes else row
-    if state.config.preflight_s and not row.warm and number not in state.stalls:
-        return _check_links(state, row)
+    if number in state.stalls or needs_check(state, row):
+        return settle(state, row)
     return _checked(state, row, message.id)
-
-
-def _check_links(state: SchedulerState, row: Slice) -> list[Output]:
-    """Its links are checked before its job may run."""
-    until_us = state.preflights[row.number] = preflight_until_us(state)
-    put(state, replace(row, state="preflight", changed_us=state.now_us, reason=None))
-    return [SlicePreflight(slice=slice_name(state, row.number), until_us=until_us)]
 
 
 def preflights_end_us(state: SchedulerState) -> int | None:
@@ -90,16 +82,16 @@ def end_preflights(state: SchedulerState) -> list[Output]:
     said: list[Output] = []
     for number in over:
         del state.preflights[number]
-        row = state.slices[number]
+        row = replace(state.slices[number], checked=True)
         said += _checked(state, row, row.request)
     return said
 
 
 def _checked(state: SchedulerState, row: Slice, cause: str) -> list[Output]:
     """A link that is down goes through the plan at once, as any other fault; else the slice starts."""
-    if not row.links_down or row.number in state.stalls or state.placement.links_stay:
+    if not row.links_down or state.placement.links_stay:
         return settle(state, row)
-    state.slices[row.number] = row
+    row = state.slices[row.number] = replace(row, checks_failed=row.checks_failed + 1)
     return strike(state, row, _part_down(state, row), cause, state.now_us) + cycle(state)
 
 
@@ -111,9 +103,9 @@ def _part_down(state: SchedulerState, row: Slice) -> str:
     raise ValueError(f"no link of slice {row.number} is down")
 
 
-def on_ocs_down(state: SchedulerState, body: OcsDown, message: Envelope) -> list[Output]:
+def on_ocs_down(state: SchedulerState, body: OcsDown, _message: Envelope) -> list[Output]:
     """All links through it will be down, of every cube the same: no other cube helps against that."""
-    state.ocs_down.setdefault(body.ocs, message.id)
+    state.ocs_down.setdefault(body.ocs, state.now_us)
     return _queued_anew(state)
 
 

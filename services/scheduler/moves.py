@@ -4,12 +4,12 @@ place of the drained one, which was kept for them meanwhile.
 
 from schemas.scheduler import SliceNoticed
 from services.scheduler.lifecycle import drop_move, put, settle, slice_name
+from services.scheduler.scores import room_for_one
 from services.scheduler.spares import keep_hot
 from services.scheduler.state import Move, Notice, SchedulerState, Slice, occupancy_of
 from services.scheduler.swaps import swap
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
-from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 
 def leave_drained(state: SchedulerState) -> list[Output]:
@@ -52,10 +52,10 @@ def _leave(state: SchedulerState, row: Slice, left: int) -> list[Output]:
     if not state.placement.can_move(row.cubes):
         return []
     occupancy, cause = occupancy_of(state), state.drained[left]
-    room = occupancy.room_for(min(row.chips, CHIPS_PER_CUBE), whole_cubes=True)
+    room = room_for_one(state, row)
     if room is None:
         return []
-    (spare,), corner = room
+    spare, corner = room
     if row.started_us is None or row.state not in ("running", "degraded"):
         said = swap(state, row, left, spare, corner, "drained", cause)
         return said + settle(state, state.slices[row.number], cause)

@@ -5,20 +5,19 @@ Any healthy idle cube can take the place of one that failed, and only the circui
 """
 
 from schemas.scheduler import RecoveryCosts, SliceRecovering
-from services.scheduler.hits import cubes_to_leave, dead_cubes, delays, hit_of, is_whole
+from services.scheduler.hits import cubes_to_leave, dead_cubes, delays, hit_of, is_whole, yields_to
 from services.scheduler.lifecycle import drop_move, put, requeue, settle, slice_name
 from services.scheduler.notices import tell_to_leave
 from services.scheduler.occupancy import Corner
-from services.scheduler.preemption import evictable
 from services.scheduler.recovery_plan import Decision, recovery_plan
+from services.scheduler.scores import room_for_one
 from services.scheduler.spares import give_back_hot
-from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of
+from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of, policy_of
 from services.scheduler.swaps import swap
 from shared.basics.records import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
 from shared.models.jobs.progress import at, struck
-from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 LOOK_AGAIN_US = 60 * US_PER_S
 """The least time after which a choice to wait is looked at again, if nothing else happens."""
@@ -91,7 +90,9 @@ def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) ->
     row = state.slices[number]
     stall = state.stalls[number] = _still(state, row, state.stalls[number])
     choice = decision.choice
-    if row.corner is not None and ("swap" in decision.costs) == (_room(state, row) is None):
+    takes_cubes = "swap" in policy_of(state, row).choices
+    full = room_for_one(state, row) is None
+    if takes_cubes and row.corner is not None and ("swap" in decision.costs) == full:
         return True  # a mesh before it took the last room for both, or opened a cube that has room for both
     if choice != stall.choice:
         costs = RecoveryCosts(**decision.costs)
@@ -100,16 +101,16 @@ def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) ->
         )
         said.append(CausedBy(stall.cause, body))
     if choice == "evict":
-        reason = f"{stall.part} failed, and to wait for a cube or the repair costs more than to start anew"
+        dearer = "and to wait for a cube or the repair costs more than to start anew"
+        reason = f"{stall.part} failed{_checks(row) or ','} {dearer}"
         said += requeue(state, row, reason, stall.cause)
         return True
     leaving = cubes_to_leave(state, row)
-    if choice in ("spare", "swap") or (choice == "wait" and "swap" not in decision.costs):
+    if choice in ("spare", "swap") or (choice == "wait" and takes_cubes and "swap" not in decision.costs):
         said += _replace_cubes(state, row, leaving, stall, hot=choice == "spare")
         row = state.slices[number]
     if choice == "wait" and (not leaving or not set(leaving).isdisjoint(row.cubes)):
-        if choice != stall.choice:
-            said += _make_room(state, row, stall)
+        said += _make_room(state, row, stall) if takes_cubes else []
         _wait(state, row, stall)
         return False
     del state.stalls[number]
@@ -118,13 +119,16 @@ def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) ->
 
 
 def _make_room(state: SchedulerState, row: Slice, stall: Stall) -> list[Output]:
-    """Who waits for a cube need not wait for longer than filler has to write a checkpoint: of filler, those
-    who lose least are told to leave."""
-    leaving = cubes_to_leave(state, row)
-    if row.tier == "filler" or not leaving or not state.placement.can_move(row.cubes):
+    """Who waits for a cube need not wait for longer than others have to write a checkpoint: of those whom it
+    may make leave, who lose least are told to."""
+    leaving, yielding = cubes_to_leave(state, row), yields_to(state, row)
+    if not leaving or not yielding or not state.placement.can_move(row.cubes):
         return []
+    hit = hit_of(state, row, stall)
+    if recovery_plan([hit], hit.cubes, 0, delays(state))[0].choice != "swap":
+        return []  # it would wait on even so
     shape = row.shape if row.corner is not None else (4, 4, 4 * len(leaving))
-    found = state.placement.room_by_force(occupancy_of(state), shape, evictable(state, None))
+    found = state.placement.room_by_force(occupancy_of(state), shape, yielding)
     return [] if found is None else tell_to_leave(state, row, found[1], stall.cause)
 
 
@@ -147,7 +151,13 @@ def _wait(state: SchedulerState, row: Slice, stall: Stall) -> None:
         why = "the slice cannot leave it"
     elif not hit.moves:
         why = "it waits for the repair"
-    put(state, replace(row, state="recovering", reason=f"{stall.part} failed and {why}"))
+    reason = f"{stall.part} failed{_checks(row)} and {why}"
+    put(state, replace(row, state="recovering", reason=reason, checked=False))
+
+
+def _checks(row: Slice) -> str:
+    """How often a slice that has not run since failed its preflight, in words."""
+    return f", at preflight {row.checks_failed} in a row," if row.checks_failed else ""
 
 
 def _replace_cubes(
@@ -158,18 +168,11 @@ def _replace_cubes(
     if not state.placement.can_move(row.cubes):
         return said
     for cube in leaving:
-        room = _take_hot(state, row) if hot else _room(state, row)
+        room = _take_hot(state, row) if hot else room_for_one(state, row)
         if room is not None:
             row = state.slices[row.number]
-            row = replace(row, warm=hot, cubes_tried=row.cubes_tried + (cube not in state.unhealthy))
-            said += swap(state, row, cube, *room, "failed", stall.cause)
+            said += swap(state, row, cube, *room, "failed", stall.cause, warm=hot)
     return said
-
-
-def _room(state: SchedulerState, row: Slice) -> tuple[int, Corner | None] | None:
-    """An idle cube, or a block of one, for one cube of a slice."""
-    room = occupancy_of(state).room_for(min(row.chips, CHIPS_PER_CUBE), whole_cubes=True)
-    return None if room is None else (room[0][0], room[1])
 
 
 def _take_hot(state: SchedulerState, row: Slice) -> tuple[int, Corner | None]:

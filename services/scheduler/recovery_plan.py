@@ -7,13 +7,12 @@ whatever is chosen, the work since the last checkpoint and the next start-up, is
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import get_args
 
-from schemas.scheduler import FULL_SPEED, Choice
+from schemas.recovery import CHOICES, Choice
+from schemas.scheduler import FULL_SPEED
 
-CHOICES: tuple[Choice, ...] = get_args(Choice)
 Costs = dict[Choice, int]
-"""Chip-microseconds by choice; what is not open is missing."""
+"""Chip-microseconds by choice; what is not open, or not allowed by the slice's owner, is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Hit:
     that is still to do. `route_ppm` is its speed if it goes around what is gone, 0 where it cannot or would
     not. `repair_us` is when what failed is expected back, `free_us` when enough other cubes are, and
     `requeue_us` when it would have cubes again after an eviction; None if never, or if that
-    is no help.
+    is no help. `choices` are those that its owner allows, the one preferred at equal cost first.
     """
 
     slice: int
@@ -44,6 +43,7 @@ class Hit:
     ends: tuple[tuple[int, int], ...]
     whole: int | None
     box_us: int | None
+    choices: tuple[Choice, ...] = CHOICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +67,42 @@ class Decision:
 def recovery_plan(hits: Iterable[Hit], spares: int, hot: int, delays: Delays) -> tuple[Decision, ...]:
     """One plan over all slices that were hit, with so many healthy idle cubes and so many that are kept warm.
 
-    The most urgent first; each takes the cheapest choice that those before it have left, of equal ones the
-    first of CHOICES. Who waits has first claim on what becomes free, so that nobody is passed for ever: a
-    wait becomes dearer as it lasts.
+    The most urgent first; each takes the cheapest choice that its owner allows and those before it have left,
+    of equal ones the one that its owner prefers. Who waits has first claim on what becomes free, so that
+    nobody is passed for ever: a wait becomes dearer as it lasts.
     """
     plan: list[Decision] = []
     for hit in sorted(hits, key=_urgency):
         costs = expected_costs(hit, spares, hot, delays)
-        choice = min(costs, key=lambda choice: (costs[choice], CHOICES.index(choice)))
+        preferred = (*hit.choices, *CHOICES)
+        choice = min(costs, key=lambda choice: (costs[choice], preferred.index(choice)))
         if choice == "spare":
             hot -= hit.cubes
         elif choice == "swap":
             spares -= hit.cubes
-        elif choice == "wait" and hit.moves and "swap" not in costs:
+        elif choice == "wait" and takes_cubes(hit) and "swap" not in costs:
             spares = 0  # there are too few: it takes what there is, and waits for the rest
         plan.append(Decision(hit.slice, choice, costs))
     return tuple(plan)
 
 
+def takes_cubes(hit: Hit) -> bool:
+    """Whether other cubes may take the place of some of a slice's, as they come free."""
+    return hit.moves and "swap" in hit.choices
+
+
 def expected_costs(hit: Hit, spares: int, hot: int, delays: Delays) -> Costs:
     """The chip-microseconds that each choice that is open to a slice is expected to lose."""
+    found = _costs(hit, spares, hot, delays)
+    allowed: Costs = {choice: cost for choice, cost in found.items() if choice in hit.choices}
+    if not allowed:
+        # The last resort: once what failed is back it can have cubes again.
+        allowed["evict"] = found["wait"]
+    return allowed
+
+
+def _costs(hit: Hit, spares: int, hot: int, delays: Delays) -> Costs:
+    """The same, whatever its owner allows."""
     circuits_us, ready_us = delays.circuits_us, delays.circuits_us + delays.preflight_us
     common = hit.chips * (hit.lost_us + hit.startup_us + delays.decision_us)
     costs: Costs = {}
@@ -98,7 +114,7 @@ def expected_costs(hit: Hit, spares: int, hot: int, delays: Delays) -> Costs:
         steps_us = min(hit.left_us, hit.repair_us)
         costs["route"] = common + hit.chips * (steps_us * FULL_SPEED // hit.route_ppm - steps_us)
     wait_us = hit.repair_us
-    if hit.moves:
+    if takes_cubes(hit) and hit.cubes > spares:
         free_us = free_after_us(hit.ends, hit.cubes - spares)
         wait_us = wait_us if free_us is None else min(wait_us, free_us)
     costs["wait"] = common + hit.standing * wait_us + hit.chips * ready_us

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from schemas.envelope import Envelope
 from schemas.names import Join, number_of
 from schemas.repairs import RepairCancelled, RepairCompleted, RepairOpened
+from services.scheduler.occupancy import Corner
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.engine.service import Output
 from shared.models.superpod.shapes import cubes_of
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 DOMAIN_CUBES = 8
 """Cubes of one repair domain, which have power and cooling in common (assumption: a row of racks)."""
@@ -23,6 +25,16 @@ def best_cubes(state: SchedulerState, row: Slice) -> tuple[int, ...]:
     if state.standing:
         choices += _as_they_were(state, row, frozenset(idle))
     return min(choices, key=lambda cubes: score(state, row, cubes))
+
+
+def room_for_one(state: SchedulerState, row: Slice) -> tuple[int, Corner | None] | None:
+    """Where one cube of a slice can go: a whole idle one, the best if judged by itself; for a mesh a block of
+    one. None if nowhere."""
+    occupancy = occupancy_of(state)
+    if row.corner is None and occupancy.idle:
+        return _one_by_one(state, occupancy.idle, 1)[0], None
+    room = occupancy.room_for(min(row.chips, CHIPS_PER_CUBE), whole_cubes=True)
+    return None if room is None else (room[0][0], room[1])
 
 
 def score(state: SchedulerState, row: Slice, cubes: tuple[int, ...]) -> Score:

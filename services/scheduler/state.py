@@ -5,6 +5,7 @@ Who holds which cube, and the queue by shape, follow from the slices; they are k
 (`occupancy`, `queue`) and made anew when missing.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,7 +14,8 @@ from schemas.config_scheduler import SchedulerConfig
 from schemas.documents import SliceState
 from schemas.jobs import JobTerms
 from schemas.names import Join, Shape, Tier
-from schemas.scheduler import FULL_SPEED, Choice
+from schemas.recovery import CHOICES, Choice, RecoveryPolicy
+from schemas.scheduler import FULL_SPEED
 from services.scheduler.occupancy import Occupancy
 from services.scheduler.placement import PLACEMENTS, Placement
 from services.scheduler.queue import TIERS, Line, Place, Queue
@@ -22,7 +24,8 @@ from shared.basics.units import US_PER_HOUR, US_PER_MS, US_PER_S, us
 from shared.engine.state import TRANSIENT, State
 from shared.models.jobs.progress import Progress
 from shared.models.superpod.shapes import is_mesh
-from shared.models.superpod.wiring import CHIPS_PER_CUBE
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, DIMENSIONS, FACE_LINKS
+from shared.models.topology.around import WHOLE_PPM, kept_ppm, speed_ppm
 
 PLACES = ("allocated", "unhealthy", "drained", "held_back", "idle_wanted", "idle_unwanted")
 """What a chip is for, the first that applies: a slice has it; its cube is out of order, or drained; it is
@@ -30,6 +33,8 @@ kept warm as a spare, or held back for slices that lose a cube; it is idle while
 does."""
 WHOLE = (4, 4, 4)
 """The shape of a whole cube."""
+ALL_ALLOWED = RecoveryPolicy()
+ALL_BUT_ROUTES = RecoveryPolicy(choices=tuple([choice for choice in CHOICES if choice != "route"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,9 @@ class Slice:
     and by its estimate leaves at `ends_us` (None: nobody knows). `progress` is how far its job has come, as
     far as the scheduler hears of it. `since_us` has when it last came into each state, the present one last.
     Link counts are in link ends; what goes around those that are down leaves it `speed_ppm`.
-    One that got a `warm` cube needs no preflight; `cubes_tried` is how often it got others for links that
-    are down, since it last ran.
+    It is `checked` if a preflight found its circuits in order and none was made since; `checks_failed` is how
+    often one found links that are down since it last ran. `recovery` is what its owner allows when hardware
+    fails under it, None where nobody said.
     """
 
     number: int
@@ -72,9 +78,10 @@ class Slice:
     progress: Progress | None = None
     placed_us: int | None = None
     speed_ppm: int = FULL_SPEED
-    warm: bool = False
-    cubes_tried: int = 0
+    checked: bool = False
+    checks_failed: int = 0
     ends_us: int | None = None
+    recovery: RecoveryPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +163,10 @@ class SchedulerState(State):
     `unhealthy` and `drained` map a cube to the id of the message that said so. `suspects` are those of the
     unhealthy that only a job has complained of so far, with when monitoring must have seen it, too: all hosts
     have sent a heartbeat within one of its `spans`. `lame` are those of which but a module has failed.
-    `ocs_down` has the OCSes that are out of order. `preflights` has when the check of a slice's links is
-    over, `moves` who leaves a drained cube, and `hot` the cubes that are kept warm, since when. `bad_ends`
-    are the link ends that are not up: of cubes in use, or where links are lit for good, of all.
+    `ocs_down` has the OCSes that are out of order, and since when. `preflights` has when the check of a
+    slice's links is over, `moves` who leaves a drained cube, and `hot` the cubes that are kept warm, since
+    when. `bad_ends` are the link ends that are not up: of cubes in use, or where links are lit for good, of
+    all.
     `chips_by_place` is what the chips are for since `at_us`, and `chip_us` the integral of that up to then
     (`books`).
     `claims` are by the slice that waits, `notices` by the one that leaves. `promises` has when the first in
@@ -183,7 +191,7 @@ class SchedulerState(State):
     unhealthy: dict[int, str] = field(default_factory=dict)
     suspects: dict[int, int] = field(default_factory=dict)
     lame: dict[int, str] = field(default_factory=dict)
-    ocs_down: dict[int, str] = field(default_factory=dict)
+    ocs_down: dict[int, int] = field(default_factory=dict)
     preflights: dict[int, int] = field(default_factory=dict)
     moves: dict[int, Move] = field(default_factory=dict)
     hot: dict[int, int] = field(default_factory=dict)
@@ -292,9 +300,20 @@ def line_up(state: SchedulerState, row: Slice) -> None:
 
 
 def waits_for_ocs(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice is of no use on any cubes now: circuits of whole cubes pass all OCSes, and one of these
-    is down."""
-    return bool(state.ocs_down) and not is_mesh(row.shape) and not goes_around(state, row)
+    """Whether a slice is of no use on any cubes now: circuits of whole cubes pass all OCSes, one of these is
+    down, and its owner does not let it run as slowly as it then would."""
+    if not state.ocs_down or is_mesh(row.shape):
+        return False
+    return not tolerates(policy_of(state, row), speed_without_ocses(state, row))
+
+
+def speed_without_ocses(state: SchedulerState, row: Slice) -> int:
+    """Parts per million of full speed that whole cubes have, whichever, if traffic goes around the OCSes that
+    are down; 0 where no way leads around."""
+    gone = Counter([ocs // FACE_LINKS for ocs in state.ocs_down])
+    x, y, z = [WHOLE_PPM - WHOLE_PPM * gone[dimension] // FACE_LINKS for dimension in range(DIMENSIONS)]
+    kept = kept_ppm(row.shape, row.twisted, (x, y, z))
+    return speed_ppm(kept, round(state.config.communication_share * WHOLE_PPM))
 
 
 def waiting_outside(state: SchedulerState) -> list[Slice]:
@@ -308,13 +327,23 @@ def waiting_outside(state: SchedulerState) -> list[Slice]:
     ]
 
 
-def goes_around(state: SchedulerState, row: Slice) -> bool:
-    """Whether a slice's owner lets its traffic go around links that are gone. Fixed fibres leave nobody a
-    choice."""
+def policy_of(state: SchedulerState, row: Slice) -> RecoveryPolicy:
+    """What a slice's owner allows when hardware fails. Where nobody said, that is all, but for some who do
+    not let their traffic go around links that are gone. Fixed fibres leave nobody a choice."""
     if state.placement.links_stay:
-        return True
+        return ALL_ALLOWED
+    if row.recovery is not None:
+        return row.recovery
     name = f"{state.fabric}/slice-{row.number}"
-    return draw_uniform(state.seed, name, "goes around", 0) < state.config.route_around_share
+    opts_in = draw_uniform(state.seed, name, "goes around", 0) < state.config.route_around_share
+    return ALL_ALLOWED if opts_in else ALL_BUT_ROUTES
+
+
+def tolerates(policy: RecoveryPolicy, speed: int) -> bool:
+    """Whether a slice may run at this speed, in parts per million of full speed, around what is gone."""
+    if "route" not in policy.choices or not speed:
+        return False
+    return policy.tax_max_ppm is None or speed >= WHOLE_PPM * WHOLE_PPM // (WHOLE_PPM + policy.tax_max_ppm)
 
 
 def on_cubes(state: SchedulerState) -> list[Slice]:

@@ -21,8 +21,10 @@ def swap(
     corner: Corner | None,
     reason: Literal["failed", "drained", "compacted"],
     cause: str,
+    warm: bool = False,
 ) -> list[Output]:
-    """Put an idle cube in the place of one cube of a slice; for a mesh, a block of it at `corner`."""
+    """Put an idle cube in the place of one cube of a slice; for a mesh, a block of it at `corner`. A warm one
+    has been checked already."""
     occupancy = occupancy_of(state)
     occupancy.free(row.number, (left,), row.shape, row.corner)
     occupancy.hold(row.number, (spare,), row.shape, corner)
@@ -40,6 +42,7 @@ def swap(
         links_down=links_down,
         links_degraded=links_degraded,
         swaps=row.swaps + 1,
+        checked=row.checked and warm,
     )
     put(state, moved)
     state.swapped += 1

@@ -1,6 +1,8 @@
 """Why slices wait: their places in the queue, and what stands in the way of each, from what decides."""
 
 from schemas.names import Shape
+from schemas.recovery import recovery_text
+from schemas.scheduler import FULL_SPEED
 from services.scheduler.holdback import held_back
 from services.scheduler.order import borrows, chips_held, fair_share_order, quotas_of
 from services.scheduler.queue import FILLER, Line
@@ -11,10 +13,13 @@ from services.scheduler.state import (
     Waits,
     line_of,
     occupancy_of,
+    policy_of,
     queue_of,
+    speed_without_ocses,
     waiting_outside,
     waits_for_ocs,
 )
+from shared.basics.times import moment
 from shared.models.superpod.shapes import is_mesh
 
 
@@ -38,8 +43,7 @@ def why_it_waits(state: SchedulerState, row: Slice) -> str:
     if row.number in state.claims:
         return _claim(state, row)
     if waits_for_ocs(state, row):
-        names = ", ".join([f"{state.fabric}/ocs-{ocs}" for ocs in sorted(state.ocs_down)])
-        return f"needs {names}, as its traffic may not go around (scheduler.route_around_share)"
+        return _ocses(state, row)
     waits = waits_of(state)
     if row.number == waits.first:
         return f"first in line; needs {needs(state, row.shape)}: {supply(state)}{_reserve(state)}"
@@ -55,6 +59,22 @@ def _claim(state: SchedulerState, row: Slice) -> str:
     names = ", ".join([f"{state.fabric}/slice-{number}" for number in there])
     cubes = ", ".join([f"cube-{cube}" for cube in claim.cubes])
     return f"has {cubes} as soon as {names or 'they'} left"
+
+
+def _ocses(state: SchedulerState, row: Slice) -> str:
+    """For which OCSes it waits, until when if their repairs take their mean, and why others do not."""
+    policy, speed = policy_of(state, row), speed_without_ocses(state, row)
+    back = [
+        f"{state.fabric}/ocs-{ocs}, expected back at {moment(since_us + state.spans.ocs_repair_us)}"
+        for ocs, since_us in sorted(state.ocs_down.items())
+    ]
+    if "route" not in policy.choices:
+        why = "its traffic may not go around"
+    elif speed:
+        why = f"to go around would slow its steps by {100 * (FULL_SPEED / speed - 1):.1f}%"
+    else:
+        why = "no way leads around"
+    return f"waits for {'; '.join(back)}: {why} (recovery {recovery_text(policy)})"
 
 
 def _behind(state: SchedulerState, waits: Waits, line: Line) -> str:

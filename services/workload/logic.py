@@ -55,6 +55,7 @@ def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelop
         job=None,
         estimate_us=body.duration_us,
         requested_by="operator",
+        recovery=body.recovery,
     )
     return [request(state, asked)]
 

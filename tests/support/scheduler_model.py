@@ -21,8 +21,8 @@ from schemas.envelope import Envelope, enclose
 from schemas.jobs import JobCheckpointed, JobFailed, JobTerms
 from schemas.names import Join, Shape, Tier
 from schemas.ocs import CircuitsConnected, OcsDown, OcsUp
+from schemas.recovery import Choice, RecoveryPolicy
 from schemas.scheduler import (
-    Choice,
     ConnectCircuits,
     CubeSwapped,
     DisconnectCircuits,
@@ -134,6 +134,9 @@ class World:
         self.checkpointed: set[str] = set()
         self.hit: dict[str, Choice | None] = {}
         self.ocs_out: set[int] = set()
+        self.unchecked: set[str] = set()
+        self.preflights: dict[str, int] = {}
+        self.policies: dict[str, RecoveryPolicy | None] = {}
         self.tiers: dict[str, Tier] = {}
         self.documents: dict[DocumentKey, BaseModel] = {}
         config = SuperpodConfig(pod=PodConfig(cubes=cubes), scheduler=policy, trace=trace)
@@ -195,7 +198,10 @@ class World:
                 self._on_noticed(body)
             case SliceRecovering():
                 self._on_recovering(body)
+            case SlicePreflight():
+                self.preflights[body.slice] = body.until_us
             case SliceDegraded() | SliceRestored():
+                self._check_checked(body.slice)
                 self.hit.pop(body.slice, None)
             case SliceRequeued():
                 self._on_requeued(body)
@@ -205,6 +211,7 @@ class World:
     def _on_admitted(self, body: SliceAdmitted) -> None:
         assert body.slice not in self.held_cubes
         self._give(body.slice, body.cubes, body.corner)
+        self.unchecked.add(body.slice)
         self.held_cubes[body.slice] = body.cubes
         self.corners[body.slice] = body.corner
 
@@ -215,6 +222,8 @@ class World:
             assert body.left in self.drained
         else:
             assert body.left in self.unhealthy or any(end // 96 == body.left for end in self.bad)
+        if self.hit.get(body.slice) != "spare":
+            self.unchecked.add(body.slice)
         cubes = self.held_cubes[body.slice]
         assert body.left in cubes
         self.held_cubes[body.slice] = ()
@@ -264,8 +273,15 @@ class World:
         assert body.slice in self.held_cubes
         assert body.slice not in self.started
         assert not any(name == body.slice and joins for name, joins in self.commands)
+        self._check_checked(body.slice)
         self.started.add(body.slice)
         self.hit.pop(body.slice, None)
+
+    def _check_checked(self, name: str) -> None:
+        """Nobody runs on links that were not checked, but for meshes, which use none."""
+        if self.preflights.pop(name, self.now_us + 1) <= self.now_us:
+            self.unchecked.discard(name)
+        assert name not in self.unchecked or self.corners[name] or not self.state.config.preflight_s
 
     def _on_noticed(self, body: SliceNoticed) -> None:
         """Nobody is told to make room twice, or without cubes, and everybody has its grace."""
@@ -286,6 +302,13 @@ class World:
         assert body.slice in self.held_cubes
         assert body.choice is None or body.choice != self.hit.get(body.slice)
         self.hit[body.slice] = body.choice
+        if self.preflights.pop(body.slice, self.now_us + 1) <= self.now_us:
+            self.unchecked.discard(body.slice)
+        if body.choice == "wait":
+            self.unchecked.add(body.slice)
+        policy = self.policies[body.slice]
+        if policy is not None and body.choice != "evict":
+            assert body.choice is None or body.choice in policy.choices
         if body.costs_chip_us is not None:
             costs = {choice: cost for choice, cost in body.costs_chip_us if cost is not None}
             assert body.choice is not None
@@ -348,12 +371,14 @@ class World:
         tier: Tier = "research",
         estimate_us: int | None = None,
         job: JobTerms | None = None,
+        recovery: RecoveryPolicy | None = None,
     ) -> tuple[str, list[Said]]:
         """Ask for a slice; returns (name, bodies said)."""
         name = f"{FABRIC}/slice-{self.requested}"
         self.requested += 1
         self.shapes[name] = (shape, twisted)
         self.tiers[name] = tier
+        self.policies[name] = recovery
         body = SliceRequested(
             slice=name,
             owner=owner,
@@ -365,6 +390,7 @@ class World:
             job=job,
             estimate_us=estimate_us,
             requested_by="operator",
+            recovery=recovery,
         )
         return name, self.feed(body, after_us)
 
@@ -482,9 +508,12 @@ class World:
         tier: Tier = "research",
         estimate_us: int | None = None,
         job: JobTerms | None = None,
+        recovery: RecoveryPolicy | None = None,
     ) -> str:
         """Ask for a slice that fits, and let it start; returns its name."""
-        name, _ = self.request(shape, owner=owner, tier=tier, estimate_us=estimate_us, job=job)
+        name, _ = self.request(
+            shape, owner=owner, tier=tier, estimate_us=estimate_us, job=job, recovery=recovery
+        )
         self.train()
         if self.status(name).state == "preflight":
             self.tick()

@@ -13,6 +13,7 @@ from schemas.config_scheduler import SchedulerConfig
 from schemas.cubes import CubeHealthy, CubeUnhealthy, HostDown, HostUp
 from schemas.envelope import enclose
 from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
+from schemas.recovery import Choice
 from schemas.scheduler import (
     CubeSwapped,
     SliceAdmitted,
@@ -66,8 +67,8 @@ NOTICED = SliceNoticed(slice=NAME, why="drained", until_us=9)
 REFUSED = SliceRefused(slice=NAME, reason="queue full")
 
 
-def recovering(cube: int) -> SliceRecovering:
-    return SliceRecovering(slice=NAME, part=f"pod-0/cube-{cube}", choice=None, costs_chip_us=None)
+def recovering(cube: int, choice: Choice | None = None) -> SliceRecovering:
+    return SliceRecovering(slice=NAME, part=f"pod-0/cube-{cube}", choice=choice, costs_chip_us=None)
 
 
 def preflight(until_us: int) -> SlicePreflight:
@@ -133,6 +134,8 @@ def test_lives_that_no_slice_has(life: list[Body], problem: str) -> None:
     assert problem in judged(SliceChecker(), [requested(), admitted(), *life])
 
 
+CHECKED = (preflight(140 * US_PER_S),)
+STARTS: list[tuple[int, Body]] = [(140, STARTED)]
 MESH = SliceAdmitted(slice=NAME, shape=(2, 2, 4), twisted=False, cubes=(0,), corner=(0, 0, 0), waited_us=0)
 
 
@@ -161,7 +164,13 @@ def with_preflight(seconds: int, timed: Sequence[tuple[int, Body]]) -> list[str]
     "timed",
     [
         [(1, admitted()), (4, preflight(124 * US_PER_S)), (124, STARTED)],
-        [(1, admitted()), (4, preflight(124 * US_PER_S)), (9, recovering(0)), (20, STARTED)],
+        [(1, admitted()), (4, preflight(124 * US_PER_S)), (9, recovering(0)), (20, *CHECKED), *STARTS],
+        [(1, admitted()), (20, *CHECKED), *STARTS, (150, recovering(0, "route")), (151, DEGRADED)],
+        [
+            *((1, admitted()), (20, *CHECKED), *STARTS, (150, recovering(0, "spare"))),
+            *((151, swapped(0, 2)), (152, RESTORED)),
+        ],
+        [(1, MESH), (1, STARTED), (5, recovering(0, "wait")), (9, RESTORED)],
         [(1, admitted()), (4, preflight(124 * US_PER_S)), (5, EVICTED), (6, admitted()), (7, EVICTED)],
         [(1, MESH), (1, STARTED)],
     ],
@@ -183,6 +192,21 @@ def test_nothing_is_checked_where_preflight_is_turned_off() -> None:
         (
             [(1, admitted()), (4, preflight(124 * US_PER_S)), (123, STARTED)],
             "goes on before its preflight is over",
+        ),
+        (
+            [(1, admitted()), (4, preflight(124 * US_PER_S)), (9, recovering(0)), (200, STARTED)],
+            "goes on without a preflight",
+        ),
+        (
+            [
+                *((1, admitted()), (20, *CHECKED), *STARTS, (150, recovering(0, "swap"))),
+                *((151, swapped(0, 2)), (152, RESTORED)),
+            ],
+            "goes on without a preflight",
+        ),
+        (
+            [(1, admitted()), (20, *CHECKED), *STARTS, (150, recovering(0, "wait")), (300, RESTORED)],
+            "goes on without a preflight",
         ),
         ([(1, admitted()), (4, preflight(5 * US_PER_S))], "takes 1000000 us, not 120000000"),
     ],

@@ -172,7 +172,7 @@ def leaves(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 def test_defaults_are_filled_in_the_order_of_the_fields() -> None:
     made = RequestSlice(duration_us=5, shape=(4, 4, 8))
     assert made == RequestSlice.model_validate({"shape": (4, 4, 8), "duration_us": 5})
-    fields = ["shape", "twisted", "owner", "tier", "priority", "duration_us"]
+    fields = ["shape", "twisted", "owner", "tier", "priority", "duration_us", "recovery"]
     assert [*made.__dict__] == [*AskedBody.model_fields, *fields]
 
 

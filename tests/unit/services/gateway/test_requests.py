@@ -67,6 +67,7 @@ def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
         "tier": "production",
         "priority": 5,
         "duration_us": 7_200_500_000,
+        "recovery": None,
     }
     name = said["outcome"][0]["body"]["slice"]
     twin.advance(1)
@@ -83,6 +84,13 @@ def test_a_slice_is_asked_for_in_the_name_of_its_owner(client: Client) -> None:
     for query in ("owner=team-7", "tier=filler&owner=team-7", "restarts=0&owner=team-7"):
         assert [found["name"] for found in client.get(f"/v1/slices?{query}").json()] == [name]
     assert client.get("/v1/slices?owner=team-8").json() == []
+    ask(client, f"slices/{name}/release")
+
+
+def test_a_slice_says_what_may_be_done_when_hardware_fails(client: Client) -> None:
+    said = ask(client, "slices", {"shape": "4x4x4", "recovery": "swap,route:2%,wait"})
+    name = said["outcome"][0]["body"]["slice"]
+    assert client.get(f"/v1/slices/{name}").json()["recovery"] == "swap,route:2%,wait"
     ask(client, f"slices/{name}/release")
 
 
@@ -279,6 +287,9 @@ BAD_BODIES: list[tuple[str, object, str]] = [
     ("slices", {"shape": "4x4x4", "owner": ""}, "owner ''"),
     ("slices", {"shape": "4x4x4", "owner": None}, "owner None"),
     ("slices", {"shape": "4x4x4", "tier": "gold"}, "'production', 'research' or 'filler'"),
+    ("slices", {"shape": "4x4x4", "recovery": "swop"}, "recovery 'swop': 'swop' is no choice; allowed are"),
+    ("slices", {"shape": "4x4x4", "recovery": "route:300%"}, "the nearest is route:100%"),
+    ("slices", {"shape": "4x4x4", "recovery": ["swap"]}, "recovery"),
     ("slices", {"shape": "4x4x4", "priority": 101}, "priority 101"),
     ("slices", {"shape": "4x4x4", "priority": 10**4000}, "priority"),
     ("slices", {"shape": "4x4x4", "priority": 1.5}, "priority 1.5"),

@@ -3,6 +3,8 @@
 from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape
 from schemas.ocs import CircuitsRefused, OcsDown, OcsUp
+from schemas.recovery import RecoveryPolicy
+from schemas.repairs import RepairOpened
 from schemas.scheduler import (
     ConnectCircuits,
     CubeSwapped,
@@ -65,6 +67,17 @@ def test_a_cube_whose_link_fails_the_check_is_replaced_where_that_is_cheaper() -
     world.check()
 
 
+def test_a_cube_with_an_open_ticket_takes_the_place_of_another_last() -> None:
+    world = World()
+    name = world.start((4, 4, 4))
+    world.feed(RepairOpened(repair="pod-0/repair-0", kind="link", target="pod-0/cube-1/+x/3"))
+    assert CubeSwapped(slice=name, left=0, spare=2, corner=None, reason="failed") in world.fail(0)
+    moved = CubeSwapped(slice=name, left=2, spare=0, corner=None, reason="drained")
+    world.heal(0)
+    assert moved in world.drain(2)
+    world.check()
+
+
 def test_links_are_checked_for_the_time_of_the_preflight() -> None:
     world = World(policy=SchedulerConfig(decision_s=0, preflight_s=120))
     name, _ = world.request((4, 4, 4))
@@ -102,6 +115,33 @@ def test_a_cube_that_fails_during_the_preflight_begins_it_anew() -> None:
     (told,) = world.train()
     assert isinstance(told, SlicePreflight)
     assert world.tick() == [SliceStarted(slice=name)]
+    world.check()
+
+
+def test_who_was_hit_before_its_preflight_was_over_starts_after_one() -> None:
+    """Whether its cube is back before the circuits are made or during the preflight."""
+    for trains_first in (False, True):
+        world = World(cubes=4, policy=SchedulerConfig(decision_s=30, preflight_s=120))
+        name, _ = world.request((4, 8, 8))
+        if trains_first:
+            world.train()
+        world.fail(3)
+        world.now_us += 1_000_000
+        said = [*world.heal(3), *world.train()]
+        assert [type(body) for body in said] == [SlicePreflight]
+        assert world.status(name).state == "preflight"
+        world.check()
+        assert world.tick() == [SliceStarted(slice=name)]
+        world.check()
+
+
+def test_who_waited_for_a_repair_is_checked_before_it_goes_on() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=120))
+    name = world.start((4, 8, 8))
+    world.fail(3)
+    (told,) = world.heal(3)
+    assert isinstance(told, SlicePreflight)
+    assert world.tick() == [SliceRestored(slice=name)]
     world.check()
 
 
@@ -157,7 +197,10 @@ def test_who_does_not_let_its_traffic_go_around_waits_for_the_ocs_without_cubes(
     world.release(behind)
     row = world.status(name)
     assert (row.state, row.queue_position) == ("queued", 1)
-    assert row.reason == "needs pod-0/ocs-7, as its traffic may not go around (scheduler.route_around_share)"
+    assert row.reason == (
+        "waits for pod-0/ocs-7, expected back at 3d00:00:00: its traffic may not go around "
+        "(recovery spare,swap,wait,evict)"
+    )
     assert SliceAdmitted in [type(body) for body in world.feed(OcsUp(ocs=7))]
     world.train()
     assert world.status(name).state == "running"
@@ -178,22 +221,50 @@ def test_whoever_asks_while_an_ocs_is_down_is_passed_by_those_who_can_use_cubes(
     world.check()
     world.feed(OcsDown(ocs=9))
     world.feed(OcsUp(ocs=7))
-    assert "needs pod-0/ocs-9," in (world.status(name).reason or "")
+    assert "waits for pod-0/ocs-9," in (world.status(name).reason or "")
     world.release(name)
     assert [row.state for row in map(world.status, (name, mesh))] == ["refused", "running"]
     world.feed(OcsUp(ocs=9))
     world.check()
 
 
-def test_who_finds_a_bad_link_on_every_cube_waits_in_the_end() -> None:
-    world = World(policy=SchedulerConfig(decision_s=0, preflight_s=0, route_around_share=0.0))
-    name, _ = world.request((4, 4, 4))
+def choices_on_bad_cubes(world: World, name: str) -> list[str | None]:
+    """What is chosen for a slice that has a bad link on every cube that it is given."""
     choices: list[str | None] = []
     while world.commands:
         (cube,) = world.held_cubes[name]
         said = world.train(down=(96 * cube, 96 * cube + 16))
+        if world.state.preflights:
+            said += world.tick()
         choices += [body.choice for body in said if isinstance(body, SliceRecovering)]
-    assert choices == ["swap", "swap", "wait"]
+    return choices
+
+
+def test_who_finds_a_bad_link_on_every_cube_starts_anew_elsewhere_and_not_for_ever() -> None:
+    world = World(policy=STAYS_OFF.model_copy(update={"preflight_s": 120, "retries_max": 1}))
+    name, _ = world.request((4, 4, 4))
+    assert choices_on_bad_cubes(world, name) == ["swap", "swap", "evict"] * 2
+    document = world.status(name)
+    assert (document.state, document.restarts) == ("evicted", 1)
+    assert document.reason == (
+        "pod-0/cube-0/+x/0 failed, at preflight 3 in a row, and to wait for a cube or the repair costs more "
+        "than to start anew; it came back 1 times already (scheduler.retries_max)"
+    )
+    world.check()
+
+
+def test_who_may_not_start_anew_waits_where_its_link_fails_every_preflight() -> None:
+    world = World(policy=SchedulerConfig(decision_s=0, preflight_s=120))
+    stays = RecoveryPolicy(choices=("swap", "wait"))
+    name, _ = world.request((4, 4, 4), recovery=stays)
+    assert choices_on_bad_cubes(world, name) == ["swap", "swap", "wait"]
+    assert world.status(name).reason == (
+        "pod-0/cube-0/+x/0 failed, at preflight 3 in a row, and it waits for the repair"
+    )
+    world.check()
+    (told,) = world.change_links(up=(0, 16))
+    assert isinstance(told, SlicePreflight)
+    assert world.tick() == [SliceStarted(slice=name)]
     world.check()
 
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.recovery import CHOICES
 from services.scheduler.recovery_plan import (
-    CHOICES,
     Delays,
     Hit,
     expected_costs,
@@ -42,7 +42,7 @@ def test_a_dead_cube_costs_the_work_since_the_checkpoint_a_restart_and_what_the_
     assert expected_costs(DEAD, spares=1, hot=1, delays=DELAYS) == {
         "spare": COMMON + 256 * 10,
         "swap": COMMON + 256 * 130,
-        "wait": COMMON + 256 * 130,
+        "wait": COMMON + 192 * 86_400 + 256 * 130,
         "evict": COMMON + 256 * 130 + 128 * 1_200,
     }
 

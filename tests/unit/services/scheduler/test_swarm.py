@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape, Tier
+from schemas.recovery import RecoveryPolicy
 from schemas.scheduler import CubeSwapped
 from services.scheduler.cycle import cycle
 from shared.engine.codec import encode_state
@@ -42,6 +43,13 @@ ASKERS: list[tuple[Tier, int | None]] = [
     ("production", None),
 ]
 """(tier, estimate)."""
+RECOVERIES = [
+    None,
+    RecoveryPolicy(choices=("swap",)),
+    RecoveryPolicy(choices=("route", "wait"), tax_max_ppm=10_000),
+    RecoveryPolicy(choices=("wait", "swap", "spare")),
+    RecoveryPolicy(choices=("evict",)),
+]
 AFTER_US = st.sampled_from([0, 0, 1_000, 60_000_000, 1_900_000_000])
 STEPS = st.lists(
     st.one_of(
@@ -102,7 +110,12 @@ def play(world: World, steps: Iterable[Step]) -> Iterator[list[Said]]:
             tier, estimate_us = ASKERS[who]
             owner = f"team-{who % 2}"
             yield world.request(
-                *SHAPES[number], priority=priority, owner=owner, tier=tier, estimate_us=estimate_us
+                *SHAPES[number],
+                priority=priority,
+                owner=owner,
+                tier=tier,
+                estimate_us=estimate_us,
+                recovery=RECOVERIES[world.requested % len(RECOVERIES)],
             )[1]
         elif action == "checkpoint" and world.noticed:
             names = sorted(world.noticed)

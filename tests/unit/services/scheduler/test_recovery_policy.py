@@ -1,0 +1,118 @@
+"""What owners allow when hardware fails under their slices: choices, their order, and a tolerance."""
+
+import pytest
+
+from schemas.config_scheduler import SchedulerConfig
+from schemas.ocs import OcsDown, OcsUp
+from schemas.recovery import RecoveryPolicy, recovery_policy
+from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceDegraded, SliceNoticed, SliceRecovering
+from shared.basics.units import US_PER_HOUR, US_PER_S
+from tests.support.scheduler_model import Said, World
+
+ONE_OCS_TAX = 0.02
+"""Of a slice one cube wide: 0.3 of a step × (16/15 − 1)."""
+
+
+def choice_of(said: list[Said]) -> str | None:
+    hits = [body for body in said if isinstance(body, SliceRecovering)]
+    assert len(hits) == 1
+    return hits[0].choice
+
+
+def lose_ocs(world: World) -> list[Said]:
+    world.ocs_out.add(7)
+    world.feed(OcsDown(ocs=7))
+    return world.change_links(down=(7, 23))
+
+
+@pytest.mark.parametrize(
+    ("recovery", "choice"),
+    [
+        (None, "swap"),
+        ("wait,evict", "evict"),
+        ("wait", "wait"),
+        ("route,wait", "wait"),
+        ("evict,swap", "evict"),
+        ("swap,evict", "swap"),
+        ("route", "evict"),
+        ("spare", "evict"),
+    ],
+)
+def test_of_the_choices_that_an_owner_allows_the_cheapest_is_taken(recovery: str | None, choice: str) -> None:
+    """A dead cube beside idle ones: to start anew on those costs as much as a swap."""
+    world = World(cubes=8)
+    name = world.start((4, 4, 8), recovery=None if recovery is None else recovery_policy(recovery))
+    assert choice_of(world.fail(0)) == choice
+    world.check()
+    assert world.status(name).recovery == (recovery or "spare,swap,route,wait,evict")
+
+
+@pytest.mark.parametrize(("recovery", "goes_around"), [("wait,route:2%", True), ("wait,route:1.9%", False)])
+def test_a_slice_goes_around_as_far_as_its_owner_tolerates_that(recovery: str, goes_around: bool) -> None:
+    world = World(cubes=4)
+    name = world.start((4, 4, 4), recovery=recovery_policy(recovery))
+    said = lose_ocs(world)
+    assert choice_of(said) == ("route" if goes_around else "wait")
+    assert isinstance(said[-1], SliceDegraded) == goes_around
+    document = world.status(name)
+    assert document.state == ("degraded" if goes_around else "recovering")
+    world.check()
+    if goes_around:
+        (slow,) = [body for body in said if isinstance(body, SliceDegraded)]
+        assert slow.speed_ppm == int(1_000_000 / (1 + ONE_OCS_TAX))
+
+
+def test_who_tolerates_less_than_the_tax_waits_in_the_queue_with_when_the_ocs_is_expected_back() -> None:
+    world = World(cubes=4)
+    world.feed(OcsDown(ocs=7), 3_600 * US_PER_S)
+    name, said = world.request((4, 4, 4), recovery=recovery_policy("route:1%,wait"))
+    assert said == []
+    assert world.status(name).reason == (
+        "waits for pod-0/ocs-7, expected back at 3d01:00:00: to go around would slow its steps by 2.0% "
+        "(recovery route:1%,wait)"
+    )
+    world.check()
+    assert SliceAdmitted in [type(body) for body in world.feed(OcsUp(ocs=7))]
+    world.check()
+
+
+def test_around_all_sixteen_ocses_of_a_dimension_no_way_leads_for_anybody() -> None:
+    world = World(cubes=4)
+    for ocs in range(16):
+        world.feed(OcsDown(ocs=ocs))
+    name, said = world.request((4, 4, 4))
+    assert said == []
+    assert ": no way leads around (recovery spare,swap,route,wait,evict)" in (world.status(name).reason or "")
+    assert SliceAdmitted in [type(body) for body in world.request((2, 2, 2))[1]]
+    world.check()
+
+
+OLD = SchedulerConfig(decision_s=0, preflight_s=0, production_waits_h=0.5, research_runs_h=1.0)
+
+
+@pytest.mark.parametrize("tier", ["production", "research"])
+def test_who_lost_a_cube_makes_others_leave_as_the_first_in_line_would(tier: str) -> None:
+    """It does not stand idle for hours on the cubes that it has left: research that lost nothing leaves for
+    production after half an hour, and for older research after it has run for one."""
+    world = World(cubes=4, policy=OLD)
+    hit = world.start((4, 4, 12), tier="production" if tier == "production" else "research")
+    victim = world.start((4, 4, 4))
+    world.now_us += 7 * US_PER_HOUR
+    said = world.fail(0)
+    assert choice_of(said) == "wait"
+    assert [body.slice for body in said if isinstance(body, SliceNoticed)] == [victim]
+    world.check()
+    swapped = [body for body in world.checkpoint(victim) if isinstance(body, CubeSwapped)]
+    assert [(body.slice, body.left, body.spare) for body in swapped] == [(hit, 0, 3)]
+    world.check()
+
+
+def test_nobody_leaves_for_filler_or_for_who_waits_for_the_repair_even_so() -> None:
+    for tier, recovery in (("filler", None), ("production", RecoveryPolicy(choices=("wait",)))):
+        world = World(cubes=4, policy=OLD)
+        world.start((4, 4, 12), tier="filler" if tier == "filler" else "production", recovery=recovery)
+        world.start((4, 4, 4))
+        world.now_us += 7 * US_PER_HOUR
+        said = world.fail(0)
+        assert not any(isinstance(body, SliceNoticed) for body in said)
+        world.check()
