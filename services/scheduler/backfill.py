@@ -14,6 +14,7 @@ from services.scheduler.promise import FOREVER, Stay, Timeline, whole
 from services.scheduler.queue import Line
 from services.scheduler.room import Forced, Rooms
 from services.scheduler.state import Move, SchedulerState, Slice, occupancy_of, place_of, queue_of
+from services.scheduler.stays import leaves_us
 from shared.basics.units import US_PER_S
 from shared.models.superpod.shapes import cubes_of, is_mesh
 
@@ -85,9 +86,9 @@ def _claimed_us(state: SchedulerState) -> dict[int, list[Stay]]:
     for number, claim in state.claims.items():
         row = state.slices[number]
         mask = WHOLE_CUBE if claim.corner is None else block_mask(claim.corner, row.shape)
-        leaves_us = FOREVER if row.estimate_us is None else claim.until_us + row.estimate_us
+        left_us = leaves_us(state, row, claim.until_us)
         for cube in claim.cubes:
-            found.setdefault(cube, []).append((mask, leaves_us))
+            found.setdefault(cube, []).append((mask, FOREVER if left_us is None else left_us))
     for number, move in state.moves.items():
         mask = WHOLE_CUBE if move.corner is None else block_mask(move.corner, state.slices[number].shape)
         found.setdefault(move.spare, []).append((mask, _until_us(state, number)))
@@ -97,9 +98,9 @@ def _claimed_us(state: SchedulerState) -> dict[int, list[Stay]]:
 def ends_us(state: SchedulerState, row: Slice, *, forced: bool) -> int:
     """When a waiting slice that gets cubes now leaves by its estimate; later by the grace of those who have
     to leave for it, if there are any."""
-    if row.estimate_us is None:
-        return FOREVER
-    return state.now_us + row.estimate_us + (state.config.grace_s * US_PER_S if forced else 0)
+    placed_us = state.now_us + (state.config.grace_s * US_PER_S if forced else 0)
+    left_us = leaves_us(state, row, placed_us)
+    return FOREVER if left_us is None else left_us
 
 
 def easy_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:

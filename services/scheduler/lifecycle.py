@@ -26,6 +26,7 @@ from services.scheduler.state import (
     line_up,
     occupancy_of,
 )
+from services.scheduler.stays import leaves_us, still_runs_us
 from services.scheduler.traffic import speed_of
 from shared.basics.records import replace
 from shared.basics.units import US_PER_S
@@ -84,7 +85,7 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         checked=False,
         checks_failed=0,
         placed_us=state.now_us,
-        ends_us=_ends_us(row, state.now_us),
+        ends_us=leaves_us(state, row, state.now_us),
     )
     row = replace(row, state=condition_of(state, row), speed_ppm=speed_of(state, row))
     if not waits:
@@ -113,15 +114,6 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
     return [CausedBy(row.request, body) for body in bodies]
 
 
-def _ends_us(row: Slice, now_us: int) -> int | None:
-    """When a slice that gets its cubes now leaves them by its estimate, less what its job has kept already;
-    None if nobody knows."""
-    if row.estimate_us is None:
-        return None
-    kept_us = 0 if row.progress is None else row.progress.kept_us
-    return now_us + max(row.estimate_us - kept_us, 1)
-
-
 def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Output]:
     """Say how a slice on cubes stands after its circuits or cubes changed; nothing while it is recovering,
     programming or in preflight. One that could run and is not checked is checked first. The first time that
@@ -147,6 +139,8 @@ def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[
     progress = row.progress
     if progress is not None and progress.phase in ("preparing", "standing"):
         progress = ready(progress, now_us, row.speed_ppm)
+    if row.started_us is None and row.estimate_us is not None:
+        row = replace(row, ends_us=now_us + still_runs_us(row, row.estimate_us))
     row = replace(row, progress=progress)
     put(state, replace(row, state=condition, changed_us=now_us, started_us=started_us, reason=None))
     return [body if cause is None else CausedBy(cause, body) for body in bodies]

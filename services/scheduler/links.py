@@ -69,7 +69,7 @@ def on_links_trained(state: SchedulerState, body: LinksTrained, message: Envelop
     row = _counted(row, down, degraded_by) if changes else row
     if number in state.stalls or needs_check(state, row):
         return settle(state, row)
-    return _checked(state, row, message.id)
+    return _checked(state, row, message.id) + cycle(state)
 
 
 def preflights_end_us(state: SchedulerState) -> int | None:

@@ -5,7 +5,7 @@ from schemas.workload import RequestBalked, SliceRequested
 from services.workload.campaigns import Asked, Campaign, begin, next_job, run_us_of
 from services.workload.filler import draw_filler_us, filler_shape, kept_waiting
 from services.workload.owners import FILLER_OWNER
-from services.workload.run_times import draw_estimate_us, terms_for, terms_of_work
+from services.workload.run_times import draw_estimate_us, terms_for, terms_of_work, undisturbed_us
 from services.workload.state import WantedSlice, WorkloadState, next_arrival_us, next_row_us
 from shared.basics.units import US_PER_HOUR
 from shared.engine.service import Output
@@ -108,8 +108,8 @@ def ahead_chip_us(state: WorkloadState, tier: Tier, chips: int) -> int:
 
 
 def play_trace(state: WorkloadState) -> list[Output]:
-    """The rows that are due, up to a bound; the duration of a row is the work of its job. A row without an
-    estimate has an exact one."""
+    """The rows that are due, up to a bound; the duration of a row is the work of its job, and so is its
+    estimate, to which start-up and writes come. A row without an estimate has an exact one."""
     said: list[Output] = []
     while (row_us := next_row_us(state)) is not None and row_us <= state.now_us:
         if len(said) == ROWS_PER_TICK_MAX:
@@ -117,6 +117,7 @@ def play_trace(state: WorkloadState) -> list[Output]:
             break
         row = state.trace[state.trace_played]
         state.trace_played += 1
+        believed = terms_of_work(state.config, row.estimate_us or row.duration_us)
         body = SliceRequested(
             slice=next_slice(state),
             owner=row.owner,
@@ -126,7 +127,7 @@ def play_trace(state: WorkloadState) -> list[Output]:
             priority=row.priority,
             duration_us=None,
             job=terms_of_work(state.config, row.duration_us),
-            estimate_us=row.estimate_us or row.duration_us,
+            estimate_us=undisturbed_us(believed),
             requested_by="trace",
         )
         said.append(request(state, body))

@@ -45,6 +45,12 @@ def terms_of_work(config: WorkloadConfig, work_us: int) -> JobTerms:
     )
 
 
+def undisturbed_us(job: JobTerms) -> int:
+    """How long a job runs if nothing disturbs it: start-up, work, and a write after every stretch of it."""
+    writes = -(-job.work_us // job.checkpoint_every_us)
+    return job.startup_us + job.work_us + writes * job.write_us
+
+
 def draw_estimate_us(seed: int, entity: str, number: int, run_us: int, config: WorkloadConfig) -> int:
     """What the owner takes the run time of one job to be, in microseconds: off by a log-normal factor, which
     may be on either side (Lee et al., JSSPP 2004; Tsafrir et al., JSSPP 2005)."""

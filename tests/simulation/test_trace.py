@@ -11,6 +11,7 @@ from ops.lab.report import pod_report
 from ops.lab.trace import read_trace
 from schemas.envelope import Envelope
 from schemas.registry import decode
+from schemas.scheduler import SliceOverran
 from schemas.workload import SliceRequested
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_DAY, US_PER_S
@@ -48,6 +49,20 @@ def test_thousands_of_rows_all_end_in_one_state(tmp_path: Path) -> None:
     slices = pod_report(lab.site, POD, 30 * US_PER_DAY)["slices"]
     # Without failures, and with a queue that holds the whole trace, all of it runs.
     assert slices["requested"] == slices["completed"] == ROWS
+
+
+def test_an_exact_estimate_is_never_overrun(tmp_path: Path) -> None:
+    """Circuits, preflight, start-up and writes are no surprise to who plans with it."""
+    path = tmp_path / "trace.csv"
+    path.write_text(
+        "submit_s,duration_s,chips,estimate_s\n0,36000,64,\n0,3600,100,\n0,36000,512,\n9,3600,64,3600\n9,60,1,59\n"
+    )
+    messages: list[Envelope] = []
+    config = settings(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=read_trace(path))
+    lab = pod_lab(config, sink=lambda data: messages.extend(map(decode, data.splitlines())))
+    lab.run(US_PER_DAY)
+    assert sum(m.type == "SliceCompleted" for m in messages) == 5
+    assert [m.body.slice for m in messages if isinstance(m.body, SliceOverran)] == [f"{POD}/slice-4"]
 
 
 def test_columns_that_may_be_given(tmp_path: Path) -> None:

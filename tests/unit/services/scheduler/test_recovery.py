@@ -178,7 +178,7 @@ def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_anew()
     assert isinstance(hit, SliceRecovering)
     assert hit.costs_chip_us is not None
     assert hit.costs_chip_us.swap is None
-    left_us = 3_590 * US_PER_S - 10_000
+    left_us = 3_590 * US_PER_S  # the estimate counts from the start, after the circuits
     assert hit.costs_chip_us.wait == 192 * left_us + 256 * 10_000
     assert hit.costs_chip_us.evict == 128 * left_us + 256 * 10_000
     assert [type(body) for body in said[:2]] == [LeaveCircuits, SliceRequeued]

@@ -1,0 +1,25 @@
+"""How long a slice that gets cubes has them, by the estimate of its owner."""
+
+from services.scheduler.state import SchedulerState, Slice
+from shared.basics.units import US_PER_S
+from shared.models.superpod.shapes import is_mesh
+
+
+def leaves_us(state: SchedulerState, row: Slice, placed_us: int) -> int | None:
+    """When a slice leaves cubes that it gets at that time; None if nobody knows."""
+    if row.estimate_us is None:
+        return None
+    return placed_us + _prepared_us(state, row) + still_runs_us(row, row.estimate_us)
+
+
+def still_runs_us(row: Slice, estimate_us: int) -> int:
+    """How long it will run from its next start on: what its job has kept is not done again."""
+    kept_us = 0 if row.progress is None else row.progress.kept_us
+    return max(estimate_us - kept_us, 1)
+
+
+def _prepared_us(state: SchedulerState, row: Slice) -> int:
+    """From cubes to the start: circuits are made and checked, which a mesh does not use."""
+    if is_mesh(row.shape):
+        return 0
+    return state.spans.switching_us + state.config.preflight_s * US_PER_S
