@@ -8,7 +8,6 @@ import sys
 import pytest
 
 KNOWN_NOT_TO_HOLD = {
-    "mix/requested-twisted",
     "mix/twistable-of-tori",
     "mix/sides-4-or-8",
     "topology/wrap-all-reduce-ideal",
@@ -28,8 +27,7 @@ KNOWN_NOT_TO_HOLD = {
     "failures/weekly-variation",
     "failures/weekly-memory",
     "failures/modules-in-the-noise",
-    "jobs/most",
-    "jobs/cross-connects",
+    "jobs/cross-connects-most",
 }
 
 
@@ -57,4 +55,6 @@ def test_every_claim_holds_but_those_known_not_to() -> None:
     assert least < jobs["mean"]["measured"] < most < 139
     few, many = re.findall(r"hold (\d+) of 64 cubes .* (\d+) on those of most", jobs["most"]["note"])[0]
     assert int(few) > int(many)
-    assert "the twin counts 26,991 cross-connects" in jobs["cross-connects"]["note"]
+    # Links are counted whether they stood or not: keeping circuits is not what makes the count fit.
+    made = int(re.findall(r"of which ([\d,]+) a day", jobs["cross-connects"]["note"])[0].replace(",", ""))
+    assert 0 < made < 2 * jobs["cross-connects"]["measured"]
