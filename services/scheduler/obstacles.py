@@ -127,7 +127,10 @@ def _rules(state: SchedulerState, row: Slice) -> list[Obstacle]:
     if row.tier == "filler":
         return found
     if row.number != waits.first and waits.first is not None:
-        why = f"{slice_name(state, waits.first)} is first in line, and nobody may delay what it was promised"
+        promised = (
+            "nobody passes it" if config.backfill == "none" else "nobody may delay what it was promised"
+        )
+        why = f"{slice_name(state, waits.first)} is first in line, and {promised}"
         found.append(Obstacle(kind="rule", name=f"scheduler.backfill {config.backfill}", why=why))
     elif (stronger := stronger_us(state, row)) is not None:
         hours = config.production_waits_h if row.tier == "production" else config.research_waits_h

@@ -3,7 +3,7 @@
 from schemas.names import Shape
 from services.scheduler.holdback import held_back
 from services.scheduler.occupancy import Occupancy
-from services.scheduler.placement import Leavers, Placement, Room
+from services.scheduler.placement import EVERYWHERE, Leavers, Placement, Room
 from services.scheduler.preemption import evictable
 from services.scheduler.state import SchedulerState, occupancy_of
 from shared.models.superpod.shapes import cubes_of, is_mesh
@@ -33,6 +33,10 @@ class Rooms:
         if not lost:
             return None
         forced = self._placement.room_by_force(self._occupancy, shape, lost, spare=self.held_back)
+        if forced is not None and is_mesh(shape) and not self._leaves_enough(forced):
+            # The cheapest place is in a cube that is to be left over; beside others there may be one yet.
+            beside = EVERYWHERE ^ sum([1 << cube for cube in self._loose])
+            forced = self._placement.room_by_force(self._occupancy, shape, lost, among=beside)
         return forced if forced is not None and self._leaves_enough(forced) else None
 
     def for_passing(self, shape: Shape) -> Forced | None:

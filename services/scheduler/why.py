@@ -83,8 +83,18 @@ def _behind(state: SchedulerState, waits: Waits, line: Line) -> str:
         return f"{wanted} that nobody else wants: {supply(state)}"
     if Rooms(state).for_passing(line[2]) is None:
         return f"{wanted}: {supply(state)}{_reserve(state)}"
-    first = f"{state.fabric}/slice-{waits.first}"
-    return f"would delay {first}, the first in line (scheduler.backfill {state.config.backfill})"
+    return before_it(state, waits)
+
+
+def before_it(state: SchedulerState, waits: Waits) -> str:
+    """Why a slice for which there is room may not pass those before it."""
+    first, policy = f"{state.fabric}/slice-{waits.first}", state.config.backfill
+    rule = {
+        "easy": f"would delay {first}, the first in line",
+        "conservative": f"would delay {first}, the first in line, or another that is promised a start",
+        "none": f"{first} is first in line, and nobody passes it",
+    }[policy]
+    return f"{rule} (scheduler.backfill {policy})"
 
 
 def needs(state: SchedulerState, shape: Shape) -> str:

@@ -64,7 +64,8 @@ def test_without_back_filling_nobody_passes() -> None:
     head, _ = world.request(WHOLE)
     short, said = world.request(CUBE, estimate_us=1)
     assert said == []
-    assert world.status(short).reason == f"would delay {head}, the first in line (scheduler.backfill none)"
+    reason = f"{head} is first in line, and nobody passes it (scheduler.backfill none)"
+    assert world.status(short).reason == reason
 
 
 def test_conservative_back_filling_delays_no_promise() -> None:

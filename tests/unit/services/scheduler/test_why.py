@@ -1,0 +1,184 @@
+"""What a waiting slice is said to wait for is true, judged by the books of the model around the scheduler."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import product
+
+from schemas.config_scheduler import SchedulerConfig
+from services.scheduler.explaining import explain
+from services.scheduler.holdback import held_back
+from services.scheduler.occupancy import BLOCKS
+from services.scheduler.preemption import evictable
+from services.scheduler.promise import FOREVER
+from services.scheduler.state import Slice
+from shared.models.superpod.shapes import cubes_of, is_mesh
+from tests.support.scheduler_model import FABRIC, World
+from tests.unit.services.scheduler.test_swarm import long_life, play
+
+CUBES = 8
+
+
+@dataclass
+class Cubes:
+    """What has become of every cube, by the model's own books: numbers of those that are idle, and of those
+    that only filler uses."""
+
+    idle: list[int]
+    filler: list[int]
+    closed: set[int]
+
+
+def cubes_in(world: World) -> Cubes:
+    """Kept are those of claims and moves, and warm spares: these are the scheduler's own to say."""
+    state = world.state
+    users = {cube: {name for name, held in world.held_cubes.items() if cube in held} for cube in range(CUBES)}
+    closed = {*state.unhealthy, *state.drained, *state.hot, *(move.spare for move in state.moves.values())}
+    closed |= {cube for claim in state.claims.values() for cube in claim.cubes}
+    open_ = [cube for cube in range(CUBES) if cube not in closed]
+    idle = [cube for cube in open_ if not users[cube]]
+    filler = [
+        cube for cube in open_ if users[cube] and {world.tiers[name] for name in users[cube]} == {"filler"}
+    ]
+    return Cubes(idle, filler, closed)
+
+
+def room_for_mesh(world: World, row: Slice, cubes: Cubes) -> bool:
+    """Whether a block of an open cube that others use still is free, filler aside for who is none."""
+    firm = {
+        name: held
+        for name, held in world.held_cubes.items()
+        if row.tier == "filler" or world.tiers[name] != "filler"
+    }
+    used = {
+        chip
+        for name, held in firm.items()
+        for chip in world.chips(world.shapes[name][0], held, world.corners[name])
+    }
+    partly = [
+        cube
+        for cube in range(CUBES)
+        if cube not in cubes.closed and any(cube in held for held in firm.values())
+    ]
+    return any(
+        not {(cube, *chip) for chip in product(*_sides(corner, row))} & used
+        for cube in partly
+        for corner, _ in BLOCKS[row.chips]
+    )
+
+
+def _sides(corner: tuple[int, int, int], row: Slice) -> list[range]:
+    return [range(begin, begin + side) for begin, side in zip(corner, row.shape, strict=True)]
+
+
+def head_start_us(world: World, head: Slice, taken: list[int]) -> int:
+    """When the first in line can start if these cubes are never free again: one cube after the other comes
+    free as its slices leave, but for those that it may make leave."""
+    state, yielding = world.state, evictable(world.state, head)
+    free_us = []
+    for cube in range(CUBES):
+        holders = [
+            state.slices[int(name.rpartition("-")[2])]
+            for name, held in world.held_cubes.items()
+            if cube in held
+        ]
+        ends = [row.ends_us or FOREVER for row in holders if row.number not in yielding]
+        ends += [FOREVER] * (
+            cube in taken or cube in state.unhealthy or cube in state.drained or cube in state.hot
+        )
+        for number, claim in state.claims.items():
+            estimate_us = state.slices[number].estimate_us
+            if cube in claim.cubes:
+                ends.append(FOREVER if estimate_us is None else claim.until_us + estimate_us)
+        ends += [FOREVER] * any(move.spare == cube for move in state.moves.values())
+        free_us.append(max([max(end_us, state.now_us + 1) for end_us in ends], default=state.now_us))
+    return sorted(free_us)[cubes_of(head.shape) + held_back(state) - 1]
+
+
+def check_reason(world: World, row: Slice, cubes: Cubes) -> str:
+    """The reason of a waiting slice is true; returns which it is."""
+    state, reason = world.state, world.status(f"{FABRIC}/slice-{row.number}").reason
+    assert reason is not None
+    if row.number in state.claims:
+        assert reason.startswith("has cube-")
+        return "claim"
+    if reason.startswith("needs pod-0/ocs"):
+        assert world.ocs_out
+        return "ocs"
+    reserve = 0 if row.tier == "filler" else held_back(state)
+    whole = len(cubes.idle) + (0 if row.tier == "filler" else len(cubes.filler))
+    there_is_room = whole >= cubes_of(row.shape) + reserve
+    if is_mesh(row.shape) and not there_is_room:
+        there_is_room = room_for_mesh(world, row, cubes)
+    lacks = " healthy idle cube" in reason or "room for" in reason
+    assert lacks != there_is_room, reason
+    if lacks:
+        counts = {what: int(count) for count, what in re.findall(r"(\d+) (idle|used by filler)\b", reason)}
+        assert counts.get("idle") == len(cubes.idle), reason
+        assert counts.get("used by filler", 0) == len(cubes.filler), reason
+        return "lacks"
+    return "would delay"
+
+
+def test_what_a_slice_is_said_to_wait_for_is_true() -> None:
+    happened: Counter[str] = Counter()
+    for seed in range(40):
+        life, policy = long_life(seed, 160)
+        held = {"hold_back": "fixed", "hold_back_cubes": seed % 4} if seed % 3 == 0 else {}
+        world = World(cubes=CUBES, policy=policy.model_copy(update=held))
+        for number, _ in enumerate(play(world, life)):
+            if number % 5:
+                continue
+            cubes = cubes_in(world)
+            for row in world.state.slices.values():
+                if row.state == "queued":
+                    happened[check_reason(world, row, cubes)] += 1
+    assert min(happened[reason] for reason in ("claim", "ocs", "lacks", "would delay")) > 20, happened
+
+
+def test_who_is_said_to_delay_the_first_in_line_would() -> None:
+    """Whole cubes only: for those, any cubes that are free now are as good as others."""
+    checked = 0
+    for seed in range(120):
+        life, policy = long_life(seed, 100)
+        calm = [step for step in life if step[0] in ("request", "train", "checkpoint", "release")]
+        easy = SchedulerConfig(**policy.model_dump() | {"backfill": "easy", "queue_max": 500})
+        world = World(cubes=CUBES, policy=easy)
+        for _ in play(world, calm):
+            waits = world.state.waits
+            for row in world.state.slices.values():
+                if row.state != "queued" or is_mesh(row.shape) or waits is None or waits.first is None:
+                    continue
+                reason, head = (
+                    world.status(f"{FABRIC}/slice-{row.number}").reason,
+                    world.state.slices[waits.first],
+                )
+                if is_mesh(head.shape) or not str(reason).startswith("would delay"):
+                    continue
+                cubes = cubes_in(world)
+                taken = [*cubes.idle, *cubes.filler][: cubes_of(row.shape)]
+                promised_us = head_start_us(world, head, [])
+                ends_us = world.now_us + (row.estimate_us or FOREVER)
+                assert ends_us > promised_us or cubes.filler
+                assert head_start_us(world, head, taken) > promised_us
+                checked += 1
+    assert checked > 100
+
+
+def test_everything_can_be_explained() -> None:
+    for seed in range(12):
+        life, policy = long_life(seed, 150)
+        world = World(cubes=CUBES, policy=policy)
+        for number, _ in enumerate(play(world, life)):
+            if number % 15:
+                continue
+            for one in [*world.state.slices, *world.state.ended]:
+                told = explain(world.state, f"{FABRIC}/slice-{one}")
+                assert told is not None
+                document = world.status(told.name)
+                assert (told.state, told.reason) == (document.state, document.reason)
+                assert told.queue_position == document.queue_position
+                assert (told.start is not None) == (told.state == "queued")
+                assert (told.recovery is not None) == (told.state == "recovering")
+                if told.state in ("queued", "degraded"):
+                    assert told.in_the_way or told.start is not None
