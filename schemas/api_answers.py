@@ -45,7 +45,8 @@ class ExpectedStart(Model):
     `basis` says how sure that is. `claim`: cubes are kept for it, and who is on them has been told to leave
     by then. `promise`: the scheduler keeps others from delaying it, so that it comes true if the estimates in
     `leans_on` do and nothing breaks. `estimate`: the conservative plan over all before it in the queue, which
-    binds nobody: who comes later may delay it. `leans_on` are the slices whose estimated ends come before.
+    binds nobody: who comes later may delay it; or when an OCS is expected back. `leans_on` are the slices
+    whose estimated ends come before.
     """
 
     at_us: Us | None
@@ -118,7 +119,8 @@ class SliceHistory(Model):
 
 class SliceExplanation(Model):
     """Why a slice is as it is. `reason` is the scheduler's sentence, and `in_the_way` names one by one what
-    that sums up. `largest_now` is as in a plan, for a slice that waits or was refused."""
+    that sums up. `recovery_policy` is what may be done when hardware fails. `largest_now` is as in a plan,
+    for a slice that waits or was refused."""
 
     name: SliceName
     at_us: Us
@@ -138,6 +140,7 @@ class SliceExplanation(Model):
     queue_length: int
     start: ExpectedStart | None
     largest_now: str | None
+    recovery_policy: str
     recovery: RecoveryAnswer | None
     in_the_way: tuple[Obstacle, ...]
     history: tuple[SliceHistory, ...]

@@ -10,7 +10,7 @@ from ops.cli.groups import application
 from ops.cli.names import TIERS
 from ops.cli.options import Fabric, Output
 from ops.cli.output import show
-from ops.cli.types import Duration, OneOf, Owner, ShapeText
+from ops.cli.types import Duration, OneOf, Owner, Recovery, ShapeText
 from ops.common.client import Client
 from shared.basics.times import moment
 
@@ -43,6 +43,12 @@ def plan_request(
         str, typer.Option(click_type=OneOf("tier", TIERS), metavar="TIER", help=", ".join(TIERS))
     ] = "production",
     priority: Annotated[int, typer.Option(help="-100 to 100, higher first within a tier")] = 0,
+    recovery: Annotated[
+        str | None,
+        typer.Option(
+            click_type=Recovery(), metavar="CHOICES", help="as of `lightwave request` [default: all]"
+        ),
+    ] = None,
     fabric: Fabric = None,
     output: Output = "table",
 ) -> None:
@@ -50,6 +56,7 @@ def plan_request(
     client = Client()
     ask: dict[str, Any] = {"fabric": fabric, "shape": shape, "owner": owner, "tier": tier}
     ask |= {"twisted": str(twisted).lower(), "priority": priority, "duration_s": duration_s}
+    ask["recovery"] = recovery
     found = client.thing("/v1/plan/slices", *PLAN, **ask)
     with client.reading():
         show(found, output, lambda: _table(found))

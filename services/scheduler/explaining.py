@@ -2,6 +2,7 @@
 
 from schemas.api_answers import RecoveryAnswer, SliceExplanation
 from schemas.names import number_of
+from schemas.recovery import recovery_text
 from schemas.scheduler import RecoveryCosts
 from schemas.workload import SliceRequested
 from services.scheduler.dry_run import largest_now
@@ -10,7 +11,7 @@ from services.scheduler.lifecycle import slice_name
 from services.scheduler.obstacles import obstacles
 from services.scheduler.recovery_plan import Decision, recovery_plan
 from services.scheduler.starts import expected_start
-from services.scheduler.state import SchedulerState, Slice, occupancy_of
+from services.scheduler.state import SchedulerState, Slice, occupancy_of, policy_of
 from services.scheduler.why import waits_of, why_it_waits
 from shared.models.superpod.shapes import shape_text
 
@@ -44,6 +45,7 @@ def explain(state: SchedulerState, name: str) -> SliceExplanation | None:
         queue_length=len(places),
         start=expected_start(state, row) if waits else None,
         largest_now=None if fits is None else shape_text(fits),
+        recovery_policy=recovery_text(policy_of(state, row)),
         recovery=_recovery(state, row),
         in_the_way=obstacles(state, row),
         history=(),
@@ -63,6 +65,7 @@ def _asked_anew(state: SchedulerState, row: Slice) -> SliceRequested:
         job=row.terms,
         estimate_us=row.estimate_us,
         requested_by="operator",
+        recovery=row.recovery,
     )
 
 

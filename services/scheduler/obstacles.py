@@ -1,13 +1,14 @@
 """What stands in the way of a slice, one by one and by name: what its `reason` sums up."""
 
 from schemas.api_answers import Obstacle
+from schemas.recovery import recovery_text
 from services.scheduler.hits import dead_cubes
 from services.scheduler.holdback import held_back
 from services.scheduler.lifecycle import slice_name
 from services.scheduler.order import borrows, chips_held, quotas_of
 from services.scheduler.preemption import evictable, stronger_us
-from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of, waits_for_ocs
-from services.scheduler.why import use_of, waits_of
+from services.scheduler.state import SchedulerState, Slice, occupancy_of, policy_of, queue_of, waits_for_ocs
+from services.scheduler.why import use_of, waits_of, why_not_around
 from shared.basics.times import moment
 from shared.models.superpod.wiring import link_end
 
@@ -55,9 +56,9 @@ def _of_waiting(state: SchedulerState, row: Slice) -> list[Obstacle]:
         leaving = [number for number in claim.victims if number in state.notices]
         return [_holder(state, number) for number in leaving]
     if waits_for_ocs(state, row):
-        rule = f"scheduler.route_around_share {state.config.route_around_share:g}"
-        why = "its traffic may not go around links that are gone"
-        return [*_ocses(state, set(state.ocs_down)), Obstacle(kind="rule", name=rule, why=why)]
+        rule = f"recovery {recovery_text(policy_of(state, row))}"
+        ocses = _ocses(state, set(state.ocs_down))
+        return [*ocses, Obstacle(kind="rule", name=rule, why=why_not_around(state, row))]
     return [*_cubes(state, row), *_holders(state, row), *_quota(state, row), *_rules(state, row)]
 
 

@@ -5,6 +5,7 @@ from services.scheduler.backfill import conservative_starts
 from services.scheduler.lifecycle import slice_name
 from services.scheduler.order import fair_share_order
 from services.scheduler.preemption import stronger_us
+from services.scheduler.recovery_plan import expected_left_us
 from services.scheduler.state import SchedulerState, Slice, on_cubes, waits_for_ocs
 from services.scheduler.why import waits_of
 from shared.basics.times import moment
@@ -19,7 +20,7 @@ def expected_start(state: SchedulerState, row: Slice) -> ExpectedStart:
     if row.number in state.claims:
         return _by_claim(state, row)
     if waits_for_ocs(state, row):
-        return _unknown("it needs an OCS that is down, and nobody knows when a repair is done")
+        return _by_repair(state)
     if row.tier == "filler":
         return _unknown("filler is promised nothing: it takes what nobody else wants")
     if row.number in state.promises:
@@ -41,6 +42,17 @@ def _by_claim(state: SchedulerState, row: Slice) -> ExpectedStart:
         "sooner if that is done",
         leans_on=tuple([slice_name(state, number) for number in leaving]),
     )
+
+
+def _by_repair(state: SchedulerState) -> ExpectedStart:
+    """When the last OCS that is down is expected back; what it waits for then is not known yet."""
+    mean_us = state.spans.ocs_repair_us
+    left_us = [expected_left_us(mean_us, state.now_us - since_us) for since_us in state.ocs_down.values()]
+    because = (
+        "an estimate: when the OCSes that are down are expected back, by the mean time of a repair; it takes "
+        "its place in line then"
+    )
+    return ExpectedStart(at_us=state.now_us + max(left_us), basis="estimate", because=because, leans_on=())
 
 
 def _by_promise(state: SchedulerState, row: Slice) -> ExpectedStart:

@@ -63,18 +63,22 @@ def _claim(state: SchedulerState, row: Slice) -> str:
 
 def _ocses(state: SchedulerState, row: Slice) -> str:
     """For which OCSes it waits, until when if their repairs take their mean, and why others do not."""
-    policy, speed = policy_of(state, row), speed_without_ocses(state, row)
     back = [
         f"{state.fabric}/ocs-{ocs}, expected back at {moment(since_us + state.spans.ocs_repair_us)}"
         for ocs, since_us in sorted(state.ocs_down.items())
     ]
-    if "route" not in policy.choices:
-        why = "its traffic may not go around"
-    elif speed:
-        why = f"to go around would slow its steps by {100 * (FULL_SPEED / speed - 1):.1f}%"
-    else:
-        why = "no way leads around"
-    return f"waits for {'; '.join(back)}: {why} (recovery {recovery_text(policy)})"
+    policy = recovery_text(policy_of(state, row))
+    return f"waits for {'; '.join(back)}: {why_not_around(state, row)} (recovery {policy})"
+
+
+def why_not_around(state: SchedulerState, row: Slice) -> str:
+    """Why a slice does not run on circuits that do without the OCSes that are down."""
+    speed = speed_without_ocses(state, row)
+    if "route" not in policy_of(state, row).choices:
+        return "its traffic may not go around"
+    if speed:
+        return f"to go around would slow its steps by {100 * (FULL_SPEED / speed - 1):.1f}%"
+    return "no way leads around"
 
 
 def _behind(state: SchedulerState, waits: Waits, line: Line) -> str:

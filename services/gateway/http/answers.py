@@ -46,6 +46,7 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
         tier: Tier = "production",
         priority: Annotated[Priority, Query()] = 0,
         duration_s: Annotated[DurationS | None, Query()] = None,
+        recovery: str | None = None,
         fabric: str | None = None,
     ) -> Response:
         asked = SliceRequest(
@@ -56,6 +57,7 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
             tier=tier,
             priority=priority,
             duration_s=duration_s,
+            recovery=recovery,
         )
         return answer(answers.plan_slice(twin, asked))
 

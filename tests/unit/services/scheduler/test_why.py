@@ -50,16 +50,15 @@ def room_for_mesh(world: World, row: Slice, cubes: Cubes) -> bool:
         for name, held in world.held_cubes.items()
         if row.tier == "filler" or world.tiers[name] != "filler"
     }
-    used = {
-        chip
-        for name, held in firm.items()
-        for chip in world.chips(world.shapes[name][0], held, world.corners[name])
-    }
-    partly = [
-        cube
-        for cube in range(CUBES)
-        if cube not in cubes.closed and any(cube in held for held in firm.values())
-    ]
+    blocks = [(world.shapes[name][0], held, world.corners[name]) for name, held in firm.items()]
+    state = world.state
+    for number, claim in state.claims.items():
+        blocks.append((state.slices[number].shape, claim.cubes, claim.corner))
+    for number, move in state.moves.items():
+        blocks.append((state.slices[number].shape, (move.spare,), move.corner))
+    used = {chip for block in blocks for chip in world.chips(*block)}
+    closed = {*state.unhealthy, *state.drained, *state.hot, *cubes.idle, *cubes.filler}
+    partly = [cube for cube in range(CUBES) if cube not in closed and any(cube in at for _, at, _ in blocks)]
     return any(
         not {(cube, *chip) for chip in product(*_sides(corner, row))} & used
         for cube in partly
@@ -102,7 +101,7 @@ def check_reason(world: World, row: Slice, cubes: Cubes) -> str:
     if row.number in state.claims:
         assert reason.startswith("has cube-")
         return "claim"
-    if reason.startswith("needs pod-0/ocs"):
+    if reason.startswith("waits for pod-0/ocs-"):
         assert world.ocs_out
         return "ocs"
     reserve = 0 if row.tier == "filler" else held_back(state)
