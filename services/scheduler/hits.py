@@ -28,7 +28,12 @@ and either may be at fault. Then the whole slice may go elsewhere."""
 
 def delays(state: SchedulerState) -> Delays:
     config = state.config
-    return Delays(config.decision_s * US_PER_S, state.spans.switching_us, config.preflight_s * US_PER_S)
+    return Delays(
+        decision_us=config.decision_s * US_PER_S,
+        circuits_us=state.spans.switching_us,
+        preflight_us=config.preflight_s * US_PER_S,
+        grace_us=config.grace_s * US_PER_S,
+    )
 
 
 def dead_cubes(state: SchedulerState, row: Slice) -> tuple[int, ...]:
@@ -87,7 +92,7 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
         route_ppm=route_ppm if tolerates(policy, route_ppm) else 0,
         repair_us=repair_us,
         ends=tuple(sorted(ends)),
-        whole=_cubes_anew(state, row, bool(dead), by_ocs),
+        short=_short_of(state, row, len(dead), by_ocs),
         box_us=_box_us(state, row, repair_us) if dead and not state.placement.can_move(row.cubes) else None,
         choices=policy.choices,
     )
@@ -101,10 +106,15 @@ def _box_us(state: SchedulerState, row: Slice, repair_us: int) -> int:
     return repair_us if start_us >= FOREVER else start_us - state.now_us
 
 
-def _cubes_anew(state: SchedulerState, row: Slice, dead: bool, by_ocs: bool) -> int | None:
-    """How many cubes a slice is short of if it starts anew by way of the queue; None if that is no help."""
-    if dead or row.checks_failed > CHECKS_FAILED_MAX:
-        return cubes_of(row.shape) if state.placement.can_move(row.cubes) else None
+def _short_of(state: SchedulerState, row: Slice, dead: int, by_ocs: bool) -> int | None:
+    """How many cubes a slice is short of if it starts anew by way of the queue, where those of its own that
+    are in order come back as for any that is promised its start; None if that is no help."""
+    can_move = state.placement.can_move(row.cubes)
+    if not dead and row.checks_failed > CHECKS_FAILED_MAX:
+        return cubes_of(row.shape) if can_move else None  # others than its own
+    if dead:
+        is_wanted = state.queued > 0 or dead <= len(occupancy_of(state).idle)
+        return dead if can_move and is_wanted else None  # else its others would be of no use to anybody
     # It comes back with the OCS, and leaves as many as it needs then; meanwhile others can use them.
     return 0 if by_ocs and waits_for_ocs(state, row) else None  # elsewhere there are links, too
 

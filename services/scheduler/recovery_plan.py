@@ -24,9 +24,10 @@ class Hit:
     in order and idle meanwhile.
     `lost_us` is its work since the last checkpoint, `startup_us` what a restart takes, `left_us` the work
     that is still to do. `route_ppm` is its speed if it goes around what is gone, 0 where it cannot or would
-    not. `repair_us` is when what failed is expected back, `free_us` when enough other cubes are, and
-    `requeue_us` when it would have cubes again after an eviction; None if never, or if that
-    is no help. `choices` are those that its owner allows, the one preferred at equal cost first.
+    not. `repair_us` is when what failed is expected back, and `ends` when others leave how many cubes.
+    Evicted, it would be `short` of so many beside its own that are in order, or could have another box in
+    `box_us`; None if that is no help. `choices` are those that its owner allows, the one preferred at equal
+    cost first.
     """
 
     slice: int
@@ -41,18 +42,20 @@ class Hit:
     route_ppm: int
     repair_us: int
     ends: tuple[tuple[int, int], ...]
-    whole: int | None
+    short: int | None
     box_us: int | None
     choices: tuple[Choice, ...] = CHOICES
 
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """How long steps of a recovery take: deciding, switching circuits, and preflight."""
+    """How long steps of a recovery take: deciding, switching circuits, preflight, and the grace in which
+    others leave cubes."""
 
     decision_us: int
     circuits_us: int
     preflight_us: int
+    grace_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +121,14 @@ def _costs(hit: Hit, spares: int, hot: int, delays: Delays) -> Costs:
         free_us = free_after_us(hit.ends, hit.cubes - spares)
         wait_us = wait_us if free_us is None else min(wait_us, free_us)
     costs["wait"] = common + hit.standing * wait_us + hit.chips * ready_us
-    requeue_us = hit.box_us if hit.whole is None else free_after_us(hit.ends, hit.whole - spares)
+    requeue_us = hit.box_us
+    if hit.short is not None:
+        free_us = free_after_us(hit.ends, hit.short - spares)
+        requeue_us = hit.repair_us if free_us is None else min(hit.repair_us, free_us)
     if requeue_us is not None:
-        # Cubes come free one after the other: half of what it needs stands idle for it on the way.
-        costs["evict"] = common + hit.chips * ready_us + hit.chips * requeue_us // 2
+        # Others use its cubes meanwhile, but for half of that time, in which they gather for it again.
+        gather_us = delays.grace_us + requeue_us // 2 if requeue_us else 0
+        costs["evict"] = common + hit.chips * (ready_us + gather_us)
     return costs
 
 

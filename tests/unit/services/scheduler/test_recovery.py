@@ -168,11 +168,13 @@ def test_a_row_of_cubes_is_replaced_in_one_plan() -> None:
 
 
 def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_anew() -> None:
-    """Three healthy cubes would stand still for an hour; to get four new ones, half of them for as long."""
+    """Three healthy cubes would stand still for an hour; in the queue it lends them, for half of that time
+    and but for the grace of who leaves them again. If nobody waited for them they would be lent to nobody."""
     world = World(cubes=8)
     name = world.start((4, 8, 8))
     world.start((4, 8, 8), estimate_us=3_600 * US_PER_S)
     world.now_us += 10 * US_PER_S
+    world.request((4, 8, 16))
     hit, *said = world.fail(3)
     assert choice_of(hit) == (name, "pod-0/cube-3", "evict")
     assert isinstance(hit, SliceRecovering)
@@ -180,7 +182,8 @@ def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_anew()
     assert hit.costs_chip_us.swap is None
     left_us = 3_590 * US_PER_S  # the estimate counts from the start, after the circuits
     assert hit.costs_chip_us.wait == 192 * left_us + 256 * 10_000
-    assert hit.costs_chip_us.evict == 128 * left_us + 256 * 10_000
+    grace_us = SchedulerConfig().grace_s * US_PER_S
+    assert hit.costs_chip_us.evict == 256 * (left_us // 2 + grace_us + 10_000)
     assert [type(body) for body in said[:2]] == [LeaveCircuits, SliceRequeued]
     assert (world.status(name).state, world.status(name).restarts) == ("queued", 1)
     world.check()

@@ -16,7 +16,7 @@ from services.scheduler.recovery_plan import (
     recovery_plan,
 )
 
-DELAYS = Delays(decision_us=30, circuits_us=10, preflight_us=120)
+DELAYS = Delays(decision_us=30, circuits_us=10, preflight_us=120, grace_us=40)
 DEAD = Hit(
     slice=7,
     urgency=(1,),
@@ -30,11 +30,11 @@ DEAD = Hit(
     route_ppm=0,
     repair_us=86_400,
     ends=((600, 2), (1_200, 4)),
-    whole=4,
+    short=1,
     box_us=None,
 )
-FIXED = replace(DEAD, moves=False, whole=None, box_us=43_200)
-CUT = replace(DEAD, standing=256, cubes=0, moves=False, route_ppm=980_000, whole=None)
+FIXED = replace(DEAD, moves=False, short=None, box_us=43_200)
+CUT = replace(DEAD, standing=256, cubes=0, moves=False, route_ppm=980_000, short=None)
 COMMON = 256 * (1_000 + 300 + 30)
 
 
@@ -43,7 +43,7 @@ def test_a_dead_cube_costs_the_work_since_the_checkpoint_a_restart_and_what_the_
         "spare": COMMON + 256 * 10,
         "swap": COMMON + 256 * 130,
         "wait": COMMON + 192 * 86_400 + 256 * 130,
-        "evict": COMMON + 256 * 130 + 128 * 1_200,
+        "evict": COMMON + 256 * 130,
     }
 
 
@@ -51,15 +51,17 @@ def test_without_a_spare_the_healthy_chips_stand_until_the_first_cube_is_free() 
     costs = expected_costs(DEAD, spares=0, hot=0, delays=DELAYS)
     assert costs == {
         "wait": COMMON + 192 * 600 + 256 * 130,
-        "evict": COMMON + 256 * 130 + 128 * 1_200,
+        "evict": COMMON + 256 * (130 + 40) + 128 * 600,
     }
+    stuck = replace(DEAD, ends=(), short=1, choices=CHOICES)
+    assert expected_costs(stuck, 0, 0, DELAYS)["evict"] == COMMON + 256 * (130 + 40) + 128 * 86_400
 
 
 def test_where_no_cube_takes_anothers_place_a_box_that_comes_free_is_held_against_the_repair() -> None:
     for spares in (0, 9):
         assert expected_costs(FIXED, spares, hot=1, delays=DELAYS) == {
             "wait": COMMON + 192 * 86_400 + 256 * 130,
-            "evict": COMMON + 256 * 130 + 128 * 43_200,
+            "evict": COMMON + 256 * (130 + 40) + 128 * 43_200,
         }
 
 
@@ -72,14 +74,16 @@ def test_a_link_costs_its_tax_until_it_is_repaired_or_the_work_is_done() -> None
 
 
 def test_the_most_urgent_takes_what_there_is() -> None:
-    first, second = replace(DEAD, slice=9, urgency=(0,)), replace(DEAD, slice=3)
+    waits = replace(DEAD, short=None)
+    first, second = replace(waits, slice=9, urgency=(0,)), replace(waits, slice=3)
     plan = recovery_plan([second, first], spares=1, hot=0, delays=DELAYS)
     assert [(decision.slice, decision.choice) for decision in plan] == [(9, "swap"), (3, "wait")]
 
 
 def test_who_needs_more_than_there_are_has_first_claim_on_those() -> None:
     """Or one that needs eight would wait behind every one that needs one."""
-    first, second = replace(DEAD, slice=9, urgency=(0,), cubes=3, standing=64), DEAD
+    second = replace(DEAD, short=None)
+    first = replace(second, slice=9, urgency=(0,), cubes=3, standing=64)
     plan = recovery_plan([first, second], spares=2, hot=0, delays=DELAYS)
     assert [decision.choice for decision in plan] == ["wait", "wait"]
 
@@ -107,7 +111,7 @@ hits = st.builds(
     route_ppm=st.sampled_from([0, 500_000, 979_000, 10**6]),
     repair_us=st.integers(1, 10**9),
     ends=st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 4)), max_size=4).map(tuple),
-    whole=st.one_of(st.none(), st.integers(1, 8)),
+    short=st.one_of(st.none(), st.integers(1, 8)),
     box_us=st.one_of(st.none(), st.integers(0, 10**9)),
 )
 
