@@ -46,13 +46,15 @@ class ExpectedStart(Model):
     by then. `promise`: the scheduler keeps others from delaying it, so that it comes true if the estimates in
     `leans_on` do and nothing breaks. `estimate`: the conservative plan over all before it in the queue, which
     binds nobody: who comes later may delay it; or when an OCS is expected back. `leans_on` are the slices
-    whose estimated ends come before.
+    whose estimated ends come before, and `estimates_lately` says how the estimates of those fared that ended
+    in the last week; None where none did.
     """
 
     at_us: Us | None
     basis: Literal["claim", "promise", "estimate", "unknown"]
     because: str
     leans_on: tuple[SliceName, ...]
+    estimates_lately: str | None = None
 
 
 class SlicePlan(Model):

@@ -86,10 +86,12 @@ class SliceNoticed(SchedulerBody):
 
 
 class SliceRequeued(SchedulerBody):
-    """It lost its cubes and waits again, with its old place: as what was requested then."""
+    """It lost its cubes and waits again, with its old place: as what was requested then. `lost_chip_us` is
+    the work that no checkpoint keeps, as far as the scheduler knows; its next start-up comes on top."""
 
     slice: SliceName
     reason: str
+    lost_chip_us: Count = 0
 
 
 class SliceOverran(SchedulerBody):

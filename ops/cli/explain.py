@@ -84,7 +84,12 @@ def started(start: Mapping[str, Any] | None) -> list[str]:
     if start is None:
         return []
     when = "nobody knows when" if start["at_us"] is None else f"{moment(start['at_us'])} ({start['basis']})"
-    return [f"expected to start: {when}", f"how sure: {start['because']}"]
+    lately = start.get("estimates_lately")
+    return [
+        f"expected to start: {when}",
+        f"how sure: {start['because']}",
+        *([f"estimates: {lately}"] if lately else []),
+    ]
 
 
 def _recovery(recovery: Mapping[str, Any] | None) -> list[str]:

@@ -3,11 +3,12 @@ log tells of the past."""
 
 import re
 
-from schemas.api_answers import SliceExplanation, SliceHistory, SlicePlan
+from schemas.api_answers import ExpectedStart, SliceExplanation, SliceHistory, SlicePlan
 from schemas.api_requests import SliceRequest
 from schemas.kinds import SLICES
 from schemas.names import FABRIC_PATTERN, NUMBER
 from schemas.operator import RequestSlice
+from schemas.scheduler import SliceCompleted, SliceOverran
 from schemas.workload import SliceRequested
 from services.gateway.fabrics import fabric_of, site_of
 from services.gateway.history import STATES
@@ -18,8 +19,13 @@ from services.gateway.request_status import request_report
 from services.gateway.requests import slice_request
 from services.gateway.telling import told
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.units import US_PER_DAY
 from shared.storage.log.reader import LogQuery
 
+LATELY_DAYS = 7
+LATELY_US = LATELY_DAYS * US_PER_DAY
+LATELY_MAX = 5_000
+"""Messages of that time that are looked at, the newest."""
 HISTORY_MAX = 500
 """Messages of a slice's history, the newest."""
 HISTORY = (
@@ -38,7 +44,8 @@ def plan_slice(twin: TwinPorts, asked: SliceRequest) -> SlicePlan:
     fabric, body = slice_request(twin, asked)
     if not isinstance(body, RequestSlice):
         raise TypeError(f"a request for a slice is a {type(body).__name__}")
-    return twin.questions.plan(fabric, body, twin.clock.show().now_us)
+    found = twin.questions.plan(fabric, body, twin.clock.show().now_us)
+    return found.model_copy(update={"start": _with_record(twin, fabric, found.start)})
 
 
 def explain_slice(twin: TwinPorts, name: str) -> SliceExplanation:
@@ -49,7 +56,8 @@ def explain_slice(twin: TwinPorts, name: str) -> SliceExplanation:
     found = twin.questions.explain(fabric, name, twin.clock.show().now_us)
     if found is None:
         raise missing(twin, SLICES, name, fabric)
-    return found.model_copy(update={"history": _history(twin, fabric, name)})
+    told_too = {"history": _history(twin, fabric, name), "start": _with_record(twin, fabric, found.start)}
+    return found.model_copy(update=told_too)
 
 
 def explain_request(twin: TwinPorts, name: str) -> SliceExplanation:
@@ -82,6 +90,30 @@ def _slice_of(twin: TwinPorts, name: str) -> str:
     raise OperationFailed(
         f"request {short(repr(name))}: is {report.status}, and no slice is known yet; ask again"
     )
+
+
+def _with_record(twin: TwinPorts, fabric: str, start: ExpectedStart | None) -> ExpectedStart | None:
+    """With how estimates have fared lately, where a start is computed from them."""
+    if start is None or not start.leans_on or start.basis == "claim":
+        return start
+    site = site_of(twin, fabric)
+    begin = twin.log.position_at(site, max(0, twin.clock.show().now_us - LATELY_US))
+    query = LogQuery(fabric=fabric, types=("SliceOverran", "SliceCompleted"), start=begin)
+    overran: set[str] = set()
+    ended: set[str] = set()
+    for _, message in twin.log.find(site, query, LATELY_MAX, newest=True):
+        if isinstance(message.body, SliceOverran):
+            overran.add(message.body.slice)
+        elif isinstance(message.body, SliceCompleted):
+            ended.add(message.body.slice)
+    if not ended:
+        return start
+    slices, longer = "slice" if len(ended) == 1 else "slices", len(overran & ended)
+    record = (
+        f"of {len(ended)} {slices} that ended in the last {LATELY_DAYS} days {longer} had their cubes for "
+        "longer than was estimated"
+    )
+    return start.model_copy(update={"estimates_lately": record})
 
 
 def _history(twin: TwinPorts, fabric: str, name: str) -> tuple[SliceHistory, ...]:

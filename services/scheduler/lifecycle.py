@@ -271,9 +271,10 @@ def evict(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Ou
     return [CausedBy(cause, body) for body in bodies]
 
 
-def requeue(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Output]:
-    """A slice loses its cubes before it is done and waits again, at its old place; unless it did so
-    `retries_max` times already, which evicts it. Filler, which lives from holes, may come back for ever."""
+def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us: int) -> list[Output]:
+    """A slice loses its cubes, and so much work, before it is done and waits again, at its old place; unless
+    it did so `retries_max` times already, which evicts it. Filler, which lives from holes, may come back for
+    ever."""
     most = state.config.retries_max
     if row.tier != "filler" and row.restarts >= most:
         spent = f"{reason}; it came back {most} times already (scheduler.retries_max)"
@@ -297,7 +298,8 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[
     )
     line_up(state, waits)
     put(state, waits)
-    bodies.append(SliceRequeued(slice=slice_name(state, row.number), reason=reason))
+    name, lost_chip_us = slice_name(state, row.number), row.chips * lost_us
+    bodies.append(SliceRequeued(slice=name, reason=reason, lost_chip_us=lost_chip_us))
     return [CausedBy(cause, body) for body in bodies]
 
 

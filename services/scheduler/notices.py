@@ -22,6 +22,7 @@ from services.scheduler.state import (
 )
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
+from shared.models.jobs.progress import at
 
 
 def claim(
@@ -106,10 +107,18 @@ def end_graces(state: SchedulerState) -> list[Output]:
         for number, notice in sorted(state.notices.items())
         if notice.why == "preempted" and notice.until_us <= state.now_us
     ]
-    return [said for number in over for said in leave_preempted(state, number)]
+    return [said for number in over for said in leave_preempted(state, number, _fresh_us(state, number))]
 
 
-def leave_preempted(state: SchedulerState, number: int) -> list[Output]:
-    """A slice that was told to make room does so."""
+def _fresh_us(state: SchedulerState, number: int) -> int:
+    """The work of a slice that no checkpoint keeps."""
+    row = state.slices[number]
+    if row.progress is None or row.progress.phase == "preparing":
+        return 0
+    return at(row.progress, state.now_us).fresh_us
+
+
+def leave_preempted(state: SchedulerState, number: int, lost_us: int = 0) -> list[Output]:
+    """A slice that was told to make room does so; it has kept all but so much work."""
     notice = state.notices[number]
-    return requeue(state, state.slices[number], notice.reason, notice.cause)
+    return requeue(state, state.slices[number], notice.reason, notice.cause, lost_us)

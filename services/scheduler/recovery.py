@@ -103,7 +103,7 @@ def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) ->
     if choice == "evict":
         dearer = "and to wait for a cube or the repair costs more than to start anew"
         reason = f"{stall.part} failed{_checks(row) or ','} {dearer}"
-        said += requeue(state, row, reason, stall.cause)
+        said += requeue(state, row, reason, stall.cause, stall.lost_us)
         return True
     leaving = cubes_to_leave(state, row)
     if choice in ("spare", "swap") or (choice == "wait" and takes_cubes and "swap" not in decision.costs):

@@ -55,6 +55,18 @@ def test_who_waits_is_told_what_is_in_its_way_and_when_it_starts(client: Client)
     assert "only the first in line has a promise" in after["start"]["because"]
 
 
+def test_a_promise_comes_with_how_estimates_fared_lately(client: Client, twin: DrivenTwin) -> None:
+    name = ask_for(client, "4x4x4", duration_s=60)
+    twin.advance(1)
+    assert client.get(f"/v1/slices/{name}").json()["state"] == "completed"
+    ask_for(client, "4x4x16", duration_s=7_200)
+    told = client.get("/v1/plan/slices?shape=4x4x16").json()["start"]
+    assert told["basis"] == "promise"
+    assert told["estimates_lately"] == (
+        "of 1 slice that ended in the last 7 days 0 had their cubes for longer than was estimated"
+    )
+
+
 def test_a_request_leads_to_its_slice_by_key_and_by_id(client: Client) -> None:
     receipt = client.post(
         "/v1/slices", json={"shape": "4x4x4"}, params=WAIT, headers={"Idempotency-Key": "mine"}

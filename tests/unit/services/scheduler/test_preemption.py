@@ -134,6 +134,17 @@ def test_when_the_grace_is_over_the_cubes_are_taken() -> None:
     world.check()
 
 
+def test_who_comes_back_is_said_to_have_lost_what_it_did_not_keep() -> None:
+    for keeps in (True, False):
+        world = World(cubes=4)
+        victim = world.start(WHOLE, tier="filler", job=SLOW_TO_WRITE)
+        begun_us = world.now_us + SLOW_TO_WRITE.startup_us
+        world.request(WHOLE, after_us=600 * US_PER_S)
+        said = world.checkpoint(victim) if keeps else world.tick()
+        (requeued,) = [body for body in said if isinstance(body, SliceRequeued)]
+        assert requeued.lost_chip_us == (0 if keeps else 256 * (world.now_us - begun_us))
+
+
 def test_a_claim_goes_with_its_slice_and_leaves_nothing_behind() -> None:
     world = World(cubes=4)
     victim = world.start(WHOLE, tier="filler", job=JOB)
