@@ -60,10 +60,11 @@ def fill(state: SchedulerState) -> list[Output]:
     # 6. Filler, in the holes that are left.
     while (move := next_filler(state)) is not None:
         said += _make(state, move)
-    # 7. Meshes that were hit, where one of those has opened a cube.
-    said += recover_hit(state)
+    # 7. Meshes that were hit, where one of those has opened a cube. Then from the beginning, for whoever goes
+    # back to the queue by that leaves room.
+    recovered = recover_hit(state)
     changed(state)
-    return said
+    return said + recovered + cycle(state) if recovered else said
 
 
 def next_firm(state: SchedulerState) -> Decision:

@@ -1,9 +1,11 @@
 """Who may make whom leave, and what that costs.
 
 Production is never pre-empted. Filler makes room for both other tiers at once. Research makes room for
-production that has waited for `production_waits_h`, so that what ends soon is not torn down; and for research
-that has waited for `research_waits_h`, if it was requested later and has had its cubes for `research_runs_h`:
-whoever waits becomes strong enough in the end, so that nobody starves.
+production that has waited for `production_waits_h`, so that what ends soon is not torn down; and for larger
+research that has waited for `research_waits_h`, if it was requested later and has had its cubes for
+`research_runs_h`: who finds no room by others' ends becomes strong enough in time. Waiting counts from when
+a slice came into the queue last, and whoever makes others leave is larger than they: or one that had to
+leave would drive out the next of its kind, and that one the next.
 """
 
 from services.scheduler.placement import OUTWEIGHS
@@ -20,11 +22,16 @@ def preempts_from_us(state: SchedulerState, asker: Slice, victim: Slice) -> int 
         return 0
     config = state.config
     if asker.tier == "production":
-        return asker.requested_us + round(config.production_waits_h * US_PER_HOUR)
-    if victim.number < asker.number:
+        return _queued_us(asker) + round(config.production_waits_h * US_PER_HOUR)
+    if victim.number < asker.number or victim.chips >= asker.chips:
         return None
-    aged_us = asker.requested_us + round(config.research_waits_h * US_PER_HOUR)
+    aged_us = _queued_us(asker) + round(config.research_waits_h * US_PER_HOUR)
     return max(aged_us, victim.placed_us + round(config.research_runs_h * US_PER_HOUR))
+
+
+def _queued_us(row: Slice) -> int:
+    """When a slice came into the queue last."""
+    return dict(row.since_us).get("queued", row.requested_us)
 
 
 def evictable(state: SchedulerState, asker: Slice | None) -> dict[int, int]:

@@ -82,6 +82,22 @@ def test_research_that_has_waited_takes_the_cubes_of_younger_research() -> None:
     world.check()
 
 
+def test_one_that_had_to_leave_drives_out_nobody_of_its_kind() -> None:
+    """Or that one would drive out the next, and so on through the whole pod."""
+    world = World(cubes=4)
+    runs = [world.start(CUBE, estimate_us=100 * US_PER_HOUR) for _ in range(4)]
+    world.now_us += 7 * US_PER_HOUR
+    asker, _ = world.request(CUBE, tier="production")
+    (left,) = noticed(world.tick())
+    assert left in runs
+    said = world.checkpoint(left)
+    assert admitted(said) == [asker]
+    for _ in range(9):
+        world.now_us += 10 * US_PER_HOUR
+        assert noticed(world.request((1, 1, 1))[1]) == []
+    world.check()
+
+
 def test_nobody_leaves_who_has_only_just_got_its_cubes() -> None:
     world = World(cubes=4)
     world.start((4, 4, 12), tier="production")
