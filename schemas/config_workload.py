@@ -282,6 +282,26 @@ class WorkloadConfig(Model):
         le=86_400,
     )
 
+    overhead_sigma: float = parameter(
+        0.4,
+        "standard deviation of the logarithm of startup_s, checkpoint_every_s and checkpoint_write_s between "
+        "jobs, of which those are the means",
+        unit="-",
+        source="assumption: programs differ in size and habits",
+        ge=0,
+        le=2,
+        allow_inf_nan=False,
+    )
+    replicates_share: float = parameter(
+        0.1,
+        "share of jobs whose hosts keep in memory what others did: a warm spare loses them no work",
+        unit="fraction",
+        source="assumption; that it is done: Gemini (SOSP 2023)",
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+    )
+
     @model_validator(mode="after")
     def _mix_can_be_read(self) -> Self:
         try:

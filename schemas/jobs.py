@@ -19,12 +19,15 @@ class JobTerms(Model):
     `work_us` is the stepping time at full speed until it is done. After every `checkpoint_every_us` of work,
     and at its end, it stops for `write_us` to write a checkpoint; what came after the last one is lost with a
     fault. Each start costs `startup_us` before the first step: compiling, and reading the last checkpoint.
+    One that `replicates` has what each host did in the memory of another, too: with a cube that dies nothing
+    is lost if a warm one takes its place at once.
     """
 
     work_us: SpanOfWork
     checkpoint_every_us: SpanOfWork
     write_us: Span
     startup_us: Span
+    replicates: bool = False
 
 
 ChipTime = tuple[tuple[str, int], ...]

@@ -23,7 +23,7 @@ from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler.service import SERVICE
 from services.scheduler.state import SchedulerState
 from services.workload.mix import arrivals_per_day, mix_for
-from services.workload.run_times import draw_estimate_us, draw_run_us, run_mean_h, terms_for
+from services.workload.run_times import draw_estimate_us, draw_run_us, draw_terms_for, run_mean_h
 from shared.basics.keyed_random import draw_index, draw_uniform
 from shared.basics.units import US_PER_HOUR, US_PER_MS, US_PER_S
 from shared.engine.dispatch import ServiceInstance, read
@@ -157,7 +157,7 @@ class FullPod:
                 twisted=draw_uniform(SEED, FABRIC, "twisted", number) < kind.twisted_share,
                 priority=0,
                 duration_us=None,
-                job=terms_for(self._demand, run_us),
+                job=draw_terms_for(SEED, FABRIC, number, self._demand, run_us),
                 estimate_us=draw_estimate_us(SEED, FABRIC, number, run_us, self._demand),
                 requested_by="arrival",
             )

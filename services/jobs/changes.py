@@ -6,7 +6,7 @@ from schemas.jobs import JobCheckpointed, JobFailed, JobFinished, JobsBody
 from services.jobs.state import Job, JobsState, Symptom
 from shared.basics.records import replace
 from shared.engine.service import CausedBy, Output
-from shared.models.jobs.progress import Progress, at, struck, turns_us
+from shared.models.jobs.progress import Progress, at, halted, turns_us
 
 
 def change(
@@ -49,7 +49,7 @@ def _turned(state: JobsState, number: int, job: Job) -> list[Output]:
     name = f"{state.fabric}/slice-{number}"
     symptom = job.symptom
     if symptom is not None:
-        put(state, number, job, struck(job.progress, state.now_us), None)
+        put(state, number, job, halted(job.progress, state.now_us), None)
         failed = JobFailed(slice=name, part=symptom.part.name, seen_as=symptom.seen_as)
         return [CausedBy(symptom.part.cause, failed)]
     progress = at(job.progress, state.now_us)

@@ -5,6 +5,7 @@ A job goes by what is said of its slice. While that recovers it stands, and what
 A host or chip that dies under it, it notices itself (`faults`).
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from schemas.envelope import Envelope
@@ -37,6 +38,7 @@ from shared.models.jobs.progress import (
     Progress,
     asked_to_leave,
     at,
+    halted,
     placed,
     ready,
     slowed,
@@ -99,8 +101,10 @@ def on_slice_goes_on(
 
 
 def on_slice_recovering(state: JobsState, body: SliceRecovering, message: Envelope) -> list[Output]:
-    """Something is gone from under the job."""
-    return change(state, number_of(body.slice), _struck_if_started, message.id)
+    """Something is gone from under the job. What it did since its last checkpoint is gone, too, but for one
+    that replicates as long as a warm cube may take the place of the one that died."""
+    ends = halted if body.choice in (None, "spare") else struck
+    return change(state, number_of(body.slice), partial(_if_started, ends=ends), message.id)
 
 
 def on_cube_swapped(state: JobsState, body: CubeSwapped, message: Envelope) -> list[Output]:
@@ -110,7 +114,7 @@ def on_cube_swapped(state: JobsState, body: CubeSwapped, message: Envelope) -> l
     if job is not None:
         cubes = tuple([body.spare if cube == body.left else cube for cube in job.cubes])
         state.jobs[number] = replace(job, cubes=cubes, corner=body.corner)
-    return change(state, number, _struck_if_started, message.id)
+    return change(state, number, partial(_if_started, ends=halted), message.id)
 
 
 def on_slice_noticed(state: JobsState, body: SliceNoticed, message: Envelope) -> list[Output]:
@@ -151,7 +155,5 @@ def _goes_on(progress: Progress, now_us: int, speed_ppm: int) -> Progress:
     return change(progress, now_us, speed_ppm)
 
 
-def _struck_if_started(progress: Progress, now_us: int) -> Progress:
-    if progress.phase == "preparing":
-        return at(progress, now_us)
-    return struck(progress, now_us)
+def _if_started(progress: Progress, now_us: int, ends: Callable[[Progress, int], Progress]) -> Progress:
+    return at(progress, now_us) if progress.phase == "preparing" else ends(progress, now_us)

@@ -95,6 +95,7 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
         short=_short_of(state, row, len(dead), by_ocs),
         box_us=_box_us(state, row, repair_us) if dead and not state.placement.can_move(row.cubes) else None,
         choices=policy.choices,
+        replicates=row.terms is not None and row.terms.replicates,
     )
 
 

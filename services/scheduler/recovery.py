@@ -17,7 +17,7 @@ from services.scheduler.swaps import swap
 from shared.basics.records import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
-from shared.models.jobs.progress import at, struck
+from shared.models.jobs.progress import at, halted, struck
 
 LOOK_AGAIN_US = 60 * US_PER_S
 """The least time after which a choice to wait is looked at again, if nothing else happens."""
@@ -33,7 +33,7 @@ def strike(state: SchedulerState, row: Slice, part: str, cause: str, decides_us:
     progress, lost_us = row.progress, 0
     if progress is not None and progress.phase != "preparing":
         lost_us = at(progress, state.now_us).fresh_us
-        progress = struck(progress, state.now_us)
+        progress = halted(progress, state.now_us)
     state.stalls[row.number] = Stall(state.now_us, cause, part, lost_us, decides_us)
     reason = f"{part} failed, and it is not decided yet what to do"
     put(
@@ -100,6 +100,9 @@ def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) ->
             slice=slice_name(state, number), part=stall.part, choice=choice, costs_chip_us=costs
         )
         said.append(CausedBy(stall.cause, body))
+    if choice != "spare" and row.progress is not None and row.progress.fresh_us:
+        row = replace(row, progress=struck(row.progress, state.now_us))
+        state.slices[number] = row
     if choice == "evict":
         dearer = "and to wait for a cube or the repair costs more than to start anew"
         reason = f"{stall.part} failed{_checks(row) or ','} {dearer}"

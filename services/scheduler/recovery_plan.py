@@ -2,7 +2,8 @@
 cheapest way on that is open to it then.
 
 Costs are chip-microseconds that are expected to be lost, by one function for everybody. What follows the same
-whatever is chosen, the work since the last checkpoint and the next start-up, is counted in all of them.
+whatever is chosen, the work since the last checkpoint and the next start-up, is counted in all of them; but
+for that work where the job replicates and a warm cube takes the place.
 """
 
 from collections.abc import Iterable
@@ -27,7 +28,7 @@ class Hit:
     not. `repair_us` is when what failed is expected back, and `ends` when others leave how many cubes.
     Evicted, it would be `short` of so many beside its own that are in order, or could have another box in
     `box_us`; None if that is no help. `choices` are those that its owner allows, the one preferred at equal
-    cost first.
+    cost first. If it `replicates`, a warm cube loses it no work.
     """
 
     slice: int
@@ -45,6 +46,7 @@ class Hit:
     short: int | None
     box_us: int | None
     choices: tuple[Choice, ...] = CHOICES
+    replicates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,8 @@ def _costs(hit: Hit, spares: int, hot: int, delays: Delays) -> Costs:
     common = hit.chips * (hit.lost_us + hit.startup_us + delays.decision_us)
     costs: Costs = {}
     if hit.moves and 0 < hit.cubes <= hot:
-        costs["spare"] = common + hit.chips * circuits_us
+        lost_us = 0 if hit.replicates else hit.lost_us
+        costs["spare"] = common + hit.chips * (lost_us - hit.lost_us + circuits_us)
     if hit.moves and hit.cubes <= spares:
         costs["swap"] = common + hit.chips * ready_us
     if hit.route_ppm:

@@ -5,7 +5,7 @@ from schemas.workload import RequestBalked, SliceRequested
 from services.workload.campaigns import Asked, Campaign, begin, next_job, run_us_of
 from services.workload.filler import draw_filler_us, filler_shape, kept_waiting
 from services.workload.owners import FILLER_OWNER
-from services.workload.run_times import draw_estimate_us, terms_for, terms_of_work, undisturbed_us
+from services.workload.run_times import draw_estimate_us, draw_terms, draw_terms_for, undisturbed_us
 from services.workload.state import WantedSlice, WorkloadState, next_arrival_us, next_row_us
 from shared.basics.units import US_PER_HOUR
 from shared.engine.service import Output
@@ -84,7 +84,7 @@ def _submit(state: WorkloadState, asked: Asked, campaign: Campaign) -> SliceRequ
         twisted=campaign.twisted,
         priority=0,
         duration_us=None,
-        job=terms_for(state.config, run_us),
+        job=draw_terms_for(asked.seed, asked.entity, campaign.job, state.config, run_us),
         estimate_us=draw_estimate_us(asked.seed, asked.entity, campaign.job, run_us, state.config),
         requested_by="arrival",
     )
@@ -115,9 +115,10 @@ def play_trace(state: WorkloadState) -> list[Output]:
         if len(said) == ROWS_PER_TICK_MAX:
             state.next_arrival_us = state.now_us + 1
             break
-        row = state.trace[state.trace_played]
+        number, row = state.trace_played, state.trace[state.trace_played]
         state.trace_played += 1
-        believed = terms_of_work(state.config, row.estimate_us or row.duration_us)
+        job = draw_terms(state.seed, f"{state.fabric}/trace", number, state.config, row.duration_us)
+        believed = job.model_copy(update={"work_us": row.estimate_us or row.duration_us})
         body = SliceRequested(
             slice=next_slice(state),
             owner=row.owner,
@@ -126,7 +127,7 @@ def play_trace(state: WorkloadState) -> list[Output]:
             twisted=row.twisted,
             priority=row.priority,
             duration_us=None,
-            job=terms_of_work(state.config, row.duration_us),
+            job=job,
             estimate_us=undisturbed_us(believed),
             requested_by="trace",
         )
@@ -159,7 +160,7 @@ def _filler_job(state: WorkloadState, cubes: int) -> SliceRequested:
         twisted=False,
         priority=0,
         duration_us=None,
-        job=terms_for(config, run_us),
+        job=draw_terms_for(state.seed, entity, state.fillers, config, run_us),
         estimate_us=draw_estimate_us(state.seed, entity, state.fillers, run_us, config),
         requested_by="arrival",
     )

@@ -9,7 +9,7 @@ import math
 from schemas.bounds import DURATION_US_MAX
 from schemas.config_workload import WorkloadConfig
 from schemas.jobs import JobTerms
-from shared.basics.keyed_random import draw_lognormal, draw_normal
+from shared.basics.keyed_random import draw_lognormal, draw_normal, draw_uniform
 from shared.basics.units import US_PER_S, us
 
 WORK_LEAST_US = 60 * US_PER_S
@@ -27,22 +27,30 @@ def draw_run_us(seed: int, entity: str, number: int, mean_us: float, sigma: floa
     return min(us(drawn_us, 1), DURATION_US_MAX)
 
 
-def terms_for(config: WorkloadConfig, run_us: int) -> JobTerms:
-    """The job that runs so long, to within one write: its work is what start-up and writes leave of that."""
-    every_us, write_us = config.checkpoint_every_s * US_PER_S, config.checkpoint_write_s * US_PER_S
-    whole, rest_us = divmod(run_us - config.startup_s * US_PER_S, every_us + write_us)
-    work_us = whole * every_us + max(0, rest_us - write_us)
-    return terms_of_work(config, max(work_us, min(run_us, WORK_LEAST_US)))
+def draw_terms(seed: int, entity: str, number: int, config: WorkloadConfig, work_us: int) -> JobTerms:
+    """The job that has so much to do, with what its starts and its checkpoints cost."""
 
+    def draw_us(purpose: str, mean_s: int, least_us: int) -> int:
+        mean_us = float(mean_s * US_PER_S)
+        drawn_us = us(draw_lognormal(seed, entity, purpose, number, mean_us, config.overhead_sigma), 1)
+        return min(max(drawn_us, least_us), DURATION_US_MAX)
 
-def terms_of_work(config: WorkloadConfig, work_us: int) -> JobTerms:
-    """The job that has so much to do."""
     return JobTerms(
         work_us=work_us,
-        checkpoint_every_us=config.checkpoint_every_s * US_PER_S,
-        write_us=config.checkpoint_write_s * US_PER_S,
-        startup_us=config.startup_s * US_PER_S,
+        checkpoint_every_us=draw_us("checkpoint", config.checkpoint_every_s, US_PER_S),
+        write_us=draw_us("write", config.checkpoint_write_s, 0),
+        startup_us=draw_us("start-up", config.startup_s, 0),
+        replicates=draw_uniform(seed, entity, "replicates", number) < config.replicates_share,
     )
+
+
+def draw_terms_for(seed: int, entity: str, number: int, config: WorkloadConfig, run_us: int) -> JobTerms:
+    """The job that runs so long, to within one write: its work is what start-up and writes leave of that."""
+    terms = draw_terms(seed, entity, number, config, 1)
+    every_us, write_us = terms.checkpoint_every_us, terms.write_us
+    whole, rest_us = divmod(run_us - terms.startup_us, every_us + write_us)
+    work_us = whole * every_us + max(0, rest_us - write_us)
+    return terms.model_copy(update={"work_us": max(work_us, min(run_us, WORK_LEAST_US))})
 
 
 def undisturbed_us(job: JobTerms) -> int:

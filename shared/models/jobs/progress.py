@@ -74,11 +74,19 @@ def struck(job: Progress, now_us: int) -> Progress:
     return job if job.phase == "finished" else _stopped(job, "standing")
 
 
+def halted(job: Progress, now_us: int) -> Progress:
+    """A fault ends its steps, and what it did may still be in the memory of other hosts: it is lost at once
+    unless the job replicates."""
+    return _held(at(job, now_us), "standing") if _replicates(job) else struck(job, now_us)
+
+
 def hung(job: Progress, now_us: int) -> Progress:
-    """A fault ends its steps, and it will be a while before that shows: the time until then is lost, too. One
-    that takes no steps is not hit."""
+    """A fault ends its steps, and it will be a while before that shows: the time until then is lost, too, and
+    what it did unless it replicates. One that takes no steps is not hit."""
     job = at(job, now_us)
-    return _stopped(job, "hung") if job.phase in ("starting", "stepping", "writing") else job
+    if job.phase not in ("starting", "stepping", "writing"):
+        return job
+    return _held(job, "hung") if _replicates(job) else _stopped(job, "hung")
 
 
 def unplaced(job: Progress, now_us: int) -> Progress:
@@ -92,11 +100,20 @@ def asked_to_leave(job: Progress, now_us: int) -> Progress:
     job = at(job, now_us)
     if job.phase == "writing":
         return replace(job, leaving=True)
-    if job.phase == "stepping" and job.fresh_us:
+    if job.phase in ("starting", "stepping") and job.fresh_us:
         return replace(job, phase="writing", spent_us=0, leaving=True)
     return (
         replace(job, phase="standing", spent_us=0) if job.phase in ("starting", "stepping", "hung") else job
     )
+
+
+def _replicates(job: Progress) -> bool:
+    return job.terms is not None and job.terms.replicates
+
+
+def _held(job: Progress, phase: Phase) -> Progress:
+    """Its steps end, and nothing is lost by that."""
+    return job if job.phase == "finished" else replace(job, phase=phase, spent_us=0, leaving=False)
 
 
 def _stopped(job: Progress, phase: Phase) -> Progress:

@@ -14,6 +14,7 @@ from shared.models.jobs.progress import (
     Progress,
     asked_to_leave,
     at,
+    halted,
     hung,
     placed,
     ready,
@@ -83,6 +84,30 @@ def test_the_time_until_a_fault_is_noticed_is_lost_too() -> None:
     assert hung(noticed, 1_080).phase == "standing"
 
 
+REPLICATES = TERMS.model_copy(update={"replicates": True})
+
+
+def test_one_that_replicates_goes_on_from_where_it_was_until_its_memory_is_given_up() -> None:
+    job = halted(stepping(REPLICATES), 1_060)
+    assert job.ledger == Ledger(startup=10, productive=30, checkpointing=5, uncommitted=15)
+    again = ready(job, 1_100)
+    assert turns_us(again) == 1_100 + 7 + 15 + 5 + (30 + 5) + 10 + 5
+    assert at(again, 1_107 + 15 + 5).kept_us == 60
+    assert struck(job, 1_100).ledger.lost == 15
+    assert halted(stepping(), 1_060) == struck(stepping(), 1_060)
+
+
+def test_one_that_replicates_loses_only_the_time_until_a_fault_is_noticed() -> None:
+    noticed = halted(hung(stepping(REPLICATES), 1_060), 1_075)
+    assert noticed.ledger == Ledger(startup=10, productive=30, checkpointing=5, uncommitted=15, lost=15)
+
+
+def test_what_replicas_kept_is_written_by_one_that_is_asked_to_leave_as_it_starts() -> None:
+    again = ready(halted(stepping(REPLICATES), 1_060), 1_100)
+    left = at(asked_to_leave(again, 1_102), 1_107)
+    assert (left.phase, left.kept_us, left.fresh_us) == ("standing", 45, 0)
+
+
 def test_half_the_speed_takes_twice_the_steps_and_says_what_the_other_half_cost() -> None:
     job = stepping(speed_ppm=500_000)
     assert turns_us(job) == 1_010 + 200 + 20
@@ -136,12 +161,14 @@ terms = st.builds(
     checkpoint_every_us=st.integers(1, 50),
     write_us=st.integers(0, 6),
     startup_us=st.integers(0, 9),
+    replicates=st.booleans(),
 )
 speeds = st.sampled_from([FULL_SPEED, 970_000, 500_000, 333_333, 10_000])
 EVENTS: dict[str, Callable[[Progress, int, int], Progress]] = {
     "ready": ready,
     "slowed": slowed,
     "hung": lambda job, now_us, _: hung(job, now_us),
+    "halted": lambda job, now_us, _: halted(job, now_us),
     "struck": lambda job, now_us, _: struck(job, now_us),
     "asked_to_leave": lambda job, now_us, _: asked_to_leave(job, now_us),
 }

@@ -140,6 +140,21 @@ def test_a_stall_takes_the_work_since_the_last_checkpoint_and_puts_off_its_end()
     assert driver.held.due_us == 90 + 7 + 35 + 35 + 15
 
 
+def test_of_one_that_replicates_a_warm_cube_takes_nothing_and_any_other_choice_does() -> None:
+    """It stands at 80, having begun to step at 27, with 18 µs of work since its first checkpoint at 62."""
+    for choice, lost in (("spare", 0), ("swap", 18), ("route", 18), ("wait", 18)):
+        driver = Driver()
+        driver.start(TERMS.model_copy(update={"replicates": True}))
+        driver.feed(RECOVERING, 80)
+        assert driver.used(80)["uncommitted"] == 18
+        driver.feed(RECOVERING.model_copy(update={"choice": choice}), 90)
+        if choice in ("spare", "swap"):
+            driver.feed(SWAPPED, 90)
+        driver.feed(SliceRestored(slice=NAME), 100)
+        assert driver.used(100).get("lost", 0) == lost
+        assert driver.state.jobs[0].progress.fresh_us == 18 - lost
+
+
 def test_a_swap_without_a_stall_costs_a_restart_too() -> None:
     driver = Driver()
     driver.start()

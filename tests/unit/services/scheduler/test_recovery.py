@@ -2,11 +2,13 @@
 
 from schemas.config_scheduler import SchedulerConfig
 from schemas.cubes import CubeUnhealthy, HostDown
+from schemas.jobs import JobTerms
 from schemas.scheduler import (
     ConnectCircuits,
     CubeSwapped,
     DisconnectCircuits,
     LeaveCircuits,
+    RecoveryCosts,
     SliceAdmitted,
     SliceCompleted,
     SliceDegraded,
@@ -237,6 +239,32 @@ def test_a_warm_spare_needs_no_preflight() -> None:
     assert world.train() == [SliceRestored(slice=name)]
     assert list(world.state.hot) == [2]
     world.check()
+
+
+def test_a_warm_spare_loses_a_job_that_replicates_no_work() -> None:
+    """Which the scheduler knows when it compares: 64 chips that have worked for ten minutes since the last
+    checkpoint, and it is what the job does (`services/jobs`)."""
+    terms = JobTerms(
+        work_us=7_200 * US_PER_S, checkpoint_every_us=3_600 * US_PER_S, write_us=0, startup_us=60 * US_PER_S
+    )
+    costs: dict[bool, RecoveryCosts] = {}
+    for replicates in (False, True):
+        world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=0, hot_spares=1))
+        name = world.start((4, 4, 4), job=terms.model_copy(update={"replicates": replicates}))
+        world.now_us += 660 * US_PER_S
+        hit = world.fail(0)[0]
+        assert choice_of(hit) == (name, "pod-0/cube-0", "spare")
+        assert isinstance(hit, SliceRecovering)
+        assert hit.costs_chip_us is not None
+        costs[replicates] = hit.costs_chip_us
+        progress = world.state.slices[0].progress
+        assert progress is not None
+        assert progress.fresh_us == (600 * US_PER_S if replicates else 0)
+        world.check()
+    assert costs[True].swap == costs[False].swap
+    with_copy, without = costs[True].spare, costs[False].spare
+    assert with_copy is not None
+    assert without == with_copy + 64 * 600 * US_PER_S
 
 
 def test_a_warm_spare_is_kept_from_those_who_wait() -> None:

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from schemas.bounds import DURATION_US_MAX
 from schemas.config_workload import WorkloadConfig
+from schemas.jobs import JobTerms
 from services.workload.run_times import (
     WORK_LEAST_US,
     draw_estimate_us,
     draw_run_us,
+    draw_terms,
+    draw_terms_for,
     run_mean_h,
-    terms_for,
 )
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.progress import Progress, placed, ready, turns_us
@@ -62,23 +64,43 @@ def test_draws_depend_on_seed_name_and_number_only() -> None:
     assert drawn == [draw_run_us(s, e, n, 1e9, 0.4) for s in (1, 2) for e in ("a", "b") for n in (5, 6)]
 
 
+def test_what_starts_and_checkpoints_cost_is_drawn_by_job_around_the_means() -> None:
+    config = WorkloadConfig(replicates_share=0.1)
+    drawn = [draw_terms(5, "x", n, config, 1) for n in range(DRAWS)]
+    assert drawn[:5] == [draw_terms(5, "x", n, config, 1) for n in range(5)]
+    for field, mean_s in (("startup_us", 240), ("checkpoint_every_us", 3_600), ("write_us", 20)):
+        seconds = [getattr(terms, field) / US_PER_S for terms in drawn]
+        assert fmean(seconds) == pytest.approx(mean_s, rel=0.02)
+        assert pstdev([math.log(one) for one in seconds]) == pytest.approx(0.4, rel=0.02)
+    assert sum(terms.replicates for terms in drawn) / DRAWS == pytest.approx(0.1, abs=0.01)
+
+
+def test_all_jobs_can_be_alike() -> None:
+    config = WorkloadConfig(overhead_sigma=0.0, replicates_share=0.0)
+    alike = JobTerms(
+        work_us=9, checkpoint_every_us=3_600 * US_PER_S, write_us=20 * US_PER_S, startup_us=240 * US_PER_S
+    )
+    assert draw_terms(5, "x", 8, config, 9) == alike
+
+
 @given(
+    number=st.integers(0, 10**6),
     run_us=st.integers(1, 400 * US_PER_HOUR),
     startup_s=st.integers(0, 3_000),
     every_s=st.integers(1, 20_000),
     write_s=st.integers(0, 900),
 )
 def test_a_job_runs_as_long_as_it_was_drawn_to_within_a_write(
-    run_us: int, startup_s: int, every_s: int, write_s: int
+    number: int, run_us: int, startup_s: int, every_s: int, write_s: int
 ) -> None:
     """Played through by the model of jobs, undisturbed, from the start of its slice."""
     config = WorkloadConfig(startup_s=startup_s, checkpoint_every_s=every_s, checkpoint_write_s=write_s)
-    terms = terms_for(config, run_us)
+    terms = draw_terms_for(7, "x", number, config, run_us)
     ends_us = turns_us(ready(placed(Progress(terms, 0), 0), 0))
     assert ends_us is not None
-    least_us = startup_us = startup_s * US_PER_S
-    least_us += min(run_us, WORK_LEAST_US) + -(-WORK_LEAST_US // (every_s * US_PER_S)) * write_s * US_PER_S
-    if run_us >= least_us + startup_us:
-        assert run_us - write_s * US_PER_S <= ends_us <= run_us
+    writes = -(-WORK_LEAST_US // terms.checkpoint_every_us)
+    least_us = terms.startup_us + min(run_us, WORK_LEAST_US) + writes * terms.write_us
+    if run_us >= least_us + terms.startup_us:
+        assert run_us - terms.write_us <= ends_us <= run_us
     else:
         assert ends_us <= max(run_us, least_us)
