@@ -56,15 +56,15 @@ class SliceChecker:
     """
 
     NEXT: ClassVar[dict[type, tuple[frozenset[str], str]]] = {
-        SliceAdmitted: (frozenset({"queued"}), "admitted"),
+        SliceAdmitted: (frozenset({"queued", "requeued"}), "admitted"),
         SlicePreflight: (frozenset({"admitted", "recovering", "moved"}), "preflight"),
         SliceStarted: (frozenset({"admitted", "preflight", "recovering", "moved"}), "running"),
         SliceDegraded: (RUNNING - {"admitted"}, "degraded"),
         SliceRestored: (frozenset({"preflight", "degraded", "recovering", "moved"}), "running"),
         SliceRecovering: (RUNNING, "recovering"),
         SliceRefused: (frozenset({"queued"}), "refused"),
-        SliceCompleted: (RUNNING, "completed"),
-        SliceRequeued: (RUNNING, "queued"),
+        SliceCompleted: (RUNNING | {"requeued"}, "completed"),
+        SliceRequeued: (RUNNING, "requeued"),
         SliceEvicted: (RUNNING, "evicted"),
     }
 
@@ -113,7 +113,8 @@ class SliceChecker:
 
     def counts(self) -> Counter[str]:
         """Slices by state; all that hold cubes count as running."""
-        return Counter("running" if state in RUNNING else state for state in self.states.values())
+        said = {"requeued": "queued"} | dict.fromkeys(RUNNING, "running")
+        return Counter(said.get(state, state) for state in self.states.values())
 
 
 class PreflightChecker:

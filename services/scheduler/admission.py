@@ -92,11 +92,14 @@ def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Enve
     row = state.slices.get(number_of(body.slice))
     if row is None:
         return []
+    said: list[Output] = []
     if row.state == "queued":
         _withdraw(state, row)
-        said = refuse(state, row, f"withdrawn while it waited ({body.reason})")
     else:
-        said = [*leave(state, row)]
+        said += leave(state, row)
+    if row.state == "queued" and not row.restarts:
+        said += refuse(state, row, f"withdrawn while it waited ({body.reason})")
+    else:
         end(state, row, "completed", body.reason)
         said.append(SliceCompleted(slice=slice_name(state, row.number), reason=body.reason))
     return said + cycle(state)

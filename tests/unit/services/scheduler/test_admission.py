@@ -104,6 +104,17 @@ def test_a_waiting_slice_that_is_released_is_withdrawn() -> None:
     world.check()
 
 
+def test_one_that_ran_and_waits_again_is_done_when_it_is_released() -> None:
+    world = World(cubes=4)
+    filler = world.start((4, 8, 8), tier="filler")
+    world.request((4, 8, 8), tier="production")
+    world.checkpoint(filler)
+    assert world.status(filler).state == "queued"
+    assert world.release(filler) == [SliceCompleted(slice=filler, reason="operator")]
+    assert (world.status(filler).state, world.state.refused) == ("completed", 0)
+    world.check()
+
+
 def test_a_programming_slice_can_be_released_and_its_late_circuits_change_nothing() -> None:
     world = World()
     name, _ = world.request((4, 4, 8))
