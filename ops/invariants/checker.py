@@ -7,6 +7,7 @@ from ops.invariants.boxes import BoxChecker
 from ops.invariants.circuits import CircuitChecker
 from ops.invariants.goodput import GoodputChecker
 from ops.invariants.hardware import HardwareChecker
+from ops.invariants.holding import HoldChecker
 from ops.invariants.order import CauseChecker, WriterChecker
 from ops.invariants.repairs import RepairChecker
 from ops.invariants.slices import CubeChecker, PreflightChecker, SliceChecker
@@ -29,6 +30,7 @@ class FabricCheckers:
             self.slices,
             PreflightChecker(),
             CubeChecker(),
+            HoldChecker(),
             BoxChecker(),
             CircuitChecker(),
             RepairChecker(),

@@ -1,0 +1,221 @@
+"""Ten thousand random lifetimes of slices on a small pod, with faults, drains, pre-emptions, repairs and
+releases in any order: when all have ended nothing of them is left, anywhere, and no state has grown."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from ops.common.configuration import settings
+from ops.invariants.checker import AllCheckers
+from schemas.body import Body
+from schemas.config_workload import TraceRow
+from schemas.names import Tier
+from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, UndrainCube
+from schemas.registry import decode
+from services.jobs.state import JobsState
+from services.ocs.state import NO_OWNER, NO_PORT, OcsState
+from services.scheduler.order import chips_held
+from services.scheduler.state import SchedulerState, occupancy_of
+from services.transceivers.state import TransceiversState
+from services.workload.state import WorkloadState
+from shared.basics.units import US_PER_DAY, US_PER_S
+from shared.engine.codec import encode_state
+from shared.engine.ledger import ENDED_MAX
+from shared.engine.site import Site
+from shared.models.superpod.wiring import FACES, join_ports
+from shared.runtimes.lab import LabRequest
+from tests.simulation.test_swarm import unsettled
+from tests.support.pods import POD, pod_lab
+from tests.support.swarm import SHAPES
+
+CUBES = 4
+US_PER_MINUTE = 60 * US_PER_S
+LIFETIMES = 10_000
+A_DAY = 1_000
+"""About 1.1 of what the pod has."""
+ACTS_A_DAY = 60
+TIERS: tuple[Tier, ...] = ("production", "research", "research", "filler")
+OWNERS = 5
+HAPPENED = {
+    "SliceCompleted",
+    "SliceEvicted",
+    "SliceRefused",
+    "SliceRequeued",
+    "SliceNoticed",
+    "CubeSwapped",
+    "SliceRecovering",
+    "SliceOverran",
+    "JobFailed",
+    "RepairCompleted",
+}
+
+
+def drawn_trace(draw: random.Random, lifetimes: int) -> tuple[TraceRow, ...]:
+    days = lifetimes / A_DAY
+    return tuple(
+        TraceRow(
+            submit_us=draw.randrange(round(days * US_PER_DAY)),
+            duration_us=draw.randrange(1, 8 * US_PER_MINUTE),
+            shape=draw.choice([shape for shape in SHAPES if np.prod(shape) <= 64 * CUBES]),
+            twisted=False,
+            priority=draw.randrange(-1, 2),
+            owner=f"team-{draw.randrange(OWNERS)}",
+            tier=draw.choice(TIERS),
+            estimate_us=draw.choice([None, 1, 10 * US_PER_MINUTE]),
+        )
+        for _ in range(lifetimes)
+    )
+
+
+def drawn_acts(draw: random.Random, lifetimes: int, quiet_us: int) -> list[LabRequest]:
+    """What operators do, and at last every cube undrained."""
+    times = sorted(draw.randrange(1, quiet_us) for _ in range(ACTS_A_DAY * lifetimes // A_DAY))
+    acts = [(at_us, drawn_act(draw, lifetimes * at_us // quiet_us)) for at_us in times]
+    acts += [(quiet_us, UndrainCube(cube=f"{POD}/cube-{cube}")) for cube in range(CUBES)]
+    return [LabRequest(at_us, POD, act, number) for number, (at_us, act) in enumerate(acts, start=1)]
+
+
+def drawn_act(draw: random.Random, asked: int) -> Body:
+    cube = f"{POD}/cube-{draw.randrange(CUBES)}"
+    lasts_us = draw.randrange(1, 20 * US_PER_MINUTE)
+    end = f"{cube}/{draw.choice(FACES)}/{draw.randrange(16)}"
+    return draw.choice(
+        [
+            ReleaseSlice(slice=f"{POD}/slice-{max(0, asked - draw.randrange(40))}"),
+            DrainCube(cube=cube),
+            UndrainCube(cube=cube),
+            InjectFault(kind="host", target=f"{cube}/host-{draw.randrange(16)}", duration_us=lasts_us),
+            InjectFault(kind="link", target=end, duration_us=lasts_us),
+            InjectFault(kind="ocs", target=f"{POD}/ocs-{draw.randrange(48)}", duration_us=lasts_us),
+            ClearFault(fault=f"{POD}/fault-{draw.randrange(500)}"),
+        ]
+    )
+
+
+def lived(lifetimes: int, policy: list[str]) -> tuple[Site, Counter[str]]:
+    """The site after so many slices have ended and all that broke is repaired, and what was said."""
+    draw = random.Random(lifetimes)
+    quiet_us = round((lifetimes / A_DAY + 0.5) * US_PER_DAY)
+    config = settings(
+        [
+            f"pod.cubes={CUBES}",
+            "scheduler.retries_max=2",
+            "scheduler.grace_s=30",
+            "scheduler.preflight_s=5",
+            "scheduler.production_waits_h=0.05",
+            "scheduler.research_waits_h=0.5",
+            "scheduler.research_runs_h=0",
+            "workload.startup_s=10",
+            "workload.checkpoint_every_s=120",
+            "workload.checkpoint_write_s=5",
+            "repairs.host_repair_h=0.2",
+            "repairs.link_repair_h=0.1",
+            "repairs.ocs_repair_h=0.1",
+            *policy,
+        ],
+        seed=lifetimes,
+        trace=drawn_trace(draw, lifetimes),
+    )
+    checkers, said, problems = AllCheckers(), Counter[str](), list[str]()
+
+    def judge(lines: bytes) -> None:
+        for line in lines.splitlines():
+            message = decode(line)
+            said[message.type] += 1
+            problems.extend(checkers.see(message))
+
+    lab = pod_lab(config, sink=judge)
+    lab.run(quiet_us, drawn_acts(draw, lifetimes, quiet_us))
+    end_us = quiet_us
+    while (unsettled(lab.site) or scheduler_of(lab.site).slices) and end_us < quiet_us + 20 * US_PER_DAY:
+        end_us += US_PER_DAY // 4
+        lab.run(end_us)
+    assert problems == []
+    assert unsettled(lab.site) == []
+    return lab.site, said
+
+
+def scheduler_of(site: Site) -> SchedulerState:
+    state = site.instance(POD, "scheduler").state
+    assert isinstance(state, SchedulerState)
+    return state
+
+
+def left_over(state: object, names: str) -> dict[str, object]:
+    """Of these tables of a state, those that have anything in them."""
+    return {name: table for name in names.split() if (table := getattr(state, name))}
+
+
+def sizes(site: Site) -> dict[str, int]:
+    """Bytes of every state as it is stored, but for the trace, which is asked of it."""
+    found = {}
+    for instance in site.instances:
+        state = instance.state
+        assert state is not None
+        if isinstance(state, WorkloadState):
+            state.trace = ()
+        found[instance.name] = len(encode_state(state))
+    return found
+
+
+def check_nothing_is_left(site: Site) -> None:
+    states = {instance.name: instance.state for instance in site.instances}
+    scheduler, jobs, workload = scheduler_of(site), states["jobs"], states["workload"]
+    tables = (
+        "slices awaited stalls claims notices promises tickets unhealthy suspects lame ocs_down preflights "
+        "moves drained bad_ends queued chips_allocated wakes_us"
+    )
+    assert left_over(scheduler, tables) == {}
+    occupancy = occupancy_of(scheduler)
+    assert (occupancy.held, occupancy.meshes, set(occupancy.used)) == ({}, {}, {0})
+    assert len(scheduler.hot) == scheduler.config.hot_spares
+    assert occupancy.idle == [cube for cube in range(CUBES) if cube not in scheduler.hot]
+    assert scheduler.queue is None or not scheduler.queue.lines
+    assert chips_held(scheduler) == {}
+    assert isinstance(jobs, JobsState)
+    assert left_over(jobs, "jobs broken") == {}
+    assert len(jobs.books) == OWNERS * len(set(TIERS))
+    assert isinstance(workload, WorkloadState)
+    assert left_over(workload, "wanted campaigns ends") == {}
+    assert max(len(scheduler.ended), len(jobs.ended)) <= ENDED_MAX
+    check_circuits(scheduler, states["ocs"])
+    transceivers = states["transceivers"]
+    assert isinstance(transceivers, TransceiversState)
+    assert left_over(transceivers, "faults") == {}
+    assert left_over(states["repairs"], "queued begun open_targets") == {}
+    assert left_over(states["cubes"], "hosts modules repairs_open") == {}
+    assert left_over(states["failures"], "active") == {}
+
+
+def check_circuits(scheduler: SchedulerState, ocs: object) -> None:
+    """What stands, stands for nobody, and the scheduler knows of it."""
+    assert isinstance(ocs, OcsState)
+    assert left_over(ocs, "connects restores") == {}
+    assert np.all(ocs.owner == NO_OWNER)
+    assert not ocs.turning.any()
+    joins = tuple((key % 3, key // 3, south) for key, south in sorted(scheduler.standing.items()))
+    expected = np.full_like(ocs.wanted, NO_PORT)
+    if joins:
+        number, north, south = join_ports(joins)
+        expected[number, north] = south
+    assert np.array_equal(ocs.wanted, expected)
+    assert np.array_equal(ocs.made, expected != NO_PORT)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ["scheduler.backfill=easy", "scheduler.quotas=team-0=25%"],
+        ["scheduler.backfill=conservative", "scheduler.hold_back=fixed", "scheduler.hold_back_cubes=1"],
+        ["scheduler.backfill=none", "scheduler.hot_spares=1", "scheduler.route_around_share=0.5"],
+    ],
+)
+def test_nothing_is_left_of_ten_thousand_slices(policy: list[str]) -> None:
+    site, said = lived(LIFETIMES, policy)
+    check_nothing_is_left(site)
+    before, _ = lived(LIFETIMES // 5, policy)
+    then, now = sizes(before), sizes(site)
+    assert {name: (then[name], now[name]) for name in now if now[name] > 1.1 * then[name] + 500} == {}
+    assert {type_ for type_ in HAPPENED if said[type_] < 20} == set()
