@@ -11,6 +11,7 @@ from schemas.names import number_of
 from schemas.scheduler import SliceCompleted
 from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler.cycle import cycle, fill, is_settled
+from services.scheduler.holdback import most_cubes
 from services.scheduler.lifecycle import end, leave, put, refuse, slice_name
 from services.scheduler.moves import finish_move
 from services.scheduler.notices import drop_claim, leave_preempted
@@ -27,7 +28,7 @@ from services.scheduler.state import (
 )
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
-from shared.models.superpod.shapes import chips_of
+from shared.models.superpod.shapes import chips_of, cubes_of, shape_text
 
 
 def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Envelope) -> list[Output]:
@@ -55,6 +56,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
     )
     try:
         state.placement.check(body.shape, body.twisted, state.cubes)
+        _check_reserve(state, row)
     except InvalidInput as refusal:
         return refuse(state, row, f"{refusal}{_several_pods(state, row)}")
     _wait(state, row)
@@ -66,6 +68,16 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         reason = f"{waiting - 1} slices of {row.owner} wait, of {most} that may (scheduler.queue_max)"
         said += refuse(state, row, reason) + cycle(state)
     return said
+
+
+def _check_reserve(state: SchedulerState, row: Slice) -> None:
+    """InvalidInput for a slice that would wait for ever for cubes that are kept in reserve."""
+    cubes, most = cubes_of(row.shape), most_cubes(state, row.tier)
+    if cubes > most:
+        raise InvalidInput(
+            f"shape {shape_text(row.shape)}: it takes {cubes} cubes, and of {state.cubes} at most {most} are "
+            "to be had beside those in reserve (scheduler.hold_back, scheduler.hot_spares)"
+        )
 
 
 def _several_pods(state: SchedulerState, row: Slice) -> str:

@@ -6,6 +6,7 @@ Filler may stand on them, for it leaves when it is told to; they count as held b
 from collections.abc import Callable
 from functools import lru_cache
 
+from schemas.names import Tier
 from services.scheduler.state import SchedulerState, occupancy_of
 from shared.models.availability.goodput import goodput
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
@@ -24,11 +25,7 @@ def hold_back_fixed(state: SchedulerState) -> int:
 def hold_back_for_availability(state: SchedulerState) -> int:
     """What is left of the pod beside the most equal slices that can be promised with the target's probability
     ([LF] 4.2.2), less the cubes that are missing already: for those it is there."""
-    config = state.config
-    reserve = _reserve(
-        state.cubes, config.hold_back_slice_cubes, config.hold_back_host_availability, config.hold_back_target
-    )
-    return max(0, reserve - len(state.unhealthy.keys() | state.drained.keys()))
+    return max(0, _promised_reserve(state) - len(state.unhealthy.keys() | state.drained.keys()))
 
 
 HOLD_BACKS: dict[str, Callable[[SchedulerState], int]] = {
@@ -44,9 +41,24 @@ def held_back(state: SchedulerState) -> int:
     return HOLD_BACKS[state.config.hold_back](state)
 
 
+def most_cubes(state: SchedulerState, tier: Tier) -> int:
+    """Cubes that a slice of a tier can have when nothing is missing: all but those that are kept warm, and
+    but those that are held back, which filler may use."""
+    reserves = {"none": 0, "fixed": state.config.hold_back_cubes, "availability": _promised_reserve(state)}
+    reserve = 0 if tier == "filler" else reserves[state.config.hold_back]
+    return max(0, state.cubes - state.config.hot_spares - reserve)
+
+
 def chips_held_back(state: SchedulerState) -> int:
     """Chips that are empty for that reason now."""
     return min(held_back(state), len(occupancy_of(state).idle)) * CHIPS_PER_CUBE
+
+
+def _promised_reserve(state: SchedulerState) -> int:
+    config = state.config
+    return _reserve(
+        state.cubes, config.hold_back_slice_cubes, config.hold_back_host_availability, config.hold_back_target
+    )
 
 
 @lru_cache(maxsize=64)

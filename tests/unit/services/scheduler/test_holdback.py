@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape, Tier
-from schemas.scheduler import CubeSwapped, SliceAdmitted
+from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceNoticed, SliceRefused
 from services.scheduler.holdback import held_back
 from shared.models.availability.goodput import goodput
 from tests.support.scheduler_model import Said, World
@@ -35,6 +35,22 @@ def test_firm_slices_leave_so_many_cubes_and_filler_may_stand_on_them() -> None:
     filler, said = world.request(PAIR, tier="filler")
     assert admitted(said) == [filler]
     assert world.summary().chips_by_place["held_back"] == 0
+    world.check()
+
+
+def test_what_would_wait_for_ever_for_the_reserve_is_refused() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(hold_back="fixed", hold_back_cubes=1, hot_spares=1))
+    _, (said,) = world.request((4, 4, 12))
+    assert isinstance(said, SliceRefused)
+    assert said.reason == (
+        "shape 4x4x12: it takes 3 cubes, and of 4 at most 2 are to be had beside those in reserve "
+        "(scheduler.hold_back, scheduler.hot_spares)"
+    )
+    filler, said_of_filler = world.request((4, 4, 12), tier="filler")
+    assert admitted(said_of_filler) == [filler]
+    firm, said_of_firm = world.request(PAIR)
+    assert [type(body) for body in said_of_firm] == [SliceNoticed]
+    assert admitted(world.checkpoint(filler)) == [firm]
     world.check()
 
 
