@@ -269,7 +269,8 @@ def test_a_warm_spare_loses_a_job_that_replicates_no_work() -> None:
 
 def test_a_warm_spare_is_kept_from_those_who_wait() -> None:
     world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=0, hot_spares=2))
-    assert world.status(world.request((4, 4, 12))[0]).state == "queued"
+    world.start((4, 4, 4))
+    assert world.status(world.request((4, 4, 8))[0]).state == "queued"
     world.fail(3)
     assert sorted(world.state.hot) == [1, 2]
     world.check()
