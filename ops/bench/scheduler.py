@@ -18,6 +18,7 @@ from services.scheduler.order import borrows, chips_held, quotas_of
 from services.scheduler.promise import FOREVER
 from services.scheduler.service import SERVICE
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
+from services.scheduler.stays import leaves_us
 from shared.basics.errors import OperationFailed
 from shared.engine.codec import decode_state, encode_state
 from shared.models.superpod.shapes import cubes_of
@@ -151,9 +152,9 @@ def plain_easy(state: SchedulerState) -> Found:
         cubes = cubes_of(row.shape)
         if cubes <= len(idle):
             after_us = list(free_us)
-            ends_us = FOREVER if row.estimate_us is None else now_us + row.estimate_us
+            left_us = leaves_us(state, row, now_us)
             for cube in idle[:cubes]:
-                after_us[cube] = ends_us
+                after_us[cube] = FOREVER if left_us is None else left_us
             if sorted(after_us)[cubes_of(head.shape) - 1] <= promised_us:
                 return row.number, promises
     return None, promises
