@@ -26,6 +26,6 @@ def test_a_full_pod_has_as_many_waiting_as_it_was_asked_for() -> None:
     pod = FullPod(8, 30, PATIENT, tiers=("research",))
     pod.live(50)
     assert 20 < pod.state.queued < 40
-    assert len(pod.decided_s) == 50
+    assert 50 <= len(pod.decided_s) < 60
     assert pod.lose(range(4)) > 0
     assert len(pod.state.unhealthy) == 4
