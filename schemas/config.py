@@ -280,6 +280,20 @@ class _PodOfCubes(FabricConfig):
                 raise ValueError(f"scheduler.quotas: {error}") from None
         return self
 
+    @model_validator(mode="after")
+    def _reserves_leave_something(self) -> Self:
+        if not isinstance(self, AnyPodConfig):
+            return self
+        cubes, spares, held = self.pod.cubes, self.scheduler.hot_spares, self.scheduler.hold_back_cubes
+        if self.scheduler.hold_back != "fixed":
+            held = 0
+        if spares + held >= cubes:
+            raise ValueError(
+                f"scheduler.hot_spares {spares} and scheduler.hold_back_cubes {held} leave none of {cubes} "
+                f"cubes; allowed are up to {cubes - 1} together"
+            )
+        return self
+
 
 class SuperpodConfig(_PodOfCubes):
     """A superpod: cubes joined at will by optical circuit switches ([LF] 4.2, [T4] 2)."""

@@ -310,6 +310,15 @@ class WorkloadConfig(Model):
             raise ValueError(f"mix: {error}") from None
         return self
 
+    @model_validator(mode="after")
+    def _filler_has_a_size(self) -> Self:
+        least, most = self.filler_cubes_min, self.filler_cubes_max
+        if least > most:
+            raise ValueError(
+                f"filler_cubes_min {least} is above filler_cubes_max {most}; allowed are 1 to {most}"
+            )
+        return self
+
 
 class TraceRow(Model):
     """One recorded request, its chips already rounded up to a shape. `submit_us` counts from the fabric's

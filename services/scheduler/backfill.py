@@ -161,8 +161,10 @@ def conservative_starts(
 
 
 def no_backfill(state: SchedulerState, line: InLine, rooms: Rooms) -> Passing:
-    """Nobody passes."""
+    """Nobody passes, unless nobody knows when the first in line can start: it must not hold up a pod."""
     promised_us = state.placement.start_us(line.timeline, line.head.shape, rooms.held_back)
+    if promised_us >= FOREVER:
+        return easy_backfill(state, line, rooms)
     return None, _known({line.head.number: promised_us})
 
 

@@ -21,7 +21,7 @@ NAME_NOTHING = {
     *("up", "links_down", "links_degraded", "excess_loss_db", "technician", "service", "message", "count"),
     *("owner", "tier", "estimate_us", "ahead_us", "until_us", "why"),
     *("duration_us", "job", "ends_us", "expires_us", "waited_us", "took_us", "due_us"),
-    *("key", "asked_by", "comment", "choice", "costs_chip_us", "speed_ppm", "recovery"),
+    *("key", "asked_by", "comment", "choice", "costs_chip_us", "lost_chip_us", "speed_ppm", "recovery"),
     *("chip_us", "tiers", "owners", "slices"),  # accounts of all slices at once, not news of each
 }
 """Fields of messages that tell how, why, when and how much; a field of another name either bears a mark or is

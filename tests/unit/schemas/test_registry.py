@@ -86,6 +86,12 @@ def by_the_rules(row: dict[str, Any]) -> dict[str, Any]:
     optics = row["config"]["transceivers"]
     thresholds = ("degraded_above_ber", "down_above_ber")
     optics.update(zip(thresholds, sorted(optics[name] for name in thresholds), strict=True))
+    config = row["config"]
+    scheduler, workload, cubes = config["scheduler"], config["workload"], config["pod"]["cubes"]
+    scheduler["hot_spares"] = min(scheduler["hot_spares"], cubes // 2)
+    scheduler["hold_back_cubes"] = min(scheduler["hold_back_cubes"], cubes // 2 - 1)
+    sizes = ("filler_cubes_min", "filler_cubes_max")
+    workload.update(zip(sizes, sorted(workload[name] for name in sizes), strict=True))
     for section, name, text in GRAMMARS:
         row["config"][section][name] = text if row["config"][section][name] else ""
     return row

@@ -58,6 +58,15 @@ def test_a_mesh_passes_into_a_cube_that_is_not_free_by_then_anyway() -> None:
     assert world.status(head).promised_us == promised_us
 
 
+def test_nobody_holds_up_a_pod_for_ever_even_where_nobody_passes() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(backfill="none"))
+    world.start(PAIR)  # without an estimate: nobody knows when it ends
+    world.request(WHOLE)
+    _, said = world.request(CUBE)
+    assert [type(body) for body in said[:1]] == [SliceAdmitted]
+    world.check()
+
+
 def test_without_back_filling_nobody_passes() -> None:
     world = World(cubes=4, policy=SchedulerConfig(backfill="none"))
     world.start(PAIR, estimate_us=2 * US_PER_HOUR)

@@ -121,7 +121,7 @@ def check_reason(world: World, row: Slice, cubes: Cubes) -> str:
 
 def test_what_a_slice_is_said_to_wait_for_is_true() -> None:
     happened: Counter[str] = Counter()
-    for seed in range(40):
+    for seed in range(60):
         life, policy = long_life(seed, 160)
         held = {"hold_back": "fixed", "hold_back_cubes": seed % 4} if seed % 3 == 0 else {}
         world = World(cubes=CUBES, policy=policy.model_copy(update=held))
