@@ -6,13 +6,24 @@ from random import Random
 from typing import TypeVar
 
 from schemas.api_answers import SlicePlan
+from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape, Tier
-from schemas.scheduler import ConnectCircuits, SchedulerBody, SliceAdmitted, SliceNoticed, SliceRefused
+from schemas.scheduler import (
+    ConnectCircuits,
+    SchedulerBody,
+    SliceAdmitted,
+    SliceNoticed,
+    SliceRecovering,
+    SliceRefused,
+)
 from schemas.workload import SliceRequested
 from services.scheduler.dry_run import copied
+from services.scheduler.explaining import explain
 from services.scheduler.planning import plan
+from services.scheduler.recovery import decided_us
 from services.scheduler.state import SchedulerState
 from shared.engine.codec import encode_state
+from shared.models.superpod.shapes import chips_of, legal_shapes, parse_shape, shape_text
 from tests.support.scheduler_model import FABRIC, Said, World
 from tests.unit.services.scheduler.test_swarm import ASKERS, SHAPES, long_life, play
 
@@ -115,3 +126,51 @@ def test_a_request_comes_out_as_planned() -> None:
         check_came_true(world, told, name, said)
         happened[told.decision] += 1
     assert min(happened[decision] for decision in ("placed", "claims", "waits", "refused")) > 5, happened
+
+
+def test_what_a_recovery_is_said_to_come_to_is_what_is_decided() -> None:
+    decided: Counter[str] = Counter()
+    for seed in range(60):
+        life, policy = long_life(seed, 80)
+        slow = SchedulerConfig(**policy.model_dump() | {"decision_s": 30})
+        world = World(cubes=8, policy=slow)
+        for _ in play(world, life):
+            due_us = decided_us(world.state)
+            if due_us is None or due_us != world.held.due_us or due_us < world.now_us:
+                continue
+            state = copied(world.state)
+            state.now_us = due_us
+            told = {
+                number: explain(state, f"{FABRIC}/slice-{number}")
+                for number, stall in state.stalls.items()
+                if stall.choice is None
+            }
+            if len(state.stalls) != 1 or len(told) != 1:
+                continue
+            ((number, one),) = told.items()
+            recovering = of(SliceRecovering, world.tick(), f"{FABRIC}/slice-{number}")
+            if recovering is None:
+                continue
+            assert one is not None
+            assert one.recovery is not None
+            assert one.recovery.cheapest_now == recovering.choice
+            assert one.recovery.costs_chip_us == recovering.costs_chip_us
+            decided[str(recovering.choice)] += 1
+    assert len(decided) > 2, decided
+    assert decided.total() > 20, decided
+
+
+def test_no_larger_shape_would_fit_than_the_largest_that_is_told() -> None:
+    found: Counter[bool] = Counter()
+    for world, _ in moments(8, every=25):
+        told = plan(asked(world), wanted(world, (4, 4, 4), estimate_us=600_000_000))
+        largest = 0 if told.largest_now is None else chips_of(parse_shape(told.largest_now))
+        found[largest > 0] += 1
+        for shape in legal_shapes(8):
+            fits = plan(asked(world), wanted(world, shape, estimate_us=600_000_000)).decision
+            if chips_of(shape) > largest:
+                assert fits in ("waits", "refused"), shape
+            elif chips_of(shape) == largest and told.largest_now == shape_text(shape):
+                assert fits in ("placed", "claims"), shape
+    assert min(found.values()) > 2
+    assert len(found) == 2
