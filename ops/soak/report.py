@@ -77,6 +77,17 @@ def request_counts(book: Book, facts: Facts, again: int) -> dict[str, Any]:
     }
 
 
+OF_SLICES = {
+    "started": "SliceStarted",
+    "hit and planned for": "SliceRecovering",
+    "cubes replaced": "CubeSwapped",
+    "told to leave": "SliceNoticed",
+    "queued again": "SliceRequeued",
+    "completed": "SliceCompleted",
+}
+"""What became of slices, in words → the message that says so: a soak without them has not tried much."""
+
+
 def log_counts(facts: Facts) -> dict[str, Any]:
     return {
         "messages": facts.messages,
@@ -85,6 +96,10 @@ def log_counts(facts: Facts) -> dict[str, Any]:
         "unreadable": facts.unreadable,
         "strays": facts.strays,
         "days": {fabric: round(us / US_PER_DAY, 2) for fabric, us in sorted(facts.last_us.items())},
+        "slices": {
+            word: sum(count for (_, type_name), count in facts.types.items() if type_name == name)
+            for word, name in OF_SLICES.items()
+        },
     }
 
 
@@ -167,6 +182,7 @@ def _proof_in_words(report: Mapping[str, Any]) -> Iterator[str]:
         yield "not compared with its log: the twin did not come to rest"
         return
     yield f"simulated time: {sum(log['days'].values()):.1f} pod-days"
+    yield f"slices: {', '.join(f'{count} {word}' for word, count in log['slices'].items())}"
     yield f"requests: {asked['accepted']} accepted; {asked['done']} done, {asked['refused']} refused"
     yield (
         f"asked again: {asked['asked_again']} times; left unsure: {asked['unsure']}, of which the log has "

@@ -45,7 +45,7 @@ def swap(
         checked=row.checked and warm,
     )
     put(state, moved)
-    state.swapped += 1
+    state.swapped += reason != "compacted"  # which makes room, and replaces nothing
     name = slice_name(state, row.number)
     bodies: list[SchedulerBody] = [
         CubeSwapped(slice=name, left=left, spare=spare, corner=corner, reason=reason)
