@@ -111,12 +111,17 @@ class RecoveryAnswer(Model):
 
 
 class SliceHistory(Model):
-    """A message about the slice: when, which, and what it says. `message` is its id, for `lightwave why`."""
+    """A message about the slice: when, which, and what it says. `message` is its id, for `lightwave why`.
+    One of a recovery has its `choice` and what all choices were expected to cost, one of a slice that came
+    back what work it lost."""
 
     at_us: Us
     type: str
     text: str
     message: str
+    choice: Choice | None
+    costs_chip_us: RecoveryCosts | None
+    lost_chip_us: int | None
 
 
 class SliceExplanation(Model):

@@ -75,8 +75,18 @@ def _explained(found: Mapping[str, Any]) -> str:
     lines += listed(
         ("KIND", "IN-THE-WAY", "WHY"), [[row["kind"], row["name"], row["why"]] for row in found["in_the_way"]]
     )
-    history = [[moment(row["at_us"]), row["type"], row["text"]] for row in found["history"]]
+    history = [[moment(row["at_us"]), row["type"], _past(row)] for row in found["history"]]
     return "\n".join([*lines, *(["", columns(("AT", "HISTORY", "WHAT"), history)] if history else [])])
+
+
+def _past(row: Mapping[str, Any]) -> str:
+    """What a message says; of a choice what it was chosen from, of a slice that came back what it lost."""
+    if row["costs_chip_us"] is not None:
+        costs = {choice: cost for choice, cost in row["costs_chip_us"].items() if cost is not None}
+        said = ", ".join(f"{choice} {hours(cost)}" for choice, cost in costs.items())
+        return f"{row['choice']}, of {said} chip-hours"
+    lost = f"lost {hours(row['lost_chip_us'])} chip-hours; " if row["lost_chip_us"] is not None else ""
+    return f"{lost}{row['text']}"
 
 
 def started(start: Mapping[str, Any] | None) -> list[str]:

@@ -5,10 +5,11 @@ import re
 
 from schemas.api_answers import ExpectedStart, SliceExplanation, SliceHistory, SlicePlan
 from schemas.api_requests import SliceRequest
+from schemas.envelope import Envelope
 from schemas.kinds import SLICES
 from schemas.names import FABRIC_PATTERN, NUMBER
 from schemas.operator import RequestSlice
-from schemas.scheduler import SliceCompleted, SliceOverran
+from schemas.scheduler import SliceCompleted, SliceOverran, SliceRecovering, SliceRequeued
 from schemas.workload import SliceRequested
 from services.gateway.fabrics import fabric_of, site_of
 from services.gateway.history import STATES
@@ -120,9 +121,18 @@ def _history(twin: TwinPorts, fabric: str, name: str) -> tuple[SliceHistory, ...
     """What the log tells of a slice, oldest first."""
     query = LogQuery(fabric=fabric, types=HISTORY, about=(name,))
     found = twin.log.find(site_of(twin, fabric), query, HISTORY_MAX, newest=True)
-    return tuple(
-        [
-            SliceHistory(at_us=one.at_us, type=one.type, text=told(twin, one, name).text, message=one.id)
-            for _, one in found
-        ]
+    return tuple([_past(twin, message, name) for _, message in found])
+
+
+def _past(twin: TwinPorts, message: Envelope, name: str) -> SliceHistory:
+    body = message.body
+    recovering = body if isinstance(body, SliceRecovering) else None
+    return SliceHistory(
+        at_us=message.at_us,
+        type=message.type,
+        text=told(twin, message, name).text,
+        message=message.id,
+        choice=None if recovering is None else recovering.choice,
+        costs_chip_us=None if recovering is None else recovering.costs_chip_us,
+        lost_chip_us=body.lost_chip_us if isinstance(body, SliceRequeued) else None,
     )

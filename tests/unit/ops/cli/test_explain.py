@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -91,3 +92,18 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(words: list[str], sentence: 
     result = CliRunner().invoke(root, words)
     assert result.exit_code != 0
     assert sentence in f"{result.output} {result.exception}"
+
+
+def test_a_past_choice_is_told_with_what_the_others_would_have_cost(tmp_path: Path) -> None:
+    driven = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
+    client = driven.client()
+    client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
+    driven.advance(1)
+    client.post("/v1/faults", json={"kind": "host", "target": "pod-0/cube-0/host-1"}, params={"wait": 20})
+    driven.advance(1)
+    answer = client.get("/v1/explain/slices/pod-0/slice-0")
+    driven.close()
+    lines = ran(answer, "explain", "slice", "pod-0/slice-0").output.splitlines()
+    (line,) = [line for line in lines if "chip-hours" in line]
+    assert "SliceRecovering   swap, of swap " in line
+    assert ", wait " in line

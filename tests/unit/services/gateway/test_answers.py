@@ -55,6 +55,28 @@ def test_who_waits_is_told_what_is_in_its_way_and_when_it_starts(client: Client)
     assert "only the first in line has a promise" in after["start"]["because"]
 
 
+def test_the_history_has_choices_with_what_others_would_have_cost(client: Client, twin: DrivenTwin) -> None:
+    name = ask_for(client, "4x4x8")
+    twin.advance(1)
+    client.post("/v1/faults", json={"kind": "host", "target": "pod-0/cube-0/host-1"}, params=WAIT)
+    twin.advance(1)
+    told = client.get(f"/v1/explain/slices/{name}").json()
+    (chosen,) = [row for row in told["history"] if row["choice"] is not None]
+    costs = {choice: cost for choice, cost in chosen["costs_chip_us"].items() if cost is not None}
+    assert chosen["choice"] == "swap"
+    assert costs["swap"] == min(costs.values())
+    assert {"swap", "wait"} <= costs.keys()
+
+
+def test_who_comes_back_has_in_its_history_what_it_lost(client: Client, twin: DrivenTwin) -> None:
+    victim = ask_for(client, "4x4x16", tier="filler")
+    twin.advance(1)
+    ask_for(client, "4x4x4")
+    twin.advance(1)
+    told = client.get(f"/v1/explain/slices/{victim}").json()
+    assert [row["lost_chip_us"] for row in told["history"] if row["type"] == "SliceRequeued"] == [0]
+
+
 def test_a_promise_comes_with_how_estimates_fared_lately(client: Client, twin: DrivenTwin) -> None:
     name = ask_for(client, "4x4x4", duration_s=60)
     twin.advance(1)
