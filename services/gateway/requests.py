@@ -12,10 +12,11 @@ from schemas.api import LogMessage
 from schemas.api_requests import FaultRequest, RequestReceipt, SliceRequest
 from schemas.asked import AskedBody
 from schemas.bounds import COMMENT_MAX, KEY_MAX
-from schemas.config import pod_of
+from schemas.config import AnyPodConfig, pod_of
 from schemas.envelope import Envelope
 from schemas.kinds import FAULTS, SLICES
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.owners import OPERATOR, known_owners
 from schemas.recovery import RecoveryPolicy, recovery_policy
 from services.gateway.fabrics import config_of, fabric_of, meant_to_act, part_of, plant, retired_us, site_of
 from services.gateway.invalid import invalid_sentence, short
@@ -27,14 +28,16 @@ from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.grammar import OWNERS_ALLOWED, is_owner
 from shared.basics.times import moment
 from shared.basics.units import US_PER_S, us
+from shared.basics.words import nearest
 from shared.engine.roots import request_id, retirement_id
 from shared.models.plants import check_slice
 from shared.models.superpod.faults import fault_target
-from shared.models.superpod.shapes import parse_shape
+from shared.models.superpod.shapes import of_several_pods, parse_shape
 from shared.storage.inbox import Received
 
 WAIT_S_MAX = 30.0
 LOOK_S = 0.01
+OWNERS_TOLD = 20
 INBOX_MAX = 10_000
 """Requests of one partition that may wait; the next is turned away."""
 
@@ -45,10 +48,15 @@ def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, AskedBody]
     """(fabric, what is asked of it); InvalidInput where its kind of fabric has no such slices."""
     fabric = meant_to_act(twin, asked.fabric)
     config = config_of(twin, fabric)
-    shape = parse_shape(asked.shape)
-    check_slice(config.kind, shape, asked.twisted, pod_of(config).cubes)
+    shape, cubes = parse_shape(asked.shape), pod_of(config).cubes
+    try:
+        check_slice(config.kind, shape, asked.twisted, cubes)
+    except InvalidInput as refusal:
+        raise InvalidInput(f"{refusal}{of_several_pods(shape, cubes)}") from None
     if not is_owner(asked.owner):
         raise InvalidInput(f"owner {short(asked.owner)!r}: allowed are {OWNERS_ALLOWED}")
+    if isinstance(config, AnyPodConfig):
+        _check_known(fabric, asked.owner, known_owners(config))
     body = {
         "shape": shape,
         "duration_us": _duration_us(asked.duration_s),
@@ -248,6 +256,22 @@ def _outcome(twin: TwinPorts, site: str, place: int) -> tuple[Envelope, list[Log
 
 def _duration_us(duration_s: float | None) -> int | None:
     return None if duration_s is None else us(duration_s, US_PER_S)
+
+
+def _check_known(fabric: str, owner: str, known: frozenset[str]) -> None:
+    """InvalidInput unless there is such an owner."""
+    if owner in known:
+        return
+    close = nearest(owner, sorted(known)) or OPERATOR
+    some = " and others" if len(known) > OWNERS_TOLD else ""
+    raise InvalidInput(
+        f"owner {owner!r}: no such owner in {fabric}; the nearest is {close}; there are "
+        f"{', '.join(sorted(known, key=_by_number)[:OWNERS_TOLD])}{some}, and scheduler.quotas names more"
+    )
+
+
+def _by_number(owner: str) -> tuple[int, str]:
+    return len(owner), owner
 
 
 def _recovery(text: str | None) -> RecoveryPolicy | None:

@@ -28,7 +28,7 @@ from services.scheduler.state import (
 )
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
-from shared.models.superpod.shapes import chips_of, cubes_of, shape_text
+from shared.models.superpod.shapes import chips_of, cubes_of, of_several_pods, shape_text
 
 
 def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Envelope) -> list[Output]:
@@ -58,7 +58,7 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         state.placement.check(body.shape, body.twisted, state.cubes)
         _check_reserve(state, row)
     except InvalidInput as refusal:
-        return refuse(state, row, f"{refusal}{_several_pods(state, row)}")
+        return refuse(state, row, f"{refusal}{of_several_pods(body.shape, state.cubes)}")
     _wait(state, row)
     said = fill(state) if row.tier == TIERS[FILLER] and is_settled(state) else cycle(state)
     row = state.slices[number]
@@ -78,13 +78,6 @@ def _check_reserve(state: SchedulerState, row: Slice) -> None:
             f"shape {shape_text(row.shape)}: it takes {cubes} cubes, and of {state.cubes} at most {most} are "
             "to be had beside those in reserve (scheduler.hold_back, scheduler.hot_spares)"
         )
-
-
-def _several_pods(state: SchedulerState, row: Slice) -> str:
-    """What would be needed for a slice that is larger than the pod."""
-    if row.chips <= state.chips:
-        return ""
-    return "; a slice of several pods needs a fabric that joins them, and there is none"
 
 
 def _waiting(state: SchedulerState, owner: str) -> int:

@@ -1,10 +1,10 @@
 """Who asks for slices, and who looks at the queue and does not: campaigns, a recorded trace, and filler."""
 
 from schemas.names import SliceName, Tier
+from schemas.owners import FILLER_OWNER
 from schemas.workload import RequestBalked, SliceRequested
 from services.workload.campaigns import Asked, Campaign, begin, next_job, run_us_of
 from services.workload.filler import draw_filler_us, filler_shape, kept_waiting
-from services.workload.owners import FILLER_OWNER
 from services.workload.run_times import draw_estimate_us, draw_terms, draw_terms_for, undisturbed_us
 from services.workload.state import WantedSlice, WorkloadState, next_arrival_us, next_row_us
 from shared.basics.units import US_PER_HOUR

@@ -6,15 +6,14 @@ from itertools import accumulate
 
 from schemas.config_workload import WorkloadConfig
 from schemas.names import Tier
+from schemas.owners import team
 from shared.basics.keyed_random import draw_uniform
-
-FILLER_OWNER = "free-tier"
 
 
 def draw_owner(seed: int, entity: str, number: int, config: WorkloadConfig) -> str:
     """`team-1` … by their shares."""
     cumulative = _cumulative(config.owners, config.owner_skew)
-    return f"team-{1 + bisect_right(cumulative, draw_uniform(seed, entity, 'owner', number))}"
+    return team(1 + bisect_right(cumulative, draw_uniform(seed, entity, "owner", number)))
 
 
 def draw_tier(seed: int, entity: str, number: int, config: WorkloadConfig, is_large: bool) -> Tier:

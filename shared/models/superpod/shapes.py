@@ -82,6 +82,14 @@ def check(shape: Shape, twisted: bool, cubes_in_pod: int) -> None:
         )
 
 
+def of_several_pods(shape: Shape, cubes_in_pod: int) -> str:
+    """What a slice would need that is larger than a pod, to be said behind that it does not fit; nothing for
+    any other."""
+    if chips_of(shape) <= CHIPS_PER_CUBE * cubes_in_pod:
+        return ""
+    return "; a slice of several pods needs a fabric that joins them, and there is none"
+
+
 def _problem(shape: Shape, cubes_in_pod: int) -> str | None:
     if shape in MESHES:
         return None

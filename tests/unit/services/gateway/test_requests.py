@@ -284,6 +284,21 @@ BAD_BODIES: list[tuple[str, object, str]] = [
     ("slices", {"shape": "4x4x4", "twisted": True}, "twisted true"),
     ("slices", {"shape": "4x4x4", "owner": "Team 7"}, "owner 'Team 7': allowed are one to four words"),
     ("slices", {"shape": "4x4x4", "owner": "x" * 5_000}, "owner 'xxx"),
+    (
+        "slices",
+        {"shape": "4x4x4", "owner": "taem-7"},
+        "owner 'taem-7': no such owner in pod-0; the nearest is team-7",
+    ),
+    (
+        "slices",
+        {"shape": "4x4x4", "owner": "zz"},
+        "no such owner in pod-0; the nearest is operator; there are",
+    ),
+    (
+        "slices",
+        {"shape": "8x8x16"},
+        "nearest legal shape is 4x8x16; a slice of several pods needs a fabric that",
+    ),
     ("slices", {"shape": "4x4x4", "owner": ""}, "owner ''"),
     ("slices", {"shape": "4x4x4", "owner": None}, "owner None"),
     ("slices", {"shape": "4x4x4", "tier": "gold"}, "'production', 'research' or 'filler'"),
