@@ -33,7 +33,7 @@ def explain_slice(
     ],
     output: Output = "table",
 ) -> None:
-    """Say why a slice is as it is, what stands in its way, and when it is expected to start."""
+    """Say what is in the way of a slice, and when it starts."""
     client = Client()
     _explain(client, f"/v1/explain/slices/{escape(whole(client, name))}", output)
 

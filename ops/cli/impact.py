@@ -116,7 +116,7 @@ def drain(target: Cube, within_s: Within = HOUR_S, output: Output = "table") -> 
 
 @app.command()
 def repair(target: AnyPart, within_s: Within = HOUR_S, output: Output = "table") -> None:
-    """Say what comes back if all that is broken in a part is repaired now, without repairing it."""
+    """Say what comes back if a part is repaired now, without doing so."""
     client = Client()
     _foresee(client, "repair", {"target": whole(client, target), "within_s": within_s}, output)
 

@@ -18,7 +18,8 @@ def busy_twin(folder: Path, seed: int, load: float) -> DrivenTwin:
     """A pod of 16 cubes that people use, of which the first days are over, and no faults by itself."""
     pairs = ["pod.cubes=16", "failures.enabled=false", f"workload.offered_load={load}"]
     twin = DrivenTwin(folder, pairs, plans=single_fabric_sites(1, pairs=pairs, seed=seed))
-    twin.advance(36)
+    for _ in range(6):
+        twin.advance(6)
     return twin
 
 
