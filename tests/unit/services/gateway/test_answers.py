@@ -1,7 +1,13 @@
 """Why slices are as they are and what would become of requests, as the gateway tells it."""
 
+from pathlib import Path
+from random import Random
 from typing import Any
 
+import pytest
+
+from ops.common.configuration import settings_of
+from schemas.site_plan import SitePlan
 from tests.support.gateway_twin import Client, DrivenTwin
 
 WAIT = {"wait": 20}
@@ -120,3 +126,29 @@ def test_what_cannot_be_explained_is_said_in_a_sentence(client: Client) -> None:
     ):
         answer = client.get(f"/v1/{path}")
         assert (answer.status_code, answer.json()["error"][: len(begins)]) == (status, begins)
+
+
+@pytest.mark.parametrize("kind", ["superpod", "static-pod"])
+def test_plans_come_true_on_pods_that_people_use(tmp_path: Path, kind: str) -> None:
+    settings = settings_of(kind, ["failures.enabled=false", "workload.offered_load=0.5"], seed=3)
+    driven = DrivenTwin(tmp_path, [], plans=[SitePlan(site="pod-0", fabrics={"pod-0": settings})])
+    for _ in range(4):
+        driven.advance(4)
+    client, random, decisions = driven.client(), Random(1), set()
+    for _ in range(20):
+        shape = random.choice(["4x4x4", "1x1x1", "2x4x4", "4x4x8", "8x8x8", "16x16x16"])
+        tier, duration_s = random.choice(["production", "research", "filler"]), random.choice([600, 36_000])
+        told = client.get(f"/v1/plan/slices?shape={shape}&tier={tier}&duration_s={duration_s}").json()
+        name = ask_for(client, shape, tier=tier, duration_s=duration_s)
+        row = client.get(f"/v1/slices/{name}").json()
+        decisions.add(told["decision"])
+        if told["decision"] == "waits":
+            assert (row["reason"], row["queue_position"]) == (told["reason"], told["queue_position"])
+        elif row["state"] == "queued":  # until those in its way have left
+            cubes = ", ".join(cube.removeprefix("pod-0/") for cube in told["cubes"])
+            assert row["reason"].startswith(f"has {cubes} as soon as ")
+            assert told["decision"] == "claims"
+        else:
+            assert row["cubes"] == told["cubes"]
+    driven.close()
+    assert decisions >= {"waits", "claims"}
