@@ -12,6 +12,7 @@ from services.scheduler.state import (
     Slice,
     Stall,
     occupancy_of,
+    on_cubes,
     policy_of,
     tolerates,
     waits_for_ocs,
@@ -73,8 +74,8 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
     yielding = yields_to(state, row)
     ends = [
         (leaves_us, len(other.cubes))
-        for other in state.slices.values()
-        if other.number != row.number and other.corner is None and other.cubes
+        for other in on_cubes(state)
+        if other.number != row.number and other.corner is None
         if (leaves_us := _leaves_us(state, other, other.number in yielding)) is not None
     ]
     policy = policy_of(state, row)

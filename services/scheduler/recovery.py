@@ -9,7 +9,7 @@ from services.scheduler.hits import cubes_to_leave, dead_cubes, delays, hit_of, 
 from services.scheduler.lifecycle import drop_move, put, requeue, settle, slice_name
 from services.scheduler.notices import tell_to_leave
 from services.scheduler.occupancy import Corner
-from services.scheduler.recovery_plan import Decision, recovery_plan
+from services.scheduler.recovery_plan import Decision, Hit, recovery_plan
 from services.scheduler.scores import room_for_one
 from services.scheduler.spares import give_back_hot
 from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of, policy_of
@@ -113,24 +113,24 @@ def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) ->
         said += _replace_cubes(state, row, leaving, stall, hot=choice == "spare")
         row = state.slices[number]
     if choice == "wait" and (not leaving or not set(leaving).isdisjoint(row.cubes)):
-        said += _make_room(state, row, stall) if takes_cubes else []
-        _wait(state, row, stall)
+        hit = hit_of(state, row, stall)
+        said += _make_room(state, row, stall, hit) if takes_cubes else []
+        _wait(state, row, stall, hit)
         return False
     del state.stalls[number]
     said += settle(state, row, stall.cause)
     return False
 
 
-def _make_room(state: SchedulerState, row: Slice, stall: Stall) -> list[Output]:
+def _make_room(state: SchedulerState, row: Slice, stall: Stall, hit: Hit) -> list[Output]:
     """Who waits for a cube need not wait for longer than others have to write a checkpoint: of those whom it
     may make leave, who lose least are told to."""
-    leaving, yielding = cubes_to_leave(state, row), yields_to(state, row)
-    if not leaving or not yielding or not state.placement.can_move(row.cubes):
-        return []
-    hit = hit_of(state, row, stall)
-    if recovery_plan([hit], hit.cubes, 0, delays(state))[0].choice != "swap":
+    if not hit.moves or recovery_plan([hit], hit.cubes, 0, delays(state))[0].choice != "swap":
         return []  # it would wait on even so
-    shape = row.shape if row.corner is not None else (4, 4, 4 * len(leaving))
+    yielding = yields_to(state, row)
+    if not yielding:
+        return []
+    shape = row.shape if row.corner is not None else (4, 4, 4 * hit.cubes)
     found = state.placement.room_by_force(occupancy_of(state), shape, yielding)
     return [] if found is None else tell_to_leave(state, row, found[1], stall.cause)
 
@@ -144,8 +144,7 @@ def _still(state: SchedulerState, row: Slice, stall: Stall) -> Stall:
     return replace(stall, part=f"{state.fabric}/cube-{dead[0]}")
 
 
-def _wait(state: SchedulerState, row: Slice, stall: Stall) -> None:
-    hit = hit_of(state, row, stall)
+def _wait(state: SchedulerState, row: Slice, stall: Stall, hit: Hit) -> None:
     again_us = state.now_us + max(hit.repair_us // 2, LOOK_AGAIN_US)
     if stall.choice != "wait" or stall.due_us <= state.now_us:
         state.stalls[row.number] = replace(stall, choice="wait", due_us=again_us)
