@@ -49,9 +49,11 @@ def cycle(state: SchedulerState) -> list[Output]:
 
 
 def is_settled(state: SchedulerState) -> bool:
-    """Whether the last cycle has left nothing that time alone, or filler, could change: no slice stalls, and
-    as many cubes are warm as there are to be."""
-    return not state.stalls and len(state.hot) >= state.config.hot_spares
+    """Whether the last cycle has left nothing that time alone, or filler, could change: no slice stalls, as
+    many cubes are warm as there are to be, and nobody was promised a start by now."""
+    if state.stalls or len(state.hot) < state.config.hot_spares:
+        return False
+    return all(at_us > state.now_us for at_us in state.promises.values())
 
 
 def fill(state: SchedulerState) -> list[Output]:

@@ -88,7 +88,7 @@ def serve_claims(state: SchedulerState) -> list[Output]:
             drop_claim(state, row)
             line_up(state, row)
             put(state, row)
-        elif not users:
+        elif not users and not state.notices.keys() & set(held.victims):
             drop_claim(state, row)
             said += admit(state, row, held.cubes, held.corner)
     return said

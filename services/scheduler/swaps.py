@@ -33,6 +33,7 @@ def swap(
     gone = _touching(left, state.placement.joins(row.shape, row.twisted, row.cubes))
     new = _touching(spare, state.placement.joins(row.shape, row.twisted, cubes))
     _forget_ends(state, gone)
+    state.preflights.pop(row.number, None)  # of circuits that are taken away
     links_down, links_degraded = bad_ends_of(state, row.number)
     moved = replace(
         row,

@@ -404,3 +404,18 @@ def test_a_waiting_slice_has_no_circuits_to_be_refused() -> None:
     waiting, _ = world.request((4, 4, 4))
     assert refused(world, waiting) == []
     world.check()
+
+
+def test_a_slice_that_leaves_a_drained_cube_in_its_preflight_is_checked_again_elsewhere() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(preflight_s=120))
+    name, _ = world.request((4, 4, 4))
+    world.train()
+    assert world.status(name).state == "preflight"
+    said = world.drain(0)
+    assert any(isinstance(body, CubeSwapped) for body in said)
+    world.now_us += 200_000_000  # the first check would be over
+    assert world.held.due_us is None
+    (begun,) = world.train()
+    assert isinstance(begun, SlicePreflight)
+    assert [type(body) for body in world.tick()] == [SliceStarted]
+    world.check()
