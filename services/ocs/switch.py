@@ -106,7 +106,7 @@ def foreign_circuit(state: OcsState, circuits: Circuits, owners: tuple[int, ...]
     """The index of the first of these circuits that is not wanted by one of these owners; None if all are."""
     ocs, north, south = circuits
     holders = state.owner[ocs, north]
-    theirs = np.logical_or.reduce([holders == owner for owner in owners])
+    theirs = np.isin(holders, owners)
     foreign = (state.wanted[ocs, north] != south) | ~theirs
     return int(np.argmax(foreign)) if foreign.any() else None
 

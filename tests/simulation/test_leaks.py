@@ -101,7 +101,7 @@ def lived(lifetimes: int, policy: list[str]) -> tuple[Site, Counter[str]]:
     config = settings(
         [
             f"pod.cubes={CUBES}",
-            "scheduler.retries_max=1",
+            "scheduler.retries_max=0",
             "scheduler.grace_s=30",
             "scheduler.preflight_s=5",
             "scheduler.production_waits_h=0.05",

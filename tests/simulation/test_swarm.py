@@ -14,7 +14,7 @@ from shared.engine.site import Site
 from tests.support.pods import POD, pod_lab
 from tests.support.swarm import draw_scenario
 
-SEEDS = 200
+SEEDS = 100
 BATCH = 50
 SETTLING_STEP_US = US_PER_DAY // 4
 SAID_MIN = 20

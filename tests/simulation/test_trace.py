@@ -55,7 +55,8 @@ def test_an_exact_estimate_is_never_overrun(tmp_path: Path) -> None:
     """Circuits, preflight, start-up and writes are no surprise to who plans with it."""
     path = tmp_path / "trace.csv"
     path.write_text(
-        "submit_s,duration_s,chips,estimate_s\n0,36000,64,\n0,3600,100,\n0,36000,512,\n9,3600,64,3600\n9,60,1,59\n"
+        "submit_s,duration_s,chips,estimate_s\n"
+        "0,36000,64,\n0,3600,100,\n0,36000,512,\n9,3600,64,3600\n9,60,1,59\n"
     )
     messages: list[Envelope] = []
     config = settings(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=read_trace(path))

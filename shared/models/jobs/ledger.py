@@ -59,6 +59,7 @@ class Ledger:
         return type(self)(*[chips * us for us in self.by_place().values()])
 
     def by_place(self) -> dict[str, int]:
+        """Microseconds by the name of their place."""
         return {
             "productive": self.productive,
             "uncommitted": self.uncommitted,

@@ -194,6 +194,7 @@ def test_what_is_asked_for_is_what_was_typed() -> None:
             "tier": "production",
             "priority": 0,
             "duration_s": 129_600,
+            "recovery": None,
         }
         lightwave("inject", "OCS", "pod-0/ocs-17", url=twin.url)
         assert json.loads(twin.asked[-1].body) == {

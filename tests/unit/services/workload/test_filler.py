@@ -25,6 +25,7 @@ def test_the_largest_that_fits_never_runs_out_in_any_hole(
     least: int, most: int, cubes: int, data: st.DataObject
 ) -> None:
     """Placed by brute force: the largest size that fits into what is left, until none does."""
+    least, most = min(least, most), max(least, most)
     waiting = kept_waiting(WorkloadConfig(filler=True, filler_cubes_min=least, filler_cubes_max=most), cubes)
     left = hole = data.draw(st.integers(0, cubes))
     while fits := [size for size in waiting if size <= left]:
