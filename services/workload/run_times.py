@@ -60,8 +60,9 @@ def undisturbed_us(job: JobTerms) -> int:
 
 
 def draw_estimate_us(seed: int, entity: str, number: int, run_us: int, config: WorkloadConfig) -> int:
-    """What the owner takes the run time of one job to be, in microseconds: off by a log-normal factor, which
-    may be on either side (Lee et al., JSSPP 2004; Tsafrir et al., JSSPP 2005)."""
+    """What the owner takes the run time of one job to be, in microseconds. That estimates are inaccurate is
+    known (Lee et al., JSSPP 2004; Tsafrir et al., JSSPP 2005); that the factor is log-normal, and that many
+    are too short, is our assumption."""
     off = config.estimate_sigma * draw_normal(seed, entity, "estimate", number)
     factor = config.estimate_median * math.exp(off)
     return min(us(run_us * factor, 1), DURATION_US_MAX)

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from ops.reproduce import availability, jobs, labs, light, living, optics, topology
+from ops.reproduce import availability, labs, light, living, optics, topology
 from ops.reproduce.claims import Kind
 from ops.reproduce.registry import CLAIMS, chosen
 from schemas.envelope import enclose
 from schemas.names import Join, Shape
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
-from services.scheduler import cycle, swaps
+from services.scheduler import swaps
 from services.scheduler.placement import FixedGrid, Switched
-from services.scheduler.state import SchedulerState
 from shared.models.assumptions import assumed
 from shared.models.availability import goodput
 from shared.models.availability.goodput import Goodput
@@ -101,10 +100,6 @@ def touching_the_next_cube(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ..
     return (*touching(cube, joins), (0, (cube + 1) % 64, (cube + 1) % 64))
 
 
-def no_filler(_: SchedulerState) -> None:
-    """Holes that production and research leave stay empty."""
-
-
 NO_TWIST = (
     (lattice, "cosets", cosets_of_no_twist),
     (cuts, "cosets", cosets_of_no_twist),
@@ -118,10 +113,6 @@ EVEN_OCSES = (
     (light, "qualified", light.qualified.__wrapped__),
 )
 DRILL = living.HOST_DRILLS[:1]
-BUSY = tuple(
-    labs.RunPlan(1.0, seed, (labs.NO_TELEMETRY, "failures.enabled=false", "workload.offered_load=5"))
-    for seed in (0, 1)
-)
 CHANGES = {
     "twist/gain-4x4x8": Change(NO_TWIST),
     "twist/gain-4x8x8": Change(NO_TWIST),
@@ -141,7 +132,6 @@ CHANGES = {
     "goodput/lf-1024-99.9-static": Change(((GOODPUT, "HOSTS_PER_CUBE", 12),)),
     "goodput/one-cube": Change(((availability, "goodput", one_cube_without_ocs),)),
     "availability/ocs-field": Change(((availability, "REPAIR_DAYS", 0.4),)),
-    "jobs/utilisation": Change(((cycle, "next_filler", no_filler),), ((jobs, "WORKLOAD", BUSY),)),
     "slices/undisturbed": Change(
         ((swaps, "_touching", touching_the_next_cube),), ((living, "WORKLOAD", DRILL),)
     ),

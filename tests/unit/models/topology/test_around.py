@@ -24,19 +24,23 @@ def left(*lost: int) -> tuple[int, int, int]:
     [
         ((4, 4, 4), False, (0,)),
         ((4, 4, 4), False, (37,)),
+        ((4, 4, 4), False, (46,)),  # the worst of its 48, as 47 is below
         ((4, 4, 8), False, (0,)),
         ((4, 4, 8), False, (40,)),
+        ((4, 4, 8), False, (47,)),
         ((4, 4, 8), True, (0,)),
         ((4, 4, 8), True, (0, 16, 32)),
         ((4, 8, 8), False, (40,)),
         ((4, 8, 8), True, (20,)),
+        ((8, 8, 8), False, (40,)),
         ((8, 8, 8), False, (0, 1)),
     ],
 )
 def test_it_is_what_tables_keep(shape: Shape, twisted: bool, lost: tuple[int, ...]) -> None:
     kept = routing_figures(without_ocs(slice_topology(shape, twisted), lost)).all_to_all_kept
     assert kept is not None
-    assert kept_ppm(shape, twisted, left(*lost)) / 10**6 == pytest.approx(kept, abs=0.05)
+    most = 0.05 if twisted else 0.024
+    assert kept_ppm(shape, twisted, left(*lost)) / 10**6 == pytest.approx(kept, abs=most)
 
 
 def test_one_ocs_out_is_in_the_range_of_the_fleet() -> None:
