@@ -53,7 +53,8 @@ def explain(state: SchedulerState, name: str) -> SliceExplanation | None:
 
 
 def _asked_anew(state: SchedulerState, row: Slice) -> SliceRequested:
-    """The request of a slice, as if it came now, behind all who wait."""
+    """The request of a slice, as if it came now, behind all who wait. What it allows when hardware fails may
+    follow from its number: it is said here, so that its new number changes nothing."""
     return SliceRequested(
         slice=slice_name(state, 1 + max([*state.slices, *state.ended])),
         owner=row.owner,
@@ -65,7 +66,7 @@ def _asked_anew(state: SchedulerState, row: Slice) -> SliceRequested:
         job=row.terms,
         estimate_us=row.estimate_us,
         requested_by="operator",
-        recovery=row.recovery,
+        recovery=policy_of(state, row),
     )
 
 

@@ -6,7 +6,7 @@ from services.scheduler.hits import dead_cubes
 from services.scheduler.holdback import held_back
 from services.scheduler.lifecycle import slice_name
 from services.scheduler.order import borrows, chips_held, quotas_of
-from services.scheduler.preemption import evictable, stronger_us
+from services.scheduler.preemption import Rule, evictable, stronger_from
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, policy_of, queue_of, waits_for_ocs
 from services.scheduler.why import use_of, waits_of, why_not_around
 from shared.basics.times import moment
@@ -122,8 +122,9 @@ def _rules(state: SchedulerState, row: Slice) -> list[Obstacle]:
     config, waits = state.config, waits_of(state)
     reserve = 0 if row.tier == "filler" else held_back(state)
     if reserve:
-        name, cubes = f"scheduler.hold_back {config.hold_back}", "cube" if reserve == 1 else "cubes"
-        why = f"{reserve} healthy {cubes} are left to slices that lose one"
+        name = f"scheduler.hold_back {config.hold_back}"
+        cubes = "1 healthy cube is" if reserve == 1 else f"{reserve} healthy cubes are"
+        why = f"{cubes} left to slices that lose one"
         found.append(Obstacle(kind="rule", name=name, why=why))
     if row.tier == "filler":
         return found
@@ -133,9 +134,13 @@ def _rules(state: SchedulerState, row: Slice) -> list[Obstacle]:
         )
         why = f"{slice_name(state, waits.first)} is first in line, and {promised}"
         found.append(Obstacle(kind="rule", name=f"scheduler.backfill {config.backfill}", why=why))
-    elif (stronger := stronger_us(state, row)) is not None:
-        hours = config.production_waits_h if row.tier == "production" else config.research_waits_h
-        name = f"scheduler.{row.tier}_waits_h {hours:g}"
-        why = f"it may make more of the others leave from {moment(stronger)} on"
-        found.append(Obstacle(kind="rule", name=name, why=why))
+    elif (stronger := stronger_from(state, row)) is not None:
+        from_us, rule = stronger
+        hours: dict[Rule, float] = {
+            "production_waits_h": config.production_waits_h,
+            "research_waits_h": config.research_waits_h,
+            "research_runs_h": config.research_runs_h,
+        }
+        why = f"it may make more of the others leave from {moment(from_us)} on"
+        found.append(Obstacle(kind="rule", name=f"scheduler.{rule} {hours[rule]:g}", why=why))
     return found

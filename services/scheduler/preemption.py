@@ -8,25 +8,30 @@ a slice came into the queue last, and research that makes research leave is larg
 had to leave would drive out the next of its kind, and that one the next.
 """
 
+from typing import Literal
+
 from services.scheduler.placement import OUTWEIGHS
 from services.scheduler.state import SchedulerState, Slice, on_cubes
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.progress import at
 
+Rule = Literal["production_waits_h", "research_waits_h", "research_runs_h"]
+"""The parameter of the scheduler from which a moment comes at which one slice may make another leave."""
 
-def preempts_from_us(state: SchedulerState, asker: Slice, victim: Slice) -> int | None:
-    """From when on one slice may make another leave its cubes; None for never."""
-    if asker.tier == "filler" or victim.tier == "production" or victim.placed_us is None:
+
+def preempts_from(state: SchedulerState, asker: Slice, victim: Slice) -> tuple[int, Rule] | None:
+    """(From when on a slice may make one of research leave its cubes, the rule that lets it wait until then);
+    None for never."""
+    if asker.tier == "filler" or victim.placed_us is None:
         return None
-    if victim.tier == "filler":
-        return 0
     config = state.config
     if asker.tier == "production":
-        return _queued_us(asker) + round(config.production_waits_h * US_PER_HOUR)
+        return _queued_us(asker) + round(config.production_waits_h * US_PER_HOUR), "production_waits_h"
     if victim.number < asker.number or victim.chips >= asker.chips:
         return None
     aged_us = _queued_us(asker) + round(config.research_waits_h * US_PER_HOUR)
-    return max(aged_us, victim.placed_us + round(config.research_runs_h * US_PER_HOUR))
+    ran_us = victim.placed_us + round(config.research_runs_h * US_PER_HOUR)
+    return (ran_us, "research_runs_h") if ran_us > aged_us else (aged_us, "research_waits_h")
 
 
 def _queued_us(row: Slice) -> int:
@@ -61,21 +66,28 @@ def weaker(state: SchedulerState, asker: Slice) -> dict[int, int]:
 
 
 def _may_preempt(state: SchedulerState, asker: Slice, victim: Slice) -> bool:
-    from_us = preempts_from_us(state, asker, victim)
-    return from_us is not None and from_us <= state.now_us
+    found = preempts_from(state, asker, victim)
+    return found is not None and found[0] <= state.now_us
 
 
 def stronger_us(state: SchedulerState, asker: Slice) -> int | None:
     """When this slice may next make somebody leave that it may not yet; None for never."""
+    found = stronger_from(state, asker)
+    return None if found is None else found[0]
+
+
+def stronger_from(state: SchedulerState, asker: Slice) -> tuple[int, Rule] | None:
+    """The same with the rule that lets it wait until then."""
     return min(
         [
-            from_us
+            found
             for victim in on_cubes(state)
             if victim.tier == "research"  # filler leaves at once, production never
             and victim.number not in state.notices
-            and (from_us := preempts_from_us(state, asker, victim)) is not None
-            and from_us > state.now_us
+            and (found := preempts_from(state, asker, victim)) is not None
+            and found[0] > state.now_us
         ],
+        key=lambda found: found[0],
         default=None,
     )
 

@@ -4,10 +4,11 @@ from schemas.api_answers import ExpectedStart
 from services.scheduler.backfill import conservative_starts
 from services.scheduler.lifecycle import slice_name
 from services.scheduler.order import fair_share_order
-from services.scheduler.preemption import stronger_us
+from services.scheduler.preemption import evictable, stronger_us
+from services.scheduler.promise import FOREVER
 from services.scheduler.recovery_plan import expected_left_us
 from services.scheduler.state import SchedulerState, Slice, on_cubes, waits_for_ocs
-from services.scheduler.why import waits_of
+from services.scheduler.why import before_it, waits_of
 from shared.basics.times import moment
 
 ESTIMATE_DEPTH = 500
@@ -59,10 +60,16 @@ def _by_promise(state: SchedulerState, row: Slice) -> ExpectedStart:
     at_us = state.promises[row.number]
     leans_on = _ends_before(state, at_us)
     because = f"promised: by the estimates of {_slices(len(leans_on))}, which may be wrong, if nothing breaks"
-    stronger = stronger_us(state, row) if row.number == waits_of(state).first else None
-    if stronger is not None and stronger < at_us:
-        because += f"; from {moment(stronger)} on it may make others leave"
+    because += _stronger(state, row, at_us)
     return ExpectedStart(at_us=at_us, basis="promise", because=because, leans_on=leans_on)
+
+
+def _stronger(state: SchedulerState, row: Slice, before_us: int) -> str:
+    """From when on the first in line may make research leave, if that is sooner than what it knows of."""
+    stronger = stronger_us(state, row) if row.number == waits_of(state).first else None
+    if stronger is None or stronger >= before_us:
+        return ""
+    return f"; from {moment(stronger)} on it may make research leave"
 
 
 def _by_plan(state: SchedulerState, row: Slice) -> ExpectedStart:
@@ -79,15 +86,36 @@ def _by_plan(state: SchedulerState, row: Slice) -> ExpectedStart:
         position = waits_of(state).places[row.number]
         if position > ESTIMATE_DEPTH:
             return _unknown(f"{promised}, and nobody plans further than {ESTIMATE_DEPTH} slices ahead")
-        return _unknown(
-            f"nobody knows when enough cubes come free: who has them has no estimate ({promised})"
-        )
+        because = f"nobody knows when enough cubes come free{_endless(state, row)}"
+        if row.number == waits_of(state).first:
+            return _unknown(because + _stronger(state, row, FOREVER))
+        return _unknown(f"{because} ({promised})")
+    if policy == "none":  # nobody passes, so nobody starts before those before it
+        at_us = max(starts.values())
+    if at_us <= state.now_us:  # what the first in line takes from research is not in the plan
+        return _unknown(f"there are cubes for it now, but {before_it(state, waits_of(state))}")
     leans_on = _ends_before(state, at_us)
     because = (
         f"an estimate: {promised} (scheduler.backfill {policy}); this is the conservative plan over the "
         f"{len(starts) - 1} before it, by the estimates of {_slices(len(leans_on))}, which may be wrong"
     )
     return ExpectedStart(at_us=at_us, basis="estimate", because=because, leans_on=leans_on)
+
+
+def _endless(state: SchedulerState, row: Slice) -> str:
+    """Which cubes come free nobody knows when: those of slices without an estimate that it may not make
+    leave, and those that are out of use."""
+    yielding = evictable(state, row if row.number == waits_of(state).first else None)
+    holders = len([held for held in on_cubes(state) if held.ends_us is None and held.number not in yielding])
+    out = len(state.unhealthy.keys() | state.drained.keys())
+    found = [
+        f"{_slices(holders)} without an estimate {'has' if holders == 1 else 'have'} cubes"
+        if holders
+        else "",
+        f"{out} cube{' is' if out == 1 else 's are'} out of order or drained" if out else "",
+    ]
+    said = " and ".join([part for part in found if part])
+    return f": {said}" if said else ""
 
 
 def _ends_before(state: SchedulerState, at_us: int) -> tuple[str, ...]:

@@ -150,4 +150,5 @@ def _quota(state: SchedulerState, line: Line) -> str:
 
 def _reserve(state: SchedulerState) -> str:
     held = held_back(state)
-    return f"; {held} are held back (scheduler.hold_back {state.config.hold_back})" if held else ""
+    are = "is" if held == 1 else "are"
+    return f"; {held} {are} held back (scheduler.hold_back {state.config.hold_back})" if held else ""

@@ -1,0 +1,168 @@
+"""When a waiting slice is told to start, and what lets it wait until then."""
+
+import pytest
+
+from schemas.api_answers import SliceExplanation
+from schemas.config_scheduler import SchedulerConfig
+from schemas.names import Shape, Tier
+from schemas.ocs import OcsDown
+from services.scheduler.explaining import explain
+from services.scheduler.planning import plan
+from services.scheduler.state import waits_for_ocs
+from shared.basics.times import moment
+from shared.basics.units import US_PER_HOUR
+from shared.models.superpod.shapes import chips_of, parse_shape
+from tests.support.scheduler_model import FABRIC, World
+from tests.unit.services.scheduler.test_answers import asked, wanted
+from tests.unit.services.scheduler.test_swarm import long_life, play
+
+CUBE: Shape = (4, 4, 4)
+PAIR: Shape = (4, 4, 8)
+TRIPLE: Shape = (4, 4, 12)
+WHOLE: Shape = (4, 8, 8)
+
+
+def explained(world: World, name: str) -> SliceExplanation:
+    found = explain(asked(world), name)
+    assert found is not None
+    return found
+
+
+def because(found: SliceExplanation) -> str:
+    assert found.start is not None
+    return found.start.because
+
+
+def rules(found: SliceExplanation) -> list[str]:
+    return [row.name for row in found.in_the_way if row.kind == "rule"]
+
+
+def test_the_largest_shape_is_what_that_very_slice_would_get() -> None:
+    """Whether traffic may go around an OCS is drawn by the number of a slice: the next one draws another lot
+    than the one that waits, which no whole cube would help."""
+    policy = SchedulerConfig(decision_s=0, preflight_s=0, route_around_share=0.5)
+    world = World(cubes=4, policy=policy)
+    world.feed(OcsDown(ocs=7))
+    waiting = 0
+    for number in range(16):
+        name, _ = world.request(PAIR)
+        if waits_for_ocs(world.state, world.state.slices[number]):
+            waiting += 1
+            largest = explained(world, name).largest_now
+            assert largest is not None
+            assert chips_of(parse_shape(largest)) < chips_of(CUBE), number
+        world.release(name)
+    assert 0 < waiting < 16
+
+
+def test_the_first_in_line_without_a_promise_hears_from_when_on_research_leaves_for_it() -> None:
+    world = World(cubes=4)
+    world.start(PAIR, tier="production")
+    world.start(PAIR)
+    told = plan(asked(world), wanted(world, PAIR, tier="production"))
+    name, _ = world.request(PAIR, tier="production")
+    found = explained(world, name)
+    assert told.start == found.start
+    assert because(found) == (
+        "nobody knows when enough cubes come free: 2 slices without an estimate have cubes; from "
+        f"{moment(world.now_us + US_PER_HOUR // 2)} on it may make research leave"
+    )
+
+
+def test_one_with_a_promise_hears_it_too() -> None:
+    world = World(cubes=4)
+    world.start(PAIR, estimate_us=5 * US_PER_HOUR)
+    name, _ = world.request(WHOLE, tier="production")
+    at_us = world.now_us + US_PER_HOUR // 2
+    assert because(explained(world, name)).endswith(f"; from {moment(at_us)} on it may make research leave")
+
+
+@pytest.mark.parametrize(
+    ("tier", "runs_h", "rule"),
+    [
+        ("production", 1.0, "scheduler.production_waits_h 0.5"),
+        ("research", 1.0, "scheduler.research_waits_h 6"),
+        ("research", 9.0, "scheduler.research_runs_h 9"),
+    ],
+)
+def test_the_rule_is_named_from_which_the_moment_comes(tier: Tier, runs_h: float, rule: str) -> None:
+    """A younger slice of research has its cubes for as long as the older one waits."""
+    world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=0, research_runs_h=runs_h))
+    world.start(TRIPLE, tier="production")
+    asker, _ = world.request(PAIR, tier=tier)
+    world.start(CUBE)
+    found = explained(world, asker)
+    assert rules(found) == [rule]
+    (why,) = [row.why for row in found.in_the_way if row.kind == "rule"]
+    assert world.held.due_us is not None
+    assert why == f"it may make more of the others leave from {moment(world.held.due_us)} on"
+
+
+def test_who_is_behind_one_that_research_makes_room_for_is_not_told_to_start_now() -> None:
+    """The first in line takes the cube of research when the others end; the plan of who starts when does not
+    know that."""
+    world = World(cubes=4)
+    world.start(PAIR, tier="production", estimate_us=2 * US_PER_HOUR)
+    world.start(CUBE)
+    head, _ = world.request(WHOLE, tier="production")
+    world.tick()
+    assert world.status(head).promised_us is not None
+    behind, said = world.request(CUBE, tier="production")
+    assert said == []
+    start = explained(world, behind).start
+    assert start is not None
+    assert (start.at_us, start.basis) == (None, "unknown")
+    rule = f"would delay {head}, the first in line (scheduler.backfill easy)"
+    assert start.because == f"there are cubes for it now, but {rule}"
+
+
+def test_where_nobody_passes_nobody_is_told_to_start_before_those_before_it() -> None:
+    world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=0, backfill="none"))
+    world.start(PAIR, estimate_us=2 * US_PER_HOUR)
+    head, _ = world.request(WHOLE, estimate_us=US_PER_HOUR)
+    behind, _ = world.request(CUBE, estimate_us=60_000_000)
+    start = explained(world, behind).start
+    promised_us = world.status(head).promised_us
+    assert start is not None
+    assert start.at_us is not None
+    assert promised_us is not None
+    assert start.at_us >= promised_us
+
+
+def test_who_lacks_cubes_that_are_out_of_order_does_not_hear_of_slices() -> None:
+    world = World(cubes=4)
+    world.fail(0)
+    name, _ = world.request(WHOLE)
+    assert because(explained(world, name)) == (
+        "nobody knows when enough cubes come free: 1 cube is out of order or drained"
+    )
+
+
+def test_a_single_cube_is_held_back_in_the_singular() -> None:
+    held = {"hold_back": "fixed", "hold_back_cubes": 1}
+    world = World(cubes=4, policy=SchedulerConfig.model_validate({"decision_s": 0, "preflight_s": 0, **held}))
+    world.start(TRIPLE, tier="production")
+    name, _ = world.request(CUBE)
+    found = explained(world, name)
+    assert [row.why for row in found.in_the_way if row.name == "scheduler.hold_back fixed"] == [
+        "1 healthy cube is left to slices that lose one"
+    ]
+    assert str(found.reason).endswith("; 1 is held back (scheduler.hold_back fixed)")
+
+
+def test_nobody_who_waits_is_told_to_start_now() -> None:
+    """For if it could, it would have."""
+    told = 0
+    for seed in range(12):
+        life, policy = long_life(seed, 120)
+        world = World(cubes=8, policy=policy)
+        for number, _ in enumerate(play(world, life)):
+            if number % 9:
+                continue
+            for row in world.state.slices.values():
+                if row.state == "queued" and row.number not in world.state.claims:
+                    start = explained(world, f"{FABRIC}/slice-{row.number}").start
+                    assert start is not None
+                    assert start.at_us is None or start.at_us > world.now_us
+                    told += 1
+    assert told > 100
