@@ -17,6 +17,7 @@ from services.scheduler.recovery import recover_hit
 from services.scheduler.room import Rooms
 from services.scheduler.scores import best_cubes
 from services.scheduler.state import SchedulerState, changed, line_of, occupancy_of, place_of, queue_of
+from shared.basics.units import US_PER_S
 from shared.engine.service import Output
 
 
@@ -80,12 +81,19 @@ def next_firm(state: SchedulerState) -> Decision:
     forced = rooms.by_force(head.shape, yielding)
     if forced is not None:
         return Decision(Offer(head, *forced), {})
-    found = compaction(state, head, yielding, rooms.held_back)
-    if found is not None:
-        return Decision(Offer(head, found.room, found.leavers, found.moves), {})
     line = InLine(ranked, head, timeline_of(state, yielding))
+    found = compaction(state, head, yielding, rooms.held_back)
+    if found is not None and not _starts_in_a_grace(state, line, rooms.held_back):
+        return Decision(Offer(head, found.room, found.leavers, found.moves), {})
     passer, promises = BACKFILLS[state.config.backfill](state, line, rooms)
     return Decision(passer, promises, stronger_us(state, head))
+
+
+def _starts_in_a_grace(state: SchedulerState, line: InLine, held_back: int) -> bool:
+    """Whether the first in line has its cubes by itself before meshes that are told to move must have done
+    so: a claim on other cubes would then only break its promise."""
+    start_us = state.placement.start_us(line.timeline, line.head.shape, held_back)
+    return start_us <= state.now_us + state.config.grace_s * US_PER_S
 
 
 def next_filler(state: SchedulerState) -> Offer | None:

@@ -60,6 +60,8 @@ def _by_promise(state: SchedulerState, row: Slice) -> ExpectedStart:
     at_us = state.promises[row.number]
     leans_on = _ends_before(state, at_us)
     because = f"promised: by the estimates of {_slices(len(leans_on))}, which may be wrong, if nothing breaks"
+    if evictable(state, row if row.number == waits_of(state).first else None):
+        because += f"; those whom it makes leave then have {state.config.grace_s} s for that"
     because += _stronger(state, row, at_us)
     return ExpectedStart(at_us=at_us, basis="promise", because=because, leans_on=leans_on)
 

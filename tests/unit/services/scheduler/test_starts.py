@@ -6,6 +6,7 @@ from schemas.api_answers import SliceExplanation
 from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape, Tier
 from schemas.ocs import OcsDown
+from schemas.scheduler import SliceNoticed
 from services.scheduler.explaining import explain
 from services.scheduler.planning import plan
 from services.scheduler.state import waits_for_ocs
@@ -75,6 +76,19 @@ def test_one_with_a_promise_hears_it_too() -> None:
     name, _ = world.request(WHOLE, tier="production")
     at_us = world.now_us + US_PER_HOUR // 2
     assert because(explained(world, name)).endswith(f"; from {moment(at_us)} on it may make research leave")
+
+
+def test_who_needs_cubes_of_filler_then_starts_within_its_grace_of_what_was_promised() -> None:
+    world = World(cubes=4)
+    holder = world.start(PAIR, estimate_us=2 * US_PER_HOUR)
+    filler = world.start(PAIR, tier="filler")
+    name, _ = world.request(WHOLE)
+    promised_us = world.status(name).promised_us
+    assert because(explained(world, name)).endswith("; those whom it makes leave then have 120 s for that")
+    assert promised_us is not None
+    world.now_us = promised_us
+    (told,) = [body for body in world.release(holder) if isinstance(body, SliceNoticed)]
+    assert (told.slice, told.until_us) == (filler, promised_us + 120_000_000)
 
 
 @pytest.mark.parametrize(
