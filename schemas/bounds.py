@@ -19,8 +19,12 @@ KEY_MAX = 200
 """Characters of an idempotency key."""
 OWNER_PATTERN = r"[a-z][a-z0-9]{0,15}(?:-[a-z0-9]{1,16}){0,3}"
 """Of who wants slices."""
+OWNERS_MAX = 1_000
+"""Of one fabric: the queue is put in order by owner."""
 PRIORITY_MAX = 100
 """Of a slice; the lowest is its negative."""
+SHOWN_MAX = 60
+"""Characters of what was written that a refusal repeats."""
 SPEED_MAX = 1e9
 """Simulated over wall time."""
 TRACE_ROWS_MAX = 29_000

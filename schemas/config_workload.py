@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from schemas.body import Model
-from schemas.bounds import DURATION_US_MAX, TRACE_ROWS_MAX
+from schemas.bounds import DURATION_US_MAX, OWNERS_MAX, TRACE_ROWS_MAX
 from schemas.mix import MIX_ALLOWED, mix_shares
 from schemas.names import OwnerName, Shape, Tier
 from schemas.operator import DurationUs, Priority
@@ -184,7 +184,7 @@ class WorkloadConfig(Model):
         allow_inf_nan=False,
     )
     owners: int = parameter(
-        12, "owners of production and research", unit="owners", source="assumption", ge=1, le=1_000
+        12, "owners of production and research", unit="owners", source="assumption", ge=1, le=OWNERS_MAX
     )
     owner_skew: float = parameter(
         0.5,
@@ -337,4 +337,11 @@ class TraceRow(Model):
     estimate_us: DurationUs | None = None
 
 
-Trace = Annotated[tuple[TraceRow, ...], Field(max_length=TRACE_ROWS_MAX)]
+def _few_owners(rows: tuple[TraceRow, ...]) -> tuple[TraceRow, ...]:
+    owners = len({row.owner for row in rows})
+    if owners > OWNERS_MAX:
+        raise ValueError(f"{owners:,} owners are not allowed; allowed: at most {OWNERS_MAX:,}")
+    return rows
+
+
+Trace = Annotated[tuple[TraceRow, ...], Field(max_length=TRACE_ROWS_MAX), AfterValidator(_few_owners)]

@@ -4,6 +4,7 @@ twisted."""
 import re
 from functools import lru_cache
 
+from schemas.bounds import SHOWN_MAX
 from schemas.names import Shape
 
 SHAPES_MAX = 1_000
@@ -25,7 +26,7 @@ def mix_shares(text: str) -> tuple[tuple[Shape, bool, float], ...]:
     for part in parts:
         match = SHARE.fullmatch(part.strip())
         if match is None or float(match[5]) == 0:
-            raise ValueError(f"{part!r} is not allowed; allowed: {MIX_ALLOWED}")
+            raise ValueError(f"{part[:SHOWN_MAX]!r} is not allowed; allowed: {MIX_ALLOWED}")
         kind = (int(match[1]), int(match[2]), int(match[3])), bool(match[4])
         if kind in found:
             raise ValueError(f"{part.partition('=')[0]} is given twice; leave one of them out")

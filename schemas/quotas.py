@@ -3,10 +3,10 @@
 import re
 from functools import lru_cache
 
-from schemas.bounds import OWNER_PATTERN
+from schemas.bounds import OWNER_PATTERN, OWNERS_MAX, SHOWN_MAX
 
 CHIPS_PER_CUBE = 4**3
-QUOTAS_MAX = 1_000
+QUOTAS_MAX = OWNERS_MAX
 """Owners that may have one."""
 QUOTAS_ALLOWED = "owner=chips or owner=share%, as team-1=25%"
 QUOTA = re.compile(rf"({OWNER_PATTERN})=([0-9]{{1,6}})(%?)")
@@ -26,7 +26,7 @@ def quota_chips(text: str, cubes: int) -> dict[str, int]:
     for part in parts:
         match = QUOTA.fullmatch(part.strip())
         if match is None:
-            raise ValueError(f"{part!r} is not allowed; allowed: {QUOTAS_ALLOWED}")
+            raise ValueError(f"{part[:SHOWN_MAX]!r} is not allowed; allowed: {QUOTAS_ALLOWED}")
         owner, number, percent = match.groups()
         most = 100 if percent else chips
         if int(number) > most:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar, get_args
 
-from schemas.bounds import DURATION_S_MAX, PRIORITY_MAX, TRACE_ROWS_MAX
+from schemas.bounds import DURATION_S_MAX, OWNERS_MAX, PRIORITY_MAX, TRACE_ROWS_MAX
 from schemas.config_workload import TraceRow
 from schemas.names import Tier
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
@@ -45,6 +45,9 @@ def read_trace(path: Path) -> tuple[TraceRow, ...]:
         raise OperationFailed(f"trace {path}: {error.strerror or error}") from None
     if len(rows) > TRACE_ROWS_MAX:
         raise InvalidInput(f"trace {path}: {len(rows):,} rows; allowed are at most {TRACE_ROWS_MAX:,}")
+    owners = len({row.owner for row in rows})
+    if owners > OWNERS_MAX:
+        raise InvalidInput(f"trace {path}: {owners:,} owners; allowed are at most {OWNERS_MAX:,}")
     return tuple(sorted(rows, key=lambda row: row.submit_us))
 
 
@@ -106,7 +109,7 @@ def _row(path: Path, line: int, cells: dict[str, str], surplus: int) -> TraceRow
 
 def _seconds(text: str) -> float:
     value = float(text)
-    if not math.isfinite(value) or not 0 <= value <= DURATION_S_MAX:
+    if not text.isascii() or not math.isfinite(value) or not 0 <= value <= DURATION_S_MAX:
         raise ValueError(text)
     return value
 
@@ -133,7 +136,7 @@ def _tier(text: str) -> Tier:
 
 def _chips(text: str) -> int:
     value = int(text)
-    if value < 1:
+    if not text.isascii() or value < 1:
         raise ValueError(text)
     return value
 

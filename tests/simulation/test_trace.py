@@ -5,10 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from ops.common.configuration import settings
 from ops.lab.report import pod_report
 from ops.lab.trace import read_trace
+from schemas.config import SuperpodConfig
+from schemas.config_workload import TraceRow
 from schemas.envelope import Envelope
 from schemas.registry import decode
 from schemas.scheduler import SliceOverran
@@ -88,6 +91,19 @@ def test_columns_of_who_wants_it_and_how_long_they_think_it_takes(tmp_path: Path
     known, unknown = read_trace(path)
     assert (known.owner, known.tier, known.estimate_us) == ("team-3", "production", 90_500_000)
     assert (unknown.owner, unknown.tier, unknown.estimate_us) == ("trace", "research", 60 * US_PER_S)
+
+
+def test_a_trace_of_too_many_owners_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("submit_s,duration_s,chips,owner\n" + "".join(f"0,60,64,o{n}\n" for n in range(1_001)))
+    with pytest.raises(InvalidInput, match="1,001 owners; allowed are at most 1,000"):
+        read_trace(path)
+    rows = tuple(
+        TraceRow(submit_us=0, duration_us=9, shape=(4, 4, 4), twisted=False, priority=0, owner=f"o{n}")
+        for n in range(1_001)
+    )
+    with pytest.raises(ValidationError, match="1,001 owners are not allowed"):
+        SuperpodConfig(trace=rows)
 
 
 @pytest.mark.parametrize(

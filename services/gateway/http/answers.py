@@ -9,12 +9,13 @@ from schemas.api_requests import DurationS, SliceRequest
 from schemas.names import Tier
 from schemas.operator import Priority
 from services.gateway import answers
+from services.gateway.http.at_once import AtOnce
 from services.gateway.http.common import Common
 from services.gateway.http.responses import answer
 from services.gateway.ports import TwinPorts
 
 
-def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
+def routes(twin: TwinPorts, questions: AtOnce, **common: Unpack[Common]) -> APIRouter:
     """Nothing happens by asking."""
     router = APIRouter(prefix="/v1", tags=["questions"], **common)
 
@@ -24,7 +25,8 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
         response_model=SliceExplanation,
     )
     def slice_explained(name: str) -> Response:
-        return answer(answers.explain_slice(twin, name))
+        with questions.one():
+            return answer(answers.explain_slice(twin, name))
 
     @router.get(
         "/explain/requests/{name:path}",
@@ -32,7 +34,8 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
         response_model=SliceExplanation,
     )
     def request_explained(name: str) -> Response:
-        return answer(answers.explain_request(twin, name))
+        with questions.one():
+            return answer(answers.explain_request(twin, name))
 
     @router.get(
         "/plan/slices",
@@ -59,6 +62,7 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
             duration_s=duration_s,
             recovery=recovery,
         )
-        return answer(answers.plan_slice(twin, asked))
+        with questions.one():
+            return answer(answers.plan_slice(twin, asked))
 
     return router

@@ -22,6 +22,7 @@ from services.gateway.http import (
     things,
 )
 from services.gateway.http.access import Guard, bearer
+from services.gateway.http.at_once import QUESTIONS_AT_ONCE, AtOnce
 from services.gateway.http.bodies import BodyLimit
 from services.gateway.http.common import Common
 from services.gateway.http.middleware import GoodEnd, HeadAsGet, SafeHeaders
@@ -62,9 +63,12 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         "responses": errors(*responses.ERRORS, tokens=tokens),
     }
     about_the_twin = (dead_letters, clock, operations, about)
-    for module in (things, log, requests, request_status, goodput, answers, foresight, *about_the_twin):
+    for module in (things, log, requests, request_status, goodput, *about_the_twin):
         # `include_router` would build each of them a second time, at the first request.
         app.router.routes += module.routes(twin, **common).routes
+    questions = AtOnce(QUESTIONS_AT_ONCE)
+    for asking in (answers, foresight):
+        app.router.routes += asking.routes(twin, questions, **common).routes
     docs.install(app)
     probes.install(app, twin, tokens=tokens)
     return app

@@ -8,6 +8,7 @@ from schemas.api_foresight import Foresight
 from schemas.api_requests import DurationS, FaultRequest
 from schemas.names import FaultKind
 from services.gateway import foresight
+from services.gateway.http.at_once import AtOnce
 from services.gateway.http.common import Common
 from services.gateway.http.responses import answer
 from services.gateway.ports import TwinPorts
@@ -19,7 +20,7 @@ Within = Annotated[
 ]
 
 
-def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
+def routes(twin: TwinPorts, questions: AtOnce, **common: Unpack[Common]) -> APIRouter:
     """Nothing happens by asking."""
     router = APIRouter(prefix="/v1", tags=["questions"], **common)
 
@@ -35,7 +36,8 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
         within_s: Within = foresight.WITHIN_S,
     ) -> Response:
         asked = FaultRequest(kind=kind, target=target, duration_s=duration_s)
-        return answer(foresight.foresee_fault(twin, asked, within_s))
+        with questions.one():
+            return answer(foresight.foresee_fault(twin, asked, within_s))
 
     @router.get(
         "/foresee/drain",
@@ -46,7 +48,8 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
         target: Annotated[str, Query(description="such as pod-0/cube-12")],
         within_s: Within = foresight.WITHIN_S,
     ) -> Response:
-        return answer(foresight.foresee_drain(twin, target, within_s))
+        with questions.one():
+            return answer(foresight.foresee_drain(twin, target, within_s))
 
     @router.get(
         "/foresee/repair",
@@ -57,6 +60,7 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
         target: Annotated[str, Query(description="such as pod-0/cube-12")],
         within_s: Within = foresight.WITHIN_S,
     ) -> Response:
-        return answer(foresight.foresee_repair(twin, target, within_s))
+        with questions.one():
+            return answer(foresight.foresee_repair(twin, target, within_s))
 
     return router

@@ -8,6 +8,8 @@ import pytest
 
 from ops.common.configuration import settings_of
 from schemas.site_plan import SitePlan
+from services.gateway.http.at_once import AtOnce
+from shared.basics.errors import AllowanceUsed
 from tests.support.gateway_twin import Client, DrivenTwin
 
 WAIT = {"wait": 20}
@@ -152,3 +154,33 @@ def test_plans_come_true_on_pods_that_people_use(tmp_path: Path, kind: str) -> N
             assert row["cubes"] == told["cubes"]
     driven.close()
     assert decisions >= {"waits", "claims"}
+
+
+def test_no_more_questions_are_worked_out_at_once_than_may_be() -> None:
+    """Who comes then holds no thread that probes and other reads need."""
+    gate = AtOnce(2)
+    with gate.one(), gate.one(), pytest.raises(AllowanceUsed, match="2 questions") as refusal, gate.one():
+        pass
+    assert refusal.value.retry_after_s > 0
+    with pytest.raises(ZeroDivisionError), gate.one():
+        raise ZeroDivisionError
+    with gate.one(), gate.one():
+        pass
+
+
+def test_every_question_goes_through_the_gate(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_gate: AtOnce) -> None:
+        raise AllowanceUsed("as many as may be", 2)
+
+    monkeypatch.setattr(AtOnce, "one", full)
+    for path in (
+        "explain/slices/pod-0/slice-0",
+        "explain/requests/operator@pod-0/1",
+        "plan/slices?shape=4x4x4",
+        "foresee/fault?kind=ocs&target=pod-0/ocs-1",
+        "foresee/drain?target=pod-0/cube-1",
+        "foresee/repair?target=pod-0/cube-1",
+    ):
+        answer = client.get(f"/v1/{path}")
+        assert (answer.status_code, answer.headers["Retry-After"]) == (429, "2"), path
+    assert client.get("/healthz").status_code != 429

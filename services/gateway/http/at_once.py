@@ -1,0 +1,33 @@
+"""A bound on answers that are worked out at length."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from shared.basics.errors import AllowanceUsed
+
+RETRY_AFTER_S = 2
+
+
+class AtOnce:
+    """So many are worked out at once. Who comes then is told to ask again rather than made to wait: who waits
+    would hold a thread that probes and all other reads need as well."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._free = threading.BoundedSemaphore(most)
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Work out one answer; AllowanceUsed if as many as may be are being worked out."""
+        if not self._free.acquire(blocking=False):
+            sentence = f"{self._most} questions are being worked out, and no more may be at once; ask again"
+            raise AllowanceUsed(sentence, RETRY_AFTER_S)
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
+QUESTIONS_AT_ONCE = 2
+"""Each drives copies of a scheduler or of a whole site, for up to seconds, and takes some 10 MB."""
