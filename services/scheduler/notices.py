@@ -20,9 +20,10 @@ from services.scheduler.state import (
     place_of,
     queue_of,
 )
+from shared.basics.records import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
-from shared.models.jobs.progress import at
+from shared.models.jobs.progress import asked_to_leave, at
 
 
 def claim(
@@ -107,7 +108,11 @@ def end_graces(state: SchedulerState) -> list[Output]:
         for number, notice in sorted(state.notices.items())
         if notice.why == "preempted" and notice.until_us <= state.now_us
     ]
-    return [said for number in over for said in leave_preempted(state, number, _fresh_us(state, number))]
+    return [
+        said
+        for number in over
+        for said in _leave(state, state.slices[number], state.notices[number], _fresh_us(state, number))
+    ]
 
 
 def _fresh_us(state: SchedulerState, number: int) -> int:
@@ -118,7 +123,16 @@ def _fresh_us(state: SchedulerState, number: int) -> int:
     return at(row.progress, state.now_us).fresh_us
 
 
-def leave_preempted(state: SchedulerState, number: int, lost_us: int = 0) -> list[Output]:
-    """A slice that was told to make room does so; it has kept all but so much work."""
-    notice = state.notices[number]
-    return requeue(state, state.slices[number], notice.reason, notice.cause, lost_us)
+def leave_preempted(state: SchedulerState, number: int) -> list[Output]:
+    """A slice that was told to make room does so; it has kept what it did until it was told."""
+    row, notice = state.slices[number], state.notices[number]
+    if row.progress is not None:
+        told_us = notice.until_us - state.config.grace_s * US_PER_S
+        progress = asked_to_leave(row.progress, max(told_us, row.progress.since_us))
+        row = replace(row, progress=progress)
+    return _leave(state, row, notice, lost_us=0)
+
+
+def _leave(state: SchedulerState, row: Slice, notice: Notice, lost_us: int) -> list[Output]:
+    """It loses so much work."""
+    return requeue(state, row, notice.reason, notice.cause, lost_us)

@@ -269,3 +269,34 @@ def test_no_fewer_would_have_done_and_none_is_refused_that_could_be_had(
         if not research:
             assert all(tiers[name] == "filler" for name in told)
     world.check()
+
+
+def test_what_a_victim_has_written_in_its_grace_counts_when_it_comes_back() -> None:
+    """Half an hour, of which five minutes are its start-up; then it writes for a second, and leaves."""
+    world = World(cubes=4)
+    victim = world.start(WHOLE, tier="filler", job=JOB, estimate_us=10 * US_PER_HOUR)
+    started_us = world.now_us
+    asker, _ = world.request(PAIR, after_us=US_PER_HOUR // 2)
+    said = world.checkpoint(victim, after_us=US_PER_S)
+    (requeued,) = [body for body in said if isinstance(body, SliceRequeued)]
+    assert requeued.lost_chip_us == 0
+    kept_us = world.now_us - US_PER_S - started_us - JOB.startup_us
+    assert _kept_us(world, victim) == kept_us
+    world.release(asker)
+    row = world.state.slices[int(victim.rpartition("-")[2])]
+    assert row.ends_us == world.now_us + 10_000 + 10 * US_PER_HOUR - kept_us
+
+
+def test_one_that_has_written_nothing_by_the_end_of_its_grace_comes_back_as_it_was() -> None:
+    world = World(cubes=4)
+    victim = world.start(WHOLE, tier="filler", job=JOB, estimate_us=10 * US_PER_HOUR)
+    world.request(PAIR, after_us=US_PER_HOUR // 2)
+    (requeued,) = [body for body in world.tick() if isinstance(body, SliceRequeued)]
+    assert requeued.lost_chip_us > 0
+    assert _kept_us(world, victim) == 0
+
+
+def _kept_us(world: World, name: str) -> int:
+    progress = world.state.slices[int(name.rpartition("-")[2])].progress
+    assert progress is not None
+    return progress.kept_us
