@@ -1,5 +1,7 @@
 """When a waiting slice is expected to have its cubes, and how sure that is."""
 
+from collections.abc import Iterable
+
 from schemas.api_answers import ExpectedStart
 from services.scheduler.backfill import conservative_starts
 from services.scheduler.lifecycle import slice_name
@@ -88,7 +90,7 @@ def _by_plan(state: SchedulerState, row: Slice) -> ExpectedStart:
         position = waits_of(state).places[row.number]
         if position > ESTIMATE_DEPTH:
             return _unknown(f"{promised}, and nobody plans further than {ESTIMATE_DEPTH} slices ahead")
-        because = f"nobody knows when enough cubes come free{_endless(state, row)}"
+        because = f"nobody knows when enough cubes come free{_endless(state, row, starts)}"
         if row.number == waits_of(state).first:
             return _unknown(because + _stronger(state, row, FOREVER))
         return _unknown(f"{because} ({promised})")
@@ -104,16 +106,18 @@ def _by_plan(state: SchedulerState, row: Slice) -> ExpectedStart:
     return ExpectedStart(at_us=at_us, basis="estimate", because=because, leans_on=leans_on)
 
 
-def _endless(state: SchedulerState, row: Slice) -> str:
+def _endless(state: SchedulerState, row: Slice, before: Iterable[int]) -> str:
     """Which cubes come free nobody knows when: those of slices without an estimate that it may not make
-    leave, and those that are out of use."""
+    leave, those that such slices before it in line will have, and those that are out of use."""
     yielding = evictable(state, row if row.number == waits_of(state).first else None)
     holders = len([held for held in on_cubes(state) if held.ends_us is None and held.number not in yielding])
+    ahead = len([number for number in before if state.slices[number].estimate_us is None])
     out = len(state.unhealthy.keys() | state.drained.keys())
     found = [
         f"{_slices(holders)} without an estimate {'has' if holders == 1 else 'have'} cubes"
         if holders
         else "",
+        f"{_slices(ahead)} before it in line {'has' if ahead == 1 else 'have'} no estimate" if ahead else "",
         f"{out} cube{' is' if out == 1 else 's are'} out of order or drained" if out else "",
     ]
     said = " and ".join([part for part in found if part])

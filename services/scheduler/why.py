@@ -20,7 +20,7 @@ from services.scheduler.state import (
     waits_for_ocs,
 )
 from shared.basics.times import moment
-from shared.models.superpod.shapes import is_mesh
+from shared.models.superpod.shapes import chips_of, is_mesh
 
 
 def waits_of(state: SchedulerState) -> Waits:
@@ -104,7 +104,8 @@ def before_it(state: SchedulerState, waits: Waits) -> str:
 def needs(state: SchedulerState, shape: Shape) -> str:
     """What a slice of this shape needs, in words."""
     if is_mesh(shape):
-        return f"room for {shape[0] * shape[1] * shape[2]} chips in one healthy cube"
+        chips = chips_of(shape)
+        return f"room for {chips} chip{'' if chips == 1 else 's'} in one healthy cube"
     return state.placement.waits_for(shape)
 
 

@@ -152,6 +152,18 @@ def test_who_lacks_cubes_that_are_out_of_order_does_not_hear_of_slices() -> None
     )
 
 
+def test_who_comes_after_one_without_an_estimate_hears_of_that_one() -> None:
+    world = World(cubes=4)
+    world.start(WHOLE, estimate_us=2 * US_PER_HOUR)
+    world.request(WHOLE)
+    behind, _ = world.request((1, 1, 1))
+    assert because(explained(world, behind)) == (
+        "nobody knows when enough cubes come free: 1 slice before it in line has no estimate "
+        "(only the first in line has a promise)"
+    )
+    assert str(world.status(behind).reason).startswith("needs room for 1 chip in one healthy cube")
+
+
 def test_a_single_cube_is_held_back_in_the_singular() -> None:
     held = {"hold_back": "fixed", "hold_back_cubes": 1}
     world = World(cubes=4, policy=SchedulerConfig.model_validate({"decision_s": 0, "preflight_s": 0, **held}))
