@@ -142,8 +142,9 @@ def _jobs_struck() -> Measured:
         all_started += len(started)
     return over_seeds(
         shares,
-        f"{met} of {all_started:,} jobs started, by failures in their own cubes; {by_ocs:,} others met one "
-        "of an OCS, which nearly all go around, and are not counted",
+        f"{met} of {all_started:,} jobs started, by failures in their own cubes and at their ends of links. "
+        f"{by_ocs:,} others met one of an OCS, which 95 % go around, and are not counted: with them it is "
+        f"{100.0 * (met + by_ocs) / all_started:.1f} %",
     )
 
 
