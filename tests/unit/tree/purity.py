@@ -47,7 +47,7 @@ PURE_NAMES_BY_MODULE = {
     "pyarrow": "BufferOutputStream DictionaryArray FixedSizeListArray RecordBatch array",
     "pyarrow.ipc": "new_stream",
     "pydantic": (
-        "BaseModel BeforeValidator ConfigDict Field GetJsonSchemaHandler JsonValue "
+        "AfterValidator BaseModel BeforeValidator ConfigDict Field GetJsonSchemaHandler JsonValue "
         "SerializeAsAny TypeAdapter ValidationError ValidationInfo field_validator model_validator"
     ),
     "pydantic.json_schema": "JsonSchemaValue",
