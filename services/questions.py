@@ -13,8 +13,8 @@ from schemas.operator import RequestSlice
 from schemas.workload import SliceRequested
 from services.failures.service import SERVICE as FAILURES
 from services.foresight import Comparison, circuits_made, driven
-from services.scheduler.explaining import explain
-from services.scheduler.planning import plan
+from services.scheduler.asking.explaining import explain
+from services.scheduler.asking.planning import plan
 from services.scheduler.service import SERVICE as SCHEDULER
 from services.scheduler.state import SchedulerState
 from services.workload.logic import on_request_slice

@@ -14,11 +14,11 @@ from ops.bench.full_pod import FullPod
 from schemas.config_scheduler import SchedulerConfig
 from services.scheduler.cycle import next_firm
 from services.scheduler.lifecycle import end, leave
-from services.scheduler.order import borrows, chips_held, quotas_of
-from services.scheduler.promise import FOREVER
+from services.scheduler.queue.order import borrows, chips_held, quotas_of
+from services.scheduler.queue.promise import FOREVER
+from services.scheduler.queue.stays import leaves_us
 from services.scheduler.service import SERVICE
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
-from services.scheduler.stays import leaves_us
 from shared.basics.errors import OperationFailed
 from shared.engine.codec import decode_state, encode_state
 from shared.models.superpod.shapes import cubes_of

@@ -11,11 +11,11 @@ from schemas.names import number_of
 from schemas.scheduler import SliceCompleted
 from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler.cycle import cycle, fill, is_settled
-from services.scheduler.holdback import most_cubes
 from services.scheduler.lifecycle import end, leave, put, refuse, slice_name
-from services.scheduler.moves import finish_move
-from services.scheduler.notices import drop_claim, leave_preempted
-from services.scheduler.queue import FILLER, TIERS
+from services.scheduler.placement.holdback import most_cubes
+from services.scheduler.queue.queue import FILLER, TIERS
+from services.scheduler.recovery.moves import finish_move
+from services.scheduler.recovery.notices import drop_claim, leave_preempted
 from services.scheduler.state import (
     SchedulerState,
     Slice,

@@ -11,8 +11,8 @@ from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.jobs import UsageReported
 from schemas.scheduler import CapacityReported
-from services.scheduler.holdback import chips_held_back
-from services.scheduler.occupancy import Occupancy
+from services.scheduler.placement.holdback import chips_held_back
+from services.scheduler.placement.occupancy import Occupancy
 from services.scheduler.state import PLACES, SchedulerState, occupancy_of
 from shared.engine.service import Output, Rule
 from shared.models.jobs.goodput import integral

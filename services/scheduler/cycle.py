@@ -6,16 +6,16 @@ moment; running it twice changes nothing more.
 
 from dataclasses import dataclass
 
-from services.scheduler.backfill import BACKFILLS, InLine, Offer, timeline_of
-from services.scheduler.compaction import compaction
 from services.scheduler.lifecycle import admit
-from services.scheduler.moves import leave_drained
-from services.scheduler.notices import claim, compact, serve_claims
-from services.scheduler.order import fair_share_order, filler_order
-from services.scheduler.preemption import stronger_us, weaker
-from services.scheduler.recovery import recover_hit
-from services.scheduler.room import Rooms
-from services.scheduler.scores import best_cubes
+from services.scheduler.placement.compaction import compaction
+from services.scheduler.placement.room import Rooms
+from services.scheduler.placement.scores import best_cubes
+from services.scheduler.queue.backfill import BACKFILLS, InLine, Offer, timeline_of
+from services.scheduler.queue.order import fair_share_order, filler_order
+from services.scheduler.queue.preemption import stronger_us, weaker
+from services.scheduler.recovery.moves import leave_drained
+from services.scheduler.recovery.notices import claim, compact, serve_claims
+from services.scheduler.recovery.recovery import recover_hit
 from services.scheduler.state import SchedulerState, changed, line_of, occupancy_of, place_of, queue_of
 from shared.basics.units import US_PER_S
 from shared.engine.service import Output

@@ -6,8 +6,8 @@ from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument, 
 from schemas.names import number_of
 from schemas.recovery import recovery_text
 from services.scheduler.lifecycle import slice_name
+from services.scheduler.queue.why import waits_of, why_it_waits
 from services.scheduler.state import SchedulerState, occupancy_of, policy_of
-from services.scheduler.why import waits_of, why_it_waits
 from shared.engine.service import DocumentKey
 
 

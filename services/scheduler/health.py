@@ -10,7 +10,7 @@ from schemas.envelope import Envelope
 from schemas.jobs import JobFailed
 from schemas.names import number_of
 from services.scheduler.cycle import cycle
-from services.scheduler.recovery import decides_us, strike
+from services.scheduler.recovery.recovery import decides_us, strike
 from services.scheduler.state import SchedulerState, occupancy_of
 from shared.engine.service import Output
 

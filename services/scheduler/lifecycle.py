@@ -18,16 +18,16 @@ from schemas.scheduler import (
     SliceRestored,
     SliceStarted,
 )
-from services.scheduler.circuits import connect, leave_standing, part
-from services.scheduler.occupancy import Corner
+from services.scheduler.placement.circuits import connect, leave_standing, part
+from services.scheduler.placement.occupancy import Corner
+from services.scheduler.queue.stays import leaves_us, still_runs_us
+from services.scheduler.recovery.traffic import speed_of
 from services.scheduler.state import (
     SchedulerState,
     Slice,
     line_up,
     occupancy_of,
 )
-from services.scheduler.stays import leaves_us, still_runs_us
-from services.scheduler.traffic import speed_of
 from shared.basics.records import replace
 from shared.basics.units import US_PER_S
 from shared.engine.ledger import keep_ended

@@ -28,9 +28,9 @@ from services.scheduler.lifecycle import (
     settle,
     slice_name,
 )
-from services.scheduler.recovery import decides_us, strike
+from services.scheduler.recovery.recovery import decides_us, strike
+from services.scheduler.recovery.traffic import down_ends, speed_of
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
-from services.scheduler.traffic import down_ends, speed_of
 from shared.basics.records import replace
 from shared.engine.service import Output
 from shared.models.jobs.progress import slowed

@@ -3,12 +3,12 @@
 from schemas.envelope import Envelope
 from schemas.sequencer import Tick
 from services.scheduler.cycle import cycle, is_settled
-from services.scheduler.estimates import double_overrun, overruns_us
 from services.scheduler.health import clear_suspects
 from services.scheduler.links import end_preflights, preflights_end_us
-from services.scheduler.moves import end_moves, moves_end_us
-from services.scheduler.notices import end_graces, graces_end_us
-from services.scheduler.recovery import decided_us
+from services.scheduler.queue.estimates import double_overrun, overruns_us
+from services.scheduler.recovery.moves import end_moves, moves_end_us
+from services.scheduler.recovery.notices import end_graces, graces_end_us
+from services.scheduler.recovery.recovery import decided_us
 from services.scheduler.state import SchedulerState
 from shared.engine.service import Output
 

@@ -7,8 +7,9 @@ from schemas.repairs import RepairCancelled, RepairCompleted, RepairOpened
 from schemas.sequencer import Tick
 from schemas.transceivers import LinksChanged, LinksTrained
 from schemas.workload import SliceReleased, SliceRequested
-from services.scheduler import admission, documents, health, links, logic, scores
+from services.scheduler import admission, documents, health, links, logic
 from services.scheduler.books import booked, on_usage_reported
+from services.scheduler.placement import scores
 from services.scheduler.state import SchedulerState, commission
 from shared.engine.service import Service, on
 

@@ -16,9 +16,9 @@ from schemas.jobs import JobTerms
 from schemas.names import Join, Shape, Tier
 from schemas.recovery import CHOICES, Choice, RecoveryPolicy
 from schemas.scheduler import FULL_SPEED
-from services.scheduler.occupancy import Occupancy
-from services.scheduler.placement import PLACEMENTS, Placement
-from services.scheduler.queue import TIERS, Line, Place, Queue
+from services.scheduler.placement.occupancy import Occupancy
+from services.scheduler.placement.placement import PLACEMENTS, Placement
+from services.scheduler.queue.queue import TIERS, Line, Place, Queue
 from shared.basics.keyed_random import draw_uniform
 from shared.basics.units import US_PER_HOUR, US_PER_MS, US_PER_S, us
 from shared.engine.state import TRANSIENT, State

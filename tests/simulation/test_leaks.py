@@ -16,7 +16,7 @@ from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, U
 from schemas.registry import decode
 from services.jobs.state import JobsState
 from services.ocs.state import NO_OWNER, NO_PORT, OcsState
-from services.scheduler.order import chips_held
+from services.scheduler.queue.order import chips_held
 from services.scheduler.state import SchedulerState, occupancy_of
 from services.transceivers.state import TransceiversState
 from services.workload.state import WorkloadState

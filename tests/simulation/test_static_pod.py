@@ -29,8 +29,8 @@ from schemas.registry import decode
 from schemas.scheduler import SliceRecovering
 from schemas.workload import SliceRequested
 from services.fleet import services_of
-from services.scheduler.occupancy import Occupancy
-from services.scheduler.placement import FixedGrid, Placement, Switched
+from services.scheduler.placement.occupancy import Occupancy
+from services.scheduler.placement.placement import FixedGrid, Placement, Switched
 from services.scheduler.state import SchedulerState, occupancy_of
 from services.workload.asking import arrive
 from services.workload.state import commission

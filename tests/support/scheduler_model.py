@@ -43,9 +43,9 @@ from schemas.scheduler import (
 from schemas.sequencer import FabricCommissioned, Tick
 from schemas.transceivers import LinksChanged, LinksTrained
 from schemas.workload import SliceReleased, SliceRequested
-from services.scheduler.circuits import standing
 from services.scheduler.cycle import cycle
-from services.scheduler.occupancy import Corner
+from services.scheduler.placement.circuits import standing
+from services.scheduler.placement.occupancy import Corner
 from services.scheduler.service import SERVICE
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, queue_of
 from shared.engine.codec import decode_state, encode_state

@@ -14,8 +14,8 @@ from ops.reproduce.registry import CLAIMS, chosen
 from schemas.envelope import enclose
 from schemas.names import Join, Shape
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
-from services.scheduler import swaps
-from services.scheduler.placement import FixedGrid, Switched
+from services.scheduler.placement.placement import FixedGrid, Switched
+from services.scheduler.recovery import swaps
 from shared.models.assumptions import assumed
 from shared.models.availability import goodput
 from shared.models.availability.goodput import Goodput

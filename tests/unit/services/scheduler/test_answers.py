@@ -17,10 +17,10 @@ from schemas.scheduler import (
     SliceRefused,
 )
 from schemas.workload import SliceRequested
-from services.scheduler.dry_run import copied
-from services.scheduler.explaining import explain
-from services.scheduler.planning import plan
-from services.scheduler.recovery import decided_us
+from services.scheduler.asking.dry_run import copied
+from services.scheduler.asking.explaining import explain
+from services.scheduler.asking.planning import plan
+from services.scheduler.recovery.recovery import decided_us
 from services.scheduler.state import SchedulerState
 from shared.engine.codec import encode_state
 from shared.models.superpod.shapes import chips_of, legal_shapes, parse_shape, shape_text

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape
 from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceNoticed, SliceRestored
-from services.scheduler.occupancy import BLOCKS
+from services.scheduler.placement.occupancy import BLOCKS
 from shared.models.superpod.shapes import chips_of
 from tests.support.scheduler_model import Said, World
 

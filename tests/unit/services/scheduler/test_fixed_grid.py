@@ -21,8 +21,8 @@ from schemas.scheduler import (
 )
 from schemas.transceivers import LinksChanged
 from schemas.workload import SliceReleased, SliceRequested
-from services.scheduler.occupancy import Occupancy
-from services.scheduler.placement import FixedGrid, Switched
+from services.scheduler.placement.occupancy import Occupancy
+from services.scheduler.placement.placement import FixedGrid, Switched
 from services.scheduler.service import SERVICE
 from shared.basics.units import US_PER_HOUR
 from shared.models.static_pod.boxes import boxes

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape, Tier
 from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceNoticed, SliceRefused
-from services.scheduler.holdback import held_back
+from services.scheduler.placement.holdback import held_back
 from shared.models.availability.goodput import goodput
 from tests.support.scheduler_model import Said, World
 

@@ -21,7 +21,7 @@ from schemas.scheduler import (
     SliceStarted,
 )
 from schemas.transceivers import LinksChanged, LinksTrained
-from services.scheduler.circuits import standing
+from services.scheduler.placement.circuits import standing
 from shared.models.superpod.shapes import cubes_of
 from tests.support.scheduler_model import Said, World
 

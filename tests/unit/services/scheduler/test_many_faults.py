@@ -5,7 +5,7 @@ from schemas.config_scheduler import SchedulerConfig
 from schemas.ocs import OcsDown, OcsUp
 from schemas.recovery import recovery_policy
 from schemas.scheduler import SliceRecovering, SliceRequeued
-from services.scheduler.scores import DOMAIN_CUBES
+from services.scheduler.placement.scores import DOMAIN_CUBES
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from tests.support.scheduler_model import Said, World, ends_of, ocs_of
 

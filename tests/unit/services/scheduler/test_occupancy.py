@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.names import Shape
-from services.scheduler.occupancy import BLOCKS, WHOLE_CUBE, Corner, Occupancy, block_mask, free_corner
+from services.scheduler.placement.occupancy import (
+    BLOCKS,
+    WHOLE_CUBE,
+    Corner,
+    Occupancy,
+    block_mask,
+    free_corner,
+)
 from shared.models.superpod.shapes import MESHES, chips_of
 
 

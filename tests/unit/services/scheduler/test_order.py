@@ -9,7 +9,7 @@ from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Tier
 from schemas.quotas import quota_chips
 from schemas.scheduler import SliceAdmitted
-from services.scheduler.order import borrows
+from services.scheduler.queue.order import borrows
 from shared.basics.errors import InvalidInput
 from tests.support.scheduler_model import Said, World
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.scheduler.plan import Plan
-from services.scheduler.promise import FOREVER
+from services.scheduler.queue.plan import Plan
+from services.scheduler.queue.promise import FOREVER
 
 NOW_US = 10
 TIMES = [10, 11, 12, 15, 20, FOREVER]

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.names import Shape
-from services.scheduler.occupancy import BLOCKS, WHOLE_CUBE
-from services.scheduler.placement import PLACEMENTS
-from services.scheduler.promise import FOREVER, Stay, Timeline
+from services.scheduler.placement.occupancy import BLOCKS, WHOLE_CUBE
+from services.scheduler.placement.placement import PLACEMENTS
+from services.scheduler.queue.promise import FOREVER, Stay, Timeline
 from shared.models.superpod.shapes import chips_of
 
 NOW_US = 10

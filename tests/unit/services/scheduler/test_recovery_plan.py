@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.recovery import CHOICES
-from services.scheduler.recovery_plan import (
+from services.scheduler.recovery.recovery_plan import (
     Delays,
     Hit,
     expected_costs,

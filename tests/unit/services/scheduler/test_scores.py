@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.repairs import RepairCancelled, RepairOpened
-from services.scheduler.scores import DOMAIN_CUBES, score, spread_repair_domains
+from services.scheduler.placement.scores import DOMAIN_CUBES, score, spread_repair_domains
 from services.scheduler.state import Slice
 from tests.support.scheduler_model import World
 

@@ -7,8 +7,8 @@ from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape, Tier
 from schemas.ocs import OcsDown
 from schemas.scheduler import SliceNoticed
-from services.scheduler.explaining import explain
-from services.scheduler.planning import plan
+from services.scheduler.asking.explaining import explain
+from services.scheduler.asking.planning import plan
 from services.scheduler.state import waits_for_ocs
 from shared.basics.times import moment
 from shared.basics.units import US_PER_HOUR

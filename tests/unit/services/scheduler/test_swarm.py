@@ -13,7 +13,7 @@ from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape, Tier
 from schemas.recovery import RecoveryPolicy
 from schemas.scheduler import CubeSwapped
-from services.scheduler.order import chips_held
+from services.scheduler.queue.order import chips_held
 from services.scheduler.state import waits_for_ocs
 from shared.engine.codec import encode_state
 from tests.support.scheduler_model import Said, World

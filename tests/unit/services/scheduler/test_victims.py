@@ -5,7 +5,7 @@ from itertools import chain, combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.scheduler.victims import Leaver, cheapest_place, least_lost
+from services.scheduler.queue.victims import Leaver, cheapest_place, least_lost
 
 
 def leavers_of(rows: list[tuple[int, int]]) -> list[Leaver]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import product
 
 from schemas.config_scheduler import SchedulerConfig
-from services.scheduler.explaining import explain
-from services.scheduler.holdback import held_back
-from services.scheduler.occupancy import BLOCKS
-from services.scheduler.preemption import evictable
-from services.scheduler.promise import FOREVER
+from services.scheduler.asking.explaining import explain
+from services.scheduler.placement.holdback import held_back
+from services.scheduler.placement.occupancy import BLOCKS
+from services.scheduler.queue.preemption import evictable
+from services.scheduler.queue.promise import FOREVER
 from services.scheduler.state import Slice
 from shared.models.superpod.shapes import cubes_of, is_mesh
 from tests.support.scheduler_model import FABRIC, World

@@ -2,11 +2,12 @@
 
 from collections import Counter
 
-from services.scheduler.backfill import timeline_of
-from services.scheduler.preemption import evictable
-from services.scheduler.promise import FOREVER
-from services.scheduler.queue import TIERS
-from services.scheduler.recovery_plan import Delays, Hit, expected_left_us
+from services.scheduler.queue.backfill import timeline_of
+from services.scheduler.queue.preemption import evictable
+from services.scheduler.queue.promise import FOREVER
+from services.scheduler.queue.queue import TIERS
+from services.scheduler.recovery.recovery_plan import Delays, Hit, expected_left_us
+from services.scheduler.recovery.traffic import down_ends, speed_around
 from services.scheduler.state import (
     SchedulerState,
     Slice,
@@ -17,7 +18,6 @@ from services.scheduler.state import (
     tolerates,
     waits_for_ocs,
 )
-from services.scheduler.traffic import down_ends, speed_around
 from shared.basics.units import SPAN_US_MAX, US_PER_S
 from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, link_end

@@ -1,7 +1,7 @@
 """Who of the waiting comes first."""
 
 from schemas.quotas import quota_chips
-from services.scheduler.queue import FILLER, TIERS, Line, Place
+from services.scheduler.queue.queue import FILLER, TIERS, Line, Place
 from services.scheduler.state import SchedulerState, on_cubes, queue_of
 from shared.models.superpod.shapes import chips_of
 

@@ -7,7 +7,7 @@ is put into the timeline, and delays the first if its start then comes later: th
 
 from collections.abc import Sequence
 
-from services.scheduler.occupancy import BLOCKS, WHOLE_CUBE
+from services.scheduler.placement.occupancy import BLOCKS, WHOLE_CUBE
 
 FOREVER = 1 << 62
 """The end of what has none that anybody knows: a slice without a duration, a cube that is out of order."""

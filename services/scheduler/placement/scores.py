@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from schemas.envelope import Envelope
 from schemas.names import Join, number_of
 from schemas.repairs import RepairCancelled, RepairCompleted, RepairOpened
-from services.scheduler.occupancy import Corner
+from services.scheduler.placement.occupancy import Corner
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.engine.service import Output
 from shared.models.superpod.shapes import cubes_of

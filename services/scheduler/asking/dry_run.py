@@ -12,9 +12,9 @@ from schemas.names import Join, Shape, number_of
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.workload import SliceRequested
 from services.scheduler.admission import on_job_checkpointed, on_slice_requested
-from services.scheduler.circuits import standing
 from services.scheduler.lifecycle import slice_name
-from services.scheduler.placement import PLACEMENTS, Placement
+from services.scheduler.placement.circuits import standing
+from services.scheduler.placement.placement import PLACEMENTS, Placement
 from services.scheduler.state import SchedulerState, Slice
 from shared.basics.errors import InvalidInput
 from shared.engine.service import CausedBy, Output

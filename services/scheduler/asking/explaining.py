@@ -5,14 +5,14 @@ from schemas.names import number_of
 from schemas.recovery import recovery_text
 from schemas.scheduler import RecoveryCosts
 from schemas.workload import SliceRequested
-from services.scheduler.dry_run import largest_now
-from services.scheduler.hits import delays, hit_of
+from services.scheduler.asking.dry_run import largest_now
+from services.scheduler.asking.obstacles import obstacles
+from services.scheduler.asking.starts import expected_start
 from services.scheduler.lifecycle import slice_name
-from services.scheduler.obstacles import obstacles
-from services.scheduler.recovery_plan import Decision, recovery_plan
-from services.scheduler.starts import expected_start
+from services.scheduler.queue.why import waits_of, why_it_waits
+from services.scheduler.recovery.hits import delays, hit_of
+from services.scheduler.recovery.recovery_plan import Decision, recovery_plan
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, policy_of
-from services.scheduler.why import waits_of, why_it_waits
 from shared.models.superpod.shapes import shape_text
 
 

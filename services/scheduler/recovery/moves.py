@@ -4,10 +4,10 @@ place of the drained one, which was kept for them meanwhile.
 
 from schemas.scheduler import SliceNoticed
 from services.scheduler.lifecycle import drop_move, put, settle, slice_name
-from services.scheduler.scores import room_for_one
-from services.scheduler.spares import keep_hot
+from services.scheduler.placement.scores import room_for_one
+from services.scheduler.placement.spares import keep_hot
+from services.scheduler.recovery.swaps import swap
 from services.scheduler.state import Move, Notice, SchedulerState, Slice, occupancy_of
-from services.scheduler.swaps import swap
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
 

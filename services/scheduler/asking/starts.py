@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from schemas.api_answers import ExpectedStart
-from services.scheduler.backfill import conservative_starts
 from services.scheduler.lifecycle import slice_name
-from services.scheduler.order import fair_share_order
-from services.scheduler.preemption import evictable, stronger_us
-from services.scheduler.promise import FOREVER
-from services.scheduler.recovery_plan import expected_left_us
+from services.scheduler.queue.backfill import conservative_starts
+from services.scheduler.queue.order import fair_share_order
+from services.scheduler.queue.preemption import evictable, stronger_us
+from services.scheduler.queue.promise import FOREVER
+from services.scheduler.queue.why import before_it, waits_of
+from services.scheduler.recovery.recovery_plan import expected_left_us
 from services.scheduler.state import SchedulerState, Slice, on_cubes, waits_for_ocs
-from services.scheduler.why import before_it, waits_of
 from shared.basics.times import moment
 
 ESTIMATE_DEPTH = 500

@@ -10,7 +10,7 @@ had to leave would drive out the next of its kind, and that one the next.
 
 from typing import Literal
 
-from services.scheduler.placement import OUTWEIGHS
+from services.scheduler.placement.placement import OUTWEIGHS
 from services.scheduler.state import SchedulerState, Slice, on_cubes
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.progress import at

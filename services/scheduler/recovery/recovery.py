@@ -5,15 +5,15 @@ Any healthy idle cube can take the place of one that failed, and only the circui
 """
 
 from schemas.scheduler import RecoveryCosts, SliceRecovering
-from services.scheduler.hits import cubes_to_leave, dead_cubes, delays, hit_of, is_whole, yields_to
 from services.scheduler.lifecycle import drop_move, put, requeue, settle, slice_name
-from services.scheduler.notices import tell_to_leave
-from services.scheduler.occupancy import Corner
-from services.scheduler.recovery_plan import Decision, Hit, recovery_plan
-from services.scheduler.scores import room_for_one
-from services.scheduler.spares import give_back_hot
+from services.scheduler.placement.occupancy import Corner
+from services.scheduler.placement.scores import room_for_one
+from services.scheduler.placement.spares import give_back_hot
+from services.scheduler.recovery.hits import cubes_to_leave, dead_cubes, delays, hit_of, is_whole, yields_to
+from services.scheduler.recovery.notices import tell_to_leave
+from services.scheduler.recovery.recovery_plan import Decision, Hit, recovery_plan
+from services.scheduler.recovery.swaps import swap
 from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of, policy_of
-from services.scheduler.swaps import swap
 from shared.basics.records import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output

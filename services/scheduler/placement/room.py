@@ -1,10 +1,10 @@
 """Where waiting slices fit at one moment, each shape looked up once, however many of it wait."""
 
 from schemas.names import Shape
-from services.scheduler.holdback import held_back
-from services.scheduler.occupancy import Occupancy
-from services.scheduler.placement import EVERYWHERE, Leavers, Placement, Room
-from services.scheduler.preemption import evictable
+from services.scheduler.placement.holdback import held_back
+from services.scheduler.placement.occupancy import Occupancy
+from services.scheduler.placement.placement import EVERYWHERE, Leavers, Placement, Room
+from services.scheduler.queue.preemption import evictable
 from services.scheduler.state import SchedulerState, occupancy_of
 from shared.models.superpod.shapes import cubes_of, is_mesh
 

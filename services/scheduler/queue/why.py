@@ -3,10 +3,10 @@
 from schemas.names import Shape
 from schemas.recovery import recovery_text
 from schemas.scheduler import FULL_SPEED
-from services.scheduler.holdback import held_back
-from services.scheduler.order import borrows, chips_held, fair_share_order, quotas_of
-from services.scheduler.queue import FILLER, Line
-from services.scheduler.room import Rooms
+from services.scheduler.placement.holdback import held_back
+from services.scheduler.placement.room import Rooms
+from services.scheduler.queue.order import borrows, chips_held, fair_share_order, quotas_of
+from services.scheduler.queue.queue import FILLER, Line
 from services.scheduler.state import (
     SchedulerState,
     Slice,

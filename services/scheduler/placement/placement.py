@@ -12,9 +12,9 @@ from typing import Protocol
 import numpy as np
 
 from schemas.names import Join, Shape
-from services.scheduler.occupancy import BLOCKS, Corner, Occupancy
-from services.scheduler.promise import Timeline
-from services.scheduler.victims import Leaver, cheapest_place, least_lost
+from services.scheduler.placement.occupancy import BLOCKS, Corner, Occupancy
+from services.scheduler.queue.promise import Timeline
+from services.scheduler.queue.victims import Leaver, cheapest_place, least_lost
 from shared.models.static_pod import boxes
 from shared.models.static_pod.plant import CUBES, neighbour_end
 from shared.models.superpod import shapes

@@ -4,9 +4,9 @@ from typing import Literal
 
 from schemas.names import Join
 from schemas.scheduler import CubeSwapped, DisconnectCircuits, SchedulerBody
-from services.scheduler.circuits import connect, part
 from services.scheduler.lifecycle import bad_ends_of, put, slice_name, touch_uses
-from services.scheduler.occupancy import Corner
+from services.scheduler.placement.circuits import connect, part
+from services.scheduler.placement.occupancy import Corner
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.basics.records import replace
 from shared.engine.service import CausedBy, Output

@@ -4,7 +4,7 @@ from typing import Literal
 
 from schemas.api_answers import Leaver, PlannedCircuit, SlicePlan
 from schemas.workload import SliceRequested
-from services.scheduler.dry_run import (
+from services.scheduler.asking.dry_run import (
     Trial,
     Turned,
     after_leaving,
@@ -13,11 +13,11 @@ from services.scheduler.dry_run import (
     requested,
     turned,
 )
+from services.scheduler.asking.starts import expected_start
 from services.scheduler.lifecycle import slice_name
-from services.scheduler.preemption import lost_chip_us
-from services.scheduler.starts import expected_start
+from services.scheduler.queue.preemption import lost_chip_us
+from services.scheduler.queue.why import waits_of, why_it_waits
 from services.scheduler.state import SchedulerState
-from services.scheduler.why import waits_of, why_it_waits
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import FACE_LINKS, STRANDS, join_ports
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter, le
 
-from services.scheduler.occupancy import BLOCKS, Occupancy, block_mask, free_corner
-from services.scheduler.placement import Leavers, Room
-from services.scheduler.preemption import lost_chip_us
+from services.scheduler.placement.occupancy import BLOCKS, Occupancy, block_mask, free_corner
+from services.scheduler.placement.placement import Leavers, Room
+from services.scheduler.queue.preemption import lost_chip_us
 from services.scheduler.state import Move, SchedulerState, Slice, occupancy_of
 from shared.models.superpod.shapes import cubes_of, is_mesh
 

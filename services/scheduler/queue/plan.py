@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from services.scheduler.promise import FOREVER
+from services.scheduler.queue.promise import FOREVER
 
 
 class Plan:

@@ -2,13 +2,13 @@
 
 from schemas.api_answers import Obstacle
 from schemas.recovery import recovery_text
-from services.scheduler.hits import dead_cubes
-from services.scheduler.holdback import held_back
 from services.scheduler.lifecycle import slice_name
-from services.scheduler.order import borrows, chips_held, quotas_of
-from services.scheduler.preemption import Rule, evictable, stronger_from
+from services.scheduler.placement.holdback import held_back
+from services.scheduler.queue.order import borrows, chips_held, quotas_of
+from services.scheduler.queue.preemption import Rule, evictable, stronger_from
+from services.scheduler.queue.why import use_of, waits_of, why_not_around
+from services.scheduler.recovery.hits import dead_cubes
 from services.scheduler.state import SchedulerState, Slice, occupancy_of, policy_of, queue_of, waits_for_ocs
-from services.scheduler.why import use_of, waits_of, why_not_around
 from shared.basics.times import moment
 from shared.models.superpod.wiring import link_end
 

@@ -6,15 +6,15 @@ from heapq import merge
 from itertools import islice
 
 from schemas.names import Shape
-from services.scheduler.occupancy import WHOLE_CUBE, block_mask
-from services.scheduler.order import Rank
-from services.scheduler.placement import Leavers, Room
-from services.scheduler.plan import Plan
-from services.scheduler.promise import FOREVER, Stay, Timeline, whole
-from services.scheduler.queue import Line
-from services.scheduler.room import Forced, Rooms
+from services.scheduler.placement.occupancy import WHOLE_CUBE, block_mask
+from services.scheduler.placement.placement import Leavers, Room
+from services.scheduler.placement.room import Forced, Rooms
+from services.scheduler.queue.order import Rank
+from services.scheduler.queue.plan import Plan
+from services.scheduler.queue.promise import FOREVER, Stay, Timeline, whole
+from services.scheduler.queue.queue import Line
+from services.scheduler.queue.stays import leaves_us
 from services.scheduler.state import Move, SchedulerState, Slice, occupancy_of, place_of, queue_of
-from services.scheduler.stays import leaves_us
 from shared.basics.units import US_PER_S
 from shared.models.superpod.shapes import cubes_of, is_mesh
 

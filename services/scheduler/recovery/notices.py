@@ -7,7 +7,7 @@ drained: then the slice is in the queue again as before. Who was told to leave l
 
 from schemas.scheduler import SliceNoticed
 from services.scheduler.lifecycle import admit, put, requeue, slice_name
-from services.scheduler.occupancy import WHOLE_CUBE, Corner, block_mask
+from services.scheduler.placement.occupancy import WHOLE_CUBE, Corner, block_mask
 from services.scheduler.state import (
     Claim,
     Move,

@@ -1,0 +1,1 @@
+"""What people ask of the scheduler, answered by the functions that decide."""

@@ -1,0 +1,1 @@
+"""What becomes of slices that were hit, or have to leave."""
