@@ -106,8 +106,11 @@ def foreign_circuit(state: OcsState, circuits: Circuits, owners: tuple[int, ...]
     """The index of the first of these circuits that is not wanted by one of these owners; None if all are."""
     ocs, north, south = circuits
     holders = state.owner[ocs, north]
-    theirs = np.isin(holders, owners)
-    foreign = (state.wanted[ocs, north] != south) | ~theirs
+    foreign = state.wanted[ocs, north] != south
+    theirs = holders == owners[0]
+    for owner in owners[1:]:
+        theirs |= holders == owner
+    foreign |= ~theirs
     return int(np.argmax(foreign)) if foreign.any() else None
 
 
