@@ -98,13 +98,14 @@ def asked_alike(kind: str) -> tuple[dict[str, Any], Counter[str]]:
 
 
 def test_on_a_static_pod_the_same_faults_cost_slices_their_place() -> None:
-    """A superpod puts another cube in; a static pod's slice goes back to the queue and waits for a box."""
+    """A superpod puts another cube in as long as one is idle, or soon will be; a static pod's slice goes back
+    to the queue and waits for a box."""
     (fixed, of_fixed), (switched, of_switched) = asked_alike(KIND), asked_alike("superpod")
     assert fixed["slices"]["requested"] == switched["slices"]["requested"] > 1000
     assert fixed["faults"] == {kind: switched["faults"][kind] for kind in ("host", "link")}
     assert fixed["cube_availability"] > 0.9
     assert of_fixed["lost"] > 0.5 * of_fixed["hit"]
-    assert of_switched["lost"] < 0.1 * of_switched["hit"]
+    assert of_switched["lost"] < 0.2 * of_switched["hit"]
     assert of_switched["hit"] > of_fixed["hit"] > 10
     assert "cross_connects" in switched
     assert "cross_connects" not in fixed
