@@ -19,6 +19,7 @@ from tests.support.living import READY_S_MAX, LivingTwin, cli
 
 TWIN_KILLS = 16
 SERVER_KILLS = 6
+ASKED_MIN = 100
 SEED = 20
 CAMPUS = """
 site: campus
@@ -140,7 +141,8 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
                 twin.start()
             else:
                 kill_server(twin)
-        time.sleep(1.0)
+        # A busy machine takes fewer requests between the kills; the rest of them comes after the last.
+        until(lambda: len(operator.received) > ASKED_MIN or operator.surprise, 120.0)
         assert operator.surprise is None
         assert operator.is_alive()
     finally:
@@ -156,7 +158,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     ids = [message["id"] for message in log]
     assert len(ids) == len(set(ids))
     asked = [str(m["id"]) for m in log if str(m["source"]).startswith("operator@")]
-    assert len(operator.received) > 100
+    assert len(operator.received) > ASKED_MIN
     assert len(set(operator.received.values())) == len(operator.received)
     # Every answered request stands in the log once; one more may stand there whose answer never came.
     assert set(operator.received.values()) <= set(asked)
