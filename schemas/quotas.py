@@ -6,8 +6,6 @@ from functools import lru_cache
 from schemas.bounds import OWNER_PATTERN, OWNERS_MAX, SHOWN_MAX
 
 CHIPS_PER_CUBE = 4**3
-QUOTAS_MAX = OWNERS_MAX
-"""Owners that may have one."""
 QUOTAS_ALLOWED = "owner=chips or owner=share%, as team-1=25%"
 QUOTA = re.compile(rf"({OWNER_PATTERN})=([0-9]{{1,6}})(%?)")
 
@@ -21,8 +19,8 @@ def quota_chips(text: str, cubes: int) -> dict[str, int]:
     found: dict[str, int] = {}
     chips = cubes * CHIPS_PER_CUBE
     parts = text.split(",") if text else []
-    if len(parts) > QUOTAS_MAX:
-        raise ValueError(f"{len(parts):,} owners are not allowed; allowed: at most {QUOTAS_MAX:,}")
+    if len(parts) > OWNERS_MAX:
+        raise ValueError(f"{len(parts):,} owners are not allowed; allowed: at most {OWNERS_MAX:,}")
     for part in parts:
         match = QUOTA.fullmatch(part.strip())
         if match is None:

@@ -11,8 +11,7 @@ from ops.cli.options import Output
 from ops.cli.output import show
 from ops.common.client import Client, escape
 from ops.common.tables import columns
-from shared.basics.times import moment
-from shared.basics.units import US_PER_HOUR
+from shared.basics.times import chip_hours, moment
 
 EXPLANATION = ("name", "at_us", "state", "shape", "reason", "start", "in_the_way", "history")
 LISTED_MAX = 20
@@ -83,9 +82,9 @@ def _past(row: Mapping[str, Any]) -> str:
     """What a message says; of a choice what it was chosen from, of a slice that came back what it lost."""
     if row["costs_chip_us"] is not None:
         costs = {choice: cost for choice, cost in row["costs_chip_us"].items() if cost is not None}
-        said = ", ".join(f"{choice} {hours(cost)}" for choice, cost in costs.items())
+        said = ", ".join(f"{choice} {chip_hours(cost)}" for choice, cost in costs.items())
         return f"{row['choice']}, of {said} chip-hours"
-    lost = f"lost {hours(row['lost_chip_us'])} chip-hours; " if row["lost_chip_us"] is not None else ""
+    lost = f"lost {chip_hours(row['lost_chip_us'])} chip-hours; " if row["lost_chip_us"] is not None else ""
     return f"{lost}{row['text']}"
 
 
@@ -105,18 +104,15 @@ def started(start: Mapping[str, Any] | None) -> list[str]:
 def _recovery(recovery: Mapping[str, Any] | None) -> list[str]:
     if recovery is None:
         return []
-    lost, again = hours(recovery["lost_chip_us"]), moment(recovery["decides_us"])
+    lost, again = chip_hours(recovery["lost_chip_us"]), moment(recovery["decides_us"])
     lines = [
         f"recovers since {moment(recovery['since_us'])}: {recovery['part']} cost it {lost} chip-hours",
         f"choice: {recovery['choice'] or 'none yet'}; cheapest now: {recovery['cheapest_now']}; due {again}",
     ]
-    costs = [[choice, hours(cost)] for choice, cost in recovery["costs_chip_us"].items() if cost is not None]
+    costs = [
+        [choice, chip_hours(cost)] for choice, cost in recovery["costs_chip_us"].items() if cost is not None
+    ]
     return [*lines, "", columns(("CHOICE", "CHIP-HOURS"), costs)]
-
-
-def hours(chip_us: int) -> str:
-    """Chip-microseconds as chip-hours."""
-    return f"{chip_us / US_PER_HOUR:,.1f}"
 
 
 def listed(headers: tuple[str, ...], rows: list[list[Any]]) -> list[str]:

@@ -13,8 +13,7 @@ from ops.cli.output import rendered, write
 from ops.cli.types import Moment, OneOf
 from ops.common.client import Client
 from ops.common.tables import columns
-from shared.basics.times import moment
-from shared.basics.units import US_PER_HOUR
+from shared.basics.times import chip_hours, moment
 
 BY = ("pod", "owner", "slice", "tier")
 FIELDS = ("by", "since_us", "until_us", "total_chip_us", "chip_us", "rows", "spans")
@@ -93,7 +92,7 @@ def _table(found: Mapping[str, Any]) -> str:
         named += [row["tier"]] if about_owners else []
         total = row["total_chip_us"]
         shares = [_share(row["chip_us"].get(place, 0), total) for place in places]
-        table.append([*named, f"{total / US_PER_HOUR:,.1f}", *shares])
+        table.append([*named, chip_hours(total), *shares])
     headers = [*heads, "CHIP-HOURS", *(place.upper().replace("_", "-") for place in places)]
     return "\n".join([_summary(found), "", columns(headers, table)] if table else [_summary(found)])
 
@@ -104,7 +103,7 @@ def _summary(found: Mapping[str, Any]) -> str:
         return f"{span}: no time has passed"
     tiers = ", ".join(f"{tier} {_percent(share)}" for tier, share in found["utilisation_by_tier"].items())
     lines = [
-        f"{span}: {found['total_chip_us'] / US_PER_HOUR:,.1f} chip-hours",
+        f"{span}: {chip_hours(found['total_chip_us'])} chip-hours",
         f"utilisation {_percent(found['utilisation'])} of the chips in order ({tiers})",
     ]
     if found["runtime_goodput"] is not None:

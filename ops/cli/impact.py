@@ -9,7 +9,7 @@ import click
 import typer
 from click.shell_completion import CompletionItem
 
-from ops.cli.explain import hours, listed
+from ops.cli.explain import listed
 from ops.cli.groups import Group, application
 from ops.cli.kinds import table_of
 from ops.cli.names import FAULT_KINDS, Name, Part, Target, whole
@@ -18,7 +18,7 @@ from ops.cli.output import show
 from ops.cli.types import Duration, OneOf
 from ops.common.client import Client, escape
 from ops.common.tables import columns
-from shared.basics.times import moment
+from shared.basics.times import chip_hours, moment
 
 FIELDS = ("target", "domain", "cubes", "hosts", "chips", "link_ends", "links", "slices")
 FORESIGHT = ("asked", "at_us", "until_us", "refused", "parts", "slices", "circuits_made", "events")
@@ -143,7 +143,7 @@ def _foreseen(found: Mapping[str, Any]) -> str:
     heads = ("SLICE", "TIER", "SHAPE", "BECAUSE", "CHOICE", "THEN", "PLACED", "LOST", "DELAYED")
     lines += listed(heads, [_slice(row) for row in rows])
     costs = [
-        [row["slice"], choice, hours(cost), "yes" if choice == row["choice"] else None]
+        [row["slice"], choice, chip_hours(cost), "yes" if choice == row["choice"] else None]
         for row in rows
         for choice, cost in (row["costs_chip_us"] or {}).items()
         if cost is not None
@@ -172,7 +172,7 @@ def _times(row: Mapping[str, Any]) -> str | None:
 
 
 def _hours(row: Mapping[str, Any], places: tuple[str, ...]) -> str:
-    return hours(sum(row["chip_us"].get(place, 0) for place in places))
+    return chip_hours(sum(row["chip_us"].get(place, 0) for place in places))
 
 
 def _table(found: Mapping[str, Any], now_us: int) -> str:

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import click
 import typer
 
-from ops.cli.names import Name, Setting
+from ops.cli.names import TIERS, Name, Setting
 from ops.cli.output import Form, PageForm
-from ops.cli.types import FILE, OUT_FILE, Duration, Key, OneOf
+from ops.cli.types import FILE, OUT_FILE, Duration, Key, OneOf, Owner, Recovery, ShapeText
 from schemas.bounds import COUNT_MAX
 from services.roster import ROSTER
 
@@ -47,6 +47,37 @@ Fabric = Annotated[
     str | None,
     typer.Option(
         click_type=Name("fabrics"), help="[default: pod-0, or the first where there is none of this name]"
+    ),
+]
+SliceShape = Annotated[
+    str, typer.Argument(click_type=ShapeText(), metavar="SHAPE", help="in chips, such as 4x4x8")
+]
+Twisted = Annotated[bool, typer.Option("--twisted", help="as a twisted torus")]
+RunTime = Annotated[
+    int | None,
+    typer.Option("--for", click_type=Duration(), metavar="6h", help="run time; without it until released"),
+]
+ForOwner = Annotated[
+    str, typer.Option("--owner", click_type=Owner(), metavar="OWNER", help="for whom, such as team-7")
+]
+OfTier = Annotated[
+    str,
+    typer.Option(
+        "--tier",
+        click_type=OneOf("tier", TIERS),
+        metavar="TIER",
+        help="production is never pre-empted, research may be, filler runs in the holes",
+    ),
+]
+AtPriority = Annotated[int, typer.Option("--priority", help="-100 to 100, higher first within a tier")]
+Recoveries = Annotated[
+    str | None,
+    typer.Option(
+        "--recovery",
+        click_type=Recovery(),
+        metavar="CHOICES",
+        help="what may be done when hardware fails, preferred first: of spare, swap, route, wait, evict; "
+        "route:2% goes around at that tax on a step at most [default: all]",
     ),
 ]
 RequestKey = Annotated[

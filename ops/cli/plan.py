@@ -1,18 +1,24 @@
 """`lightwave plan`: what would become of a request that is not made."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from ops.cli.explain import hours, listed, started
+from ops.cli.explain import listed, started
 from ops.cli.groups import application
-from ops.cli.names import TIERS
-from ops.cli.options import Fabric, Output
+from ops.cli.options import (
+    AtPriority,
+    Fabric,
+    ForOwner,
+    OfTier,
+    Output,
+    Recoveries,
+    RunTime,
+    SliceShape,
+    Twisted,
+)
 from ops.cli.output import show
-from ops.cli.types import Duration, OneOf, Owner, Recovery, ShapeText
 from ops.common.client import Client
-from shared.basics.times import moment
+from shared.basics.times import chip_hours, moment
 
 PLAN = ("shape", "decision", "reason", "start", "cubes", "circuits_kept", "circuits_made", "leavers")
 
@@ -26,29 +32,13 @@ def plan() -> None:
 
 @app.command("request")
 def plan_request(
-    shape: Annotated[
-        str, typer.Argument(click_type=ShapeText(), metavar="SHAPE", help="in chips, such as 4x4x8")
-    ],
-    twisted: Annotated[bool, typer.Option("--twisted", help="as a twisted torus")] = False,
-    duration_s: Annotated[
-        int | None,
-        typer.Option(
-            "--for", click_type=Duration(), metavar="6h", help="run time; without it until released"
-        ),
-    ] = None,
-    owner: Annotated[
-        str, typer.Option(click_type=Owner(), metavar="OWNER", help="for whom, such as team-7")
-    ] = "operator",
-    tier: Annotated[
-        str, typer.Option(click_type=OneOf("tier", TIERS), metavar="TIER", help=", ".join(TIERS))
-    ] = "production",
-    priority: Annotated[int, typer.Option(help="-100 to 100, higher first within a tier")] = 0,
-    recovery: Annotated[
-        str | None,
-        typer.Option(
-            click_type=Recovery(), metavar="CHOICES", help="as of `lightwave request` [default: all]"
-        ),
-    ] = None,
+    shape: SliceShape,
+    twisted: Twisted = False,
+    duration_s: RunTime = None,
+    owner: ForOwner = "operator",
+    tier: OfTier = "production",
+    priority: AtPriority = 0,
+    recovery: Recoveries = None,
     fabric: Fabric = None,
     output: Output = "table",
 ) -> None:
@@ -82,7 +72,7 @@ def _table(found: Mapping[str, Any]) -> str:
         )
     lines.append(f"largest shape that would fit now: {found['largest_now'] or 'none'}")
     leavers = [
-        [row["slice"], row["owner"], row["tier"], hours(row["loses_chip_us"]), _goes(row)]
+        [row["slice"], row["owner"], row["tier"], chip_hours(row["loses_chip_us"]), _goes(row)]
         for row in found["leavers"]
     ]
     lines += listed(("LEAVES", "OWNER", "TIER", "LOSES-CHIP-HOURS", "GOES-TO"), leavers)

@@ -6,13 +6,20 @@ import click
 import typer
 
 from ops.cli.groups import application
-from ops.cli.names import FAULT_KINDS, TIERS, Name, Site, Target, whole
+from ops.cli.names import FAULT_KINDS, Name, Site, Target, whole
 from ops.cli.options import (
+    AtPriority,
     Comment,
     Fabric,
+    ForOwner,
     KindOfFabric,
+    OfTier,
     Output,
+    Recoveries,
     RequestKey,
+    RunTime,
+    SliceShape,
+    Twisted,
     seed_option,
     settings_option,
     timeout_option,
@@ -28,7 +35,7 @@ from ops.cli.outcomes import (
 )
 from ops.cli.output import Form, say, show
 from ops.cli.polling import until
-from ops.cli.types import Duration, OneOf, Owner, Recovery, ShapeText
+from ops.cli.types import Duration, OneOf
 from ops.common.client import Client, RequestFailed, escape, waited
 
 ANSWER = ("id", "status", "repeated", "complete", "outcome")
@@ -192,37 +199,13 @@ def _tell_others(client: Client, answer: dict[str, Any], output: Form, how: str)
 
 @app.command()
 def request(
-    shape: Annotated[
-        str, typer.Argument(click_type=ShapeText(), metavar="SHAPE", help="in chips, such as 4x4x8")
-    ],
-    twisted: Annotated[bool, typer.Option("--twisted", help="as a twisted torus")] = False,
-    duration_s: Annotated[
-        int | None,
-        typer.Option(
-            "--for", click_type=Duration(), metavar="6h", help="run time; without it until released"
-        ),
-    ] = None,
-    owner: Annotated[
-        str, typer.Option(click_type=Owner(), metavar="OWNER", help="for whom, such as team-7")
-    ] = "operator",
-    tier: Annotated[
-        str,
-        typer.Option(
-            click_type=OneOf("tier", TIERS),
-            metavar="TIER",
-            help="production is never pre-empted, research may be, filler runs in the holes",
-        ),
-    ] = "production",
-    priority: Annotated[int, typer.Option(help="-100 to 100, higher first within a tier")] = 0,
-    recovery: Annotated[
-        str | None,
-        typer.Option(
-            click_type=Recovery(),
-            metavar="CHOICES",
-            help="what may be done when hardware fails, preferred first: of spare, swap, route, wait, evict; "
-            "route:2% goes around at that tax on a step at most [default: all]",
-        ),
-    ] = None,
+    shape: SliceShape,
+    twisted: Twisted = False,
+    duration_s: RunTime = None,
+    owner: ForOwner = "operator",
+    tier: OfTier = "production",
+    priority: AtPriority = 0,
+    recovery: Recoveries = None,
     fabric: Fabric = None,
     key: RequestKey = None,
     comment: Comment = None,

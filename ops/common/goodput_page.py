@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeAlias
 
-from shared.basics.times import moment
-from shared.basics.units import US_PER_HOUR
+from shared.basics.times import chip_hours, moment
 
 PLACES: Mapping[str, tuple[str, str]] = {
     "productive": ("productive", "#2b7a3f"),
@@ -144,9 +143,9 @@ def _table(whole: Span) -> str:
     rows = []
     for band in reversed(bands([whole])):
         (share,) = band.shares
-        chip_hours = f"{share * total / US_PER_HOUR:,.1f}"
         rows.append(
-            f"<tr><td>{escape(band.words)}</td><td>{chip_hours}</td><td>{100 * share:.2f} %</td></tr>"
+            f"<tr><td>{escape(band.words)}</td><td>{chip_hours(share * total)}</td>"
+            f"<td>{100 * share:.2f} %</td></tr>"
         )
     head = "<tr><th>chips were</th><th>chip-hours</th><th>share</th></tr>"
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"

@@ -27,6 +27,7 @@ from services.scheduler.state import (
     Slice,
     line_up,
     occupancy_of,
+    queued_us,
 )
 from shared.basics.records import replace
 from shared.basics.units import US_PER_S
@@ -71,7 +72,7 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
     waits = row.number in state.awaited or row.number in state.preflights
     links_down, links_degraded = bad_ends_of(state, row.number)
     progress = placed(row.progress or Progress(row.terms, state.now_us), state.now_us)
-    waited_us = state.now_us - dict(row.since_us).get("queued", row.requested_us)
+    waited_us = state.now_us - queued_us(row)
     row = replace(
         row,
         changed_us=state.now_us,

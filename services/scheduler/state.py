@@ -346,6 +346,11 @@ def tolerates(policy: RecoveryPolicy, speed: int) -> bool:
     return policy.tax_max_ppm is None or speed >= WHOLE_PPM * WHOLE_PPM // (WHOLE_PPM + policy.tax_max_ppm)
 
 
+def queued_us(row: Slice) -> int:
+    """When a slice came into the queue last."""
+    return dict(row.since_us).get("queued", row.requested_us)
+
+
 def on_cubes(state: SchedulerState) -> list[Slice]:
     """The slices that have cubes, by number."""
     return [state.slices[number] for number in sorted(occupancy_of(state).held)]

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from shared.basics.times import moment, span
-from shared.basics.units import US_PER_HOUR
+from shared.basics.times import chip_hours, moment, span
 
 MOMENTS = ("due_us", "expires_us", "anchor_us", "until_us")
 """Fields of messages and operations that are points in time; the other times in them are spans."""
@@ -41,7 +40,7 @@ def said(name: str, value: object) -> str:
         parts = [said(key + unit, item) for key, item in value.items() if item is not None]
         return f"{name.removesuffix(CHIP_TIME)}={', '.join(parts).replace('=', ' ')}"
     if isinstance(value, int) and name.endswith(CHIP_TIME):
-        return f"{name.removesuffix(CHIP_TIME)}={value / US_PER_HOUR:,.1f} chip-h"
+        return f"{name.removesuffix(CHIP_TIME)}={chip_hours(value)} chip-h"
     if isinstance(value, int) and name.endswith("_us"):
         return f"{name[:-3]}={moment(value) if name in MOMENTS else span(value)}"
     return f"{name}={with_moments(str(value))}"

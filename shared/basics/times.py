@@ -2,7 +2,7 @@
 
 import re
 
-from shared.basics.units import US_PER_S
+from shared.basics.units import US_PER_HOUR, US_PER_S
 
 
 def span(us: int | float | None) -> str:
@@ -15,6 +15,11 @@ def span(us: int | float | None) -> str:
             rest = seconds % size // part
             return f"{seconds // size}{unit}{rest}{small}" if rest else f"{seconds // size}{unit}"
     return f"{seconds}s"
+
+
+def chip_hours(chip_us: float) -> str:
+    """Chip-microseconds in chip-hours: `1,386.2`."""
+    return f"{chip_us / US_PER_HOUR:,.1f}"
 
 
 def moment(us: int | None) -> str:

@@ -11,7 +11,7 @@ had to leave would drive out the next of its kind, and that one the next.
 from typing import Literal
 
 from services.scheduler.placement.placement import OUTWEIGHS
-from services.scheduler.state import SchedulerState, Slice, on_cubes
+from services.scheduler.state import SchedulerState, Slice, on_cubes, queued_us
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.progress import at
 
@@ -26,17 +26,12 @@ def preempts_from(state: SchedulerState, asker: Slice, victim: Slice) -> tuple[i
         return None
     config = state.config
     if asker.tier == "production":
-        return _queued_us(asker) + round(config.production_waits_h * US_PER_HOUR), "production_waits_h"
+        return queued_us(asker) + round(config.production_waits_h * US_PER_HOUR), "production_waits_h"
     if victim.number < asker.number or victim.chips >= asker.chips:
         return None
-    aged_us = _queued_us(asker) + round(config.research_waits_h * US_PER_HOUR)
+    aged_us = queued_us(asker) + round(config.research_waits_h * US_PER_HOUR)
     ran_us = victim.placed_us + round(config.research_runs_h * US_PER_HOUR)
     return (ran_us, "research_runs_h") if ran_us > aged_us else (aged_us, "research_waits_h")
-
-
-def _queued_us(row: Slice) -> int:
-    """When a slice came into the queue last."""
-    return dict(row.since_us).get("queued", row.requested_us)
 
 
 def evictable(state: SchedulerState, asker: Slice | None) -> dict[int, int]:

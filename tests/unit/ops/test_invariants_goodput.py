@@ -10,6 +10,7 @@ from schemas.jobs import OwnerUse, SliceUse, TierUse, UsageReported
 from schemas.scheduler import CapacityReported, SliceAdmitted, SliceCompleted
 from schemas.sequencer import FabricCommissioned
 from schemas.workload import SliceRequested
+from tests.support.requested import slice_requested
 
 NAME, OTHER = "pod-0/slice-0", "pod-0/slice-1"
 CHIPS = 64
@@ -17,18 +18,7 @@ POD_CHIPS = 4 * CHIPS
 
 
 def requested(name: str) -> SliceRequested:
-    return SliceRequested(
-        slice=name,
-        owner="team",
-        tier="research",
-        shape=(4, 4, 4),
-        twisted=False,
-        priority=0,
-        duration_us=None,
-        job=None,
-        estimate_us=None,
-        requested_by="arrival",
-    )
+    return slice_requested(name)
 
 
 def admitted(name: str, cube: int) -> SliceAdmitted:

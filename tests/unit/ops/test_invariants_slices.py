@@ -31,23 +31,13 @@ from schemas.sequencer import FabricCommissioned
 from schemas.transceivers import ModuleReported
 from schemas.workload import SliceRequested
 from shared.basics.units import US_PER_S
+from tests.support.requested import slice_requested
 
 NAME = "pod-0/slice-0"
 
 
 def requested(name: str = NAME) -> SliceRequested:
-    return SliceRequested(
-        slice=name,
-        owner="team",
-        tier="research",
-        shape=(4, 4, 8),
-        twisted=False,
-        priority=0,
-        duration_us=None,
-        job=None,
-        estimate_us=None,
-        requested_by="arrival",
-    )
+    return slice_requested(name, shape=(4, 4, 8))
 
 
 def admitted(name: str = NAME, cubes: tuple[int, ...] = (0, 1)) -> SliceAdmitted:

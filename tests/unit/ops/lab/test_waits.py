@@ -6,7 +6,7 @@ from schemas.envelope import enclose
 from schemas.names import Shape, Tier
 from schemas.registry import encode
 from schemas.scheduler import SliceRefused, SliceStarted
-from schemas.workload import SliceRequested
+from tests.support.requested import slice_requested
 
 
 def line(at_us: int, body: Body, fabric: str = "pod-0") -> bytes:
@@ -16,18 +16,7 @@ def line(at_us: int, body: Body, fabric: str = "pod-0") -> bytes:
 
 
 def requested(at_us: int, number: int, tier: Tier = "research", shape: Shape = (4, 4, 4)) -> bytes:
-    body = SliceRequested(
-        slice=f"pod-0/slice-{number}",
-        owner="team",
-        tier=tier,
-        shape=shape,
-        twisted=False,
-        priority=0,
-        duration_us=None,
-        job=None,
-        estimate_us=None,
-        requested_by="arrival",
-    )
+    body = slice_requested(f"pod-0/slice-{number}", tier=tier, shape=shape)
     return line(at_us, body)
 
 

@@ -26,6 +26,7 @@ from shared.engine.codec import decode_state, encode_state
 from shared.engine.dispatch import ServiceInstance, read
 from shared.engine.ledger import ENDED_MAX
 from shared.models.jobs.goodput import OTHERS, OWNERS_MAX, use_of, used_at
+from tests.support.requested import slice_requested
 
 NAME = "pod-0/slice-0"
 CHIPS = 128
@@ -37,18 +38,7 @@ SWAPPED = CubeSwapped(slice=NAME, left=1, spare=3, corner=None, reason="failed")
 
 
 def requested(terms: JobTerms | None) -> SliceRequested:
-    return SliceRequested(
-        slice=NAME,
-        owner="team",
-        tier="research",
-        shape=(4, 4, 8),
-        twisted=False,
-        priority=0,
-        duration_us=None,
-        job=terms,
-        estimate_us=None,
-        requested_by="arrival",
-    )
+    return slice_requested(NAME, shape=(4, 4, 8), job=terms)
 
 
 class Driver:

@@ -13,9 +13,10 @@ from schemas.scheduler import (
     SliceRefused,
     SliceStarted,
 )
-from schemas.workload import SliceReleased, SliceRequested
+from schemas.workload import SliceReleased
 from shared.engine.ledger import ENDED_MAX
 from shared.models.superpod.shapes import slice_joins
+from tests.support.requested import slice_requested
 from tests.support.scheduler_model import SWITCHING_US, Said, World
 
 
@@ -169,18 +170,7 @@ def test_a_recorded_trace_may_wait_as_a_whole() -> None:
     name = "pod-0/slice-1"
     world.shapes[name], world.tiers[name] = ((4, 4, 4), False), "research"
     world.requested += 1
-    row = SliceRequested(
-        slice=name,
-        owner="trace",
-        tier="research",
-        shape=(4, 4, 4),
-        twisted=False,
-        priority=0,
-        duration_us=None,
-        job=None,
-        estimate_us=None,
-        requested_by="trace",
-    )
+    row = slice_requested(name, owner="trace", requested_by="trace")
     assert world.feed(row) == []
     assert world.status(name).state == "queued"
 
@@ -188,18 +178,7 @@ def test_a_recorded_trace_may_wait_as_a_whole() -> None:
 def test_a_request_that_is_known_already_changes_nothing() -> None:
     world = World(cubes=4)
     name, _ = world.request((4, 4, 4))
-    again = SliceRequested(
-        slice=name,
-        owner="team",
-        tier="research",
-        shape=(4, 4, 4),
-        twisted=False,
-        priority=0,
-        duration_us=None,
-        job=None,
-        estimate_us=None,
-        requested_by="operator",
-    )
+    again = slice_requested(name, requested_by="operator")
     assert world.feed(again) == []
     world.check()
     world.release(name)

@@ -29,6 +29,7 @@ from shared.models.static_pod.boxes import boxes
 from shared.models.static_pod.plant import CUBES, neighbour_end
 from shared.models.superpod.shapes import MESHES, chips_of, legal_shapes
 from shared.models.superpod.wiring import ENDS_PER_CUBE
+from tests.support.requested import slice_requested
 from tests.support.rig import Bench, bodies
 
 FITTING = [shape for shape in legal_shapes(CUBES) if max(shape) <= 16]
@@ -44,18 +45,7 @@ def name(number: int) -> str:
 def requested(
     number: int, shape: Shape, twisted: bool = False, estimate_us: int | None = None
 ) -> SliceRequested:
-    return SliceRequested(
-        slice=name(number),
-        owner="team",
-        tier="research",
-        shape=shape,
-        twisted=twisted,
-        priority=0,
-        duration_us=None,
-        job=None,
-        estimate_us=estimate_us,
-        requested_by="arrival",
-    )
+    return slice_requested(name(number), shape=shape, twisted=twisted, estimate_us=estimate_us)
 
 
 def admitted(number: int, shape: Shape, cubes: tuple[int, ...], waited_us: int = 0) -> SliceAdmitted:
