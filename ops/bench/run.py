@@ -294,6 +294,14 @@ def measure_decisions(quick: bool) -> list[Figure]:
     return measure_scheduler(quick)
 
 
+def measure_network(quick: bool) -> list[Figure]:
+    """The datacenter network; imported only when asked for, since it needs scipy."""
+    from ops.bench.dcn import measure_dcn
+    from ops.bench.living import measure_living
+
+    return [*measure_dcn(quick), *measure_living(quick)]
+
+
 GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "lab": measure_lab,
     "speed": measure_speed,
@@ -305,4 +313,5 @@ GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "availability": measure_closed_forms,
     "optics": measure_light,
     "scheduler": measure_decisions,
+    "dcn": measure_network,
 }

@@ -113,7 +113,7 @@ def one_left(state: SchedulerState) -> SchedulerState:
     on_cubes = [row for row in after.slices.values() if row.cubes]
     row = min(on_cubes, key=lambda row: (row.ends_us or FOREVER, row.number))
     leave(after, row)
-    end(after, row, "completed", "finished")
+    end(after, row, "finished", "finished")
     queue_of(after)
     occupancy_of(after)
     return after

@@ -1,11 +1,7 @@
-"""Changed copies of records, for what is copied at every message: `dataclasses.replace` at a third of its
+"""Changed copies of records, for what is copied at every message: `dataclasses.replace` at a tenth of its
 price."""
 
-from collections.abc import Callable
-from dataclasses import fields
-from functools import cache
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __all__ = ["replace"]
 
@@ -15,16 +11,15 @@ if TYPE_CHECKING:
 else:
 
     def replace(record, **changes):
-        """A copy with these fields changed. The record has two or more, and its `__init__` takes them all."""
-        read, places = _reader(type(record))
-        values = list(read(record))
-        for name, value in changes.items():
-            values[places[name]] = value
-        return type(record)(*values)
+        """A copy with these fields changed; KeyError for one that there is not. A frozen record sets its
+        fields one by one when it is made, so the copy takes over all of them at once instead: it must be of
+        a dataclass without slots and without `__post_init__`."""
+        values = record.__dict__ | changes
+        if len(values) != len(record.__dict__):
+            raise KeyError(*sorted(changes.keys() - record.__dict__.keys()))
+        copy = _new(type(record))
+        _set(copy, "__dict__", values)
+        return copy
 
 
-@cache
-def _reader(kind: type) -> tuple[Callable[[Any], tuple[Any, ...]], dict[str, int]]:
-    """(what reads all fields of a dataclass, field → its place)."""
-    names = tuple([field.name for field in fields(kind)])
-    return attrgetter(*names), {name: place for place, name in enumerate(names)}
+_new, _set = object.__new__, object.__setattr__

@@ -62,7 +62,8 @@ def without_holders(names: Iterable[str]) -> list[str]:
 
 def found_under(model: type[Body], body: Mapping[str, Any], plant: Plant, fabric: str) -> set[str]:
     """All names under which people look for the message: those that it names and what holds them. What lists
-    ends or joins is about each of them and not about all of their cubes."""
+    ends or joins is about each of them and not about all of their cubes; what names a trunk is about both of
+    its blocks."""
     fields = named_fields(model, body, plant, fabric)
     found: set[str] = set()
     for things in fields.values():
@@ -72,13 +73,15 @@ def found_under(model: type[Body], body: Mapping[str, Any], plant: Plant, fabric
                 found.add(name)
                 if not (listed and _is_end(plant, name)):
                     found.update(_holders(plant, name))
+                found.update(_blocks_of(name))
     return found
 
 
 def under(plant: Plant, name: str) -> tuple[str, ...]:
     """The names under which stands all that is about a thing: its own, and of a link end its face's too, for
-    messages of joins name whole faces."""
-    return (name, name.rpartition("/")[0]) if _is_end(plant, name) else (name,)
+    messages of joins name whole faces. What a bundle of a network is in is a part, whose own all that is."""
+    face = name.rpartition("/")[0]
+    return (name, face) if _is_end(plant, name) and not plant.contains(face) else (name,)
 
 
 @dataclass(slots=True)
@@ -107,6 +110,8 @@ class _Reader:
             faces = self.plant.axes["face"].words
             yield f"{self._part('cube', north)}/{faces[2 * dimension]}"
             yield f"{self._part('cube', south)}/{faces[2 * dimension + 1]}"
+        elif kind == "trunk":
+            yield f"{self._part('block', value[0])}/trunk-{value[1]}"
         elif kind == "host":
             yield f"{self._part('cube', self.at['cube'])}/host-{value}"
         elif kind in ("port", *SIDES):
@@ -136,6 +141,12 @@ def _holders(plant: Plant, name: str) -> tuple[str, ...]:
         found.append(part.name)
         part = plant.owner(part)
     return tuple(found)
+
+
+def _blocks_of(name: str) -> tuple[str, ...]:
+    """Both blocks that a trunk joins, of which its name begins with one; of all else none."""
+    block, is_trunk, other = name.partition("/trunk-")
+    return (block, f"{block.rpartition('-')[0]}-{other}") if is_trunk else ()
 
 
 @lru_cache(maxsize=NAMES_KEPT_MAX)

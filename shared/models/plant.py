@@ -91,8 +91,8 @@ class LinkEnds:
     """The link ends of a plant: parts of kind `kind`, each a module with a fibre a strand.
 
     `fibres`, of shape (ends, strands), are numbers of the parts of kind `lead_to` at the fibres' other ends:
-    ports of OCSes, or link ends. `drivers`, of shape (ends,), are numbers of the parts of kind `driven_by`
-    whose links they are.
+    ports of OCSes, or link ends; −1 fills up the ends with fewer strands than others. `drivers`, of shape
+    (ends,), are numbers of the parts of kind `driven_by` whose links they are.
     """
 
     kind: str
@@ -270,7 +270,7 @@ class Plant:
         ends = self.ends
         if part.kind == ends.kind:
             far = ends.fibres[part.number].tolist()
-            return tuple(self.part(ends.lead_to, number, part.fabric) for number in far)
+            return tuple(self.part(ends.lead_to, number, part.fabric) for number in far if number != NO_END)
         if part.kind != ends.lead_to or self.end_at[part.number] == NO_END:
             return ()
         return (self.part(ends.kind, int(self.end_at[part.number]), part.fabric),)
@@ -279,9 +279,10 @@ class Plant:
     def end_at(self) -> IntArray:
         """The link end whose fibre leads to each part of the kind that fibres lead to, −1 for none."""
         ends = self.ends
-        table = np.full(self.population(ends.lead_to), NO_END)
+        # One place more, which is where −1 leads; it is cut off.
+        table = np.full(self.population(ends.lead_to) + 1, NO_END)
         table[ends.fibres] = np.arange(len(ends.fibres))[:, None]
-        return table
+        return table[:-1]
 
     def ends_on(self, part: Part) -> IntArray:
         """The link ends that have no use or no light without the part, in order of number: those in it, those

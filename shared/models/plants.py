@@ -1,27 +1,37 @@
 """Which plant each kind of fabric has, and which slices its cubes can hold."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
 
-from schemas.config import AnyPodConfig, FabricConfig
+from schemas.config import AnyPodConfig, FabricConfig, Hardware
+from schemas.config_dcn import DcnConfig, DemandConfig, JobRow
 from schemas.mix import mix_shares
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
+from shared.models.network.blocks import Plant as Network
+from shared.models.network.blocks import apart_by, check_attached, network_of
+from shared.models.network.job_rates import PAIR_MAX_MBPS, around_mbps, read_mbps, written_mbps
+from shared.models.network.parts import network_parts
 from shared.models.plant import Plant
 from shared.models.static_pod import boxes
 from shared.models.static_pod.plant import static_pod_plant
 from shared.models.superpod import shapes
 from shared.models.superpod.plant import superpod_plant
 
-PLANTS: dict[str, Callable[[int], Plant]] = {
-    "superpod": superpod_plant,
-    "static-pod": lambda _cubes: static_pod_plant(),
+Pair = tuple[int, int]
+"""The numbers of two blocks, from and to."""
+PLANTS: dict[str, Callable[[Any], Plant]] = {
+    "superpod": lambda pod: superpod_plant(pod.cubes),
+    "static-pod": lambda _pod: static_pod_plant(),
+    "dcn": network_parts,
 }
-"""Kind of fabric → its plant by number of cubes."""
+"""Kind of fabric → its plant by the hardware of its configuration."""
 
 
-def plant_of(kind: str, cubes: int) -> Plant:
-    """The plant of a pod of this kind and size."""
-    return PLANTS[kind](cubes)
+def plant_of(kind: str, hardware: Hardware) -> Plant:
+    """The plant of a fabric of this kind; the same object for the same hardware."""
+    return PLANTS[kind](hardware)
 
 
 SLICE_CHECKS: dict[str, Callable[[Shape, bool, int], None]] = {
@@ -37,20 +47,82 @@ def check_slice(kind: str, shape: Shape, twisted: bool, cubes: int) -> None:
 
 
 def check_demand(config: FabricConfig) -> None:
-    """InvalidInput unless what is configured can be asked of an empty fabric: the slices of its mix, and of
-    its recorded trace."""
+    """InvalidInput unless what is configured can be asked of an empty fabric: the slices of its mix and of
+    its recorded trace, the blocks of a network and what jobs send over it."""
     if isinstance(config, AnyPodConfig):
         check_mix(config.workload.mix, config.pod.cubes)
+    if isinstance(config, DcnConfig):
+        check_network(config)
     check_trace(config)
+
+
+def check_network(config: DcnConfig) -> None:
+    """InvalidInput names the block and the field, unless such a network can be built and its demand asked of
+    it."""
+    try:
+        network = network_of(config.network)
+    except InvalidInput as error:
+        raise InvalidInput(f"network: {error}") from None
+    for n, name in enumerate(config.demand.storage):
+        try:
+            network.number(name)
+        except InvalidInput as error:
+            raise InvalidInput(f"demand.storage.{n}: {error}") from None
+        if name in config.demand.storage[:n]:
+            raise InvalidInput(f"demand.storage.{n}: {name} is named twice; allowed is once")
+    sent = dict[Pair, float]()
+    for n, job in enumerate(config.demand.jobs):
+        _check_job(network, config.demand, job, f"demand.jobs.{n}", sent)
+
+
+def _check_job(
+    network: Network, demand: DemandConfig, job: JobRow, who: str, sent: dict[Pair, float]
+) -> None:
+    """InvalidInput unless its pods hang on blocks, and everything that it sends has somewhere to go and is no
+    more, beside what others have `sent`, than a pair of blocks can want."""
+    blocks = check_attached(network, job.pods, who)
+    for pair, mbps in _flows(network, demand, job, blocks, who):
+        one, other = (network.blocks[number] for number in pair)
+        if one is other or not mbps:
+            continue
+        if not network.may_join[pair]:
+            raise InvalidInput(f"{who}: {one.name} is to send to {other.name}, but {apart_by(one, other)}")
+        sent[pair] = sent.get(pair, 0.0) + mbps
+        if sent[pair] > PAIR_MAX_MBPS:
+            raise InvalidInput(
+                f"{who}: {one.name} is to send {sent[pair]:.3g} Mb/s to {other.name}; allowed are up to "
+                f"{PAIR_MAX_MBPS:,} in all (chips, step_s, gradient_gb, checkpoint_gb, checkpoint_every_s, "
+                "input_mbps)"
+            )
+
+
+def _flows(
+    network: Network, demand: DemandConfig, job: JobRow, blocks: list[int], who: str
+) -> Iterator[tuple[Pair, float]]:
+    """((from, to), Mb/s) of all that a job sends from block to block."""
+    stores = [network.number(name) for name in demand.storage]
+    if not stores and (job.checkpoint_gb > 0.0 or job.input_mbps > 0.0):
+        raise InvalidInput(f"{who}: writes or reads, and demand.storage is none; allowed: names of blocks")
+    for block, store in product(blocks, stores):
+        yield (
+            (block, store),
+            written_mbps(len(blocks), job.checkpoint_gb, job.checkpoint_every_s, len(stores)),
+        )
+        yield (store, block), read_mbps(job.chips, job.input_mbps, len(stores))
+    around = around_mbps(len(blocks), job.gradient_gb, job.step_s)
+    for n, block in enumerate(blocks):
+        for other in (blocks[n - 1], blocks[(n + 1) % len(blocks)]):
+            yield (block, other), 0.5 * around
 
 
 def check_mix(mix: str, cubes: int) -> None:
     """InvalidInput unless every shape of a mix is legal, and one fits a pod of so many cubes: a mix is the
-    same for every kind of pod."""
+    same for every kind and size of pod, and each leaves out what is too large for it."""
     wanted = mix_shares(mix)
     try:
         for shape, twisted, _ in wanted:
-            shapes.check(shape, twisted, shapes.POD_CUBES_MAX)
+            if not shapes.is_legal(shape, twisted):
+                shapes.check(shape, twisted, cubes)
     except InvalidInput as error:
         raise InvalidInput(f"workload.mix: {error}") from None
     if wanted and all(shapes.cubes_of(shape) > cubes for shape, _, _ in wanted):

@@ -51,7 +51,7 @@ class JobUse:
         return stands.ledger.times(self.chips)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: `records.replace`
 class SliceBook:
     """What a slice used, in chip-microseconds; `ended_us` is None while it lives."""
 
@@ -60,7 +60,7 @@ class SliceBook:
     ended_us: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: `records.replace`
 class Books:
     """A fabric's chip-microseconds between two moments. `free` is what no slice had, by place; `used` what
     slices had, by (owner, tier); `slices` the same of those that are still known by name."""
@@ -111,8 +111,15 @@ def added(rows: Iterable[Mapping[str, int]]) -> ChipUs:
 
 
 def summed(ledgers: Iterable[Ledger]) -> Ledger:
-    rows = [ledger.by_place().values() for ledger in ledgers]
-    return Ledger(*map(sum, zip(*rows, strict=True)))
+    return Ledger(*map(sum, zip(*[ledger.figures for ledger in ledgers], strict=True)))
+
+
+def by_group(rows: Iterable[tuple[Group, Ledger]]) -> dict[Group, Ledger]:
+    """The sums of all rows of each group, in the order of their first ones."""
+    found: dict[Group, list[Ledger]] = {}
+    for group, ledger in rows:
+        found.setdefault(group, []).append(ledger)
+    return {group: summed(ledgers) for group, ledgers in found.items()}
 
 
 # --- up to a moment -----------------------------------------------------------------------------------------
@@ -120,11 +127,7 @@ def summed(ledgers: Iterable[Ledger]) -> Ledger:
 
 def used_at(ended: Mapping[Group, Ledger], uses: Iterable[JobUse], at_us: int) -> dict[Group, Ledger]:
     """What slices have used up to a moment, by (owner, tier): those that ended, and those that live."""
-    used = {group: [ledger] for group, ledger in ended.items()}
-    for use in uses:
-        if not use.ended:
-            used.setdefault(use.group, []).append(use.used(at_us))
-    return {group: summed(ledgers) for group, ledgers in used.items()}
+    return by_group([*ended.items(), *[(use.group, use.used(at_us)) for use in uses if not use.ended]])
 
 
 def integral(chip_us: Mapping[str, int], chips_by_place: Mapping[str, int], span_us: int) -> ChipUs:

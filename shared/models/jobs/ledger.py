@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: `records.replace`
 class Ledger:
     """Microseconds of a slice since it was admitted, each in exactly one place; times its chips they can be
     added to those of others.
@@ -26,8 +26,21 @@ class Ledger:
     recovering: int = 0
 
     @property
+    def figures(self) -> tuple[int, ...]:
+        """In the order of `PLACES`."""
+        return (
+            self.productive,
+            self.uncommitted,
+            self.startup,
+            self.checkpointing,
+            self.lost,
+            self.degraded,
+            self.recovering,
+        )
+
+    @property
     def total(self) -> int:
-        return sum(self.by_place().values())
+        return sum(self.figures)
 
     def plus(
         self,
@@ -56,19 +69,11 @@ class Ledger:
 
     def times(self, chips: int) -> Self:
         """In chip-microseconds."""
-        return type(self)(*[chips * us for us in self.by_place().values()])
+        return type(self)(*[chips * us for us in self.figures])
 
     def by_place(self) -> dict[str, int]:
         """Microseconds by the name of their place."""
-        return {
-            "productive": self.productive,
-            "uncommitted": self.uncommitted,
-            "startup": self.startup,
-            "checkpointing": self.checkpointing,
-            "lost": self.lost,
-            "degraded": self.degraded,
-            "recovering": self.recovering,
-        }
+        return dict(zip(PLACES, self.figures, strict=True))
 
 
 PLACES = tuple(place.name for place in fields(Ledger))

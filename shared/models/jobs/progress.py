@@ -5,6 +5,7 @@ at any moment follows from where it stood before, however many checkpoints lie b
 at a checkpoint. Speeds are parts per million of full speed; start-ups and writes take as long at any speed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,9 +17,11 @@ FULL_SPEED = 1_000_000
 """Parts per million."""
 
 Phase = Literal["queued", "preparing", "starting", "stepping", "writing", "hung", "standing", "finished"]
+TAKES_STEPS: tuple[Phase, ...] = ("starting", "stepping", "writing")
+"""Phases in which a dead host makes a job hang."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: `records.replace`
 class Progress:
     """A job on its slice as it stood at `since_us`.
 
@@ -84,7 +87,7 @@ def hung(job: Progress, now_us: int) -> Progress:
     """A fault ends its steps, and it will be a while before that shows: the time until then is lost, too, and
     what it did unless it replicates. One that takes no steps is not hit."""
     job = at(job, now_us)
-    if job.phase not in ("starting", "stepping", "writing"):
+    if job.phase not in TAKES_STEPS:
         return job
     return _held(job, "hung") if _replicates(job) else _stopped(job, "hung")
 
@@ -105,6 +108,18 @@ def asked_to_leave(job: Progress, now_us: int) -> Progress:
     return (
         replace(job, phase="standing", spent_us=0) if job.phase in ("starting", "stepping", "hung") else job
     )
+
+
+def goes_on(job: Progress, now_us: int, speed_ppm: int) -> Progress:
+    """A job that stood starts again; one that runs is slower or faster from now on."""
+    job = at(job, now_us)
+    change = ready if job.phase == "standing" else slowed
+    return change(job, now_us, speed_ppm)
+
+
+def if_started(job: Progress, now_us: int, ends: Callable[[Progress, int], Progress]) -> Progress:
+    """A job whose slice is still being made ready has nothing to lose."""
+    return at(job, now_us) if job.phase == "preparing" else ends(job, now_us)
 
 
 def _replicates(job: Progress) -> bool:

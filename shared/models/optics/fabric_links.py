@@ -20,7 +20,7 @@ from shared.models.optics.link import (
     lanes_nm,
 )
 from shared.models.optics.palomar import DECIMALS, ManufacturedOcses, manufactured_ocses
-from shared.models.superpod.wiring import STRANDS, IntArray, ocs_radix
+from shared.models.superpod.wiring import DIMENSIONS, FACE_LINKS, STRANDS, IntArray, join_columns, ocs_radix
 
 FloatArray = npt.NDArray[np.float64]
 WholeArray = npt.NDArray[np.int32]
@@ -28,39 +28,52 @@ FABRICS_KEPT_MAX = 128
 """Fabrics at hand: 2.4 megabytes each for 64 cubes, 12 for 144."""
 PER_DB, PER_ORDER = 10.0**DECIMALS, 1_000.0
 """Losses are known to so many parts of a dB, rates to so many of an order of magnitude."""
+FIGURES = 3
+"""Figures of a link: its loss, and what each of its two ends receives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Read-only whole numbers by (OCS, cube of the + face end, cube of the − face end), in the parts above:
-    half the memory of double precision, and nothing lost."""
+    """Read-only whole numbers by (dimension, cube of the + face end, cube of the − face end, face index,
+    figure), in the parts above: half the memory of double precision, and nothing lost. All that a join of two
+    cubes asks for lies together.
 
-    loss: WholeArray
-    north: WholeArray
-    south: WholeArray
+    The figures are told in this order: insertion loss of the worse strand in dB, log10 of the bit error rate
+    of the worst lane that the + face end receives, the same of the − face end.
+    """
+
+    parts: WholeArray
 
     def at(
         self, ocs: IntArray, north: IntArray, south: IntArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(insertion loss of the worse strand in dB, log10 of the bit error rate of the worst lane that the
-        + face end receives, the same of the − face end) of some pairs, in their common shape."""
-        place = ocs, north, south
-        return self.loss[place] / PER_DB, self.north[place] / PER_ORDER, self.south[place] / PER_ORDER
+        """The figures of some pairs by OCS and both cubes, in their common shape."""
+        dimension, index = np.divmod(ocs, FACE_LINKS)
+        return _figures(self.parts[dimension, north, south, index])
+
+    def of_joins(self, joins: tuple[tuple[int, int, int], ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The figures of all links of some joins, each of shape (16 × joins,), as `join_ends` orders them."""
+        return _figures(self.parts[join_columns(joins)].reshape(-1, FIGURES))
+
+
+def _figures(parts: WholeArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return parts[..., 0] / PER_DB, parts[..., 1] / PER_ORDER, parts[..., 2] / PER_ORDER
 
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign) -> Pairs:
     """All links of a fabric with sound modules and clean connectors."""
     made = manufactured_ocses(seed, fabric, ocs_radix(cubes))
-    table = np.empty((3, made.north_mirror.shape[0], cubes, cubes), dtype=np.int32)
-    for ocs in range(table.shape[1]):
+    table = np.empty((DIMENSIONS, cubes, cubes, FACE_LINKS, FIGURES), dtype=np.int32)
+    for ocs in range(DIMENSIONS * FACE_LINKS):
+        dimension, index = divmod(ocs, FACE_LINKS)
         north = between(made, ocs, cubes)
         rates = (worst_lane_log10_ber(design, seen) for seen in (north, north.reversed()))
         parts = (north.loss_db * PER_DB, *(log10_ber * PER_ORDER for log10_ber in rates))
-        for whole, values in zip(table[:, ocs], parts, strict=True):
-            whole[:] = np.rint(values.max(axis=-1))
+        for figure, values in enumerate(parts):
+            table[dimension, :, :, index, figure] = np.rint(values.max(axis=-1))
     table.flags.writeable = False
-    return Pairs(*table)
+    return Pairs(table)
 
 
 def between(made: ManufacturedOcses, ocs: int, cubes: int) -> Switched:

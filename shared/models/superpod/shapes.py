@@ -65,6 +65,11 @@ def is_twistable(shape: Shape) -> bool:
     return x % CUBE_SIDE == 0 and z == 2 * x and y in (x, z)
 
 
+def is_legal(shape: Shape, twisted: bool) -> bool:
+    """Whether a pod that is large enough can hold such a slice."""
+    return _problem(shape, cubes_of(shape)) is None and (is_twistable(shape) or not twisted)
+
+
 def check(shape: Shape, twisted: bool, cubes_in_pod: int) -> None:
     """InvalidInput unless a pod of this many cubes can hold such a slice when it is empty: one sentence with
     the field, its value and the nearest legal one."""

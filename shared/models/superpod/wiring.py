@@ -7,6 +7,7 @@ dimension d and face index i is number 16·d + i. There, cube c's "+d" link i en
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -103,13 +104,20 @@ def chip_in_cube(chip: tuple[int, int, int]) -> int:
 
 
 @lru_cache(maxsize=JOINS_KEPT_MAX)
+def join_columns(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray, IntArray]:
+    """Some joins as (dimension, north cube, south cube), read-only, each of shape (joins,)."""
+    dimension, north, south = np.array([*chain.from_iterable(joins)], dtype=np.int64).reshape(-1, 3).T
+    return _fixed(dimension), _fixed(north), _fixed(south)
+
+
+@lru_cache(maxsize=JOINS_KEPT_MAX)
 def join_ports(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray, IntArray]:
     """The circuits of some joins as (OCS, North port, South port), read-only, each of shape (32 × joins,).
 
     A join (d, a, b) is N[2a+s] → S[2b+s] on the 16 OCSes of dimension d, for both strands s. Ordered by join,
     face index, strand.
     """
-    dimension, north, south = np.array(joins, dtype=np.int64).reshape(-1, 3, 1).swapaxes(0, 1)
+    dimension, north, south = (column[:, None] for column in join_columns(joins))
     index, strand = np.divmod(np.arange(FACE_LINKS * STRANDS), STRANDS)
     ports = (dimension * FACE_LINKS + index, north * STRANDS + strand, south * STRANDS + strand)
     return _fixed(ports[0]), _fixed(ports[1]), _fixed(ports[2])
@@ -118,7 +126,7 @@ def join_ports(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntAr
 @lru_cache(maxsize=JOINS_KEPT_MAX)
 def join_ends(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray]:
     """The link ends of some joins as numbers (North, South), read-only, each of shape (16 × joins,)."""
-    dimension, north, south = np.array(joins, dtype=np.int64).reshape(-1, 3, 1).swapaxes(0, 1)
+    dimension, north, south = (column[:, None] for column in join_columns(joins))
     north_ends = north * ENDS_PER_CUBE + 2 * dimension * FACE_LINKS + np.arange(FACE_LINKS)
     south_ends = south * ENDS_PER_CUBE + (2 * dimension + 1) * FACE_LINKS + np.arange(FACE_LINKS)
     return _fixed(north_ends), _fixed(south_ends)

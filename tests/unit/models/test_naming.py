@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.body import Body
+from schemas.config_network import NetworkConfig
 from schemas.cubes import DrainRefused, HostDown
 from schemas.failures import FaultBegan
 from schemas.ocs import CircuitsConnected, CircuitsRestored, OcsDown, PortDown
@@ -14,11 +15,14 @@ from schemas.registry import TYPES
 from schemas.scheduler import CubeSwapped, SliceAdmitted
 from schemas.transceivers import LinksChanged, ModuleReported
 from shared.models.naming import about, found_under, named_fields, under
+from shared.models.network.parts import network_parts
 from shared.models.static_pod.plant import static_pod_plant
 from shared.models.superpod.plant import superpod_plant
 from tests.unit.schemas.test_about import sample
 
 PLANT = superpod_plant(64)
+NETWORK = network_parts(NetworkConfig())
+NETWORK_WRITERS = ("demands", "topology", "traffic", "trunks")
 FABRIC = "pod-3"
 SLICE = "pod-3/slice-4"
 END = 2 * 96 + 2 * 16 + 7
@@ -84,12 +88,13 @@ def test_every_number_that_names_something_has_a_name(kind: str) -> None:
     }
     if body.get("side", "") is None:
         body["side"] = "N"
-    fields = named_fields(model, body, PLANT, FABRIC)
+    plant = NETWORK if model.writer in NETWORK_WRITERS else PLANT
+    fields = named_fields(model, body, plant, FABRIC)
     assert fields.keys() == model.subject_readers.keys()
     things = list(chain.from_iterable(fields.values()))
     assert all(thing.names for thing in things)
-    of_hardware = [name for name in about(fields) if not name.isdecimal()]
-    assert all(PLANT.contains(name) or PLANT.contains(f"{name}/0") for name in of_hardware)
+    of_hardware = [name.partition("/trunk-")[0] for name in about(fields) if not name.isdecimal()]
+    assert all(plant.contains(name) or plant.contains(f"{name}/0") for name in of_hardware)
     assert bool(things) == bool(named)
 
 

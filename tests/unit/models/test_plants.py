@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.config import FabricConfig, PodConfig, StaticPodConfig, SuperpodConfig
+from schemas.config import FabricConfig, GridConfig, PodConfig, StaticPodConfig, SuperpodConfig
 from schemas.config_by_kind import CONFIGS
 from schemas.config_workload import TraceRow
 from schemas.names import Shape
@@ -16,7 +16,7 @@ def test_every_kind_of_fabric_has_a_plant() -> None:
 
 
 def test_the_cubes_of_all_kinds_of_pods_are_alike() -> None:
-    switched, fixed = plant_of("superpod", 64), plant_of("static-pod", 64)
+    switched, fixed = plant_of("superpod", PodConfig()), plant_of("static-pod", GridConfig())
     assert {kind.word for kind in switched.kinds} - {kind.word for kind in fixed.kinds} == {"ocs", "port"}
     for kind in fixed.kinds:
         assert fixed.population(kind.word) == switched.population(kind.word)

@@ -15,7 +15,7 @@ from shared.models.optics.palomar import insertion_loss_db, return_loss_db
 from shared.models.optics.qualification import Conditions, Qualification, qualify_pod
 from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.optics.strands import strands_of
-from shared.models.superpod.wiring import FACES, LinkEnd, link_end, ocs_radix
+from shared.models.superpod.wiring import ENDS_PER_CUBE, FACES, LinkEnd, join_ends, link_end, ocs_radix
 
 SEEDS = (0, 7, 12_345)
 BARE = LinkDesign(mitigation=False, soft_fec=False)
@@ -128,6 +128,15 @@ def test_the_table_of_all_links_loses_nothing() -> None:
     assert (at_north == rounded(worst_lane_log10_ber(design, switched).max(axis=1))).all()
     assert (at_south == rounded(worst_lane_log10_ber(design, switched.reversed()).max(axis=1))).all()
     assert at_north.min() < -20.0
+
+
+def test_links_of_joins_are_those_of_their_ends() -> None:
+    kept = pairs(9, "pod-1", 16, LinkDesign(rate=lane_rate("25G-NRZ")))
+    joins = ((2, 3, 4), (0, 15, 15), (1, 0, 7))
+    norths, souths = (ends // ENDS_PER_CUBE for ends in join_ends(joins))
+    ocs = np.concatenate([16 * dimension + np.arange(16) for dimension, _, _ in joins])
+    for of_joins, one_by_one in zip(kept.of_joins(joins), kept.at(ocs, norths, souths), strict=True):
+        assert of_joins.tolist() == one_by_one.tolist()
 
 
 def test_loss_is_the_same_both_ways() -> None:

@@ -13,6 +13,7 @@ from shared.models.superpod.wiring import (
     chip_in_cube,
     end_at,
     host_of_chip,
+    join_columns,
     join_ends,
     join_ports,
     link_end,
@@ -81,6 +82,7 @@ def test_joins_as_circuits_and_as_ends_agree_with_brute_force(
     joins: tuple[tuple[int, int, int], ...],
 ) -> None:
     circuits = [(16 * d + i, 2 * a + s, 2 * b + s) for d, a, b in joins for i in range(16) for s in range(2)]
+    assert list(zip(*(column.tolist() for column in join_columns(joins)), strict=True)) == [*joins]
     ocs, north, south = join_ports(joins)
     assert list(zip(ocs.tolist(), north.tolist(), south.tolist(), strict=True)) == circuits
     ends = [
@@ -92,7 +94,7 @@ def test_joins_as_circuits_and_as_ends_agree_with_brute_force(
 
 def test_ports_and_ends_of_joins_are_shared_and_so_cannot_be_changed() -> None:
     joins = ((0, 1, 2), (2, 0, 0))
-    for array in (*join_ports(joins), *join_ends(joins)):
+    for array in (*join_columns(joins), *join_ports(joins), *join_ends(joins)):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7
     assert join_ports(joins)[0] is join_ports(tuple(joins))[0]

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.basics.errors import InvalidInput
-from shared.models.optics.technologies import TECHNOLOGIES, ocs_technology, switching_rounds
+from shared.models.technologies import TECHNOLOGIES, ocs_technology, switching_rounds
 
 TABLE = """
 mems         medium            320   milliseconds  3    100  no

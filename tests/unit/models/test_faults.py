@@ -7,13 +7,17 @@ from typing import get_args
 import pytest
 
 from schemas.config import FailuresConfig, RepairsConfig
+from schemas.config_dcn import NetworkFailuresConfig, NetworkRepairsConfig
+from schemas.config_network import NetworkConfig
 from schemas.names import FaultKind
 from shared.basics.errors import InvalidInput
+from shared.models.faults import FAULTS, fault_target, mean_repair_h, rate_per_day
+from shared.models.network.parts import network_parts
 from shared.models.static_pod.plant import static_pod_plant
-from shared.models.superpod.faults import FAULTS, fault_target, mean_repair_h, rate_per_day
 from shared.models.superpod.plant import superpod_plant
 
 POD = superpod_plant(64)
+NETWORK = network_parts(NetworkConfig())
 
 
 def test_the_table_has_every_kind_of_fault_and_no_other() -> None:
@@ -23,17 +27,28 @@ def test_the_table_has_every_kind_of_fault_and_no_other() -> None:
 @pytest.mark.parametrize("kind", get_args(FaultKind))
 def test_a_fault_strikes_its_example_and_all_parts_of_that_kind(kind: FaultKind) -> None:
     row = FAULTS[kind]
-    example = POD.parse(f"pod-0/{row.example}")
-    assert example.kind == row.strikes
-    assert fault_target(kind, example.name, "pod-0", POD) == example
+    plants = [plant for plant in (POD, NETWORK) if plant.population(row.strikes)]
+    assert plants
+    for plant in plants:
+        example = plant.parse(f"pod-0/{row.example}")
+        assert example.kind == row.strikes
+        assert fault_target(kind, example.name, "pod-0", plant) == example
     assert row.meaning
 
 
 @pytest.mark.parametrize("kind", get_args(FaultKind))
 def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
     row = FAULTS[kind]
-    assert row.rate is None or row.rate in FailuresConfig.model_fields
-    assert row.repair_time in RepairsConfig.model_fields
+    rates = FailuresConfig.model_fields | NetworkFailuresConfig.model_fields
+    assert row.rate is None or row.rate in rates
+    assert row.repair_time in RepairsConfig.model_fields | NetworkRepairsConfig.model_fields
+    if kind not in ("host", "chip", "link", "connector", "ocs", "port"):
+        network_failures = NetworkFailuresConfig.model_validate({row.rate: 0.4})
+        network_repairs = NetworkRepairsConfig.model_validate({row.repair_time: 5.0})
+        assert rate_per_day(kind, network_failures) == 0.4
+        assert rate_per_day(kind, FailuresConfig()) == 0
+        assert mean_repair_h(kind, network_repairs) == 5
+        return
     failures = FailuresConfig(host_per_day=0.1, link_per_day=0.2, ocs_per_day=0.3)
     repairs = RepairsConfig(host_repair_h=1, link_repair_h=2, ocs_repair_h=3)
     expected: dict[FaultKind, tuple[float, float, int]] = {
@@ -82,7 +97,7 @@ def test_a_fabric_without_switches_has_no_faults_of_them() -> None:
 
 def test_the_table_can_be_shown_at_once() -> None:
     program = (
-        "import sys, shared.models.superpod.faults; "
+        "import sys, shared.models.faults; "
         "print([m for m in ('pydantic', 'numpy', 'networkx') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

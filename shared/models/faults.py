@@ -11,12 +11,31 @@ from shared.basics.errors import InvalidInput
 
 if TYPE_CHECKING:
     from schemas.config import FailuresConfig, RepairsConfig
+    from schemas.config_dcn import NetworkFailuresConfig, NetworkRepairsConfig
     from schemas.names import FaultKind
     from shared.models.plant import Part, Plant
 
-HazardRate = Literal["host_per_day", "link_per_day", "ocs_per_day"]
+HazardRate = Literal[
+    "host_per_day",
+    "link_per_day",
+    "ocs_per_day",
+    "block_per_day",
+    "bundle_per_day",
+    "rack_per_day",
+    "control_per_day",
+    "power_per_day",
+]
 """Parameters of `failures`: the share of the parts that fail in a day."""
-RepairTime = Literal["host_repair_h", "link_repair_h", "ocs_repair_h"]
+RepairTime = Literal[
+    "host_repair_h",
+    "link_repair_h",
+    "ocs_repair_h",
+    "block_repair_h",
+    "bundle_repair_h",
+    "rack_repair_h",
+    "control_repair_h",
+    "power_repair_h",
+]
 """Parameters of `repairs`: the mean time of a repair in hours."""
 
 
@@ -85,21 +104,62 @@ FAULTS: "dict[FaultKind, FaultRow]" = {
         rank=0,
         meaning="a port of an OCS fails and loses its circuit",
     ),
+    "block": FaultRow(
+        strikes="block",
+        example="block-3",
+        rate="block_per_day",
+        repair_time="block_repair_h",
+        rank=1,
+        meaning="the aggregation block is out of use, and its pod is cut off",
+    ),
+    "bundle": FaultRow(
+        strikes="bundle",
+        example="block-3/bundle-5",
+        rate="bundle_per_day",
+        repair_time="bundle_repair_h",
+        rank=1,
+        meaning="the fibres from a block to a rack are cut",
+    ),
+    "rack": FaultRow(
+        strikes="rack",
+        example="rack-5",
+        rate="rack_per_day",
+        repair_time="rack_repair_h",
+        rank=0,
+        meaning="the OCSes of a rack lose every circuit",
+    ),
+    "control": FaultRow(
+        strikes="control",
+        example="control-2",
+        rate="control_per_day",
+        repair_time="control_repair_h",
+        rank=0,
+        meaning="a domain fails static: its circuits stay, nothing in it can be changed",
+    ),
+    "power": FaultRow(
+        strikes="power",
+        example="power-2",
+        rate="power_per_day",
+        repair_time="power_repair_h",
+        rank=0,
+        meaning="the OCSes of a domain lose every circuit, unless they latch",
+    ),
 }
 """Kind of fault → what there is to know of it; faults of the same microsecond begin in this order.
 
 OCSes and their ports are repaired before all else: one OCS degrades every slice of several cubes (Lightwave
-Fabrics 4.2.2). The papers give no rates for chips, connectors and ports (NSDI 2024, FACTS 12).
+Fabrics 4.2.2). The papers give no rates for chips, connectors and ports (NSDI 2024, FACTS 12), nor for parts
+of a network: those are assumptions (`schemas.config_dcn`).
 """
 
 
-def rate_per_day(kind: "FaultKind", config: "FailuresConfig") -> float:
-    """Faults per part and day that begin by themselves."""
+def rate_per_day(kind: "FaultKind", config: "FailuresConfig | NetworkFailuresConfig") -> float:
+    """Faults per part and day that begin by themselves; none of a kind that the fabric does not know."""
     rate = FAULTS[kind].rate
-    return 0.0 if rate is None else float(getattr(config, rate))
+    return 0.0 if rate is None else float(getattr(config, rate, 0.0))
 
 
-def mean_repair_h(kind: "FaultKind", config: "RepairsConfig") -> float:
+def mean_repair_h(kind: "FaultKind", config: "RepairsConfig | NetworkRepairsConfig") -> float:
     """Mean of the log-normal repair time in hours."""
     return float(getattr(config, FAULTS[kind].repair_time))
 

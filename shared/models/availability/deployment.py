@@ -1,0 +1,121 @@
+"""How soon chips are of use as their racks arrive: each rack by itself, where OCSes join them, or only when
+all racks of a block and all cables between them are in ([LF] 4.2.3, [T4] 2.4).
+
+Racks are planned at a steady pace and come late by chance; crews put them up in the order in which they come;
+each is tested, and one that fails is repaired and tested anew. With OCSes a rack of 64 chips is then of use.
+Without, a block of 16 racks waits for its last one, and is then tested as a whole. Either way the same racks
+come at the same time, and the same crews put up as many cables: only what waits for what differs.
+"""
+
+from dataclasses import dataclass, field
+from heapq import heapreplace
+
+from shared.basics.checks import count, not_negative, positive
+from shared.basics.errors import InvalidInput
+from shared.basics.keyed_random import draw_exponential, draw_uniform
+from shared.models.assumptions import Assumption
+
+RACK_CHIPS = 64
+BLOCK_CHIPS = 1_024
+"""All of the generation before, which was of use only as a whole ([LF] 4.2.3, [T4] 2.4)."""
+TESTS_MAX = 20
+"""Of one rack: beyond that it counts as repaired."""
+ASSUMPTIONS: dict[str, Assumption] = {
+    "racks_per_week": Assumption(8.0, "racks", "a pod of 64 racks in two months, one or two a working day"),
+    "late_days": Assumption(
+        3.0, "days", "mean by which a rack comes after its day, exponential: one part lacks"
+    ),
+    "crews": Assumption(4.0, "crews", "each puts up one rack and its cables at a time"),
+    "install_days": Assumption(1.0, "days", "a rack is placed, powered, cabled and cleaned by one crew"),
+    "test_days": Assumption(
+        1.0, "days", "of a rack, or of a block as a whole: burn-in and link tests overnight"
+    ),
+    "faulty": Assumption(0.1, "", "share of tests that find something: a tray, a cable, a module"),
+    "repair_days": Assumption(2.0, "days", "mean, exponential: a part from the shelf and a technician"),
+}
+"""By name, unit last. No paper gives them."""
+
+
+def _assumed(name: str) -> float:
+    return field(default=ASSUMPTIONS[name].value)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """So many racks, and what ASSUMPTIONS says of how they come, are put up and are tested."""
+
+    racks: int = 64
+    racks_per_week: float = _assumed("racks_per_week")
+    late_days: float = _assumed("late_days")
+    crews: float = _assumed("crews")
+    install_days: float = _assumed("install_days")
+    test_days: float = _assumed("test_days")
+    faulty: float = _assumed("faulty")
+    repair_days: float = _assumed("repair_days")
+
+    def __post_init__(self) -> None:
+        count("racks", self.racks, 1, 4_096)
+        positive("racks_per_week", self.racks_per_week)
+        for name in ("late_days", "install_days", "test_days", "repair_days"):
+            not_negative(name, getattr(self, name))
+        if not (self.crews >= 1.0 and float(self.crews).is_integer()):
+            raise InvalidInput(f"crews {self.crews}: not allowed; allowed are whole numbers from 1")
+        if not 0.0 <= self.faulty < 1.0:
+            raise InvalidInput(f"faulty {self.faulty}: not allowed; allowed are 0 to below 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """Days from the beginning, by rack in the order in which they were planned: when each came, and when its
+    chips are of use by themselves and in blocks."""
+
+    came: tuple[float, ...]
+    by_rack: tuple[float, ...]
+    by_block: tuple[float, ...]
+
+    def mean_wait(self, useful: tuple[float, ...]) -> float:
+        """Days that a chip is there and of no use, in the mean."""
+        return sum(at - came for at, came in zip(useful, self.came, strict=True)) / len(self.came)
+
+
+def deployed(rollout: Rollout, seed: int, block_chips: int = BLOCK_CHIPS) -> Deployed:
+    """One roll-out. Blocks are of racks planned one after another; InvalidInput where they are not whole."""
+    size = block_chips // RACK_CHIPS
+    if size < 1 or block_chips % RACK_CHIPS or rollout.racks % size:
+        raise InvalidInput(
+            f"block_chips {block_chips}: not allowed; allowed are numbers of chips of which {rollout.racks} "
+            f"racks of {RACK_CHIPS} make whole blocks"
+        )
+    came = [
+        7.0 * rack / rollout.racks_per_week
+        + draw_exponential(seed, f"rack-{rack}", "deploy-late", 0, rollout.late_days)
+        for rack in range(rollout.racks)
+    ]
+    good = _tested(rollout, seed, _put_up(rollout, came))
+    blocks = [good[first : first + size] for first in range(0, rollout.racks, size)]
+    by_block = tuple(max(block) + rollout.test_days for block in blocks for _ in block)
+    return Deployed(tuple(came), tuple(good), by_block)
+
+
+def _put_up(rollout: Rollout, came: list[float]) -> list[float]:
+    """When each rack stands: the next crew that is free takes the rack that came first."""
+    free = [0.0] * int(rollout.crews)
+    stands = [0.0] * len(came)
+    for rack in sorted(range(len(came)), key=lambda one: (came[one], one)):
+        stands[rack] = max(free[0], came[rack]) + rollout.install_days
+        heapreplace(free, stands[rack])
+    return stands
+
+
+def _tested(rollout: Rollout, seed: int, stands: list[float]) -> list[float]:
+    """When each rack has passed a test."""
+    good = []
+    for rack, at in enumerate(stands):
+        name, passed = f"rack-{rack}", at + rollout.test_days
+        for trial in range(TESTS_MAX):
+            if draw_uniform(seed, name, "deploy-faulty", trial) >= rollout.faulty:
+                break
+            passed += draw_exponential(seed, name, "deploy-repair", trial, rollout.repair_days)
+            passed += rollout.test_days
+        good.append(passed)
+    return good

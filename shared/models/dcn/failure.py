@@ -1,0 +1,250 @@
+"""What is left of a network when something fails, and what is then done about it.
+
+Every block is striped evenly over all OCSes, so what fails with some of them is lost by all blocks alike: a
+rack of 32 takes 1/32 of every block's capacity (Jupiter Evolving, second-hand). Three answers follow each
+other: at once every pair goes on over those of its paths that are left, by its weights of before; seconds
+later weights are solved anew; and where that is not enough, the topology is planned anew for the ports that
+are left.
+
+A domain of *control* that is lost fails static: its light goes on, and nothing in it can be changed. One of
+*power* is dark, unless its OCSes latch.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shared.basics.checks import nearest_word
+from shared.basics.errors import InvalidInput
+from shared.models.dcn.baselines import whole_links
+from shared.models.dcn.engineering import Engineered, engineer
+from shared.models.dcn.matchings import links_of
+from shared.models.dcn.planning import CHAIN_MAX, PROMISE
+from shared.models.dcn.rewiring import rewired
+from shared.models.dcn.stages import Stage, Timing, block_capacity, staged
+from shared.models.dcn.traffic import capacity, capacity_shares, cut_off, largest_use, loads, path_capacity
+from shared.models.dcn.weights import Split, split_demand
+from shared.models.network.blocks import DOMAINS, BoolArray, FloatArray, Plant
+from shared.models.superpod.wiring import IntArray
+
+WORTH = 0.01
+"""Of the largest use: a topology that is better by less is not worth moving circuits for."""
+KINDS = ("ocs", "rack", "power", "control", "block", "bundle")
+_PART = re.compile(r"(?P<word>ocs|rack|power|control|bundle)-(?P<number>0|[1-9][0-9]{0,5})")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Loss:
+    """`ports` (K, B) are left to each side of every OCS; `held` (K,) OCSes keep their circuits and take no
+    others; `up` (B,) blocks that are left."""
+
+    ports: IntArray
+    held: BoolArray
+    up: BoolArray
+
+
+def names_of(plant: Plant, kind: str) -> list[str]:
+    """What can fail of one kind (KINDS), by name; a bundle is a block's fibres to a rack,
+    `block-5/bundle-3`."""
+    blocks = [block.name for block in plant.blocks]
+    racks = [f"rack-{n}" for n in range(plant.racks)]
+    found = {
+        "ocs": [f"ocs-{n}" for n in range(plant.ocs_count)],
+        "rack": racks,
+        "power": [f"power-{n}" for n in range(DOMAINS)],
+        "control": [f"control-{n}" for n in range(DOMAINS)],
+        "block": blocks,
+        "bundle": [f"{block}/bundle-{rack}" for block in blocks for rack in range(plant.racks)],
+    }
+    if kind not in found:
+        raise InvalidInput(f"kind {kind}: nothing of this kind; allowed are {', '.join(KINDS)}")
+    return found[kind]
+
+
+def loss_of(plant: Plant, names: Sequence[str]) -> Loss:
+    """What is left when all of these fail at a time. InvalidInput names one that there is not."""
+    blocks = len(plant.blocks)
+    ports = np.tile(plant.ports, (plant.ocs_count, 1))
+    held = np.zeros(plant.ocs_count, dtype=np.bool_)
+    up = np.ones(blocks, dtype=np.bool_)
+    for name in names:
+        part, _, bundle = name.partition("/")
+        if part in {block.name for block in plant.blocks}:
+            block = plant.number(part)
+            if bundle:
+                ports[_switches(plant, bundle, ("bundle",), f"{part}/"), block] = 0
+            else:
+                up[block] = False
+                ports[:, block] = 0
+            continue
+        dark = _switches(plant, name, ("ocs", "rack", "power", "control"))
+        if part.startswith("control") or (part.startswith("power") and plant.technology.latching):
+            held |= dark
+        else:
+            ports[dark] = 0
+    return Loss(ports, held & ports.any(axis=1), up)
+
+
+def _switches(plant: Plant, name: str, words: tuple[str, ...], of: str = "") -> BoolArray:
+    """(K,) the OCSes of a part, or those that a bundle `of` a block leads to."""
+    named = _PART.fullmatch(name)
+    counts = {"ocs": plant.ocs_count, "rack": plant.racks, "power": DOMAINS, "control": DOMAINS}
+    counts["bundle"] = plant.racks
+    if named is None or named["word"] not in words or int(named["number"]) >= counts[named["word"]]:
+        some = [f"{word}-{n}" for word in words for n in range(counts[word])]
+        some += [one.name for one in plant.blocks]
+        ranges = ", ".join(f"{word}-0 to {word}-{counts[word] - 1}" for word in words)
+        more = ", blocks, and a block's fibres to a rack, like block-5/bundle-3" if "ocs" in words else ""
+        raise InvalidInput(
+            f"{of}{name}: nothing of this name can fail; allowed are {ranges}{more}{nearest_word(name, some)}"
+        )
+    part = np.arange(plant.ocs_count)
+    if named["word"] != "ocs":
+        part = part // plant.switches if named["word"] in ("rack", "bundle") else plant.domains
+    found: BoolArray = part == int(named["number"])
+    return found
+
+
+def survivors(circuits: IntArray, loss: Loss) -> IntArray:
+    """(K, B, B) the circuits that still carry light: both of their blocks have ports there."""
+    there = loss.ports > 0
+    left: IntArray = circuits * (there[:, :, None] & there[:, None, :])
+    return left
+
+
+def capacity_left(plant: Plant, circuits: IntArray, loss: Loss) -> FloatArray:
+    """(B,) the share of every block's capacity that is left; 1 where it had none."""
+    before, after = block_capacity(plant, circuits), block_capacity(plant, survivors(circuits, loss))
+    return np.where(before > 0.0, after / np.where(before > 0.0, before, 1.0), 1.0)
+
+
+def demand_left(plant: Plant, links: IntArray, demand: IntArray) -> IntArray:
+    """(B, B) what has a path of at most one transit block over these links; the rest is cut off."""
+    return np.where(cut_off(capacity(plant, links), demand), 0, demand)
+
+
+def shares_left(share: FloatArray, carries: FloatArray) -> FloatArray:
+    """(B, B, B) shares of before over the paths whose trunks (B, B) are left: each switch leaves out those
+    that are gone. Pairs that had only these go over all that are left by their capacity."""
+    left = share * (path_capacity(carries) > 0.0)
+    total = left.sum(axis=2, keepdims=True)
+    return np.where(total > 0.0, left / np.where(total > 0.0, total, 1.0), capacity_shares(carries))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Impact:
+    """What a failure does by itself: links (B, B) that are left, the share (B,) of every block's capacity,
+    the demand (B, B) that still has a path, and the largest use where pairs go on by their old shares."""
+
+    links: IntArray
+    left: FloatArray
+    demand: IntArray
+    use: float
+
+
+def impact_of(plant: Plant, demand: IntArray, circuits: IntArray, share: FloatArray, loss: Loss) -> Impact:
+    """At once, before anything is solved anew; `share` (B, B, B) are the weights of before."""
+    links = links_of(survivors(circuits, loss))
+    carries = capacity(plant, links)
+    asked = demand_left(plant, links, demand * (loss.up[:, None] & loss.up[None, :]))
+    use = largest_use(loads(shares_left(share, carries), asked), carries)
+    return Impact(links, capacity_left(plant, circuits, loss), asked, use)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Recovery:
+    """What a failure leaves, and what is made of it.
+
+    `rerouted`: the split of demand over the circuits that are left. `topology`, `circuits` (K, B, B) and
+    `stages`: planned anew, or what is left where that would better the largest use by less than WORTH.
+    """
+
+    demand: IntArray
+    """(B, B) what is still asked for, between blocks that are up and joined by what is left."""
+    rerouted: Split
+    topology: Engineered
+    circuits: IntArray
+    stages: list[Stage]
+
+
+def replanned(
+    plant: Plant,
+    demand: IntArray,
+    circuits: IntArray,
+    loss: Loss,
+    *,
+    promise: float = PROMISE,
+    chain_max: int = CHAIN_MAX,
+    timing: Timing | None = None,
+) -> Recovery:
+    """Weights, and the topology, anew for a demand (B, B) on the ports that are left, from what ran.
+
+    Circuits of OCSes that are held stay and count. InvalidInput where nothing is left that wants to be
+    carried, or the promise, a share of what is left, cannot be kept.
+    """
+    aim = aim_for(plant, demand, circuits, loss)
+    moved = moved_to(plant, aim, loss, chain_max)
+    found = links_of(moved)
+    split = split_over(plant, found, aim.demand)
+    if split is None or split.use > (1.0 - WORTH) * aim.rerouted.use:
+        kept = Engineered(links_of(aim.left), aim.rerouted, aim.topology.bound)
+        return Recovery(aim.demand, aim.rerouted, kept, aim.left, [])
+    stages = staged(plant, aim.left, moved, promise, timing)
+    topology = Engineered(found, split, aim.topology.bound)
+    return Recovery(aim.demand, aim.rerouted, topology, moved, stages)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Aim:
+    """What is left, and what would be best. `left` (K, B, B) are the circuits that still carry light, and
+    `rerouted` the split of `demand` (B, B) over them; `topology` is engineered for the ports that are
+    left."""
+
+    demand: IntArray
+    left: IntArray
+    rerouted: Split
+    topology: Engineered
+
+
+def aim_for(plant: Plant, demand: IntArray, circuits: IntArray, loss: Loss) -> Aim:
+    """For a demand (B, B), from what ran (K, B, B). Circuits of OCSes that are held stay and count.
+    InvalidInput where nothing is left that wants to be carried."""
+    left = survivors(circuits, loss)
+    links = links_of(left)
+    asked = demand_left(plant, links, demand * (loss.up[:, None] & loss.up[None, :]))
+    rerouted = split_demand(capacity(plant, links), asked)
+    held = links_of(left * loss.held[:, None, None]).sum(axis=1)
+    engineered = engineer(replace(plant, uplinks=_room(loss) + held), asked)
+    return Aim(asked, left, rerouted, engineered)
+
+
+def moved_to(plant: Plant, aim: Aim, loss: Loss, chain_max: int = CHAIN_MAX) -> IntArray:
+    """(K, B, B) circuits that come near to what is aimed at, most of them where they are."""
+    held = aim.left * loss.held[:, None, None]
+    free = replace(plant, uplinks=_room(loss))
+    wanted = _fitted(free, np.maximum(aim.topology.links - links_of(held), 0))
+    return rewired(free, aim.left - held, wanted, chain_max, ports=loss.ports * ~loss.held[:, None]) + held
+
+
+def split_over(plant: Plant, links: IntArray, demand: IntArray) -> Split | None:
+    """The split of a demand over links (B, B); None where some of it would be cut off."""
+    carries = capacity(plant, links)
+    return None if cut_off(carries, demand).any() else split_demand(carries, demand)
+
+
+def _room(loss: Loss) -> IntArray:
+    """(B,) ports that can take other circuits."""
+    room: IntArray = 2 * (loss.ports * ~loss.held[:, None]).sum(axis=0)
+    return room
+
+
+def _fitted(free: Plant, links: IntArray) -> IntArray:
+    """(B, B) links made fewer in proportion where a block has not so many uplinks that can change: what is
+    held counts, but may not be what is wanted."""
+    wanted = links.sum(axis=1)
+    if (wanted <= free.uplinks).all():
+        return links
+    fits = np.minimum(1.0, free.uplinks / np.maximum(wanted, 1))
+    return whole_links(free, links * np.minimum(fits[:, None], fits[None, :]))

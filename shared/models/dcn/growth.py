@@ -1,0 +1,249 @@
+"""How a network grows while it carries traffic: a rack or a block at a time, or a block made newer.
+
+- A *rack* joins beside one that stands: half of the strands of every block on that one move to it by hand.
+  The circuits of each OCS are halved along Euler tours, so no trunk changes, and every block lacks half a
+  rack meanwhile. So a network goes from an eighth of its racks to a quarter, a half and all of them.
+- A *block* lays its strands, which disturbs nobody; then circuits give way to its own, in stages.
+- A *newer* block gets new modules a control domain at a time; its strands and circuits stay, for light has
+  no rate in an OCS. Then the topology follows. A radix of 512 uplinks in place of 256 lays strands as well.
+
+Beside it stand the same steps where trunks are jumpers at a patch panel, moved by hand, and where blocks hang
+on a spine: one built whole on the first day, or one that grows along and takes every block's strands anew.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shared.basics.errors import InvalidInput
+from shared.models.dcn.assumptions import assumed
+from shared.models.dcn.matchings import halved
+from shared.models.dcn.planning import PROMISE, plan
+from shared.models.dcn.rewiring import made
+from shared.models.dcn.stages import Stage, block_capacity
+from shared.models.network.blocks import DOMAINS, Block, Plant, plant_of
+from shared.models.superpod.wiring import IntArray
+
+Demand = Callable[[Plant], IntArray]
+"""What the blocks of a plant want of each other, (B, B) Mb/s."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Beside:
+    """The same step elsewhere: strands, jumpers and modules that people plug beside the strands that are laid
+    in any case, and all its seconds."""
+
+    strands: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """One step, and the network after it.
+
+    `laid` strands are new and disturb nothing; `by_hand` strands or modules in use are drained, changed by
+    people and used again; `stages` is what OCSes then do. `kept`: the least share of any block's capacity
+    while all of it goes on, of the lesser of before and after; a block that is made newer lacks a domain.
+    """
+
+    what: str
+    plant: Plant
+    circuits: IntArray
+    laid: int
+    by_hand: int
+    stages: list[Stage]
+    disturbed: int
+    """Circuits that carried traffic before and were drained."""
+    kept: float
+    seconds: float
+    use: float | None
+    """The largest use after it; None for a rack, which changes no trunk."""
+    panel: Beside
+    spine_whole: Beside | None
+    spine_along: Beside | None
+    """None for a rack, which a spine has not."""
+
+
+def grown(
+    now: Plant, later: Plant, circuits: IntArray, demand: Demand, *, promise: float = PROMISE
+) -> Iterator[Step]:
+    """The steps from a plant with circuits (K, B, B) to another: racks, newer blocks in their order, blocks
+    more. InvalidInput names what cannot be had by growing."""
+    _check_growth(now, later)
+    plant = now
+    while plant.racks < later.racks:
+        for step in _doubled(plant, circuits):
+            yield step
+        plant, circuits = step.plant, step.circuits
+    places = {block.name: block for block in later.blocks}
+    for block in now.blocks:
+        if places[block.name] != block:
+            step = _newer(plant, circuits, places[block.name], demand, promise)
+            yield step
+            plant, circuits = step.plant, step.circuits
+    names = {block.name for block in now.blocks}
+    for block in later.blocks:
+        if block.name not in names:
+            step = _joined(plant, circuits, block, demand, promise)
+            yield step
+            plant, circuits = step.plant, step.circuits
+
+
+def _check_growth(now: Plant, later: Plant) -> None:
+    if now.switches != later.switches or now.technology != later.technology:
+        raise InvalidInput("switches, technology: not what they were; a network grows by racks of one kind")
+    if later.racks < now.racks or later.racks_full != now.racks_full:
+        raise InvalidInput(
+            f"racks {later.racks} of {later.racks_full}: not allowed after {now.racks} of {now.racks_full}; "
+            f"allowed are as many or more, of {now.racks_full}"
+        )
+    places = {block.name: block for block in later.blocks}
+    for block in now.blocks:
+        after = places.get(block.name)
+        if after is None:
+            raise InvalidInput(f"block {block.name}: gone in the later network; allowed is to keep it")
+        for field in ("generation", "uplinks"):
+            if getattr(after, field) < getattr(block, field):
+                was, then = getattr(block, field), getattr(after, field)
+                raise InvalidInput(f"block {block.name}: {field} {then} after {was}; allowed is to grow")
+        for field in ("customer", "modules"):
+            if getattr(after, field) != getattr(block, field):
+                raise InvalidInput(
+                    f"block {block.name}: {field} {getattr(after, field)} after {getattr(block, field)}; "
+                    "allowed is to keep it"
+                )
+
+
+def _with(plant: Plant, blocks: Sequence[Block], racks: int | None = None) -> Plant:
+    return plant_of(
+        blocks,
+        racks=plant.racks if racks is None else racks,
+        racks_full=plant.racks_full,
+        switches=plant.switches,
+        technology=plant.technology.name,
+    )
+
+
+def _by_hand_s(strands: int, each: str = "strand_by_hand_s") -> float:
+    return strands * assumed(each) / assumed("technicians")
+
+
+def _around_s() -> float:
+    """What goes around work by hand: traffic leaves, links are qualified, traffic comes back."""
+    return assumed("drain_s") + assumed("qualify_s") + assumed("undrain_s")
+
+
+def _doubled(plant: Plant, circuits: IntArray) -> Iterator[Step]:
+    """As many racks again, rack 2r + 1 beside the one that was r and is 2r now, so that domains stay what
+    they were. In between, racks that still stand alone have more ports than the plant's others."""
+    double = _with(plant, plant.blocks, 2 * plant.racks)
+    _, move = halved(circuits)
+    shape = (plant.racks, plant.switches, *plant.rates.shape)
+    placed = np.zeros((plant.racks, 2, plant.switches, *plant.rates.shape), dtype=np.int64)
+    placed[:, 0] = circuits.reshape(shape)
+    capacity = block_capacity(plant, circuits)
+    for rack in range(plant.racks):
+        moved = move.reshape(shape)[rack]
+        placed[rack, 0] -= moved
+        placed[rack, 1] += moved
+        lost = block_capacity(plant, moved)
+        kept = 1.0 - float((lost / np.where(capacity > 0.0, capacity, 1.0)).max())
+        strands = plant.switches * int(plant.ports.sum())
+        beside = Beside(strands, _by_hand_s(strands) + _around_s())
+        yield Step(
+            f"rack-{2 * rack + 1}",
+            double,
+            placed.reshape(double.ocs_count, *plant.rates.shape).copy(),
+            laid=0,
+            by_hand=strands,
+            stages=[],
+            disturbed=int(moved.sum()),
+            kept=kept,
+            seconds=beside.seconds,
+            use=None,
+            panel=beside,
+            spine_whole=None,
+            spine_along=None,
+        )
+
+
+def _newer(plant: Plant, circuits: IntArray, block: Block, demand: Demand, promise: float) -> Step:
+    """A block of a newer generation, or with more uplinks, in the place of one that stands."""
+    place = plant.number(block.name)
+    was = plant.blocks[place]
+    after = _with(plant, [block if n == place else one for n, one in enumerate(plant.blocks)])
+    found = plan(after, demand(after), circuits, promise=promise)
+    modules, kept, drained, seconds = 0, 1.0, 0, 0.0
+    if block.generation != was.generation:
+        # An OSFP module has two uplinks.
+        modules = was.uplinks // 2
+        kept, drained = _domains_of(plant, circuits, place)
+        seconds = DOMAINS * _around_s() + _by_hand_s(modules, "module_by_hand_s")
+    jumpers = made(circuits, found.circuits)
+    old = int(plant.uplinks.sum())
+    restriped = round(old * (block.uplinks - was.uplinks) / (old + block.uplinks - was.uplinks))
+    return Step(
+        block.name,
+        after,
+        found.circuits,
+        laid=block.uplinks - was.uplinks,
+        by_hand=modules,
+        stages=found.stages,
+        disturbed=drained + made(found.circuits, circuits),
+        kept=min([kept, *(stage.kept for stage in found.stages)]),
+        seconds=seconds + sum(stage.seconds for stage in found.stages),
+        use=found.topology.split.use,
+        panel=Beside(modules + jumpers, seconds + _panel_s(found.stages, jumpers)),
+        spine_whole=Beside(modules, seconds),
+        spine_along=Beside(modules + restriped, seconds + _restriping_s(restriped)),
+    )
+
+
+def _domains_of(plant: Plant, circuits: IntArray, block: int) -> tuple[float, int]:
+    """(the least share of any block's capacity that is left while the modules of a block are changed a
+    domain at a time, its circuits)."""
+    own = np.zeros_like(circuits)
+    own[:, block, :] = circuits[:, block, :]
+    own[:, :, block] = circuits[:, :, block]
+    capacity = block_capacity(plant, circuits)
+    lost = max(
+        float((block_capacity(plant, own[plant.domains == domain]) / np.maximum(capacity, 1.0)).max())
+        for domain in range(DOMAINS)
+    )
+    return 1.0 - lost, int(own.sum())
+
+
+def _joined(plant: Plant, circuits: IntArray, block: Block, demand: Demand, promise: float) -> Step:
+    """One block more."""
+    after = _with(plant, [*plant.blocks, block])
+    there = np.pad(circuits, ((0, 0), (0, 1), (0, 1)))
+    found = plan(after, demand(after), there, promise=promise)
+    jumpers = made(there, found.circuits)
+    old = int(plant.uplinks.sum())
+    restriped = round(old * block.uplinks / (old + block.uplinks))
+    return Step(
+        block.name,
+        after,
+        found.circuits,
+        laid=block.uplinks,
+        by_hand=0,
+        stages=found.stages,
+        disturbed=made(found.circuits, there),
+        kept=min([1.0, *(stage.kept for stage in found.stages)]),
+        seconds=sum(stage.seconds for stage in found.stages),
+        use=found.topology.split.use,
+        panel=Beside(jumpers, _panel_s(found.stages, jumpers)),
+        spine_whole=Beside(0, 0.0),
+        spine_along=Beside(restriped, _restriping_s(restriped)),
+    )
+
+
+def _panel_s(stages: list[Stage], jumpers: int) -> float:
+    """The same stages where a jumper by hand is what a circuit is to an OCS."""
+    return len(stages) * _around_s() + _by_hand_s(jumpers)
+
+
+def _restriping_s(strands: int) -> float:
+    """Strands to spine blocks that are new, a quarter of the spine at a time."""
+    return DOMAINS * _around_s() + _by_hand_s(strands) if strands else 0.0

@@ -1,0 +1,170 @@
+"""The network as its services see it: the demand of an hour, and how weights carry it.
+
+All that services tell each other is whole numbers: shares of a million, Mb/s. Prices are rounded before
+anything follows from them, so that the last bit of a machine's logarithm never shows.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from schemas.config_dcn import DemandConfig
+from schemas.config_network import NetworkConfig
+from shared.models.dcn.demand import DEMAND_MAX_MBPS, DemandModel, demand_at
+from shared.models.dcn.pods import PodJob, job_traffic
+from shared.models.dcn.traffic import capacity_shares, loads
+from shared.models.dcn.weights import Split, split_demand
+from shared.models.network.blocks import FloatArray, Plant, network_of
+from shared.models.superpod.wiring import IntArray
+
+Flow = tuple[int, int, int]
+"""(from, to, Mb/s) of two blocks."""
+PPM = 1_000_000
+PRICE_DECIMALS = 6
+HOURS_KEPT_MAX = 512
+"""Matrices of demand at hand: a week of two networks."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkDemand:
+    """All that the demand of a network follows from, but for the hour and the jobs."""
+
+    seed: int
+    network: NetworkConfig
+    config: DemandConfig
+
+    @property
+    def drawn(self) -> DemandModel:
+        """The same as the demand's own model."""
+        given = self.config
+        return DemandModel(
+            self.seed,
+            given.load,
+            given.block_sigma,
+            given.noise_sigma,
+            given.hot_pairs,
+            given.hot_share,
+            given.hot_days,
+            given.swing,
+        )
+
+
+def flows_of(plant: Plant, config: DemandConfig) -> tuple[Flow, ...]:
+    """What the jobs of a configuration send at all times."""
+    jobs = [PodJob(**row.model_dump()) for row in config.jobs]
+    return as_flows(job_traffic(plant, jobs, config.storage))
+
+
+def as_flows(matrix: IntArray) -> tuple[Flow, ...]:
+    """A matrix (B, B) in Mb/s by what is in it."""
+    tails, heads = np.nonzero(matrix)
+    return tuple(zip(tails.tolist(), heads.tolist(), matrix[tails, heads].tolist(), strict=True))
+
+
+def demand_of(demand: NetworkDemand, hour: int, jobs: Iterable[Flow]) -> IntArray:
+    """(B, B) Mb/s that blocks want in an hour, counted from the commissioning: what is drawn, and what jobs
+    send beside it."""
+    found: IntArray = _drawn(demand, hour).copy()
+    for tail, head, mbps in jobs:
+        found[tail, head] = min(int(found[tail, head]) + mbps, DEMAND_MAX_MBPS)
+    return found
+
+
+@lru_cache(maxsize=HOURS_KEPT_MAX)
+def _drawn(demand: NetworkDemand, hour: int) -> IntArray:
+    found = demand_at(network_of(demand.network), demand.drawn, hour)
+    found.setflags(write=False)
+    return found
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Carried:
+    """How a demand is carried: loads (B, B) in Mb/s of every trunk and way, and what of it people look at."""
+
+    load: FloatArray
+    use: float
+    served: float
+    direct: float
+    path: float
+
+
+def weights_for(carries: FloatArray, demand: IntArray, hedge: float) -> Split:
+    """Weights by rounded prices for trunks (B, B) in Mb/s and a demand each of which has a path."""
+    found = split_demand(carries, demand, hedge)
+    return Split(
+        np.round(found.prices, PRICE_DECIMALS), found.prior, hedge, found.use, found.bound, found.steps
+    )
+
+
+def carried(split: Split, carries: FloatArray, demand: IntArray) -> Carried:
+    """What a split makes of a demand (B, B) on trunks (B, B), be they those that it was solved for or not.
+
+    A trunk that is too full gives every path the same part of what it asks for, so what is served is no more
+    than that: a lower bound of what fair sharing would serve.
+    """
+    total = float(demand.sum())
+    if total <= 0.0:
+        return Carried(np.zeros_like(carries), 0.0, 1.0, 1.0, 1.0)
+    load, direct = loads_of(split, carries, demand)
+    there = carries > 0.0
+    use = np.where(there, load / np.where(there, carries, 1.0), 0.0)
+    most = float(use.max())
+    served = 1.0
+    if most > 1.0:
+        served = _served(shares_on(split, carries), use, demand) / total
+    return Carried(load, most, served, direct / total, float(load.sum()) / total)
+
+
+def use_of(split: Split, carries: FloatArray, demand: IntArray) -> float:
+    """The largest use alone."""
+    load, _ = loads_of(split, carries, demand)
+    there = carries > 0.0
+    return float(np.where(there, load / np.where(there, carries, 1.0), 0.0).max())
+
+
+def loads_of(split: Split, carries: FloatArray, demand: IntArray | FloatArray) -> tuple[FloatArray, float]:
+    """((B, B) Mb/s on every trunk and way, Mb/s that go directly), as the shares of a split give them, by
+    products of matrices: shares of all paths take ten times as long."""
+    weight = np.where(carries > 0.0, np.exp(-split.prices), 0.0)
+    into = weight + split.prior * (weight @ weight)
+    wanted = (1.0 - split.hedge) * demand / np.where(into > 0.0, into, 1.0)
+    load: FloatArray = weight * (wanted + split.prior * (wanted @ weight.T + weight.T @ wanted))
+    direct = float((weight * wanted).sum())
+    if split.hedge > 0.0:
+        spread, heads = capacity_shares(carries), np.arange(len(demand))
+        load += loads(spread, split.hedge * np.asarray(demand, dtype=np.float64))
+        direct += split.hedge * float((spread[heads[:, None], heads, heads] * demand).sum())
+    return load, direct
+
+
+def shares_on(split: Split, carries: FloatArray) -> FloatArray:
+    """(B, B, B) as `shared.models.dcn.traffic` has them; weights on trunks that are gone are none, as in the
+    loads."""
+    return replace(split, prices=np.where(carries > 0.0, split.prices, np.inf)).shares(carries)
+
+
+def _served(share: FloatArray, use: FloatArray, demand: IntArray) -> float:
+    """Mb/s that get through."""
+    passed = np.where(use > 1.0, 1.0 / np.maximum(use, 1e-12), 1.0)
+    paths = np.minimum(passed[:, None, :], passed.T[None, :, :])
+    heads = np.arange(len(demand))
+    paths[:, heads, heads] = passed
+    return float((share * paths * demand[:, :, None]).sum())
+
+
+def block_bound(carries: FloatArray, demand: IntArray) -> float:
+    """A largest use that no weights can better: what leaves or enters a block passes its trunks."""
+    most = 0.0
+    for axis in (0, 1):
+        room = carries.sum(axis=axis)
+        there = room > 0.0
+        if there.any():
+            most = max(most, float((demand.sum(axis=axis)[there] / room[there]).max()))
+    return most
+
+
+def ppm(value: float) -> int:
+    """A share as parts of a million."""
+    return round(value * PPM)

@@ -1,0 +1,1 @@
+"""What a datacenter network is built of, and how its parts are called."""

@@ -1,0 +1,254 @@
+"""What a datacenter network is built of: aggregation blocks, racks of OCSes, and how blocks are striped over
+them.
+
+Aggregation blocks are joined directly through OCSes, with no spine between them ([LF] 2.1, Fig. 1b). Blocks
+of several generations share an OCS, for light has no rate there; a link runs at the lower rate of its ends
+([LF] 3.3.1). An *uplink* is one bidirectional strand, half an OSFP module: the two of one module may go to
+two OCSes ([LF] 3.1). Every block has the same number of uplinks on every OCS, half of them on the North
+side and half on the South side, so that every trunk plan can be made (see `shared.models.dcn.matchings`).
+Racks come in steps of an eighth, a quarter, a half and the whole; a control domain holds a quarter of the
+OCSes (Poutievski and others, "Jupiter Evolving", SIGCOMM 2022, which is
+not at hand: second-hand wherever it is named).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.config_network import (
+    BLOCKS_MAX,
+    GENERATIONS_GBPS,
+    MODULES,
+    RACKS_MAX,
+    SWITCHES_MAX,
+    NetworkConfig,
+)
+from schemas.names import PORTS_MAX
+from shared.basics.checks import count, nearest_word
+from shared.basics.errors import InvalidInput
+from shared.models.superpod.wiring import SPARE_PORTS, IntArray
+from shared.models.technologies import OcsTechnology, ocs_technology
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+
+UPLINKS = (256, 512)
+"""Uplinks that a block can have (Jupiter Evolving)."""
+DOMAINS = 4
+"""Control domains: each holds a quarter of the OCSes (Jupiter Evolving)."""
+STEPS = (8, 4, 2, 1)
+"""A network grows from an eighth of its racks to a quarter, a half and all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One aggregation block. `generation` in Gb/s a port. `pod` is the superpod that hangs on it, `customer`
+    whose it is: blocks of two customers are never joined. None where there is none. `modules` is the kind of
+    its transceivers (MODULES): any generations can be joined, but no two grids of wavelengths."""
+
+    name: str
+    generation: int
+    uplinks: int
+    pod: str | None = None
+    customer: str | None = None
+    modules: str = "cwdm4-bidi"
+
+    @property
+    def gbps(self) -> int:
+        """What all its uplinks carry one way, were each at its own rate."""
+        return self.uplinks * self.generation
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Plant:
+    """Blocks (B), numbered as they are given, and the OCSes (K) of the racks that stand.
+
+    OCS number = rack × switches in a rack + place in the rack; racks come in four domains of equal size, the
+    first quarter of the racks being domain 0. Every array is read-only.
+    """
+
+    blocks: tuple[Block, ...]
+    racks: int
+    racks_full: int
+    """How many there may once be."""
+    switches: int
+    """OCSes of a rack."""
+    technology: OcsTechnology
+    uplinks: IntArray
+    """(B,) uplinks of each block."""
+    rates: IntArray
+    """(B, B) Gb/s one way of a link between two blocks: the lower rate of the two; 0 where none may be, for
+    they have two customers, or two grids of wavelengths."""
+
+    @property
+    def ocs_count(self) -> int:
+        return self.racks * self.switches
+
+    @property
+    def ports(self) -> IntArray:
+        """(B,) ports that each block has on each side, North and South, of every OCS."""
+        return self.uplinks // (2 * self.ocs_count)
+
+    @property
+    def domains(self) -> IntArray:
+        """(K,) the control domain of every OCS."""
+        return np.arange(self.ocs_count) * DOMAINS // self.ocs_count
+
+    @property
+    def may_join(self) -> BoolArray:
+        """(B, B) whether two blocks may have a link: two of them, of one customer and one grid."""
+        return self.rates > 0
+
+    def number(self, name: str) -> int:
+        """The number of a block; InvalidInput names the nearest."""
+        names = [block.name for block in self.blocks]
+        if name not in names:
+            raise InvalidInput(f"block {name}: no such block{nearest_word(name, names)}")
+        return names.index(name)
+
+
+def plant_of(
+    blocks: Iterable[Block],
+    *,
+    racks: int = 32,
+    racks_full: int = 32,
+    switches: int = 4,
+    technology: str = "palomar",
+) -> Plant:
+    """The plant of these blocks on `racks` of the `racks_full` that it may once have, `switches` OCSes each.
+
+    InvalidInput names the block and the field where one is not what it should be, and the rack or port count
+    that would do.
+    """
+    found = tuple(blocks)
+    _check_blocks(found)
+    kind = ocs_technology(technology)
+    _check_racks(racks, racks_full, switches)
+    ocs_count = racks * switches
+    for block in found:
+        if block.uplinks % (2 * ocs_count):
+            raise InvalidInput(
+                f"block {block.name}: uplinks {block.uplinks} over {ocs_count} OCSes is no even number of "
+                f"ports on each; allowed are numbers of OCSes that divide {block.uplinks // 2}"
+            )
+    taken = sum(block.uplinks for block in found) // (2 * ocs_count)
+    if taken > kind.ports - SPARE_PORTS:
+        raise InvalidInput(
+            f"blocks: {len(found)} take {taken} ports of each side of an OCS; {kind.name} has "
+            f"{kind.ports - SPARE_PORTS} beside its {SPARE_PORTS} spares: more racks, or fewer blocks"
+        )
+    uplinks = np.array([block.uplinks for block in found], dtype=np.int64)
+    generation = np.array([block.generation for block in found], dtype=np.int64)
+    kinds = sorted({(block.customer or "", block.modules) for block in found})
+    of = np.array([kinds.index((block.customer or "", block.modules)) for block in found])
+    rates = np.minimum(generation[:, None], generation[None, :])
+    rates[of[:, None] != of[None, :]] = 0
+    rates[np.eye(len(found), dtype=np.bool_)] = 0
+    for array in (uplinks, rates):
+        array.setflags(write=False)
+    return Plant(found, racks, racks_full, switches, kind, uplinks, rates)
+
+
+@lru_cache(maxsize=16)
+def network_of(hardware: NetworkConfig) -> Plant:
+    """The plant that a configuration describes, its blocks named `block-0`, `block-1` and so on; the same
+    object for the same hardware. InvalidInput as of `plant_of`."""
+    count("blocks", sum(row.count for row in hardware.blocks), 2, BLOCKS_MAX)
+    rows = [row for row in hardware.blocks for _ in range(row.count)]
+    plant = plant_of(
+        (
+            Block(f"block-{n}", row.generation, row.uplinks, row.pod, row.customer, row.modules)
+            for n, row in enumerate(rows)
+        ),
+        racks=hardware.racks,
+        racks_full=hardware.racks_full,
+        switches=hardware.switches,
+        technology=hardware.technology,
+    )
+    taken = int(plant.ports.sum())
+    if taken > PORTS_MAX - SPARE_PORTS:
+        raise InvalidInput(
+            f"blocks: {len(rows)} take {taken} ports of each side of an OCS; allowed are up to "
+            f"{PORTS_MAX - SPARE_PORTS}: more racks, or fewer blocks"
+        )
+    return plant
+
+
+def apart_by(one: Block, other: Block) -> str:
+    """Why two blocks may not be joined."""
+    if one is other:
+        return "a block sends itself nothing"
+    return "the two belong to two customers" if one.customer != other.customer else "no module has both grids"
+
+
+def check_attached(plant: Plant, pods: Sequence[str], who: str) -> list[int]:
+    """The blocks on which these pods hang; InvalidInput names who asks and the pod that hangs on none."""
+    at = {block.pod: number for number, block in enumerate(plant.blocks) if block.pod}
+    for pod in pods:
+        if pod not in at:
+            hung = ", ".join(at) or "none"
+            raise InvalidInput(f"{who}: pod {pod} hangs on no block; those that do are {hung}")
+    if not pods or len(set(pods)) < len(pods):
+        raise InvalidInput(f"{who}: pods {', '.join(pods) or 'none'}: allowed are one or more, each once")
+    return [at[pod] for pod in pods]
+
+
+def _check_blocks(blocks: tuple[Block, ...]) -> None:
+    count("blocks", len(blocks), 2, BLOCKS_MAX)
+    for block in blocks:
+        for field, value, allowed in (
+            ("generation", block.generation, GENERATIONS_GBPS),
+            ("uplinks", block.uplinks, UPLINKS),
+        ):
+            if value not in allowed:
+                words = ", ".join(map(str, allowed[:-1])) + f" or {allowed[-1]}"
+                nearest = min(allowed, key=lambda one: abs(one - value))
+                raise InvalidInput(
+                    f"block {block.name}: {field} {value} is not allowed; allowed are {words}; "
+                    f"the nearest is {nearest}"
+                )
+        if block.modules not in MODULES:
+            near = nearest_word(block.modules, MODULES)
+            raise InvalidInput(
+                f"block {block.name}: modules {block.modules} is not allowed; allowed are "
+                f"{' and '.join(MODULES)}{near}"
+            )
+        if block.generation not in MODULES[block.modules]:
+            there = ", ".join(map(str, MODULES[block.modules]))
+            raise InvalidInput(
+                f"block {block.name}: modules {block.modules} do not exist at {block.generation} Gb/s; "
+                f"allowed is generation {there}, or other modules"
+            )
+    for what, names in (
+        ("block", [block.name for block in blocks]),
+        ("pod", [block.pod for block in blocks if block.pod is not None]),
+    ):
+        for name, times in Counter(names).items():
+            if times > 1:
+                where = ", ".join(block.name for block in blocks if name in (block.name, block.pod))
+                said = f"attached {times} times, to {where}; a pod hangs on one block"
+                raise InvalidInput(
+                    f"pod {name}: {said}"
+                    if what == "pod"
+                    else f"block {name}: given {times} times; names are unique"
+                )
+
+
+def _check_racks(racks: int, racks_full: int, switches: int) -> None:
+    count("racks_full", racks_full, DOMAINS, RACKS_MAX)
+    count("switches", switches, 1, SWITCHES_MAX)
+    steps = [racks_full // step for step in STEPS if racks_full % step == 0]
+    if racks not in steps:
+        allowed = ", ".join(map(str, steps))
+        raise InvalidInput(
+            f"racks {racks}: not a step of {racks_full} racks; allowed are {allowed} (1/8, 1/4, 1/2, all)"
+        )
+    if racks * switches % DOMAINS:
+        raise InvalidInput(
+            f"racks {racks}: {racks * switches} OCSes don't make {DOMAINS} control domains of the same size; "
+            f"allowed are numbers of OCSes that {DOMAINS} divides"
+        )

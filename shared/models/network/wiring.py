@@ -1,0 +1,126 @@
+"""Which fibre of which block enters which port: the circuits between ports that make links between blocks.
+
+On every OCS a block has the same ports on the North and on the South side, behind those of the blocks before
+it; what is left are spares. A circuit joins a North port to a South port of the same OCS.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.basics.errors import InvalidInput
+from shared.models.network.blocks import BoolArray, Plant
+from shared.models.superpod.wiring import PALOMAR_RADIX, SPARE_PORTS, IntArray
+
+NO_BLOCK = -1
+NO_PORT = -1
+Circuit = tuple[int, int, int]
+"""(OCS, North port, South port)."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Wiring:
+    """`block_at` (radix,) is the block whose fibre enters a port, −1 for a spare; the same on either side of
+    every OCS. `first` (B + 1,) the first port of every block, and behind them the first spare."""
+
+    block_at: IntArray
+    first: IntArray
+
+    @property
+    def radix(self) -> int:
+        return len(self.block_at)
+
+    @property
+    def ports_wired(self) -> int:
+        return int(self.first[-1])
+
+    def ports_of(self, block: int) -> range:
+        return range(int(self.first[block]), int(self.first[block + 1]))
+
+
+@lru_cache(maxsize=16)
+def wiring_of(plant: Plant) -> Wiring:
+    """The ports of every block; the same object for the same plant."""
+    first = np.concatenate([[0], np.cumsum(plant.ports)])
+    # Of OCSes with many ports only so many are twinned as are of use.
+    radix = min(plant.technology.ports, max(PALOMAR_RADIX, int(first[-1]) + SPARE_PORTS))
+    block_at = np.full(radix, NO_BLOCK)
+    block_at[: int(first[-1])] = np.repeat(np.arange(len(plant.blocks)), plant.ports)
+    for array in (block_at, first):
+        array.setflags(write=False)
+    return Wiring(block_at, first)
+
+
+def counted(plant: Plant, south_of: IntArray, counts: BoolArray | None = None) -> IntArray:
+    """(K, B, B) circuits between blocks, from the South port of every North port (K, radix), −1 for none;
+    with `counts` (K, radix) only of those North ports."""
+    there = south_of != NO_PORT
+    if counts is not None:
+        there = there & counts
+    blocks = len(plant.blocks)
+    block_at = wiring_of(plant).block_at
+    ocs, north = np.nonzero(there)
+    tails, heads = block_at[north], block_at[south_of[ocs, north]]
+    flat = np.bincount((ocs * blocks + tails) * blocks + heads, minlength=plant.ocs_count * blocks * blocks)
+    return flat.astype(np.int64).reshape(plant.ocs_count, blocks, blocks)
+
+
+def links_between(plant: Plant, south_of: IntArray, counts: BoolArray | None = None) -> IntArray:
+    """(B, B) links between blocks that such circuits make, symmetric."""
+    there = south_of != NO_PORT
+    if counts is not None:
+        there = there & counts
+    blocks = len(plant.blocks)
+    block_at = wiring_of(plant).block_at
+    ocs, north = np.nonzero(there)
+    pair = block_at[north] * blocks + block_at[south_of[ocs, north]]
+    directed = np.bincount(pair, minlength=blocks * blocks).astype(np.int64).reshape(blocks, blocks)
+    return directed + directed.T
+
+
+def put_links(links: npt.NDArray[np.int32], changed: Iterable[tuple[int, int, int]]) -> None:
+    """Enter into links (B, B), which are symmetric, how many there are now between some pairs of blocks."""
+    ones, others, counts = np.array([*changed], dtype=np.int64).T
+    links[ones, others] = counts
+    links[others, ones] = counts
+
+
+def at_ports(
+    plant: Plant,
+    south_of: IntArray,
+    removed: Iterable[Circuit],
+    made: Iterable[Circuit],
+    unfit: Collection[Circuit] = (),
+) -> tuple[tuple[Circuit, ...], tuple[Circuit, ...]]:
+    """Circuits by (OCS, block on the North side, block on the South side), a line each, as circuits by ports:
+    those that go, of several the one on the lowest North port first, and those that come, on the lowest ports
+    that are free then; a circuit by ports that is `unfit` only where there is no other. `south_of` (K, radix)
+    is what there is; it stays as it is.
+
+    InvalidInput where there is no such circuit, or no free port.
+    """
+    wiring = wiring_of(plant)
+    after = south_of.copy()
+    gone, come = [], []
+    for ocs, tail, head in removed:
+        norths = [n for n in wiring.ports_of(tail) if after[ocs, n] in wiring.ports_of(head)]
+        if not norths:
+            raise InvalidInput(f"OCS {ocs}: no circuit from block {tail} to block {head} to take away")
+        gone.append((ocs, norths[0], int(after[ocs, norths[0]])))
+        after[ocs, norths[0]] = NO_PORT
+    taken = [set(row[row != NO_PORT].tolist()) for row in after]
+    for ocs, tail, head in made:
+        norths = [n for n in wiring.ports_of(tail) if after[ocs, n] == NO_PORT]
+        souths = [s for s in wiring.ports_of(head) if s not in taken[ocs]]
+        if not norths or not souths:
+            side, block = ("South", head) if norths else ("North", tail)
+            raise InvalidInput(f"OCS {ocs}: no free {side} port of block {block}")
+        pairs = ((n, s) for n in norths for s in souths if (ocs, n, s) not in unfit)
+        north, south = next(pairs, (norths[0], souths[0]))
+        come.append((ocs, north, south))
+        after[ocs, north] = south
+        taken[ocs].add(south)
+    return tuple(gone), tuple(come)

@@ -1,0 +1,166 @@
+"""Growth: every step is a network, keeps its promise, and disturbs what it says; mistakes are sentences."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shared.basics.errors import InvalidInput
+from shared.models.dcn.assumptions import ASSUMPTIONS, assumed
+from shared.models.dcn.demand import DemandModel, demand_at
+from shared.models.dcn.growth import Step, grown
+from shared.models.dcn.matchings import circuits_of, halved, links_of
+from shared.models.dcn.planning import plan
+from shared.models.dcn.rewiring import made
+from shared.models.dcn.stages import block_capacity
+from shared.models.network.blocks import Block, Plant, plant_of
+from shared.models.superpod.wiring import IntArray
+from tests.support.dcn_plants import packed_links, plant
+
+SMALL = [Block(f"ab-{n}", 100, 256) for n in range(6)]
+LARGE = [Block("ab-0", 400, 512), *SMALL[1:], Block("ab-6", 400, 512), Block("ab-7", 100, 256)]
+
+
+def demand(found: Plant) -> IntArray:
+    return demand_at(found, DemandModel(seed=3), 0)
+
+
+def steps_of(now: Plant, later: Plant) -> tuple[IntArray, list[Step]]:
+    circuits = plan(now, demand(now)).circuits
+    return circuits, list(grown(now, later, circuits, demand, promise=0.7))
+
+
+def test_racks_newer_blocks_and_more_of_them_come_one_at_a_time() -> None:
+    now, later = plant_of(SMALL, racks=4), plant_of(LARGE, racks=16)
+    circuits, steps = steps_of(now, later)
+    racks = [f"rack-{2 * n + 1}" for n in range(4)] + [f"rack-{2 * n + 1}" for n in range(8)]
+    assert [step.what for step in steps] == [*racks, "ab-0", "ab-6", "ab-7"]
+    assert steps[-1].plant.blocks == later.blocks
+    assert steps[-1].plant.racks == 16
+    # No rack changes a trunk; after all of a doubling every OCS has what its ports allow.
+    for step in steps[:12]:
+        assert (links_of(step.circuits) == links_of(circuits)).all()
+        assert step.use is None
+    for step in (steps[3], *steps[11:]):
+        for axis in (1, 2):
+            assert (step.circuits.sum(axis=axis) <= step.plant.ports).all()
+
+
+def test_what_a_step_says_is_what_it_does() -> None:
+    now, later = plant_of(SMALL, racks=8), plant_of(LARGE, racks=8)
+    circuits, steps = steps_of(now, later)
+    for step in steps:
+        blocks = len(step.plant.blocks)
+        walked = np.pad(circuits, ((0, 0), (0, blocks - circuits.shape[1]), (0, blocks - circuits.shape[1])))
+        own = walked.copy()
+        for stage in step.stages:
+            assert stage.kept >= 0.7
+            np.subtract.at(walked, tuple(stage.removed.T), 1)
+            assert (walked >= 0).all()
+            np.add.at(walked, tuple(stage.made.T), 1)
+        assert (walked == step.circuits).all()
+        removed = made(step.circuits, own)
+        hands = int(own[:, 0].sum() + own[:, :, 0].sum()) if step.what == "ab-0" else 0
+        assert step.disturbed == removed + hands
+        circuits = step.circuits
+    newer, first, _ = steps
+    assert (newer.laid, newer.by_hand) == (256, 128)
+    assert newer.kept == pytest.approx(0.75, abs=0.01)
+    assert (first.laid, first.by_hand) == (512, 0)
+    assert first.spine_whole is not None
+    assert first.spine_along is not None
+    assert (first.spine_whole.strands, first.spine_along.strands) == (0, round(1792 * 512 / 2304))
+    assert first.panel.seconds > first.seconds
+
+
+def test_a_rack_takes_half_of_another_from_every_block() -> None:
+    now, later = plant(8, racks=8), plant(8, racks=16)
+    circuits = circuits_of(now, packed_links(now, 4))
+    steps = list(grown(now, later, circuits, demand))
+    assert len(steps) == 8
+    strands = 4 * 8 * 8  # switches × blocks × half of the 16 ports of each
+    for n, step in enumerate(steps):
+        before = circuits if n == 0 else steps[n - 1].circuits
+        assert (step.by_hand, step.laid, step.stages) == (strands, 0, [])
+        assert step.kept == pytest.approx(15 / 16, abs=0.003)
+        hands = strands * assumed("strand_by_hand_s") / assumed("technicians")
+        assert step.seconds == pytest.approx(hands + 50.0)
+        if n:
+            assert step.disturbed == made(before, step.circuits)
+
+
+def test_the_domains_of_circuits_that_stay_are_the_same() -> None:
+    now, later = plant(4, racks=8), plant(4, racks=16)
+    circuits = circuits_of(now, packed_links(now, 4))
+    last = list(grown(now, later, circuits, demand))[-1].circuits
+    for domain in range(4):
+        before = links_of(circuits[now.domains == domain])
+        assert (links_of(last[later.domains == domain]) == before).all()
+
+
+def test_halves_are_halves_of_each_port_and_pair() -> None:
+    found = plant(6, (100,), (512, 256), racks=8)
+    circuits = circuits_of(found, packed_links(found, 7, 0.1))
+    stay, move = halved(circuits)
+    assert (stay + move == circuits).all()
+    for part in (stay, move):
+        assert (part.sum(axis=1) <= -(-circuits.sum(axis=1) // 2)).all()
+        assert (part.sum(axis=2) <= -(-circuits.sum(axis=2) // 2)).all()
+        assert (part <= -(-circuits // 2)).all()
+
+
+def test_a_newer_block_carries_more_and_nothing_else_changed_hands() -> None:
+    now = plant_of(SMALL, racks=8)
+    later = plant_of(
+        [replace(SMALL[0], generation=200), *[replace(one, generation=200) for one in SMALL[1:]]], racks=8
+    )
+    circuits, steps = steps_of(now, later)
+    assert [step.what for step in steps] == [block.name for block in SMALL]
+    before = block_capacity(now, circuits).sum()
+    assert block_capacity(later, steps[-1].circuits).sum() == pytest.approx(2 * before, rel=0.01)
+    assert all(step.laid == 0 and step.by_hand == 128 for step in steps)
+
+
+def test_the_same_network_takes_no_step() -> None:
+    now = plant_of(SMALL, racks=8)
+    assert steps_of(now, now)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("later", "sentence"),
+    [
+        (
+            plant_of(SMALL, racks=4),
+            "racks 4 of 32: not allowed after 8 of 32; allowed are as many or more, of 32",
+        ),
+        (plant_of(SMALL, racks=16, racks_full=16), "racks 16 of 16: not allowed after 8 of 32"),
+        (plant_of(SMALL[1:], racks=8), "block ab-0: gone in the later network; allowed is to keep it"),
+        (
+            plant_of([replace(SMALL[0], generation=40), *SMALL[1:]], racks=8),
+            "block ab-0: generation 40 after 100; allowed is to grow",
+        ),
+        (
+            plant_of([replace(SMALL[0], customer="one"), *SMALL[1:]], racks=8),
+            "block ab-0: customer one after None; allowed is to keep it",
+        ),
+        (
+            plant_of([replace(SMALL[0], generation=800, modules="cwdm8-bidi"), *SMALL[1:]], racks=8),
+            "block ab-0: modules cwdm8-bidi after cwdm4-bidi; allowed is to keep it",
+        ),
+        (plant_of(SMALL, racks=8, switches=8), "switches, technology: not what they were"),
+    ],
+)
+def test_what_growing_cannot_do_is_one_sentence(later: Plant, sentence: str) -> None:
+    now = plant_of(SMALL, racks=8)
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        next(grown(now, later, circuits_of(now, packed_links(now, 1)), demand))
+
+
+def test_every_assumption_has_a_reason_and_stands_in_the_documentation() -> None:
+    text = Path("docs/dcn.md").read_text(encoding="utf-8")
+    for name, assumption in ASSUMPTIONS.items():
+        assert len(assumption.reason.split()) >= 4, name
+        unit = f" {assumption.unit}" if assumption.unit else ""
+        assert f"| {name} | {assumption.value:,g}{unit} | {assumption.reason} |" in text, name
