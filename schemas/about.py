@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-SubjectKind = Literal["name", "cube", "host", "ocs", "port", "north-port", "south-port", "end", "join"]
+SubjectKind = Literal[
+    "name", "cube", "host", "ocs", "port", "north-port", "south-port", "end", "join", "block", "trunk"
+]
 """`name` is a whole name in words, all others are numbers; a host's counts within the cube that the message
 names before it, a port's within the OCS, on the side that its kind or else the field `side` tells; a `join`
-is (dimension, north cube, south cube)."""
+is (dimension, north cube, south cube), a `trunk` begins with its two blocks."""
 
 Subject = tuple[SubjectKind, Any]
 SubjectReader = Callable[[Any], Iterator[Subject]]
@@ -45,7 +47,7 @@ def subject_reader(annotation: Any, metadata: tuple[Any, ...] = ()) -> SubjectRe
 
 def _leaf(kind: SubjectKind) -> SubjectReader:
     def read(value: Any) -> Iterator[Subject]:
-        yield kind, tuple(value) if kind == "join" else value
+        yield kind, tuple(value) if kind in ("join", "trunk") else value
 
     return read
 

@@ -5,15 +5,16 @@ are. Losses are in dB. Times (`now_us`, `commissioned_us`, …) are the simulate
 microseconds: a fabric that joined a site later began at its `commissioned_us`, and not at 0.
 """
 
-from typing import Annotated, Any, Generic, Literal, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
 
-from pydantic import GetJsonSchemaHandler, SerializeAsAny, TypeAdapter
+from pydantic import Field, GetJsonSchemaHandler, SerializeAsAny, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 
 from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, WaitTimes
-from schemas.body import Body, Model
+from schemas.api_network import NetworkFigures
+from schemas.body import Body, Model, is_unsaid
 from schemas.config_by_kind import KindName
-from schemas.documents import FaultDocument, LinkState, RepairDocument, SliceState
+from schemas.documents import FaultDocument, LinkState, MultisliceDocument, RepairDocument, SliceState
 from schemas.envelope import Envelope
 from schemas.names import Tier
 from schemas.registry import TYPES
@@ -21,6 +22,10 @@ from schemas.registry import TYPES
 ModuleCondition = Literal["ok", "degraded", "failed"]
 FaultRow = FaultDocument
 RepairRow = RepairDocument
+
+
+RowT = TypeVar("RowT", bound=Model)
+RelatedT = TypeVar("RelatedT", bound=Model)
 
 
 # --- things -------------------------------------------------------------------------------------------------
@@ -40,21 +45,22 @@ class FabricRow(Model):
     retired_us: int | None
     now_us: int
     position: int
-    cubes: int
-    healthy: int
-    drained: int
-    hosts_down: int
-    links: LinkCounts
+    cubes: int | None
+    healthy: int | None
+    drained: int | None
+    hosts_down: int | None
+    links: LinkCounts | None
     ocs: int
     ocs_down: int
     cross_connects: int
-    chips: int
-    chips_used: int
-    slices: SliceCounts
+    chips: int | None
+    chips_used: int | None
+    slices: SliceCounts | None
     waits: WaitTimes | None
-    utilisation_now: float
-    utilisation: float
-    cube_availability: float
+    utilisation_now: float | None
+    utilisation: float | None
+    cube_availability: float | None
+    network: NetworkFigures | None
     faults_active: int
     faults_begun: FaultCounts
     repairs: RepairCounts
@@ -62,11 +68,14 @@ class FabricRow(Model):
 
 class Circuit(Model):
     """One circuit that is wanted of an OCS, from North port to South port; `made` says whether the mirrors do
-    it."""
+    it. In a network, whose circuits are its trunks', there is no slice, but the blocks whose fibres enter the
+    two ports; of a pod they are null."""
 
     north: int
     south: int
-    slice: str
+    slice: str | None
+    north_block: str | None
+    south_block: str | None
     made: bool
     loss_db: float | None
 
@@ -171,6 +180,7 @@ class SliceRow(Model):
     ran_us: int | None
     left_us: int | None
     conditions: tuple[SliceCondition, ...]
+    multislice: MultisliceDocument | None = Field(default=None, exclude_if=is_unsaid)
 
 
 # --- light paths --------------------------------------------------------------------------------------------
@@ -260,105 +270,6 @@ class LogMessage(Envelope):
     body: Annotated[SerializeAsAny[Body], _OfEveryType()]
     about: tuple[str, ...]
     text: str
-
-
-# --- descriptions -------------------------------------------------------------------------------------------
-
-
-class OcsBlame(Model):
-    """An OCS and how many of a slice's link ends through it are down or degraded."""
-
-    name: str
-    links: int
-
-
-class FabricRelated(Model):
-    """What is not as it should be."""
-
-    ocs: tuple[OcsBrief, ...]
-    cubes: tuple[CubeRow, ...]
-    slices: tuple[SliceRow, ...]
-    faults: tuple[FaultRow, ...]
-    repairs: tuple[RepairRow, ...]
-
-
-class PartRelated(Model):
-    """Active faults and open repairs of a part or anything in it."""
-
-    faults: tuple[FaultRow, ...]
-    repairs: tuple[RepairRow, ...]
-
-
-class CubeRelated(Model):
-    """Hosts and links of the cube that are not well, and who uses it."""
-
-    hosts: tuple[HostRow, ...]
-    links: tuple[LinkRow, ...]
-    slices: tuple[SliceRow, ...]
-    faults: tuple[FaultRow, ...]
-    repairs: tuple[RepairRow, ...]
-
-
-class LinkRelated(Model):
-    """Both strands, and the end to which they lead or should."""
-
-    strands: tuple[StrandPath, ...]
-    partner: tuple[LinkRow, ...]
-    faults: tuple[FaultRow, ...]
-    repairs: tuple[RepairRow, ...]
-
-
-class SliceRelated(Model):
-    """The slice's cubes, its link ends that are not well, and the OCSes that those have in common."""
-
-    cubes: tuple[CubeRow, ...]
-    links: tuple[LinkRow, ...]
-    ocs: tuple[OcsBlame, ...]
-
-
-RowT = TypeVar("RowT", bound=Model)
-RelatedT = TypeVar("RelatedT", bound=Model)
-
-
-class Description(Model, Generic[RowT, RelatedT]):
-    """One thing, what stands around it, and the last messages about it, of `events_in_all` on the log."""
-
-    object: RowT
-    related: RelatedT
-    events: tuple[LogMessage, ...]
-    events_in_all: int
-
-
-class FabricDescription(Description[FabricRow, FabricRelated]):
-    """A fabric, and what is not as it should be there."""
-
-
-class OcsDescription(Description[OcsRow, PartRelated]):
-    """An OCS, with its faults and repairs."""
-
-
-class CubeDescription(Description[CubeRow, CubeRelated]):
-    """A cube, with what is not well in it and who uses it."""
-
-
-class HostDescription(Description[HostRow, PartRelated]):
-    """A host, with its faults and repairs."""
-
-
-class LinkDescription(Description[LinkRow, LinkRelated]):
-    """A link end, with its light path and partner."""
-
-
-class SliceDescription(Description[SliceRow, SliceRelated]):
-    """A slice, with its cubes and what degrades it."""
-
-
-class FaultDescription(Description[FaultRow, PartRelated]):
-    """A fault, with all that is known of its target."""
-
-
-class RepairDescription(Description[RepairRow, PartRelated]):
-    """A repair, with all that is known of its target."""
 
 
 # --- the twin itself ----------------------------------------------------------------------------------------

@@ -90,9 +90,10 @@ class SlicePlan(Model):
 
 class Obstacle(Model):
     """One thing that stands in the way of a slice, by name, and what it is: out of order, used by somebody
-    until then, a quota that is used up, a parameter."""
+    until then, a quota that is used up, a parameter; of a job over several pods also a fault of the network
+    between them, and the trunk there that gives it least."""
 
-    kind: Literal["cube", "ocs", "link", "slice", "owner", "rule"]
+    kind: Literal["cube", "ocs", "link", "slice", "owner", "rule", "fault", "trunk"]
     name: str
     why: str
 

@@ -49,7 +49,7 @@ class RepairCounts(Model):
 
 
 class FaultCounts(Model):
-    """Faults begun since the start, by kind."""
+    """Faults begun since the start, by kind; the last five strike nothing but networks."""
 
     host: int
     chip: int
@@ -57,3 +57,8 @@ class FaultCounts(Model):
     connector: int
     ocs: int
     port: int
+    block: int = 0
+    bundle: int = 0
+    rack: int = 0
+    control: int = 0
+    power: int = 0

@@ -4,6 +4,7 @@ fabric of which only one is told."""
 from dataclasses import dataclass
 from typing import Literal
 
+from schemas.api_effects import JobEffect, TrafficEffect
 from schemas.api_goodput import ChipUs
 from schemas.body import Model
 from schemas.documents import SliceState
@@ -71,9 +72,10 @@ class Foresight(Model):
     """What would be touched if something were done at `at_us`, up to `until_us`; nothing is done.
 
     `refused` is the twin's sentence where it would not be done. `parts` are the parts that go out of use, or
-    come back into it. `slices` are those that fare otherwise than
-    if nothing were done, those that are hit first. `events` are all messages that follow, but for telemetry
-    and clockwork.
+    come back into it. `slices` are those that fare otherwise than if nothing were done, those that are hit
+    first; `jobs` are those over several pods that go faster or slower, those first that lose most, and
+    `traffic` has the networks that carry their demand otherwise. `events` are all messages that follow, but
+    for telemetry and clockwork.
     """
 
     fabric: str
@@ -84,6 +86,8 @@ class Foresight(Model):
     parts: tuple[ForeseenPart, ...]
     slices: tuple[ForeseenSlice, ...]
     circuits_made: int
+    jobs: tuple[JobEffect, ...]
+    traffic: tuple[TrafficEffect, ...]
     events: tuple[ForeseenEvent, ...]
 
 
@@ -96,4 +100,6 @@ class Foreseen:
     caused: tuple[Envelope, ...]
     slices: tuple[ForeseenSlice, ...]
     circuits_made: int
+    jobs: tuple[JobEffect, ...]
+    traffic: tuple[TrafficEffect, ...]
     until_us: int

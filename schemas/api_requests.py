@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
 from schemas.api import LogMessage
 from schemas.body import Model
@@ -19,11 +19,17 @@ DurationS = Annotated[
 ]
 
 
+def _text(value: object) -> object:
+    """A number may be given as JSON has it."""
+    return str(value) if type(value) is int else value
+
+
 class SliceRequest(Model):
     """Ask for a slice; without a duration it runs until it is released. Without a fabric it is one of pod-0,
     or of the first fabric where there is no pod-0. `owner` is who wants it, in whose name quotas count.
     `recovery` is what may be done when hardware fails under it: choices, the one preferred at equal cost
-    first; `route:2%` is for routes that slow steps by no more than that."""
+    first; `route:2%` is for routes that slow steps by no more than that. With `pods` it is a job over several
+    pods of a site, one such slice in each, all or none: how many, or their names in the order of its ring."""
 
     fabric: str | None = None
     shape: str = Field(examples=["4x4x8"])
@@ -33,6 +39,7 @@ class SliceRequest(Model):
     priority: Priority = 0
     duration_s: DurationS | None = None
     recovery: str | None = Field(None, examples=["swap,route:2%,wait"])
+    pods: Annotated[str, BeforeValidator(_text)] | None = Field(None, examples=["2", "pod-0,pod-3"])
 
 
 class FaultRequest(Model):
@@ -41,6 +48,13 @@ class FaultRequest(Model):
     kind: FaultKind
     target: str = Field(examples=["pod-0/ocs-17"])
     duration_s: DurationS | None = None
+
+
+class PlanRequest(Model):
+    """Look for better trunks of a network now; without a name of the first network that there is. What is
+    found stands in the receipt's outcome: a plan, or why all stays as it is."""
+
+    dcn: str | None = Field(None, examples=["dcn-0"])
 
 
 class FabricRequest(Model):

@@ -4,12 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.body import Body
+from schemas.body import Body, is_unsaid
 from schemas.bounds import ASKER_MAX, COMMENT_MAX, KEY_MAX
-
-
-def _is_unsaid(value: object) -> bool:
-    return value is None
 
 
 class AskedBody(Body):
@@ -18,13 +14,13 @@ class AskedBody(Body):
     said is left out of the line."""
 
     key: Annotated[str, Field(min_length=1, max_length=KEY_MAX)] | None = Field(
-        default=None, exclude_if=_is_unsaid, description="idempotency key"
+        default=None, exclude_if=is_unsaid, description="idempotency key"
     )
     asked_by: Annotated[str, Field(min_length=1, max_length=ASKER_MAX)] | None = Field(
-        default=None, exclude_if=_is_unsaid, description="the name that the asker's token stands for"
+        default=None, exclude_if=is_unsaid, description="the name that the asker's token stands for"
     )
     comment: Annotated[str, Field(min_length=1, max_length=COMMENT_MAX)] | None = Field(
-        default=None, exclude_if=_is_unsaid, description="why, in the asker's words"
+        default=None, exclude_if=is_unsaid, description="why, in the asker's words"
     )
 
 

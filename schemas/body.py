@@ -21,6 +21,11 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+def is_unsaid(value: object) -> bool:
+    """For fields of a body that are left out of the line where nobody said them."""
+    return value is None
+
+
 class Body(Model):
     """What a message says. `writer` is the only service that may append this type to a log."""
 
@@ -29,6 +34,9 @@ class Body(Model):
     refuses: ClassVar[tuple[type["Body"], ...]] = ()
     """The requests that this type says no to. Such a type has two fields: what is refused, and `reason`."""
     field_names: ClassVar[tuple[str, ...]] = ()
+    fields_set: ClassVar[set[str]] = set()
+    """The same as pydantic wants to have them; one for all, for a body is frozen and its copies get their
+    own."""
     subject_readers: ClassVar[Mapping[str, SubjectReader]] = {}
     """Field → how to find what it names, for the fields that name something."""
 
@@ -41,7 +49,7 @@ class Body(Model):
             if (*values,) != cls.field_names:
                 values = _in_order(cls, values)
             _set(self, "__dict__", values)
-            _set(self, "__pydantic_fields_set__", {*values})
+            _set(self, "__pydantic_fields_set__", cls.fields_set)
             _set(self, "__pydantic_extra__", None)
             _set(self, "__pydantic_private__", None)
 
@@ -51,6 +59,7 @@ class Body(Model):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         cls.field_names = tuple(cls.model_fields)
+        cls.fields_set = set(cls.field_names)
         found = {
             name: subject_reader(field.annotation, tuple(field.metadata))
             for name, field in cls.model_fields.items()
@@ -71,7 +80,8 @@ class Body(Model):
     def about_fields(cls, fields: Mapping[str, Any]) -> Iterator[Subject]:
         """The same of a body's fields as JSON has them: a search need not read every message in full."""
         for name, reader in cls.subject_readers.items():
-            yield from reader(fields[name])
+            if name in fields:  # what nobody said is left out of the line
+                yield from reader(fields[name])
 
 
 _set = object.__setattr__

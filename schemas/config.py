@@ -12,6 +12,7 @@ from pydantic import (
 
 from schemas.body import Model
 from schemas.bounds import COUNT_MAX
+from schemas.config_network import NetworkConfig
 from schemas.config_scheduler import SchedulerConfig
 from schemas.config_workload import Trace, WorkloadConfig
 from schemas.parameter import as_in, parameter
@@ -260,12 +261,21 @@ class StaticFailuresConfig(Model):
     until_days: float | None = as_in(FailuresConfig, "until_days")
 
 
+Hardware = PodConfig | NetworkConfig
+"""How much there is of what a kind of fabric is made of."""
+
+
 class FabricConfig(Model):
     """What every kind of fabric has. With the operators' requests, a configuration decides all that happens
     in its fabric; its `kind` decides which services there are, and what the rest of it looks like."""
 
     kind: str
     seed: int = parameter(0, "the seed of every draw", unit="-", source="choice", ge=0, le=COUNT_MAX)
+
+    @property
+    def hardware(self) -> Hardware:
+        """The section from which, with the kind, the plant follows: every part that there is."""
+        raise NotImplementedError(f"a {self.kind} has no hardware")
 
 
 class _PodOfCubes(FabricConfig):
@@ -310,6 +320,10 @@ class SuperpodConfig(_PodOfCubes):
     failures: FailuresConfig = FailuresConfig()
     trace: Trace | None = None
 
+    @property
+    def hardware(self) -> PodConfig:
+        return self.pod
+
 
 class StaticPodConfig(_PodOfCubes):
     """A static pod: the same cubes in a torus of fixed fibres, without OCSes ([LF] 4.2, Table 1)."""
@@ -324,6 +338,10 @@ class StaticPodConfig(_PodOfCubes):
     repairs: StaticRepairsConfig = StaticRepairsConfig()
     failures: StaticFailuresConfig = StaticFailuresConfig()
     trace: Trace | None = None
+
+    @property
+    def hardware(self) -> GridConfig:
+        return self.pod
 
 
 AnyPodConfig = SuperpodConfig | StaticPodConfig

@@ -7,8 +7,13 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, to_json
 
 from schemas.config import FabricConfig, StaticPodConfig, SuperpodConfig
+from schemas.config_dcn import DcnConfig
 
-CONFIGS: dict[str, type[FabricConfig]] = {"superpod": SuperpodConfig, "static-pod": StaticPodConfig}
+CONFIGS: dict[str, type[FabricConfig]] = {
+    "superpod": SuperpodConfig,
+    "static-pod": StaticPodConfig,
+    "dcn": DcnConfig,
+}
 """Kind of fabric → the model of its configuration."""
 KIND_SHOWN_MAX = 60
 """Characters of what is no kind that are repeated in the sentence about it."""

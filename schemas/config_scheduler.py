@@ -77,6 +77,23 @@ class SchedulerConfig(Model):
         ge=0,
         le=1_000_000,
     )
+    pods_hold_s: int = parameter(
+        600,
+        "how long cubes are kept for a slice of a job over several pods until the other pods have theirs",
+        unit="seconds",
+        source="choice: five times the grace in which others leave cubes",
+        ge=1,
+        le=864_000,
+    )
+    pods_backoff_s: int = parameter(
+        300,
+        "after that in vain, how long the slice waits until it tries again, in the mean; twice as long each "
+        "time after the first, up to 16 times pods_hold_s",
+        unit="seconds",
+        source="choice",
+        ge=1,
+        le=86_400,
+    )
     hold_back: Literal["none", "fixed", "availability"] = parameter(
         "none",
         "healthy cubes that production and research leave for slices that lose one: none, hold_back_cubes, "

@@ -305,6 +305,37 @@ class WorkloadConfig(Model):
         allow_inf_nan=False,
     )
 
+    multipod_share: float = parameter(
+        0.0,
+        "share of the campaigns of half a pod or more whose jobs run over several pods, a slice in each",
+        unit="fraction",
+        source="choice: how often it happens is not told",
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+    )
+    multipod_pods: int = parameter(
+        2, "pods of such a job", unit="pods", source="PaLM (2022): 2 pods of 3,072 chips", ge=2, le=64
+    )
+    multipod_gradient_gb: float = parameter(
+        1_000.0,
+        "what a job over several pods sums over them every step",
+        unit="GB",
+        source="PaLM (2022, section 4): 1.3 GB between each of 768 pairs of hosts",
+        ge=0,
+        le=1_000_000,
+        allow_inf_nan=False,
+    )
+    multipod_step_s: float = parameter(
+        17.6,
+        "its step at full speed, what it takes to send that aside",
+        unit="seconds",
+        source="PaLM (2022): 2,048 sequences of 2,048 tokens, 238,300 tokens a second",
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
+    )
+
     @model_validator(mode="after")
     def _mix_can_be_read(self) -> Self:
         try:

@@ -5,7 +5,9 @@ Wanted and reported are separate fields, and `changed_us` (when it changed) is s
 
 from typing import Literal
 
-from schemas.body import Model
+from pydantic import Field
+
+from schemas.body import Model, is_unsaid
 from schemas.jobs import JobTerms, OwnerUse
 from schemas.names import FaultKind, Shape, Tier
 
@@ -14,6 +16,7 @@ LinkState = Literal["up", "degraded", "down", "dark"]
 
 SliceState = Literal[
     "queued",
+    "waiting-for-pods",
     "programming",
     "preflight",
     "running",
@@ -90,6 +93,17 @@ class CubeUseDocument(Model):
     chips_used: int
 
 
+class MultisliceDocument(Model):
+    """The job over several pods that a slice is a part of. By pod, in the order of its ring, `slices` has the
+    name of its slice, empty where none is known, and `says` how that stands: `waits` for cubes, `holds` some
+    until the others have theirs, has `joined` them, or `stands` because of a fault or a move."""
+
+    job: str
+    pods: tuple[str, ...]
+    slices: tuple[str, ...]
+    says: tuple[Literal["nothing", "waits", "holds", "joined", "stands"], ...]
+
+
 class SliceDocument(Model):
     """Written by `scheduler`; name `pod-0/slice-42`. `reason` says what it waits for, why it stalls or ended;
     `duration_us` how long it is to run, null until it is released. Of one that waits, `queue_position` counts
@@ -97,7 +111,7 @@ class SliceDocument(Model):
     to whom nothing is promised. `estimate_us` is how long it has cubes by its owner's estimate, doubled
     whenever that proved too short. `since_us` has when it last came into each state that it has been in,
     `restarts` how often it went back to the queue. `recovery` is what may be done when hardware fails under
-    it, the choice preferred at equal cost first."""
+    it, the choice preferred at equal cost first. `multislice` is left out for a slice of one pod."""
 
     name: str
     state: SliceState
@@ -124,6 +138,7 @@ class SliceDocument(Model):
     estimate_us: int | None
     recovery: str
     changed_us: int
+    multislice: MultisliceDocument | None = Field(default=None, exclude_if=is_unsaid)
 
 
 class JobDocument(Model):
@@ -283,6 +298,11 @@ class FailuresSummary(Model):
     connector: int
     ocs: int
     port: int
+    block: int = 0
+    bundle: int = 0
+    rack: int = 0
+    control: int = 0
+    power: int = 0
 
 
 Document = (

@@ -50,11 +50,12 @@ def enclose(body: Body, *, fabric: str, at_us: int, cause: str | None, source: s
             "body": body,
         },
     )
-    _set(message, "__pydantic_fields_set__", set(_FIELDS))
+    _set(message, "__pydantic_fields_set__", _FIELDS)
     _set(message, "__pydantic_extra__", None)
     _set(message, "__pydantic_private__", None)
     return message
 
 
 _set = object.__setattr__
-_FIELDS = frozenset(Envelope.model_fields)
+_FIELDS = set(Envelope.model_fields)
+"""One for all: an envelope is frozen, and a copy gets its own."""

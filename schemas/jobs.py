@@ -83,6 +83,24 @@ class JobFinished(JobsBody):
     slice: SliceName
 
 
+Signal = Literal["goes", "stands", "struck", "hangs", "leaves"]
+
+
+class PodSignalled(JobsBody):
+    """To the whole site: what befell one slice of a job over several pods befalls all of the job.
+
+    `goes`: it can go on at this speed, and the job does once all can. `stands`: it cannot, and what is in the
+    memory of other hosts is kept. `struck`: it cannot, and what no checkpoint keeps is lost. `hangs`: a part
+    under it is dead, and nobody has noticed. `leaves`: it is to leave cubes, so that all write a checkpoint
+    and stand.
+    """
+
+    job: SliceName
+    slice: SliceName
+    signal: Signal
+    speed_ppm: Annotated[int, Field(ge=1, le=1_000_000)] | None
+
+
 class UsageReported(JobsBody):
     """Every hour: what slices have used since the fabric was commissioned; once a day by owner as well, and
     what of that those slices used that are not done yet. `uncommitted` is a level."""

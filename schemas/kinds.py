@@ -4,6 +4,7 @@ like, which columns a table of them has. Only words, and nothing slow to import:
 How rows are read from status documents stands beside, in `services/gateway/kinds.py`.
 """
 
+import re
 from dataclasses import dataclass
 
 
@@ -13,15 +14,15 @@ class Kind:
 
     `word` is its plural, as in `lightwave get cubes` and `/v1/cubes`; `title` one of them in a sentence;
     `spellings` what people may write for it. `documents` are the kinds of status documents that it is read
-    from. `part` is the kind of part that it is in a fabric's plant, which knows its names; None for what is
-    no hardware. `columns` head the table of them.
+    from. `parts` are the kinds of parts that it can be in a fabric's plant, which knows its names; none for
+    what is no hardware. `columns` head the table of them.
     """
 
     word: str
     title: str
     spellings: tuple[str, ...]
     documents: tuple[str, ...]
-    part: str | None
+    parts: tuple[str, ...]
     columns: tuple[str, ...]
 
 
@@ -30,11 +31,11 @@ FABRICS = Kind(
     "fabric",
     ("fabric", "fabrics"),
     documents=("summaries",),
-    part=None,
+    parts=(),
     columns=(
-        *("NAME", "KIND", "SITE", "STATE", "TIME", "CUBES", "OCS", "LINKS"),
+        *("NAME", "KIND", "SITE", "STATE", "TIME", "CUBES", "BLOCKS", "OCS", "LINKS"),
         *("RUNNING", "DEGRADED", "RECOVERING", "QUEUED", "WAIT-MEDIAN", "WAIT-P95"),
-        *("USED", "USED-MEAN", "FAULTS", "REPAIRS"),
+        *("USED", "USED-MEAN", "SERVED", "USE", "TRANSIT", "REWIRING", "FAULTS", "REPAIRS"),
     ),
 )
 OCS = Kind(
@@ -42,7 +43,7 @@ OCS = Kind(
     "OCS",
     ("ocs", "ocses"),
     documents=("ocs",),
-    part="ocs",
+    parts=("ocs",),
     columns=("NAME", "STATE", "CIRCUITS", "RADIX", "PORTS-DOWN", "CHANGED"),
 )
 CUBES = Kind(
@@ -50,7 +51,7 @@ CUBES = Kind(
     "cube",
     ("cube", "cubes"),
     documents=("cubes", "cube-uses"),
-    part="cube",
+    parts=("cube",),
     columns=("NAME", "HEALTH", "DRAINED", "HOSTS-DOWN", "CHIPS-USED", "SLICES", "REASONS", "CHANGED"),
 )
 HOSTS = Kind(
@@ -58,7 +59,7 @@ HOSTS = Kind(
     "host",
     ("host", "hosts"),
     documents=("cubes",),
-    part="host",
+    parts=("host",),
     columns=("NAME", "STATE", "REASON"),
 )
 LINKS = Kind(
@@ -66,7 +67,7 @@ LINKS = Kind(
     "link",
     ("link", "links"),
     documents=("links", "cube-uses"),
-    part="end",
+    parts=("end",),
     columns=("NAME", "STATE", "CONDITION", "FAR-END", "LOSS-DB", "BER", "OCS", "SLICE"),
 )
 SLICES = Kind(
@@ -74,7 +75,7 @@ SLICES = Kind(
     "slice",
     ("slice", "slices"),
     documents=("slices",),
-    part=None,
+    parts=(),
     columns=(
         *("NAME", "STATE", "OWNER", "TIER", "SHAPE", "CHIPS", "CUBES", "PRIORITY"),
         *("LINKS-DOWN", "LINKS-DEGRADED", "SWAPS", "RESTARTS", "WAITED", "RAN", "LEFT", "REASON"),
@@ -85,7 +86,7 @@ FAULTS = Kind(
     "fault",
     ("fault", "faults"),
     documents=("faults",),
-    part=None,
+    parts=(),
     columns=("NAME", "KIND", "TARGET", "STATE", "INJECTED", "LASTED", "LEFT", "HOW"),
 )
 REPAIRS = Kind(
@@ -93,13 +94,82 @@ REPAIRS = Kind(
     "repair",
     ("repair", "repairs"),
     documents=("repairs",),
-    part=None,
+    parts=(),
     columns=("NAME", "KIND", "TARGET", "STATE", "TECHNICIAN", "WAITED", "WORKED"),
 )
 
-KINDS: dict[str, Kind] = {
-    kind.word: kind for kind in (FABRICS, OCS, CUBES, HOSTS, LINKS, SLICES, FAULTS, REPAIRS)
-}
+BLOCKS = Kind(
+    "blocks",
+    "block",
+    ("block", "blocks"),
+    documents=("blocks", "trunk-loads", "demands"),
+    parts=("block",),
+    columns=(
+        *("NAME", "STATE", "GBPS", "UPLINKS", "POD", "CUSTOMER", "TRUNKS", "LINKS"),
+        *("SENDS-GBPS", "RECEIVES-GBPS", "USE", "BUNDLES-DOWN", "CHANGED"),
+    ),
+)
+TRUNKS = Kind(
+    "trunks",
+    "trunk",
+    ("trunk", "trunks"),
+    documents=("blocks", "trunk-loads"),
+    parts=(),
+    columns=(
+        *("NAME", "STATE", "LINKS", "WIRED", "RATE-GBPS", "CARRIES-GBPS"),
+        *("OUT-GBPS", "BACK-GBPS", "USE-OUT", "USE-BACK", "CHANGED"),
+    ),
+)
+DEMANDS = Kind(
+    "demands",
+    "demand",
+    ("demand", "demands"),
+    documents=("demands",),
+    parts=(),
+    columns=("NAME", "SOURCE", "TARGET", "MBPS", "SHARE", "CHANGED"),
+)
+REWIRINGS = Kind(
+    "rewirings",
+    "rewiring",
+    ("rewiring", "rewirings"),
+    documents=("rewirings",),
+    parts=(),
+    columns=(
+        *("NAME", "STATE", "REASON", "APPROVAL", "CIRCUITS", "DONE", "USE", "TRANSIT"),
+        *("PLANNED", "TAKES", "TOOK", "ENDS", "WAITS-FOR", "OUTCOME", "BECAUSE"),
+    ),
+)
+RACKS = Kind(
+    "racks",
+    "rack",
+    ("rack", "racks"),
+    documents=("ocs",),
+    parts=("rack",),
+    columns=("NAME", "STATE", "OCS", "CIRCUITS", "CONTROL", "POWER"),
+)
+BUNDLES = Kind(
+    "bundles",
+    "bundle",
+    ("bundle", "bundles"),
+    documents=("blocks", "ocs"),
+    parts=("bundle",),
+    columns=("NAME", "STATE", "BLOCK", "RACK", "FIBRES", "CIRCUITS", "REASON"),
+)
+DOMAINS = Kind(
+    "domains",
+    "domain",
+    ("domain", "domains"),
+    documents=("faults", "ocs"),
+    parts=("control", "power"),
+    columns=("NAME", "STATE", "OCS", "CIRCUITS"),
+)
+
+_ALL = (
+    *(FABRICS, OCS, CUBES, HOSTS, LINKS, SLICES),
+    *(BLOCKS, TRUNKS, DEMANDS, REWIRINGS, RACKS, BUNDLES, DOMAINS),
+    *(FAULTS, REPAIRS),
+)
+KINDS: dict[str, Kind] = {kind.word: kind for kind in _ALL}
 """Word → kind, in the order in which people read them."""
 
 
@@ -107,3 +177,24 @@ def kind_of(word: str) -> Kind | None:
     """The kind that somebody means by a word, in singular or plural and any case; None for no such kind."""
     meant = word.lower()
     return next((kind for kind in KINDS.values() if meant in kind.spellings), None)
+
+
+NAMED_AFTER = {
+    "control": DOMAINS,
+    "power": DOMAINS,
+    **{kind.spellings[0]: kind for kind in _ALL if kind not in (FABRICS, DOMAINS, LINKS)},
+}
+"""The word before the number of a name's last part → the kind of thing of this name."""
+_LAST = re.compile(r"(?:.*/)?([a-z]+)-[0-9]+")
+_END = re.compile(r".*/[+-][a-z]/[0-9]+")
+
+
+def kind_of_name(name: str) -> Kind | None:
+    """The kind of thing that has a name of this form, be there one or not: `dcn-0/block-3/trunk-7` is a
+    trunk, `pod-0/cube-3/+x/7` a link, `pod-0` a fabric; None for what is of no kind."""
+    if _END.fullmatch(name):
+        return LINKS
+    last = _LAST.fullmatch(name)
+    if last is None:
+        return None
+    return NAMED_AFTER.get(last[1], FABRICS if "/" not in name else None)

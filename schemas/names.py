@@ -29,6 +29,7 @@ SiteName = Annotated[str, Field(pattern=rf"^{SITE_PATTERN}$", examples=["pod-0",
 SliceName = Annotated[str, part_name("slice", 42), Names("name")]
 FaultName = Annotated[str, part_name("fault", 7), Names("name")]
 RepairName = Annotated[str, part_name("repair", 3), Names("name")]
+RewiringName = Annotated[str, part_name("rewiring", 2), Names("name")]
 CubeName = Annotated[str, part_name("cube", 12), Names("name")]
 TargetName = Annotated[
     str,
@@ -55,20 +56,37 @@ Tier = Literal["production", "research", "filler"]
 """What a slice may do to others: one of production is never pre-empted, research may be, by production and by
 older research, and filler runs in the holes that both leave."""
 
-FaultKind = Literal["host", "chip", "link", "connector", "ocs", "port"]
+FaultKind = Literal[
+    "host", "chip", "link", "connector", "ocs", "port", "block", "bundle", "rack", "control", "power"
+]
+"""Those of pods, those of OCSes, and those of networks."""
+
+PORTS_MAX = 768
+"""Of a side of an OCS: in a network; a pod's have 296 at most."""
 
 CubeIndex = Annotated[int, Field(ge=0, lt=144, description="cube of the pod"), Names("cube")]
 HostIndex = Annotated[int, Field(ge=0, lt=16), Names("host")]
 OcsIndex = Annotated[
-    int, Field(ge=0, lt=48, description="OCS of the pod: 16 × dimension + face index"), Names("ocs")
+    int,
+    Field(
+        ge=0,
+        lt=16_384,
+        description="OCS: in a pod 16 × dimension + face index, in a network rack × OCSes of a rack + place",
+    ),
+    Names("ocs"),
 ]
-PortIndex = Annotated[int, Field(ge=0, lt=296, description="port of one side of an OCS"), Names("port")]
+PortIndex = Annotated[int, Field(ge=0, lt=PORTS_MAX, description="port of one side of an OCS"), Names("port")]
 NorthPortIndex = Annotated[
-    int, Field(ge=0, lt=296, description="port of one side of an OCS"), Names("north-port")
+    int, Field(ge=0, lt=PORTS_MAX, description="port of one side of an OCS"), Names("north-port")
 ]
 SouthPortIndex = Annotated[
-    int, Field(ge=0, lt=296, description="port of one side of an OCS"), Names("south-port")
+    int, Field(ge=0, lt=PORTS_MAX, description="port of one side of an OCS"), Names("south-port")
 ]
+BlockIndex = Annotated[int, Field(ge=0, lt=1_024, description="block of the network"), Names("block")]
+CircuitPort = Annotated[int, Field(ge=0, lt=PORTS_MAX, description="port of one side of the OCS")]
+OcsCircuit = tuple[OcsIndex, CircuitPort, CircuitPort]
+"""A circuit by its OCS, North port and South port. A rewiring has thousands: its messages are found under the
+OCSes, not under every port."""
 LinkEndIndex = Annotated[
     int,
     Field(ge=0, lt=144 * 96, description="link end: 96 × cube + 16 × face + index, faces +x −x +y −y +z −z"),

@@ -1,9 +1,21 @@
 """What the OCS hardware twins say: circuits made and lost, chassis and ports that fail and return."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from schemas.body import Body
-from schemas.names import Join, NorthPortIndex, OcsIndex, PortIndex, SliceName, SouthPortIndex
+from schemas.names import (
+    Join,
+    NorthPortIndex,
+    OcsCircuit,
+    OcsIndex,
+    PortIndex,
+    RewiringName,
+    SliceName,
+    SouthPortIndex,
+    TargetName,
+)
 
 
 class OcsBody(Body):
@@ -65,3 +77,52 @@ class CircuitsRestored(OcsBody):
 
     ocs: OcsIndex
     circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
+
+
+class CircuitsRewired(OcsBody):
+    """The mirrors have settled: of a network's rewiring, circuits were removed and made, but for those that
+    are missing, which stay wanted: their OCS is dark or one of their ports is bad."""
+
+    rewiring: RewiringName
+    stage: Annotated[int, Field(ge=0)]
+    removed: tuple[OcsCircuit, ...]
+    made: tuple[OcsCircuit, ...]
+    missing: tuple[OcsCircuit, ...]
+
+
+class RewiringRefused(OcsBody):
+    """The whole command was refused; no circuit changed."""
+
+    rewiring: RewiringName
+    stage: Annotated[int, Field(ge=0)]
+    ocs: OcsIndex
+    reason: str
+
+
+class OcsesDown(OcsBody):
+    """A rack or a power domain of a network failed: every circuit on these OCSes is lost, what was wanted
+    stays wanted. There are none where OCSes keep their circuits without power; then nothing in the domain can
+    be changed."""
+
+    part: TargetName
+    kind: Literal["rack", "power"]
+    ocses: tuple[OcsIndex, ...]
+
+
+class OcsesUp(OcsBody):
+    """It is back: on those of its OCSes that nothing else keeps dark wanted circuits are made again after the
+    switching time."""
+
+    part: TargetName
+    kind: Literal["rack", "power"]
+    ocses: tuple[OcsIndex, ...]
+
+
+class ControlLost(OcsBody):
+    """A domain fails static: its circuits stay as they are, and nothing in it can be changed."""
+
+    part: TargetName
+
+
+class ControlRegained(OcsBody):
+    part: TargetName

@@ -5,8 +5,21 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.asked import AskedBody
+from schemas.body import is_unsaid
 from schemas.bounds import DURATION_US_MAX, PRIORITY_MAX
-from schemas.names import CubeName, FaultKind, FaultName, OwnerName, Shape, SliceName, TargetName, Tier
+from schemas.multislice import Pods
+from schemas.names import (
+    CubeName,
+    FabricName,
+    FaultKind,
+    FaultName,
+    OwnerName,
+    RewiringName,
+    Shape,
+    SliceName,
+    TargetName,
+    Tier,
+)
 from schemas.recovery import RecoveryPolicy
 
 DurationUs = Annotated[int, Field(gt=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
@@ -20,7 +33,8 @@ class OperatorBody(AskedBody):
 class RequestSlice(OperatorBody):
     """Ask for a slice; without a duration it runs until it is released, and without a recovery policy all is
     allowed that the scheduler can do when hardware fails, but for routing around of those that
-    `route_around_share` leaves out."""
+    `route_around_share` leaves out. With `pods` it is a job over several: one such slice in each of them, all
+    or none; they are in the order of its ring, the first is the one that is asked."""
 
     shape: Shape
     twisted: bool = False
@@ -29,6 +43,7 @@ class RequestSlice(OperatorBody):
     priority: Priority = 0
     duration_us: DurationUs | None = None
     recovery: RecoveryPolicy | None = None
+    pods: Pods | None = Field(default=None, exclude_if=is_unsaid)
 
 
 class ReleaseSlice(OperatorBody):
@@ -55,3 +70,21 @@ class DrainCube(OperatorBody):
 
 class UndrainCube(OperatorBody):
     cube: CubeName
+
+
+class PlanTopology(OperatorBody):
+    """Look for better trunks now, and plan how to come there."""
+
+    dcn: FabricName
+
+
+class ApproveRewiring(OperatorBody):
+    """Carry out a plan that waits for it."""
+
+    rewiring: RewiringName
+
+
+class AbortRewiring(OperatorBody):
+    """Drop a plan, or end a rewiring after the stage that it is in."""
+
+    rewiring: RewiringName

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from schemas import (
     cubes,
+    demands,
     failures,
     jobs,
     ocs,
@@ -16,14 +17,19 @@ from schemas import (
     repairs,
     scheduler,
     sequencer,
+    topology,
+    traffic,
     transceivers,
+    trunks,
     workload,
 )
-from schemas.asked import IDENTITY, AskedBody
 from schemas.body import Body
 from schemas.envelope import Envelope
 
-MODULES = (cubes, failures, jobs, ocs, operator, repairs, scheduler, sequencer, transceivers, workload)
+MODULES = (
+    *(cubes, demands, failures, jobs, ocs, operator, repairs, scheduler, sequencer),
+    *(topology, traffic, transceivers, trunks, workload),
+)
 
 
 def _types() -> dict[str, type[Body]]:
@@ -76,8 +82,9 @@ def _special_fields(model: type) -> tuple[tuple[str, ...], frozenset[str]]:
     once, for few have any, and nearly every message would be looked through in vain."""
     if not issubclass(model, BaseModel):
         raise TypeError(f"{model.__name__} is no value of a message")
-    floats = tuple(name for name, field in model.model_fields.items() if _may_be_float(field.annotation))
-    return floats, IDENTITY if issubclass(model, AskedBody) else frozenset()
+    fields = model.model_fields.items()
+    floats = tuple(name for name, field in fields if _may_be_float(field.annotation))
+    return floats, frozenset(name for name, field in fields if field.exclude_if is not None)
 
 
 def _may_be_float(annotation: object) -> bool:

@@ -160,6 +160,51 @@ class SliceCompleted(SchedulerBody):
     reason: Literal["finished", "operator"]
 
 
+# --- jobs over several pods, each named after its slice in the first of them -------------------------------
+
+
+class PodWaits(SchedulerBody):
+    """To the whole site: this slice of a job over several pods waits for cubes. It holds none for the others,
+    or no more, for a `reason`; it tries again from `again_us` on, null for at once."""
+
+    job: SliceName
+    slice: SliceName
+    again_us: Count | None
+    reason: str | None
+
+
+class PodHeld(SchedulerBody):
+    """To the whole site: cubes are kept for this slice of a job until then, so that all of it can start
+    together."""
+
+    job: SliceName
+    slice: SliceName
+    until_us: Count
+
+
+class PodsJoined(SchedulerBody):
+    """To the whole site, by the first pod of a job: all its slices have cubes kept for them, and get them
+    now. `slices` are in the order of its ring, each in the pod of its name, of so many `chips` each. Every
+    step, of `step_us` at full speed, sums `gradient_bytes` over all pods."""
+
+    job: SliceName
+    slices: tuple[SliceName, ...]
+    chips: Count
+    gradient_bytes: Count
+    step_us: Count
+
+
+class PodsParted(SchedulerBody):
+    """To the whole site: this slice of a job has lost its cubes or its place in the queue, and all others
+    lose theirs with it. They wait again, or end as it did. May be said twice of one joining, by two slices
+    that were lost together."""
+
+    job: SliceName
+    slice: SliceName
+    ends: Literal["requeued", "finished", "released", "evicted", "refused"]
+    reason: str
+
+
 class CapacityReported(SchedulerBody):
     """With every `UsageReported`, for the same moment: what the fabric's chips were for since it was
     commissioned; what jobs did with those `allocated`, that other one says."""

@@ -4,9 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.body import Body
+from schemas.body import Body, is_unsaid
 from schemas.jobs import JobTerms
-from schemas.names import OwnerName, Shape, SliceName, Tier
+from schemas.multislice import Multislice
+from schemas.names import FabricName, OwnerName, Shape, SliceName, Tier
 from schemas.operator import ReleaseSlice
 from schemas.recovery import RecoveryPolicy
 
@@ -15,11 +16,11 @@ class WorkloadBody(Body):
     writer = "workload"
 
 
-class SliceRequested(WorkloadBody):
+class AskedForBody(WorkloadBody):
     """`job` is what is to be done on it, after which it is released; without one it is held for
     `duration_us` from its start, or until it is released. `estimate_us` is how long its owner thinks that it
     will have its cubes, None where nobody says; it may be wrong. `recovery` is what may be done when hardware
-    fails under it, None where nobody says."""
+    fails under it, None where nobody says. `multislice` is set for a slice of a job over several pods."""
 
     slice: SliceName
     owner: OwnerName
@@ -32,6 +33,35 @@ class SliceRequested(WorkloadBody):
     estimate_us: Annotated[int, Field(gt=0)] | None
     requested_by: Literal["arrival", "trace", "operator"]
     recovery: RecoveryPolicy | None = None
+    multislice: Multislice | None = Field(default=None, exclude_if=is_unsaid)
+
+
+class SliceRequested(AskedForBody):
+    """Somebody wants a slice."""
+
+
+class PodAsked(AskedForBody):
+    """To the workload of `pod`: a job over several pods wants a slice there too, as this one that its first
+    pod has asked for itself."""
+
+    pod: FabricName
+
+    @property
+    def addressee(self) -> str:
+        return self.pod
+
+
+class PodGreeted(WorkloadBody):
+    """To the workload of `pod`, which has just joined the site: this pod, of that kind and so many cubes, was
+    there before."""
+
+    pod: FabricName
+    kind: str
+    pod_cubes: Annotated[int, Field(ge=1, le=144)]
+
+    @property
+    def addressee(self) -> str:
+        return self.pod
 
 
 class RequestBalked(WorkloadBody):

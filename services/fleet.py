@@ -1,17 +1,24 @@
 """The one place where services meet: which kind of fabric has which."""
 
 from services.cubes.service import SERVICE as CUBES
+from services.demands.service import SERVICE as DEMANDS
 from services.failures.service import SERVICE as FAILURES
 from services.jobs.service import SERVICE as JOBS
 from services.ocs.service import SERVICE as OCS
 from services.repairs.service import SERVICE as REPAIRS
 from services.roster import ROSTER
 from services.scheduler.service import SERVICE as SCHEDULER
+from services.topology.service import SERVICE as TOPOLOGY
+from services.traffic.service import SERVICE as TRAFFIC
 from services.transceivers.service import SERVICE as TRANSCEIVERS
+from services.trunks.service import SERVICE as TRUNKS
 from services.workload.service import SERVICE as WORKLOAD
 from shared.engine.service import AnyService
 
-_SERVICES: tuple[AnyService, ...] = (CUBES, FAILURES, JOBS, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD)
+_SERVICES: tuple[AnyService, ...] = (
+    *(CUBES, DEMANDS, FAILURES, JOBS, OCS, REPAIRS, SCHEDULER),
+    *(TOPOLOGY, TRAFFIC, TRANSCEIVERS, TRUNKS, WORKLOAD),
+)
 
 FLEET: dict[str, tuple[AnyService, ...]] = {
     kind: tuple(service for service in _SERVICES if service.name in names) for kind, names in ROSTER.items()

@@ -1,16 +1,17 @@
 """When and where things break by themselves: a Poisson process per class of parts (NSDI 2024, FACTS 12).
 
-`shared.models.superpod.faults` has the classes and their rates: hosts, OCSes, and ICI cables. Assumption: the
+`shared.models.faults` has the classes and their rates: in pods hosts, OCSes and ICI cables. Assumption: the
 rate of cables is taken per link end (96 a cube), since module, cable and connector of one end are what a
 technician replaces. All else breaks by injection only.
 """
 
 from schemas.config import FailuresConfig
+from schemas.config_dcn import NetworkFailuresConfig
 from schemas.names import FaultKind
 from shared.basics.keyed_random import draw_exponential, draw_index
 from shared.basics.units import US_PER_DAY, us
+from shared.models.faults import FAULTS, rate_per_day
 from shared.models.plant import Plant
-from shared.models.superpod.faults import FAULTS, rate_per_day
 
 CLASSES: tuple[FaultKind, ...] = tuple(kind for kind, row in FAULTS.items() if row.rate is not None)
 """The classes with a hazard, in the order in which faults of the same microsecond begin."""
@@ -22,7 +23,12 @@ def population(kind: FaultKind, plant: Plant) -> int:
 
 
 def draw_gap_us(
-    seed: int, fabric: str, kind: FaultKind, drawn: int, config: FailuresConfig, plant: Plant
+    seed: int,
+    fabric: str,
+    kind: FaultKind,
+    drawn: int,
+    config: FailuresConfig | NetworkFailuresConfig,
+    plant: Plant,
 ) -> int | None:
     """Time from fault number `drawn` − 1 of the class to the one after it; None if it never breaks by itself.
 

@@ -23,7 +23,7 @@ from shared.basics.keyed_random import draw_uniform
 from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
-from shared.models.superpod.faults import fault_target
+from shared.models.faults import fault_target
 
 
 def due(state: FailuresState) -> int | None:

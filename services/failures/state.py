@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from schemas.config import AnyPodConfig, FailuresConfig, StaticFailuresConfig
+from schemas.config import AnyPodConfig, FailuresConfig, Hardware, StaticFailuresConfig
+from schemas.config_dcn import DcnConfig, NetworkFailuresConfig
 from schemas.names import FaultKind
 from services.failures.hazards import CLASSES, draw_gap_us
 from shared.basics.units import US_PER_DAY
@@ -48,12 +49,12 @@ class EndedFault(Fault):
 @dataclass
 class FailuresState(State):
     """`hazards` and `begun` (faults begun since the start) are keyed by fault kind, `active` and `ended` (the
-    last to end) by fault number. `config.until_days` counts from `commissioned_us`. The `kind` of the fabric
-    decides which parts there are."""
+    last to end) by fault number. `config.until_days` counts from `commissioned_us`. `kind` and
+    `hardware` decide which parts there are."""
 
-    config: FailuresConfig
+    config: FailuresConfig | NetworkFailuresConfig
     kind: str
-    cubes: int
+    hardware: Hardware
     commissioned_us: int
     hazards: dict[str, Hazard]
     begun: dict[str, int]
@@ -63,7 +64,7 @@ class FailuresState(State):
     @property
     def plant(self) -> Plant:
         """The parts that there are to break."""
-        return plant_of(self.kind, self.cubes)
+        return plant_of(self.kind, self.hardware)
 
     @property
     def next_number(self) -> int:
@@ -74,7 +75,7 @@ class FailuresState(State):
         return f"{self.fabric}/fault-{number}"
 
 
-def commission(fabric: str, config: AnyPodConfig, at_us: int) -> FailuresState:
+def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> FailuresState:
     """Nothing is broken; the first fault of every class is drawn."""
     state = FailuresState(
         fabric=fabric,
@@ -82,7 +83,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> FailuresState:
         now_us=at_us,
         config=_rates(config),
         kind=config.kind,
-        cubes=config.pod.cubes,
+        hardware=config.hardware,
         commissioned_us=at_us,
         hazards={},
         begun=dict.fromkeys(get_args(FaultKind), 0),
@@ -94,7 +95,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> FailuresState:
     return state
 
 
-def _rates(config: AnyPodConfig) -> FailuresConfig:
+def _rates(config: AnyPodConfig | DcnConfig) -> FailuresConfig | NetworkFailuresConfig:
     """How often parts break; parts that the fabric does not have never do."""
     found = config.failures
     if isinstance(found, StaticFailuresConfig):

@@ -4,27 +4,58 @@ A Palomar's mirrors hold nothing without their drivers: circuits are lost with t
 from what is wanted when it is back (Lightwave Fabrics 3.2.2, Table C.1: not latching).
 """
 
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
 
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import number_of
-from schemas.ocs import CircuitsRestored, OcsDown, OcsUp, PortDown, PortUp
+from schemas.ocs import (
+    CircuitsRestored,
+    ControlLost,
+    ControlRegained,
+    OcsDown,
+    OcsesDown,
+    OcsesUp,
+    OcsUp,
+    PortDown,
+    PortUp,
+)
 from services.ocs.state import NO_PORT, SIDES, OcsState, PendingRestore
 from services.ocs.switch import Port, north_of, settled_us, touch
 from shared.engine.service import CausedBy, Output
+from shared.models.network.blocks import network_of
+from shared.models.network.parts import ocses_of
 
 
 def on_fault_began(state: OcsState, body: FaultBegan, _message: Envelope) -> list[Output]:
-    if body.kind == "ocs":
-        return _lose_chassis(state, number_of(body.target))
-    return _lose_port(state, _port(body.target)) if body.kind == "port" else []
+    match body.kind:
+        case "ocs":
+            return _lose_chassis(state, number_of(body.target))
+        case "port":
+            return _lose_port(state, _port(body.target))
+        case "rack" | "power":
+            return _lose_housing(state, body.kind, body.target)
+        case "control":
+            return _lose_control(state, body.target)
+        case _:
+            return []
 
 
 def on_fault_ended(state: OcsState, body: FaultEnded, message: Envelope) -> list[Output]:
-    if body.kind == "ocs":
-        return _return_chassis(state, number_of(body.target), message.id)
-    return _return_port(state, _port(body.target), message.id) if body.kind == "port" else []
+    match body.kind:
+        case "ocs":
+            return _return_chassis(state, number_of(body.target), message.id)
+        case "port":
+            return _return_port(state, _port(body.target), message.id)
+        case "rack" | "power":
+            return _return_housing(state, body.kind, body.target, message.id)
+        case "control":
+            return _regain_control(state, body.target)
+        case _:
+            return []
 
 
 def settle_restores(state: OcsState) -> list[Output]:
@@ -37,27 +68,98 @@ def settle_restores(state: OcsState) -> list[Output]:
         if circuits:
             state.made[pending.ocs, [north for north, _ in circuits]] = True
             state.cross_connects += len(circuits)
-            touch(state, pending.ocs)
+            touch(state, (pending.ocs,))
             said.append(CausedBy(pending.cause, CircuitsRestored(ocs=pending.ocs, circuits=circuits)))
     return said
 
 
 def _lose_chassis(state: OcsState, ocs: int) -> list[Output]:
-    state.chassis_faults[ocs] += 1
-    if state.chassis_faults[ocs] > 1:
-        return []
-    state.made[ocs] = False
-    touch(state, ocs)
-    return [OcsDown(ocs=ocs)]
+    own = state.chassis_faults[ocs] - state.housing_faults[ocs]
+    _darken(state, (ocs,))
+    return [OcsDown(ocs=ocs)] if own == 0 else []
 
 
 def _return_chassis(state: OcsState, ocs: int, cause: str) -> list[Output]:
-    state.chassis_faults[ocs] -= 1
-    if state.chassis_faults[ocs] > 0:
+    _lighten(state, (ocs,), cause)
+    own = state.chassis_faults[ocs] - state.housing_faults[ocs]
+    return [OcsUp(ocs=ocs)] if own == 0 else []
+
+
+def _lose_housing(state: OcsState, kind: Literal["rack", "power"], target: str) -> list[Output]:
+    if not _breaks(state, target):
         return []
-    _restore_later(state, ocs, NO_PORT, cause)
-    touch(state, ocs)
-    return [OcsUp(ocs=ocs)]
+    ocses = _hold_power(state, kind, target, +1)
+    state.housing_faults[list(ocses)] += 1
+    _darken(state, ocses)
+    return [OcsesDown(part=target, kind=kind, ocses=ocses)]
+
+
+def _return_housing(state: OcsState, kind: Literal["rack", "power"], target: str, cause: str) -> list[Output]:
+    if not _mends(state, target):
+        return []
+    ocses = _hold_power(state, kind, target, -1)
+    state.housing_faults[list(ocses)] -= 1
+    _lighten(state, ocses, cause)
+    return [OcsesUp(part=target, kind=kind, ocses=ocses)]
+
+
+def _lose_control(state: OcsState, target: str) -> list[Output]:
+    if not _breaks(state, target):
+        return []
+    state.control_faults[list(_ocses(state, "control", target))] += 1
+    return [ControlLost(part=target)]
+
+
+def _regain_control(state: OcsState, target: str) -> list[Output]:
+    if not _mends(state, target):
+        return []
+    state.control_faults[list(_ocses(state, "control", target))] -= 1
+    return [ControlRegained(part=target)]
+
+
+def _breaks(state: OcsState, part: str) -> bool:
+    """One fault more of a rack or domain; whether it is the first."""
+    state.broken[part] = state.broken.get(part, 0) + 1
+    return state.broken[part] == 1
+
+
+def _mends(state: OcsState, part: str) -> bool:
+    """One fault less; whether it was the last."""
+    left = state.broken.pop(part) - 1
+    if left:
+        state.broken[part] = left
+    return left == 0
+
+
+def _darken(state: OcsState, ocses: Sequence[int]) -> None:
+    """One reason more why these have no light."""
+    state.chassis_faults[list(ocses)] += 1
+    state.made[list(ocses)] = False
+    touch(state, ocses)
+
+
+def _lighten(state: OcsState, ocses: Sequence[int], cause: str) -> None:
+    """One reason less; where it was the last, mirrors turn to what is wanted."""
+    state.chassis_faults[list(ocses)] -= 1
+    for ocs in ocses:
+        if state.chassis_faults[ocs] == 0:
+            _restore_later(state, ocs, NO_PORT, cause)
+    touch(state, ocses)
+
+
+def _hold_power(state: OcsState, kind: str, target: str, change: int) -> tuple[int, ...]:
+    """The OCSes that go dark with a rack or a power domain. Those that latch keep their circuits without
+    power: none goes dark, but none can be changed."""
+    ocses = _ocses(state, kind, target)
+    if kind == "power" and state.latches:
+        state.control_faults[list(ocses)] += change
+        return ()
+    return tuple(ocses)
+
+
+def _ocses(state: OcsState, kind: str, target: str) -> range:
+    assert state.network is not None  # noqa: S101 -- only a network has such parts
+    return ocses_of(network_of(state.network), kind, number_of(target))
 
 
 def _lose_port(state: OcsState, port: Port) -> list[Output]:
@@ -68,7 +170,7 @@ def _lose_port(state: OcsState, port: Port) -> list[Output]:
     north = north_of(state, port)
     if north != NO_PORT:
         state.made[ocs, north] = False
-    touch(state, ocs)
+    touch(state, (ocs,))
     return [PortDown(ocs=ocs, side=SIDES[side], port=number)]
 
 
@@ -80,7 +182,7 @@ def _return_port(state: OcsState, port: Port, cause: str) -> list[Output]:
     north = north_of(state, port)
     if north != NO_PORT:
         _restore_later(state, ocs, north, cause)
-    touch(state, ocs)
+    touch(state, (ocs,))
     return [PortUp(ocs=ocs, side=SIDES[side], port=number)]
 
 

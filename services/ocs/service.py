@@ -3,7 +3,8 @@
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.sequencer import Tick
-from services.ocs import documents, faults, logic, superpod
+from schemas.topology import RewireCircuits
+from services.ocs import documents, faults, logic, network, superpod
 from services.ocs.state import OcsState, commission
 from shared.engine.service import Service, on
 
@@ -16,6 +17,7 @@ SERVICE: Service[OcsState] = Service(
         on(ConnectCircuits, superpod.on_connect),
         on(DisconnectCircuits, superpod.on_disconnect),
         on(LeaveCircuits, superpod.on_leave),
+        on(RewireCircuits, network.on_rewire),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),
     ),

@@ -11,8 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.config import OcsConfig, SuperpodConfig
-from schemas.names import Join
+from schemas.config_dcn import DcnConfig
+from schemas.config_network import NetworkConfig
+from schemas.names import Join, OcsCircuit
 from shared.engine.state import State
+from shared.models.network.blocks import network_of
+from shared.models.network.wiring import wiring_of
 from shared.models.superpod.wiring import OCS_COUNT, STRANDS, ocs_radix
 
 IntArray = npt.NDArray[np.int64]
@@ -44,6 +48,18 @@ class PendingRestore:
     cause: str
 
 
+@dataclass(frozen=True, slots=True)
+class PendingRewiring:
+    """Circuits of a network whose mirrors have not settled. `cause` is the id of the RewireCircuits."""
+
+    rewiring: str
+    stage: int
+    removed: tuple[OcsCircuit, ...]
+    made: tuple[OcsCircuit, ...]
+    due_us: int
+    cause: str
+
+
 @dataclass
 class OcsState(State):
     """`wanted[o, n]` is the South port that North port n is to be joined to, `wanted_from[o, s]` its inverse,
@@ -51,8 +67,12 @@ class OcsState(State):
     `made[o, n]` whether the mirrors do, and `turning[o, n]` whether they turn there for a command.
 
     Fibres enter ports 0 to `ports_wired` − 1 of each side; the rest are spares. Faults are counts of active
-    ones. `connects` (what a superpod's scheduler commanded) and `restores` are keyed by order of arrival.
-    `cross_connects` counts circuits made since the start.
+    ones: those of a chassis include what it stands in (rack, power), which `housing_faults` counts by itself;
+    an OCS with `control_faults` does nothing that it is told. `broken` counts the faults of every rack and
+    domain that has some, under its name. `connects` (what a superpod's
+    scheduler commanded), `rewirings` (what a network's topology did) and `restores` are keyed by order of
+    arrival. `cross_connects` counts circuits made since the start. `serial`: whether an OCS makes one circuit
+    after another; `latches`: whether it keeps them without power.
     """
 
     config: OcsConfig
@@ -64,8 +84,15 @@ class OcsState(State):
     turning: BoolArray
     chassis_faults: npt.NDArray[np.int16]
     port_faults: npt.NDArray[np.int16]
+    housing_faults: npt.NDArray[np.int16]
+    control_faults: npt.NDArray[np.int16]
     changed_us: npt.NDArray[np.int64]
+    network: NetworkConfig | None = None
+    broken: dict[str, int] = field(default_factory=dict)
+    serial: bool = False
+    latches: bool = False
     connects: dict[int, PendingConnect] = field(default_factory=dict)
+    rewirings: dict[int, PendingRewiring] = field(default_factory=dict)
     restores: dict[int, PendingRestore] = field(default_factory=dict)
     orders: int = 0
     cross_connects: int = 0
@@ -79,21 +106,36 @@ class OcsState(State):
         return int(self.wanted.shape[1])
 
 
-def commission(fabric: str, config: SuperpodConfig, at_us: int) -> OcsState:
+def commission(fabric: str, config: SuperpodConfig | DcnConfig, at_us: int) -> OcsState:
     """OCSes without a circuit, as many and as large as the fabric's wiring needs."""
+    if isinstance(config, DcnConfig):
+        network = network_of(config.network)
+        wiring = wiring_of(network)
+        state = _dark(fabric, config, at_us, (network.ocs_count, wiring.radix), wiring.ports_wired)
+        state.network = config.network
+        state.serial, state.latches = network.technology.serial, network.technology.latching
+        return state
     shape = (OCS_COUNT, ocs_radix(config.pod.cubes))
+    return _dark(fabric, config, at_us, shape, STRANDS * config.pod.cubes)
+
+
+def _dark(
+    fabric: str, config: SuperpodConfig | DcnConfig, at_us: int, shape: tuple[int, int], ports_wired: int
+) -> OcsState:
     return OcsState(
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
         config=config.ocs,
-        ports_wired=STRANDS * config.pod.cubes,
+        ports_wired=ports_wired,
         wanted=np.full(shape, NO_PORT, dtype=np.int16),
         wanted_from=np.full(shape, NO_PORT, dtype=np.int16),
         owner=np.full(shape, NO_OWNER, dtype=np.int32),
         made=np.zeros(shape, dtype=np.bool_),
         turning=np.zeros(shape, dtype=np.bool_),
-        chassis_faults=np.zeros(OCS_COUNT, dtype=np.int16),
+        chassis_faults=np.zeros(shape[0], dtype=np.int16),
         port_faults=np.zeros((2, *shape), dtype=np.int16),
-        changed_us=np.full(OCS_COUNT, at_us, dtype=np.int64),
+        housing_faults=np.zeros(shape[0], dtype=np.int16),
+        control_faults=np.zeros(shape[0], dtype=np.int16),
+        changed_us=np.full(shape[0], at_us, dtype=np.int64),
     )

@@ -17,6 +17,7 @@ from services.ocs.switch import (
     Circuits,
     Port,
     busy_port,
+    circuits_of,
     drop,
     foreign_circuit,
     leave,
@@ -37,7 +38,7 @@ def on_connect(state: OcsState, body: ConnectCircuits, message: Envelope) -> lis
     hindrance = _misnamed(body.joins, state.ports_wired) or _why_not_connect(state, body)
     if hindrance is not None:
         return [_refusal(body.slice, hindrance)]
-    want(state, _circuits(body.joins), number_of(body.slice))
+    want(state, _circuits(body.joins, state.radix), number_of(body.slice))
     state.orders += 1
     state.connects[state.orders] = PendingConnect(body.slice, body.joins, settled_us(state), message.id)
     return []
@@ -50,7 +51,7 @@ def on_disconnect(state: OcsState, body: DisconnectCircuits, _message: Envelope)
     hindrance = _misnamed(body.joins, state.ports_wired) or _why_not_give_up(state, body, owners)
     if hindrance is not None:
         return [_refusal(body.slice, hindrance)]
-    drop(state, _circuits(body.joins))
+    drop(state, _circuits(body.joins, state.radix))
     _drop_pending(state, body)
     return [CircuitsDisconnected(slice=body.slice, joins=body.joins)]
 
@@ -61,7 +62,7 @@ def on_leave(state: OcsState, body: LeaveCircuits, _message: Envelope) -> list[O
     hindrance = _misnamed(body.joins, state.ports_wired) or _why_not_give_up(state, body, owners)
     if hindrance is not None:
         return [_refusal(body.slice, hindrance)]
-    leave(state, _circuits(body.joins))
+    leave(state, _circuits(body.joins, state.radix))
     return []
 
 
@@ -72,7 +73,7 @@ def settle_connects(state: OcsState) -> list[Output]:
 
 
 def _settle(state: OcsState, pending: PendingConnect) -> CausedBy:
-    circuits = _circuits(pending.joins)
+    circuits = _circuits(pending.joins, state.radix)
     up, sound = make(state, circuits)
     bad_ports = np.flatnonzero(up & ~sound)
     body = CircuitsConnected(
@@ -84,12 +85,13 @@ def _settle(state: OcsState, pending: PendingConnect) -> CausedBy:
     return CausedBy(pending.cause, body)
 
 
-def _circuits(joins: tuple[Join, ...]) -> Circuits:
-    return Circuits(*join_ports(joins))
+@lru_cache(maxsize=JOINS_KEPT_MAX)
+def _circuits(joins: tuple[Join, ...], radix: int) -> Circuits:
+    return circuits_of(*join_ports(joins), radix)
 
 
 def _why_not_connect(state: OcsState, body: ConnectCircuits) -> Hindrance | None:
-    port = busy_port(state, _circuits(body.joins))
+    port = busy_port(state, _circuits(body.joins, state.radix))
     if port is None:
         return None
     holder = int(state.owner[port.ocs, north_of(state, port)])
@@ -100,12 +102,12 @@ def _why_not_connect(state: OcsState, body: ConnectCircuits) -> Hindrance | None
 def _why_not_give_up(
     state: OcsState, body: DisconnectCircuits | LeaveCircuits, owners: tuple[int, ...]
 ) -> Hindrance | None:
-    ocs, north, south = circuits = _circuits(body.joins)
+    circuits = _circuits(body.joins, state.radix)
     first = foreign_circuit(state, circuits, owners)
     if first is None:
         return None
-    reason = f"no circuit N{north[first]} to S{south[first]} of {body.slice}"
-    return Port(int(ocs[first]), SIDES.index("N"), int(north[first])), reason
+    ocs, north, south = (int(ports[first]) for ports in (circuits.ocs, circuits.north, circuits.south))
+    return Port(ocs, SIDES.index("N"), north), f"no circuit N{north} to S{south} of {body.slice}"
 
 
 def _refusal(name: str, hindrance: Hindrance) -> CircuitsRefused:
@@ -120,12 +122,13 @@ def _misnamed(joins: tuple[Join, ...], ports_wired: int) -> Hindrance | None:
         seen: set[tuple[int, int]] = set()
         for join in joins:
             dimension, cube = place = join[0], join[at]
+            if STRANDS * cube < ports_wired and place not in seen:
+                seen.add(place)
+                continue
             port = Port(dimension * FACE_LINKS, side, STRANDS * cube)
             if port.number >= ports_wired:
                 return port, f"no working port; allowed are 0 to {ports_wired - 1}"
-            if place in seen:
-                return port, "named twice in one command"
-            seen.add(place)
+            return port, "named twice in one command"
     return None
 
 

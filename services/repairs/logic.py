@@ -3,15 +3,16 @@
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.envelope import Envelope
 from schemas.names import FaultKind
-from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
+from schemas.ocs import ControlLost, ControlRegained, OcsDown, OcsesDown, OcsesUp, OcsUp, PortDown, PortUp
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
 from schemas.sequencer import Tick
+from schemas.trunks import NetworkPartDown, NetworkPartUp
 from services.repairs.state import BegunRepair, EndedRepair, Outcome, Repair, RepairsState
 from shared.basics.keyed_random import draw_lognormal
 from shared.basics.units import US_PER_HOUR, us
 from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
-from shared.models.superpod.faults import FAULTS, mean_repair_h
+from shared.models.faults import FAULTS, mean_repair_h
 
 
 def due(state: RepairsState) -> int | None:
@@ -39,6 +40,18 @@ def on_port_down(state: RepairsState, body: PortDown, message: Envelope) -> list
     return _open(state, "port", f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}", message.id)
 
 
+def on_ocses_down(state: RepairsState, body: OcsesDown, message: Envelope) -> list[Output]:
+    return _open(state, body.kind, body.part, message.id)
+
+
+def on_control_lost(state: RepairsState, body: ControlLost, message: Envelope) -> list[Output]:
+    return _open(state, "control", body.part, message.id)
+
+
+def on_network_part_down(state: RepairsState, body: NetworkPartDown, message: Envelope) -> list[Output]:
+    return _open(state, "bundle" if "/bundle-" in body.part else "block", body.part, message.id)
+
+
 def on_withdrawn(state: RepairsState, body: RepairWithdrawn, _message: Envelope) -> list[Output]:
     return _cancel(state, body.target)
 
@@ -49,6 +62,12 @@ def on_ocs_up(state: RepairsState, body: OcsUp, _message: Envelope) -> list[Outp
 
 def on_port_up(state: RepairsState, body: PortUp, _message: Envelope) -> list[Output]:
     return _cancel(state, f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}")
+
+
+def on_part_back(
+    state: RepairsState, body: OcsesUp | ControlRegained | NetworkPartUp, _message: Envelope
+) -> list[Output]:
+    return _cancel(state, body.part)
 
 
 def _open(state: RepairsState, kind: FaultKind, target: str, cause: str) -> list[Output]:

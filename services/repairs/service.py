@@ -1,8 +1,9 @@
 """The table of the service `repairs`: which rule handles which message."""
 
 from schemas.cubes import RepairRequested, RepairWithdrawn
-from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
+from schemas.ocs import ControlLost, ControlRegained, OcsDown, OcsesDown, OcsesUp, OcsUp, PortDown, PortUp
 from schemas.sequencer import Tick
+from schemas.trunks import NetworkPartDown, NetworkPartUp
 from services.repairs import documents, logic
 from services.repairs.state import RepairsState, commission
 from shared.engine.service import Service, on
@@ -19,6 +20,12 @@ SERVICE: Service[RepairsState] = Service(
         on(OcsUp, logic.on_ocs_up),
         on(PortDown, logic.on_port_down),
         on(PortUp, logic.on_port_up),
+        on(OcsesDown, logic.on_ocses_down),
+        on(OcsesUp, logic.on_part_back),
+        on(ControlLost, logic.on_control_lost),
+        on(ControlRegained, logic.on_part_back),
+        on(NetworkPartDown, logic.on_network_part_down),
+        on(NetworkPartUp, logic.on_part_back),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from schemas.config import AnyPodConfig, RepairsConfig
+from schemas.config_dcn import DcnConfig, NetworkRepairsConfig
 from schemas.names import FaultKind
 from shared.engine.state import State
 
@@ -49,7 +50,7 @@ class RepairsState(State):
     most, so it cannot be reached. With a lower one, a part that was dropped stays broken.
     """
 
-    config: RepairsConfig
+    config: RepairsConfig | NetworkRepairsConfig
     opened: int
     completed: int
     cancelled: int
@@ -63,13 +64,15 @@ class RepairsState(State):
         return f"{self.fabric}/repair-{number}"
 
 
-def commission(fabric: str, config: AnyPodConfig, at_us: int) -> RepairsState:
+def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> RepairsState:
     """Nothing to repair. Where there are no OCSes, nobody asks how long the repair of one takes."""
     return RepairsState(
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
-        config=RepairsConfig.model_validate(config.repairs.model_dump()),
+        config=config.repairs
+        if isinstance(config.repairs, NetworkRepairsConfig)
+        else RepairsConfig.model_validate(config.repairs.model_dump()),
         opened=0,
         completed=0,
         cancelled=0,

@@ -17,7 +17,7 @@ from shared.models.plants import plant_of
 def on_fault_began(state: TransceiversState, body: FaultBegan, _message: Envelope) -> list[Output]:
     if body.kind not in ("link", "connector"):
         return []
-    end = plant_of(state.kind, state.cubes).parse(body.target).number
+    end = plant_of(state.kind, state.pod).parse(body.target).number
     before = condition(state, end)
     state.faults[body.fault] = EndFault(end, body.excess_loss_db if body.kind == "connector" else None)
     return _judge_end(state, end, before)

@@ -62,8 +62,10 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
 
 def _strands_made(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
     """Which strands of each new link are made, of shape (16 × joins,)."""
+    lit = np.full(FACE_LINKS * len(body.joins), BOTH_STRANDS, dtype=np.uint8)
+    if not body.missing_ocs and not body.missing_ports:
+        return lit
     ocs, norths, _ = join_ports(body.joins)
-    lit = np.full(len(ocs) // STRANDS, BOTH_STRANDS, dtype=np.uint8)
     if body.missing_ocs:
         lit[np.isin(ocs[::STRANDS], body.missing_ocs)] = 0
     for number, port in body.missing_ports:
@@ -171,9 +173,8 @@ def _touch_joined(state: TransceiversState, joins: tuple[Join, ...]) -> None:
 
 def _touch_cubes(state: TransceiversState, cubes: set[int]) -> None:
     keys = _keys(state.fabric, state.cubes)
-    for cube in sorted(cubes):
-        state.changed_us[cube] = state.now_us
-        state.touched.add(keys[cube])
+    state.changed_us[list(cubes)] = state.now_us
+    state.touched.update(map(keys.__getitem__, cubes))
     state.touched.add(keys[-1])
 
 

@@ -6,7 +6,8 @@ import numpy as np
 from schemas.envelope import Envelope
 from schemas.sequencer import Tick
 from services.transceivers.links import judge
-from services.transceivers.state import TransceiversState, frame_after_us
+from services.transceivers.state import TransceiversState
+from shared.basics.frames import frame_after_us
 from shared.engine.service import Output
 
 
@@ -17,7 +18,7 @@ def due(state: TransceiversState) -> int | None:
 
 def on_tick(state: TransceiversState, _tick: Tick, _message: Envelope) -> list[Output]:
     """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
-    state.next_frame_us = frame_after_us(state.config, state.now_us)
+    state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
     if state.first_light_us is None:
         return []
     state.first_light_us = None

@@ -15,7 +15,7 @@ from shared.models.optics.kernel import LaneKernel, strands
 from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, loss_db
 from shared.models.optics.modules import LANES_PER_LINK
 from shared.models.optics.palomar import DECIMALS
-from shared.models.superpod.wiring import STRANDS, IntArray, join_ports
+from shared.models.superpod.wiring import IntArray
 
 
 @lru_cache(maxsize=64)
@@ -28,8 +28,7 @@ def received_dbm_without_loss(config: TransceiversConfig) -> float:
 def of_joins(state: TransceiversState, joins: tuple[Join, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(loss in dB, log10 of the BER that the + face ends receive, the same of the − face ends) of clean
     links, each of shape (16 × joins,)."""
-    ocs, north, south = (ports[::STRANDS] for ports in join_ports(joins))
-    loss_db, at_north, at_south = fabric_pairs(state).at(ocs, north // STRANDS, south // STRANDS)
+    loss_db, at_north, at_south = fabric_pairs(state).of_joins(joins)
     return loss_db + state.config.fibre_loss_db, at_north, at_south
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import AnyPodConfig, TransceiversConfig
+from schemas.config import AnyPodConfig, PodConfig, TransceiversConfig
 from services.transceivers.design import design_of
-from shared.basics.units import US_PER_S
+from shared.basics.frames import frame_after_us
 from shared.engine.state import State
 from shared.models.optics.fabric_links import direct_log10_ber
 from shared.models.plants import plant_of
@@ -44,7 +44,7 @@ class TransceiversState(State):
 
     config: TransceiversConfig
     kind: str
-    cubes: int
+    pod: PodConfig
     next_frame_us: int | None
     peer: npt.NDArray[np.int32]
     lit: npt.NDArray[np.uint8]
@@ -57,6 +57,10 @@ class TransceiversState(State):
     first_light_us: int | None = None
     faults: dict[str, EndFault] = field(default_factory=dict)
 
+    @property
+    def cubes(self) -> int:
+        return self.pod.cubes
+
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversState:
     """The link ends of a new fabric: dark, but for those that fixed fibres join to another."""
@@ -68,9 +72,9 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversSta
         now_us=at_us,
         config=config.transceivers,
         kind=config.kind,
-        cubes=cubes,
-        next_frame_us=frame_after_us(config.transceivers, at_us),
-        peer=plant_of(config.kind, cubes).far_ends().astype(np.int32),
+        pod=config.pod,
+        next_frame_us=frame_after_us(config.transceivers.telemetry_interval_s, at_us),
+        peer=plant_of(config.kind, config.pod).far_ends().astype(np.int32),
         lit=np.zeros(ends, dtype=np.uint8),
         loss_db=np.full(ends, np.nan),
         log10_ber=np.full(ends, np.nan),
@@ -96,10 +100,3 @@ def _light_for_good(state: TransceiversState) -> None:
     state.code[joined] = UP
     if log10_ber > math.log10(state.config.degraded_above_ber):
         state.first_light_us = state.now_us
-
-
-def frame_after_us(config: TransceiversConfig, at_us: int) -> int | None:
-    """When the first telemetry frame after this moment is due: at whole multiples of the interval. None if
-    there are no frames."""
-    interval_us = config.telemetry_interval_s * US_PER_S
-    return (at_us // interval_us + 1) * interval_us if interval_us else None

@@ -5,6 +5,7 @@ import numpy as np
 from schemas.envelope import Envelope
 from services.transceivers.optics import lane_bers, path_loss_db, received_dbm_without_loss, receiving
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
+from shared.basics.frames import arrow_frame
 from shared.models.optics.modules import LANES_PER_LINK
 
 
@@ -13,8 +14,7 @@ def frame(state: TransceiversState, message: Envelope) -> bytes:
     worse strand, `lane_bers` of all 8 lanes, before the outer code, and `ber`, the worst of them. A loss is
     null without circuits on both strands; what is received, also where this or the far end's module is
     dead."""
-    # Imported here, for it takes a third of a second, which only those who want telemetry should pay.
-    import pyarrow as pa  # noqa: PLC0415 -- see above
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
 
     ends = np.flatnonzero(state.peer != NO_END)
     loss_db, lanes = path_loss_db(state, ends), lane_bers(state, ends)
@@ -30,10 +30,4 @@ def frame(state: TransceiversState, message: Envelope) -> bytes:
             pa.array(lanes.ravel()), LANES_PER_LINK, mask=pa.array(deaf)
         ),
     }
-    batch = pa.RecordBatch.from_pydict(columns).replace_schema_metadata(
-        {"fabric": state.fabric, "at_us": str(message.at_us)}
-    )
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
+    return arrow_frame(columns, state.fabric, message.at_us)

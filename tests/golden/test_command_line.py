@@ -8,8 +8,6 @@ import itertools
 import os
 import shlex
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ import uvicorn
 
 from services.gateway.http.app import create_app
 from services.gateway.http.tokens import Tokens
+from tests.support.forked import run_forked
 from tests.support.gateway_twin import DrivenTwin, WakingMemory
 
 KEPT = Path(__file__).parent / "command_line.txt"
@@ -135,14 +134,7 @@ def test_the_commands_still_print_what_they_printed(url: str) -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")}
     made = ""
     for line in LINES:
-        done = subprocess.run(
-            [sys.executable, "-m", "ops.cli", *shlex.split(line)],
-            env=env | {"LIGHTWAVE_URL": url},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=60,
-        )
+        done = run_forked(shlex.split(line), env | {"LIGHTWAVE_URL": url}, merged=True)
         code = f"[exit code {done.returncode}]\n" if done.returncode else ""
         made += f"$ lightwave {line}\n{done.stdout}{code}\n"
     if os.environ.get("GOLDEN") == "write":

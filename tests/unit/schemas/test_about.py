@@ -22,6 +22,12 @@ NAME_NOTHING = {
     *("owner", "tier", "estimate_us", "ahead_us", "until_us", "why"),
     *("duration_us", "job", "ends_us", "expires_us", "waited_us", "took_us", "due_us"),
     *("key", "asked_by", "comment", "choice", "costs_chip_us", "lost_chip_us", "speed_ppm", "recovery"),
+    *("stage", "stages", "takes_us", "takes_back", "circuits", "approval", "outcome", "hour", "weights"),
+    *("use_ppm", "use_then_ppm", "transit_ppm", "transit_then_ppm", "bound_ppm", "served_ppm", "direct_ppm"),
+    *("path_ppm", "cut_off", "solved", "sent", "mbps", "rings"),
+    *("removed", "made", "missing", "drained", "unfit", "dark"),  # circuits: found under their OCSes
+    *("links", "jobs"),  # of pairs of blocks: found under the blocks
+    *("multislice", "pod_cubes", "again_us", "chips", "gradient_bytes", "step_us", "signal", "ends"),
     *("chip_us", "tiers", "owners", "slices"),  # accounts of all slices at once, not news of each
 }
 """Fields of messages that tell how, why, when and how much; a field of another name either bears a mark or is
@@ -58,7 +64,7 @@ def sample(annotation: Any, metadata: tuple[Any, ...], numbers: Iterator[int], n
     mark = next((item for item in metadata if isinstance(item, Names)), None)
     if mark is not None:
         number = next(numbers)
-        value = (0, number, number) if mark.kind == "join" else number
+        value = {"join": (0, number, number), "trunk": (number, number + 1, 0)}.get(mark.kind, number)
         named.append((mark.kind, value))
         return value
     origin, arguments = get_origin(annotation), get_args(annotation)

@@ -6,6 +6,7 @@ import pytest
 
 from ops.common.configuration import settings
 from schemas.mix import mix_shares
+from services.workload.mix import mix_for
 from shared.basics.errors import InvalidInput
 
 
@@ -30,6 +31,14 @@ def test_shapes_have_their_shares_in_the_order_of_the_text() -> None:
         ("4x4x5=1", "shape 4x4x5: sides must be multiples of 4"),
         ("4x4x4t=1", "shape 4x4x4 cannot be twisted"),
         (
+            "4x4x46=1",
+            "or the shape one of 1x1x1, 1x1x2, 1x2x2, 2x2x2, 2x2x4, 2x4x4; the nearest legal shape is 4x4x32",
+        ),
+        (
+            "16x16x64=1",
+            "the smallest shape takes 256 cubes and the pod has 8; allowed: shapes of which one fits",
+        ),
+        (
             "12x16x16=1",
             "the smallest shape takes 48 cubes and the pod has 8; allowed: shapes of which one fits",
         ),
@@ -39,3 +48,9 @@ def test_what_is_no_mix_is_one_sentence_that_names_the_parameter(mix: str, sente
     with pytest.raises(InvalidInput, match=rf"workload\.mix.*{re.escape(sentence)}") as raised:
         settings(["pod.cubes=8", f"workload.mix={mix}"])
     assert "\n" not in str(raised.value)
+
+
+def test_a_shape_that_is_larger_than_any_pod_is_left_out_as_one_that_is_larger_than_this() -> None:
+    config = settings(["pod.cubes=8", "workload.mix=4x4x4=1,16x16x64=1,8x16x16t=2,4x8x8=3"])
+    wanted = [(kind.shape, kind.share) for kind in mix_for(config.workload.mix, config.pod.cubes)]
+    assert wanted == [((4, 4, 4), 0.25), ((4, 8, 8), 0.75)]

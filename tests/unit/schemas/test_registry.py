@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas.asked import IDENTITY, AskedBody
+from schemas.asked import AskedBody
 from schemas.body import Body, Model
 from schemas.config_by_kind import CONFIGS
 from schemas.envelope import Envelope, enclose
@@ -83,6 +83,8 @@ GRAMMARS = (("scheduler", "quotas", "team-1=25%"), ("workload", "mix", "4x4x8t=1
 
 def by_the_rules(row: dict[str, Any]) -> dict[str, Any]:
     """The same commissioning, with what a configuration says of two fields together made true."""
+    if row["config"]["kind"] == "dcn":
+        return row
     optics = row["config"]["transceivers"]
     thresholds = ("degraded_above_ber", "down_above_ber")
     optics.update(zip(thresholds, sorted(optics[name] for name in thresholds), strict=True))
@@ -141,8 +143,9 @@ def test_what_is_made_without_validation_comes_back_the_same(name: str, data: st
     assert decode(line) == message == message.model_copy(update={"body": valid})
     assert type(decode(line).body) is type(made)
     assert encode(decode(line)) == line, "minus zero is equal to zero, but not the same"
-    said = {name: value for name, value in row.items() if value is not None or name not in IDENTITY}
-    assert json.loads(line)["body"] == said, "what was drawn, without who asked where nobody said"
+    unsaid = {name for name, field in type(valid).model_fields.items() if field.exclude_if is not None}
+    said = {name: value for name, value in row.items() if value is not None or name not in unsaid}
+    assert json.loads(line)["body"] == said, "what was drawn, without what is left out where nobody said it"
     assert line == message.__pydantic_serializer__.to_json(message), "as pydantic itself writes it"
 
 
@@ -150,7 +153,7 @@ def test_configurations_of_every_kind_are_tried_with_other_values_than_the_defau
     """Else the test above would say little about the longest message there is."""
     tried: set[tuple[str, str]] = set()
 
-    @settings(max_examples=100, database=None, derandomize=True, deadline=None)
+    @settings(max_examples=150, database=None, derandomize=True, deadline=None)
     @given(rows_of("FabricCommissioned"))
     def watch(row: dict[str, Any]) -> None:
         default = dict(leaves(default_row(row["config"]["kind"])))
@@ -159,7 +162,7 @@ def test_configurations_of_every_kind_are_tried_with_other_values_than_the_defau
 
     watch()
     fields = {(kind, name) for kind in CONFIGS for name, _ in leaves(default_row(kind))}
-    assert fields - tried == {("superpod", "kind"), ("static-pod", "kind"), ("static-pod", "pod.cubes")}
+    assert fields - tried == {*((kind, "kind") for kind in CONFIGS), ("static-pod", "pod.cubes")}
 
 
 def default_row(kind: str) -> dict[str, Any]:
@@ -178,7 +181,7 @@ def leaves(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 def test_defaults_are_filled_in_the_order_of_the_fields() -> None:
     made = RequestSlice(duration_us=5, shape=(4, 4, 8))
     assert made == RequestSlice.model_validate({"shape": (4, 4, 8), "duration_us": 5})
-    fields = ["shape", "twisted", "owner", "tier", "priority", "duration_us", "recovery"]
+    fields = ["shape", "twisted", "owner", "tier", "priority", "duration_us", "recovery", "pods"]
     assert [*made.__dict__] == [*AskedBody.model_fields, *fields]
 
 
@@ -262,8 +265,8 @@ def test_a_configuration_with_such_a_number_anywhere_is_refused(kind: str, value
 
 
 def test_what_comes_in_is_validated() -> None:
-    line = encode(message_of(OcsDown(ocs=48)))
-    with pytest.raises(Unreadable, match=r"^OcsDown: ocs: Input should be less than 48$"):
+    line = encode(message_of(OcsDown(ocs=16_384)))
+    with pytest.raises(Unreadable, match=r"^OcsDown: ocs: Input should be less than 16384$"):
         decode(line)
 
 

@@ -18,6 +18,7 @@ from services.ocs.switch import (
     Circuits,
     Port,
     busy_port,
+    circuits_of,
     drop,
     foreign_circuit,
     make,
@@ -33,7 +34,8 @@ OWNER = 3
 
 
 def circuits(*rows: tuple[int, int, int]) -> Circuits:
-    return Circuits(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+    ocs, north, south = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    return circuits_of(ocs, north, south, RADIX)
 
 
 TWO = circuits((1, 0, 3), (4, 2, 2))
@@ -55,6 +57,8 @@ def state() -> OcsState:
         turning=np.zeros(shape, dtype=np.bool_),
         chassis_faults=np.zeros(OCS_COUNT, dtype=np.int16),
         port_faults=np.zeros((2, *shape), dtype=np.int16),
+        housing_faults=np.zeros(OCS_COUNT, dtype=np.int16),
+        control_faults=np.zeros(OCS_COUNT, dtype=np.int16),
         changed_us=np.zeros(OCS_COUNT, dtype=np.int64),
     )
 
@@ -103,6 +107,14 @@ def test_circuits_are_wanted_then_made_then_dropped(state: OcsState) -> None:
     assert places(state.wanted_from != NO_PORT) == [(1, 3)]
     assert state.changed_us.tolist() == [0, 100, 0, 0, 100]
     assert state.touched == {("ocs", "pod-0/ocs-1"), ("ocs", "pod-0/ocs-4"), ("summaries", "pod-0/ocs")}
+
+
+def test_places_of_ports_are_those_of_a_flat_array(state: OcsState) -> None:
+    found = circuits((4, 2, 2), (1, 0, 3), (4, 3, 0))
+    assert found.ocses == (1, 4)
+    numbers = np.arange(state.wanted.size).reshape(state.wanted.shape)
+    assert found.north_at.tolist() == numbers[found.ocs, found.north].tolist()
+    assert found.south_at.tolist() == numbers[found.ocs, found.south].tolist()
 
 
 def test_a_port_in_the_way_and_a_foreign_circuit_are_found(state: OcsState) -> None:

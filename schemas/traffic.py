@@ -1,0 +1,54 @@
+"""What traffic engineering says: how the demand is carried."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.body import Body
+from schemas.names import FabricName, SliceName
+
+Ppm = Annotated[int, Field(ge=0, le=10**12, description="parts of a million")]
+
+
+class TrafficBody(Body):
+    writer = "traffic"
+
+
+class TrafficCarried(TrafficBody):
+    """How the demand of the moment is carried by the trunks of the moment.
+
+    `weights` counts how often weights were solved anew; `solved` whether they were now. `use_ppm` is the load
+    of the fullest trunk over what it carries, `served_ppm` the share of all demand that gets through if every
+    trunk that is too full is shared in proportion, `direct_ppm` the share that takes no transit block,
+    `path_ppm` the trunks that a bit passes in the mean. `bound_ppm` is a largest use that no weights can
+    better, as far as is known. `cut_off` counts pairs of blocks that want something and have no path.
+    """
+
+    hour: Annotated[int, Field(ge=0)]
+    weights: Annotated[int, Field(ge=0)]
+    solved: bool
+    use_ppm: Ppm
+    bound_ppm: Ppm
+    served_ppm: Ppm
+    direct_ppm: Ppm
+    path_ppm: Ppm
+    cut_off: Annotated[int, Field(ge=0)]
+
+
+class PodsCutOff(TrafficBody):
+    """To the whole site: the pods on whose blocks no link of the network carries anything now; none where all
+    are reached. Told when that changes: no job over several pods begins in such a pod."""
+
+    pods: tuple[FabricName, ...]
+
+
+class JobBandwidthSet(TrafficBody):
+    """To the whole site: what each pod of a job over several can send to the others in a burst, and receive
+    from them at the same time, by the weights of the moment. Told when it changed by more than a little."""
+
+    job: SliceName
+    mbps: Annotated[int, Field(ge=0, le=10**12, description="Mb/s")]
+
+    @property
+    def gbps(self) -> float:
+        return self.mbps / 1_000.0

@@ -1,0 +1,56 @@
+"""The rules of the demand: it moves by itself, and with the jobs over several pods."""
+
+from schemas.demands import DemandMoved
+from schemas.envelope import Envelope
+from schemas.scheduler import PodsJoined, PodsParted
+from schemas.sequencer import Tick
+from services.demands.state import BEFORE_THE_FIRST, DemandsState
+from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.engine.service import Output
+from shared.models.dcn.bursts import mean_mbps
+from shared.models.dcn.living import demand_of
+
+
+def due(state: DemandsState) -> int | None:
+    """When the demand moves next: first at once, then every interval."""
+    if state.hour == BEFORE_THE_FIRST:
+        return state.commissioned_us
+    return state.told_us + state.config.interval_s * US_PER_S
+
+
+def on_tick(state: DemandsState, _tick: Tick, _message: Envelope) -> list[Output]:
+    """The draws are hourly: with a longer interval hours are left out, with a shorter one told again."""
+    state.hour = (state.now_us - state.commissioned_us) // US_PER_HOUR
+    state.told_us = state.now_us
+    return [_moved(state)]
+
+
+def on_pods_joined(state: DemandsState, body: PodsJoined, _message: Envelope) -> list[Output]:
+    """A job over several pods starts: in the mean its rings are a demand like any other. Pods that hang on
+    none of this network's blocks are joined by another."""
+    pods = [name.partition("/")[0] for name in body.slices]
+    at = {block.pod: number for number, block in enumerate(state.plant.blocks) if block.pod}
+    if not all(pod in at for pod in pods):
+        return []
+    mbps = mean_mbps(len(pods), body.gradient_bytes, body.step_us)
+    state.rings[body.job] = (body.job, tuple(at[pod] for pod in pods), mbps)
+    return _moved_now(state)
+
+
+def on_pods_parted(state: DemandsState, body: PodsParted, _message: Envelope) -> list[Output]:
+    """It has ended, or waits again; said twice, it has parted already."""
+    return _moved_now(state) if state.rings.pop(body.job, None) else []
+
+
+def _moved_now(state: DemandsState) -> list[Output]:
+    """The same hour with other jobs, if any hour has been told."""
+    return [] if state.hour == BEFORE_THE_FIRST else [_moved(state)]
+
+
+def _moved(state: DemandsState) -> DemandMoved:
+    state.touched.update(("demands", f"{state.fabric}/block-{n}") for n in range(len(state.plant.blocks)))
+    state.touched.add(("summaries", f"{state.fabric}/demands"))
+    flows = state.flows
+    sent = demand_of(state.model, state.hour, flows).sum(axis=1)
+    rings = tuple(state.rings.values())
+    return DemandMoved(hour=state.hour, jobs=flows, rings=rings, sent=tuple(sent.tolist()))

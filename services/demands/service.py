@@ -1,0 +1,21 @@
+"""The table of the service `demands`: which rule handles which message."""
+
+from schemas.scheduler import PodsJoined, PodsParted
+from schemas.sequencer import Tick
+from services.demands import documents, logic
+from services.demands.state import DemandsState, commission
+from shared.engine.service import Service, on
+
+SERVICE: Service[DemandsState] = Service(
+    name="demands",
+    state=DemandsState,
+    commission=commission,
+    rules=(
+        on(Tick, logic.on_tick),
+        on(PodsJoined, logic.on_pods_joined, scope="site-wide"),
+        on(PodsParted, logic.on_pods_parted, scope="site-wide"),
+    ),
+    due=logic.due,
+    document_keys=documents.document_keys,
+    document=documents.document,
+)

@@ -1,0 +1,100 @@
+"""How a datacenter network commands its OCSes: by circuits between ports, a stage of a rewiring at a time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from schemas.envelope import Envelope
+from schemas.names import OcsCircuit
+from schemas.ocs import CircuitsRewired, RewiringRefused
+from schemas.topology import RewireCircuits
+from services.ocs.state import NO_OWNER, NO_PORT, OcsState, PendingRewiring
+from services.ocs.switch import Circuits, circuits_of, drop, make, want
+from shared.basics.units import US_PER_MS, us
+from shared.engine.service import CausedBy, Output
+
+Hindrance = tuple[int, str]
+"""The OCS that stands in the way of a command, and the reason."""
+
+
+def on_rewire(state: OcsState, body: RewireCircuits, message: Envelope) -> list[Output]:
+    """Park the mirrors of what goes at once, take what comes as wanted and let mirrors turn; or refuse all of
+    it. What goes may have been lost meanwhile: it is wanted no longer, so nothing brings it back."""
+    hindrance = _why_not(state, body)
+    if hindrance is not None:
+        ocs, reason = hindrance
+        return [RewiringRefused(rewiring=body.rewiring, stage=body.stage, ocs=ocs, reason=reason)]
+    if body.removed:
+        drop(state, _circuits(body.removed, state.radix))
+    if body.made:
+        want(state, _circuits(body.made, state.radix), NO_OWNER)
+    state.orders += 1
+    due_us = state.now_us + _switching_us(state, body.made)
+    state.rewirings[state.orders] = PendingRewiring(
+        body.rewiring, body.stage, body.removed, body.made, due_us, message.id
+    )
+    return []
+
+
+def settle_rewirings(state: OcsState) -> list[Output]:
+    """Make the circuits whose switching time is over, in order of the commands."""
+    due = sorted(order for order, pending in state.rewirings.items() if pending.due_us <= state.now_us)
+    return [_settle(state, state.rewirings.pop(order)) for order in due]
+
+
+def _settle(state: OcsState, pending: PendingRewiring) -> CausedBy:
+    missing: tuple[OcsCircuit, ...] = ()
+    if pending.made:
+        up, sound = make(state, _circuits(pending.made, state.radix))
+        missing = tuple(pending.made[n] for n in np.flatnonzero(~(up & sound)).tolist())
+    lost = set(missing)
+    body = CircuitsRewired(
+        rewiring=pending.rewiring,
+        stage=pending.stage,
+        removed=pending.removed,
+        made=tuple(circuit for circuit in pending.made if circuit not in lost),
+        missing=missing,
+    )
+    return CausedBy(pending.cause, body)
+
+
+def _circuits(circuits: Sequence[OcsCircuit], radix: int) -> Circuits:
+    ocs, north, south = np.array(circuits, dtype=np.int64).T
+    return circuits_of(ocs, north, south, radix)
+
+
+def _switching_us(state: OcsState, made: Sequence[OcsCircuit]) -> int:
+    """Until the slowest OCS has switched: OCSes work side by side, and one that is serial sets one circuit
+    after another ([LF] Table C.1)."""
+    rounds = 1
+    if state.serial and made:
+        rounds = int(np.bincount([ocs for ocs, _, _ in made]).max())
+    return us(rounds * state.config.switching_time_ms, US_PER_MS)
+
+
+def _why_not(state: OcsState, body: RewireCircuits) -> Hindrance | None:
+    for ocs, north, south in (*body.removed, *body.made):
+        if ocs >= state.ocs_count or north >= state.ports_wired or south >= state.ports_wired:
+            return ocs, f"no fibre enters N{north} or S{south}; allowed are 0 to {state.ports_wired - 1}"
+        if state.control_faults[ocs]:
+            return (
+                ocs,
+                "its domain is without control"
+                if not state.latches
+                else "its domain is without control or power",
+            )
+    freed = set()
+    for ocs, north, south in body.removed:
+        if state.wanted[ocs, north] != south:
+            return ocs, f"no circuit N{north} to S{south} to take away"
+        freed |= {(ocs, "N", north), (ocs, "S", south)}
+    taken: set[tuple[int, str, int]] = set()
+    for ocs, north, south in body.made:
+        for side, port, wanted in (("N", north, state.wanted), ("S", south, state.wanted_from)):
+            end = (ocs, side, port)
+            if end in taken:
+                return ocs, f"{side}{port} is named twice in one command"
+            if wanted[ocs, port] != NO_PORT and end not in freed:
+                return ocs, f"{side}{port} is busy with another circuit"
+            taken.add(end)
+    return None

@@ -1,0 +1,145 @@
+"""The rules of traffic engineering: weights follow the demand and the trunks, solved anew only where that is
+worth it."""
+
+import numpy as np
+
+from schemas.demands import DemandMoved
+from schemas.envelope import Envelope
+from schemas.sequencer import Tick
+from schemas.traffic import JobBandwidthSet, PodsCutOff, TrafficCarried
+from schemas.trunks import TrunksChanged
+from services.traffic.state import NO_HOUR, TrafficState
+from shared.basics.frames import frame_after_us
+from shared.basics.units import US_PER_S
+from shared.engine.service import Output
+from shared.models.dcn.bursts import ring_gbps
+from shared.models.dcn.demand import MBPS_PER_GBPS
+from shared.models.dcn.failure import demand_left
+from shared.models.dcn.living import PPM, block_bound, carried, demand_of, ppm, use_of, weights_for
+from shared.models.dcn.traffic import capacity
+from shared.models.dcn.weights import Split
+from shared.models.network.blocks import FloatArray
+from shared.models.network.wiring import put_links
+from shared.models.superpod.wiring import IntArray
+
+NEWS = 0.05
+"""Of what a job was told that it gets: by less it does not change."""
+
+
+def due(state: TrafficState) -> int | None:
+    """When the next telemetry frame is."""
+    return state.next_frame_us
+
+
+def on_tick(state: TrafficState, _tick: Tick, _message: Envelope) -> list[Output]:
+    """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
+    state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
+    return []
+
+
+def on_demand_moved(state: TrafficState, body: DemandMoved, _message: Envelope) -> list[Output]:
+    state.hour, state.jobs, state.rings = body.hour, body.jobs, body.rings
+    return _carry(state, plant_changed=False)
+
+
+def on_trunks_changed(state: TrafficState, body: TrunksChanged, _message: Envelope) -> list[Output]:
+    put_links(state.links, body.links)
+    return _carry(state, plant_changed=True) if state.hour != NO_HOUR else []
+
+
+def _carry(state: TrafficState, *, plant_changed: bool) -> list[Output]:
+    """In four steps.
+
+    1. What has no path of at most one transit block is cut off.
+    2. The rest goes by the weights in use, over those paths that are left.
+    3. Where trunks changed, or the fullest is nearer to full than when the weights were solved, against the
+       bound of the blocks, by more than the slack, weights are solved anew.
+    4. What came of it is told.
+    """
+    plant = state.plant
+    links = state.links.astype(np.int64)
+    carries, asked = capacity(plant, links), demand_of(state.model, state.hour, state.jobs)
+    demand = demand_left(plant, links, asked)
+    _book(state)
+    bound = block_bound(carries, demand)
+    solved = plant_changed or state.weights == 0
+    if not solved:
+        use = use_of(split_of(state), carries, demand)
+        solved = use > (1.0 + state.config.slack) * state.ratio * bound
+    if solved:
+        split = weights_for(carries, demand, state.config.hedge)
+        state.prices, state.prior = split.prices, split.prior
+        state.weights += 1
+        state.ratio = split.use / bound if bound > 0.0 else 1.0
+        bound = max(bound, split.bound)
+    found = carried(split_of(state), carries, demand)
+    state.load = np.rint(found.load)
+    total = int(asked.sum())
+    body = TrafficCarried(
+        hour=state.hour,
+        weights=state.weights,
+        solved=solved,
+        use_ppm=ppm(found.use),
+        bound_ppm=ppm(min(bound, found.use)),
+        served_ppm=ppm(found.served * float(demand.sum()) / total) if total else PPM,
+        direct_ppm=ppm(found.direct),
+        path_ppm=ppm(found.path),
+        cut_off=int(np.count_nonzero((asked > 0) & (demand == 0))),
+    )
+    state.last, state.demanded_mbps, state.at_us = body, total, state.now_us
+    state.told += 1
+    _touch(state)
+    return [body, *_tell_pods(state, carries), *_tell_jobs(state, carries, demand)]
+
+
+def _tell_pods(state: TrafficState, carries: FloatArray) -> list[Output]:
+    """Which pods no link reaches, where these are others than before."""
+    blocks = state.plant.blocks
+    lone = [blocks[number].pod for number in np.flatnonzero(~(carries > 0.0).any(axis=1)).tolist()]
+    cut_off = tuple([pod for pod in lone if pod is not None])
+    if cut_off == state.cut_off:
+        return []
+    state.cut_off = cut_off
+    return [PodsCutOff(pods=cut_off)]
+
+
+def _tell_jobs(state: TrafficState, carries: FloatArray, demand: IntArray) -> list[Output]:
+    """What jobs over several pods get now, where that is other than what they were told."""
+    before, state.given_mbps = state.given_mbps, {}
+    said: list[Output] = []
+    for ring in state.rings:
+        job = ring[0]
+        mbps = round(MBPS_PER_GBPS * ring_gbps(split_of(state), carries, demand, ring))
+        told = before.get(job)
+        if told is None or (mbps == 0) != (told == 0) or abs(mbps - told) > NEWS * told:
+            said.append(JobBandwidthSet(job=job, mbps=mbps))
+            told = mbps
+        state.given_mbps[job] = told
+    return said
+
+
+def split_of(state: TrafficState) -> Split:
+    """The weights in use, for whichever trunks there are."""
+    return Split(state.prices, state.prior, state.config.hedge, 0.0, 0.0, 0)
+
+
+def _book(state: TrafficState) -> None:
+    """What was asked and served since the last time, and how."""
+    last = state.last
+    if last is None:
+        return
+    spent_us = state.now_us - state.at_us
+    state.known_us += spent_us
+    asked_mbit = state.demanded_mbps * spent_us // US_PER_S
+    state.asked_mbit += asked_mbit
+    state.served_mbit += asked_mbit * last.served_ppm // PPM
+    state.direct_mbit += asked_mbit * last.direct_ppm // PPM
+    state.hops_mbit += asked_mbit * last.path_ppm // PPM
+    state.use_ppm_s += last.use_ppm * spent_us // US_PER_S
+    if last.use_ppm > PPM:
+        state.overfull_us += spent_us
+
+
+def _touch(state: TrafficState) -> None:
+    state.touched.update(("trunk-loads", f"{state.fabric}/block-{n}") for n in range(len(state.links)))
+    state.touched.add(("summaries", f"{state.fabric}/traffic"))

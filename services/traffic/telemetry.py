@@ -1,0 +1,26 @@
+"""Telemetry frames: one row for every trunk and way that carries something, at a fixed cadence of simulated
+time."""
+
+import numpy as np
+
+from schemas.envelope import Envelope
+from services.traffic.state import TrafficState
+from shared.basics.frames import arrow_frame
+from shared.models.dcn.traffic import capacity
+
+
+def frame(state: TrafficState, message: Envelope) -> bytes:
+    """An Arrow IPC stream of one record batch: blocks `tail` and `head` by number, `links` that carry traffic
+    between them, `load_mbps` and `carries_mbps` from the one to the other."""
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+
+    tails, heads = np.nonzero(state.links)
+    carries = capacity(state.plant, state.links.astype(np.int64))
+    columns = {
+        "tail": pa.array(tails.astype(np.int32)),
+        "head": pa.array(heads.astype(np.int32)),
+        "links": pa.array(state.links[tails, heads]),
+        "load_mbps": pa.array(state.load[tails, heads]),
+        "carries_mbps": pa.array(carries[tails, heads]),
+    }
+    return arrow_frame(columns, state.fabric, message.at_us)

@@ -1,0 +1,58 @@
+"""Status documents of the blocks of a network, and a summary of its links."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from schemas.documents_dcn import BlockDocument, TrunksSummary
+from schemas.names import number_of
+from services.trunks.carrying import carrying
+from services.trunks.state import TrunksState
+from shared.engine.service import DocumentKey
+from shared.models.network.wiring import NO_PORT, links_between
+
+
+def document_keys(state: TrunksState) -> Iterable[DocumentKey]:
+    for block in range(len(state.plant.blocks)):
+        yield "blocks", state.block_name(block)
+    yield "summaries", f"{state.fabric}/trunks"
+
+
+def document(state: TrunksState, key: DocumentKey) -> BlockDocument | TrunksSummary:
+    kind, name = key
+    return _summary(state, name) if kind == "summaries" else _block(state, name)
+
+
+def _summary(state: TrunksState, name: str) -> TrunksSummary:
+    there = state.south_of != NO_PORT
+    return TrunksSummary(
+        name=name,
+        blocks=len(state.block_faults),
+        blocks_down=int(np.count_nonzero(state.block_faults)),
+        bundles_down=int(np.count_nonzero(state.bundle_faults)),
+        circuits=int(np.count_nonzero(there)),
+        carrying=int(np.count_nonzero(carrying(state))),
+        drained=int(np.count_nonzero(there & state.drained)),
+        dark=int(np.count_nonzero(there & ~state.lit)),
+        unfit=int(np.count_nonzero(there & state.lit & ~state.fit)),
+    )
+
+
+def _block(state: TrunksState, name: str) -> BlockDocument:
+    plant, number = state.plant, number_of(name)
+    block = plant.blocks[number]
+    wired = links_between(plant, state.south_of.astype(np.int64))[number]
+    return BlockDocument(
+        name=name,
+        state="up" if state.block_faults[number] == 0 else "down",
+        generation=block.generation,
+        uplinks=block.uplinks,
+        pod=block.pod,
+        customer=block.customer,
+        modules=block.modules,
+        bundles_down=tuple(np.flatnonzero(state.bundle_faults[number]).tolist()),
+        links=tuple(state.links[number].tolist()),
+        wired=tuple(wired.tolist()),
+        rates=tuple(plant.rates[number].tolist()),
+        changed_us=int(state.changed_us[number]),
+    )

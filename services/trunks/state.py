@@ -1,0 +1,84 @@
+"""What is known of every circuit of a network: whether light passes it, whether it is fit, whether it is
+drained.
+
+Arrays of circuits have shape (OCSes, radix) by North port.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.config_dcn import DcnConfig, TrunksConfig
+from schemas.config_network import NetworkConfig
+from schemas.names import OcsCircuit
+from shared.engine.state import State
+from shared.models.network.blocks import Plant, network_of
+from shared.models.network.wiring import NO_PORT, wiring_of
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Circuits of a stage whose errors are counted until `due_us`. `cause` is the id of the message that said
+    that they stand."""
+
+    rewiring: str
+    stage: int
+    circuits: tuple[OcsCircuit, ...]
+    due_us: int
+    cause: str
+
+
+@dataclass
+class TrunksState(State):
+    """`south_of` is the South port of each circuit, −1 for none; `lit` whether its mirrors stand, `fit`
+    whether it has shown that light arrives as it should, `drained` whether traffic is kept off it. Faults are
+    counts of active ones, `bundle_faults` by block and rack. `links` (B, B) carry traffic, as was last said.
+    `changed_us` by block."""
+
+    config: TrunksConfig
+    network: NetworkConfig
+    qualify_s: float
+    south_of: npt.NDArray[np.int16]
+    lit: BoolArray
+    fit: BoolArray
+    drained: BoolArray
+    block_faults: npt.NDArray[np.int16]
+    bundle_faults: npt.NDArray[np.int16]
+    links: npt.NDArray[np.int32]
+    changed_us: npt.NDArray[np.int64]
+    watched: int
+    watches: dict[int, Watch]
+
+    @property
+    def plant(self) -> Plant:
+        return network_of(self.network)
+
+    def block_name(self, block: int) -> str:
+        return f"{self.fabric}/block-{block}"
+
+
+def commission(fabric: str, config: DcnConfig, at_us: int) -> TrunksState:
+    """No circuit yet; nothing is broken."""
+    plant = network_of(config.network)
+    shape, blocks = (plant.ocs_count, wiring_of(plant).radix), len(plant.blocks)
+    return TrunksState(
+        fabric=fabric,
+        seed=config.seed,
+        now_us=at_us,
+        config=config.trunks,
+        network=config.network,
+        qualify_s=config.topology.qualify_s,
+        south_of=np.full(shape, NO_PORT, dtype=np.int16),
+        lit=np.zeros(shape, dtype=np.bool_),
+        fit=np.zeros(shape, dtype=np.bool_),
+        drained=np.zeros(shape, dtype=np.bool_),
+        block_faults=np.zeros(blocks, dtype=np.int16),
+        bundle_faults=np.zeros((blocks, plant.racks), dtype=np.int16),
+        links=np.zeros((blocks, blocks), dtype=np.int32),
+        changed_us=np.full(blocks, at_us, dtype=np.int64),
+        watched=0,
+        watches={},
+    )

@@ -1,0 +1,31 @@
+"""How many pods, or which: as people write it."""
+
+import pytest
+
+from schemas.multislice import wanted_pods
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("2", 2), (" 16 ", 16), ("pod-0,pod-3", ("pod-0", "pod-3")), ("pod-3, pod-0", ("pod-3", "pod-0"))],
+)
+def test_a_number_or_names_in_the_order_of_the_ring(text: str, meant: int | tuple[str, ...]) -> None:
+    assert wanted_pods(text) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("1", "1 is not allowed; allowed are how many, 2 or more, or their names"),
+        ("-3", "-3 is not allowed"),
+        ("pod-0", "pod-0 alone is not allowed; allowed are how many"),
+        ("pod-0,pod-0", "pod-0 is named twice; a job has one slice in each of its pods"),
+        ("pod-0,", "'' is no number and no name"),
+        ("2,3", "'2' is no number and no name"),
+        ("two", "'two' is no number and no name; allowed are how many, 2 or more, or their names"),
+        ("", "'' is no number and no name"),
+    ],
+)
+def test_anything_else_is_refused_in_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        wanted_pods(text)

@@ -1,0 +1,415 @@
+"""A rewiring from plan to end, and all that may come between: operators, lost control, bad optics, faults.
+
+All services of a network are there; what must hold of any log is asked of every one of these.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from ops.invariants import check_all
+from schemas.config_dcn import DcnConfig
+from schemas.config_network import BlockRow, NetworkConfig
+from schemas.documents_dcn import RewiringDocument
+from schemas.names import OcsCircuit
+from schemas.ocs import CircuitsRewired, RewiringRefused
+from schemas.operator import AbortRewiring, ApproveRewiring, ClearFault, InjectFault, PlanTopology
+from schemas.topology import (
+    PlanRefused,
+    RewireCircuits,
+    RewiringApproved,
+    RewiringEnded,
+    RewiringPlanned,
+    StageBegun,
+    StageUndrained,
+    StageWaits,
+    TopologyKept,
+)
+from schemas.trunks import CircuitsQualified, TrunksChanged
+from services.fleet import services_of
+from services.topology.documents import document
+from services.topology.state import TopologyState
+from services.trunks.carrying import carrying
+from services.trunks.state import TrunksState
+from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.models.network.blocks import network_of
+from shared.models.network.wiring import wiring_of
+from tests.support.pods import POD
+from tests.support.rig import Bench, bodies
+
+HARDWARE = NetworkConfig(
+    blocks=(BlockRow(count=3, generation=400), BlockRow(count=3, uplinks=256)),
+    racks=8,
+    racks_full=8,
+    switches=2,
+)
+FIRST, SECOND = f"{POD}/rewiring-0", f"{POD}/rewiring-1"
+DRAINED_S, QUALIFIED_S, UNDRAINED_S = 10, 30, 10
+
+
+def living(**topology: object) -> Bench:
+    """An hour old, as it was installed. Plans come only when they are asked for."""
+    config = DcnConfig.model_validate(
+        {
+            "network": HARDWARE,
+            "failures": {"enabled": False},
+            "traffic": {"telemetry_interval_s": 0},
+            "demand": {"hot_pairs": 6, "hot_share": 0.6, "hot_days": 100.0},
+            "topology": {
+                "approval": "operator",
+                "every_h": 1e5,
+                "gain_min": 0.0,
+                "transit_gain_min": 0.0,
+                "served_below": 0.0,
+                "use_above": 100.0,
+                "transit_above": 1.0,
+                **topology,
+            },
+        }
+    )
+    bench = Bench(services_of("dcn"), config)
+    bench.run(US_PER_HOUR)
+    assert [body.outcome for body in bodies(bench.log, RewiringEnded)] == ["completed"]
+    return bench
+
+
+@pytest.fixture
+def planned() -> Iterator[Bench]:
+    bench = living()
+    (plan,) = [
+        b for b in bodies(bench.say(PlanTopology(dcn=POD))) if isinstance(b, RewiringPlanned | TopologyKept)
+    ]
+    assert isinstance(plan, RewiringPlanned), plan
+    assert (plan.rewiring, plan.approval) == (SECOND, "operator")
+    assert plan.stages > 1
+    yield bench
+    assert_holds(bench)
+
+
+def assert_holds(bench: Bench) -> None:
+    """Nothing is stray when all is over, and what is known of circuits is the same everywhere."""
+    bench.run(bench.now_us + US_PER_HOUR)
+    assert check_all(bench.log) == []
+    bench.assert_documents_hold()
+    topology, trunks, ocs = (bench.state(name) for name in ("topology", "trunks", "ocs"))
+    assert isinstance(topology, TopologyState)
+    assert isinstance(trunks, TrunksState)
+    assert (topology.south_of == ocs.wanted).all()
+    assert (trunks.south_of == ocs.wanted).all()
+    assert (topology.links == trunks.links).all()
+    assert (bench.state("traffic").links == trunks.links).all()
+    if not topology.current:
+        assert (carrying(trunks) == (trunks.south_of >= 0)).all()
+        assert (ocs.made == (ocs.wanted >= 0)).all()
+
+
+def approve(bench: Bench) -> None:
+    assert RewiringApproved(rewiring=SECOND) in bodies(bench.say(ApproveRewiring(rewiring=SECOND)))
+
+
+def wait(bench: Bench, seconds: float) -> None:
+    bench.run(bench.now_us + round(seconds * US_PER_S))
+
+
+def lose_control(bench: Bench, fault: int) -> None:
+    for domain in range(4):
+        bench.say(InjectFault(kind="control", target=f"{POD}/control-{domain}"))
+    assert len(bench.state("failures").active) == fault + 4
+
+
+def regain_control(bench: Bench, fault: int) -> None:
+    for number in range(fault, fault + 4):
+        bench.say(ClearFault(fault=f"{POD}/fault-{number}"))
+
+
+def all_are_unfit(bench: Bench, *, unfit: bool = True) -> None:
+    trunks = bench.state("trunks")
+    trunks.config = trunks.config.model_copy(update={"fit_below_ber": 1e-15 if unfit else 0.5})
+
+
+def outcome(bench: Bench) -> tuple[str, str]:
+    (ended,) = [body for body in bodies(bench.log, RewiringEnded) if body.rewiring == SECOND]
+    return ended.outcome, ended.reason
+
+
+def stand(bench: Bench) -> set[OcsCircuit]:
+    south_of = bench.state("ocs").wanted
+    return {(ocs, north, int(south_of[ocs, north])) for ocs, north in np.argwhere(south_of >= 0).tolist()}
+
+
+def test_a_plan_waits_for_its_operator_and_goes_stage_by_stage(planned: Bench) -> None:
+    before = stand(planned)
+    wait(planned, 7_200)
+    assert stand(planned) == before
+    approve(planned)
+    assert bodies(planned.say(ApproveRewiring(rewiring=SECOND))) == [
+        PlanRefused(subject=SECOND, reason="it is under way already")
+    ]
+    (refused,) = bodies(planned.say(PlanTopology(dcn=POD)), PlanRefused)
+    assert "is planned or under way; allowed is one at a time" in refused.reason
+    wait(planned, 3_600)
+    assert outcome(planned) == ("completed", "every stage was carried out")
+    said = [body for body in bodies(planned.log) if body.writer != "operator"]
+    own = [body for body in said if getattr(body, "rewiring", None) == SECOND]
+    stages = bodies(planned.log, RewiringPlanned)[1].stages
+    each = [StageBegun, RewireCircuits, CircuitsRewired, CircuitsQualified, StageUndrained]
+    assert [type(body) for body in own[2:-1]] == each * stages
+    assert bodies(planned.log, StageWaits) == []
+    (late,) = bodies(planned.say(ApproveRewiring(rewiring=SECOND)))
+    assert late == PlanRefused(subject=SECOND, reason="it has ended: completed")
+    (unknown,) = bodies(planned.say(AbortRewiring(rewiring=f"{POD}/rewiring-7")))
+    assert unknown == PlanRefused(
+        subject=f"{POD}/rewiring-7", reason="no such rewiring is planned or under way; there is none"
+    )
+
+
+def told(bench: Bench) -> RewiringDocument:
+    state = bench.state("topology")
+    assert isinstance(state, TopologyState)
+    found = document(state, ("rewirings", SECOND))
+    assert isinstance(found, RewiringDocument)
+    return found
+
+
+def test_its_document_has_every_stage_and_when_it_ends(planned: Bench) -> None:
+    waits = told(planned)
+    assert (waits.stages_done, waits.ends_us, waits.begun_us) == (0, None, None)
+    assert len(waits.plan) == waits.stages == 4
+    assert sum(stage.made for stage in waits.plan) == waits.circuits
+    assert sum(stage.takes_us for stage in waits.plan) == waits.takes_us
+    assert [stage.domain for stage in waits.plan] == [f"control-{n}" for n in range(4)]
+    assert all(750_000 <= stage.kept_ppm < 1_000_000 for stage in waits.plan)
+    approve(planned)
+    ends_us = told(planned).ends_us
+    assert ends_us == planned.now_us + waits.takes_us
+    (approved,) = [m for m in planned.log if isinstance(m.body, RewiringApproved)]
+    (asked,) = [m for m in planned.log if isinstance(m.body, ApproveRewiring)]
+    assert approved.cause == asked.id
+    wait(planned, 60)
+    under_way = told(planned)
+    assert (under_way.stages_done, under_way.aborted) == (1, False)
+    # Between two stages all is told first, for a microsecond.
+    assert under_way.ends_us == ends_us + 1
+    planned.say(AbortRewiring(rewiring=SECOND))
+    stopped = told(planned)
+    assert (stopped.aborted, stopped.ends_us) == (True, ends_us + 1 - sum(s.takes_us for s in waits.plan[2:]))
+    wait(planned, 600)
+    ended = told(planned)
+    assert (ended.stages_done, ended.plan, ended.ends_us, ended.ended_us) == (2, (), None, stopped.ends_us)
+    for said in (m for m in planned.log if isinstance(m.body, StageBegun) and m.body.rewiring == SECOND):
+        assert said.cause == asked.id
+
+
+def test_what_did_not_qualify_is_not_tried_again_where_others_are(planned: Bench) -> None:
+    topology = planned.state("topology")
+    topology.config = topology.config.model_copy(update={"promise": 0.0})
+    approve(planned)
+    all_are_unfit(planned)
+    wait(planned, DRAINED_S + QUALIFIED_S + 1)
+    all_are_unfit(planned, unfit=False)
+    wait(planned, 3_600)
+    unfit = {circuit for body in bodies(planned.log, CircuitsQualified) for circuit in body.unfit}
+    assert topology.unfit == unfit != set()
+    planned.say(PlanTopology(dcn=POD))
+    planned.say(ApproveRewiring(rewiring=f"{POD}/rewiring-2"))
+    wait(planned, 3_600)
+    again = [b for b in bodies(planned.log, RewireCircuits) if b.rewiring == f"{POD}/rewiring-2"]
+    made = [circuit for body in again for circuit in body.made]
+    of = {(ocs, block(north), block(south)) for ocs, north, south in unfit}
+    assert len([m for m in made if (m[0], block(m[1]), block(m[2])) in of]) > 20
+    assert len(unfit.intersection(made)) < len(made) / 4
+
+
+def block(port: int) -> int:
+    return int(wiring_of(network_of(HARDWARE)).block_at[port])
+
+
+def test_a_plan_that_is_aborted_changes_nothing(planned: Bench) -> None:
+    before = stand(planned)
+    planned.say(AbortRewiring(rewiring=SECOND))
+    assert outcome(planned) == ("aborted", "an operator ended it")
+    assert stand(planned) == before
+
+
+@pytest.mark.parametrize("after_s", [1, DRAINED_S + 5, DRAINED_S + QUALIFIED_S + 5])
+def test_what_is_aborted_within_a_stage_ends_with_it(planned: Bench, after_s: int) -> None:
+    approve(planned)
+    wait(planned, after_s)
+    assert bodies(planned.say(AbortRewiring(rewiring=SECOND)), RewiringEnded) == []
+    wait(planned, 3_600)
+    assert outcome(planned) == ("aborted", "an operator ended it after 1 of 4 stages")
+    assert (told(planned).stages_done, told(planned).stages) == (1, 4)
+    (ended,) = [m for m in planned.log if isinstance(m.body, RewiringEnded) and m.body.rewiring == SECOND]
+    (asked,) = [m for m in planned.log if isinstance(m.body, AbortRewiring)]
+    assert ended.cause == asked.id
+    assert [body.stage for body in bodies(planned.log, StageUndrained) if body.rewiring == SECOND] == [0]
+
+
+def test_a_stage_waits_for_control_says_so_once_and_begins_with_it(planned: Bench) -> None:
+    lose_control(planned, 0)
+    approve(planned)
+    wait(planned, 600)
+    (waits,) = bodies(planned.log, StageWaits)
+    assert waits == StageWaits(rewiring=SECOND, stage=0, reason=waits.reason)
+    assert waits.reason.endswith(" is lost")
+    regain_control(planned, 0)
+    wait(planned, 3_600)
+    assert outcome(planned)[0] == "completed"
+
+
+def test_control_that_is_lost_while_traffic_drains_ends_it_and_traffic_comes_back(planned: Bench) -> None:
+    before, links = stand(planned), planned.state("trunks").links.copy()
+    approve(planned)
+    wait(planned, 1)
+    assert planned.state("trunks").drained.any()
+    lose_control(planned, 0)
+    wait(planned, DRAINED_S)
+    assert outcome(planned)[0] == "refused"
+    assert outcome(planned)[1].endswith("its domain is without control")
+    assert stand(planned) == before
+    assert (planned.state("trunks").links == links).all()
+
+
+def test_a_stage_that_does_not_qualify_is_taken_back(planned: Bench) -> None:
+    before, links = stand(planned), planned.state("trunks").links.copy()
+    planned.state("topology").config = planned.state("topology").config.model_copy(update={"promise": 0.999})
+    approve_without_promise(planned)
+    all_are_unfit(planned)
+    wait(planned, DRAINED_S + QUALIFIED_S + 1)
+    all_are_unfit(planned, unfit=False)
+    wait(planned, 3_600)
+    assert outcome(planned)[0] == "taken-back"
+    assert "promised is 99.9%" in outcome(planned)[1]
+    assert stand(planned) == before
+    assert (planned.state("trunks").links == links).all()
+
+
+def approve_without_promise(bench: Bench) -> None:
+    """Begin its first stage whatever it takes, and promise much again after that."""
+    topology = bench.state("topology")
+    promised = topology.config
+    topology.config = promised.model_copy(update={"promise": 0.0})
+    approve(bench)
+    topology.config = promised
+
+
+def test_a_block_that_is_down_is_planned_for_as_if_it_were_back(planned: Bench) -> None:
+    """Else the plan would be wrong as soon as it is: its uplinks would have gone to others."""
+    other = living()
+    other.say(InjectFault(kind="block", target=f"{POD}/block-2"))
+    other.say(PlanTopology(dcn=POD))
+    (there,), (without,) = (bench.state("topology").current.values() for bench in (planned, other))
+    assert without.stages == there.stages
+    assert (without.use_then_ppm, without.least_gbps) == (there.use_then_ppm, there.least_gbps)
+
+
+def test_what_is_dark_already_is_not_lost_once_more(planned: Bench) -> None:
+    """A stage that goes on no OCS with light takes nothing from the promise."""
+    topology = planned.state("topology")
+    (rewiring,) = topology.current.values()
+    for ocs in sorted({ocs for ocs, _, _ in rewiring.stages[0].removed}):
+        planned.say(InjectFault.model_validate({"kind": "ocs", "target": f"{POD}/ocs-{ocs}"}))
+    carries = (topology.links * topology.plant.rates).sum(axis=1)
+    kept = float((carries / np.asarray(rewiring.least_gbps)).min())
+    assert 0.0 < kept < 0.9
+    topology.config = topology.config.model_copy(update={"promise": kept - 1e-9})
+    approve(planned)
+    assert [b.stage for b in bodies(planned.log, StageBegun) if b.rewiring == SECOND] == [0]
+    assert bodies(planned.log, StageWaits) == []
+    topology.config = topology.config.model_copy(update={"promise": 0.0})
+    wait(planned, 200 * 3_600)
+    assert planned.state("failures").active == {}
+    assert outcome(planned)[0] == "completed"
+
+
+@pytest.mark.parametrize("promise", [0.999, 0.0])
+def test_what_is_to_be_undone_waits_for_control(planned: Bench, promise: float) -> None:
+    """A stage that is taken back, and circuits that are parked since they did not qualify."""
+    topology = planned.state("topology")
+    topology.config = topology.config.model_copy(update={"promise": promise})
+    before = stand(planned)
+    approve_without_promise(planned)
+    all_are_unfit(planned)
+    wait(planned, DRAINED_S + 1)
+    lose_control(planned, 0)
+    planned.say(AbortRewiring(rewiring=SECOND))
+    wait(planned, QUALIFIED_S + UNDRAINED_S + 1)
+    all_are_unfit(planned, unfit=False)
+    (refused,) = bodies(planned.log, RewiringRefused)
+    assert refused.reason == "its domain is without control"
+    assert bodies(planned.log, StageWaits)[-1].reason.endswith("its domain is without control")
+    assert [body for body in bodies(planned.log, RewiringEnded) if body.rewiring == SECOND] == []
+    regain_control(planned, 0)
+    wait(planned, 600)
+    made = {circuit for body in bodies(planned.log, RewireCircuits)[1:2] for circuit in body.made}
+    if promise:
+        assert outcome(planned)[0] == "taken-back"
+        assert stand(planned) == before
+    else:
+        assert outcome(planned)[0] == "aborted"
+        assert not made & stand(planned)
+
+
+@pytest.mark.parametrize("kind", ["ocs", "rack", "power", "block", "bundle", "port"])
+@pytest.mark.parametrize("after_s", [1, DRAINED_S, DRAINED_S + 5, DRAINED_S + QUALIFIED_S + 5])
+def test_a_fault_in_the_middle_leaves_no_circuit_stray(planned: Bench, kind: str, after_s: int) -> None:
+    parts = {
+        "ocs": "ocs-0",
+        "rack": "rack-1",
+        "power": "power-0",
+        "block": "block-1",
+        "bundle": "block-1/bundle-0",
+        "port": "ocs-0/N3",
+    }
+    approve(planned)
+    wait(planned, after_s)
+    fault = InjectFault.model_validate({"kind": kind, "target": f"{POD}/{parts[kind]}"})
+    planned.say(fault)
+    wait(planned, 60 * 3_600)
+    assert planned.state("failures").active == {}
+    assert outcome(planned)[0] == "completed"
+
+
+def test_what_has_waited_for_too_long_is_given_up() -> None:
+    bench = living(wait_h=2.0)
+    bench.say(PlanTopology(dcn=POD))
+    topology = bench.state("topology")
+    topology.config = topology.config.model_copy(update={"promise": 1.0})
+    approve(bench)
+    (waits,) = bodies(bench.log, StageWaits)
+    assert "of its capacity; promised is 100.0%" in waits.reason
+    begun_us = bench.now_us
+    bench.run(begun_us + 2 * US_PER_HOUR - 1)
+    assert len(bodies(bench.log, RewiringEnded)) == 1
+    bench.run(begun_us + 2 * US_PER_HOUR)
+    assert outcome(bench) == ("aborted", f"waited 2 h: {waits.reason}")
+    assert_holds(bench)
+
+
+def test_circuits_that_are_gone_meanwhile_overtake_a_plan(planned: Bench) -> None:
+    planned.state("topology").south_of[0] = -1
+    approve_without_promise(planned)
+    assert outcome(planned)[0] == "overtaken"
+    assert "no circuit from block" in outcome(planned)[1]
+    planned.state("topology").south_of[0] = planned.state("ocs").wanted[0]
+
+
+def test_a_network_that_could_not_be_wired_at_first_is_wired_later() -> None:
+    """Control is lost from the beginning, for longer than a plan waits."""
+    config = DcnConfig.model_validate(
+        {"network": HARDWARE, "topology": {"wait_h": 0.5}, "failures": {"enabled": False}}
+    )
+    bench = Bench(services_of("dcn"), config)
+    for domain in range(4):
+        target = f"{POD}/control-{domain}"
+        bench.say(InjectFault(kind="control", target=target, duration_us=2 * US_PER_HOUR), 0)
+    bench.run(0)
+    (refused,) = bodies(bench.say(AbortRewiring(rewiring=FIRST)))
+    assert refused == PlanRefused(subject=FIRST, reason="it wires the network for the first time")
+    bench.run(4 * US_PER_HOUR)
+    assert bodies(bench.log, StageWaits)[0].reason == "control-0 is lost"
+    assert bodies(bench.log, RewiringEnded)[0].outcome == "completed"
+    assert bodies(bench.log, TrunksChanged)
+    assert (bench.state("ocs").wanted >= 0).sum() > 1_000
+    assert_holds(bench)
