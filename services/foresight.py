@@ -6,10 +6,11 @@ somebody asks for something else meanwhile. What the two have in common, other a
 come, is left out.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from schemas.api_effects import JobEffect, TrafficEffect
 from schemas.api_foresight import Because, ForeseenSlice, ForeseenSwap
 from schemas.asked import AskedBody
 from schemas.envelope import Envelope
@@ -25,7 +26,10 @@ from schemas.scheduler import (
     SliceRestored,
 )
 from services.jobs.state import JobsState
+from services.paces import Moment, job_effects, moment_of, slices_of, traffic_effects
 from services.scheduler.state import SchedulerState, Slice
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_S
 from shared.engine.roots import Request, operator_source
 from shared.engine.site import Site
 from shared.models.jobs.ledger import PLACES
@@ -38,11 +42,13 @@ CIRCUITS_OF_A_JOIN = FACE_LINKS * STRANDS
 
 @dataclass(frozen=True, slots=True)
 class Future:
-    """A copy of a site, driven on: what was said on the way, and of that the requests that nobody made."""
+    """A copy of a site, driven on: what was said on the way, and of that the requests that nobody made.
+    `moments` are what was so at first, and whenever it changed, of jobs over several pods and of networks."""
 
     site: Site
     log: tuple[Envelope, ...]
     asked: tuple[Envelope, ...]
+    moments: tuple[Moment, ...]
 
     def caused(self) -> list[Envelope]:
         """What follows from what was asked, by the chain of causes; the requests themselves not."""
@@ -55,21 +61,52 @@ class Future:
         return found
 
 
-def driven(site: Site, fabric: str, asked: Sequence[AskedBody], clock_us: int, until_us: int) -> Future:
-    """Ask a site for these at the clock's time, and let it go on until then; it is changed by that."""
+def driven(
+    site: Site,
+    fabric: str,
+    asked: Sequence[AskedBody],
+    clock_us: int,
+    until_us: int,
+    is_over: Callable[[], bool],
+) -> Future:
+    """Ask a site for these at the clock's time, and let it go on until then; it is changed by that.
+    OperationFailed if the time for it is over before."""
     log: list[Envelope] = []
     roots: list[Envelope] = []
+    moments = [moment_of(site)]
     first = _last_request(site) + 1
     for number, body in enumerate(asked, first):
         request = Request(number, fabric, body)
         while (root := site.next_root(request, clock_us=clock_us)) is not None:
+            _check_time(site, clock_us, until_us, is_over)
             log += site.cascade(root)
+            _look(site, moments)
             if root.body is body:
                 roots.append(root)
                 break
     while (root := site.next_root(None, clock_us=until_us)) is not None:
+        _check_time(site, clock_us, until_us, is_over)
         log += site.cascade(root)
-    return Future(site, tuple(log), tuple(roots))
+        _look(site, moments)
+    return Future(site, tuple(log), tuple(roots), tuple(moments))
+
+
+def _look(site: Site, moments: list[Moment]) -> None:
+    """Keep what is so now, unless it is what was so before."""
+    now, last = moment_of(site), moments[-1]
+    if (now.jobs, now.traffic) != (last.jobs, last.traffic):
+        moments.append(now)
+
+
+def _check_time(site: Site, clock_us: int, until_us: int, is_over: Callable[[], bool]) -> None:
+    """OperationFailed if the time for a question is over; a site that lags behind its clock has to come up to
+    it first."""
+    if is_over():
+        came_s = max(0, site.now_us - clock_us) // US_PER_S
+        raise OperationFailed(
+            f"{site.name} has too much to do to look so far ahead: it came {came_s} of "
+            f"{(until_us - clock_us) // US_PER_S} simulated seconds (within_s); ask for fewer"
+        )
 
 
 def _last_request(site: Site) -> int:
@@ -94,15 +131,28 @@ class Comparison:
         """Those that are in both futures and fare otherwise, by why, then number; filler that is asked for in
         one only, as there is room, is nobody's loss."""
         done, left = self._about
+        now_at, without_at = self._rows
         names = [name for name in done.keys() | left.keys() if _said(done, name) != _said(left, name)]
         found = [
             self._slice(name, now, without)
             for name in names
-            if (now := _row(self._rows[0], number_of(name))) is not None
-            and (without := _row(self._rows[1], number_of(name))) is not None
+            if (now := _row(now_at, number_of(name))) is not None
+            and (without := _row(without_at, number_of(name))) is not None
         ]
         reasons = get_args(Because)
         return tuple(sorted(found, key=lambda row: (reasons.index(row.because), number_of(row.slice))))
+
+    def jobs(self) -> tuple[JobEffect, ...]:
+        """The jobs over several pods, of those there at the end of both, that go faster or slower at some
+        time."""
+        done, left = (slices_of(future.site) for future in (self._done, self._left))
+        return job_effects(
+            self._done.moments, self._left.moments, {job: left[job] for job in left if job in done}
+        )
+
+    def traffic(self) -> tuple[TrafficEffect, ...]:
+        """The networks that carry their demand otherwise."""
+        return traffic_effects(self._done.moments, self._left.moments)
 
     def _slice(self, name: str, now: Slice, without: Slice) -> ForeseenSlice:
         done, left = (about.get(name, []) for about in self._about)
@@ -191,12 +241,17 @@ def _placed_us(log: Iterable[Envelope]) -> int | None:
     return max([message.at_us for message in log if isinstance(message.body, SliceAdmitted)], default=None)
 
 
-def _scheduler(future: Future, fabric: str) -> SchedulerState:
+def _scheduler(future: Future, fabric: str) -> SchedulerState | None:
+    """None for a network, which has no slices."""
+    if not any(i.fabric == fabric and i.service.name == "scheduler" for i in future.site.instances):
+        return None
     state = future.site.instance(fabric, "scheduler").state
     if not isinstance(state, SchedulerState):
         raise TypeError(f"scheduler of {fabric} holds {type(state).__name__}")
     return state
 
 
-def _row(state: SchedulerState, number: int) -> Slice | None:
+def _row(state: SchedulerState | None, number: int) -> Slice | None:
+    if state is None:
+        return None
     return state.slices.get(number) or state.ended.get(number)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from schemas.jobs import JobCheckpointed, JobFailed, JobFinished, JobsBody
+from schemas.jobs import JobCheckpointed, JobFailed, JobFinished, PodSignalled, Signal
 from services.jobs.state import Job, JobsState, Symptom
 from shared.basics.records import replace
 from shared.engine.service import CausedBy, Output
@@ -14,10 +14,9 @@ def change(
 ) -> list[Output]:
     """Change a job that there is, by the message with this id; whoever comes when it turns by itself hears
     that too."""
-    job = state.jobs.get(number)
-    if job is None:
+    if number not in state.jobs:
         return []
-    said = _turned(state, number, job)
+    said = turn(state, number)
     job = state.jobs[number]
     put(state, number, job, by(job.progress, state.now_us), job.symptom, cause)
     return said
@@ -42,8 +41,9 @@ def put(
     touch(state, number)
 
 
-def _turned(state: JobsState, number: int, job: Job) -> list[Output]:
-    """What a job says that turns by itself by now."""
+def turn(state: JobsState, number: int) -> list[Output]:
+    """Let a job turn that does so by itself by now, and say so."""
+    job = state.jobs[number]
     if job.turns_us is None or job.turns_us > state.now_us:
         return []
     name = f"{state.fabric}/slice-{number}"
@@ -51,11 +51,36 @@ def _turned(state: JobsState, number: int, job: Job) -> list[Output]:
     if symptom is not None:
         put(state, number, job, halted(job.progress, state.now_us), None)
         failed = JobFailed(slice=name, part=symptom.part.name, seen_as=symptom.seen_as)
-        return [CausedBy(symptom.part.cause, failed)]
+        return [CausedBy(symptom.part.cause, body) for body in (failed, *signals(state, number, "stands"))]
     progress = at(job.progress, state.now_us)
     put(state, number, job, progress, None)
-    body: JobsBody = JobFinished(slice=name) if progress.phase == "finished" else JobCheckpointed(slice=name)
-    return [CausedBy(job.cause, body)]
+    if progress.phase == "finished":
+        return [CausedBy(job.cause, JobFinished(slice=name))]
+    team = state.teams.get(number)
+    if team is not None:
+        if not team.is_to_leave:
+            return []  # another slice of the job leaves cubes, and its pod says so
+        state.teams[number] = replace(team, is_to_leave=False)
+    return [CausedBy(job.cause, JobCheckpointed(slice=name))]
+
+
+def kept_at_once(state: JobsState, number: int) -> list[Output]:
+    """That a job which is to leave has kept what it did, where it has nothing to write for that."""
+    job = state.jobs.get(number)
+    if job is None or job.turns_us is not None or job.progress.phase == "finished":
+        return []
+    return [JobCheckpointed(slice=f"{state.fabric}/slice-{number}")]
+
+
+def signals(
+    state: JobsState, number: int, signal: Signal, speed_ppm: int | None = None
+) -> list[PodSignalled]:
+    """What befalls the slice of a job over several pods, told to all of them; nothing for any other."""
+    team = state.teams.get(number)
+    if team is None:
+        return []
+    name = f"{state.fabric}/slice-{number}"
+    return [PodSignalled(job=team.job, slice=name, signal=signal, speed_ppm=speed_ppm)]
 
 
 def touch(state: JobsState, number: int) -> None:

@@ -9,12 +9,12 @@ from functools import cache
 
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
-from services.jobs.changes import change, put
+from services.jobs.changes import change, put, signals
 from services.jobs.state import BrokenPart, Job, JobsState, Symptom
 from shared.basics.keyed_random import draw_exponential, draw_uniform
 from shared.basics.units import US_PER_S, us
 from shared.engine.service import Output
-from shared.models.jobs.progress import hung
+from shared.models.jobs.progress import TAKES_STEPS, at, hung
 from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, CHIPS_PER_HOST, chip_in_cube
 
@@ -41,14 +41,27 @@ def strike_if_broken(state: JobsState, number: int) -> list[Output]:
     job = state.jobs.get(number)
     if job is None or job.progress.phase == "hung":
         return []
-    part = next((part for part in state.broken.values() if _is_on(job, part)), None)
-    if part is None:
+    if _broken_under(state, job) is None:
         return []
+    if number in state.teams:
+        progress = at(job.progress, state.now_us)
+        return [*signals(state, number, "hangs")] if progress.phase in TAKES_STEPS else []
     said = change(state, number, hung, job.cause)
-    struck = state.jobs[number]
-    if struck.progress.phase == "hung":
-        put(state, number, struck, struck.progress, _symptom(state, number, struck, part))
-    return said
+    return said + notice(state, number)
+
+
+def notice(state: JobsState, number: int) -> list[Output]:
+    """A job that hangs will notice the part under it that is broken."""
+    job = state.jobs.get(number)
+    if job is not None and job.progress.phase == "hung" and job.symptom is None:
+        part = _broken_under(state, job)
+        if part is not None:
+            put(state, number, job, job.progress, _symptom(state, number, job, part))
+    return []
+
+
+def _broken_under(state: JobsState, job: Job) -> BrokenPart | None:
+    return next((part for part in state.broken.values() if _is_on(job, part)), None)
 
 
 def _is_on(job: Job, part: BrokenPart) -> bool:

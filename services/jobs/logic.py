@@ -5,11 +5,9 @@ A job goes by what is said of its slice. While that recovers it stands, and what
 A host or chip that dies under it, it notices itself (`faults`).
 """
 
-from collections.abc import Callable
 from functools import partial
 
 from schemas.envelope import Envelope
-from schemas.jobs import JobCheckpointed
 from schemas.names import number_of
 from schemas.scheduler import (
     FULL_SPEED,
@@ -27,8 +25,9 @@ from schemas.scheduler import (
 )
 from schemas.sequencer import Tick
 from schemas.workload import SliceRequested
-from services.jobs.changes import change, touch
+from services.jobs.changes import change, kept_at_once, signals, touch, turn
 from services.jobs.faults import strike_if_broken
+from services.jobs.multislice import disband, team_of
 from services.jobs.reports import reported
 from services.jobs.state import Job, JobsState, book, book_for
 from shared.basics.records import replace
@@ -37,11 +36,11 @@ from shared.engine.service import Output
 from shared.models.jobs.progress import (
     Progress,
     asked_to_leave,
-    at,
+    goes_on,
     halted,
+    if_started,
     placed,
     ready,
-    slowed,
     struck,
     unplaced,
 )
@@ -61,7 +60,7 @@ def on_tick(state: JobsState, _tick: Tick, _message: Envelope) -> list[Output]:
         for number, job in state.jobs.items()
         if job.turns_us is not None and job.turns_us <= state.now_us
     )
-    said = [said for _, number in done for said in change(state, number, at, state.jobs[number].cause)]
+    said = [said for _, number in done for said in turn(state, number)]
     return [*said, *reported(state)]
 
 
@@ -71,6 +70,8 @@ def on_slice_requested(state: JobsState, body: SliceRequested, message: Envelope
     owner = book_for(state, body.owner, body.tier).owner
     progress = Progress(body.job, state.now_us)
     state.jobs[number] = Job(owner, body.tier, body.shape, progress, message.id)
+    if body.multislice is not None:
+        state.teams[number] = team_of(body.multislice)
     touch(state, number)
     return []
 
@@ -79,11 +80,14 @@ def on_slice_admitted(state: JobsState, body: SliceAdmitted, message: Envelope) 
     number = number_of(body.slice)
     if number in state.jobs:
         state.jobs[number] = replace(state.jobs[number], cubes=body.cubes, corner=body.corner)
+    disband(state, number)
     return change(state, number, placed, message.id)
 
 
 def on_slice_started(state: JobsState, body: SliceStarted, message: Envelope) -> list[Output]:
     number = number_of(body.slice)
+    if number in state.teams:
+        return [*signals(state, number, "goes", body.speed_ppm)]
     return change(state, number, partial(ready, speed_ppm=body.speed_ppm), message.id) + strike_if_broken(
         state, number
     )
@@ -96,15 +100,19 @@ def on_slice_goes_on(
     from now on."""
     number = number_of(body.slice)
     speed_ppm = body.speed_ppm if isinstance(body, SliceDegraded) else FULL_SPEED
-    said = change(state, number, partial(_goes_on, speed_ppm=speed_ppm), message.id)
+    if number in state.teams:
+        return [*signals(state, number, "goes", speed_ppm)]
+    said = change(state, number, partial(goes_on, speed_ppm=speed_ppm), message.id)
     return said + strike_if_broken(state, number)
 
 
 def on_slice_recovering(state: JobsState, body: SliceRecovering, message: Envelope) -> list[Output]:
     """Something is gone from under the job. What it did since its last checkpoint is gone, too, but for one
     that replicates as long as a warm cube may take the place of the one that died."""
-    ends = halted if body.choice in (None, "spare") else struck
-    return change(state, number_of(body.slice), partial(_if_started, ends=ends), message.id)
+    number, is_kept = number_of(body.slice), body.choice in (None, "spare")
+    if number in state.teams:
+        return [*signals(state, number, "stands" if is_kept else "struck")]
+    return change(state, number, partial(if_started, ends=halted if is_kept else struck), message.id)
 
 
 def on_cube_swapped(state: JobsState, body: CubeSwapped, message: Envelope) -> list[Output]:
@@ -114,21 +122,23 @@ def on_cube_swapped(state: JobsState, body: CubeSwapped, message: Envelope) -> l
     if job is not None:
         cubes = tuple([body.spare if cube == body.left else cube for cube in job.cubes])
         state.jobs[number] = replace(job, cubes=cubes, corner=body.corner)
-    return change(state, number, partial(_if_started, ends=halted), message.id)
+    if number in state.teams:
+        return [*signals(state, number, "stands")]
+    return change(state, number, partial(if_started, ends=halted), message.id)
 
 
 def on_slice_noticed(state: JobsState, body: SliceNoticed, message: Envelope) -> list[Output]:
     """It keeps what it did while there is time, and says when it has."""
     number = number_of(body.slice)
+    if number in state.teams:
+        return [*signals(state, number, "leaves")]
     said = change(state, number, asked_to_leave, message.id)
-    job = state.jobs.get(number)
-    if said or job is None or job.turns_us is not None or job.progress.phase == "finished":
-        return said
-    return [JobCheckpointed(slice=body.slice)]
+    return said or kept_at_once(state, number)
 
 
 def on_slice_requeued(state: JobsState, body: SliceRequeued, message: Envelope) -> list[Output]:
     """It has lost its cubes, and goes on from its last checkpoint when it is admitted again."""
+    disband(state, number_of(body.slice))
     return change(state, number_of(body.slice), unplaced, message.id)
 
 
@@ -137,6 +147,7 @@ def on_slice_ended(
 ) -> list[Output]:
     """Nobody wants it any more: what it used goes into the books of those that ended."""
     number = number_of(body.slice)
+    state.teams.pop(number, None)
     job = state.jobs.pop(number, None)
     if job is not None:
         progress = unplaced(job.progress, state.now_us)
@@ -147,13 +158,3 @@ def on_slice_ended(
             touch(state, forgotten)
         touch(state, number)
     return []
-
-
-def _goes_on(progress: Progress, now_us: int, speed_ppm: int) -> Progress:
-    progress = at(progress, now_us)
-    change = ready if progress.phase == "standing" else slowed
-    return change(progress, now_us, speed_ppm)
-
-
-def _if_started(progress: Progress, now_us: int, ends: Callable[[Progress, int], Progress]) -> Progress:
-    return at(progress, now_us) if progress.phase == "preparing" else ends(progress, now_us)

@@ -1,11 +1,11 @@
 """What slices have used, told every hour, so that the log can say it of any of these moments later."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from schemas.jobs import ChipTime, OwnerUse, SliceUse, TierUse, UsageReported
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_HOUR
-from shared.models.jobs.goodput import TIERS, Group, JobUse, summed, used_at
+from shared.models.jobs.goodput import TIERS, Group, JobUse, by_group, summed
 from shared.models.jobs.ledger import Ledger
 
 WHOLE_EVERY = 24
@@ -22,27 +22,27 @@ def reported(state: JobsState) -> list[UsageReported]:
     uses = {
         number: JobUse((job.owner, job.tier), job.chips, job.progress)
         for number, job in sorted(state.jobs.items())
+        if job.cubes  # they are its last ones where it waits again: without any, it has used nothing
     }
-    ended = {(book.owner, book.tier): book.used for _, book in sorted(state.books.items())}
-    used = used_at(ended, uses.values(), now_us)
-    tiers = tuple(
-        [
-            TierUse(tier=tier, chip_us=told(summed([one for (_, of), one in used.items() if of == tier])))
-            for tier in TIERS
-        ]
-    )
+    used = {number: use.used(now_us) for number, use in uses.items()}
+    rows = [((book.owner, book.tier), book.used) for _, book in sorted(state.books.items())]
+    rows += [(use.group, used[number]) for number, use in uses.items()]
     if state.reports % WHOLE_EVERY:
-        return [UsageReported(tiers=tiers, owners=None, slices=None)]
-    return [UsageReported(tiers=tiers, owners=_owners(used), slices=_slices(uses, now_us))]
+        return [UsageReported(tiers=_tiers(rows), owners=None, slices=None)]
+    return [UsageReported(tiers=_tiers(rows), owners=_owners(rows), slices=_slices(uses, used))]
 
 
-def _owners(used: Mapping[Group, Ledger]) -> tuple[OwnerUse, ...]:
+def _tiers(rows: Sequence[tuple[Group, Ledger]]) -> tuple[TierUse, ...]:
+    by_tier = {tier: summed([used for (_, of), used in rows if of == tier]) for tier in TIERS}
+    return tuple([TierUse(tier=tier, chip_us=told(used)) for tier, used in by_tier.items()])
+
+
+def _owners(rows: Sequence[tuple[Group, Ledger]]) -> tuple[OwnerUse, ...]:
+    used = by_group(rows)
     return tuple([OwnerUse(owner=owner, tier=tier, chip_us=told(one)) for (owner, tier), one in used.items()])
 
 
-def _slices(uses: Mapping[int, JobUse], now_us: int) -> tuple[SliceUse, ...]:
-    """Those that have had cubes."""
-    used = {number: use.used(now_us) for number, use in uses.items()}
+def _slices(uses: Mapping[int, JobUse], used: Mapping[int, Ledger]) -> tuple[SliceUse, ...]:
     return tuple(
         [
             SliceUse(number=number, owner=use.group[0], tier=use.group[1], chip_us=told(used[number]))

@@ -1,6 +1,7 @@
 """The table of the service `jobs`: which rule handles which message."""
 
 from schemas.failures import FaultBegan, FaultEnded
+from schemas.jobs import PodSignalled
 from schemas.scheduler import (
     CubeSwapped,
     SliceAdmitted,
@@ -14,9 +15,10 @@ from schemas.scheduler import (
     SliceRestored,
     SliceStarted,
 )
-from schemas.sequencer import Tick
+from schemas.sequencer import FabricRetired, Tick
+from schemas.traffic import JobBandwidthSet
 from schemas.workload import SliceRequested
-from services.jobs import documents, faults, logic
+from services.jobs import documents, faults, logic, multislice
 from services.jobs.state import JobsState, commission
 from shared.engine.service import Service, on
 
@@ -40,6 +42,9 @@ SERVICE: Service[JobsState] = Service(
         on(SliceRefused, logic.on_slice_ended),
         on(SliceEvicted, logic.on_slice_ended),
         on(SliceCompleted, logic.on_slice_ended),
+        on(PodSignalled, multislice.on_pod_signalled, scope="site-wide"),
+        on(JobBandwidthSet, multislice.on_job_bandwidth_set, scope="site-wide"),
+        on(FabricRetired, multislice.on_fabric_retired, scope="site-wide"),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

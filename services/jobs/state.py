@@ -34,7 +34,7 @@ class Symptom:
     seen_as: Literal["error", "hang"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: `records.replace`
 class Job:
     """The job of one slice, on all chips of its `cubes`, or on those of one from its `corner`. `owner` is
     under whom its time is booked.
@@ -58,6 +58,22 @@ class Job:
         return chips_of(self.shape)
 
 
+@dataclass(frozen=True)  # without slots: `records.replace`
+class Team:
+    """The slices of several pods that a job runs on. By pod, in the order of its ring, `speeds_ppm` has how
+    fast its slice can go, None while it cannot; `gbps` is what the `network` between the pods gives each of
+    them, None where nobody says. `is_to_leave`: it is this pod's slice that is to leave cubes."""
+
+    job: str
+    pods: tuple[str, ...]
+    gradient_bytes: int
+    step_us: int
+    speeds_ppm: tuple[int | None, ...]
+    gbps: float | None = None
+    network: str | None = None
+    is_to_leave: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Book:
     """What all slices of an owner in one tier have used that ended, in chip-microseconds."""
@@ -72,7 +88,7 @@ class JobsState(State):
     """`jobs` by number of their slice, from request to end; `ended` the last that did, as the scheduler has.
     `broken` has the hosts and chips that are, by name of the fault. `books` are by `OWNER/TIER`, begun with
     the first request; `reports_us` is when they are told
-    next, after so many `reports`."""
+    next, after so many `reports`. `teams` are those of jobs over several pods, by number of their slice."""
 
     config: JobsConfig
     cubes: int
@@ -82,6 +98,7 @@ class JobsState(State):
     ended: dict[int, Job] = field(default_factory=dict)
     broken: dict[str, BrokenPart] = field(default_factory=dict)
     books: dict[str, Book] = field(default_factory=dict)
+    teams: dict[int, Team] = field(default_factory=dict)
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> JobsState:

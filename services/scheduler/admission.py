@@ -4,6 +4,8 @@ Both are idempotent: a slice that is known already is not requested again, and o
 released again.
 """
 
+from typing import Literal
+
 from schemas.bounds import TRACE_ROWS_MAX
 from schemas.envelope import Envelope
 from schemas.jobs import JobCheckpointed
@@ -11,20 +13,18 @@ from schemas.names import number_of
 from schemas.scheduler import SliceCompleted
 from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler.cycle import cycle, fill, is_settled
-from services.scheduler.lifecycle import end, leave, put, refuse, slice_name
+from services.scheduler.lifecycle import end, leave, put, refuse, slice_name, withdraw
+from services.scheduler.multislice.holding import joins_in
 from services.scheduler.placement.holdback import most_cubes
 from services.scheduler.queue.queue import FILLER, TIERS
 from services.scheduler.recovery.moves import finish_move
-from services.scheduler.recovery.notices import drop_claim, leave_preempted
+from services.scheduler.recovery.notices import leave_preempted
 from services.scheduler.state import (
     SchedulerState,
     Slice,
-    line_of,
     line_up,
-    place_of,
     queue_of,
     waiting_outside,
-    waits_for_ocs,
 )
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
@@ -54,17 +54,18 @@ def on_slice_requested(state: SchedulerState, body: SliceRequested, message: Env
         terms=body.job,
         recovery=body.recovery,
     )
+    said = joins_in(state, row, body.multislice)
     try:
         state.placement.check(body.shape, body.twisted, state.cubes)
         _check_reserve(state, row)
     except InvalidInput as refusal:
-        return refuse(state, row, f"{refusal}{of_several_pods(body.shape, state.cubes)}")
+        return [*said, *refuse(state, row, f"{refusal}{of_several_pods(body.shape, state.cubes)}")]
     _wait(state, row)
-    said = fill(state) if row.tier == TIERS[FILLER] and is_settled(state) else cycle(state)
+    said += fill(state) if row.tier == TIERS[FILLER] and is_settled(state) else cycle(state)
     row = state.slices[number]
     waiting, most = _waiting(state, row.owner), _queue_max(state, body)
     if row.state == "queued" and number not in state.claims and waiting > most:
-        _withdraw(state, row)
+        withdraw(state, row)
         reason = f"{waiting - 1} slices of {row.owner} wait, of {most} that may (scheduler.queue_max)"
         said += refuse(state, row, reason) + cycle(state)
     return said
@@ -97,17 +98,20 @@ def on_slice_released(state: SchedulerState, body: SliceReleased, _message: Enve
     row = state.slices.get(number_of(body.slice))
     if row is None:
         return []
+    return complete(state, row, body.reason) + cycle(state)
+
+
+def complete(state: SchedulerState, row: Slice, reason: Literal["finished", "operator"]) -> list[Output]:
+    """Its owner is done with a slice, wherever it is."""
     said: list[Output] = []
     if row.state == "queued":
-        _withdraw(state, row)
+        withdraw(state, row)
     else:
         said += leave(state, row)
     if row.state == "queued" and not row.restarts:
-        said += refuse(state, row, f"withdrawn while it waited ({body.reason})")
-    else:
-        end(state, row, "completed", body.reason)
-        said.append(SliceCompleted(slice=slice_name(state, row.number), reason=body.reason))
-    return said + cycle(state)
+        return said + refuse(state, row, f"withdrawn while it waited ({reason})")
+    parted = end(state, row, "finished" if reason == "finished" else "released", reason)
+    return [*said, SliceCompleted(slice=slice_name(state, row.number), reason=reason), *parted]
 
 
 def on_job_checkpointed(state: SchedulerState, body: JobCheckpointed, _message: Envelope) -> list[Output]:
@@ -125,11 +129,3 @@ def _wait(state: SchedulerState, row: Slice) -> None:
     state.queued += 1
     put(state, row)
     state.touched.add(("summaries", f"{state.fabric}/scheduler"))
-
-
-def _withdraw(state: SchedulerState, row: Slice) -> None:
-    if row.number in state.claims:
-        drop_claim(state, row)
-    elif not waits_for_ocs(state, row):
-        queue_of(state).remove(line_of(row), place_of(row))
-    state.queued -= 1

@@ -48,10 +48,10 @@ def on_usage_reported(
 
 def _chips_now(state: SchedulerState) -> dict[str, int]:
     occupancy = occupancy_of(state)
-    allocated = state.chips_allocated
-    unhealthy = _free_in(occupancy, state.unhealthy)
-    drained = _free_in(occupancy, state.drained.keys() - state.unhealthy.keys())
-    held_back = _free_in(occupancy, state.hot.keys() - state.unhealthy.keys() - state.drained.keys())
+    allocated, out, warm = state.chips_allocated, state.unhealthy.keys(), state.hot.keys()
+    unhealthy = _free_in(occupancy, out)
+    drained = _free_in(occupancy, state.drained.keys() - out) if state.drained else 0
+    held_back = _free_in(occupancy, warm - out - state.drained.keys()) if warm else 0
     held_back += chips_held_back(state)
     idle = state.chips - allocated - unhealthy - drained - held_back
     wanted = idle if state.queued else 0

@@ -7,12 +7,13 @@ moment; running it twice changes nothing more.
 from dataclasses import dataclass
 
 from services.scheduler.lifecycle import admit
+from services.scheduler.multislice.holding import hold
 from services.scheduler.placement.compaction import compaction
 from services.scheduler.placement.room import Rooms
 from services.scheduler.placement.scores import best_cubes
 from services.scheduler.queue.backfill import BACKFILLS, InLine, Offer, timeline_of
 from services.scheduler.queue.order import fair_share_order, filler_order
-from services.scheduler.queue.preemption import stronger_us, weaker
+from services.scheduler.queue.preemption import strength_of
 from services.scheduler.recovery.moves import leave_drained
 from services.scheduler.recovery.notices import claim, compact, serve_claims
 from services.scheduler.recovery.recovery import recover_hit
@@ -77,7 +78,8 @@ def next_firm(state: SchedulerState) -> Decision:
         return Decision(None, {})
     rooms = Rooms(state)
     head = state.slices[ranked[0][0][2][1]]
-    yielding = rooms.fillers | weaker(state, head)
+    strength = strength_of(state, head, rooms.held)
+    yielding = rooms.fillers | strength.weaker
     forced = rooms.by_force(head.shape, yielding)
     if forced is not None:
         return Decision(Offer(head, *forced), {})
@@ -86,7 +88,7 @@ def next_firm(state: SchedulerState) -> Decision:
     if found is not None and not _starts_in_a_grace(state, line, rooms.held_back):
         return Decision(Offer(head, found.room, found.leavers, found.moves), {})
     passer, promises = BACKFILLS[state.config.backfill](state, line, rooms)
-    return Decision(passer, promises, stronger_us(state, head))
+    return Decision(passer, promises, None if strength.grows is None else strength.grows[0])
 
 
 def _starts_in_a_grace(state: SchedulerState, line: InLine, held_back: int) -> bool:
@@ -115,6 +117,8 @@ def _make(state: SchedulerState, move: Offer) -> list[Output]:
         return said + claim(state, row, cubes, corner, move.victims)
     if corner is None and not state.placement.links_stay and state.config.backfill != "conservative":
         cubes = best_cubes(state, row)  # any idle cubes do; a plan has those that it has
+    if row.number in state.members:
+        return claim(state, row, cubes, corner, ()) + hold(state, row)
     queue_of(state).remove(line_of(row), place_of(row))
     return admit(state, row, cubes, corner)
 

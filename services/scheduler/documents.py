@@ -6,6 +6,7 @@ from schemas.documents import CubeUseDocument, SchedulerSummary, SliceDocument, 
 from schemas.names import number_of
 from schemas.recovery import recovery_text
 from services.scheduler.lifecycle import slice_name
+from services.scheduler.multislice.showing import job_of, shown_since_us, shown_state, why_it_is_slow
 from services.scheduler.queue.why import waits_of, why_it_waits
 from services.scheduler.state import SchedulerState, occupancy_of, policy_of
 from shared.engine.service import DocumentKey
@@ -38,8 +39,8 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         return None
     return SliceDocument(
         name=name,
-        state=row.state,
-        since_us=dict(row.since_us),
+        state=shown_state(state, row),
+        since_us=shown_since_us(state, row),
         owner=row.owner,
         tier=row.tier,
         shape=row.shape,
@@ -52,7 +53,9 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         links_degraded=row.links_degraded,
         swaps=row.swaps,
         restarts=row.restarts,
-        reason=why_it_waits(state, row) if row.state == "queued" else row.reason,
+        reason=why_it_waits(state, row)
+        if row.state == "queued"
+        else row.reason or why_it_is_slow(state, row),
         queue_position=waits_of(state).places[number] if row.state == "queued" else None,
         promised_us=state.promises.get(number),
         requested_us=row.requested_us,
@@ -62,6 +65,7 @@ def _slice(state: SchedulerState, name: str) -> SliceDocument | None:
         estimate_us=row.estimate_us,
         recovery=recovery_text(policy_of(state, row)),
         changed_us=row.changed_us,
+        multislice=job_of(state, row),
     )
 
 

@@ -5,9 +5,9 @@ Whoever decides (admission, recovery, links) calls these; only here do slices ta
 
 from typing import Literal
 
-from schemas.documents import SliceState
 from schemas.scheduler import (
     DisconnectCircuits,
+    PodsParted,
     SchedulerBody,
     SliceAdmitted,
     SliceDegraded,
@@ -25,14 +25,19 @@ from services.scheduler.recovery.traffic import speed_of
 from services.scheduler.state import (
     SchedulerState,
     Slice,
+    is_outside,
+    line_of,
     line_up,
     occupancy_of,
+    place_of,
+    queue_of,
     queued_us,
 )
 from shared.basics.records import replace
 from shared.basics.units import US_PER_S
 from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
+from shared.models.jobs.joint import nobody_goes
 from shared.models.jobs.progress import Progress, placed, ready, unplaced
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
@@ -56,9 +61,15 @@ def stamped(row: Slice, now_us: int) -> Slice:
     return replace(row, since_us=(*before, (row.state, now_us)))
 
 
-def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Corner | None) -> list[Output]:
-    """Give a waiting slice its cubes. One that needs circuits then waits for them; any other starts, perhaps
-    on links that are bad already."""
+def admit(
+    state: SchedulerState,
+    row: Slice,
+    cubes: tuple[int, ...],
+    corner: Corner | None,
+    cause: str | None = None,
+) -> list[Output]:
+    """Give a waiting slice its cubes, because of its request or of this message. One that needs circuits then
+    waits for them; any other starts, perhaps on links that are bad already."""
     occupancy_of(state).hold(row.number, cubes, row.shape, corner)
     touch_uses(state, cubes)
     state.chips_allocated += row.chips
@@ -89,7 +100,7 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         ends_us=leaves_us(state, row, state.now_us),
     )
     row = replace(row, state=condition_of(state, row), speed_ppm=speed_of(state, row))
-    if not waits:
+    if not waits and is_alone(state, row):
         row = replace(row, progress=ready(progress, state.now_us, row.speed_ppm))
     put(state, row)
     name = slice_name(state, row.number)
@@ -112,7 +123,7 @@ def admit(state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Cor
         bodies.append(SliceStarted(slice=name, speed_ppm=row.speed_ppm))
     if row.state == "degraded":
         bodies.append(degraded(state, row))
-    return [CausedBy(row.request, body) for body in bodies]
+    return [CausedBy(cause or row.request, body) for body in bodies]
 
 
 def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[Output]:
@@ -138,13 +149,19 @@ def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[
         bodies.append(SliceRestored(slice=name))
     started_us = now_us if row.started_us is None else row.started_us
     progress = row.progress
-    if progress is not None and progress.phase in ("preparing", "standing"):
+    if progress is not None and progress.phase in ("preparing", "standing") and is_alone(state, row):
         progress = ready(progress, now_us, row.speed_ppm)
     if row.started_us is None and row.estimate_us is not None:
         row = replace(row, ends_us=now_us + still_runs_us(row, row.estimate_us))
     row = replace(row, progress=progress)
     put(state, replace(row, state=condition, changed_us=now_us, started_us=started_us, reason=None))
     return [body if cause is None else CausedBy(cause, body) for body in bodies]
+
+
+def is_alone(state: SchedulerState, row: Slice) -> bool:
+    """Whether a slice is all of its job, so that what befalls it befalls the job at once; what befalls one
+    over several pods is what its pods signal (`multislice`)."""
+    return row.number not in state.members
 
 
 def needs_check(state: SchedulerState, row: Slice) -> bool:
@@ -204,6 +221,21 @@ def drop_move(state: SchedulerState, row: Slice) -> None:
         occupancy_of(state).give_back((move.spare,), row.shape, move.corner)
 
 
+def drop_claim(state: SchedulerState, row: Slice) -> None:
+    """Give back what is kept for a slice; it is in no line until it is put there."""
+    held = state.claims.pop(row.number)
+    occupancy_of(state).give_back(held.cubes, row.shape, held.corner)
+
+
+def withdraw(state: SchedulerState, row: Slice) -> None:
+    """A slice that waits does so no more."""
+    if row.number in state.claims:
+        drop_claim(state, row)
+    elif not is_outside(state, row):
+        queue_of(state).remove(line_of(row), place_of(row))
+    state.queued -= 1
+
+
 def leave(state: SchedulerState, row: Slice) -> list[SchedulerBody]:
     """Take a slice off its cubes, which are free at once. Circuits that are made stay for whoever wants them
     next; one that was still waiting for some has them taken away."""
@@ -233,8 +265,30 @@ def release_cubes(state: SchedulerState, row: Slice) -> None:
             del state.bad_ends[end]
 
 
-def end(state: SchedulerState, row: Slice, how: SliceState, reason: str) -> None:
-    """Keep an ended slice among the last ones, for people to look at."""
+Ends = Literal["finished", "released", "evicted", "refused"]
+Ended = Literal["completed", "evicted", "refused"]
+ENDS: dict[Ends, Ended] = {
+    "finished": "completed",
+    "released": "completed",
+    "evicted": "evicted",
+    "refused": "refused",
+}
+"""How a slice ended → the state that it is in then."""
+
+
+def end(state: SchedulerState, row: Slice, how: Ends, reason: str) -> list[SchedulerBody]:
+    """Keep an ended slice among the last ones, for people to look at. Returns what the others of its job
+    hear, if it is of one over several pods."""
+    said: list[SchedulerBody] = []
+    member = state.members.pop(row.number, None)
+    if member is not None:
+        name = slice_name(state, row.number)
+        said.append(PodsParted(job=member.job, slice=name, ends=how, reason=reason))
+    _enter_ended(state, row, ENDS[how], reason)
+    return said
+
+
+def _enter_ended(state: SchedulerState, row: Slice, how: Ended, reason: str) -> None:
     state.slices.pop(row.number, None)
     ended = replace(
         row,
@@ -258,17 +312,17 @@ def end(state: SchedulerState, row: Slice, how: SliceState, reason: str) -> None
         state.refused += 1
 
 
-def refuse(state: SchedulerState, row: Slice, reason: str) -> list[Output]:
+def refuse(state: SchedulerState, row: Slice, reason: str) -> list[SchedulerBody]:
     """A slice that will never run."""
-    end(state, row, "refused", reason)
-    return [SliceRefused(slice=slice_name(state, row.number), reason=reason)]
+    parted = end(state, row, "refused", reason)
+    return [SliceRefused(slice=slice_name(state, row.number), reason=reason), *parted]
 
 
 def evict(state: SchedulerState, row: Slice, reason: str, cause: str) -> list[Output]:
-    """A slice loses its cubes before it is done."""
-    bodies: list[SchedulerBody] = [*leave(state, row)]
-    end(state, row, "evicted", reason)
-    bodies.append(SliceEvicted(slice=slice_name(state, row.number), reason=reason))
+    """A slice loses its cubes, or its place in the queue after it had some, before it is done."""
+    bodies: list[SchedulerBody] = [*leave(state, row)] if row.cubes else []
+    parted = end(state, row, "evicted", reason)
+    bodies += [SliceEvicted(slice=slice_name(state, row.number), reason=reason), *parted]
     return [CausedBy(cause, body) for body in bodies]
 
 
@@ -282,6 +336,9 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
         return evict(state, row, spent, cause)
     bodies: list[SchedulerBody] = [*leave(state, row)]
     state.queued += 1
+    progress, member = row.progress, state.members.get(row.number)
+    if member is not None and member.hung is not None:
+        progress = member.hung
     waits = replace(
         row,
         state="queued",
@@ -293,7 +350,7 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
         links_degraded=0,
         reason=reason,
         restarts=row.restarts + 1,
-        progress=None if row.progress is None else unplaced(row.progress, state.now_us),
+        progress=None if progress is None else unplaced(progress, state.now_us),
         placed_us=None,
         ends_us=None,
     )
@@ -301,6 +358,10 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
     put(state, waits)
     name, lost_chip_us = slice_name(state, row.number), row.chips * lost_us
     bodies.append(SliceRequeued(slice=name, reason=reason, lost_chip_us=lost_chip_us))
+    if member is not None and member.is_joined:
+        nobody = nobody_goes(member.pods)
+        state.members[row.number] = replace(member, is_joined=False, speeds_ppm=nobody, hung=None)
+        bodies.append(PodsParted(job=member.job, slice=name, ends="requeued", reason=reason))
     return [CausedBy(cause, body) for body in bodies]
 
 

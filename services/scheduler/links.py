@@ -22,6 +22,7 @@ from services.scheduler.lifecycle import (
     condition_of,
     degraded,
     end,
+    is_alone,
     needs_check,
     put,
     release_cubes,
@@ -150,7 +151,7 @@ def _tell(state: SchedulerState, number: int, down: int, degraded_by: int, cause
         state.slices[number] = row
         return strike(state, row, _part_down(state, row), cause, decides_us(state))
     row = replace(row, speed_ppm=speed_of(state, row))
-    if row.progress is not None:
+    if row.progress is not None and is_alone(state, row):
         row = replace(row, progress=slowed(row.progress, state.now_us, row.speed_ppm))
     condition = condition_of(state, row)
     put(state, replace(row, state=condition, changed_us=state.now_us))
@@ -167,8 +168,8 @@ def on_circuits_refused(state: SchedulerState, body: CircuitsRefused, _message: 
     bodies: list[SchedulerBody] = [*_take_back(state, row)]
     release_cubes(state, row)
     reason = f"{state.fabric}/ocs-{body.ocs}/{body.port}: {body.reason}"
-    end(state, row, "evicted", reason)
-    bodies.append(SliceEvicted(slice=slice_name(state, row.number), reason=reason))
+    parted = end(state, row, "evicted", reason)
+    bodies += [SliceEvicted(slice=slice_name(state, row.number), reason=reason), *parted]
     return [*bodies, *cycle(state)]
 
 

@@ -5,6 +5,7 @@ from schemas.sequencer import Tick
 from services.scheduler.cycle import cycle, is_settled
 from services.scheduler.health import clear_suspects
 from services.scheduler.links import end_preflights, preflights_end_us
+from services.scheduler.multislice.holding import end_backoffs, end_holds, members_due_us
 from services.scheduler.queue.estimates import double_overrun, overruns_us
 from services.scheduler.recovery.moves import end_moves, moves_end_us
 from services.scheduler.recovery.notices import end_graces, graces_end_us
@@ -29,6 +30,7 @@ def _decides_us(state: SchedulerState) -> int | None:
         overruns_us(state),
         min(state.suspects.values(), default=None),
         state.wakes_us,
+        members_due_us(state),
     )
     return min([at_us for at_us in times if at_us is not None], default=None)
 
@@ -44,4 +46,6 @@ def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Outp
     said += end_preflights(state)
     said += end_graces(state)
     said += end_moves(state)
+    said += end_holds(state)
+    end_backoffs(state)
     return said + cycle(state)

@@ -1,14 +1,17 @@
 """The table of the service `scheduler`: which rule handles which message."""
 
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown
-from schemas.jobs import JobCheckpointed, JobFailed, UsageReported
+from schemas.jobs import JobCheckpointed, JobFailed, PodSignalled, UsageReported
 from schemas.ocs import CircuitsConnected, CircuitsRefused, OcsDown, OcsUp
 from schemas.repairs import RepairCancelled, RepairCompleted, RepairOpened
-from schemas.sequencer import Tick
+from schemas.scheduler import PodHeld, PodsJoined, PodsParted, PodWaits
+from schemas.sequencer import FabricRetired, Tick
+from schemas.traffic import JobBandwidthSet, PodsCutOff
 from schemas.transceivers import LinksChanged, LinksTrained
 from schemas.workload import SliceReleased, SliceRequested
 from services.scheduler import admission, documents, health, links, logic
 from services.scheduler.books import booked, on_usage_reported
+from services.scheduler.multislice import rules
 from services.scheduler.placement import scores
 from services.scheduler.state import SchedulerState, commission
 from shared.engine.service import Service, on
@@ -38,6 +41,14 @@ SERVICE: Service[SchedulerState] = Service(
         on(RepairCompleted, scores.on_repair_closed),
         on(RepairCancelled, scores.on_repair_closed),
         on(UsageReported, on_usage_reported),
+        on(PodWaits, rules.on_pod_waits, scope="site-wide"),
+        on(PodHeld, booked(rules.on_pod_held), scope="site-wide"),
+        on(PodsJoined, booked(rules.on_pods_joined), scope="site-wide"),
+        on(PodsParted, booked(rules.on_pods_parted), scope="site-wide"),
+        on(PodSignalled, rules.on_pod_signalled, scope="site-wide"),
+        on(PodsCutOff, booked(rules.on_pods_cut_off), scope="site-wide"),
+        on(JobBandwidthSet, rules.on_job_bandwidth_set, scope="site-wide"),
+        on(FabricRetired, booked(rules.on_fabric_retired), scope="site-wide"),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

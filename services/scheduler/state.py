@@ -16,6 +16,7 @@ from schemas.jobs import JobTerms
 from schemas.names import Join, Shape, Tier
 from schemas.recovery import CHOICES, Choice, RecoveryPolicy
 from schemas.scheduler import FULL_SPEED
+from services.scheduler.multislice.member import Member
 from services.scheduler.placement.occupancy import Occupancy
 from services.scheduler.placement.placement import PLACEMENTS, Placement
 from services.scheduler.queue.queue import TIERS, Line, Place, Queue
@@ -37,7 +38,7 @@ ALL_ALLOWED = RecoveryPolicy()
 ALL_BUT_ROUTES = RecoveryPolicy(choices=tuple([choice for choice in CHOICES if choice != "route"]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: `records.replace`
 class Slice:
     """One slice, waiting, on its cubes or ended.
 
@@ -84,7 +85,7 @@ class Slice:
     recovery: RecoveryPolicy | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: `records.replace`
 class Stall:
     """A slice that cannot go on as it was, because of this part; `cause` is the id of the message that told
     so. It lost `lost_us` of work by that. What becomes of it is decided at `due_us`; with a `choice`, it
@@ -124,12 +125,14 @@ class Spans:
 @dataclass(frozen=True, slots=True)
 class Notice:
     """A slice that was told to leave its cubes by `until_us`; `cause` is the id of the message that began
-    it, `reason` what its owner reads when it is back in the queue."""
+    it, `reason` what its owner reads when it is back in the queue. `asker` is the number of the slice for
+    which it leaves, None where that is for a drain."""
 
     why: Literal["drained", "preempted", "compacted"]
     until_us: int
     cause: str
     reason: str
+    asker: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,8 @@ class SchedulerState(State):
     `claims` are by the slice that waits, `notices` by the one that leaves. `promises` has when the first in
     line starts at the latest, by the estimates of the moment. `wakes_us` is when a waiting slice may do more
     than now. `standing` has the circuits that are made though no slice wants them: 3 × north cube + dimension
-    → south cube. `tickets` maps a repair to the cube of which a part waits for it.
+    → south cube. `tickets` maps a repair to the cube of which a part waits for it. `members` are the slices
+    of jobs over several pods, `cut_off` by network the pods that it does not reach.
     """
 
     config: SchedulerConfig
@@ -187,6 +191,8 @@ class SchedulerState(State):
     promises: dict[int, int] = field(default_factory=dict)
     standing: dict[int, int] = field(default_factory=dict)
     tickets: dict[int, int] = field(default_factory=dict)
+    members: dict[int, Member] = field(default_factory=dict)
+    cut_off: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ended: dict[int, Slice] = field(default_factory=dict)
     unhealthy: dict[int, str] = field(default_factory=dict)
     suspects: dict[int, int] = field(default_factory=dict)
@@ -284,19 +290,32 @@ def changed(state: SchedulerState) -> None:
 
 
 def queue_of(state: SchedulerState) -> Queue:
-    """The waiting slices that have no claim and need no OCS that is down, made from the slices if missing."""
+    """The waiting slices that have no claim, need no OCS that is down and do not back off, made from the
+    slices if missing."""
     if state.queue is None:
         state.queue = Queue()
         for row in state.slices.values():
-            if row.state == "queued" and row.number not in state.claims and not waits_for_ocs(state, row):
+            if row.state == "queued" and row.number not in state.claims and not is_outside(state, row):
                 state.queue.add(line_of(row), place_of(row))
     return state.queue
 
 
 def line_up(state: SchedulerState, row: Slice) -> None:
-    """A slice begins to wait: in its line, or outside of all as long as an OCS is down that it needs."""
-    if not waits_for_ocs(state, row):
+    """A slice begins to wait: in its line, or outside of all."""
+    if not is_outside(state, row):
         queue_of(state).add(line_of(row), place_of(row))
+
+
+def is_outside(state: SchedulerState, row: Slice) -> bool:
+    """Whether a slice that waits does so outside of all lines: for an OCS that is down, or until it tries
+    again to have cubes at the same time as the others of its job."""
+    return backs_off(state, row) or waits_for_ocs(state, row)
+
+
+def backs_off(state: SchedulerState, row: Slice) -> bool:
+    """Whether a slice of a job over several pods had cubes kept in vain, and leaves them to others now."""
+    member = state.members.get(row.number)
+    return member is not None and member.again_us is not None
 
 
 def waits_for_ocs(state: SchedulerState, row: Slice) -> bool:
@@ -317,13 +336,13 @@ def speed_without_ocses(state: SchedulerState, row: Slice) -> int:
 
 
 def waiting_outside(state: SchedulerState) -> list[Slice]:
-    """The slices that wait outside of all lines, for an OCS, by number."""
-    if not state.ocs_down:
+    """The slices that wait outside of all lines, by number."""
+    if not state.ocs_down and not state.members:
         return []
     return [
         row
         for number, row in sorted(state.slices.items())
-        if row.state == "queued" and number not in state.claims and waits_for_ocs(state, row)
+        if row.state == "queued" and number not in state.claims and is_outside(state, row)
     ]
 
 
@@ -346,9 +365,18 @@ def tolerates(policy: RecoveryPolicy, speed: int) -> bool:
     return policy.tax_max_ppm is None or speed >= WHOLE_PPM * WHOLE_PPM // (WHOLE_PPM + policy.tax_max_ppm)
 
 
+def job_chips(state: SchedulerState, row: Slice) -> int:
+    """The chips of a slice, and of those in other pods that stand, start and lose work with it."""
+    member = state.members.get(row.number)
+    return row.chips * (len(member.pods) if member is not None and member.is_joined else 1)
+
+
 def queued_us(row: Slice) -> int:
     """When a slice came into the queue last."""
-    return dict(row.since_us).get("queued", row.requested_us)
+    for state, since_us in reversed(row.since_us):
+        if state == "queued":
+            return since_us
+    return row.requested_us
 
 
 def on_cubes(state: SchedulerState) -> list[Slice]:

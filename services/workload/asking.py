@@ -1,19 +1,25 @@
 """Who asks for slices, and who looks at the queue and does not: campaigns, a recorded trace, and filler."""
 
-from schemas.names import SliceName, Tier
+from collections.abc import Sequence
+
+from schemas.multislice import Multislice
+from schemas.names import SliceName, Tier, fabric_order
 from schemas.owners import FILLER_OWNER
-from schemas.workload import RequestBalked, SliceRequested
+from schemas.workload import PodAsked, RequestBalked, SliceRequested
 from services.workload.campaigns import Asked, Campaign, begin, next_job, run_us_of
 from services.workload.filler import draw_filler_us, filler_shape, kept_waiting
 from services.workload.run_times import draw_estimate_us, draw_terms, draw_terms_for, undisturbed_us
-from services.workload.state import WantedSlice, WorkloadState, next_arrival_us, next_row_us
-from shared.basics.units import US_PER_HOUR
+from services.workload.state import Neighbour, WantedSlice, WorkloadState, next_arrival_us, next_row_us
+from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_HOUR, US_PER_S, us
 from shared.engine.service import Output
+from shared.models.plants import check_slice
 from shared.models.superpod.shapes import chips_of
 
 ROWS_PER_TICK_MAX = 500
 """Rows of a trace that one Tick submits, for what follows from one root message has a bound
 (`shared/engine/site.py`). Those that were due as well come a microsecond later, in their order."""
+BYTES_PER_GB = 1_000_000_000
 
 
 def next_slice(state: WorkloadState) -> SliceName:
@@ -29,6 +35,23 @@ def request(state: WorkloadState, body: SliceRequested, filler_cubes: int = 0) -
     state.requested += 1
     state.touched.add(("summaries", f"{state.fabric}/workload"))
     return body
+
+
+def request_over(state: WorkloadState, body: SliceRequested, others: Sequence[str]) -> list[Output]:
+    """Somebody wants the next slice, and one like it in each of these other pods, all or none. The others are
+    asked first, so that all of the job's slices are there before any scheduler says a word of one."""
+    if not others:
+        return [request(state, body)]
+    config = state.config
+    multislice = Multislice(
+        job=body.slice,
+        pods=(state.fabric, *others),
+        gradient_bytes=round(config.multipod_gradient_gb * BYTES_PER_GB),
+        step_us=us(config.multipod_step_s, US_PER_S),
+    )
+    wanted = {name: getattr(body, name) for name in body.field_names} | {"multislice": multislice}
+    asked = [PodAsked(**wanted, pod=pod) for pod in others]
+    return [*asked, request(state, SliceRequested(**wanted))]
 
 
 # --- campaigns ----------------------------------------------------------------------------------------------
@@ -53,7 +76,7 @@ def _arrive_at(state: WorkloadState, at_us: int) -> list[Output]:
     for number, campaign in list(state.campaigns.items()):
         if campaign.next_us == at_us:
             asked = demand[campaign.shape]
-            said.append(_submit(state, asked, campaign))
+            said += _submit(state, asked, campaign)
             after = next_job(asked, campaign)
             if after is None:
                 del state.campaigns[number]
@@ -62,19 +85,20 @@ def _arrive_at(state: WorkloadState, at_us: int) -> list[Output]:
     return said
 
 
-def _submit(state: WorkloadState, asked: Asked, campaign: Campaign) -> SliceRequested | RequestBalked:
+def _submit(state: WorkloadState, asked: Asked, campaign: Campaign) -> list[Output]:
     """The next job of a campaign, if its owner does not find the queue too long."""
     ahead_us = ahead_chip_us(state, campaign.tier, asked.kind.chips) // state.chips
     if ahead_us > state.config.balk_above_h * US_PER_HOUR:
         state.balked += 1
         state.touched.add(("summaries", f"{state.fabric}/workload"))
-        return RequestBalked(
+        balked = RequestBalked(
             owner=campaign.owner,
             tier=campaign.tier,
             shape=asked.kind.shape,
             twisted=campaign.twisted,
             ahead_us=ahead_us,
         )
+        return [balked]
     run_us = run_us_of(asked, campaign, campaign.job)
     body = SliceRequested(
         slice=next_slice(state),
@@ -87,8 +111,27 @@ def _submit(state: WorkloadState, asked: Asked, campaign: Campaign) -> SliceRequ
         job=draw_terms_for(asked.seed, asked.entity, campaign.job, state.config, run_us),
         estimate_us=draw_estimate_us(asked.seed, asked.entity, campaign.job, run_us, state.config),
         requested_by="arrival",
+        recovery=None,
     )
-    return request(state, body)
+    return request_over(state, body, _others(state, body) if campaign.over_pods else ())
+
+
+def _others(state: WorkloadState, body: SliceRequested) -> list[str]:
+    """The other pods of a job over several: the next in order that can hold such a slice when they are empty.
+    None where there are too few, and the job runs in one pod."""
+    names = sorted(state.neighbours, key=fabric_order)
+    after = [name for name in names if fabric_order(name) > fabric_order(state.fabric)]
+    found = [name for name in dict.fromkeys([*after, *names]) if _holds(state.neighbours[name], body)]
+    count = state.config.multipod_pods - 1
+    return found[:count] if len(found) >= count else []
+
+
+def _holds(pod: Neighbour, body: SliceRequested) -> bool:
+    try:
+        check_slice(pod.kind, body.shape, body.twisted, pod.cubes)
+    except InvalidInput:
+        return False
+    return True
 
 
 def ahead_chip_us(state: WorkloadState, tier: Tier, chips: int) -> int:
@@ -130,6 +173,7 @@ def play_trace(state: WorkloadState) -> list[Output]:
             job=job,
             estimate_us=undisturbed_us(believed),
             requested_by="trace",
+            recovery=None,
         )
         said.append(request(state, body))
     return said
@@ -163,4 +207,5 @@ def _filler_job(state: WorkloadState, cubes: int) -> SliceRequested:
         job=draw_terms_for(state.seed, entity, state.fillers, config, run_us),
         estimate_us=draw_estimate_us(state.seed, entity, state.fillers, run_us, config),
         requested_by="arrival",
+        recovery=None,
     )

@@ -58,7 +58,7 @@ class Stream:
     next_us: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: `records.replace`
 class Campaign:
     """One campaign of the `shape`-th shape that is wanted. `job` is the number of its next job among those of
     its shape, `jobs_end` that after its last; `next_us` is when that job is asked for."""
@@ -71,6 +71,8 @@ class Campaign:
     job: int
     jobs_end: int
     next_us: int
+    over_pods: bool = False
+    """Whether each of its jobs runs over several pods, where the site has as many."""
 
 
 @lru_cache(maxsize=64)
@@ -125,6 +127,7 @@ def begin(asked: Asked, shape: int, stream: Stream) -> tuple[Campaign, Stream]:
         job=stream.jobs,
         jobs_end=stream.jobs + _draw_jobs(asked, number),
         next_us=stream.next_us,
+        over_pods=asked.is_large and draw_uniform(seed, entity, "over pods", number) < config.multipod_share,
     )
     next_us = (
         _budget_end(asked, campaign, number)
@@ -174,8 +177,9 @@ def _after(asked: Asked, since_us: int, number: int) -> int:
 
 def _budget_end(asked: Asked, campaign: Campaign, number: int) -> int:
     """When the campaign after this one begins, by the budget: in the mean when the load allows what this one
-    runs, spread by an Erlang law."""
+    runs in all of its pods, spread by an Erlang law."""
     runs_us = sum([run_us_of(asked, campaign, job) for job in range(campaign.job, campaign.jobs_end)])
+    runs_us *= asked.config.multipod_pods if campaign.over_pods else 1
     running_mean = asked.per_day * asked.run_mean_us / US_PER_DAY
     order = asked.config.budget_order
     draws = (draw_uniform(asked.seed, asked.entity, "gap", number * order + n) for n in range(order))

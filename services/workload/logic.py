@@ -12,8 +12,8 @@ from schemas.names import number_of
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.sequencer import Tick
-from schemas.workload import ReleaseRefused, SliceReleased, SliceRequested
-from services.workload.asking import arrive, ask_for_filler, next_slice, play_trace, request
+from schemas.workload import PodAsked, ReleaseRefused, SliceReleased, SliceRequested
+from services.workload.asking import arrive, ask_for_filler, next_slice, play_trace, request, request_over
 from services.workload.state import WantedSlice, WorkloadState, next_row_us
 from shared.basics.records import replace
 from shared.basics.units import US_PER_HOUR
@@ -43,7 +43,8 @@ def on_tick(state: WorkloadState, _tick: Tick, _message: Envelope) -> list[Outpu
 
 
 def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelope) -> list[Output]:
-    """An operator wants a slice; whether it is legal is the scheduler's to say."""
+    """An operator wants a slice, or one in each of several pods; whether it is legal is the scheduler's to
+    say."""
     asked = SliceRequested(
         slice=next_slice(state),
         owner=body.owner,
@@ -56,8 +57,16 @@ def on_request_slice(state: WorkloadState, body: RequestSlice, _message: Envelop
         estimate_us=body.duration_us,
         requested_by="operator",
         recovery=body.recovery,
+        multislice=None,
     )
-    return [request(state, asked)]
+    others = [pod for pod in dict.fromkeys(body.pods or ()) if pod != state.fabric]
+    return request_over(state, asked, others)
+
+
+def on_pod_asked(state: WorkloadState, body: PodAsked, _message: Envelope) -> list[Output]:
+    """A job over several pods wants one of its slices here."""
+    wanted = {name: getattr(body, name) for name in SliceRequested.field_names}
+    return [request(state, SliceRequested(**wanted | {"slice": next_slice(state)}))]
 
 
 def on_release_slice(state: WorkloadState, body: ReleaseSlice, _message: Envelope) -> list[Output]:

@@ -3,8 +3,9 @@
 from schemas.jobs import JobFinished
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
-from schemas.sequencer import Tick
-from services.workload import documents, logic
+from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
+from schemas.workload import PodAsked, PodGreeted
+from services.workload import documents, logic, neighbours
 from services.workload.state import WorkloadState, commission
 from shared.engine.service import Service, on
 
@@ -15,6 +16,10 @@ SERVICE: Service[WorkloadState] = Service(
     rules=(
         on(Tick, logic.on_tick),
         on(RequestSlice, logic.on_request_slice),
+        on(PodAsked, logic.on_pod_asked, scope="addressed"),
+        on(PodGreeted, neighbours.on_pod_greeted, scope="addressed"),
+        on(FabricCommissioned, neighbours.on_fabric_commissioned, scope="site-wide"),
+        on(FabricRetired, neighbours.on_fabric_retired, scope="site-wide"),
         on(ReleaseSlice, logic.on_release_slice),
         on(SliceAdmitted, logic.on_slice_admitted),
         on(SliceStarted, logic.on_slice_started),

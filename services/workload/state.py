@@ -12,7 +12,7 @@ from shared.engine.state import TRANSIENT, State
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: `records.replace`
 class WantedSlice:
     """A slice that waits or runs. `ends_us` is set once it runs and has a duration; `started` is the id of
     the message that said so. `estimate_us` is how long its owner thinks that it will run, 0 where nobody
@@ -29,6 +29,14 @@ class WantedSlice:
     started: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another pod of the site."""
+
+    kind: str
+    cubes: int
+
+
 @dataclass
 class WorkloadState(State):
     """`requested` slices so far; the next one gets this number. `balked` are requests that were not made.
@@ -40,10 +48,11 @@ class WorkloadState(State):
 
     `fillers` were drawn so far, and so many wait by their cubes; `filler_due_us` is when the next are asked
     for without one being placed. `ends` is a heap of (end, slice number), made from `wanted` when it is
-    missing; an entry whose slice is no longer wanted is skipped.
+    missing; an entry whose slice is no longer wanted is skipped. `neighbours` are the other pods of the site.
     """
 
     config: WorkloadConfig
+    kind: str
     cubes: int
     commissioned_us: int
     trace: tuple[TraceRow, ...]
@@ -58,6 +67,7 @@ class WorkloadState(State):
     fillers_waiting: dict[int, int] = field(default_factory=dict)
     filler_due_us: int | None = None
     wanted: dict[int, WantedSlice] = field(default_factory=dict)
+    neighbours: dict[str, Neighbour] = field(default_factory=dict)
     ends: list[tuple[int, int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
     @property
@@ -77,6 +87,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> WorkloadState:
         seed=config.seed,
         now_us=at_us,
         config=config.workload,
+        kind=config.kind,
         cubes=config.pod.cubes,
         commissioned_us=at_us,
         trace=tuple(sorted(config.trace or (), key=lambda row: row.submit_us)),

@@ -9,6 +9,7 @@ from services.scheduler.asking.dry_run import largest_now
 from services.scheduler.asking.obstacles import obstacles
 from services.scheduler.asking.starts import expected_start
 from services.scheduler.lifecycle import slice_name
+from services.scheduler.multislice.showing import shown_since_us, shown_state, why_it_is_slow
 from services.scheduler.queue.why import waits_of, why_it_waits
 from services.scheduler.recovery.hits import delays, hit_of
 from services.scheduler.recovery.recovery_plan import Decision, recovery_plan
@@ -29,8 +30,8 @@ def explain(state: SchedulerState, name: str) -> SliceExplanation | None:
     return SliceExplanation(
         name=name,
         at_us=state.now_us,
-        state=row.state,
-        since_us=dict(row.since_us)[row.state],
+        state=shown_state(state, row),
+        since_us=shown_since_us(state, row)[shown_state(state, row)],
         shape=shape_text(row.shape),
         twisted=row.twisted,
         chips=row.chips,
@@ -40,7 +41,7 @@ def explain(state: SchedulerState, name: str) -> SliceExplanation | None:
         restarts=row.restarts,
         swaps=row.swaps,
         cubes=tuple([f"{state.fabric}/cube-{cube}" for cube in row.cubes]),
-        reason=why_it_waits(state, row) if waits else row.reason,
+        reason=why_it_waits(state, row) if waits else row.reason or why_it_is_slow(state, row),
         queue_position=places[number] if waits else None,
         queue_length=len(places),
         start=expected_start(state, row) if waits else None,

@@ -3,12 +3,22 @@
 from schemas.api_answers import Obstacle
 from schemas.recovery import recovery_text
 from services.scheduler.lifecycle import slice_name
+from services.scheduler.multislice.holding import lacking
+from services.scheduler.multislice.showing import stands_for
 from services.scheduler.placement.holdback import held_back
 from services.scheduler.queue.order import borrows, chips_held, quotas_of
-from services.scheduler.queue.preemption import Rule, evictable, stronger_from
+from services.scheduler.queue.preemption import Rule, evictable, strength_of
 from services.scheduler.queue.why import use_of, waits_of, why_not_around
 from services.scheduler.recovery.hits import dead_cubes
-from services.scheduler.state import SchedulerState, Slice, occupancy_of, policy_of, queue_of, waits_for_ocs
+from services.scheduler.state import (
+    SchedulerState,
+    Slice,
+    occupancy_of,
+    on_cubes,
+    policy_of,
+    queue_of,
+    waits_for_ocs,
+)
 from shared.basics.times import moment
 from shared.models.superpod.wiring import link_end
 
@@ -36,6 +46,14 @@ def _of_running(state: SchedulerState, row: Slice) -> list[Obstacle]:
         for end in ends
         if link_end(end).ocs not in state.ocs_down
     ]
+    member = state.members.get(row.number)
+    if member is not None and stands_for(state, row) is not None:
+        stand = zip(member.slices, member.says, strict=True)
+        found += [
+            Obstacle(kind="slice", name=name, why="stands, and with it all slices of the job")
+            for name, says in stand
+            if says == "stands" and name != slice_name(state, row.number)
+        ]
     notice = state.notices.get(row.number)
     if notice is not None:
         why = f"{notice.reason}; it leaves by {moment(notice.until_us)}"
@@ -51,6 +69,10 @@ def _ocses(state: SchedulerState, among: set[int]) -> list[Obstacle]:
 
 
 def _of_waiting(state: SchedulerState, row: Slice) -> list[Obstacle]:
+    member = state.members.get(row.number)
+    if member is not None and (member.until_us is not None or member.again_us is not None):
+        why = "no cubes are kept for it, and all slices of the job start together"
+        return [Obstacle(kind="slice", name=name, why=why) for name in lacking(state, member)]
     claim = state.claims.get(row.number)
     if claim is not None:
         leaving = [number for number in claim.victims if number in state.notices]
@@ -134,8 +156,8 @@ def _rules(state: SchedulerState, row: Slice) -> list[Obstacle]:
         )
         why = f"{slice_name(state, waits.first)} is first in line, and {promised}"
         found.append(Obstacle(kind="rule", name=f"scheduler.backfill {config.backfill}", why=why))
-    elif (stronger := stronger_from(state, row)) is not None:
-        from_us, rule = stronger
+    elif (grows := strength_of(state, row, on_cubes(state)).grows) is not None:
+        from_us, rule = grows
         hours: dict[Rule, float] = {
             "production_waits_h": config.production_waits_h,
             "research_waits_h": config.research_waits_h,

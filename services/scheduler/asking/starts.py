@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 from schemas.api_answers import ExpectedStart
 from services.scheduler.lifecycle import slice_name
+from services.scheduler.multislice.showing import why_pods_wait
 from services.scheduler.queue.backfill import conservative_starts
 from services.scheduler.queue.order import fair_share_order
-from services.scheduler.queue.preemption import evictable, stronger_us
+from services.scheduler.queue.preemption import evictable, strength_of
 from services.scheduler.queue.promise import FOREVER
 from services.scheduler.queue.why import before_it, waits_of
 from services.scheduler.recovery.recovery_plan import expected_left_us
@@ -20,6 +21,9 @@ ESTIMATE_DEPTH = 500
 def expected_start(state: SchedulerState, row: Slice) -> ExpectedStart:
     """When a slice that waits is expected to have its cubes: by its claim, its promise or the conservative
     plan."""
+    for_pods = why_pods_wait(state, row)
+    if for_pods is not None:
+        return _unknown(f"no pod knows when another has cubes: {for_pods}")
     if row.number in state.claims:
         return _by_claim(state, row)
     if waits_for_ocs(state, row):
@@ -70,10 +74,12 @@ def _by_promise(state: SchedulerState, row: Slice) -> ExpectedStart:
 
 def _stronger(state: SchedulerState, row: Slice, before_us: int) -> str:
     """From when on the first in line may make research leave, if that is sooner than what it knows of."""
-    stronger = stronger_us(state, row) if row.number == waits_of(state).first else None
-    if stronger is None or stronger >= before_us:
+    if row.number != waits_of(state).first:
         return ""
-    return f"; from {moment(stronger)} on it may make research leave"
+    grows = strength_of(state, row, on_cubes(state)).grows
+    if grows is None or grows[0] >= before_us:
+        return ""
+    return f"; from {moment(grows[0])} on it may make research leave"
 
 
 def _by_plan(state: SchedulerState, row: Slice) -> ExpectedStart:

@@ -35,9 +35,9 @@ def compaction(
 ) -> Compaction | None:
     """The fewest and cheapest meshes whose moving gives the first in line its whole cubes; None if no moving
     does. `yielding` are those who leave for it anyway, with what that costs."""
-    if is_mesh(head.shape):
-        return None
     occupancy = occupancy_of(state)
+    if is_mesh(head.shape) or not occupancy.meshes:
+        return None
     loose, crowded = _cubes(state, yielding)
     if not crowded or len(loose) + len(crowded) < cubes_of(head.shape) + held_back:
         return None

@@ -4,8 +4,8 @@ from schemas.names import Shape
 from services.scheduler.placement.holdback import held_back
 from services.scheduler.placement.occupancy import Occupancy
 from services.scheduler.placement.placement import EVERYWHERE, Leavers, Placement, Room
-from services.scheduler.queue.preemption import evictable
-from services.scheduler.state import SchedulerState, occupancy_of
+from services.scheduler.queue.preemption import leave_for_all
+from services.scheduler.state import SchedulerState, occupancy_of, on_cubes
 from shared.models.superpod.shapes import cubes_of, is_mesh
 
 Forced = tuple[Room, Leavers]
@@ -19,13 +19,17 @@ class Rooms:
         self._placement: Placement = state.placement
         self._occupancy: Occupancy = occupancy_of(state)
         self._passing: dict[Shape, Forced | None] = {}
-        self.fillers = evictable(state, None)
+        self.held = on_cubes(state)
+        """The slices that have cubes, by number."""
+        self.fillers = leave_for_all(state, self.held)
         """Who makes room for everybody firm → what that costs."""
         self.held_back = held_back(state)
         self._loose = self._loose_cubes()
 
     def by_force(self, shape: Shape, lost: dict[int, int]) -> Forced | None:
         """On idle cubes; else on theirs who lose least by it. What is to be held back is left over."""
+        if not self._are_enough(shape, lost):
+            return None
         whole = cubes_of(shape) + self.held_back <= len(self._loose)
         room = self._placement.room_for(self._occupancy, shape, whole_cubes=whole)
         if room is not None and self._leaves_enough((room, ())):
@@ -42,13 +46,20 @@ class Rooms:
     def for_passing(self, shape: Shape) -> Forced | None:
         """On idle cubes or those of filler: whoever is not the first in line makes nobody else leave."""
         if shape not in self._passing:
-            fits = is_mesh(shape) or cubes_of(shape) + self.held_back <= len(self._loose)
-            self._passing[shape] = self.by_force(shape, self.fillers) if fits else None
+            self._passing[shape] = self.by_force(shape, self.fillers)
         return self._passing[shape]
 
     def by_filler(self, shape: Shape, among: int) -> Forced | None:
         """As `for_passing`, on whole cubes of a set only, given as a bit mask."""
         return self._placement.room_by_force(self._occupancy, shape, self.fillers, among=among)
+
+    def _are_enough(self, shape: Shape, lost: dict[int, int]) -> bool:
+        """Whether there are as many whole cubes as a slice needs once all of these have left."""
+        needed = cubes_of(shape) + self.held_back
+        if is_mesh(shape) or needed <= len(self._loose):
+            return True
+        more = lost.keys() - self.fillers.keys()
+        return bool(more) and needed <= len(self._loose.union(self._occupancy.cubes_left_by(lost)))
 
     def _loose_cubes(self) -> set[int]:
         """The cubes that are idle, or would be if all filler left."""

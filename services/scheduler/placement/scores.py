@@ -10,7 +10,7 @@ from services.scheduler.placement.occupancy import Corner
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.engine.service import Output
 from shared.models.superpod.shapes import cubes_of
-from shared.models.superpod.wiring import CHIPS_PER_CUBE
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, STRANDS
 
 DOMAIN_CUBES = 8
 """Cubes of one repair domain, which have power and cooling in common (assumption: a row of racks)."""
@@ -82,7 +82,8 @@ def _as_they_were(state: SchedulerState, row: Slice, idle: frozenset[int]) -> li
     return [
         ended.cubes
         for ended in state.ended.values()
-        if (ended.shape, ended.twisted) == (row.shape, row.twisted)
+        if ended.shape == row.shape
+        and ended.twisted == row.twisted
         and ended.cubes
         and idle.issuperset(ended.cubes)
     ]
@@ -92,10 +93,12 @@ def _as_they_were(state: SchedulerState, row: Slice, idle: frozenset[int]) -> li
 
 
 def on_repair_opened(state: SchedulerState, body: RepairOpened, _message: Envelope) -> list[Output]:
-    """A cube with a part that waits for repair is chosen last."""
-    place = body.target.removeprefix(f"{state.fabric}/").split("/")[0]
+    """A cube with a part that waits for repair, or a port of an OCS that its fibre enters, is chosen last."""
+    place, *part = body.target.removeprefix(f"{state.fabric}/").split("/")
     if place.startswith("cube-"):
         state.tickets[number_of(body.repair)] = number_of(place)
+    elif part and (cube := int(part[0][1:]) // STRANDS) < state.cubes:
+        state.tickets[number_of(body.repair)] = cube
     return []
 
 

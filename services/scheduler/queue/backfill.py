@@ -11,7 +11,7 @@ from services.scheduler.placement.placement import Leavers, Room
 from services.scheduler.placement.room import Forced, Rooms
 from services.scheduler.queue.order import Rank
 from services.scheduler.queue.plan import Plan
-from services.scheduler.queue.promise import FOREVER, Stay, Timeline, whole
+from services.scheduler.queue.promise import FOREVER, Stay, Timeline
 from services.scheduler.queue.queue import Line
 from services.scheduler.queue.stays import leaves_us
 from services.scheduler.state import Move, SchedulerState, Slice, occupancy_of, place_of, queue_of
@@ -51,7 +51,7 @@ def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
     """Until when every cube is in use, by the estimates of the moment. The slices in `yielding` are not in
     the way of the one who asks; a cube that is out of order, or kept warm, comes back nobody knows when."""
     occupancy, claimed = occupancy_of(state), _claimed_us(state)
-    stays: list[tuple[Stay, ...]] = [()] * state.cubes
+    free_us = [state.now_us] * state.cubes
     shared = {*claimed, *state.hot, *state.unhealthy, *state.drained}
     until_us: dict[int, int] = {}
     for number, cubes in occupancy.held.items():
@@ -61,9 +61,9 @@ def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
         if number in occupancy.meshes:
             shared |= cubes
         else:
-            stay = whole(until_us[number])
             for cube in cubes:
-                stays[cube] = stay
+                free_us[cube] = until_us[number]
+    parts: dict[int, tuple[Stay, ...]] = {}
     for cube in shared:
         held: list[Stay] = list(claimed.get(cube, ()))
         if cube in state.hot or not occupancy.allowed[cube]:
@@ -71,8 +71,8 @@ def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
         for number in occupancy.holders[cube]:
             if number in until_us:
                 held.append((occupancy.meshes.get(number, WHOLE_CUBE), until_us[number]))
-        stays[cube] = tuple(held)
-    return Timeline(state.now_us, stays)
+        parts[cube] = tuple(held)
+    return Timeline(state.now_us, free_us, parts)
 
 
 def _until_us(state: SchedulerState, number: int) -> int:

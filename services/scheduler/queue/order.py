@@ -2,7 +2,7 @@
 
 from schemas.quotas import quota_chips
 from services.scheduler.queue.queue import FILLER, TIERS, Line, Place
-from services.scheduler.state import SchedulerState, on_cubes, queue_of
+from services.scheduler.state import SchedulerState, occupancy_of, queue_of
 from shared.models.superpod.shapes import chips_of
 
 Rank = tuple[int, int, Place]
@@ -13,9 +13,12 @@ def fair_share_order(state: SchedulerState) -> list[tuple[Rank, Line]]:
     """The firm lines in the order of their first slices: by tier; then those whose owners are within their
     quotas, then those who borrow, least borrowed first; then by priority and age."""
     queue = queue_of(state)
+    waiting = queue.firm_owners()
+    if not waiting:
+        return []
     held = chips_held(state)
-    quotas = quotas_of(state, queue.firm_owners() | held.keys())
-    borrowed = {owner: borrows(held.get(owner, 0), quota) for owner, quota in quotas.items()}
+    quotas = quotas_of(state, waiting | held.keys())
+    borrowed = {owner: borrows(held.get(owner, 0), quotas[owner]) for owner in waiting}
     ranked = [
         ((line[0], borrowed[line[1]], places[0]), line)
         for line, places in queue.lines.items()
@@ -43,8 +46,8 @@ def quotas_of(state: SchedulerState, owners: set[str]) -> dict[str, int]:
 def chips_held(state: SchedulerState) -> dict[str, int]:
     """Owner → chips that its firm slices have, or have a claim on; what runs as filler counts for nobody."""
     held: dict[str, int] = {}
-    rows = [*on_cubes(state), *[state.slices[number] for number in state.claims]]
-    for row in rows:
+    for number in (*occupancy_of(state).held, *state.claims):
+        row = state.slices[number]
         if row.tier != TIERS[FILLER]:
             held[row.owner] = held.get(row.owner, 0) + row.chips
     return held

@@ -8,10 +8,12 @@ a slice came into the queue last, and research that makes research leave is larg
 had to leave would drive out the next of its kind, and that one the next.
 """
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from services.scheduler.placement.placement import OUTWEIGHS
-from services.scheduler.state import SchedulerState, Slice, on_cubes, queued_us
+from services.scheduler.state import SchedulerState, Slice, job_chips, on_cubes, queued_us
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.progress import at
 
@@ -19,83 +21,84 @@ Rule = Literal["production_waits_h", "research_waits_h", "research_runs_h"]
 """The parameter of the scheduler from which a moment comes at which one slice may make another leave."""
 
 
-def preempts_from(state: SchedulerState, asker: Slice, victim: Slice) -> tuple[int, Rule] | None:
-    """(From when on a slice may make one of research leave its cubes, the rule that lets it wait until then);
-    None for never."""
-    if asker.tier == "filler" or victim.placed_us is None:
-        return None
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """What a waiting slice may do to research: `weaker` it may make leave now → what that costs; `grows` is
+    when it may next make somebody leave that it may not yet, with the rule that lets it wait until then."""
+
+    weaker: dict[int, int]
+    grows: tuple[int, Rule] | None
+
+
+def strength_of(state: SchedulerState, asker: Slice, held: Sequence[Slice]) -> Strength:
+    """By the slices that have cubes now."""
+    weaker: dict[int, int] = {}
+    grows: tuple[int, Rule] | None = None
+    for victim, from_us, rule in _preempts(state, asker, held):
+        if from_us <= state.now_us:
+            weaker[victim.number] = lost_chip_us(state, victim) << OUTWEIGHS
+        elif grows is None or from_us < grows[0]:
+            grows = from_us, rule
+    return Strength(weaker, grows)
+
+
+def _preempts(
+    state: SchedulerState, asker: Slice, held: Sequence[Slice]
+) -> Iterator[tuple[Slice, int, Rule]]:
+    """(Whom of research a slice may make leave its cubes, from when on, the rule that lets it wait)."""
+    if asker.tier == "filler":
+        return
     config = state.config
-    if asker.tier == "production":
-        return queued_us(asker) + round(config.production_waits_h * US_PER_HOUR), "production_waits_h"
-    if victim.number < asker.number or victim.chips >= asker.chips:
-        return None
-    aged_us = queued_us(asker) + round(config.research_waits_h * US_PER_HOUR)
-    ran_us = victim.placed_us + round(config.research_runs_h * US_PER_HOUR)
-    return (ran_us, "research_runs_h") if ran_us > aged_us else (aged_us, "research_waits_h")
+    wins = asker.tier == "production"
+    waits_h = config.production_waits_h if wins else config.research_waits_h
+    aged_us = queued_us(asker) + round(waits_h * US_PER_HOUR)
+    runs_us = round(config.research_runs_h * US_PER_HOUR)
+    for victim in held:
+        if victim.tier != "research" or victim.placed_us is None or victim.number in state.notices:
+            continue
+        if wins:
+            yield victim, aged_us, "production_waits_h"
+        elif victim.number > asker.number and victim.chips < asker.chips:
+            ran_us = victim.placed_us + runs_us
+            if ran_us > aged_us:
+                yield victim, ran_us, "research_runs_h"
+            else:
+                yield victim, aged_us, "research_waits_h"
 
 
 def evictable(state: SchedulerState, asker: Slice | None) -> dict[int, int]:
     """The slices that this one may make leave now → what that costs; for one that is not the first in line
-    (None) only filler. The cost is 0 for those who were told to leave already; else the chip-microseconds
-    lost, of which any of research outweigh all of filler."""
+    (None) only those that leave for everybody. Any of research outweigh all of filler."""
+    held = on_cubes(state)
+    found = leave_for_all(state, held)
+    return found if asker is None else found | strength_of(state, asker, held).weaker
+
+
+def leave_for_all(state: SchedulerState, held: Sequence[Slice]) -> dict[int, int]:
+    """Of the slices that have cubes now, those that make room for everybody firm → what that costs: 0 for
+    those who were told to leave already, unless a slice that lost a cube waits for just that; for filler the
+    chip-microseconds lost."""
     found: dict[int, int] = {}
-    for victim in on_cubes(state):
+    for victim in held:
         notice = state.notices.get(victim.number)
         if notice is not None:
-            if notice.why == "preempted":
+            if notice.why == "preempted" and notice.asker not in state.stalls:
                 found[victim.number] = 0
         elif victim.tier == "filler":
             found[victim.number] = lost_chip_us(state, victim)
-    return found if asker is None else found | weaker(state, asker)
-
-
-def weaker(state: SchedulerState, asker: Slice) -> dict[int, int]:
-    """The research that this one may make leave now → what that costs."""
-    return {
-        victim.number: lost_chip_us(state, victim) << OUTWEIGHS
-        for victim in on_cubes(state)
-        if victim.tier == "research"
-        and victim.number not in state.notices
-        and _may_preempt(state, asker, victim)
-    }
-
-
-def _may_preempt(state: SchedulerState, asker: Slice, victim: Slice) -> bool:
-    found = preempts_from(state, asker, victim)
-    return found is not None and found[0] <= state.now_us
-
-
-def stronger_us(state: SchedulerState, asker: Slice) -> int | None:
-    """When this slice may next make somebody leave that it may not yet; None for never."""
-    found = stronger_from(state, asker)
-    return None if found is None else found[0]
-
-
-def stronger_from(state: SchedulerState, asker: Slice) -> tuple[int, Rule] | None:
-    """The same with the rule that lets it wait until then."""
-    return min(
-        [
-            found
-            for victim in on_cubes(state)
-            if victim.tier == "research"  # filler leaves at once, production never
-            and victim.number not in state.notices
-            and (found := preempts_from(state, asker, victim)) is not None
-            and found[0] > state.now_us
-        ],
-        key=lambda found: found[0],
-        default=None,
-    )
+    return found
 
 
 def lost_chip_us(state: SchedulerState, row: Slice) -> int:
     """Chip-microseconds that a slice loses if it is told to leave now, as far as the scheduler knows: the
     checkpoint that it writes, what it did since the last one if the grace is too short for that, and its next
-    start-up. Whoever has no job loses a moment."""
+    start-up. Whoever has no job loses a moment; a job over several pods loses that in all of them."""
+    chips = job_chips(state, row)
     if row.progress is None or row.terms is None or row.progress.phase == "queued":
-        return row.chips
+        return chips
     lost_us = 1 + row.terms.startup_us
     if row.progress.phase != "preparing":
         grace_us = state.config.grace_s * US_PER_S
         keeps = row.terms.write_us <= grace_us
         lost_us += row.terms.write_us if keeps else at(row.progress, state.now_us).fresh_us
-    return row.chips * lost_us
+    return chips * lost_us

@@ -5,7 +5,7 @@ is put into the timeline, and delays the first if its start then comes later: th
 (Lifka, "The ANL/IBM SP scheduling system", 1995), wherever slices may lie.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from services.scheduler.placement.occupancy import BLOCKS, WHOLE_CUBE
 
@@ -17,25 +17,20 @@ Stay = tuple[int, int]
 
 
 class Timeline:
-    """Until when the cubes of a pod are in use, as seen at `now_us`."""
+    """Until when the cubes of a pod are in use, as seen at `now_us`. `free_us` has by cube when the whole of
+    it is free; `parts` has the stays in those cubes that are not simply in use as a whole until then."""
 
-    def __init__(self, now_us: int, stays: Sequence[tuple[Stay, ...]]) -> None:
+    def __init__(self, now_us: int, free_us: Sequence[int], parts: Mapping[int, tuple[Stay, ...]]) -> None:
         self.now_us = now_us
-        self.stays = list(stays)
-        self.free_us = [
-            cube[0][1] if len(cube) == 1 else max([until_us for _, until_us in cube], default=now_us)
-            for cube in stays
-        ]
-        """By cube: when the whole of it is free."""
+        self.free_us = list(free_us)
+        self.parts = dict(parts)
+        for cube, stays in parts.items():
+            self.free_us[cube] = max([until_us for _, until_us in stays], default=now_us)
 
     def with_slice(self, cubes: Sequence[int], mask: int, until_us: int) -> "Timeline":
         """The timeline once these chips of each of the cubes are in use until then."""
-        after = Timeline.__new__(Timeline)
-        after.now_us, after.stays, after.free_us = self.now_us, list(self.stays), list(self.free_us)
-        for cube in cubes:
-            after.stays[cube] = (*after.stays[cube], (mask, until_us))
-            after.free_us[cube] = max(after.free_us[cube], until_us)
-        return after
+        parts = {cube: (*self._stays(cube), (mask, until_us)) for cube in cubes}
+        return Timeline(self.now_us, self.free_us, self.parts | parts)
 
     def cubes_us(self, cubes: int) -> int:
         """When so many cubes, whichever, are free; FOREVER if that never comes."""
@@ -46,18 +41,15 @@ class Timeline:
         return min(
             [
                 block_us
-                for cube, whole_us in zip(self.stays, self.free_us, strict=True)
-                if whole_us > self.now_us
+                for cube, stays in self.parts.items()
                 for _, mask in BLOCKS[chips]
-                if (block_us := self._mask_us(cube, mask)) < whole_us
+                if (block_us := self._mask_us(stays, mask)) < self.free_us[cube]
             ],
             default=FOREVER,
         )
 
-    def _mask_us(self, cube: tuple[Stay, ...], mask: int) -> int:
-        return max([until_us for used, until_us in cube if used & mask], default=self.now_us)
+    def _stays(self, cube: int) -> tuple[Stay, ...]:
+        return self.parts.get(cube, ((WHOLE_CUBE, self.free_us[cube]),))
 
-
-def whole(until_us: int) -> tuple[Stay, ...]:
-    """A cube that is in use as a whole."""
-    return ((WHOLE_CUBE, until_us),)
+    def _mask_us(self, stays: tuple[Stay, ...], mask: int) -> int:
+        return max([until_us for used, until_us in stays if used & mask], default=self.now_us)

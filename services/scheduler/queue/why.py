@@ -3,6 +3,7 @@
 from schemas.names import Shape
 from schemas.recovery import recovery_text
 from schemas.scheduler import FULL_SPEED
+from services.scheduler.multislice.showing import why_pods_wait
 from services.scheduler.placement.holdback import held_back
 from services.scheduler.placement.room import Rooms
 from services.scheduler.queue.order import borrows, chips_held, fair_share_order, quotas_of
@@ -40,6 +41,9 @@ def waits_of(state: SchedulerState) -> Waits:
 
 def why_it_waits(state: SchedulerState, row: Slice) -> str:
     """What stands in the way of a waiting slice."""
+    for_pods = why_pods_wait(state, row)
+    if for_pods is not None:
+        return for_pods
     if row.number in state.claims:
         return _claim(state, row)
     if waits_for_ocs(state, row):

@@ -12,6 +12,7 @@ from services.scheduler.state import (
     SchedulerState,
     Slice,
     Stall,
+    job_chips,
     occupancy_of,
     on_cubes,
     policy_of,
@@ -23,8 +24,8 @@ from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, link_end
 
 CHECKS_FAILED_MAX = 2
-"""After so many failed preflights in a row cubes are still replaced for a link that is down: it has two ends,
-and either may be at fault. Then the whole slice may go elsewhere."""
+"""After so many failed preflights in a row cubes are still replaced for a link that is down: those of both of
+its ends. Then the whole slice may go elsewhere."""
 
 
 def delays(state: SchedulerState) -> Delays:
@@ -44,7 +45,9 @@ def dead_cubes(state: SchedulerState, row: Slice) -> tuple[int, ...]:
 
 def cubes_to_leave(state: SchedulerState, row: Slice) -> tuple[int, ...]:
     """The cubes of a slice that others should replace: those that are dead; else those whose links are down,
-    as few as will do, as far as that is not because of an OCS, which takes all cubes the same links."""
+    as few as will do, as far as that is not because of an OCS, which takes all cubes the same links. A link
+    has two ends, and either may be at fault: where nothing tells them apart the cube of the other end has its
+    turn after the next preflight that fails, for cubes keep the places of those that they replace."""
     dead = dead_cubes(state, row)
     if dead or row.checks_failed > CHECKS_FAILED_MAX or not state.placement.can_move(row.cubes):
         return dead
@@ -52,10 +55,13 @@ def cubes_to_leave(state: SchedulerState, row: Slice) -> tuple[int, ...]:
         [link_end(end).cube for end in down_ends(state, row) if link_end(end).ocs not in state.ocs_down]
     )
     chosen: list[int] = []
+    turn = -1 if row.checks_failed % 2 else 1
     # Every link that is down has both its ends in this table, so that half of it is to be covered.
     while links and 2 * sum([links[cube] for cube in chosen]) < sum(links.values()):
         left = [cube for cube in links if cube not in chosen]
-        chosen.append(min(left, key=lambda cube: (cube not in state.lame, -links[cube], cube)))
+        chosen.append(
+            min(left, key=lambda cube: (cube not in state.lame, -links[cube], turn * row.cubes.index(cube)))
+        )
     return tuple(chosen)
 
 
@@ -78,13 +84,13 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
         if other.number != row.number and other.corner is None
         if (leaves_us := _leaves_us(state, other, other.number in yielding)) is not None
     ]
-    policy = policy_of(state, row)
+    policy, chips = policy_of(state, row), job_chips(state, row)
     route_ppm = 0 if dead else speed_around(state, row)
     return Hit(
         slice=row.number,
         urgency=(TIERS.index(row.tier), -row.priority, stall.since_us, -row.chips),
-        chips=row.chips,
-        standing=0 if row.corner and dead else row.chips - CHIPS_PER_CUBE * len(dead),
+        chips=chips,
+        standing=chips - (row.chips if row.corner and dead else CHIPS_PER_CUBE * len(dead)),
         cubes=cubes,
         moves=bool(leaving) and state.placement.can_move(row.cubes),
         lost_us=stall.lost_us,
@@ -128,6 +134,7 @@ def yields_to(state: SchedulerState, row: Slice) -> dict[int, int]:
     if row.tier == "filler":
         return {}
     yielding = evictable(state, row if row.corner is None else None)
+    yielding |= {number: 0 for number, notice in state.notices.items() if notice.asker == row.number}
     return {
         number: lost
         for number, lost in yielding.items()

@@ -6,7 +6,8 @@ drained: then the slice is in the queue again as before. Who was told to leave l
 """
 
 from schemas.scheduler import SliceNoticed
-from services.scheduler.lifecycle import admit, put, requeue, slice_name
+from services.scheduler.lifecycle import admit, drop_claim, is_alone, put, requeue, slice_name
+from services.scheduler.multislice.holding import give_up, hold
 from services.scheduler.placement.occupancy import WHOLE_CUBE, Corner, block_mask
 from services.scheduler.state import (
     Claim,
@@ -46,7 +47,7 @@ def tell_to_leave(state: SchedulerState, row: Slice, victims: tuple[int, ...], c
         if number in state.notices:
             continue
         reason = f"pre-empted for {slice_name(state, row.number)}, which is {row.tier}"
-        state.notices[number] = Notice("preempted", until_us, cause, reason)
+        state.notices[number] = Notice("preempted", until_us, cause, reason, row.number)
         put(state, state.slices[number])
         notice = SliceNoticed(slice=slice_name(state, number), why="preempted", until_us=until_us)
         said.append(CausedBy(cause, notice))
@@ -62,17 +63,11 @@ def compact(state: SchedulerState, row: Slice, moves: dict[int, Move]) -> list[O
         occupancy_of(state).keep((move.spare,), mesh.shape, move.corner)
         state.moves[number] = move
         reason = f"makes room for {slice_name(state, row.number)}"
-        state.notices[number] = Notice("compacted", until_us, row.request, reason)
+        state.notices[number] = Notice("compacted", until_us, row.request, reason, row.number)
         put(state, mesh)
         notice = SliceNoticed(slice=slice_name(state, number), why="compacted", until_us=until_us)
         said.append(CausedBy(row.request, notice))
     return said
-
-
-def drop_claim(state: SchedulerState, row: Slice) -> None:
-    """Give back what is kept for a slice; it is in no line until it is put there."""
-    held = state.claims.pop(row.number)
-    occupancy_of(state).give_back(held.cubes, row.shape, held.corner)
 
 
 def serve_claims(state: SchedulerState) -> list[Output]:
@@ -84,12 +79,18 @@ def serve_claims(state: SchedulerState) -> list[Output]:
         mask = WHOLE_CUBE if held.corner is None else block_mask(held.corner, row.shape)
         users = {user for cube in held.cubes for user in occupancy.slices_on(cube, mask)}
         fit = all(occupancy.allowed[cube] for cube in held.cubes)
-        if not fit or users - state.notices.keys():
+        member = state.members.get(number)
+        if member is not None and member.until_us is not None:
+            said += [] if fit else give_up(state, row, "a cube that was kept for it is out of use")
+        elif not fit or users - state.notices.keys():
             queue_of(state)  # made while it has its claim still
             drop_claim(state, row)
             line_up(state, row)
             put(state, row)
         elif not users and not state.notices.keys() & set(held.victims):
+            if member is not None:
+                said += hold(state, row)
+                continue
             drop_claim(state, row)
             said += admit(state, row, held.cubes, held.corner)
     return said
@@ -111,11 +112,11 @@ def end_graces(state: SchedulerState) -> list[Output]:
     return [
         said
         for number in over
-        for said in _leave(state, state.slices[number], state.notices[number], _fresh_us(state, number))
+        for said in _leave(state, state.slices[number], state.notices[number], fresh_us(state, number))
     ]
 
 
-def _fresh_us(state: SchedulerState, number: int) -> int:
+def fresh_us(state: SchedulerState, number: int) -> int:
     """The work of a slice that no checkpoint keeps."""
     row = state.slices[number]
     if row.progress is None or row.progress.phase == "preparing":
@@ -126,7 +127,7 @@ def _fresh_us(state: SchedulerState, number: int) -> int:
 def leave_preempted(state: SchedulerState, number: int) -> list[Output]:
     """A slice that was told to make room does so; it has kept what it did until it was told."""
     row, notice = state.slices[number], state.notices[number]
-    if row.progress is not None:
+    if row.progress is not None and is_alone(state, row):
         told_us = notice.until_us - state.config.grace_s * US_PER_S
         progress = asked_to_leave(row.progress, max(told_us, row.progress.since_us))
         row = replace(row, progress=progress)

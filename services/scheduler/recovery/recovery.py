@@ -5,7 +5,7 @@ Any healthy idle cube can take the place of one that failed, and only the circui
 """
 
 from schemas.scheduler import RecoveryCosts, SliceRecovering
-from services.scheduler.lifecycle import drop_move, put, requeue, settle, slice_name
+from services.scheduler.lifecycle import drop_move, is_alone, put, requeue, settle, slice_name
 from services.scheduler.placement.occupancy import Corner
 from services.scheduler.placement.scores import room_for_one
 from services.scheduler.placement.spares import give_back_hot
@@ -33,7 +33,7 @@ def strike(state: SchedulerState, row: Slice, part: str, cause: str, decides_us:
     progress, lost_us = row.progress, 0
     if progress is not None and progress.phase != "preparing":
         lost_us = at(progress, state.now_us).fresh_us
-        progress = halted(progress, state.now_us)
+        progress = halted(progress, state.now_us) if is_alone(state, row) else progress
     state.stalls[row.number] = Stall(state.now_us, cause, part, lost_us, decides_us)
     reason = f"{part} failed, and it is not decided yet what to do"
     put(
@@ -100,7 +100,7 @@ def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) ->
             slice=slice_name(state, number), part=stall.part, choice=choice, costs_chip_us=costs
         )
         said.append(CausedBy(stall.cause, body))
-    if choice != "spare" and row.progress is not None and row.progress.fresh_us:
+    if choice != "spare" and row.progress is not None and row.progress.fresh_us and is_alone(state, row):
         row = replace(row, progress=struck(row.progress, state.now_us))
         state.slices[number] = row
     if choice == "evict":

@@ -7,6 +7,12 @@ from typing import Any
 import pytest
 
 from ops.common.sites import single_fabric_sites
+from schemas.operator import DrainCube
+from services.fleet import services_of
+from services.questions import Questions
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_HOUR
+from shared.storage.copies import Copies
 from tests.support.gateway_twin import DrivenTwin
 
 WAIT = {"wait": 20}
@@ -94,6 +100,28 @@ def test_a_drain_does_what_was_foreseen(twin: DrivenTwin, number: int) -> None:
 
 
 def test_a_repair_brings_back_what_was_foreseen(twin: DrivenTwin) -> None:
+    body = {"kind": "host", "target": f"{used_cube(twin, 2)}/host-3"}
+    twin.client().post("/v1/faults", json=body, params=WAIT)
     fault = twin.client().get("/v1/faults?state=active").json()[-1]
     question = f"repair?target={fault['target']}"
     check_comes_true(twin, question, f"faults/{fault['name']}/clear", None)
+
+
+def test_a_question_that_takes_too_long_is_given_up(twin: DrivenTwin) -> None:
+    """The time is over after so many looks at it."""
+    looks = iter(range(1_000_000))
+    questions = Questions(Copies(twin.store, services_of), lambda: lambda: next(looks) >= 20)
+    with pytest.raises(OperationFailed) as raised:
+        questions.foresee(
+            "pod-0", [DrainCube(cube="pod-0/cube-3")], twin.clock.show().now_us, 24 * US_PER_HOUR
+        )
+    assert "pod-0 has too much to do to look so far ahead" in str(raised.value)
+    assert "of 86400 simulated seconds (within_s); ask for fewer" in str(raised.value)
+
+
+def test_the_way_up_to_the_question_counts_as_well(twin: DrivenTwin) -> None:
+    """A site that lags behind its clock comes up to it before anybody is asked anything."""
+    questions = Questions(Copies(twin.store, services_of), lambda: lambda: True)
+    drain, now_us = DrainCube(cube="pod-0/cube-3"), twin.clock.show().now_us
+    with pytest.raises(OperationFailed, match="it came 0 of 0 simulated seconds"):
+        questions.foresee("pod-0", [drain], now_us, 0)

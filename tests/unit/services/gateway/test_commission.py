@@ -32,6 +32,19 @@ def twin(tmp_path: Any) -> Iterator[DrivenTwin]:
     twin.close()
 
 
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    """The same twin for all tests of what is refused: they leave it as it is."""
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=PLANS)
+    yield twin
+    twin.close()
+
+
+def dcn(*blocks: dict[str, Any]) -> dict[str, Any]:
+    """What is asked for where a network is to join."""
+    return {"name": "dcn-1", "kind": "dcn", "settings": {"network": {"blocks": blocks}}}
+
+
 def ask(client: Client, body: dict[str, Any], key: str | None = None) -> Any:
     headers = {"Idempotency-Key": key} if key else {}
     return client.post("/v1/fabrics", json=body, params={"wait": 20}, headers=headers)
@@ -164,13 +177,19 @@ def test_what_was_refused_is_refused_again_under_its_key(twin: DrivenTwin) -> No
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "99999999999999999999", "9" * 400])
 @pytest.mark.parametrize("where", ['{"failures": {"until_days": %s}}', '{"trace": [{"submit_us": %s}]}'])
-def test_a_number_that_cannot_be_written_down_is_refused(twin: DrivenTwin, number: str, where: str) -> None:
+def test_a_number_that_cannot_be_written_down_is_refused(
+    unchanged: DrivenTwin, number: str, where: str
+) -> None:
     content = f'{{"name": "pod-1", "site": "campus", "settings": {where % number}}}'
-    said = twin.client().post("/v1/fabrics", content=content, headers={"Content-Type": "application/json"})
+    places = unchanged.store.fabrics()
+    said = unchanged.client().post(
+        "/v1/fabrics", content=content, headers={"Content-Type": "application/json"}
+    )
     assert said.status_code == 422
     name = "failures.until_days" if "until" in where else "trace.0.submit_us"
     assert said.json()["error"].startswith(f"settings: {name} ")
     assert ": input should be " in said.json()["error"]
+    assert (unchanged.store.fabrics(), unchanged.store.size(0)) == (places, 0)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +202,7 @@ def test_a_number_that_cannot_be_written_down_is_refused(twin: DrivenTwin, numbe
             {"site": "moon"},
             "site 'moon': no such site; allowed are campus, annex; sites are made with their",
         ),
-        ({"kind": "dcn"}, "kind 'dcn': no such kind of fabric; allowed are superpod, static-pod"),
+        ({"kind": "wan"}, "kind 'wan': no such kind of fabric; allowed are superpod, static-pod, dcn"),
         ({"settings": {"pod": {"cubes": 3}}}, "settings: pod.cubes 3: input should be greater than or equal"),
         ({"settings": {"pods": 1}}, "settings: pods 1: no such field"),
         ({"settings": {"kind": "static-pod"}}, "settings: kind 'static-pod': input should be 'superpod'"),
@@ -215,16 +234,27 @@ def test_a_number_that_cannot_be_written_down_is_refused(twin: DrivenTwin, numbe
             {"settings": {"transceivers": {"down_above_ber": 1e-5}}},
             "settings: transceivers.degraded_above_ber: 0.0001 is not allowed; allowed: at most",
         ),
+        # What only a look at the plant tells: taken on the log, it would end every service that folds it.
+        (
+            dcn({"count": 1024}, {"count": 1024}),
+            "settings: network: blocks 2048: not allowed",
+        ),
+        (dcn({"count": 2}, {"pod": "pod-77"}), "dcn-1/block-2: pod pod-77 is no pod of the site, which has"),
+        (
+            {"settings": {"workload": {"mix": "16x16x16=1"}, "pod": {"cubes": 8}}},
+            "settings: workload.mix 16x16x16=1: the smallest shape takes 64 cubes and the pod has 8",
+        ),
         ({"kind": ["superpod"]}, 'kind ["superpod"]: input should be a valid string'),
         ({"colour": 1}, "colour 1: no such field; allowed are name, site, kind, settings"),
         ({"settings": 7}, "settings 7: input should be a JSON object"),
     ],
 )
-def test_what_may_not_join_changes_nothing(twin: DrivenTwin, change: dict[str, Any], sentence: str) -> None:
-    places = twin.store.fabrics()
-    assert sentence in refusal(twin.client(), ASKED | change)
-    assert twin.store.fabrics() == places
-    assert twin.store.size(0) == 0
+def test_what_may_not_join_changes_nothing(
+    unchanged: DrivenTwin, change: dict[str, Any], sentence: str
+) -> None:
+    places = unchanged.store.fabrics()
+    assert sentence in refusal(unchanged.client(), ASKED | change)
+    assert (unchanged.store.fabrics(), unchanged.store.size(0)) == (places, 0)
 
 
 def test_a_store_that_was_emptied_does_not_say_that_there_is_no_such_site(twin: DrivenTwin) -> None:

@@ -66,6 +66,19 @@ def test_a_repair_is_foreseen_once_something_is_broken(campus: DrivenTwin) -> No
     assert [(row["slice"], row["ends_as"]) for row in told["slices"]] == [(f"{SWITCHED}/slice-0", "running")]
 
 
+def test_a_whole_site_is_looked_ahead_for_as_one_pod_is(campus: DrivenTwin) -> None:
+    client = campus.client()
+    question = f"/v1/foresee/drain?target={SWITCHED}/cube-1"
+    assert client.get(f"{question}&within_s=43200").status_code == 200
+    long = client.get(f"{question}&within_s=43201")
+    assert (long.status_code, long.json()["error"]) == (
+        422,
+        "within_s 43201: all 2 fabrics of campus are looked ahead for; allowed are 1 to 43200 for so many",
+    )
+    client.post(f"/v1/fabrics/{FIXED}/retire", params=WAIT)
+    assert client.get(f"{question}&within_s=86400").status_code == 200, "one fabric is left"
+
+
 def test_what_cannot_be_foreseen_is_said_in_a_sentence(campus: DrivenTwin) -> None:
     client = campus.client()
     client.post(f"/v1/fabrics/{FIXED}/retire", params=WAIT)
@@ -76,6 +89,7 @@ def test_what_cannot_be_foreseen_is_said_in_a_sentence(campus: DrivenTwin) -> No
         (f"fault?kind=rain&target={SWITCHED}/cube-1", 422, "kind 'rain'"),
         (f"fault?kind=host&target={SWITCHED}/cube-1/host-77", 404, "target"),
         (f"drain?target={SWITCHED}/cube-1&within_s=0", 422, "within_s '0'"),
+        (f"drain?target={SWITCHED}/cube-1&within_s=86401", 422, "within_s '86401'"),
     ):
         answer = client.get(f"/v1/foresee/{question}")
         error = str(answer.json().get("error"))

@@ -8,20 +8,23 @@ import pytest
 
 from ops.cli.kinds import CELLS
 from schemas.documents import DOCUMENTS
-from schemas.kinds import KINDS, Kind, kind_of
+from schemas.documents_dcn import NETWORK_DOCUMENTS
+from schemas.kinds import KINDS, Kind, kind_of, kind_of_name
 from services.gateway.kinds import VIEWS
 from services.gateway.ports import TwinPorts
+from shared.models.network.parts import network_parts
 from shared.models.superpod.plant import superpod_plant
 from shared.storage.store import FabricPlace
-from tests.support.gateway_twin import QUIET, DrivenTwin
+from tests.support.gateway_twin import NETWORK, DrivenTwin, pod_and_network
 
+PLANTS = {"dcn-0": network_parts(NETWORK.network), "pod-0": superpod_plant(4)}
 SLOW = ("pydantic", "numpy", "orjson", "fastapi")
 
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    """A pod with one thing of each kind."""
-    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
+    """A pod and a network with one thing of each kind."""
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[pod_and_network()])
     client = twin.client()
     client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20})
     client.post("/v1/faults", json={"kind": "ocs", "target": "pod-0/ocs-17"}, params={"wait": 20})
@@ -62,10 +65,12 @@ def test_the_table_is_fast_to_import() -> None:
 def test_a_row_agrees_with_itself(kind: Kind) -> None:
     assert kind.word in kind.spellings
     assert kind.title.lower() in kind.spellings
-    assert set(kind.documents) <= set(DOCUMENTS)
+    assert set(kind.documents) <= {*DOCUMENTS, *NETWORK_DOCUMENTS}
     assert kind.columns[0] == "NAME"
     assert len(set(kind.columns)) == len(kind.columns)
-    assert kind.part is None or superpod_plant(4).kind(kind.part).noun == kind.title
+    for part in kind.parts:
+        plant = next(plant for plant in PLANTS.values() if plant.population(part))
+        assert plant.kind(part).noun.endswith(kind.title)
 
 
 def test_a_word_means_one_kind_in_any_case() -> None:
@@ -102,5 +107,22 @@ def test_a_kind_is_read_from_its_documents_and_no_others(twin: DrivenTwin, word:
 def test_things_that_are_parts_have_the_names_of_the_plant(twin: DrivenTwin, kind: Kind) -> None:
     names = [row["name"] for row in twin.client().get(f"/v1/{kind.word}").json()]
     assert names
-    if kind.part is not None:
-        assert names == [part.name for part in superpod_plant(4).parts(kind.part, "pod-0")]
+    if kind.parts:
+        assert names == [
+            part.name
+            for fabric, plant in PLANTS.items()
+            for word in kind.parts
+            if plant.population(word)
+            for part in plant.parts(word, fabric)
+        ]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_name_tells_of_which_kind_its_thing_is(twin: DrivenTwin, kind: Kind) -> None:
+    rows = twin.client().get(f"/v1/{kind.word}").json()
+    assert {kind_of_name(row["name"]) for row in rows} == {kind}
+
+
+@pytest.mark.parametrize("word", ["dragons", "dcn-0/ocs-17/N24", "pod-0/dragon-3", "", "pod-0/cube-1/+x"])
+def test_what_is_called_otherwise_is_of_no_kind(word: str) -> None:
+    assert kind_of_name(word) is None

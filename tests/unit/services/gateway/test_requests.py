@@ -99,6 +99,11 @@ def test_a_fault_begins_and_is_cleared(client: Client) -> None:
     assert types(said)[0] == "FaultBegan"
     fault = said["outcome"][0]["body"]["fault"]
     assert client.get(f"/v1/faults/{fault}").json()["state"] == "active"
+    part = ask(client, "faults/pod-1/ocs-3/clear", status=422)["error"]
+    assert part == (
+        f"fault 'pod-1/ocs-3': is a part, no fault; active there: {fault} (`lightwave clear --all "
+        "pod-1/ocs-3` ends all)"
+    )
     assert types(ask(client, f"faults/{fault}/clear"))[0] == "FaultEnded"
     kind, reason = refusal(client, f"faults/{fault}/clear")
     assert kind == "FaultRefused"
@@ -149,6 +154,17 @@ def test_a_refused_request_is_refused_again_under_its_key(client: Client) -> Non
     first = ask(client, "cubes/pod-0/cube-3/drain", status=409, headers=key)
     again = ask(client, "cubes/pod-0/cube-3/drain", status=409, headers=key)
     assert again == first | {"repeated": True}
+
+
+def test_a_slice_that_is_refused_when_it_comes_is_listed_with_all_others(tmp_path: Path) -> None:
+    """It never was in the queue."""
+    held = ["scheduler.hold_back=fixed", "scheduler.hold_back_cubes=1"]
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET, *held])
+    client = twin.client()
+    assert "scheduler.hold_back" in ask(client, "slices", {"shape": "4x4x16"}, status=409)["reason"]
+    (row,) = client.get("/v1/slices").json()
+    assert (row["state"], row["waited_us"]) == ("refused", 0)
+    twin.close()
 
 
 def test_a_slice_that_the_queue_has_no_room_for_is_refused_and_says_so(tmp_path: Path) -> None:
@@ -319,7 +335,7 @@ BAD_BODIES: list[tuple[str, object, str]] = [
     ("faults", {"kind": "ocs"}, "target: missing"),
     ("slices/pod-0/sloce-1/release", None, "pod-0/slice-42"),
     ("slices/pod-0/slice-01/release", None, "pod-0/slice-42"),
-    ("faults/pod-0/ocs-17/clear", None, "pod-0/fault-7"),
+    ("faults/pod-0/ocs-17/clear", None, "is a part, no fault; active there: "),
     ("cubes/pod-0/ocs-17/drain", None, "only whole cubes"),
     ("cubes/pod-0/cube-1/host-1/undrain", None, "only whole cubes"),
 ]

@@ -19,7 +19,7 @@ from services.gateway.http import stream
 from shared.basics.errors import InvalidInput
 from shared.models.static_pod.plant import static_pod_plant
 from shared.runtimes.clock import ClockState
-from tests.support.gateway_twin import QUIET, Client, DrivenTwin, as_logged
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin, as_logged, get
 
 SWITCHED, FIXED, APART = "pod-1", "pod-2", "pod-7"
 PLANS = (
@@ -57,12 +57,6 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
 @pytest.fixture(scope="module")
 def client(twin: DrivenTwin) -> Client:
     return twin.client()
-
-
-def get(client: Client, path: str) -> Any:
-    answer = client.get(f"/v1/{path}")
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def refusal(client: Client, path: str, body: object = None) -> str:

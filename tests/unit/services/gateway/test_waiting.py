@@ -95,7 +95,7 @@ def test_a_fabric_tells_the_values_of_now_beside_the_means(twin: DrivenTwin) -> 
     client.post("/v1/faults", json={"kind": "host", "target": "pod-0/cube-1/host-0"}, params={"wait": 20})
     twin.advance(0.02)
     row = client.get("/v1/fabrics/pod-0").json()
-    assert row["faults_begun"] == {"host": 1, "chip": 0, "link": 0, "connector": 0, "ocs": 0, "port": 0}
+    assert {kind: count for kind, count in row["faults_begun"].items() if count} == {"host": 1}
     assert row["repairs"]["queued"] + row["repairs"]["begun"] == 1
 
 

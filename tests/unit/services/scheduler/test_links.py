@@ -253,6 +253,24 @@ def test_who_finds_a_bad_link_on_every_cube_starts_anew_elsewhere_and_not_for_ev
     world.check()
 
 
+def test_the_cubes_of_both_ends_of_a_bad_link_have_their_turns() -> None:
+    """Whichever is at fault is replaced before the whole slice gives up its cubes."""
+    world = World(cubes=4, policy=STAYS_OFF)
+    before = world.start((4, 4, 4))
+    name, _ = world.request((4, 4, 8))
+    world.release(before)  # its cube has the lowest number, and is the first spare
+    began_on = world.state.slices[1].cubes
+    left: list[int] = []
+    for _ in began_on:
+        first, second = world.state.slices[1].cubes
+        said = world.train(down=(96 * first + 64, 96 * second + 80))  # +z of one, -z of the other
+        left += [body.left for body in said if isinstance(body, CubeSwapped)]
+    assert sorted(left) == sorted(began_on)
+    world.train()
+    assert world.status(name).state == "running"
+    world.check()
+
+
 def test_who_may_not_start_anew_waits_where_its_link_fails_every_preflight() -> None:
     world = World(policy=SchedulerConfig(decision_s=0, preflight_s=120))
     stays = RecoveryPolicy(choices=("swap", "wait"))

@@ -107,6 +107,36 @@ def test_who_lost_a_cube_makes_others_leave_as_the_first_in_line_would(tier: str
     world.check()
 
 
+def test_who_leaves_for_a_slice_that_lost_a_cube_leaves_for_nobody_else() -> None:
+    """A request of the same moment, first in line, is not given what others are told to leave."""
+    world = World(cubes=4, policy=OLD)
+    hit = world.start((4, 4, 12), tier="production")
+    victim = world.start((4, 4, 4))
+    world.now_us += 7 * US_PER_HOUR
+    world.fail(0)
+    asker, said = world.request((4, 4, 4), tier="production")
+    assert said == []
+    assert world.state.claims == {}
+    swapped = [body for body in world.checkpoint(victim) if isinstance(body, CubeSwapped)]
+    assert [(body.slice, body.left, body.spare) for body in swapped] == [(hit, 0, 3)]
+    assert world.status(asker).state == "queued"
+    world.check()
+
+
+def test_who_was_told_leaves_for_others_when_the_slice_that_waited_is_gone() -> None:
+    world = World(cubes=4, policy=OLD)
+    hit = world.start((4, 4, 12), tier="production")
+    victim = world.start((4, 4, 4))
+    world.now_us += 7 * US_PER_HOUR
+    world.fail(0)
+    world.release(hit)
+    asker, _ = world.request((4, 4, 16), tier="production")
+    world.heal(0)
+    world.checkpoint(victim)
+    assert world.held_cubes[asker] == (0, 1, 2, 3)
+    world.check()
+
+
 def test_nobody_leaves_for_filler_or_for_who_waits_for_the_repair_even_so() -> None:
     for tier, recovery in (("filler", None), ("production", RecoveryPolicy(choices=("wait",)))):
         world = World(cubes=4, policy=OLD)

@@ -34,6 +34,15 @@ def test_cubes_with_open_tickets_are_taken_last() -> None:
     assert world.held_cubes[second] == (0, 2)
 
 
+def test_a_port_that_waits_for_repair_counts_for_the_cube_behind_it() -> None:
+    """Or a slice whose links fail their preflight there would be given the same cubes again."""
+    world = World(cubes=4)
+    for repair, port in enumerate(("N1", "S5", "N9")):  # of cubes 0 and 2, and a spare
+        world.feed(RepairOpened(repair=f"pod-0/repair-{repair}", kind="port", target=f"pod-0/ocs-17/{port}"))
+    name, _ = world.request((4, 4, 8))
+    assert world.held_cubes[name] == (1, 3)
+
+
 def test_a_cube_whose_loops_stand_goes_to_a_slice_of_one_cube() -> None:
     world = World(cubes=8)
     world.state.standing.update({3 * 5 + dimension: 5 for dimension in range(3)})

@@ -1,0 +1,166 @@
+"""What people read of a site whose pods meet over a network: histories reach over both."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.gateway_twin import DrivenTwin
+from tests.support.joined_twin import NETWORK, SLICES, WAIT, joined_twin
+
+
+@pytest.fixture(scope="module")
+def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    twin = joined_twin(tmp_path_factory.mktemp("twin"))
+    yield twin
+    twin.close()
+
+
+def asked(twin: DrivenTwin, path: str) -> Any:
+    answer = twin.client().get(f"/v1/{path}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def broken(twin: DrivenTwin, kind: str, part: str) -> str:
+    body = {"kind": kind, "target": f"{NETWORK}/{part}"}
+    receipt = twin.client().post("/v1/faults", json=body, params=WAIT).json()
+    assert receipt["status"] == "accepted", receipt
+    twin.advance(0.01)
+    fault: str = receipt["outcome"][0]["body"]["fault"]
+    return fault
+
+
+def mended(twin: DrivenTwin, fault: str) -> None:
+    twin.client().post(f"/v1/faults/{fault}/clear", params=WAIT)
+    twin.advance(0.01)
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_a_slice_has_in_its_history_what_the_network_gives_its_job(campus: DrivenTwin, name: str) -> None:
+    """And `why` leads from there to what broke."""
+    fault = broken(campus, "block", "block-1")
+    told = [m for m in asked(campus, f"events?for={name}&limit=1000") if m["type"] == "JobBandwidthSet"]
+    assert (told[-1]["fabric"], told[-1]["body"]["mbps"]) == (NETWORK, 0)
+    chain = [m["type"] for m in asked(campus, f"why/{name}")]
+    assert chain == ["JobBandwidthSet", "TrunksChanged", "FaultBegan", "InjectFault"]
+    past = [row["type"] for row in asked(campus, f"explain/slices/{name}")["history"]]
+    assert past.count("JobBandwidthSet") == len(told)
+    assert "PodsJoined" in past
+    described = asked(campus, f"describe/slices/{name}")
+    assert described["events_in_all"] == len(asked(campus, f"events?for={name}&ticks=false&limit=1000"))
+    mended(campus, fault)
+
+
+@pytest.mark.parametrize("holder", ["rack-2", "control-2", "power-2"])
+def test_a_rack_or_domain_has_in_its_history_what_befell_its_ocses(campus: DrivenTwin, holder: str) -> None:
+    """Four racks of four OCSes: rack 2 is domain 2, and ocs-9 is in it."""
+    fault = broken(campus, "ocs", "ocs-9")
+    mended(campus, fault)
+    told = asked(campus, f"events?for={NETWORK}/{holder}&limit=1000")
+    assert [m["type"] for m in told if m["type"] in ("OcsDown", "OcsUp")][-2:] == ["OcsDown", "OcsUp"]
+    assert {m["body"]["ocs"] for m in told if m["type"] == "OcsDown"} == {9}
+    assert "CircuitsRewired" in {m["type"] for m in told}
+    other = asked(campus, f"events?for={NETWORK}/{holder[:-1]}1&limit=1000")
+    assert "OcsDown" not in {m["type"] for m in other}
+
+
+def test_why_of_a_rack_is_of_the_rack(campus: DrivenTwin) -> None:
+    mended(campus, broken(campus, "rack", "rack-1"))
+    mended(campus, broken(campus, "ocs", "ocs-5"))
+    chain = asked(campus, f"why/{NETWORK}/rack-1")
+    assert chain[0]["type"] == "OcsesUp"
+
+
+def test_what_has_no_light_says_so(campus: DrivenTwin) -> None:
+    """A bundle at a dark rack is lost with it; an OCS there names the fault and the repair of its rack."""
+    bundle, ocs = f"{NETWORK}/block-3/bundle-1", f"{NETWORK}/ocs-5"
+    whole = asked(campus, f"bundles/{bundle}")
+    assert (whole["state"], whole["reason"], whole["circuits_made"]) == ("up", None, whole["circuits"])
+    assert asked(campus, f"describe/ocs/{ocs}")["related"] == {"faults": [], "repairs": []}
+    fault = broken(campus, "rack", "rack-1")
+    for found in (asked(campus, f"bundles/{bundle}"), asked(campus, f"describe/bundles/{bundle}")["object"]):
+        assert (found["state"], found["reason"]) == ("down", f"{NETWORK}/rack-1 is down")
+        assert (found["circuits"], found["circuits_made"]) == (whole["circuits"], 0)
+    assert asked(campus, f"bundles/{NETWORK}/block-3/bundle-2")["state"] == "up"
+    for path in (f"ocs/{ocs}", f"bundles/{bundle}"):
+        related = asked(campus, f"describe/{path}")["related"]
+        assert [row["name"] for row in related["faults"]] == [fault]
+        assert [row["target"] for row in related["repairs"]] == [f"{NETWORK}/rack-1"]
+    assert asked(campus, f"describe/ocs/{NETWORK}/ocs-8")["related"] == {"faults": [], "repairs": []}
+    mended(campus, fault)
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "state", "reason"),
+    [
+        ("bundle", "block-3/bundle-1", "down", "cut"),
+        ("block", "block-3", "down", f"{NETWORK}/block-3 is down"),
+        ("ocs", "ocs-6", "degraded", f"{NETWORK}/ocs-6 is down"),
+        ("power", "power-1", "down", f"{NETWORK}/rack-1 is down"),
+        ("control", "control-1", "up", None),
+        ("bundle", "block-2/bundle-1", "up", None),
+    ],
+)
+def test_a_bundle_says_what_is_the_matter(
+    campus: DrivenTwin, kind: str, part: str, state: str, reason: str | None
+) -> None:
+    """Of its faults those that take its light, of another bundle or of control none."""
+    fault = broken(campus, kind, part)
+    told = asked(campus, f"describe/bundles/{NETWORK}/block-3/bundle-1")
+    assert (told["object"]["state"], told["object"]["reason"]) == (state, reason)
+    assert [row["name"] for row in told["related"]["faults"]] == ([fault] if reason else [])
+    listed = {row["name"]: row for row in asked(campus, f"bundles?fabric={NETWORK}")}
+    assert listed[told["object"]["name"]] == told["object"]
+    mended(campus, fault)
+
+
+def test_a_circuit_of_a_network_says_which_blocks_it_joins(campus: DrivenTwin) -> None:
+    trunk = asked(campus, f"trace/{NETWORK}/block-2/trunk-5")
+    assert trunk["circuits"]
+    for one in trunk["circuits"]:
+        circuits = asked(campus, f"ocs/{one['ocs']}")["circuits"]
+        (found,) = [row for row in circuits if row["north"] == one["north"]]
+        assert found["north_block"] == one["north_block"]
+        assert {found["north_block"], found["south_block"]} == set(trunk["trunk"]["blocks"])
+    of_a_pod = asked(campus, "ocs/pod-0/ocs-5")["circuits"]
+    assert of_a_pod
+    assert {(row["north_block"], row["south_block"]) for row in of_a_pod} == {(None, None)}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_what_is_in_the_way_of_a_job_in_the_network_is_told(campus: DrivenTwin, name: str) -> None:
+    """The trunk that gives it least; what is broken; and that there is no path."""
+
+    def in_the_way() -> list[dict[str, str]]:
+        found: list[dict[str, str]] = asked(campus, f"explain/slices/{name}")["in_the_way"]
+        return found
+
+    (trunk,) = in_the_way()
+    row = asked(campus, f"trunks/{trunk['name']}")
+    assert trunk["kind"] == "trunk"
+    assert trunk["why"].startswith((f"{row['use_out']:.0%} full", f"{row['use_back']:.0%} full"))
+
+    fault = broken(campus, "rack", "rack-2")
+    first, second = in_the_way()
+    assert (first["kind"], first["name"]) == ("fault", fault)
+    assert first["why"].startswith(f"rack {NETWORK}/rack-2 is out of use since ")
+    assert second["kind"] == "trunk"
+    mended(campus, fault)
+
+    fault = broken(campus, "block", "block-1")
+    first, second = in_the_way()
+    assert first["name"] == fault
+    assert (second["name"], second["why"]) == (
+        f"{NETWORK}/block-0/trunk-1",
+        "no path from pod-0 to pod-1, direct or over one block",
+    )
+    mended(campus, fault)
+
+
+@pytest.mark.parametrize(("kind", "part"), [("bundle", "block-5/bundle-1"), ("control", "control-2")])
+def test_what_takes_no_links_of_a_job_is_not_in_its_way(campus: DrivenTwin, kind: str, part: str) -> None:
+    fault = broken(campus, kind, part)
+    kinds = [row["kind"] for row in asked(campus, f"explain/slices/{SLICES[0]}")["in_the_way"]]
+    assert kinds == ["trunk"]
+    mended(campus, fault)

@@ -1,0 +1,116 @@
+"""A job over several pods is as fast as its slowest slice and the network between the pods let it be."""
+
+import pytest
+
+from ops.common.configuration import settings
+from schemas.body import Body
+from schemas.documents import SliceDocument
+from schemas.envelope import enclose
+from schemas.jobs import PodSignalled
+from schemas.operator import RequestSlice
+from schemas.traffic import JobBandwidthSet
+from services.fleet import services_of
+from services.jobs.state import JobsState
+from shared.basics.units import US_PER_S
+from shared.models.jobs.progress import Progress
+from shared.runtimes.lab import Lab, LabRequest
+from tests.support.several_pods import disagreements
+
+PODS = ("pod-0", "pod-1")
+JOB = "pod-0/slice-0"
+GOES = {"signal": "goes", "speed_ppm": 1_000_000}
+STEP_US, GRADIENT = 17_600_000, 10**12
+
+
+@pytest.fixture
+def lab() -> Lab:
+    """Two pods on which one job runs."""
+    config = settings(["pod.cubes=4", "workload.enabled=false", "failures.enabled=false"], seed=3)
+    lab = Lab("campus", dict.fromkeys(PODS, config), services_of)
+    lab.run(1_000 * US_PER_S, [LabRequest(1, "pod-0", RequestSlice(shape=(4, 4, 8), pods=PODS), 1)])
+    return lab
+
+
+def progress(lab: Lab) -> Progress:
+    """How far the job is, which is the same in both pods."""
+    found = []
+    for pod in PODS:
+        state = lab.site.instance(pod, "jobs").state
+        assert isinstance(state, JobsState)
+        found.append(state.jobs[0].progress)
+    assert found[0] == found[1]
+    return found[0]
+
+
+def say(lab: Lab, body: Body, fabric: str, source: str, seq: int) -> None:
+    lab.site.cascade(
+        enclose(body, fabric=fabric, at_us=lab.site.now_us, cause=None, source=f"{source}@{fabric}", seq=seq)
+    )
+
+
+def test_what_the_network_gives_is_added_to_a_step(lab: Lab) -> None:
+    assert (progress(lab).phase, progress(lab).speed_ppm) == ("stepping", 1_000_000)
+    for seq, (mbps, exchange_us) in enumerate([(25_600_000, 312_500), (800_000, 10_000_000)], 1):
+        say(lab, JobBandwidthSet(job=JOB, mbps=mbps), "dcn-0", "traffic", seq)
+        assert progress(lab).speed_ppm == STEP_US * 1_000_000 // (STEP_US + exchange_us)
+    assert reason(lab, "pod-1") == "steps take 56.8% longer: the network gives each pod of its job 800 Gb/s"
+
+
+def reason(lab: Lab, pod: str) -> str | None:
+    """Why the job's slice there is slow."""
+    scheduler = lab.site.instance(pod, "scheduler")
+    document = scheduler.service.document(scheduler.state, ("slices", f"{pod}/slice-0"))
+    assert isinstance(document, SliceDocument)
+    return document.reason
+
+
+def test_a_job_that_gets_nothing_is_said_to_take_no_steps(lab: Lab) -> None:
+    say(lab, JobBandwidthSet(job=JOB, mbps=0), "dcn-0", "traffic", 1)
+    assert progress(lab).speed_ppm == 1
+    assert [reason(lab, pod) for pod in PODS] == 2 * [
+        "takes no steps: the network has no path between pod-0, pod-1 for what they exchange"
+    ]
+
+
+def test_all_slices_of_a_job_say_which_one_is_slow(lab: Lab) -> None:
+    told = PodSignalled(job=JOB, slice="pod-1/slice-0", signal="goes", speed_ppm=600_000)
+    say(lab, told, "pod-1", "jobs", 101)
+    assert reason(lab, "pod-0") == "as slow as pod-1/slice-0 of the same job, at 60.0% of full speed"
+    say(lab, JobBandwidthSet(job=JOB, mbps=800_000), "dcn-0", "traffic", 1)
+    assert reason(lab, "pod-0") == (
+        "as slow as pod-1/slice-0 of the same job, at 60.0% of full speed; "
+        "steps take 34.1% longer: the network gives each pod of its job 800 Gb/s"
+    )
+
+
+def test_the_scheduler_knows_how_far_a_job_is_that_was_told_its_share_before_it_began() -> None:
+    """And after it stood: whom to pre-empt and what work is left are decided by that."""
+    config = settings(["pod.cubes=4", "workload.enabled=false", "failures.enabled=false"], seed=3)
+    lab = Lab("campus", dict.fromkeys(PODS, config), services_of)
+    lab.run(2 * US_PER_S, [LabRequest(US_PER_S, "pod-0", RequestSlice(shape=(4, 4, 8), pods=PODS), 1)])
+    say(lab, JobBandwidthSet(job=JOB, mbps=800_000), "dcn-0", "traffic", 1)
+    lab.run(1_000 * US_PER_S)
+    stands = PodSignalled(job=JOB, slice="pod-1/slice-0", signal="stands", speed_ppm=None)
+    for seq, told in enumerate((None, stands, stands.model_copy(update=GOES)), 100):
+        if told is not None:
+            say(lab, told, "pod-1", "jobs", seq)
+        assert list(disagreements(lab.site)) == []
+    assert progress(lab).speed_ppm == STEP_US * 1_000_000 // (STEP_US + 10_000_000)
+
+
+def test_of_another_job_nobody_takes_notice(lab: Lab) -> None:
+    say(lab, JobBandwidthSet(job="pod-1/slice-9", mbps=1), "dcn-0", "traffic", 1)
+    assert progress(lab).speed_ppm == 1_000_000
+
+
+def test_the_slowest_slice_sets_the_pace_and_one_that_stands_stops_all(lab: Lab) -> None:
+    def signal(how: str, speed_ppm: int | None, seq: int) -> None:
+        told = {"job": JOB, "slice": "pod-1/slice-0", "signal": how, "speed_ppm": speed_ppm}
+        say(lab, PodSignalled.model_validate(told), "pod-1", "jobs", seq)
+
+    signal("goes", 600_000, 101)
+    assert progress(lab).speed_ppm == 600_000
+    signal("struck", None, 102)
+    assert progress(lab).phase == "standing"
+    signal("goes", 900_000, 103)
+    assert (progress(lab).phase, progress(lab).speed_ppm) == ("stepping", 900_000)

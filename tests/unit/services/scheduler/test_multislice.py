@@ -1,0 +1,83 @@
+"""What the words of a job's pods make of each other, and how long a slice backs off."""
+
+from dataclasses import replace
+
+import pytest
+
+from ops.common.configuration import settings
+from services.scheduler.multislice.holding import backoff_us
+from services.scheduler.multislice.member import Member, all_heard, heard, parted
+from services.scheduler.state import SchedulerState, Slice, commission
+from shared.basics.units import US_PER_S
+
+NEW = Member(
+    job="pod-0/slice-4",
+    pods=("pod-0", "pod-1", "pod-2"),
+    gradient_bytes=1,
+    step_us=1,
+    slices=("", "", ""),
+    says=("nothing", "nothing", "nothing"),
+    speeds_ppm=(None, None, None),
+)
+NAMES = ("pod-0/slice-4", "pod-1/slice-9", "pod-2/slice-0")
+
+
+def test_a_word_is_kept_under_its_pod() -> None:
+    member = heard(heard(NEW, NAMES[2], "waits"), NAMES[1], "holds")
+    assert member.slices == ("", NAMES[1], NAMES[2])
+    assert member.says == ("nothing", "holds", "waits")
+
+
+def test_who_parts_takes_all_along_but_those_who_have_cubes_kept_anew() -> None:
+    joined = all_heard(NEW, NAMES, "joined")
+    assert parted(heard(joined, NAMES[2], "stands"), NAMES[1]).says == ("waits", "waits", "waits")
+    # The first has parted, too, and has cubes kept again, before the word of the second is read.
+    anew = heard(parted(joined, NAMES[0]), NAMES[0], "holds")
+    assert parted(anew, NAMES[1]).says == ("holds", "waits", "waits")
+
+
+def scheduler(mean_s: int, fabric: str = "pod-0", hold_s: int = 600) -> SchedulerState:
+    pairs = [f"scheduler.pods_backoff_s={mean_s}", f"scheduler.pods_hold_s={hold_s}"]
+    return commission(fabric, settings(pairs, seed=7), 0)
+
+
+def row_of(number: int) -> Slice:
+    return Slice(
+        number=number,
+        owner="team-1",
+        tier="research",
+        shape=(4, 4, 4),
+        twisted=False,
+        chips=64,
+        priority=0,
+        request="workload@pod-0/1",
+        requested_us=0,
+        state="queued",
+        changed_us=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("mean_s", "hold_s", "most_s"), [(300, 600, 9_600), (1, 3_600, 57_600), (3_600, 10, 3_600)]
+)
+def test_a_back_off_doubles_in_the_mean_up_to_sixteen_holds(mean_s: int, hold_s: int, most_s: int) -> None:
+    """A try that lasts for long needs others to stay away for longer."""
+    state, rows = scheduler(mean_s, hold_s=hold_s), [row_of(number) for number in range(400)]
+    for tries in (*range(20), 1_000):
+        mean_us = min(mean_s * 2**tries, most_s) * US_PER_S
+        drawn = [backoff_us(state, row, tries) for row in rows]
+        assert all(0.5 * mean_us < span_us < 1.5 * mean_us for span_us in drawn)
+        assert abs(sum(drawn) / len(drawn) / mean_us - 1) < 0.05
+        assert len(set(drawn)) > 0.99 * len(drawn)
+
+
+def test_a_back_off_is_another_in_every_pod_at_every_try_and_after_every_restart() -> None:
+    row = row_of(3)
+    spans = [
+        backoff_us(scheduler(300), row, 6),
+        backoff_us(scheduler(300), row, 7),
+        backoff_us(scheduler(300, "pod-1"), row, 6),
+        backoff_us(scheduler(300), replace(row, restarts=1), 6),
+    ]
+    assert len(set(spans)) == len(spans)
+    assert backoff_us(scheduler(300), row, 6) == spans[0]
