@@ -99,11 +99,22 @@ def _show(client: Client, ask: Mapping[str, object], output: Form, limit: int | 
     """Show so many messages; where nobody said how many, and there are more, say so and what shows them."""
     found, more = client.pages("/v1/events", *MESSAGE, most=limit or default, **ask)
     with client.reading():
-        show(found, output, lambda: event_rows(found))
+        show(found, output, lambda: event_rows(found) if found else _nothing(client, ask))
     if more and limit is None:
         onwards = ask["since"] or ask.get("cause")
         which = "oldest; a later --since" if onwards else "newest; --since, an earlier --until"
         say(f"lightwave: these are the {default:,} {which} or a --limit shows others", aside=True)
+
+
+def _nothing(client: Client, ask: Mapping[str, object]) -> str:
+    """That there are none, and of which fabric that is true, where the question was of one of several."""
+    if ask.get("for") or ask.get("cause"):
+        return event_rows([])
+    fabric = _named(client, str(ask["fabric"]) if ask.get("fabric") else None)
+    others = [name for row in client.rows("/v1/fabrics", "name") if (name := str(row["name"])) != fabric]
+    return f"{event_rows([])} of {fabric}" + (
+        f"; --fabric {others[0]} asks for those of it" if others else ""
+    )
 
 
 def _named(client: Client, fabric: str | None) -> str:

@@ -68,14 +68,19 @@ def _explained(found: Mapping[str, Any]) -> str:
     if found["queue_position"] is not None:
         lines.append(f"queue: {found['queue_position']} of {found['queue_length']}")
     lines += started(found["start"])
-    if found["state"] in ("queued", "refused"):
+    if found["state"] in ("queued", "waiting-for-pods", "refused"):
         lines.append(f"largest shape that would fit now: {found['largest_now'] or 'none'}")
     lines += _recovery(found["recovery"])
     lines += listed(
         ("KIND", "IN-THE-WAY", "WHY"), [[row["kind"], row["name"], row["why"]] for row in found["in_the_way"]]
     )
-    history = [[moment(row["at_us"]), row["type"], _past(row)] for row in found["history"]]
-    return "\n".join([*lines, *(["", columns(("AT", "HISTORY", "WHAT"), history)] if history else [])])
+    past = found["history"]
+    history = [[moment(row["at_us"]), row["type"], _past(row)] for row in past[-LISTED_MAX:]]
+    if history:
+        lines += ["", columns(("AT", "HISTORY", "WHAT"), history)]
+    if len(past) > LISTED_MAX:
+        lines.append(f"... and {len(past) - LISTED_MAX} before (-o json has all)")
+    return "\n".join(lines)
 
 
 def _past(row: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Commands that only look at things: get, describe, trace."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Annotated, Any
 
 import click
@@ -11,28 +12,13 @@ from ops.cli.kinds import table_of
 from ops.cli.messages import event_rows
 from ops.cli.names import Name, whole
 from ops.cli.options import Output, Watch
-from ops.cli.output import rendered, show, watched
-from ops.cli.types import FieldValue, Kind
+from ops.cli.output import rendered, watched
+from ops.cli.types import FieldValue, Kind, KindOrName, SortOrder, no_name, unknown
 from ops.common.client import Client, escape
-from ops.common.light_path import unmade
 from ops.common.tables import columns, shown
-from schemas.kinds import KINDS
+from schemas.kinds import KINDS, kind_of_name
 from shared.basics.times import moment, span
 
-PATH_FIELDS = (
-    "end",
-    "chip",
-    "far_end",
-    "far_chip",
-    "wanted_end",
-    "state",
-    "condition",
-    "far_condition",
-    "loss_db",
-    "ber",
-    "slice",
-    "strands",
-)
 DESCRIPTION = ("object", "related", "events", "events_in_all")
 OF_OCSES = ("ocs", "ocs_down", "cross_connects")
 """Fields of a fabric that say nothing of one without OCSes."""
@@ -42,13 +28,22 @@ WELL = {
     "hosts": "all up",
     "links": "none down or degraded",
     "slices": "none waits, is degraded or recovering",
+    "blocks": "all up",
+    "trunks": "none down",
+    "rewirings": "none planned or under way",
+    "domains": "all have control and power",
     "faults": "none active",
     "repairs": "none open",
 }
 """Section of a description → what it means that nothing is in it."""
-SPANS = frozenset({"duration_us", "waited_us", "ran_us", "left_us", "median_us", "p95_us"})
+PPM = 1_000_000
+SPANS = frozenset({"takes_us", "duration_us", "waited_us", "ran_us", "left_us", "median_us", "p95_us"})
 """Fields that are lengths of time and not points in it."""
-SPELT = {"ocs": "OCS", "ber": "BER", "db": "dB"}
+SHARES = frozenset(
+    {"served", "served_mean", "use", "use_out", "use_back", "bound", "transit", "share", "capacity_kept"}
+)
+"""Fields of networks that are parts of one, beside those in millionths."""
+SPELT = {"ocs": "OCS", "ocses": "OCSes", "ber": "BER", "db": "dB", "gbps": "Gb/s", "mbps": "Mb/s"}
 """Words of a field's name that people write otherwise."""
 
 
@@ -78,7 +73,10 @@ def get(
         ),
     ] = None,
     sort: Annotated[
-        str | None, typer.Option(metavar="FIELDS", help="such as `ber`; --sort=-ber has the highest first")
+        str | None,
+        typer.Option(
+            click_type=SortOrder(), metavar="FIELDS", help="such as `ber`; --sort=-ber has the highest first"
+        ),
     ] = None,
     top: Annotated[int | None, typer.Option(min=1, max=TOP_MAX, metavar="N", help="only the first N")] = None,
     output: Output = "table",
@@ -86,7 +84,8 @@ def get(
 ) -> None:
     """List things of a KIND, or show one by NAME.
 
-    Fields are those of `-o json`; `null` is no value. `get links --where state=up --sort=-ber --top 5`
+    Fields are those of `-o json`, or as the table heads them; names may lack their fabric; `null` is no
+    value. `get links --where state=up --sort=-ber --top 5`
     """
     given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
     if name is not None and (unfit := [option for option, value in given.items() if value]):
@@ -126,12 +125,24 @@ def _table(client: Client, kind: str, rows: list[dict[str, Any]]) -> str:
 
 @app.command()
 def describe(
-    kind: KindArgument,
-    name: Annotated[str, typer.Argument(click_type=Name(), metavar="NAME", help="such as pod-0/cube-12")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            click_type=KindOrName(), metavar="[KIND]", help=f"{', '.join(KINDS)}; or the name tells"
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Argument(click_type=Name(), metavar="NAME", help="such as pod-0/cube-12"),
+    ] = None,
     output: Output = "table",
     watch: Watch = False,
 ) -> None:
     """Show one thing, what stands around it, and its last events."""
+    if name is None:
+        kind, name = _named(kind)
+    elif kind not in KINDS:
+        raise click.UsageError(unknown("kind", kind, tuple(KINDS)))
     client = Client()
     path = f"/v1/describe/{kind}/{escape(whole(client, name))}"
 
@@ -143,19 +154,43 @@ def describe(
     watched(look, watch)
 
 
+def _named(word: str) -> tuple[str, str]:
+    """(kind, name) where somebody gave one word: a name, which tells its kind."""
+    if word in KINDS:
+        raise click.UsageError("Missing argument 'NAME'.")
+    found = kind_of_name(word)
+    if found is None and "/" in word:
+        raise click.UsageError(no_name(word))
+    if found is None:
+        near = unknown("kind", word, tuple(KINDS))
+        raise click.UsageError(f"{near}; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7")
+    return found.word, word
+
+
 def _described(kind: str, content: Mapping[str, Any]) -> str:
     shown = content["object"]
     if kind == "fabrics" and not shown["ocs"]:
         shown = {field: value for field, value in shown.items() if field not in OF_OCSES}
+    if kind == "fabrics":
+        shown = _of_its_kind(shown)
+    if kind == "ocs":
+        shown = shown | {"circuits": _circuits(shown["circuits"])}
     things = {_title(field): value for field, value in shown.items()}
     widest = max(map(len, things), default=0) + 1
     lines = []
     for (field, value), title in zip(shown.items(), things, strict=True):
         if isinstance(value, list) and value and isinstance(value[0], dict):
             lines += [f"{title}:", *_rows(value)]
+        elif isinstance(value, dict) and any(isinstance(item, dict) for item in value.values()):
+            lines += [
+                f"{title}:",
+                *(f"  {_title(name)}:  {_value(name, item)}" for name, item in value.items()),
+            ]
         else:
             lines.append(f"{title + ':':<{widest}}  {_value(field, value)}")
     for section, rows in content["related"].items():
+        if rows is None:  # a fabric of this kind has none
+            continue
         well = f"  {_all_well(kind, section, shown)}"
         lines += [f"{_title(section)}:", *(_rows(rows) if rows else [well])]
     said = len(content["events"])
@@ -163,6 +198,18 @@ def _described(kind: str, content: Mapping[str, Any]) -> str:
     lines.append(f"Last events{told}:")
     lines += [f"  {line}" for line in event_rows(content["events"]).splitlines()]
     return "\n".join(lines)
+
+
+def _circuits(circuits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Circuits without what those of another kind of fabric have: slices, or blocks."""
+    other = ("slice",) if any(row["north_block"] for row in circuits) else ("north_block", "south_block")
+    return [{field: value for field, value in row.items() if field not in other} for row in circuits]
+
+
+def _of_its_kind(fabric: Mapping[str, Any]) -> dict[str, Any]:
+    """A fabric without the fields that say nothing of one of its kind, which are null."""
+    of_any = {"retired_us"} if fabric.get("slices") is None else {"retired_us", "waits"}
+    return {field: value for field, value in fabric.items() if value is not None or field in of_any}
 
 
 def _all_well(kind: str, section: str, shown: Mapping[str, Any]) -> str:
@@ -178,19 +225,32 @@ def _rows(rows: list[Any]) -> list[str]:
     if not isinstance(rows[0], dict):
         return [f"  {row}" for row in rows]
     fields = [field for field, value in rows[0].items() if not isinstance(value, list | dict)]
-    headers = [field.removesuffix("_us").upper().replace("_", "-") for field in fields]
+    headers = [field.removesuffix("_us").removesuffix("_ppm").upper().replace("_", "-") for field in fields]
     table = columns(headers, [[_cell(field, row[field]) for field in fields] for row in rows])
     return [f"  {line}" for line in table.splitlines()]
 
 
 def _cell(field: str, value: Any) -> object:
+    if (share := _share(field, value)) is not None:
+        return share
     if field.endswith("_us"):
         return span(value) if field in SPANS else moment(value)
     return shown(field, value)
 
 
+def _share(field: str, value: Any) -> str | None:
+    """A share as lists show it, to the hundredth of a per cent, and 100 where it is that; None of what is
+    none."""
+    in_ppm = field.endswith("_ppm")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (in_ppm or field in SHARES):
+        return None
+    share = value / PPM if in_ppm else value
+    return f"{min(100 * share, 99.99 if share < 1 else inf):.2f}%"
+
+
 def _word(field: str) -> str:
-    return " ".join(SPELT.get(word, word) for word in field.removesuffix("_us").split("_"))
+    bare = field.removesuffix("_us").removesuffix("_ppm")
+    return " ".join(SPELT.get(word, word) for word in bare.split("_"))
 
 
 def _title(field: str) -> str:
@@ -208,64 +268,15 @@ def _value(field: str, value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     if isinstance(value, dict):
-        return ", ".join(f"{_word(name)} {_cell(name, item)}" for name, item in value.items())
+        return ", ".join(f"{_word(name)} {_inner(name, item)}" for name, item in value.items())
+    if (share := _share(field, value)) is not None:
+        return share
     value = shown(field, value)
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-@app.command()
-def trace(
-    end: Annotated[
-        str, typer.Argument(click_type=Name("links"), metavar="END", help="such as pod-0/cube-12/+y/7")
-    ],
-    output: Output = "table",
-) -> None:
-    """Show the whole light path from a link END."""
-    client = Client()
-    content = client.thing(f"/v1/trace/{escape(whole(client, end))}", *PATH_FIELDS)
-    with client.reading():
-        show(content, output, lambda: _path(content))
-
-
-def _path(path: Mapping[str, Any]) -> str:
-    """The path as light takes it, one line a station."""
-    used = f", used by {path['slice']}" if path["slice"] else ""
-    lines = [
-        f"{path['end']} is {path['state']} ({_condition(path)}){used}",
-        "",
-        *_end(path["end"], path["chip"]),
-        *(f"  ├ {_strand(path['end'], strand)}" for strand in path["strands"]),
-    ]
-    if path["far_end"] is None:
-        return "\n".join([*lines, f"far end   none: {unmade(path)}"])
-    return "\n".join([*lines, *reversed(_end(path["far_end"], path["far_chip"]))])
-
-
-def _condition(path: Mapping[str, Any]) -> str:
-    """What the module says of itself and of what it receives, and why it may receive nothing."""
-    words = f"module {path['condition']}"
-    if path["loss_db"] is not None:
-        ber = "-" if path["ber"] is None else shown("ber", path["ber"])
-        words += f", path loss {shown('loss_db', path['loss_db'])} dB, BER {ber}"
-    return f"{words}; the far end's module has failed" if path["far_condition"] == "failed" else words
-
-
-def _end(name: str, chip: Mapping[str, Any]) -> list[str]:
-    face, index = name.split("/")[2:]
-    return [
-        f"chip      ({chip['x']}, {chip['y']}, {chip['z']}) of {chip['cube']}",
-        f"face      {face}, index {index}: {name}",
-    ]
-
-
-def _strand(end: str, strand: Mapping[str, Any]) -> str:
-    """One strand into the OCS and out again, or straight on: + faces enter at the North, − faces at the
-    South."""
-    name = f"strand {strand['strand']}"
-    if strand["ocs"] is None:
-        return f"{name} ──"
-    sides = ("north", "south") if end.split("/")[2].startswith("+") else ("south", "north")
-    first, last = (None if strand[s] is None else f"{s[0].upper()}{strand[s]}" for s in sides)
-    if last is None:
-        return f"{name} ── {first} {strand['ocs']}, no circuit made"
-    return f"{name} ── {first} {strand['ocs']} {last} ──"
+def _inner(field: str, value: Any) -> str:
+    """A value in a value: of a list its items, with nothing but spaces between."""
+    if value is None:
+        return "-"
+    return " ".join(map(str, value)) if isinstance(value, list) else str(_cell(field, value))

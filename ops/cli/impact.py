@@ -21,7 +21,15 @@ from ops.common.tables import columns
 from shared.basics.times import chip_hours, moment
 
 FIELDS = ("target", "domain", "cubes", "hosts", "chips", "link_ends", "links", "slices")
-FORESIGHT = ("asked", "at_us", "until_us", "refused", "parts", "slices", "circuits_made", "events")
+LOSS = (
+    *("target", "kind", "down_by", "links", "links_lost", "lost", "blocks", "pods_cut_off"),
+    *("before", "after", "jobs", "circuits_fixed", "rewiring"),
+)
+FORESIGHT = (
+    *("asked", "at_us", "until_us", "refused", "parts", "slices", "circuits_made"),
+    *("jobs", "traffic", "events"),
+)
+JOB_HEADS = ("JOB", "BECOMES", "SPEED", "GBPS-EACH-POD", "SLICES")
 OF_PART = "part"
 """The command that is meant where the first word is none."""
 
@@ -47,7 +55,7 @@ Within = Annotated[
         "--within",
         click_type=Duration(),
         metavar="6h",
-        help="how far to look ahead, at most 24h [default: 1h]",
+        help="how far to look ahead, at most 24h divided by the fabrics of the site [default: 1h]",
         show_default=False,
     ),
 ]
@@ -57,7 +65,8 @@ AnyPart = Annotated[
     typer.Argument(
         click_type=Part(),
         metavar="TARGET",
-        help="any part, such as pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/cube-12 or pod-0/cube-12/+y/7",
+        help="any part, such as pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/cube-12, pod-0/cube-12/+y/7 or, of a "
+        "network, dcn-0/block-3, dcn-0/rack-5, dcn-0/control-2",
     ),
 ]
 HOUR_S = 3_600
@@ -73,9 +82,14 @@ def impact() -> None:
 
 @app.command(OF_PART)
 def part(target: AnyPart, output: Output = "table") -> None:
-    """Show which links, cubes and slices hang on a part."""
+    """Show which links, cubes and slices hang on a part; of a network what is lost with it."""
     client = Client()
-    found = client.thing(f"/v1/impact/{escape(whole(client, target))}", *FIELDS)
+    found = client.thing(f"/v1/impact/{escape(whole(client, target))}", "target")
+    if "blocks" in found:
+        with client.reading():
+            show(client.having(found, *LOSS), output, lambda: _loss(found))
+        return
+    client.having(found, *FIELDS)
     now_us = client.thing("/v1/clock", "now_us")["now_us"]
     with client.reading():
         show(found, output, lambda: _table(found, now_us))
@@ -136,11 +150,20 @@ def _foreseen(found: Mapping[str, Any]) -> str:
     counts = [
         _count(len(found["events"]), "message"),
         _count(len(rows), "slice"),
+        *(
+            [_count(len(found["jobs"]), "job over several pods", "jobs over several pods")]
+            if found["jobs"]
+            else []
+        ),
         _count(found["circuits_made"], "circuit to make", "circuits to make"),
     ]
     lines = [f"{head}, looked at until {moment(found['until_us'])}: {', '.join(counts)}"]
     lines += [f"{part['name']}: {part['said']}" for part in found["parts"]]
-    heads = ("SLICE", "TIER", "SHAPE", "BECAUSE", "CHOICE", "THEN", "PLACED", "LOST", "DELAYED")
+    lines += [
+        f"{row['fabric']} at {moment(row['at_us'])}: {_carried(row['before'], row['after'])}"
+        for row in found["traffic"]
+    ]
+    heads = ("SLICE", "TIER", "SHAPE", "BECAUSE", "CHOICE", "THEN", "PLACED", "LOST-H", "OVERHEAD-H")
     lines += listed(heads, [_slice(row) for row in rows])
     costs = [
         [row["slice"], choice, chip_hours(cost), "yes" if choice == row["choice"] else None]
@@ -152,14 +175,31 @@ def _foreseen(found: Mapping[str, Any]) -> str:
     swaps = [
         [row["slice"], swap["left"], swap["spare"], swap["reason"]] for row in rows for swap in row["swaps"]
     ]
-    return "\n".join([*lines, *listed(("SLICE", "LEAVES", "COMES-TO", "REASON"), swaps)])
+    lines += listed(("SLICE", "LEAVES", "COMES-TO", "REASON"), swaps)
+    jobs = (*JOB_HEADS, "FROM", "UNTIL")
+    return "\n".join([*lines, *listed(jobs, [[*_job(row), *_span(row)] for row in found["jobs"]])])
+
+
+def _job(row: Mapping[str, Any]) -> list[Any]:
+    """What becomes of a job over several pods, from its speed before to that after."""
+    before, after = row["before"], row["after"]
+    speed = f"{before['speed']:.1%} to {after['speed']:.1%}"
+    gbps = " to ".join(["-" if one["gbps"] is None else f"{one['gbps']:,.0f}" for one in (before, after)])
+    return [row["job"], row["becomes"], speed, gbps, ", ".join(row["slices"])]
+
+
+def _span(row: Mapping[str, Any]) -> list[str | None]:
+    """From when until when it goes otherwise."""
+    until_us = row["until_us"]
+    return [moment(row["from_us"]), None if until_us is None else moment(until_us)]
 
 
 def _slice(row: Mapping[str, Any]) -> list[Any]:
-    """Chip-hours are by how much more its job loses, and spends on starting anew and going slower."""
+    """Hours, of chips, are by how much more its job loses, and spends on starting anew and going slower:
+    less than nothing where it starts later."""
     names = [row["slice"], row["tier"], row["shape"], row["because"].replace("_", " "), row["choice"]]
-    delays = ("recovering", "startup", "degraded")
-    return [*names, row["ends_as"], _times(row), _hours(row, ("lost",)), _hours(row, delays)]
+    overhead = ("recovering", "startup", "degraded")
+    return [*names, row["ends_as"], _times(row), _hours(row, ("lost",)), _hours(row, overhead)]
 
 
 def _times(row: Mapping[str, Any]) -> str | None:
@@ -192,6 +232,47 @@ def _table(found: Mapping[str, Any], now_us: int) -> str:
         rows = [[link["end"], link["far_end"]] for link in found["links"]]
         lines += ["", columns(("LINK-END", "FAR-END"), rows)]
     return "\n".join(lines)
+
+
+def _loss(found: Mapping[str, Any]) -> str:
+    """What is lost in sentences; then by block."""
+    blocks, links = found["blocks"], _count(found["links"], "link")
+    what = f"{found['target']} breaks ({found['kind']})"
+    if found["down_by"]:
+        what = f"{found['target']} is down already by {', '.join(found['down_by'])}; with one fault more"
+    lost = f"{found['lost']:.2%} of all capacity, at {_count(len(blocks), 'block')}"
+    lines = [f"{what}: {found['links_lost']:,} of {links} lost, {lost}"]
+    if found["pods_cut_off"]:
+        lines.append(f"cut off: {', '.join(found['pods_cut_off'])}")
+    if found["circuits_fixed"]:
+        changed = _count(found["circuits_fixed"], "circuit")
+        lines.append(f"nobody could change {changed} until the fault ends")
+    if found["before"] is not None and found["before"] == found["after"]:
+        lines.append("traffic goes on as it is")
+    elif found["before"] is not None and found["after"] is not None:
+        lines.append(f"with weights solved anew: {_carried(found['before'], found['after'])}")
+    if found["rewiring"] is not None:
+        lines.append(f"{found['rewiring']['name']}: {found['rewiring']['effect']}")
+    rows = [
+        [
+            row["name"],
+            row["pod"],
+            row["links"],
+            row["links_lost"],
+            f"{row['gbps_lost']:g}",
+            f"{row['lost']:.2%}",
+        ]
+        for row in blocks
+    ]
+    lines += listed(("BLOCK", "POD", "LINKS", "LOST", "GBPS-LOST", "SHARE"), rows)
+    return "\n".join([*lines, *listed(JOB_HEADS, [_job(row) for row in found["jobs"]])])
+
+
+def _carried(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    words = {"use": "largest use", "served": "served", "transit": "transit"}
+    shares = [f"{said} {before[field]:.1%} to {after[field]:.1%}" for field, said in words.items()]
+    more = after["cut_off"] - before["cut_off"]
+    return ", ".join([*shares, *([f"{_count(more, 'more pair')} of blocks cut off"] if more > 0 else [])])
 
 
 def _count(number: int, one: str, several: str | None = None) -> str:

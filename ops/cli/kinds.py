@@ -1,6 +1,6 @@
 """What people see of each kind of thing that they can `get`: a row's cells."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ops.common.tables import Table, shown
@@ -8,11 +8,29 @@ from schemas.kinds import KINDS
 from shared.basics.times import moment, span
 
 Row = dict[str, Any]
+GBPS_WHOLE = 100
+"""From here on nobody reads a digit behind the point."""
+PPM = 1_000_000
+
+
+OF_PODS = frozenset(
+    {"CUBES", "RUNNING", "DEGRADED", "RECOVERING", "QUEUED", "WAIT-MEDIAN", "WAIT-P95", "USED", "USED-MEAN"}
+)
+OF_NETWORKS = frozenset({"BLOCKS", "SERVED", "USE", "TRANSIT", "REWIRING"})
+"""Columns that say nothing of fabrics of the other make."""
 
 
 def table_of(kind: str, rows: list[Row], now_us: int) -> Table:
-    """The table of some things of one kind at `now_us` of simulated time."""
-    return KINDS[kind].columns, [CELLS[kind](row, now_us) for row in rows]
+    """The table of some things of one kind at `now_us` of simulated time; of fabrics without the columns that
+    none of them has."""
+    headers: Sequence[str] = KINDS[kind].columns
+    cells: list[Sequence[object]] = [CELLS[kind](row, now_us) for row in rows]
+    if kind != "fabrics":
+        return headers, cells
+    networks = [row["network"] is not None for row in rows]
+    unused = (frozenset() if any(networks) else OF_NETWORKS) | (OF_PODS if all(networks) else frozenset())
+    kept = [n for n, header in enumerate(headers) if header not in unused]
+    return [headers[n] for n in kept], [[row[n] for n in kept] for row in cells]
 
 
 def _span(from_us: int | None, to_us: int | None, now_us: int) -> str:
@@ -20,28 +38,70 @@ def _span(from_us: int | None, to_us: int | None, now_us: int) -> str:
     return "-" if from_us is None else span(max(0, (now_us if to_us is None else to_us) - from_us))
 
 
+def _share(value: float | None, digits: int = 1) -> str | None:
+    return None if value is None else f"{100 * value:.{digits}f}%"
+
+
+def _gbps(value: float) -> str:
+    return f"{value:,.0f}" if value >= GBPS_WHOLE else f"{value:.1f}"
+
+
+def _of(there: int, all_of_them: int) -> str:
+    return f"{there}/{all_of_them}"
+
+
+def _here(name: str | None) -> str | None:
+    """A name without its fabric, which the row's own begins with."""
+    return None if name is None else name.partition("/")[2]
+
+
+# --- things of any fabric and of pods -----------------------------------------------------------------------
+
+
 def _fabric(row: Row, _now_us: int) -> list[object]:
-    links, slices = row["links"], row["slices"]
-    waits = row["waits"] or {"median_us": None, "p95_us": None}
+    network = row["network"]
     return [
         row["name"],
         row["kind"],
         row["site"],
         "alive" if row["retired_us"] is None else "retired",
         moment(row["now_us"]),
-        f"{row['healthy']}/{row['cubes']}",
-        f"{row['ocs'] - row['ocs_down']}/{row['ocs']}" if row["ocs"] else None,
-        f"{links['up']}/{links['up'] + links['degraded'] + links['down']}",
+        None if network else _of(row["healthy"], row["cubes"]),
+        _of(network["blocks"] - network["blocks_down"], network["blocks"]) if network else None,
+        _of(row["ocs"] - row["ocs_down"], row["ocs"]) if row["ocs"] else None,
+        *(_of_network(network) if network else _of_pod(row)),
+        row["faults_active"],
+        row["repairs"]["queued"] + row["repairs"]["begun"],
+    ]
+
+
+def _of_pod(row: Row) -> list[object]:
+    """From LINKS on."""
+    links, slices = row["links"], row["slices"]
+    waits = row["waits"] or {"median_us": None, "p95_us": None}
+    return [
+        _of(links["up"], links["up"] + links["degraded"] + links["down"]),
         slices["running"],
         slices["degraded"],
         slices["recovering"],
         slices["queued"],
         span(waits["median_us"]),
         span(waits["p95_us"]),
-        f"{100 * row['utilisation_now']:.1f}%",
-        f"{100 * row['utilisation']:.1f}%",
-        row["faults_active"],
-        row["repairs"]["queued"] + row["repairs"]["begun"],
+        _share(row["utilisation_now"]),
+        _share(row["utilisation"]),
+        *[None] * len(OF_NETWORKS - {"BLOCKS"}),
+    ]
+
+
+def _of_network(network: Row) -> list[object]:
+    """From LINKS on."""
+    return [
+        _of(network["carrying"], network["circuits"]),
+        *[None] * len(OF_PODS - {"CUBES"}),
+        _share(network["served"], 2),
+        _share(network["use"]),
+        _share(network["transit"]),
+        network["rewiring"],
     ]
 
 
@@ -115,6 +175,90 @@ def _repair(row: Row, now_us: int) -> list[object]:
     return [row["name"], row["kind"], row["target"], row["state"], row["technician"], waited, worked]
 
 
+# --- things of networks -------------------------------------------------------------------------------------
+
+
+def _block(row: Row, _now_us: int) -> list[object]:
+    return [
+        row["name"],
+        row["state"],
+        row["generation_gbps"],
+        row["uplinks"],
+        row["pod"],
+        row["customer"],
+        row["trunks"],
+        _of(row["links"], row["wired"]),
+        _gbps(row["sends_gbps"]),
+        _gbps(row["receives_gbps"]),
+        _share(row["use"]),
+        ",".join(name.rpartition("/")[2] for name in row["bundles_down"]),
+        moment(row["changed_us"]),
+    ]
+
+
+def _trunk(row: Row, _now_us: int) -> list[object]:
+    return [
+        row["name"],
+        row["state"],
+        row["links"],
+        row["wired"],
+        row["rate_gbps"],
+        _gbps(row["carries_gbps"]),
+        _gbps(row["out_gbps"]),
+        _gbps(row["back_gbps"]),
+        _share(row["use_out"]),
+        _share(row["use_back"]),
+        moment(row["changed_us"]),
+    ]
+
+
+def _demand(row: Row, _now_us: int) -> list[object]:
+    ends = [_here(row["source"]), _here(row["target"])]
+    return [row["name"], *ends, f"{row['mbps']:,}", _share(row["share"]), moment(row["changed_us"])]
+
+
+def _before_and_after(row: Row, name: str) -> str | None:
+    """A share as it was and as it will be; none of how the network came to be, before which nothing was."""
+    if row["reason"] == "as-installed":
+        return None
+    return f"{_share(row[f'{name}_ppm'] / PPM)} → {_share(row[f'{name}_then_ppm'] / PPM)}"
+
+
+def _rewiring(row: Row, now_us: int) -> list[object]:
+    return [
+        row["name"],
+        row["state"],
+        row["reason"],
+        row["approval"],
+        row["circuits"],
+        _of(row["stages_done"], row["stages"]),
+        *(_before_and_after(row, name) for name in ("use", "transit")),
+        moment(row["planned_us"]),
+        span(row["takes_us"]),
+        _span(row["begun_us"], row["ended_us"], now_us),
+        moment(row["ends_us"]),
+        row["waits_for"],
+        row["outcome"],
+        row["ended_because"],
+    ]
+
+
+def _ocses(row: Row) -> list[object]:
+    """What of a rack's or domain's OCSes is up, and of their circuits made."""
+    return [_of(row["ocses_up"], row["ocses"]), _of(row["circuits_made"], row["circuits_wanted"])]
+
+
+def _rack(row: Row, _now_us: int) -> list[object]:
+    domains = [",".join(str(_here(name)) for name in row[kind]) for kind in ("control", "power")]
+    return [row["name"], row["state"], *_ocses(row), *domains]
+
+
+def _bundle(row: Row, _now_us: int) -> list[object]:
+    ends = [_here(row["block"]), _here(row["rack"])]
+    made = _of(row["circuits_made"], row["circuits"])
+    return [row["name"], row["state"], *ends, row["fibres"], made, row["reason"]]
+
+
 CELLS: dict[str, Callable[[Row, int], list[object]]] = {
     "fabrics": _fabric,
     "ocs": _ocs,
@@ -122,6 +266,13 @@ CELLS: dict[str, Callable[[Row, int], list[object]]] = {
     "hosts": lambda row, _: [row["name"], row["state"], row["reason"]],
     "links": _link,
     "slices": _slice,
+    "blocks": _block,
+    "trunks": _trunk,
+    "demands": _demand,
+    "rewirings": _rewiring,
+    "racks": _rack,
+    "bundles": _bundle,
+    "domains": lambda row, _: [row["name"], row["state"], *_ocses(row)],
     "faults": _fault,
     "repairs": _repair,
 }

@@ -1,5 +1,7 @@
 """`lightwave lab`: the same services in virtual time."""
 
+import functools
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -95,9 +97,8 @@ def lab_run(
     configure(as_json=log_json)
     if chart is not None and chart.suffix.lower() != ".html":
         raise click.UsageError(f"--chart {chart}: is not named like a page; allowed is .html")
-    rows = read_trace(trace) if trace is not None else None
     asked = AskedTwin(pods, kind, seed, tuple(pairs or ()), tuple(site or ()))
-    sites = asked.sites(trace=rows)
+    sites = asked.sites(trace=None if trace is None else functools.partial(read_trace, trace))
     asked_for = injections(inject or (), sites, warmup + days)
     plan = RunPlan(sites, days, warmup, asked_for, spans=chart is not None)
     repeat = [*_repeat(asked, plan, trace), *(word for text in inject or () for word in ("--inject", text))]
@@ -115,7 +116,8 @@ def _draw(chart: Path, result: dict[str, Any]) -> None:
     """Draw goodput over time, which is not printed as well."""
     from ops.common.goodput_page import page
 
-    charts = [(pod["fabric"], pod.pop("span"), pod.pop("spans")) for pod in result["fabrics"]]
+    pods = [row for row in result["fabrics"] if "spans" in row]
+    charts = [(pod["fabric"], pod.pop("span"), pod.pop("spans")) for pod in pods]
     note = f"Made by `{result['repeat']}`; {result['warmup_days']:g} days of warm-up are left out."
     write(page("Where chip-time went", note, charts), chart)
 
@@ -177,7 +179,11 @@ def _summary(result: dict[str, Any]) -> str:
             pod["repairs"],
         ]
         for pod in result["fabrics"]
+        if "slices" in pod
     ]
+    tables = [columns(headers, rows)] if rows else []
+    if networks := [row for row in result["fabrics"] if "rewirings" in row]:
+        tables.append(_networks(networks))
     rate = f"{result['messages_per_s']:,} a second"
     whole, covered = "repeat", []
     if result["interrupted"]:
@@ -185,7 +191,7 @@ def _summary(result: dict[str, Any]) -> str:
         covered = [f"interrupted: figures of {result['fabric_days']:.2f} fabric-days behind the warm-up"]
     return "\n".join(
         [
-            columns(headers, rows) if rows else "no figures: it ended within its warm-up",
+            "\n\n".join(tables) or "no figures: it ended within its warm-up",
             *covered,
             "",
             f"{result['messages']:,} messages in {result['wall_s']:.1f} s, {rate}",
@@ -194,6 +200,31 @@ def _summary(result: dict[str, Any]) -> str:
             f"{whole}: {result['repeat']}",
         ]
     )
+
+
+def _networks(found: list[dict[str, Any]]) -> str:
+    """The table of networks: what was served, how full the fullest trunk was and for how long overfull, how
+    the traffic went, and what was done for it."""
+    headers = (
+        *("FABRIC", "KIND", "SITE", "SERVED", "MEAN-USE", "OVERFULL", "DIRECT", "PATH", "WEIGHTS"),
+        *("REWIRED", "BROKEN-OFF", "KEPT", "CIRCUITS", "FAULTS", "REPAIRS"),
+    )
+    rows = [
+        [
+            *(row["fabric"], row["kind"], row["site"]),
+            *(f"{100 * row[word]:.2f}%" for word in ("served", "use", "overfull", "direct")),
+            f"{row['mean_path']:.3f}",
+            row["weights_solved"],
+            row["rewirings"]["completed"],
+            sum(n for word, n in row["rewirings"].items() if word != "completed"),
+            row["plans_not_worth_it"],
+            row["cross_connects"],
+            sum(row["faults"].values()),
+            row["repairs"],
+        ]
+        for row in found
+    ]
+    return columns(headers, rows)
 
 
 @app.command("replay")
@@ -245,7 +276,10 @@ def _replayed(report: dict[str, Any]) -> str:
 
 @app.command("config")
 def lab_config(kind: KindOfFabric = None, output: Output = "table") -> None:
-    """List every parameter of a kind of fabric that --set takes, with unit, default and source."""
+    """List every parameter of a kind of fabric, with unit, default and source.
+
+    --set takes all but lists, which a site file takes (--site).
+    """
     from dataclasses import asdict
 
     from ops.common.configuration import DEFAULT_KIND, parameters
@@ -257,5 +291,7 @@ def lab_config(kind: KindOfFabric = None, output: Output = "table") -> None:
 
 
 def _as_typed(value: Any) -> str:
-    """A value as one would give it to --set."""
+    """A value as one would give it to --set, or write a list of them into a site file."""
+    if isinstance(value, list):
+        return json.dumps(value)
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ops.common.short_names import is_short, with_fabric
+from ops.common.short_names import is_short, may_be_in, with_fabric
 from schemas.kinds import KINDS, kind_of
 from shared.basics.errors import NotFound
-from shared.models.superpod.faults import FAULTS
+from shared.models.faults import FAULTS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -18,8 +18,21 @@ if TYPE_CHECKING:
 ANSWER_S_MAX = 0.3
 """How long a person who pressed Tab waits for the twin."""
 COMPLETIONS_MAX = 200
-LISTED = {"host": "hosts", "chip": "hosts", "end": "links", "ocs": "ocs", "port": "ocs"}
+LISTED = {
+    "host": "hosts",
+    "chip": "hosts",
+    "end": "links",
+    "ocs": "ocs",
+    "port": "ocs",
+    "block": "blocks",
+    "bundle": "bundles",
+    "rack": "racks",
+    "control": "domains",
+    "power": "domains",
+}
 """Kind of part → the kind of thing whose names its own begins with."""
+DOMAINS = ("control", "power")
+"""Kinds of parts that are listed together."""
 FAULT_KINDS = tuple(FAULTS)
 TIERS = ("production", "research", "filler")
 CHIPS_PER_HOST = 4
@@ -39,6 +52,19 @@ class Name(click.ParamType):
     ) -> "list[CompletionItem]":
         kind = self.kind or ctx.params.get("kind")
         return _items(names_of(kind, incomplete, self.state), incomplete) if kind else []
+
+
+class PathName(click.ParamType):
+    """The name of what light can be followed through: a link end, or a trunk."""
+
+    name = "name"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        return _items(
+            [name for kind in ("links", "trunks") for name in names_of(kind, incomplete)], incomplete
+        )
 
 
 class Thing(click.ParamType):
@@ -90,7 +116,8 @@ class Part(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
-        kinds = ("hosts", "links") if incomplete.count("/") > 1 else ("ocs", "cubes")
+        whole_ones = ("ocs", "cubes", "blocks", "racks", "domains")
+        kinds = ("hosts", "links", "bundles") if incomplete.count("/") > 1 else whole_ones
         if kinds[0] == "hosts" and incomplete.split("/")[1].startswith("ocs-"):
             return _items(_ports(incomplete), incomplete)
         return _items([name for kind in kinds for name in names_of(kind, incomplete)], incomplete)
@@ -111,18 +138,21 @@ class Target(click.ParamType):
             names = [f"{name}/chip-{chip}" for name in names for chip in range(CHIPS_PER_HOST)]
         elif part == "port":
             names = [f"{name}/{side}" for name in names for side in "NS"]
+        elif part in DOMAINS:
+            names = [name for name in names if name.partition("/")[2].startswith(f"{part}-")]
         return _items(names, incomplete)
 
 
 def whole(client: "Client", name: str) -> str:
-    """A name with its fabric in front, where only one fabric is there and none was said."""
+    """A name with its fabric in front, where only one that can have it is there and none was said."""
     if not is_short(name):
         return name
     try:
-        fabrics = [str(row["name"]) for row in client.rows("/v1/fabrics", "name")]
+        rows = client.rows("/v1/fabrics", "name")
     except NotFound:  # what answers there is no twin, and the next question says so
         return name
-    return with_fabric(name, fabrics)
+    fits = [str(row["name"]) for row in rows if may_be_in(name, network=row.get("network") is not None)]
+    return with_fabric(name, fits)
 
 
 def names_of(kind: str, incomplete: str = "", state: str | None = None) -> list[str]:

@@ -8,7 +8,7 @@ import typer
 
 from ops.cli.names import TIERS, Name, Setting
 from ops.cli.output import Form, PageForm
-from ops.cli.types import FILE, OUT_FILE, Duration, Key, OneOf, Owner, Recovery, ShapeText
+from ops.cli.types import FILE, OUT_FILE, Duration, Key, OneOf, Owner, PodsWanted, Recovery, ShapeText
 from schemas.bounds import COUNT_MAX
 from services.roster import ROSTER
 
@@ -17,7 +17,13 @@ PORT_MAX = 65_535
 KINDS_OF_FABRIC = tuple(ROSTER)
 
 Pods = Annotated[
-    int | None, typer.Option(min=1, max=PODS_MAX, help="so many pods, each a site of its own [default: 1]")
+    int | None,
+    typer.Option(
+        min=1,
+        max=PODS_MAX,
+        help="so many fabrics, each a site of its own: pod-0, pod-1 and so on, of kind dcn dcn-0 and so on "
+        "[default: 1]",
+    ),
 ]
 KindOfFabric = Annotated[
     str | None,
@@ -77,7 +83,17 @@ Recoveries = Annotated[
         click_type=Recovery(),
         metavar="CHOICES",
         help="what may be done when hardware fails, preferred first: of spare, swap, route, wait, evict; "
-        "route:2% goes around at that tax on a step at most [default: all]",
+        "route:2% goes around at that tax on a step at most [default: all, but not route for "
+        "those whom scheduler.route_around_share leaves out]",
+    ),
+]
+OverPods = Annotated[
+    str | None,
+    typer.Option(
+        "--pods",
+        click_type=PodsWanted(),
+        metavar="N",
+        help="a job over several pods of a site, a slice in each, all or none: how many, or pod-0,pod-3",
     ),
 ]
 RequestKey = Annotated[

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shared.basics.times import moment
+from shared.basics.times import moment, span
 
 Message = Mapping[str, Any]
 Body = Mapping[str, Any]
@@ -15,6 +15,11 @@ def _admitted(message: Message) -> str:
         return f"{body['slice']} admitted as a mesh in {message['about'][1]}"
     cubes = len(body["cubes"])
     return f"{body['slice']} admitted on {cubes} cube{'s' if cubes > 1 else ''}"
+
+
+def _joined(message: Message) -> str:
+    slices = message["body"]["slices"]
+    return f"{', '.join(slices[:-1])} and {slices[-1]} admitted together, as one job"
 
 
 def _began(message: Message) -> str:
@@ -32,10 +37,35 @@ def _of_slice(words: str) -> Callable[[Message], str]:
     return lambda message: f"{message['body']['slice']} {words}"
 
 
+def _planned(message: Message) -> str:
+    body = message["body"]
+    name, count = body["rewiring"], body["stages"]
+    stages = f"{count} stage{'s' if count != 1 else ''}"
+    waits = f"; `lightwave dcn approve {name}` lets it come" if body["approval"] == "operator" else ""
+    takes = f"{span(body['takes_us'])} if nothing waits"
+    return f"{name} planned: {body['circuits']:,} circuits in {stages}, {takes}; {_gain(body)}{waits}"
+
+
+def _gain(body: Body) -> str:
+    """What other trunks do for the hour that was planned for."""
+    shares = [
+        f"{body[field] / 1e6:.1%}" for field in ("use_ppm", "use_then_ppm", "transit_ppm", "transit_then_ppm")
+    ]
+    return (
+        f"in the hardest hour of late: largest use {shares[0]} to {shares[1]}, "
+        f"transit {shares[2]} to {shares[3]}"
+    )
+
+
+def _rewiring(message: Message) -> str:
+    return str(message["body"]["rewiring"])
+
+
 SENTENCES: dict[str, list[tuple[str, Callable[[Message], str]]]] = {
     "inject": [("FaultBegan", _began)],
     "clear": [("FaultEnded", _ended)],
     "request": [
+        ("PodsJoined", _joined),
         ("SliceAdmitted", _admitted),
         ("SliceRequested", _of_slice("waits for room")),
     ],
@@ -45,6 +75,23 @@ SENTENCES: dict[str, list[tuple[str, Callable[[Message], str]]]] = {
         ("SliceReleased", _of_slice("will be released")),
     ],
     "drain": [("CubeDrained", lambda message: f"{message['about'][0]} takes nothing new")],
+    "plan": [
+        ("RewiringPlanned", _planned),
+        (
+            "TopologyKept",
+            lambda message: f"all stays as it is: {message['body']['why']} ({_gain(message['body'])})",
+        ),
+    ],
+    "approve": [
+        (
+            "StageWaits",
+            lambda message: f"{_rewiring(message)} approved; it waits: {message['body']['reason']}",
+        ),
+        ("RewiringApproved", lambda message: f"{_rewiring(message)} approved, and carried out now"),
+    ],
+    "abort": [
+        ("RewiringEnded", lambda message: f"{_rewiring(message)} {message['body']['outcome']}"),
+    ],
     "undrain": [("CubeUndrained", lambda message: f"{message['about'][0]} in use again")],
 }
 """Verb → what its outcome means, the most telling message first."""
@@ -133,6 +180,8 @@ def _happened(verb: str, answer: Mapping[str, Any]) -> str:
         for message in own:
             if message["type"] == kind:
                 return f"{say(message)}{_effects(answer['outcome'])}"
+    if verb == "abort" and answer["complete"]:
+        return "it ends after the stage that it is in"
     return "done; nothing changed" if answer["complete"] else "accepted; what comes of it is not known yet"
 
 

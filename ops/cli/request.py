@@ -15,6 +15,7 @@ from ops.cli.options import (
     KindOfFabric,
     OfTier,
     Output,
+    OverPods,
     Recoveries,
     RequestKey,
     RunTime,
@@ -114,7 +115,8 @@ def inject(
             click_type=Target(),
             metavar="TARGET",
             help="its name: pod-0/cube-12/host-3, …/host-3/chip-1, pod-0/cube-12/+y/7 (link, connector), "
-            "pod-0/ocs-17 or pod-0/ocs-17/N24",
+            "pod-0/ocs-17 or pod-0/ocs-17/N24; of a network dcn-0/block-3, dcn-0/block-3/bundle-5, "
+            "dcn-0/rack-5, dcn-0/control-2 or dcn-0/power-2",
         ),
     ],
     duration_s: Annotated[
@@ -127,10 +129,11 @@ def inject(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Break something: a host, chip, link, connector, ocs or port."""
+    """Break something: a host, chip, link, connector, OCS or port; of a network a block, fibre bundle, OCS
+    rack, control or power domain too."""
     client = Client()
     body = {"kind": kind, "target": whole(client, target), "duration_s": duration_s}
-    answer = _ask(client, "inject", "/v1/faults", Said(key, comment), output, body)
+    answer = ask(client, "inject", "/v1/faults", Said(key, comment), output, body)
     _tell_others(client, answer, output, "is faulty already by")
 
 
@@ -159,7 +162,7 @@ def clear(
     if fault is None:
         raise click.UsageError("Missing argument 'FAULT'; --all ends all active faults")
     path = f"/v1/faults/{escape(whole(client, fault))}/clear"
-    answer = _ask(client, "clear", path, Said(key, comment), output)
+    answer = ask(client, "clear", path, Said(key, comment), output)
     _tell_others(client, answer, output, "stays faulty because of")
 
 
@@ -206,12 +209,13 @@ def request(
     tier: OfTier = "production",
     priority: AtPriority = 0,
     recovery: Recoveries = None,
+    pods: OverPods = None,
     fabric: Fabric = None,
     key: RequestKey = None,
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Ask for a slice of SHAPE."""
+    """Ask for a slice of SHAPE, or with --pods for one in each of several pods."""
     body = {
         "fabric": fabric,
         "shape": shape,
@@ -221,8 +225,9 @@ def request(
         "priority": priority,
         "duration_s": duration_s,
         "recovery": recovery,
+        "pods": pods,
     }
-    _ask(Client(), "request", "/v1/slices", Said(key, comment), output, body)
+    ask(Client(), "request", "/v1/slices", Said(key, comment), output, body)
 
 
 @app.command()
@@ -237,7 +242,7 @@ def release(
     """Release a slice, or withdraw it while it waits."""
     client = Client()
     path = f"/v1/slices/{escape(whole(client, slice_name))}/release"
-    _ask(client, "release", path, Said(key, comment), output)
+    ask(client, "release", path, Said(key, comment), output)
 
 
 @app.command()
@@ -255,7 +260,7 @@ def drain(
     client = Client()
     name = whole(client, target)
     path = f"/v1/cubes/{escape(name)}"
-    answer = _answer(client, f"{path}/drain", Said(key, comment), None, output)
+    answer = answer_of(client, f"{path}/drain", Said(key, comment), None, output)
     slices = client.thing(path, "slices")["slices"]
     with client.reading():
         show(answer, output, lambda: drained(name, answer, slices))
@@ -276,20 +281,20 @@ def drain(
 def undrain(target: Cube, key: RequestKey = None, comment: Comment = None, output: Output = "table") -> None:
     """Take a drained cube into use again."""
     client = Client()
-    _ask(client, "undrain", f"/v1/cubes/{escape(whole(client, target))}/undrain", Said(key, comment), output)
+    ask(client, "undrain", f"/v1/cubes/{escape(whole(client, target))}/undrain", Said(key, comment), output)
 
 
-def _ask(
+def ask(
     client: Client, verb: str, path: str, said: Said, output: Form, body: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Send a request and say what became of it; a refusal is the command's failure."""
-    answer = _answer(client, path, said, body, output)
+    answer = answer_of(client, path, said, body, output)
     with client.reading():
         show(answer, output, lambda: sentence_of(verb, answer))
     return answer
 
 
-def _answer(
+def answer_of(
     client: Client, path: str, said: Said, body: dict[str, Any] | None, output: Form
 ) -> dict[str, Any]:
     """The twin's answer to a request. RequestFailed where it refuses it, after the whole answer is shown to

@@ -46,7 +46,9 @@ def soak(
         int | None,
         typer.Option(min=1, max=100_000, help=f"how many [default: {FAULTS_A_MINUTE} a minute]"),
     ] = None,
-    seed: Annotated[int, seed_option("of the twin, the faults, the requests")] = 0,
+    seed: Annotated[
+        int, seed_option("of the faults, the requests, the fabrics without one of their own")
+    ] = 0,
     speed: Annotated[float, typer.Option(click_type=Speed(), help="simulated over wall time")] = 3000.0,
     report: Annotated[
         Path | None, typer.Option(click_type=FILE, metavar="FILE", help="write all that was found, as JSON")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ops.common.quoted import quoted
 from schemas.bounds import KEY_MAX, SPEED_MAX
-from schemas.kinds import KINDS, kind_of
+from schemas.kinds import KINDS, NAMED_AFTER, kind_of
 from shared.basics.grammar import OWNERS_ALLOWED, duration_s, is_owner, shape_sides
 from shared.basics.times import moment_us
 from shared.basics.units import US_PER_S
@@ -51,6 +52,13 @@ class Kind(OneOf):
     def _meant(self, word: str) -> str | None:
         kind = kind_of(word)
         return kind.word if kind is not None else None
+
+
+class KindOrName(Kind):
+    """The same, or a name, which stays as it is."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return self._meant(value.lower()) or value
 
 
 class MessageType(click.ParamType):
@@ -150,6 +158,21 @@ class Recovery(click.ParamType):
         return value
 
 
+class PodsWanted(click.ParamType):
+    """`2`, or `pod-0,pod-3`, as it was typed."""
+
+    name = "pods"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from schemas.multislice import wanted_pods
+
+        try:
+            wanted_pods(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
 class Number(click.ParamType):
     """A finite number from `least`, or with `above` only above it, up to `most`."""
 
@@ -196,13 +219,45 @@ class Key(click.ParamType):
 
 
 class FieldValue(click.ParamType):
-    """FIELD=VALUE, of which fields and values there are the twin knows."""
+    """FIELD=VALUE, of which fields and values there are the twin knows; a field may be spelt as tables head
+    it."""
 
     name = "field=value"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not re.match(r"[a-z_]+=", value):
+        if not re.match(r"[A-Za-z_-]+=", value):
             self.fail(f"{value!r} is no FIELD=VALUE, like state=down", param, ctx)
+        field, _, wanted = value.partition("=")
+        return f"{field_of(field)}={wanted}"
+
+
+class SortOrder(click.ParamType):
+    """FIELDS, each with - in front where the highest comes first; which there are the twin knows."""
+
+    name = "fields"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        words = value.split(",")
+        return ",".join(
+            [word[:1] + field_of(word[1:]) if word[:1] == "-" else field_of(word) for word in words]
+        )
+
+
+def field_of(heading: str) -> str:
+    """The field below a heading of a table, `USE-OUT`; of a field itself that one."""
+    return heading.lower().replace("-", "_")
+
+
+class Price(click.ParamType):
+    """`name=value` with a number for value."""
+
+    name = "name=value"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if re.fullmatch(r"[a-z_]{1,60}=-[0-9.]+", value):
+            self.fail(f"{value!r} is below 0; allowed are numbers from 0, like ocs_cost=20000", param, ctx)
+        if not re.fullmatch(r"[a-z_]{1,60}=[0-9]{1,12}(\.[0-9]{1,9})?", value):
+            self.fail(f"{value!r} is no NAME=VALUE, like ocs_cost=20000", param, ctx)
         return value
 
 
@@ -240,3 +295,14 @@ def unknown(what: str, word: str, allowed: Sequence[str]) -> str:
     near = nearest(word.lower(), allowed)
     hint = f"did you mean {near}? " if near else ""
     return f"no {what} {word!r}; {hint}allowed are {', '.join(allowed)}"
+
+
+def no_name(word: str) -> str:
+    """A sentence for a name of a form that no thing has, with the name that may have been meant."""
+    place, _, last = word.rpartition("/")
+    told = (
+        f"NAME {quoted(word)}: nothing has such a name; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7"
+    )
+    spelt = re.fullmatch(r"([A-Za-z]+)[-_]?([0-9]{1,6})", last)
+    near = nearest(spelt[1].lower(), tuple(NAMED_AFTER)) if spelt else None
+    return told if spelt is None or near is None else f"{told}; did you mean {place}/{near}-{spelt[2]}?"

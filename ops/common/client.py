@@ -97,6 +97,10 @@ class Client:
         """One object, which must have these fields."""
         return self._check(self._ask("GET", _target(path, query), None, None), fields)
 
+    def having(self, answer: dict[str, Any], *fields: str) -> dict[str, Any]:
+        """An object that was answered, which must have these fields, too."""
+        return self._check(answer, fields)
+
     def put(self, path: str, body: dict[str, object], *fields: str) -> dict[str, Any]:
         return self._check(self._ask("PUT", path, body, None), fields)
 
@@ -129,7 +133,7 @@ class Client:
             yield "", None
             yield from self._events(answer)
         finally:
-            connection.close()
+            _close(connection, answer)
 
     def _events(self, answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
         event_id = ""
@@ -177,7 +181,7 @@ class Client:
         try:
             return self._content(answer), answer.getheader("Link") or ""
         finally:
-            connection.close()
+            _close(connection, answer)
 
     def _send(
         self,
@@ -240,6 +244,13 @@ class Client:
         if answer.status == 422:
             raise InvalidInput(content["error"])
         raise RequestFailed(content["error"])
+
+
+def _close(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> None:
+    """Close both. An answer left open closes itself as it is collected, and Python silently drops a Ctrl-C
+    that arrives in the middle of that."""
+    answer.close()
+    connection.close()
 
 
 def _is_receipt(content: Any) -> bool:

@@ -84,6 +84,11 @@ def settings_of(
         place = values.setdefault(section, {}) if section else values
         if field in place:
             raise InvalidInput(f"--set {name}: given twice; leave one of them out")
+        if _repeats(known[name]):
+            raise InvalidInput(
+                f"--set {name}: takes {_allowed(known[name])}, which --set cannot say; write a site file "
+                "for --site, such as ops/sites/campus.yaml"
+            )
         place[field] = _value(name, text.strip(), known[name])
     if seed is not None and values.setdefault("seed", seed) != seed:
         raise InvalidInput(f"--seed {seed}: --set seed={values['seed']} says another; leave one of them out")
@@ -124,18 +129,44 @@ def _complaint(
     """The first thing that is wrong, in the words of this project. `called` says how a parameter is called
     where it was given."""
     first = error.errors()[0]
-    place = first["loc"][:3]  # of what is inside a shape the shape: parameters are two deep
+    known = _fields(model)
+    # Of what is inside a shape the shape: parameters are two deep, and fields of their rows four.
+    row = _row(known.get(".".join(map(str, first["loc"][:2]))))
+    place = first["loc"][: 3 if row is None else 4]
     name = called(dotted(*place))
     if first["type"] == "value_error":  # values that do not go together: the model says which
         said = str(first["ctx"]["error"])
         return f"{name}.{said}" if place else called(said)
     if first["type"] == "missing" and len(first["loc"]) <= len(place):
         return f"{name}: is missing"
-    known = _fields(model)
     if first["type"] == "extra_forbidden":
+        if row is not None:
+            fields = row.model_fields
+            return f"{name}: no such field; allowed: {', '.join(fields)}{nearest_word(str(place[3]), fields)}"
         return f"{name}: {_unknown(kind, '.'.join(map(str, place)), known)}"
-    allowed = _allowed(known[key]) if (key := ".".join(map(str, place))) in known else _contents(place, known)
-    return f"{name}: {quoted(first['input'])} is not allowed; allowed: {allowed}"
+    return f"{name}: {quoted(first['input'])} is not allowed; allowed: {_allowed_at(place, known)}"
+
+
+def _allowed_at(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str:
+    """What may stand at a place: at a parameter, at or in one of its rows, or where there is none."""
+    if (key := ".".join(map(str, place))) in known:
+        return _allowed(known[key])
+    repeated = known.get(".".join(map(str, place[:2])))
+    if repeated is None:
+        return _contents(place, known)
+    row = _row(repeated)
+    return _allowed(repeated if row is None or len(place) < 4 else row.model_fields[str(place[3])])
+
+
+def _repeats(field: FieldInfo) -> bool:
+    """Whether a parameter is a list of values."""
+    return get_origin(field.annotation) is tuple
+
+
+def _row(field: FieldInfo | None) -> type[BaseModel] | None:
+    """What each of a parameter's rows is; None of a parameter without rows."""
+    kind = get_args(field.annotation)[0] if field is not None and _repeats(field) else None
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
 def _unknown(kind: str, name: str, known: Mapping[str, FieldInfo]) -> str:
@@ -198,14 +229,14 @@ def _only(field: FieldInfo) -> float | None:
 
 def _allowed(field: FieldInfo) -> str:
     kinds = _kinds(field)
+    if "allowed" in _about(field):
+        return str(_about(field)["allowed"])
     if (only := _only(field)) is not None:
         return f"{only:,}"
     if chosen := _words(field):
         return f"{', '.join(chosen[:-1])} or {chosen[-1]}"
     if bool in kinds:
         return "true or false"
-    if str in kinds:
-        return str(_about(field)["allowed"])
     words = "a number" if float in kinds else "a whole number"
     for bound in field.metadata:
         for attribute, text in (("gt", "above"), ("ge", "at least"), ("le", "at most"), ("lt", "below")):
@@ -229,12 +260,19 @@ def _described(name: str, field: FieldInfo) -> Parameter:
     about = _about(field)
     return Parameter(
         name=name,
-        default=field.default,
+        default=_plain(field.default),
         unit=str(about["unit"]),
         source=str(about["source"]),
         allowed=_allowed(field),
         meaning=field.description or "",
     )
+
+
+def _plain(value: Any) -> Any:
+    """A value as a file says it: rows with what they say of themselves."""
+    if isinstance(value, tuple):
+        return [one.model_dump(exclude_unset=True) if isinstance(one, BaseModel) else one for one in value]
+    return value
 
 
 def _about(field: FieldInfo) -> dict[str, Any]:

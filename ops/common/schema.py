@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from schemas.config_by_kind import CONFIGS
 from schemas.documents import DOCUMENTS
+from schemas.documents_dcn import NETWORK_DOCUMENTS
 from schemas.envelope import Envelope
 from schemas.operations import OPERATIONS, Operation
 from schemas.registry import TYPES
@@ -21,7 +22,12 @@ def schemas() -> dict[str, dict[str, Any]]:
     models |= {model.__name__: model for model in CONFIGS.values()}
     models |= TYPES
     models |= OPERATIONS
-    models |= {model.__name__: model for group in DOCUMENTS.values() for model in group}
+    models |= {
+        model.__name__: model
+        for table in (DOCUMENTS, NETWORK_DOCUMENTS)
+        for group in table.values()
+        for model in group
+    }
     found = {f"{name}.json": model.model_json_schema() for name, model in sorted(models.items())}
     index = {
         name: {"writer": body.writer, "version": body.version, "file": f"{name}.json"}

@@ -3,12 +3,19 @@
 import re
 from collections.abc import Sequence
 
-SHORT = re.compile(r"(?:ocs|cube|slice|fault|repair)-[0-9]+(?:/.*)?")
+SHORT = re.compile(r"(?:ocs|cube|slice|fault|repair|block|rack|control|power|rewiring)-[0-9]+(?:/.*)?")
+OF_NETWORKS = ("block-", "rack-", "control-", "power-", "rewiring-")
+OF_PODS = ("cube-", "slice-")
 
 
 def is_short(name: str) -> bool:
     """Whether a name may lack its fabric."""
     return SHORT.fullmatch(name) is not None
+
+
+def may_be_in(name: str, *, network: bool) -> bool:
+    """Whether a short name can be that of something in a network, or in a pod."""
+    return not name.startswith(OF_PODS if network else OF_NETWORKS)
 
 
 def with_fabric(name: str, fabrics: Sequence[str]) -> str:

@@ -3,20 +3,25 @@ file."""
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ops.common.configuration import DEFAULT_KIND, config_of, settings_of
 from ops.common.quoted import quoted
 from ops.common.yaml_file import read_yaml
-from schemas.config import FabricConfig
+from schemas.config import AnyPodConfig, FabricConfig
 from schemas.config_by_kind import config_model
 from schemas.config_workload import TraceRow
 from schemas.names import FABRIC_PATTERN, SITE_PATTERN
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
+from shared.models.joined import check_hung, check_share
 from shared.storage.store import FabricPlace
+
+TraceReader = Callable[[FabricConfig], tuple[TraceRow, ...]]
+"""Reads recorded requests for a fabric of this configuration, which has none yet; InvalidInput says which of
+them it cannot hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +36,9 @@ class AskedTwin:
     pairs: tuple[str, ...] = ()
     site_files: tuple[Path, ...] = ()
 
-    def sites(self, *, trace: tuple[TraceRow, ...] | None = None) -> tuple[SitePlan, ...]:
-        """`trace` are recorded requests in place of arrivals. InvalidInput where options do not go together,
-        or a file is not what it should be."""
+    def sites(self, *, trace: TraceReader | None = None) -> tuple[SitePlan, ...]:
+        """`trace` reads recorded requests in place of arrivals. InvalidInput where options do not go
+        together, or a file is not what it should be."""
         if not self.site_files:
             count = 1 if self.pods is None else self.pods
             kind = DEFAULT_KIND if self.kind is None else self.kind
@@ -59,16 +64,28 @@ def single_fabric_sites(
     kind: str = DEFAULT_KIND,
     pairs: Sequence[str] = (),
     seed: int | None = None,
-    trace: tuple[TraceRow, ...] | None = None,
+    trace: TraceReader | None = None,
 ) -> tuple[SitePlan, ...]:
     """So many fabrics of a kind that don't touch each other: a site each, named as the fabric."""
-    config = settings_of(kind, list(pairs), seed=seed, trace=trace)
-    names = [f"pod-{number}" for number in range(count)]
-    return tuple(SitePlan(site=name, fabrics={name: config}) for name in names)
+    config = settings_of(kind, list(pairs), seed=seed)
+    if trace is not None:
+        config = settings_of(kind, list(pairs), seed=seed, trace=trace(config))
+    return tuple(SitePlan(site=name, fabrics={name: config}) for name in default_names(kind, count))
+
+
+def default_names(kind: str, count: int) -> list[str]:
+    """What so many fabrics of a kind are called that nobody gave a name: pods of any kind pod-0, pod-1 and so
+    on, networks dcn-0."""
+    word = "pod" if issubclass(config_model(kind, "--kind"), AnyPodConfig) else kind
+    return [f"{word}-{number}" for number in range(count)]
 
 
 def check_sites(sites: Sequence[SitePlan]) -> None:
-    """InvalidInput where a name of a site or a fabric occurs twice."""
+    """InvalidInput where a name of a site or a fabric occurs twice, or jobs are wanted over pods that nothing
+    joins."""
+    for plan in sites:
+        for name in plan.fabrics:
+            check_share(plan.site, plan.fabrics, name)
     for what, names in (
         ("site", [plan.site for plan in sites]),
         ("fabric", [name for plan in sites for name in plan.fabrics]),
@@ -81,10 +98,10 @@ def check_sites(sites: Sequence[SitePlan]) -> None:
 def seeded(sites: Sequence[SitePlan], seed: int) -> tuple[SitePlan, ...]:
     """The same sites, where this is the seed of the fabrics that have none of their own; InvalidInput if all
     have one."""
-    if all(has_own_seed(config) for plan in sites for config in plan.fabrics.values()):
+    if not lacks_seed(sites):
         raise InvalidInput(
-            f"--seed {seed}: every fabric of --site has a seed of its own there; leave it out, or leave out "
-            "theirs"
+            f"--seed {seed}: every fabric of the site has a seed of its own there; leave it out, or leave "
+            "out theirs"
         )
     return tuple(
         SitePlan(
@@ -96,6 +113,11 @@ def seeded(sites: Sequence[SitePlan], seed: int) -> tuple[SitePlan, ...]:
         )
         for plan in sites
     )
+
+
+def lacks_seed(sites: Sequence[SitePlan]) -> bool:
+    """Whether some fabric has no seed of its own."""
+    return not all(has_own_seed(config) for plan in sites for config in plan.fabrics.values())
 
 
 def has_own_seed(config: FabricConfig) -> bool:
@@ -118,10 +140,10 @@ def places_of(sites: Sequence[SitePlan], partitions: int) -> dict[str, FabricPla
     }
 
 
-def read_site(path: Path) -> SitePlan:
+def read_site(path: Path, option: str = "--site ") -> SitePlan:
     """A site from a YAML file: `site` its name, `fabrics` a list of {name, kind, config}, where `config`
-    holds what differs from the configuration of its kind. InvalidInput names the line or the field, the value
-    and what is allowed."""
+    holds what differs from the configuration of its kind. InvalidInput names the file behind the option that
+    it was given to, the line or the field, the value and what is allowed."""
     try:
         content = read_yaml(path)
         if content is None:
@@ -140,9 +162,11 @@ def read_site(path: Path) -> SitePlan:
             if name in fabrics:
                 raise InvalidInput(f"fabrics.{n}.name: {name} is given twice; names are unique")
             fabrics[name] = config
-        return SitePlan(site=site, fabrics=fabrics)
+        plan = SitePlan(site=site, fabrics=fabrics)
+        check_hung(plan.fabrics)
+        return plan
     except InvalidInput as error:
-        raise InvalidInput(f"--site {path}: {error}") from None
+        raise InvalidInput(f"{option}{path}: {error}") from None
 
 
 def _fabric(where: str, row: object) -> tuple[str, FabricConfig]:

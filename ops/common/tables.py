@@ -23,11 +23,13 @@ def line(cells: Sequence[object], widths: Sequence[int]) -> str:
 
 def shown(field: str, value: object) -> object:
     """A value as every table shows that field: bit error rates by their order of magnitude, losses to the
-    last digit that is known; others as they are."""
+    last digit that is known, rates of traffic to a tenth; others as they are."""
     if not isinstance(value, float):
         return value
     if field == "ber":
         return f"{value:.1e}"
+    if field.endswith("_gbps"):
+        return f"{value:,.1f}"
     return f"{value:.4f}" if field.endswith("_db") else value
 
 

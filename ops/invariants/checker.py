@@ -8,10 +8,16 @@ from ops.invariants.circuits import CircuitChecker
 from ops.invariants.goodput import GoodputChecker
 from ops.invariants.hardware import HardwareChecker
 from ops.invariants.holding import HoldChecker
+from ops.invariants.multislice import MultisliceChecker
+from ops.invariants.network import NetworkChecker
 from ops.invariants.order import CauseChecker, WriterChecker
 from ops.invariants.repairs import RepairChecker
+from ops.invariants.rewirings import ControlChecker, PromiseChecker, StageChecker
 from ops.invariants.slices import CubeChecker, PreflightChecker, SliceChecker
+from ops.invariants.traffic import TrafficChecker
+from schemas.config_dcn import DcnConfig
 from schemas.envelope import Envelope
+from schemas.sequencer import FabricCommissioned
 
 
 class Checker(Protocol):
@@ -21,8 +27,8 @@ class Checker(Protocol):
         """The rules that this message breaks."""
 
 
-class FabricCheckers:
-    """Every checker of what is said of one fabric."""
+class PodCheckers:
+    """Every checker of what is said of one pod."""
 
     def __init__(self) -> None:
         self.slices = SliceChecker()
@@ -39,19 +45,44 @@ class FabricCheckers:
         )
 
 
+class NetworkCheckers:
+    """Every checker of what is said of one datacenter network. The circuits come first: others ask what they
+    carry."""
+
+    def __init__(self) -> None:
+        self.circuits = NetworkChecker()
+        self.promise = PromiseChecker(self.circuits)
+        self.checkers: tuple[Checker, ...] = (
+            self.circuits,
+            StageChecker(),
+            ControlChecker(),
+            self.promise,
+            TrafficChecker(self.circuits),
+            RepairChecker(),
+            HardwareChecker(),
+        )
+
+
 class AllCheckers:
     """Every checker over one site's log."""
 
     def __init__(self) -> None:
-        self.fabrics: dict[str, FabricCheckers] = {}
-        self._site: tuple[Checker, ...] = (CauseChecker(), WriterChecker())
+        self.fabrics: dict[str, PodCheckers | NetworkCheckers] = {}
+        self._site: tuple[Checker, ...] = (CauseChecker(), WriterChecker(), MultisliceChecker())
 
     def see(self, message: Envelope) -> Iterator[str]:
         if message.fabric not in self.fabrics:
-            self.fabrics[message.fabric] = FabricCheckers()
+            self.fabrics[message.fabric] = _checkers(message)
         for checker in (*self._site, *self.fabrics[message.fabric].checkers):
             for problem in checker.see(message):
                 yield f"{message.id} ({message.type}): {problem}"
+
+
+def _checkers(first: Envelope) -> PodCheckers | NetworkCheckers:
+    """Those for the kind of fabric that the first message of it commissions."""
+    body = first.body
+    is_network = isinstance(body, FabricCommissioned) and isinstance(body.config, DcnConfig)
+    return NetworkCheckers() if is_network else PodCheckers()
 
 
 def check_all(log: Iterable[Envelope]) -> list[str]:

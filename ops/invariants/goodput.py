@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from schemas.config import pod_of
+from schemas.config import AnyPodConfig
 from schemas.envelope import Envelope
 from schemas.jobs import ChipTime, UsageReported
 from schemas.names import Tier, number_of
@@ -38,8 +38,8 @@ class GoodputChecker:
 
     def see(self, message: Envelope) -> Iterator[str]:
         match message.body:
-            case FabricCommissioned() as body:
-                self._chips = pod_of(body.config).cubes * CHIPS_PER_CUBE
+            case FabricCommissioned() as body if isinstance(body.config, AnyPodConfig):
+                self._chips = body.config.pod.cubes * CHIPS_PER_CUBE
                 self._began_us = message.at_us
             case SliceRequested() as body:
                 self._wanted[number_of(body.slice)] = body.tier, chips_of(body.shape)

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from schemas.body import Body
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown, HostUp
 from schemas.envelope import Envelope
-from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
+from schemas.ocs import ControlLost, ControlRegained, OcsDown, OcsesDown, OcsesUp, OcsUp, PortDown, PortUp
 from schemas.transceivers import ModuleReported
+from schemas.trunks import NetworkPartDown, NetworkPartUp
 
 CONDITIONS: dict[type[Body], tuple[str, str]] = {
     CubeHealthy: ("health", "well"),
@@ -18,6 +19,12 @@ CONDITIONS: dict[type[Body], tuple[str, str]] = {
     OcsDown: ("OCS", "down"),
     PortUp: ("port", "well"),
     PortDown: ("port", "down"),
+    NetworkPartUp: ("part", "well"),
+    NetworkPartDown: ("part", "down"),
+    OcsesUp: ("part", "well"),
+    OcsesDown: ("part", "down"),
+    ControlRegained: ("part", "well"),
+    ControlLost: ("part", "without control"),
 }
 """Message type → what it is about, and the condition it reports. At first everything is well."""
 
@@ -36,7 +43,7 @@ class HardwareChecker:
             yield from self._report(("module", body.end), body.condition.replace("ok", "well"))
         elif type(body) in CONDITIONS:
             kind, condition = CONDITIONS[type(body)]
-            names = [name for name in ("ocs", "side", "port", "cube", "host") if hasattr(body, name)]
+            names = [name for name in ("ocs", "side", "port", "cube", "host", "part") if hasattr(body, name)]
             yield from self._report((kind, *(getattr(body, name) for name in names)), condition)
 
     def _report(self, part: tuple[object, ...], condition: str) -> Iterator[str]:

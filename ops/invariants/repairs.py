@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from schemas.config import AnyPodConfig
+from schemas.config_dcn import DcnConfig
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
@@ -21,7 +22,7 @@ class RepairChecker:
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
-        if isinstance(body, FabricCommissioned) and isinstance(body.config, AnyPodConfig):
+        if isinstance(body, FabricCommissioned) and isinstance(body.config, AnyPodConfig | DcnConfig):
             self._technicians = body.config.repairs.technicians
         elif isinstance(body, FaultBegan):
             if body.fault in self.faults:

@@ -65,7 +65,7 @@ class SliceChecker:
         SliceRefused: (frozenset({"queued"}), "refused"),
         SliceCompleted: (RUNNING | {"requeued"}, "completed"),
         SliceRequeued: (RUNNING, "requeued"),
-        SliceEvicted: (RUNNING, "evicted"),
+        SliceEvicted: (RUNNING | {"requeued"}, "evicted"),
     }
 
     def __init__(self) -> None:

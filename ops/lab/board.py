@@ -1,7 +1,9 @@
 """How far the worker processes of a lab run are, and whether they shall stop: numbers in one small file that
 all of them map into memory."""
 
+import math
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LOOK_S = 0.2
-"""Wall time between two looks of whoever shows the progress."""
+"""Wall time between two looks: of whoever shows the progress, and of a run at whether it shall stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,17 @@ class Board:
         """Let every site stop where it is."""
         self._slots()[-1] = 1.0
 
-    @property
-    def stopped(self) -> bool:
-        return bool(self._slots()[-1])
+    def stops(self) -> Callable[[], bool]:
+        """Whether all shall stop: may be asked after every cascade, and is looked up now and then."""
+        looked_s, stopped = -math.inf, False
+
+        def look() -> bool:
+            nonlocal looked_s, stopped
+            if not stopped and time.monotonic() - looked_s >= LOOK_S:
+                looked_s, stopped = time.monotonic(), bool(self._slots()[-1])
+            return stopped
+
+        return look
 
     def _slots(self) -> NDArray[np.float64]:
         return np.memmap(self.path, np.float64, "r+", shape=(self.sites + 1,))

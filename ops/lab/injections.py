@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from ops.common.quoted import quoted
 from ops.common.short_names import with_fabric
-from schemas.config import FabricConfig, pod_of
+from schemas.config import FabricConfig
 from schemas.operator import InjectFault
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
 from shared.basics.grammar import duration_s
 from shared.basics.times import moment
 from shared.basics.units import US_PER_DAY, US_PER_S
+from shared.models.faults import FAULTS, fault_target
 from shared.models.plants import plant_of
-from shared.models.superpod.faults import FAULTS, fault_target
 from shared.runtimes.lab import LabRequest
 
 FORM = "KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m; without +FOR until it is repaired"
@@ -49,7 +49,7 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
         raise InvalidInput(f"{said}: no fabric {quoted(fabric)}; there is {', '.join(fabrics)}")
     config = fabrics[fabric]
     try:
-        fault_target(struck, target, fabric, plant_of(config.kind, pod_of(config).cubes))
+        fault_target(struck, target, fabric, plant_of(config.kind, config.hardware))
     except InvalidInput as error:
         raise InvalidInput(f"{said}: {error}") from None
     begin, plus, span = when.partition("+")

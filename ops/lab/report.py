@@ -46,10 +46,10 @@ class Totals:
 
 def totals(site: Site, fabric: str, at_us: int) -> Totals:
     """Read off the status documents of one pod, whose time has come to `at_us`."""
-    workload = _summary(site, fabric, "workload", WorkloadSummary)
-    scheduler = _summary(site, fabric, "scheduler", SchedulerSummary)
-    cubes = _summary(site, fabric, "cubes", CubesSummary)
-    failures = _summary(site, fabric, "failures", FailuresSummary)
+    workload = summary_of(site, fabric, "workload", WorkloadSummary)
+    scheduler = summary_of(site, fabric, "scheduler", SchedulerSummary)
+    cubes = summary_of(site, fabric, "cubes", CubesSummary)
+    failures = summary_of(site, fabric, "failures", FailuresSummary)
     switched = any(i.fabric == fabric and i.name == "ocs" for i in site.instances)
     return Totals(
         at_us=at_us,
@@ -60,16 +60,16 @@ def totals(site: Site, fabric: str, at_us: int) -> Totals:
         books=books_at(site, fabric, at_us),
         cube_us=cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us),
         faults={"host": failures.host, "link": failures.link} | ({"ocs": failures.ocs} if switched else {}),
-        repairs=_summary(site, fabric, "repairs", RepairsSummary).completed,
-        cross_connects=_summary(site, fabric, "ocs", OcsSummary).cross_connects if switched else None,
+        repairs=summary_of(site, fabric, "repairs", RepairsSummary).completed,
+        cross_connects=summary_of(site, fabric, "ocs", OcsSummary).cross_connects if switched else None,
     )
 
 
 def books_at(site: Site, fabric: str, at_us: int) -> Books:
     """Of one pod, whose time has come to `at_us`."""
-    since_us = _summary(site, fabric, "workload", WorkloadSummary).commissioned_us
-    scheduler = _summary(site, fabric, "scheduler", SchedulerSummary)
-    jobs = _summary(site, fabric, "jobs", JobsSummary)
+    since_us = summary_of(site, fabric, "workload", WorkloadSummary).commissioned_us
+    scheduler = summary_of(site, fabric, "scheduler", SchedulerSummary)
+    jobs = summary_of(site, fabric, "jobs", JobsSummary)
     return books_of(since_us, at_us, scheduler, jobs, _jobs(site, fabric))
 
 
@@ -138,7 +138,8 @@ def _jobs(site: Site, fabric: str) -> list[JobDocument]:
     return [document for document in found if isinstance(document, JobDocument)]
 
 
-def _summary(site: Site, fabric: str, service: str, model: type[Any]) -> Any:
+def summary_of(site: Site, fabric: str, service: str, model: type[Any]) -> Any:
+    """The summary that a service of a fabric has of itself; TypeError if it is of another kind."""
     instance = site.instance(fabric, service)
     document = instance.service.document(instance.state, ("summaries", f"{fabric}/{service}"))
     if not isinstance(document, model):

@@ -19,8 +19,10 @@ from ops.common.sites import common_seed
 from ops.common.version import VERSION
 from ops.common.workers import named_worker_death
 from ops.lab.board import Board, shared_board
+from ops.lab.network_report import NetworkTotals, network_report, network_totals
 from ops.lab.report import Totals, books_at, report, spans_of, totals
 from ops.lab.waits import Waits
+from schemas.config import AnyPodConfig
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
@@ -34,10 +36,10 @@ from shared.storage.log.lines import LineWriter
 Progress = Callable[[float], None]
 """Told the share of the run that is done, 0 to 1."""
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
 STEPS_MIN = 200
 STEP_US_MAX = US_PER_DAY
-"""A run is done in so many steps at least, of a simulated day at most: between two of them it tells how far
-it is, and can be stopped."""
+"""A run is done in so many steps at least, of a simulated day at most: after each it tells how far it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +64,12 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class SiteResult:
-    """What one site's run came to up to `at_us`, with a report for each of its fabrics."""
+    """What one site's run came to up to `at_us`, with a report for each of its fabrics. It is `whole` unless
+    it was stopped."""
 
     reports: list[dict[str, Any]]
     at_us: int
+    whole: bool
     messages: int
     log_sha256: str
     state_sha256: str
@@ -79,9 +83,9 @@ def run_lab(
     Fabrics with the same configuration differ by their names, from which their draws differ. `repeat` is the
     command line that repeats the run. `seed` is that of all fabrics, None where they have several.
 
-    The log gets its name when it is whole. Ctrl-C (SIGINT) or SIGTERM stops every site within a simulated
-    day: `interrupted` is then true, the figures are those of what was run (none within the warm-up), and the
-    log, which ends with the last cascade, stays under the name that `partial` gives it.
+    The log gets its name when it is whole. Ctrl-C (SIGINT) or SIGTERM stops every site after the cascade that
+    it is in: `interrupted` is then true, the figures are those of what was run (none within the warm-up), and
+    the log, which ends with that cascade, stays under the name that `partial` gives it.
     """
     started = time.perf_counter()
     sites = plan.sites
@@ -94,7 +98,7 @@ def run_lab(
             )
         with _stopping(board):
             results: list[SiteResult] = list(running)
-    interrupted = any(result.at_us < plan.until_us for result in results)
+    interrupted = not all(result.whole for result in results)
     if log is not None:
         _complete(log, [part for part in parts if part is not None], interrupted=interrupted)
     wall_s = time.perf_counter() - started
@@ -118,7 +122,8 @@ def run_lab(
 
 
 def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None) -> SiteResult:
-    """The nth site of a plan from the commissioning of its fabrics up to the end, or until it shall stop."""
+    """The nth site of a plan from the commissioning of its fabrics up to the end, or until it shall stop:
+    after a cascade, however much of a simulated day is left."""
     site = plan.sites[n]
     writer = LineWriter(log) if log is not None else None
     waits = Waits(plan.warmup_us or -1)
@@ -130,32 +135,53 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
 
     lab = Lab(site.site, site.fabrics, services_of, sink)
     requests = [request for request in plan.requests if request.fabric in site.fabrics]
-    since: dict[str, Totals] = {}
-    stands: dict[str, list[Books]] = {fabric: [] for fabric in site.fabrics}
-    at_us = -1
+    pods = [name for name, config in site.fabrics.items() if isinstance(config, AnyPodConfig)]
+    since: dict[str, Totals | NetworkTotals] = {}
+    stands: dict[str, list[Books]] = {fabric: [] for fabric in pods}
+    stop = board.stops() if board is not None else None
+    at_us, whole = -1, True
     for until_us in _steps(plan):
-        lab.run(until_us, [request for request in requests if at_us < request.at_us <= until_us])
-        at_us = until_us
+        asked = [request for request in requests if at_us < request.at_us <= until_us]
+        whole = lab.run(until_us, asked, stop)
+        at_us = until_us if whole else lab.site.now_us
         if at_us == plan.warmup_us:
-            since = {fabric: totals(lab.site, fabric, at_us) for fabric in site.fabrics}
+            since = {fabric: _totals(lab.site, fabric, at_us) for fabric in site.fabrics}
         if plan.spans and at_us >= plan.warmup_us:
-            for fabric in site.fabrics:
+            for fabric in pods:
                 stands[fabric].append(books_at(lab.site, fabric, at_us))
         if board is not None:
             board.tell(n, at_us / plan.until_us)
-            if board.stopped:
-                break
+        if not whole:
+            break
     if writer is not None:
         writer.close()
     reports = [
         {"fabric": fabric, "kind": config.kind, "site": site.site, "seed": config.seed}
-        | report(fabric, totals(lab.site, fabric, at_us), since.get(fabric))
-        | {"waits": waits.report(fabric, at_us)}
-        | (spans_of(stands[fabric], since.get(fabric)) if plan.spans else {})
+        | _report(lab.site, fabric, at_us, since.get(fabric))
+        | ({"waits": waits.report(fabric, at_us)} if fabric in pods else {})
+        | (_spans(stands[fabric], since.get(fabric)) if plan.spans and fabric in pods else {})
         for fabric, config in site.fabrics.items()
         if at_us >= plan.warmup_us
     ]
-    return SiteResult(reports, at_us, lab.messages, lab.log_sha256, site_digest(lab.site))
+    return SiteResult(reports, at_us, whole, lab.messages, lab.log_sha256, site_digest(lab.site))
+
+
+def _totals(site: Site, fabric: str, at_us: int) -> Totals | NetworkTotals:
+    """What was counted of a fabric, be it a pod or a network."""
+    if any(instance.fabric == fabric and instance.name == "traffic" for instance in site.instances):
+        return network_totals(site, fabric, at_us)
+    return totals(site, fabric, at_us)
+
+
+def _report(site: Site, fabric: str, at_us: int, since: Totals | NetworkTotals | None) -> dict[str, Any]:
+    end = _totals(site, fabric, at_us)
+    if isinstance(end, NetworkTotals):
+        return network_report(fabric, end, since if isinstance(since, NetworkTotals) else None)
+    return report(fabric, end, since if isinstance(since, Totals) else None)
+
+
+def _spans(stands: list[Books], since: Totals | NetworkTotals | None) -> dict[str, Any]:
+    return spans_of(stands, since if isinstance(since, Totals) else None)
 
 
 def _steps(plan: RunPlan) -> list[int]:
@@ -180,37 +206,38 @@ def combined(names: list[str], digests: list[str]) -> str:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """A terminal's Ctrl-C reaches every process. A process that begins while it is ignored ignores it for
-    ever: whoever runs the others hears it for all, once they have begun."""
-    if current_thread() is not main_thread():
+    """A terminal's Ctrl-C reaches every process, and so does the SIGTERM of `timeout` or of whoever ends a
+    service. A process that begins while they are ignored ignores them for ever: whoever runs the others hears
+    them for all, once they have begun."""
+    with _heard_by(signal.SIG_IGN):
         yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
 def _stopping(board: Board) -> Iterator[None]:
     """The first Ctrl-C or SIGTERM lets every site stop in good order, the next one ends at once."""
-    if current_thread() is not main_thread():  # which alone may hear signals
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in ENDING}
 
     def heard(number: int, _frame: FrameType | None) -> None:
         board.stop()
         signal.signal(number, before[signal.Signals(number)])
 
-    for number in before:
-        signal.signal(number, heard)
+    with _heard_by(heard):
+        yield
+
+
+@contextmanager
+def _heard_by(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
+    """What ends a run comes here meanwhile."""
+    if current_thread() is not main_thread():  # which alone may hear signals
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in ENDING}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 def partial(log: Path) -> Path:

@@ -9,29 +9,31 @@ from pathlib import Path
 from typing import TypeVar, get_args
 
 from schemas.bounds import DURATION_S_MAX, OWNERS_MAX, PRIORITY_MAX, TRACE_ROWS_MAX
+from schemas.config import FabricConfig, pod_of
 from schemas.config_workload import TraceRow
 from schemas.names import Tier
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.grammar import is_owner
 from shared.basics.units import US_PER_S, us
-from shared.models.superpod.shapes import check, chips_of, parse_shape, shape_for_chips
+from shared.models.plants import check_slice
+from shared.models.superpod.shapes import chips_of, parse_shape, shape_for_chips
 
 REQUIRED = ("submit_s", "duration_s", "chips")
 OPTIONAL = ("shape", "twisted", "priority", "owner", "tier", "estimate_s")
 TIERS: tuple[Tier, ...] = get_args(Tier)
-CUBES_MAX = 144
 T = TypeVar("T")
 
 
-def read_trace(path: Path) -> tuple[TraceRow, ...]:
-    """The rows of a trace file, in order of submission; InvalidInput names line, column and value."""
+def read_trace(path: Path, config: FabricConfig) -> tuple[TraceRow, ...]:
+    """The rows of a trace file for pods of this configuration, in order of submission; InvalidInput names
+    line, column and value, of what an empty pod could not hold as well."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
             header = [name.strip() for name in next(reader, [])]
             _check_header(path, header)
             rows = [
-                _row(path, reader.line_num, dict(zip(header, cells, strict=False)), len(cells) - len(header))
+                _row(f"trace {path}, line {reader.line_num}", header, cells, config)
                 for cells in reader
                 if any(cell.strip() for cell in cells)
             ]
@@ -65,10 +67,12 @@ def _check_header(path: Path, header: list[str]) -> None:
             )
 
 
-def _row(path: Path, line: int, cells: dict[str, str], surplus: int) -> TraceRow:
-    where = f"trace {path}, line {line}"
-    if surplus:
+def _row(where: str, header: list[str], texts: list[str], config: FabricConfig) -> TraceRow:
+    """`where` begins the sentence about what is wrong."""
+    if surplus := len(texts) - len(header):
         raise InvalidInput(f"{where}: {abs(surplus)} cells too {'many' if surplus > 0 else 'few'}")
+    cells = dict(zip(header, texts, strict=True))
+    cubes = pod_of(config).cubes
 
     def cell(name: str, read: Callable[[str], T], allowed: str, default: T | None = None) -> T:
         text = cells.get(name, "").strip()
@@ -89,8 +93,8 @@ def _row(path: Path, line: int, cells: dict[str, str], surplus: int) -> TraceRow
     estimate_s = cell("estimate_s", _seconds_above_0, "seconds above 0 up to 100 years", duration_s)
     try:
         text = cells.get("shape", "").strip()
-        shape = parse_shape(text) if text else shape_for_chips(chips)
-        check(shape, twisted, CUBES_MAX)
+        shape = parse_shape(text) if text else shape_for_chips(chips, cubes)
+        check_slice(config.kind, shape, twisted, cubes)
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error}") from None
     if chips_of(shape) < chips:

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 
+from ops.common.deadlines import question_deadline
 from ops.common.version import VERSION, software
 from ops.live.settings import LiveSettings
 from ops.twin.serving import listen, server_of
@@ -103,7 +104,7 @@ def _ports(
             "mirror_behind_messages": float(mirror.behind()),
         },
         is_quiet=lambda fabric: _is_quiet(store, mirror, fabric),
-        questions=Questions(Copies(store, services_of)),
+        questions=Questions(Copies(store, services_of), question_deadline),
     )
 
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from typing import Any, Literal
 
-from scipy.special import stdtrit
+from scipy.special import bdtr, stdtrit
 
 from ops.reproduce.labs import RunPlan
 
@@ -24,6 +24,8 @@ CONFIDENCE = 0.95
 """Of intervals over several seeds."""
 NSDI = "NSDI 2024 (digitised)"
 """The source of what was read off that paper's figures."""
+JUPITER = "Jupiter Evolving"
+"""The source of what that paper (SIGCOMM 2022) is said to state."""
 UNEXPLAINED = "unexpected: the code has changed since this claim was last looked at"
 """The note of a claim that does not hold although nobody has said why it might not."""
 
@@ -45,7 +47,7 @@ MEANING: dict[Kind, str] = {
     Kind.BY_CONSTRUCTION: "the twin is built with the figure: the row shows it and tests little",
     Kind.BETWEEN_PAPERS: "figures of the papers against each other: no model of the twin is in between",
     Kind.DERIVED: "the figure beside the computed one is ours, and no paper states it",
-    Kind.SECOND_HAND: "NSDI 2024, not one of the papers at hand: figures digitised, or told by other texts",
+    Kind.SECOND_HAND: "NSDI 2024 and Jupiter Evolving, not at hand: figures digitised, or told by others",
 }
 
 
@@ -175,4 +177,24 @@ def over_seeds(values: Sequence[float], note: str = "") -> Measured:
         mean,
         note="; ".join(filter(None, (said, note))),
         interval=(mean - known, mean + known),
+    )
+
+
+def over_matrices(values: Sequence[float], note: str = "") -> Measured:
+    """The median over draws of demand, its interval, which assumes no distribution, and the whole range in
+    the note. Draws of which nothing can be said (not a number) are left out and counted."""
+    known = sorted(value for value in values if not math.isnan(value))
+    if not known:
+        return Measured(math.nan, note=f"none of {len(values)} matrices has a figure")
+    count = len(known)
+    # Of 2·m ranks cut off at both ends the median lies outside with 2·P(Binomial(n, ½) < m) at most.
+    cut = max(
+        (m for m in range(1, count // 2) if 2.0 * bdtr(m - 1, count, 0.5) <= 1.0 - CONFIDENCE), default=0
+    )
+    said = f"median of {count} matrices, which go from {known[0]:.4g} to {known[-1]:.4g}"
+    lost = f"{len(values) - count} more have no figure" if count < len(values) else ""
+    return Measured(
+        median(known),
+        note="; ".join(filter(None, (said, lost, note))),
+        interval=(known[cut - 1], known[-cut]) if cut else None,
     )

@@ -5,7 +5,7 @@ import numpy as np
 from ops.reproduce.claims import Claim, Measured, Stated, by_construction, calibrated, derived, predicted
 from shared.models.optics.modules import GENERATIONS, LANES_PER_LINK, MODULE_KINDS, SPAN_NM, agree, module
 from shared.models.optics.palomar import INSERTION_LOSS_TYPICAL_DB, FloatArray, manufactured_ocses
-from shared.models.optics.technologies import ocs_technology, switching_rounds
+from shared.models.technologies import ocs_technology, switching_rounds
 
 SEED, POD = 0, "pod-0"
 TYPICAL = 0.95

@@ -33,7 +33,8 @@ def page(rows: list[dict[str, Any]], charts: list[Any]) -> str:
 <style>{STYLE}</style><script>{get_plotlyjs()}</script></head><body>
 <h1>What the papers state, computed anew</h1>
 <p>{escape(summary(rows))}.
-[LF] is Lightwave Fabrics, [T4] TPU v4, NSDI 2024 Resiliency at Scale. Computed by lightwave {VERSION} when
+[LF] is Lightwave Fabrics, [T4] TPU v4, NSDI 2024 Resiliency at Scale, Jupiter Evolving a paper of SIGCOMM
+2022. Computed by lightwave {VERSION} when
 this page was made; circles in the figures are what the papers state.</p>
 {drawn}
 {tables}

@@ -2,7 +2,21 @@
 
 from fnmatch import fnmatchcase
 
-from ops.reproduce import availability, geometry, jobs, light, living, mix, optics, topology
+from ops.reproduce import (
+    availability,
+    bills,
+    deployment,
+    geometry,
+    jobs,
+    light,
+    living,
+    mix,
+    network,
+    optics,
+    rings,
+    splits,
+    topology,
+)
 from ops.reproduce.claims import Claim
 from shared.basics.errors import InvalidInput
 from shared.basics.words import nearest_words
@@ -14,6 +28,11 @@ CLAIMS: tuple[Claim, ...] = (
     *optics.CLAIMS,
     *light.CLAIMS,
     *availability.CLAIMS,
+    *deployment.CLAIMS,
+    *network.CLAIMS,
+    *splits.CLAIMS,
+    *rings.CLAIMS,
+    *bills.CLAIMS,
     *living.FAILURES,
     *jobs.CLAIMS,
     *living.SLICES,

@@ -47,7 +47,7 @@ def _check_joined(one: Joined, row: Beginning) -> Iterator[str]:
             f"{join.fabric} was accepted as {one.id} at {one.at_us} us, and stands on the log as {row.id} at "
             f"{row.at_us} us"
         )
-    if not _holds(row.config, join.settings | {"kind": join.kind}):
+    if not holds(row.config, join.settings | {"kind": join.kind}):
         yield f"{join.fabric}: asked for {join.kind} {join.settings}, on the log {row.config}"
 
 
@@ -65,12 +65,15 @@ def check_ends(book: Book, facts: Facts) -> Iterator[str]:
             )
 
 
-def _holds(config: Any, settings: Any) -> bool:
-    """Whether a configuration is what these settings say, whatever else it says."""
+def holds(config: Any, settings: Any) -> bool:
+    """Whether a configuration is what these settings say, whatever else it says; of a list, row by row."""
+    if isinstance(settings, list):
+        same = isinstance(config, list) and len(config) == len(settings)
+        return same and all(map(holds, config, settings))
     if not isinstance(settings, dict):
         return bool(config == settings)
     return isinstance(config, dict) and all(
-        _holds(config.get(name), value) for name, value in settings.items()
+        holds(config.get(name), value) for name, value in settings.items()
     )
 
 

@@ -91,6 +91,10 @@ class Facts:
     endings: dict[str, list[Ending]] = field(default_factory=lambda: defaultdict(list))
     last_us: dict[str, int] = field(default_factory=dict)
     ends: dict[int, int] = field(default_factory=dict)
+    links: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    """(network, block, block) → links between the two that carry traffic, as last told."""
+    rewirings: set[str] = field(default_factory=set)
+    """Those that were planned."""
     seen: dict[tuple[str, str], int] = field(default_factory=dict)
     """(fabric, source) → its highest seq."""
 
@@ -143,6 +147,11 @@ def _note(facts: Facts, message: dict[str, Any]) -> None:
         body = message["body"]
         asked = Asked(message["id"], body.get("key"), fabric, kind, message["seq"], message["at_us"], body)
         facts.requests[asked.id].append(asked)
+    if kind == "TrunksChanged":
+        for one, other, links in message["body"]["links"]:
+            facts.links[fabric, one, other] = links
+    if kind == "RewiringPlanned":
+        facts.rewirings.add(message["body"]["rewiring"])
     if kind == ENDING:
         facts.endings[fabric].append(Ending(message["id"], message["at_us"]))
     if message["cause"] is not None and OPERATOR.fullmatch(message["cause"]):

@@ -12,12 +12,39 @@ from shared.basics.keyed_random import draw_uniform
 
 OFTEN = {"telemetry_interval_s": 300}
 """A small fabric has few Ticks else, and it takes long to see that its time advances."""
+POLICIES = {
+    "backfill": "conservative",
+    "hold_back": "availability",
+    "hot_spares": 1,
+    "quotas": "team-1=25%,operator=10%",
+    "production_waits_h": 0.1,
+    "research_waits_h": 1.0,
+    "route_around_share": 0.5,
+}
+"""Of the scheduler, what its defaults leave out."""
 SETTINGS: dict[str, dict[str, Any]] = {
-    "superpod": {"pod": {"cubes": 8}, "failures": {"host_per_day": 0.05}, "transceivers": OFTEN},
-    "static-pod": {"failures": {"host_per_day": 0.01}, "transceivers": OFTEN},
+    "superpod": {
+        "pod": {"cubes": 8},
+        "failures": {"host_per_day": 0.05},
+        "transceivers": OFTEN,
+        "scheduler": POLICIES,
+    },
+    "dcn": {
+        "network": {"blocks": [{"count": 8, "generation": 200, "uplinks": 256}], "racks": 4, "racks_full": 8},
+        "failures": {
+            "ocs_per_day": 0.05,
+            "bundle_per_day": 0.01,
+            "control_per_day": 0.5,
+            "block_per_day": 0.05,
+        },
+        "traffic": OFTEN,
+        "topology": {"transit_above": 0.02, "transit_gain_min": 0.01, "every_h": 6.0},
+    },
+    "static-pod": {"failures": {"host_per_day": 0.01}, "transceivers": OFTEN, "scheduler": POLICIES},
 }
 """Kind of fabric → what differs from its configuration's defaults, so that more happens to it."""
-PREFIX = "pod"
+PREFIXES = {"dcn": "dcn"}
+"""Kind of fabric → what its name begins with, if not `pod`."""
 LIVES_SHARE = 0.5
 """Of the time from one joining to the next: how long a fabric lives that retires."""
 
@@ -63,15 +90,15 @@ def plan_joins(seed: int, sites: Sequence[SitePlan], joins: int, seconds: float)
     site in turn as well. Every second one retires before the next joins."""
     kinds = tuple(SETTINGS)
     names = [fabric_order(fabric) for plan in sites for fabric in plan.fabrics]
-    first = 1 + max((number for prefix, number in names if prefix == PREFIX), default=-1)
+    first = 1 + max((number for prefix, number in names if prefix == "pod"), default=-1)
     slot_s = seconds / max(1, joins)
     moments = [slot_s * (n + 0.25 * draw_uniform(seed, "soak", "join", n)) for n in range(joins)]
     return [
         Join(
             at_s=moments[n],
             retires_s=moments[n] + LIVES_SHARE * slot_s if n % 2 else None,
-            fabric=f"{PREFIX}-{first + n}",
-            site=sites[(n + n // len(kinds)) % len(sites)].site,
+            fabric=f"{PREFIXES.get(kinds[n % len(kinds)], 'pod')}-{first + n}",
+            site=sites[(n % len(kinds) + n // len(kinds)) % len(sites)].site,
             kind=kinds[n % len(kinds)],
             settings=SETTINGS[kinds[n % len(kinds)]] | {"seed": seed},
         )

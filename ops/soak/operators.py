@@ -4,19 +4,20 @@ import contextlib
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote
 
 from ops.soak.asking import Client, GivenUp, LeftUnsure, Post, Refused, key_of
 from ops.soak.checks import Accepted, Book
 from ops.soak.flood import Flooder
 from ops.soak.joins import Commissioner
-from schemas.names import FaultKind
+from schemas.names import FaultKind, Shape, Tier
 from schemas.operator import RequestSlice
+from schemas.recovery import recovery_policy
 from shared.basics.keyed_random import draw_index, draw_uniform
 from shared.basics.units import US_PER_S
+from shared.models.faults import FAULTS
 from shared.models.plant import Plant
-from shared.models.superpod.faults import FAULTS
 
 LEAVES = 0.3
 """Share of the requests that are unsure once which an operator leaves so."""
@@ -24,8 +25,29 @@ REST_S_MAX = 0.4
 """Between two requests of one operator."""
 NAMES_KEPT = 20
 """Faults and slices of an operator's own that it may clear or release."""
-FAULT_KINDS: tuple[FaultKind, ...] = ("link", "host", "connector", "chip", "ocs")
+FAULT_KINDS: tuple[FaultKind, ...] = (
+    "link",
+    "host",
+    "connector",
+    "chip",
+    "ocs",
+    "block",
+    "bundle",
+    "rack",
+    "control",
+    "power",
+)
 """What operators inject, where the fabric has something that it strikes."""
+OF_A_POD = ("fault", "drain", "undrain", "slice", "fault", "clear", "release", "slice")
+OF_A_NETWORK = ("fault", "fault", "clear", "plan", "approve", "abort")
+"""What operators ask for, in turn."""
+SHAPES: tuple[Shape, ...] = ((2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 8, 8))
+OWNERS = ("operator", "team-1", "team-2")
+"""Who wants slices in every pod whose demand is not of one team alone."""
+TIERS: tuple[Tier, ...] = get_args(Tier)
+PRIORITY_MAX = 2
+RECOVERIES = (None, "spare,swap", "route:2%,wait", "wait,evict", "evict")
+"""What operators let the scheduler do with a slice that is hit; None for all that it can."""
 STRIDE = 7_919
 """A prime that divides no number of parts: steps of it meet every part before any is met again."""
 
@@ -51,15 +73,24 @@ class Wishes:
     count: int = 0
     faults: list[str] = field(default_factory=list)
     slices: list[str] = field(default_factory=list)
+    rewirings: list[str] = field(default_factory=list)
 
     def next(self) -> Wish:
         self.count += 1
-        kinds = ("fault", "drain", "undrain", "slice", "fault", "clear", "release", "slice")
+        kinds = OF_A_POD if self.plant.population("cube") else OF_A_NETWORK
         kind = kinds[self._index("kind", len(kinds))]
         if kind == "clear" and self.faults:
             return self._named("faults", "clear", "ClearFault", "fault", self._pick(self.faults))
         if kind == "release" and self.slices:
             return self._named("slices", "release", "ReleaseSlice", "slice", self._pick(self.slices))
+        if kind in ("approve", "abort") and self.rewirings:
+            # What was aborted is not aborted again: the second answer would be that of the first.
+            name = self.rewirings.pop() if kind == "abort" else self._pick(self.rewirings)
+            message = "AbortRewiring" if kind == "abort" else "ApproveRewiring"
+            return self._named("rewirings", kind, message, "rewiring", name)
+        if kind in ("plan", "approve", "abort"):
+            dcn = {"dcn": self.fabric}
+            return Wish("/v1/rewirings", dcn, "PlanTopology", dcn)
         if kind in ("drain", "undrain"):
             cube = f"{self.fabric}/cube-{self._index('cube', self.plant.population('cube'))}"
             return self._named("cubes", kind, "DrainCube" if kind == "drain" else "UndrainCube", "cube", cube)
@@ -72,7 +103,10 @@ class Wishes:
                 self.faults.append(message["body"]["fault"])
             elif message["type"] == "SliceRequested":
                 self.slices.append(message["body"]["slice"])
-        del self.faults[:-NAMES_KEPT], self.slices[:-NAMES_KEPT]
+            elif message["type"] == "RewiringPlanned":
+                self.rewirings.append(message["body"]["rewiring"])
+        for names in (self.faults, self.slices, self.rewirings):
+            del names[:-NAMES_KEPT]
 
     def _fault(self) -> Wish:
         """Of the parts of the pod each is struck once before any is struck again."""
@@ -94,15 +128,28 @@ class Wishes:
         return self.plant.part(word, number, self.fabric).name
 
     def _slice(self) -> Wish:
-        shape = ((4, 4, 4), (4, 4, 8), (4, 8, 8))[self._index("shape", 3)]
+        """Of any owner and tier, so that some make room, some wait for their quota, and some are left."""
+        shape = SHAPES[self._index("shape", len(SHAPES))]
         duration_us = self._span_us(300, 3_600)
+        recovery = RECOVERIES[self._index("recovery", len(RECOVERIES))]
+        asked = RequestSlice(
+            shape=shape,
+            owner=OWNERS[self._index("owner", len(OWNERS))],
+            tier=TIERS[self._index("tier", len(TIERS))],
+            priority=self._index("priority", 2 * PRIORITY_MAX + 1) - PRIORITY_MAX,
+            duration_us=duration_us,
+            recovery=None if recovery is None else recovery_policy(recovery),
+        )
         sent = {
             "fabric": self.fabric,
             "shape": "x".join(map(str, shape)),
+            "owner": asked.owner,
+            "tier": asked.tier,
+            "priority": asked.priority,
             "duration_s": duration_us / US_PER_S,
+            "recovery": recovery,
         }
-        body = RequestSlice(shape=shape, duration_us=duration_us).model_dump(mode="json")
-        return Wish("/v1/slices", sent, "RequestSlice", body)
+        return Wish("/v1/slices", sent, "RequestSlice", asked.model_dump(mode="json"))
 
     def _span_us(self, least_s: int, most_s: int) -> int:
         """Whole seconds, and as many microseconds as this operator had wishes: no two are the same."""

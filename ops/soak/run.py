@@ -23,7 +23,8 @@ from ops.soak.checks import check_all, check_received
 from ops.soak.ends import check_exits, check_logs, refused_for_good
 from ops.soak.facts import gather
 from ops.soak.flood import FLOODERS
-from ops.soak.joins import Commissioner, Join, plan_joins
+from ops.soak.joins import POLICIES, Commissioner, Join, plan_joins
+from ops.soak.joins import SETTINGS as SETTINGS_BY_KIND
 from ops.soak.log import log_ends, read_log
 from ops.soak.meter import TICKS, Meter, Probe, Struck, check_live, summary
 from ops.soak.operators import Operator, Wishes, book_of
@@ -34,7 +35,7 @@ from ops.soak.strikes.table import STRIKES
 from ops.soak.twin import TwinOptions, WholeTwin
 from ops.soak.volleys import carry_out
 from ops.soak.watch import Sights, Watch, check_peaks, told, unwell_of
-from schemas.config import FabricConfig, pod_of
+from schemas.config import FabricConfig
 from schemas.config_by_kind import config_model
 from schemas.site_plan import SitePlan
 from shared.basics.errors import OperationFailed
@@ -50,8 +51,9 @@ PODS = 4
 SETTINGS = (
     "pod.cubes=16",
     "failures.host_per_day=0.05",
+    *(f"scheduler.{name}={value}" for name, value in POLICIES.items()),
 )
-"""Pods that are small and busy: more happens to them in an hour."""
+"""Pods that are small and busy, with every policy of the scheduler: more happens to them in an hour."""
 OPERATORS, COMMISSIONER = "operators", "commissioner"
 PATIENCE_S = (1.0, 4.0, 9.0)
 """How long operators wait for an answer, in turn: for many a request that is not long enough."""
@@ -86,6 +88,7 @@ class Soak:
             sequencers=2,
             gateways=2,
             people=(OPERATORS, COMMISSIONER, *FLOODERS),
+            joining=tuple(SETTINGS_BY_KIND)[: self.joins],
         )
         return replace(options, partitions=len(options.sites))
 
@@ -283,7 +286,7 @@ def answered(twin: WholeTwin, clients: Sequence[Client]) -> dict[str, float]:
 
 def wishes_of(seed: int, fabric: str, config: FabricConfig) -> Wishes:
     """What the operator of a pod of any kind may wish for."""
-    return Wishes(seed, fabric, plant_of(config.kind, pod_of(config).cubes))
+    return Wishes(seed, fabric, plant_of(config.kind, config.hardware))
 
 
 def converge(run: _Run) -> None:

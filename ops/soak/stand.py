@@ -10,6 +10,9 @@ from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.codec import restore_instance
 from shared.storage.residents import awaited, residents
 
+LINKED = ("trunks", "blocks")
+"""Lists of what has links."""
+
 
 def quiet(twin: WholeTwin) -> bool:
     """Whether all services of all partitions stand where the sequencer knows the log to end, with nothing
@@ -46,10 +49,13 @@ def stand_of(twin: WholeTwin) -> Stand:
             ticks[service.name, fabric] = None if row is None else row.ticks
         failures = _summary(twin, fabric, "failures")
         faults[fabric] = sum(failures[kind] for kind in FAULT_KINDS)
-        slices[fabric] = _summary(twin, fabric, "workload")["requested"]
+        if any(service.name == "workload" for service in services_of(place.kind)):
+            slices[fabric] = _summary(twin, fabric, "workload")["requested"]
     # A cube that is to be drained and still runs something is shown as draining.
     drained = {cube["name"]: cube["drained"] or cube["draining"] for cube in twin.get("/v1/cubes")}
-    return Stand(drained, books, faults, slices, positions, ticks)
+    trunks, blocks = ({row["name"]: row["links"] for row in twin.get(f"/v1/{kind}")} for kind in LINKED)
+    rewirings = frozenset(row["name"] for row in twin.get("/v1/rewirings"))
+    return Stand(drained, books, faults, slices, positions, ticks, trunks, blocks, rewirings)
 
 
 def _summary(twin: WholeTwin, fabric: str, service: str) -> dict[str, int]:

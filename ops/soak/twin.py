@@ -9,19 +9,19 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ops.common.sites import AskedTwin
+from ops.common.sites import AskedTwin, lacks_seed
 from ops.live.supervise import RestartPolicy, Supervisor
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.asking import WAIT_S, Post, http_post
 from ops.soak.plan import Kind, Target
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
-from services.roster import service_names
+from services.roster import ROSTER
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.live.process.heartbeat import processes
@@ -48,7 +48,7 @@ RESTART = RestartPolicy(wait_s_max=3.0, good_s_min=10.0, stop_s_max=15.0)
 @dataclass(frozen=True, slots=True)
 class TwinOptions:
     """What `lightwave live init` is told, and how many workers there are. `site_files` stand in place of
-    `pods` and `settings`."""
+    `pods` and `settings`; `seed` is that of the fabrics that have none of their own there."""
 
     pods: int = 1
     site_files: tuple[Path, ...] = ()
@@ -58,13 +58,24 @@ class TwinOptions:
     partitions: int = 4
     prefix: str = "soak"
     doubled: Sequence[str] = DOUBLED
-    services: Sequence[str] = service_names()
+    only: Sequence[str] | None = None
+    """The services that are started; None for all that the sites' fabrics have, or those of `joining`."""
+    joining: Sequence[str] = ()
+    """Kinds of fabrics that may join."""
     sequencers: int = 1
     gateways: int = 1
     people: Sequence[str] = ()
     """Who may ask beside the harness, each with a token; empty: everybody on this machine, as one."""
     program: Sequence[str] = LIGHTWAVE
     """What its processes and commands are started with."""
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The services that are started, in order."""
+        if self.only is not None:
+            return tuple(self.only)
+        kinds = {config.kind for plan in self.sites for config in plan.fabrics.values()} | {*self.joining}
+        return tuple(sorted({name for kind in kinds for name in ROSTER[kind]}))
 
     @property
     def sites(self) -> tuple[SitePlan, ...]:
@@ -74,13 +85,16 @@ class TwinOptions:
     @property
     def _asked(self) -> AskedTwin:
         if self.site_files:
-            return AskedTwin(seed=self.seed, site_files=self.site_files)
+            files = AskedTwin(site_files=self.site_files)
+            return replace(files, seed=self.seed) if lacks_seed(files.sites()) else files
         return AskedTwin(self.pods, seed=self.seed, pairs=self.settings)
 
     @property
     def words(self) -> list[str]:
         """The same for the command line."""
-        words = ["--seed", str(self.seed), "--partitions", str(self.partitions), "--speed", f"{self.speed:g}"]
+        words = ["--partitions", str(self.partitions), "--speed", f"{self.speed:g}"]
+        if self._asked.seed is not None:
+            words += ["--seed", str(self.seed)]
         if self.site_files:
             return [*words, *(word for file in self.site_files for word in ("--site", str(file)))]
         return [*words, "--pods", str(self.pods), *(w for pair in self.settings for w in ("--set", pair))]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ops.common.configuration import settings_of
 from ops.common.quoted import quoted
-from ops.common.sites import AskedTwin, has_own_seed
+from ops.common.sites import AskedTwin, default_names, has_own_seed
 from schemas.config import FabricConfig
 from schemas.site_plan import SitePlan
 from shared.basics.errors import InvalidInput
@@ -23,7 +23,9 @@ def check_same(asked: AskedTwin, files: Sequence[SitePlan], kept: Sequence[SiteP
         _check_sites(asked.site_files, files, kept)
         return
     if asked.pods is not None:
-        names = [f"pod-{number}" for number in range(asked.pods)]
+        kinds = [config.kind for plan in kept for config in plan.fabrics.values()]
+        kind = kinds[0] if asked.kind is None else asked.kind
+        names = default_names(kind, asked.pods)
         if [(plan.site, *plan.fabrics) for plan in kept] != [(name, name) for name in names]:
             raise InvalidInput(f"--pods {asked.pods}: the twin is of {_named(kept)}")
     for plan in kept:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ops.common.client import DEFAULT_URL
+from ops.common.deadlines import question_deadline
 from ops.common.sites import AskedTwin
 from ops.common.version import VERSION
 from ops.twin.data import MARK, DataFolder, TwinIdentity, default_data
@@ -19,7 +20,7 @@ from ops.twin.noting import note_plan, note_version, noted_rebuild
 from ops.twin.serving import listen, server_of
 from ops.twin.tokens import known_tokens
 from schemas.api import TwinAbout
-from schemas.config import FabricConfig, pod_of
+from schemas.config import FabricConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
 from schemas.site_plan import SitePlan
@@ -282,7 +283,7 @@ class LivingTwin:
             unready=self._unready,
             runtime_metrics=self._metrics,
             is_quiet=self._is_quiet,
-            questions=Questions(Copies(self.store, services_of)),
+            questions=Questions(Copies(self.store, services_of), question_deadline),
         )
 
     def _unready(self) -> list[str]:
@@ -308,9 +309,7 @@ class LivingTwin:
 def told(message: Envelope, config: FabricConfig) -> str:
     """What `up` logs of a message: when, where, and what it says, its parts by name."""
     body = message.body.__dict__
-    fields = named_fields(
-        type(message.body), body, plant_of(config.kind, pod_of(config).cubes), message.fabric
-    )
+    fields = named_fields(type(message.body), body, plant_of(config.kind, config.hardware), message.fabric)
     return f"{moment(message.at_us)} {message.fabric} {message.type} {line(body, fields)}".rstrip()
 
 

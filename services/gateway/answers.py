@@ -5,13 +5,14 @@ import re
 
 from schemas.api_answers import ExpectedStart, SliceExplanation, SliceHistory, SlicePlan
 from schemas.api_requests import SliceRequest
+from schemas.config_dcn import DcnConfig
 from schemas.envelope import Envelope
 from schemas.kinds import SLICES
 from schemas.names import FABRIC_PATTERN, NUMBER
 from schemas.operator import RequestSlice
 from schemas.scheduler import SliceCompleted, SliceOverran, SliceRecovering, SliceRequeued
 from schemas.workload import SliceRequested
-from services.gateway.fabrics import fabric_of, site_of
+from services.gateway.fabrics import fabric_of, site_fabrics, site_of
 from services.gateway.history import STATES
 from services.gateway.invalid import short
 from services.gateway.not_found import missing
@@ -54,7 +55,9 @@ def explain_slice(twin: TwinPorts, name: str) -> SliceExplanation:
     fabric = fabric_of(twin, name)
     if not _SLICE.fullmatch(name):
         raise NotFound(f"slice {short(repr(name))}: no such name; names are like {fabric}/slice-42")
-    found = twin.questions.explain(fabric, name, twin.clock.show().now_us)
+    site = site_fabrics(twin, site_of(twin, fabric))
+    networks = [network for network, config in site.items() if isinstance(config, DcnConfig)]
+    found = twin.questions.explain(fabric, name, twin.clock.show().now_us, networks)
     if found is None:
         raise missing(twin, SLICES, name, fabric)
     told_too = {"history": _history(twin, fabric, name), "start": _with_record(twin, fabric, found.start)}
@@ -119,7 +122,7 @@ def _with_record(twin: TwinPorts, fabric: str, start: ExpectedStart | None) -> E
 
 def _history(twin: TwinPorts, fabric: str, name: str) -> tuple[SliceHistory, ...]:
     """What the log tells of a slice, oldest first."""
-    query = LogQuery(fabric=fabric, types=HISTORY, about=(name,))
+    query = LogQuery(types=HISTORY, about=(name,))
     found = twin.log.find(site_of(twin, fabric), query, HISTORY_MAX, newest=True)
     return tuple([_past(twin, message, name) for _, message in found])
 

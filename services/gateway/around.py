@@ -3,23 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from schemas.api import (
-    CubeRelated,
-    CubeRow,
-    FabricRelated,
-    FabricRow,
-    FaultRow,
-    HostRow,
-    LinkRelated,
-    LinkRow,
-    OcsBlame,
-    OcsBrief,
-    OcsRow,
-    PartRelated,
-    RepairRow,
-    SliceRelated,
-    SliceRow,
-)
+from schemas.api import CubeRow, FaultRow, HostRow, LinkRow, OcsBrief, OcsRow, RepairRow, SliceRow
+from schemas.api_descriptions import CubeRelated, LinkRelated, OcsBlame, PartRelated, SliceRelated
 from services.gateway import rows
 from services.gateway.documents import natural
 from services.gateway.light_path import light_path
@@ -28,22 +13,8 @@ from services.gateway.ports import TwinPorts
 RowT = TypeVar("RowT")
 BAD_LINKS = ("degraded", "down")
 
-
-def around_fabric(twin: TwinPorts, fabric: str, _row: FabricRow) -> FabricRelated:
-    """What is not as it should be."""
-    return FabricRelated(
-        ocs=tuple(_brief(row) for row in rows.ocs_rows(twin, fabric) if row.state != "up"),
-        cubes=tuple(
-            row
-            for row in rows.cube_rows(twin, fabric)
-            if row.health != "healthy" or row.drained or row.draining
-        ),
-        slices=tuple(
-            row for row in rows.slice_rows(twin, fabric) if row.state in ("queued", "degraded", "recovering")
-        ),
-        faults=_faults(twin, fabric, fabric),
-        repairs=_repairs(twin, fabric, fabric),
-    )
+WAITS_OR_AILS = ("queued", "waiting-for-pods", "degraded", "recovering")
+"""States of slices that are not as they should be."""
 
 
 def around_part(twin: TwinPorts, fabric: str, row: OcsRow | HostRow) -> PartRelated:
@@ -63,9 +34,9 @@ def around_cube(twin: TwinPorts, fabric: str, row: CubeRow) -> CubeRelated:
             for link in rows.links_of(twin, fabric, row.name)
             if link.state in BAD_LINKS or link.condition != "ok"
         ),
-        slices=_present(rows.find_slice, twin, fabric, row.slices),
-        faults=_faults(twin, fabric, row.name),
-        repairs=_repairs(twin, fabric, row.name),
+        slices=present(rows.find_slice, twin, fabric, row.slices),
+        faults=faults_in(twin, fabric, row.name),
+        repairs=repairs_in(twin, fabric, row.name),
     )
 
 
@@ -75,9 +46,9 @@ def around_link(twin: TwinPorts, fabric: str, row: LinkRow) -> LinkRelated:
     partner = path.far_end or path.wanted_end
     return LinkRelated(
         strands=path.strands,
-        partner=_present(rows.find_link, twin, fabric, [partner] if partner else []),
-        faults=_faults(twin, fabric, row.name),
-        repairs=_repairs(twin, fabric, row.name),
+        partner=present(rows.find_link, twin, fabric, [partner] if partner else []),
+        faults=faults_in(twin, fabric, row.name),
+        repairs=repairs_in(twin, fabric, row.name),
     )
 
 
@@ -91,23 +62,23 @@ def around_slice(twin: TwinPorts, fabric: str, row: SliceRow) -> SliceRelated:
     ]
     blamed = sorted({link.ocs for link in links if link.ocs is not None}, key=natural)
     return SliceRelated(
-        cubes=_present(rows.find_cube, twin, fabric, row.cubes),
+        cubes=present(rows.find_cube, twin, fabric, row.cubes),
         links=tuple(links),
         ocs=tuple(OcsBlame(name=name, links=sum(link.ocs == name for link in links)) for name in blamed),
     )
 
 
 def _around_name(twin: TwinPorts, fabric: str, name: str) -> PartRelated:
-    return PartRelated(faults=_faults(twin, fabric, name), repairs=_repairs(twin, fabric, name))
+    return PartRelated(faults=faults_in(twin, fabric, name), repairs=repairs_in(twin, fabric, name))
 
 
-def _faults(twin: TwinPorts, fabric: str, name: str) -> tuple[FaultRow, ...]:
+def faults_in(twin: TwinPorts, fabric: str, name: str) -> tuple[FaultRow, ...]:
     """Active faults of a part or anything in it."""
     found = rows.fault_rows(twin, fabric)
     return tuple(row for row in found if row.state == "active" and _is_within(row.target, name))
 
 
-def _repairs(twin: TwinPorts, fabric: str, name: str) -> tuple[RepairRow, ...]:
+def repairs_in(twin: TwinPorts, fabric: str, name: str) -> tuple[RepairRow, ...]:
     """Open repairs of a part or anything in it."""
     found = rows.repair_rows(twin, fabric)
     return tuple(row for row in found if row.state in ("queued", "begun") and _is_within(row.target, name))
@@ -117,7 +88,7 @@ def _is_within(target: str, name: str) -> bool:
     return target == name or target.startswith(f"{name}/")
 
 
-def _present(
+def present(
     find: Callable[[TwinPorts, str, str], RowT | None], twin: TwinPorts, fabric: str, names: Iterable[str]
 ) -> tuple[RowT, ...]:
     """The things of these names, but for those that have gone since their names were read."""
@@ -125,5 +96,5 @@ def _present(
     return tuple(row for row in found if row is not None)
 
 
-def _brief(row: OcsRow) -> OcsBrief:
+def brief(row: OcsRow) -> OcsBrief:
     return OcsBrief(**{name: getattr(row, name) for name in OcsBrief.model_fields})

@@ -10,14 +10,16 @@ from pydantic_core import PydanticSerializationError, to_json
 from schemas.api_requests import FabricRequest, RequestReceipt
 from schemas.config import FabricConfig
 from schemas.config_by_kind import config_model
-from schemas.names import FABRIC_PATTERN
+from schemas.names import FABRIC_PATTERN, fabric_order
 from schemas.sequencer import FabricCommissioned
+from services.gateway.fabrics import site_fabrics
 from services.gateway.invalid import invalid_sentence, short
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import INBOX_MAX, Terms, check_room, follow
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.engine.roots import commissioning_id
-from shared.models.plants import check_trace
+from shared.models.joined import check_hung, check_share
+from shared.models.plants import check_demand
 from shared.storage.inbox import Received, joins_already
 from shared.storage.store import FabricPlace
 
@@ -45,6 +47,9 @@ def _put(twin: TwinPorts, asked: FabricRequest, body: FabricCommissioned) -> tup
         if repeat is not None:
             return start, repeat
     check_room(twin, partition, asked.site)
+    fabrics = site_fabrics(twin, asked.site) | {asked.name: body.config}
+    check_hung(fabrics)
+    check_share(asked.site, {name: fabrics[name] for name in sorted(fabrics, key=fabric_order)}, asked.name)
     lives = places.get(asked.name)
     if lives is not None and lives.retired_us is not None:
         raise InvalidInput(
@@ -88,7 +93,7 @@ def _config(kind: str, settings: dict[str, JsonValue]) -> FabricConfig:
         raise InvalidInput("settings: not a text in UTF-8") from None
     try:
         config = model.model_validate_json(text)
-        check_trace(config)
+        check_demand(config)
     except ValidationError as error:
         raise InvalidInput(f"settings: {invalid_sentence(error.errors(), model)}") from None
     except InvalidInput as error:

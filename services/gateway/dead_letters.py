@@ -12,14 +12,17 @@ from dataclasses import replace
 from schemas.api_letters import DeadLetterReport, LetterState
 from schemas.api_requests import RequestReceipt
 from schemas.asked import AskedBody
-from schemas.config import pod_of
+from schemas.config import AnyPodConfig
 from schemas.envelope import Envelope
 from schemas.operations import DeadLetterReplayed, DeadLettersDropped
 from schemas.operator import (
+    AbortRewiring,
+    ApproveRewiring,
     ClearFault,
     DrainCube,
     InjectFault,
     OperatorBody,
+    PlanTopology,
     ReleaseSlice,
     RequestSlice,
     UndrainCube,
@@ -27,11 +30,13 @@ from schemas.operator import (
 from schemas.registry import Unreadable, decode
 from services.gateway.fabrics import config_of, fabric_of, plant
 from services.gateway.invalid import short
+from services.gateway.pods import check_pods
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import REPLAYED, Terms, drain_request, submit
+from services.gateway.rewirings import abort_request, approve_request, plan_request
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound
+from shared.models.faults import fault_target
 from shared.models.plants import check_slice
-from shared.models.superpod.faults import fault_target
 from shared.runtimes.dead_letter import SKIPPED, DeadLetter
 from shared.runtimes.operations import OperationsLog, new_operation
 
@@ -143,7 +148,13 @@ def _check(twin: TwinPorts, fabric: str, body: OperatorBody) -> None:
     match body:
         case RequestSlice():
             config = config_of(twin, fabric)
-            check_slice(config.kind, body.shape, body.twisted, pod_of(config).cubes)
+            if not isinstance(config, AnyPodConfig):
+                raise InvalidInput(
+                    f"fabric {fabric}: is a {config.kind}, which has no slices; allowed are pods"
+                )
+            check_slice(config.kind, body.shape, body.twisted, config.pod.cubes)
+            if body.pods is not None:
+                check_pods(twin, body.pods, body.shape, twisted=body.twisted)
             return
         case InjectFault():
             fault_target(body.kind, body.target, fabric, plant(twin, fabric))
@@ -154,6 +165,12 @@ def _check(twin: TwinPorts, fabric: str, body: OperatorBody) -> None:
             found = fabric_of(twin, body.slice)
         case ClearFault():
             found = fabric_of(twin, body.fault)
+        case PlanTopology():
+            found, _ = plan_request(twin, body.dcn)
+        case ApproveRewiring():
+            found, _ = approve_request(twin, body.rewiring)
+        case AbortRewiring():
+            found, _ = abort_request(twin, body.rewiring)
         case _:
             raise InvalidInput(f"{type(body).__name__} is no request that can be asked for again")
     if found != fabric:

@@ -1,11 +1,12 @@
 """One thing with what stands around it, and the last messages about it."""
 
-from schemas.api import Description, RelatedT, RowT
+from schemas.api import RelatedT, RowT
+from schemas.api_descriptions import Description
 from services.gateway import history, views
 from services.gateway.fabrics import fabric_of
-from services.gateway.history import Asked
 from services.gateway.kinds import KindView
 from services.gateway.ports import TwinPorts
+from services.gateway.selection import name_of
 from services.gateway.telling import told
 
 EVENTS_MAX = 20
@@ -17,7 +18,8 @@ def describe(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> Desc
     row = views.one(twin, view, name)
     fabric = fabric_of(twin, name)
     related = view.around(twin, fabric, row)
-    site, query = history.query_of(twin, Asked(fabric, name=name, ticks=False))
+    name = name_of(row)  # a trunk has two, of which the row has the one that messages are found under
+    site, query = history.about_a_thing(twin, fabric, name)
     page = history.last(twin, site, query, EVENTS_MAX)
     return view.description(
         object=row,

@@ -1,9 +1,12 @@
 """The fabrics that there are: the one that a name begins with, the plant of each, the site whose log it
 shares."""
 
-from schemas.config import FabricConfig, pod_of
+from schemas.config import FabricConfig
+from schemas.config_dcn import DcnConfig
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.models.network.blocks import Plant as Network
+from shared.models.network.blocks import network_of
 from shared.models.plant import Part, Plant
 from shared.models.plants import plant_of
 
@@ -29,7 +32,7 @@ def config_of(twin: TwinPorts, fabric: str) -> FabricConfig:
 def plant(twin: TwinPorts, fabric: str) -> Plant:
     """What a fabric is made of; NotFound if there is no such fabric."""
     config = config_of(twin, fabric)
-    return plant_of(config.kind, pod_of(config).cubes)
+    return plant_of(config.kind, config.hardware)
 
 
 def fabric_of(twin: TwinPorts, name: str) -> str:
@@ -65,6 +68,19 @@ def retired_us(twin: TwinPorts, fabric: str) -> int | None:
     return place.retired_us if place is not None else None
 
 
+def now_us(twin: TwinPorts, fabric: str) -> int:
+    """The moment at which a fabric is shown: that of the clock, or of its end."""
+    ended_us = retired_us(twin, fabric)
+    return twin.clock.show().now_us if ended_us is None else ended_us
+
+
+def network_at(twin: TwinPorts, fabric: str) -> Network | None:
+    """The blocks and racks of a datacenter network, None for a fabric of another kind; NotFound if there is
+    no such fabric."""
+    config = config_of(twin, fabric)
+    return network_of(config.network) if isinstance(config, DcnConfig) else None
+
+
 def is_commissioned(twin: TwinPorts, fabric: str) -> bool:
     """Whether the log holds a fabric's beginning."""
     try:
@@ -83,6 +99,11 @@ def site_of(twin: TwinPorts, fabric: str) -> str:
 def sites(twin: TwinPorts) -> list[str]:
     """The twin's sites, in order of their first fabrics."""
     return list(dict.fromkeys(place.site for place in twin.documents.fabrics().values()))
+
+
+def site_fabrics(twin: TwinPorts, site: str) -> dict[str, FabricConfig]:
+    """The fabrics of a site that live, in order."""
+    return {name: config_of(twin, name) for name in living(twin) if site_of(twin, name) == site}
 
 
 def meant(twin: TwinPorts, fabric: str | None) -> str:

@@ -6,7 +6,7 @@ from schemas.api_foresight import ForeseenEvent, ForeseenPart, Foresight
 from schemas.api_requests import FaultRequest
 from schemas.asked import AskedBody
 from schemas.operator import ClearFault
-from services.gateway.fabrics import part_of, retired_us
+from services.gateway.fabrics import living, part_of, retired_us, site_of
 from services.gateway.ports import TwinPorts
 from services.gateway.refusals import receipt_of
 from services.gateway.requests import drain_request, fault_request
@@ -18,9 +18,11 @@ from shared.basics.units import US_PER_S
 WITHIN_S = 3_600
 """How far anybody looks who does not say: faults are noticed in minutes, and slices restarted."""
 WITHIN_S_MAX = 86_400
+"""Of a fabric by itself: where a site has several, all of them are driven."""
 USE = (
     *("CubeUnhealthy", "CubeHealthy", "CubeDrained", "CubeUndrained", "HostDown", "HostUp"),
     *("OcsDown", "OcsUp", "PortDown", "PortUp", "RepairOpened"),
+    *("OcsesDown", "OcsesUp", "ControlLost", "ControlRegained", "NetworkPartDown", "NetworkPartUp"),
 )
 """Types that say of a part that it goes out of use or comes back."""
 
@@ -49,6 +51,7 @@ def foresee_repair(twin: TwinPorts, name: str, within_s: int) -> Foresight:
 def _foresee(
     twin: TwinPorts, fabric: str, asked: str, bodies: Sequence[AskedBody], within_s: int
 ) -> Foresight:
+    _check_within(twin, fabric, within_s)
     ended_us = retired_us(twin, fabric)
     if ended_us is not None:
         raise InvalidInput(f"fabric {fabric}: retired at {moment(ended_us)}; nothing happens there any more")
@@ -65,5 +68,19 @@ def _foresee(
         parts=tuple([ForeseenPart(name=name, said=said) for name, said in dict.fromkeys(parts)]),
         slices=found.slices,
         circuits_made=found.circuits_made,
+        jobs=found.jobs,
+        traffic=found.traffic,
         events=tuple([ForeseenEvent(at_us=line.at_us, type=line.type, text=line.text) for line in lines]),
     )
+
+
+def _check_within(twin: TwinPorts, fabric: str, within_s: int) -> None:
+    """InvalidInput where a whole site would be driven for longer than a pod by itself may be."""
+    site = site_of(twin, fabric)
+    driven = [name for name in living(twin) if site_of(twin, name) == site]
+    most = max(WITHIN_S_MAX // max(len(driven), 1), WITHIN_S)
+    if within_s > most:
+        raise InvalidInput(
+            f"within_s {within_s}: all {len(driven)} fabrics of {site} are looked ahead for; allowed are 1 "
+            f"to {most} for so many"
+        )

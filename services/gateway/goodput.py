@@ -10,7 +10,7 @@ from schemas.jobs import UsageReported
 from schemas.names import Tier
 from schemas.scheduler import CapacityReported
 from services.gateway.documents import natural, read_all
-from services.gateway.fabrics import commissioned, meant, retired_us, site_of
+from services.gateway.fabrics import commissioned, meant, network_at, retired_us, site_of
 from services.gateway.history import moment_of
 from services.gateway.ports import TwinPorts
 from services.gateway.summaries import summaries_of
@@ -48,7 +48,7 @@ def goodput(
     """All of it up to now: of one fabric, or with `by` pod and none named of all. From `since` on, or the
     report before it, which there is once an hour, by owner and slice once a day; in so many `spans` of equal
     length, or fewer."""
-    named = [meant(twin, fabric)] if fabric is not None or by != "pod" else commissioned(twin)
+    named = _named(twin, by, fabric)
     begin_us = None if since is None else moment_of(twin, "since", since)[0]
     if spans and len(named) > 1:
         raise InvalidInput(
@@ -65,6 +65,18 @@ def goodput(
         books[name] = between(before, whole)
         parts = _parts(twin, name, before, whole, spans) if spans else []
     return _report(by, books, parts)
+
+
+def _named(twin: TwinPorts, by: By, fabric: str | None) -> list[str]:
+    """The pods that are meant; InvalidInput for a network, whose time is nobody's."""
+    pods = [name for name in commissioned(twin) if network_at(twin, name) is None]
+    if fabric is None and by == "pod" and pods:
+        return pods
+    one = meant(twin, fabric)
+    if network_at(twin, one) is not None:
+        there = f"allowed are {', '.join(pods)}" if pods else "there is no pod"
+        raise InvalidInput(f"fabric {one}: a datacenter network, which has no chips; {there}")
+    return [one]
 
 
 def books_now(twin: TwinPorts, fabric: str) -> Books:

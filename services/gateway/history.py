@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from schemas.envelope import Envelope
 from schemas.names import SEGMENT
 from schemas.registry import TYPES
-from services.gateway.fabrics import fabric_of, plant, site_of, sites
+from services.gateway.fabrics import fabric_of, network_at, plant, site_of, sites
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.grammar import duration_s
 from shared.basics.times import moment_us
 from shared.basics.units import US_PER_S
 from shared.models.naming import under
+from shared.models.network.parts import ocses_of
 from shared.storage.log.reader import LogQuery
 
 EVENTS_MAX = 10_000
@@ -32,6 +33,7 @@ STATES = {
         ),
         *("SliceRecovering", "CubeSwapped", "SliceNoticed", "SliceRequeued"),
         *("SliceEvicted", "SliceCompleted"),
+        *("PodWaits", "PodHeld", "PodsJoined", "PodsParted", "JobBandwidthSet"),
     ),
     "fault": ("FaultBegan", "FaultEnded"),
     "repair": ("RepairOpened", "RepairBegun", "RepairCompleted", "RepairCancelled"),
@@ -41,6 +43,16 @@ STATES = {
     "ocs": ("OcsDown", "OcsUp"),
     "port": ("PortDown", "PortUp"),
     "end": ("LinksTrained", "LinksChanged", "ModuleReported"),
+    "block": ("NetworkPartDown", "NetworkPartUp"),
+    "bundle": ("NetworkPartDown", "NetworkPartUp"),
+    "rack": ("OcsesDown", "OcsesUp"),
+    "power": ("OcsesDown", "OcsesUp"),
+    "control": ("ControlLost", "ControlRegained"),
+    "trunk": ("TrunksChanged",),
+    "rewiring": (
+        *("RewiringPlanned", "RewiringApproved", "StageBegun", "StageWaits", "RewireCircuits"),
+        *("CircuitsRewired", "RewiringRefused", "CircuitsQualified", "StageUndrained", "RewiringEnded"),
+    ),
 }
 """Kind of thing → the messages that tell of a state that it came into."""
 
@@ -104,11 +116,20 @@ def query_of(twin: TwinPorts, asked: Asked) -> tuple[str, LogQuery]:
     fabric = asked.fabric if asked.name is None else fabric_of(twin, asked.name)
     query = LogQuery(fabric=fabric, types=tuple(dict.fromkeys(asked.types)), without=without)
     if asked.name not in (None, fabric):
-        query = replace(query, about=names_of(twin, str(asked.name)))
+        query = replace(query, fabric=None, about=names_of(twin, str(asked.name)))
     if asked.cause is None:
         return site_of(twin, fabric), query
     site, position = find(twin, asked.cause)
-    return site, replace(query, fabric=query.fabric if asked.name else None, cause=position)
+    return site, replace(query, fabric=fabric if asked.name == fabric else None, cause=position)
+
+
+def about_a_thing(twin: TwinPorts, fabric: str, name: str) -> tuple[str, LogQuery]:
+    """(site, query) of all about a thing that there is, but the clockwork; the fabric itself is about all.
+    What other fabrics of the site say of a thing counts: what the network gives a slice's job."""
+    query = LogQuery(fabric=fabric, without=CLOCKWORK)
+    if name != fabric:
+        query = replace(query, fabric=None, about=_under(twin, fabric, name))
+    return site_of(twin, fabric), query
 
 
 def names_of(twin: TwinPorts, name: str) -> tuple[str, ...]:
@@ -117,12 +138,25 @@ def names_of(twin: TwinPorts, name: str) -> tuple[str, ...]:
     fabric = fabric_of(twin, name)
     made_of = plant(twin, fabric)
     if made_of.contains(name) or made_of.contains(f"{name}/0"):
-        return under(made_of, name)
+        return _under(twin, fabric, name)
     if not re.fullmatch(rf"{SEGMENT}(?:/{SEGMENT})*", name.removeprefix(f"{fabric}/")) or not twin.log.find(
         site_of(twin, fabric), LogQuery(about=(name,)), 1
     ):
         raise NotFound(f"name {name[:80]!r}: nothing on the log of {fabric} is about it")
     return (name,)
+
+
+def _under(twin: TwinPorts, fabric: str, name: str) -> tuple[str, ...]:
+    """The names under which all stands that is about a thing of a fabric, its own first. OCSes are called by
+    their number in the whole network, so those of a rack or domain are named one by one."""
+    made_of, network = plant(twin, fabric), network_at(twin, fabric)
+    names = under(made_of, name)
+    if network is None or not made_of.contains(name):
+        return names
+    part = made_of.parse(name)
+    if part.kind not in ("rack", "control", "power"):
+        return names
+    return (*names, *(f"{fabric}/ocs-{ocs}" for ocs in ocses_of(network, part.kind, part.number)))
 
 
 def first(twin: TwinPorts, site: str, query: LogQuery, most: int) -> Page:
@@ -156,9 +190,10 @@ def _last_state(twin: TwinPorts, name: str) -> str:
     names = names_of(twin, name)
     fabric = fabric_of(twin, name)
     made_of = plant(twin, fabric)
-    kind = made_of.parse(name).kind if made_of.contains(name) else name.split("/")[1].rpartition("-")[0]
+    last = name.rpartition("/")[2]
+    kind = made_of.parse(name).kind if made_of.contains(name) else last.rpartition("-")[0]
     types = STATES.get(kind, ())
-    query = LogQuery(fabric=fabric, types=types, about=names[:1])
+    query = LogQuery(types=types, about=names[:1])
     found = twin.log.find(site_of(twin, fabric), query, 1, newest=True)
     if not found:
         raise NotFound(f"name {name!r}: nothing has happened to it yet")

@@ -1,11 +1,17 @@
-"""Blast radius: which links, cubes and slices hang on a part now."""
+"""Blast radius: which links, cubes and slices hang on a part of a pod now, and what a network loses with one
+of its parts."""
 
 from schemas.api import ImpactLink, ImpactReport
+from schemas.api_loss import LossReport
 from schemas.documents import LinkGroupDocument
 from services.gateway.documents import read_all
-from services.gateway.fabrics import part_of, plant
+from services.gateway.fabrics import part_of, plant, retired_us
 from services.gateway.ports import TwinPorts
+from services.gateway.rewirings import is_network
 from services.gateway.rows import slice_rows
+from shared.basics.errors import InvalidInput
+from shared.basics.times import moment
+from shared.models.faults import FAULTS
 from shared.models.impact import impact_by_name
 
 
@@ -30,3 +36,18 @@ def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
         links=tuple(ImpactLink(end=end, far_end=far_end) for end, far_end in found.links),
         slices=tuple(slices[name] for name in found.slices),
     )
+
+
+def loss_of(twin: TwinPorts, target: str) -> LossReport:
+    """What a network would lose with the part of this name, by the fault that strikes such parts; NotFound if
+    there is none, InvalidInput where it is a part of something else, or the network has retired."""
+    part = part_of(twin, target)
+    kind = next((kind for kind, row in FAULTS.items() if row.strikes == part.kind), None)
+    if kind is None or not is_network(twin, part.fabric):
+        raise InvalidInput(f"target {target!r}: is no part of a datacenter network that can break")
+    ended_us = retired_us(twin, part.fabric)
+    if ended_us is not None:
+        raise InvalidInput(
+            f"fabric {part.fabric}: retired at {moment(ended_us)}; nothing happens there any more"
+        )
+    return twin.questions.loss(part.fabric, kind, part.name, twin.clock.show().now_us)

@@ -10,27 +10,37 @@ from typing import Any, Generic
 
 from schemas import kinds
 from schemas.api import (
-    CubeDescription,
     CubeRow,
-    Description,
-    FabricDescription,
     FabricRow,
-    FaultDescription,
     FaultRow,
-    HostDescription,
     HostRow,
-    LinkDescription,
     LinkRow,
-    OcsDescription,
     OcsRow,
     RelatedT,
-    RepairDescription,
     RepairRow,
     RowT,
-    SliceDescription,
     SliceRow,
 )
-from services.gateway import around, rows
+from schemas.api_descriptions import (
+    BlockDescription,
+    BundleDescription,
+    CubeDescription,
+    DemandDescription,
+    Description,
+    DomainDescription,
+    FabricDescription,
+    FaultDescription,
+    HostDescription,
+    LinkDescription,
+    OcsDescription,
+    RackDescription,
+    RepairDescription,
+    RewiringDescription,
+    SliceDescription,
+    TrunkDescription,
+)
+from schemas.api_network import BlockRow, BundleRow, DemandRow, DomainRow, RackRow, RewiringRow, TrunkRow
+from services.gateway import around, around_network, fabric_rows, network_rows, rows
 from services.gateway.ports import TwinPorts
 
 
@@ -51,9 +61,9 @@ _VIEWS: tuple[KindView[Any, Any], ...] = (
         kinds.FABRICS,
         FabricRow,
         FabricDescription,
-        rows.fabric_rows,
-        rows.find_fabric,
-        around.around_fabric,
+        fabric_rows.fabric_rows,
+        fabric_rows.find_fabric,
+        around_network.around_fabric,
     ),
     KindView(
         kinds.OCS,
@@ -61,7 +71,7 @@ _VIEWS: tuple[KindView[Any, Any], ...] = (
         OcsDescription,
         rows.ocs_rows,
         rows.find_ocs,
-        around.around_part,
+        around_network.around_ocs,
     ),
     KindView(
         kinds.CUBES,
@@ -94,6 +104,62 @@ _VIEWS: tuple[KindView[Any, Any], ...] = (
         rows.slice_rows,
         rows.find_slice,
         around.around_slice,
+    ),
+    KindView(
+        kinds.BLOCKS,
+        BlockRow,
+        BlockDescription,
+        network_rows.block_rows,
+        network_rows.find_block,
+        around_network.around_block,
+    ),
+    KindView(
+        kinds.TRUNKS,
+        TrunkRow,
+        TrunkDescription,
+        network_rows.trunk_rows,
+        network_rows.find_trunk,
+        around_network.around_trunk,
+    ),
+    KindView(
+        kinds.DEMANDS,
+        DemandRow,
+        DemandDescription,
+        network_rows.demand_rows,
+        network_rows.find_demand,
+        around_network.around_demand,
+    ),
+    KindView(
+        kinds.REWIRINGS,
+        RewiringRow,
+        RewiringDescription,
+        network_rows.rewiring_rows,
+        network_rows.find_rewiring,
+        around_network.around_rewiring,
+    ),
+    KindView(
+        kinds.RACKS,
+        RackRow,
+        RackDescription,
+        network_rows.rack_rows,
+        network_rows.find_rack,
+        around_network.around_rack,
+    ),
+    KindView(
+        kinds.BUNDLES,
+        BundleRow,
+        BundleDescription,
+        network_rows.bundle_rows,
+        network_rows.find_bundle,
+        around_network.around_bundle,
+    ),
+    KindView(
+        kinds.DOMAINS,
+        DomainRow,
+        DomainDescription,
+        network_rows.domain_rows,
+        network_rows.find_domain,
+        around_network.around_domain,
     ),
     KindView(
         kinds.FAULTS,

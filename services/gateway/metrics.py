@@ -8,16 +8,37 @@ from prometheus_client.registry import Collector
 
 from schemas.api import FabricRow
 from schemas.api_counts import RepairCounts, SliceCounts, WaitTimes
+from schemas.api_network import NetworkFigures
+from services.gateway.fabric_rows import fabric_row
 from services.gateway.fabrics import living
 from services.gateway.goodput import books_now
+from services.gateway.network_metrics import network_metrics
 from services.gateway.ports import TwinPorts
-from services.gateway.rows import fabric_row
 from shared.basics.errors import LightwaveError
 from shared.basics.units import US_PER_S
 from shared.models.jobs.goodput import TIERS, Books
 from shared.runtimes.clock import ClockState
 
-GAUGES: tuple[tuple[str, str, Callable[[FabricRow], float]], ...] = (
+Figure = Callable[[FabricRow], float | None]
+"""One figure of a fabric; None of one that has none of the kind."""
+Figures = Callable[[FabricRow], dict[str, float]]
+"""Several of one kind, by a label."""
+BITS_PER_GBIT = 1e9
+
+
+def _of_slices(field: str) -> Figure:
+    return lambda row: getattr(row.slices, field) if row.slices else None
+
+
+def _planned(row: FabricRow) -> float | None:
+    return row.network.rewirings.planned if row.network else None
+
+
+def _of_network(field: str) -> Figure:
+    return lambda row: getattr(row.network, field) if row.network else None
+
+
+GAUGES: tuple[tuple[str, str, Figure], ...] = (
     ("cubes_healthy", "cubes judged healthy", lambda row: row.healthy),
     ("cubes", "cubes", lambda row: row.cubes),
     ("cubes_drained", "cubes that take nothing new", lambda row: row.drained),
@@ -42,37 +63,80 @@ GAUGES: tuple[tuple[str, str, Callable[[FabricRow], float]], ...] = (
         "healthy cube-time over all cube-time since the start",
         lambda row: row.cube_availability,
     ),
-)
-TOTALS: tuple[tuple[str, str, Callable[[FabricRow], float]], ...] = (
-    ("log_messages", "messages on the site's log", lambda row: row.position),
-    ("slices_requested", "slices requested", lambda row: row.slices.requested),
+    ("dcn_blocks", "aggregation blocks of a network", _of_network("blocks")),
+    ("dcn_blocks_down", "blocks out of use", _of_network("blocks_down")),
+    ("dcn_bundles_down", "fibre bundles that are cut", _of_network("bundles_down")),
     (
-        "slices_balked",
-        "slices not requested, for too much work waited before them",
-        lambda row: row.slices.balked,
+        "dcn_domains_without_control",
+        "control domains in which nothing can be changed",
+        _of_network("domains_without_control"),
     ),
-    ("slices_admitted", "slices admitted", lambda row: row.slices.admitted),
-    ("slices_completed", "slices completed", lambda row: row.slices.completed),
-    ("slices_evicted", "slices that lost their cubes before they were done", lambda row: row.slices.evicted),
-    ("slices_refused", "slices refused or withdrawn", lambda row: row.slices.refused),
-    ("cube_swaps", "cubes of slices that others took the place of", lambda row: row.slices.swapped),
+    (
+        "dcn_demanded_bits_per_second",
+        "what the blocks of a network want to send each other now",
+        lambda row: row.network.demanded_gbps * BITS_PER_GBIT if row.network else None,
+    ),
+    ("dcn_served_ratio", "share of the demand that gets through now", _of_network("served")),
+    (
+        "dcn_served_mean_ratio",
+        "share of all demand since the start that got through",
+        _of_network("served_mean"),
+    ),
+    ("dcn_largest_use_ratio", "load of the fullest trunk over what it carries", _of_network("use")),
+    (
+        "dcn_largest_use_bound_ratio",
+        "a largest use that no weights can better, as far as is known",
+        _of_network("bound"),
+    ),
+    ("dcn_transit_ratio", "share of the demand that takes a transit block", _of_network("transit")),
+    ("dcn_path_trunks_mean", "trunks that a bit passes in the mean", _of_network("path")),
+    (
+        "dcn_pairs_cut_off",
+        "pairs of blocks that want to send something and have no path",
+        _of_network("cut_off"),
+    ),
+    ("dcn_rewiring", "1 while a rewiring is under way, else 0", _of_network("rewiring")),
+)
+TOTALS: tuple[tuple[str, str, Figure], ...] = (
+    ("log_messages", "messages on the site's log", lambda row: row.position),
+    ("slices_requested", "slices requested", _of_slices("requested")),
+    ("slices_balked", "slices not requested, for too much work waited before them", _of_slices("balked")),
+    ("slices_admitted", "slices admitted", _of_slices("admitted")),
+    ("slices_completed", "slices completed", _of_slices("completed")),
+    ("slices_evicted", "slices that lost their cubes before they were done", _of_slices("evicted")),
+    ("slices_refused", "slices refused or withdrawn", _of_slices("refused")),
+    ("cube_swaps", "cubes of slices that others took the place of", _of_slices("swapped")),
     ("cross_connects", "circuits made", lambda row: row.cross_connects),
+    ("dcn_rewirings_planned", "rewirings of a network that were planned", _planned),
+    ("dcn_weights_solved", "times that weights were solved anew", _of_network("solved")),
 )
 """Counted since the fabric was commissioned."""
-LEVELS: tuple[tuple[str, str, str, Callable[[FabricRow], dict[str, float]]], ...] = (
+LEVELS: tuple[tuple[str, str, str, Figures], ...] = (
     ("slices", "slices of now by state", "state", lambda row: _slices(row.slices)),
-    ("link_ends", "link ends by state", "state", lambda row: dict(row.links)),
+    ("link_ends", "link ends by state", "state", lambda row: dict(row.links or ())),
+    (
+        "dcn_circuits",
+        "circuits of a network by state: those that carry traffic, and why others do not",
+        "state",
+        lambda row: _circuits(row.network),
+    ),
     ("repairs_open", "open repairs by state", "state", lambda row: _open(row.repairs)),
     (
         "slice_wait_seconds",
         "simulated time for which slices have waited that wait now",
         "quantile",
-        lambda row: _waits(row.waits),
+        lambda row: _waits(row.waits) if row.slices else {},
     ),
 )
-TOTALS_BY: tuple[tuple[str, str, str, Callable[[FabricRow], dict[str, float]]], ...] = (
+TOTALS_BY: tuple[tuple[str, str, str, Figures], ...] = (
     ("faults_begun", "faults begun by kind", "kind", lambda row: dict(row.faults_begun)),
     ("repairs_ended", "repairs ended by outcome", "outcome", lambda row: _ended(row.repairs)),
+    (
+        "dcn_rewirings",
+        "rewirings of a network that ended, by outcome, and plans that were not worth it (kept)",
+        "outcome",
+        lambda row: _rewirings(row.network),
+    ),
 )
 INBOX = (
     ("inbox_waiting", "requests that wait in the inbox of its partition"),
@@ -90,10 +154,26 @@ CLOCK: tuple[tuple[str, str, Callable[[ClockState], float]], ...] = (
 )
 
 
-def _slices(slices: SliceCounts) -> dict[str, float]:
+def _slices(slices: SliceCounts | None) -> dict[str, float]:
     """Slices by the state in which each is alone."""
+    if slices is None:
+        return {}
     aside = {name: getattr(slices, name) for name in ("programming", "preflight", "degraded", "recovering")}
     return {"queued": slices.queued, "running": slices.running - sum(aside.values())} | aside
+
+
+def _circuits(network: NetworkFigures | None) -> dict[str, float]:
+    if network is None:
+        return {}
+    return {name: getattr(network, name) for name in ("carrying", "drained", "dark", "unfit")}
+
+
+def _rewirings(network: NetworkFigures | None) -> dict[str, float]:
+    if network is None:
+        return {}
+    counts = dict(network.rewirings)
+    del counts["planned"]
+    return {name.replace("_", "-"): count for name, count in counts.items()}
 
 
 def _open(repairs: RepairCounts) -> dict[str, float]:
@@ -124,20 +204,15 @@ class TwinCollector(Collector):
         try:
             rows = [fabric_row(self._twin, fabric) for fabric in living(self._twin)]
             inboxes = {row.name: _waiting(self._twin, row.name) for row in rows}
-            books = {row.name: books_now(self._twin, row.name) for row in rows}
+            pods = [row.name for row in rows if row.network is None]
+            books = {name: books_now(self._twin, name) for name in pods}
+            of_networks = network_metrics(self._twin)
         except LightwaveError:
-            rows, inboxes, books = [], {}, {}
-        for name, text, read in GAUGES:
-            family = GaugeMetricFamily(f"lightwave_{name}", text, labels=["fabric"])
-            for row in rows:
-                family.add_metric([row.name], read(row))
-            yield family
-        for name, text, read in TOTALS:
-            total = CounterMetricFamily(f"lightwave_{name}", text, labels=["fabric"])
-            for row in rows:
-                total.add_metric([row.name], read(row))
-            yield total
+            rows, inboxes, books, of_networks = [], {}, {}, []
+        yield from _plain(GaugeMetricFamily, GAUGES, rows)
+        yield from _plain(CounterMetricFamily, TOTALS, rows)
         yield from _goodput(books)
+        yield from of_networks
         yield from _labelled(GaugeMetricFamily, LEVELS, rows)
         yield from _labelled(CounterMetricFamily, TOTALS_BY, rows)
         for place, (name, text) in enumerate(INBOX):
@@ -188,9 +263,22 @@ def _goodput(books: Mapping[str, Books]) -> Iterable[Metric]:
     yield level
 
 
+def _plain(
+    family_of: type[GaugeMetricFamily] | type[CounterMetricFamily],
+    table: tuple[tuple[str, str, Figure], ...],
+    rows: list[FabricRow],
+) -> Iterable[Metric]:
+    for name, text, read in table:
+        family = family_of(f"lightwave_{name}", text, labels=["fabric"])
+        for row in rows:
+            if (value := read(row)) is not None:
+                family.add_metric([row.name], value)
+        yield family
+
+
 def _labelled(
     family_of: type[GaugeMetricFamily] | type[CounterMetricFamily],
-    table: tuple[tuple[str, str, str, Callable[[FabricRow], dict[str, float]]], ...],
+    table: tuple[tuple[str, str, str, Figures], ...],
     rows: list[FabricRow],
 ) -> Iterable[Metric]:
     for name, text, label, read in table:

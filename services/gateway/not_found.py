@@ -1,17 +1,21 @@
 """What is said of a name that nobody has: what is wrong with it, what is allowed, what is nearest."""
 
-from schemas.kinds import FABRICS, Kind
+import re
+
+from schemas.kinds import DEMANDS, FABRICS, TRUNKS, Kind
 from services.gateway.fabrics import plant, site_of
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError, NotFound, OperationFailed
 from shared.models.plant import SHOWN_MAX, Plant
 from shared.storage.log.reader import LogQuery
 
+_PAIR = re.compile(r"[^/]+/block-(?P<one>[0-9]{1,6})/(?P<kind>trunk|demand)-(?P<other>[0-9]{1,6})")
+
 
 def missing(twin: TwinPorts, kind: Kind, name: str, fabric: str) -> LightwaveError:
     """The error for a name of which the store has nothing: nobody has it, or the log tells of it later than
     the store has come to, which has lost its last while or is being made again."""
-    if kind.part is None and kind is not FABRICS:
+    if not kind.parts and kind not in (FABRICS, TRUNKS, DEMANDS):
         found = twin.log.find(site_of(twin, fabric), LogQuery(about=(name,)), 1, newest=True)
         if found and found[-1][1].at_us > twin.clock.show().now_us:
             return OperationFailed(f"{kind.title} {name}: is being read from the log again; ask again")
@@ -23,9 +27,30 @@ def nobody(kind: Kind, name: str, fabric: str, plant: Plant) -> NotFound:
     said = f"{kind.title} {name[:SHOWN_MAX]!r}: no such {kind.title}"
     if kind is FABRICS:
         return NotFound(f"{said}; names are like {fabric}")
-    if kind.part is None:
+    if kind in (TRUNKS, DEMANDS):
+        return NotFound(f"{said}{_pair(kind, name, fabric, plant)}")
+    if not kind.parts:
         kept = "ended ones are kept for a while only; `lightwave events` has all"
         return NotFound(f"{said} in {fabric} ({kept})")
-    if not plant.population(kind.part):
+    part = next((word for word in kind.parts if f"/{word}-" in name), kind.parts[0])
+    if not plant.population(part):
         return NotFound(f"{said}; {fabric} has none")
-    return NotFound(plant.absence(kind.part, name, fabric))
+    return NotFound(plant.absence(part, name, fabric))
+
+
+def _pair(kind: Kind, name: str, fabric: str, plant: Plant) -> str:
+    """Why two blocks are joined by no trunk, or want nothing of each other."""
+    blocks = plant.population("block")
+    pair = _PAIR.fullmatch(name)
+    if not blocks:
+        return f"; {fabric} has none"
+    if pair is None or pair["kind"] != kind.title:
+        return f"; names are like {fabric}/block-0/{kind.title}-{blocks - 1}"
+    one, other = int(pair["one"]), int(pair["other"])
+    if max(one, other) >= blocks:
+        return f"; block {max(one, other)} does not exist; allowed are 0 to {blocks - 1}"
+    if one == other:
+        return f"; it would begin and end at block-{one}"
+    if kind is TRUNKS:
+        return f"; no circuit joins block-{one} and block-{other} now"
+    return f"; block-{one} wants to send nothing to block-{other} now"

@@ -7,8 +7,10 @@ from typing import Protocol
 from schemas.api import TwinAbout
 from schemas.api_answers import SliceExplanation, SlicePlan
 from schemas.api_foresight import Foreseen
+from schemas.api_loss import LossReport
 from schemas.asked import AskedBody
 from schemas.config import FabricConfig
+from schemas.names import FaultKind
 from schemas.operator import RequestSlice
 from shared.runtimes.clock import Clock
 from shared.runtimes.dead_letter import DeadLetter
@@ -25,11 +27,17 @@ class Questions(Protocol):
     def plan(self, fabric: str, wanted: RequestSlice, clock_us: int) -> SlicePlan:
         """What the scheduler would do with this request."""
 
-    def explain(self, fabric: str, name: str, clock_us: int) -> SliceExplanation | None:
-        """Why a slice is as it is, None if the scheduler knows nothing of it; without its history."""
+    def explain(
+        self, fabric: str, name: str, clock_us: int, networks: Sequence[str]
+    ) -> SliceExplanation | None:
+        """Why a slice is as it is, None if the scheduler knows nothing of it; without its history. `networks`
+        are those of its site."""
 
     def foresee(self, fabric: str, asked: Sequence[AskedBody], clock_us: int, for_us: int) -> Foreseen:
         """What would follow from these requests, made at once, within so long."""
+
+    def loss(self, fabric: str, kind: FaultKind, target: str, clock_us: int) -> LossReport:
+        """What a datacenter network would lose with one of its parts."""
 
     def repairable(self, fabric: str, target: str) -> tuple[str, ...]:
         """The active faults of a part and of what is in it, by name, the oldest first."""

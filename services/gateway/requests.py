@@ -12,15 +12,18 @@ from schemas.api import LogMessage
 from schemas.api_requests import FaultRequest, RequestReceipt, SliceRequest
 from schemas.asked import AskedBody
 from schemas.bounds import COMMENT_MAX, KEY_MAX
-from schemas.config import AnyPodConfig, pod_of
+from schemas.config import AnyPodConfig
+from schemas.documents import FaultDocument
 from schemas.envelope import Envelope
 from schemas.kinds import FAULTS, SLICES
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.owners import OPERATOR, known_owners
 from schemas.recovery import RecoveryPolicy, recovery_policy
+from services.gateway.documents import read_all
 from services.gateway.fabrics import config_of, fabric_of, meant_to_act, part_of, plant, retired_us, site_of
 from services.gateway.invalid import invalid_sentence, short
 from services.gateway.not_found import missing
+from services.gateway.pods import pods_for
 from services.gateway.ports import TwinPorts
 from services.gateway.refusals import receipt_of
 from services.gateway.telling import told
@@ -30,8 +33,8 @@ from shared.basics.times import moment
 from shared.basics.units import US_PER_S, us
 from shared.basics.words import nearest
 from shared.engine.roots import request_id, retirement_id
+from shared.models.faults import fault_target
 from shared.models.plants import check_slice
-from shared.models.superpod.faults import fault_target
 from shared.models.superpod.shapes import of_several_pods, parse_shape
 from shared.storage.inbox import Received
 
@@ -46,21 +49,27 @@ BodyT = TypeVar("BodyT", bound=AskedBody)
 
 def slice_request(twin: TwinPorts, asked: SliceRequest) -> tuple[str, AskedBody]:
     """(fabric, what is asked of it); InvalidInput where its kind of fabric has no such slices."""
-    fabric = meant_to_act(twin, asked.fabric)
+    shape = parse_shape(asked.shape)
+    pods = None
+    if asked.pods is not None:
+        pods = pods_for(twin, asked.fabric, asked.pods, shape, twisted=asked.twisted)
+    fabric = meant_to_act(twin, asked.fabric) if pods is None else pods[0]
     config = config_of(twin, fabric)
-    shape, cubes = parse_shape(asked.shape), pod_of(config).cubes
+    if not isinstance(config, AnyPodConfig):
+        raise InvalidInput(f"fabric {fabric}: is a {config.kind}, which has no slices; allowed are pods")
+    cubes = config.pod.cubes
     try:
         check_slice(config.kind, shape, asked.twisted, cubes)
     except InvalidInput as refusal:
         raise InvalidInput(f"{refusal}{of_several_pods(shape, cubes)}") from None
     if not is_owner(asked.owner):
         raise InvalidInput(f"owner {short(asked.owner)!r}: allowed are {OWNERS_ALLOWED}")
-    if isinstance(config, AnyPodConfig):
-        _check_known(fabric, asked.owner, known_owners(config))
+    _check_known(fabric, asked.owner, known_owners(config))
     body = {
         "shape": shape,
         "duration_us": _duration_us(asked.duration_s),
         "recovery": _recovery(asked.recovery),
+        "pods": pods,
     }
     return fabric, _valid(
         RequestSlice, body | asked.model_dump(include={"twisted", "owner", "tier", "priority"})
@@ -87,12 +96,26 @@ def release_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
 
 
 def clear_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
-    return fabric_of(twin, name), _valid(ClearFault, {"fault": name})
+    """The end of a fault; InvalidInput for a part, with the faults that are active there."""
+    fabric = fabric_of(twin, name)
+    if plant(twin, fabric).contains(name):
+        active = [
+            row.name
+            for row in read_all(twin, fabric, "faults", FaultDocument)
+            if row.state == "active" and f"{row.target}/".startswith(f"{name}/")
+        ]
+        raise InvalidInput(
+            f"fault {short(repr(name))}: is a part, no fault; active there: {', '.join(active) or 'none'} "
+            f"(`lightwave clear --all {name}` ends all)"
+        )
+    return fabric, _valid(ClearFault, {"fault": name})
 
 
 def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, AskedBody]:
     fabric = fabric_of(twin, name)
     if part_of(twin, name).kind != "cube":
+        if not plant(twin, fabric).population("cube"):
+            raise InvalidInput(f"cube {name!r}: only whole cubes are drained; {fabric} has none")
         raise InvalidInput(f"cube {name!r}: only whole cubes are drained; names are like {fabric}/cube-12")
     return fabric, _valid(DrainCube if drain else UndrainCube, {"cube": name})
 

@@ -1,11 +1,10 @@
 """Rows of things, joined from the services' status documents: all of a fabric's, or one by its name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from schemas.api import (
     Circuit,
     CubeRow,
-    FabricRow,
     FaultRow,
     HostRow,
     LinkRow,
@@ -14,114 +13,52 @@ from schemas.api import (
     SliceCondition,
     SliceRow,
 )
-from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, WaitTimes
 from schemas.documents import CubeDocument, CubeUseDocument, LinkGroupDocument, OcsDocument, SliceDocument
 from schemas.names import number_of
 from services.gateway.documents import read_all, read_one
-from services.gateway.fabrics import config_of, plant, retired_us, site_of
+from services.gateway.fabrics import network_at, now_us, plant
 from services.gateway.ports import TwinPorts
-from services.gateway.summaries import Summaries, summaries_of
-from shared.models.jobs.goodput import ALLOCATED, allocated_share, integral
+from shared.models.network.wiring import NO_BLOCK, wiring_of
 from shared.models.plant import IntArray
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, link_end
-
-# --- fabrics ------------------------------------------------------------------------------------------------
-
-
-def fabric_rows(twin: TwinPorts, fabric: str) -> list[FabricRow]:
-    return [fabric_row(twin, fabric)]
-
-
-def find_fabric(twin: TwinPorts, fabric: str, name: str) -> FabricRow | None:
-    return fabric_row(twin, fabric) if name == fabric else None
-
-
-def fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
-    """One fabric at a glance. Utilisation and availability are integrals over all time since it was
-    commissioned; one that has retired is shown as it stood then."""
-    config, site = config_of(twin, fabric), site_of(twin, fabric)
-    found = summaries_of(twin, fabric)
-    scheduler, cubes, links = found.scheduler, found.cubes, found.transceivers
-    # A fabric that is ahead of the twin's clock (another one lags) has integrals beyond it.
-    now_us = max(_now_us(twin, fabric), scheduler.at_us, cubes.at_us)
-    chip_us = integral(scheduler.chip_us, scheduler.chips_by_place, now_us - scheduler.at_us)
-    cube_us = cubes.healthy_cube_us + cubes.healthy * (now_us - cubes.at_us)
-    span_us = now_us - found.workload.commissioned_us
-    waits_from, repairs, failures = scheduler.waits_from_us, found.repairs, found.failures
-    return FabricRow(
-        name=fabric,
-        kind=config.kind,
-        site=site,
-        commissioned_us=found.workload.commissioned_us,
-        retired_us=retired_us(twin, fabric),
-        now_us=now_us,
-        position=twin.log.end(site),
-        cubes=cubes.cubes,
-        healthy=cubes.healthy,
-        drained=cubes.drained,
-        hosts_down=cubes.hosts_down,
-        links=LinkCounts(up=links.up, degraded=links.degraded, down=links.down, dark=links.dark),
-        ocs=plant(twin, fabric).population("ocs"),
-        ocs_down=found.ocs.ocs_down if found.ocs else 0,
-        cross_connects=found.ocs.cross_connects if found.ocs else 0,
-        chips=scheduler.chips,
-        chips_used=scheduler.chips_by_place[ALLOCATED],
-        slices=_slice_counts(found),
-        waits=WaitTimes(median_us=now_us - waits_from.median, p95_us=now_us - waits_from.p95)
-        if waits_from
-        else None,
-        utilisation_now=allocated_share(scheduler.chips_by_place),
-        utilisation=allocated_share(chip_us),
-        cube_availability=cube_us / (cubes.cubes * span_us) if span_us else 1.0,
-        faults_active=failures.active,
-        faults_begun=FaultCounts(**{kind: getattr(failures, kind) for kind in FaultCounts.model_fields}),
-        repairs=RepairCounts(**{name: getattr(repairs, name) for name in RepairCounts.model_fields}),
-    )
-
-
-def _now_us(twin: TwinPorts, fabric: str) -> int:
-    """The moment at which a fabric is shown: that of the clock, or of its end."""
-    ended_us = retired_us(twin, fabric)
-    return twin.clock.show().now_us if ended_us is None else ended_us
-
-
-def _slice_counts(found: Summaries) -> SliceCounts:
-    scheduler = found.scheduler
-    return SliceCounts(
-        requested=found.workload.requested,
-        balked=found.workload.balked,
-        admitted=scheduler.admitted,
-        completed=scheduler.completed,
-        evicted=scheduler.evicted,
-        refused=scheduler.refused,
-        running=scheduler.running,
-        queued=scheduler.queued,
-        swapped=scheduler.swapped,
-        programming=scheduler.programming,
-        preflight=scheduler.preflight,
-        degraded=scheduler.degraded,
-        recovering=scheduler.recovering,
-    )
-
 
 # --- OCSes --------------------------------------------------------------------------------------------------
 
 
 def ocs_rows(twin: TwinPorts, fabric: str) -> list[OcsRow]:
-    return [_ocs_row(fabric, document) for document in read_all(twin, fabric, "ocs", OcsDocument)]
+    blocks = _blocks_at(twin, fabric)
+    return [_ocs_row(fabric, document, blocks) for document in read_all(twin, fabric, "ocs", OcsDocument)]
 
 
 def find_ocs(twin: TwinPorts, fabric: str, name: str) -> OcsRow | None:
     document = read_one(twin, fabric, "ocs", name, OcsDocument)
-    return _ocs_row(fabric, document) if document else None
+    return _ocs_row(fabric, document, _blocks_at(twin, fabric)) if document else None
 
 
-def _ocs_row(fabric: str, document: OcsDocument) -> OcsRow:
+def _blocks_at(twin: TwinPorts, fabric: str) -> list[str | None] | None:
+    """By port, the same on either side of every OCS of a network, the block whose fibre enters; None for
+    another fabric."""
+    network = network_at(twin, fabric)
+    if network is None:
+        return None
+    numbers = wiring_of(network).block_at.tolist()
+    return [None if number == NO_BLOCK else f"{fabric}/block-{number}" for number in numbers]
+
+
+def _ocs_row(fabric: str, document: OcsDocument, blocks: Sequence[str | None] | None) -> OcsRow:
     """An OCS with its circuits as a list in place of four arrays by North port."""
     columns = zip(document.wanted, document.slices, document.made, document.losses_db, strict=True)
     circuits = [
-        Circuit(north=north, south=south, slice=f"{fabric}/slice-{number}", made=made, loss_db=loss_db)
+        Circuit(
+            north=north,
+            south=south,
+            slice=f"{fabric}/slice-{number}" if number >= 0 else None,
+            north_block=blocks[north] if blocks else None,
+            south_block=blocks[south] if blocks else None,
+            made=made,
+            loss_db=loss_db,
+        )
         for north, (south, number, made, loss_db) in enumerate(columns)
         if south >= 0
     ]
@@ -271,15 +208,15 @@ def _torus_on(use: CubeUseDocument | None) -> str | None:
 
 
 def slice_rows(twin: TwinPorts, fabric: str) -> list[SliceRow]:
-    now_us = _now_us(twin, fabric)
-    return [_slice_row(document, now_us) for document in read_all(twin, fabric, "slices", SliceDocument)]
+    moment_us = now_us(twin, fabric)
+    return [_slice_row(document, moment_us) for document in read_all(twin, fabric, "slices", SliceDocument)]
 
 
 def find_slice(twin: TwinPorts, fabric: str, name: str) -> SliceRow | None:
     document = read_one(twin, fabric, "slices", name, SliceDocument)
     if document is None:
         return None
-    return _slice_row(document, _now_us(twin, fabric))
+    return _slice_row(document, now_us(twin, fabric))
 
 
 def _slice_row(document: SliceDocument, now_us: int) -> SliceRow:
@@ -287,13 +224,14 @@ def _slice_row(document: SliceDocument, now_us: int) -> SliceRow:
     started_us, ended_us, duration_us = document.started_us, document.ended_us, document.duration_us
     # One of a fabric that is ahead of the twin's clock may have begun after it.
     now_us = max(now_us, document.changed_us)
+    queued_us = document.since_us.get("queued", document.requested_us)  # refused at once: never queued
     left_us = None
     if started_us is not None and ended_us is None and duration_us is not None:
         left_us = max(0, started_us + duration_us - now_us)
     conditions = [SliceCondition(state=state, since_us=us) for state, us in document.since_us.items()]
     now = {
         "shape": shape_text(document.shape),
-        "waited_us": (started_us or ended_us or now_us) - document.since_us["queued"],
+        "waited_us": (started_us or ended_us or now_us) - queued_us,
         "ran_us": (ended_us or now_us) - started_us if started_us is not None else None,
         "left_us": left_us,
         "conditions": tuple(conditions),

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
@@ -13,6 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from schemas.api import RowT, SliceRow
 from schemas.body import Model
+from schemas.names import FABRIC_PATTERN
 from services.gateway.documents import natural
 from services.gateway.invalid import problem, short
 from shared.basics.errors import InvalidInput
@@ -24,6 +26,7 @@ PAGE_MAX = 10_000
 PLAIN = (str, int, float, bool)
 TWISTED = "_T"
 """Behind the shape of a twisted slice, where it is shown in one word."""
+_FABRIC = re.compile(rf"{FABRIC_PATTERN}/")
 Order = tuple[tuple[str, int], ...]
 """(column, 1 upwards or −1 downwards), the most significant first."""
 Ranks = Sequence[tuple[bool, Any]]
@@ -128,11 +131,19 @@ def _value(kind: TypeAdapter[Any], name: str, text: str) -> Any:
 
 
 def _has(row: Model, name: str, wanted: frozenset[Any]) -> bool:
-    """Whether a row has one of these values, alone or in a list."""
+    """Whether a row has one of these values, alone or in a list; names also without their fabric, as tables
+    print them."""
     value = getattr(row, name)
     if name == "shape" and isinstance(row, SliceRow) and row.twisted and value + TWISTED in wanted:
         return True
-    return any(one in wanted for one in value) if isinstance(value, tuple) else value in wanted
+    values = value if isinstance(value, tuple) else (value,)
+    return any(one in wanted or _short(one) in wanted for one in values)
+
+
+def _short(value: object) -> object:
+    """A name without its fabric; any other value as it is."""
+    fabric = _FABRIC.match(value) if isinstance(value, str) else None
+    return value if fabric is None else fabric.string[fabric.end() :]
 
 
 def _order(model: type[Model], sort: str | None) -> Order:
@@ -174,14 +185,14 @@ def _compare(one: Ranks, other: Ranks, order: Order) -> int:
 
 def _place(rows: Sequence[Model], name: str) -> float:
     """Where a row stands in the whole list; one that has gone, between those that its name lies between."""
-    names = [_name(row) for row in rows]
+    names = [name_of(row) for row in rows]
     if name in names:
         return names.index(name)
     mark = natural(name)
     return sum(natural(other) < mark for other in names) - 0.5
 
 
-def _name(row: Model) -> str:
+def name_of(row: Model) -> str:
     """Every row has a name, of which their common base knows nothing."""
     name: str = vars(row)["name"]
     return name
@@ -189,7 +200,7 @@ def _name(row: Model) -> str:
 
 def _closed(row: Model, sort: str | None, order: Order) -> str:
     """The cursor behind a row."""
-    mark = [sort, _key(row, order), _name(row)]
+    mark = [sort, _key(row, order), name_of(row)]
     return base64.urlsafe_b64encode(json.dumps(mark, separators=(",", ":")).encode()).decode().rstrip("=")
 
 

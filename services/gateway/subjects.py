@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from schemas.config import FabricConfig, pod_of
+from schemas.config import FabricConfig
 from schemas.registry import TYPES
 from shared.models.naming import found_under, named_fields
 from shared.models.plant import Plant
@@ -13,6 +13,15 @@ PLACED = ("SliceAdmitted", "CubeSwapped")
 """Messages that say on which cubes a slice is."""
 LEFT = ("SliceCompleted", "SliceEvicted", "SliceRequeued")
 """Messages by which a slice leaves its cubes, which they do not name."""
+JOINED = "PodsJoined"
+"""The message that says which slices a job over several pods has."""
+OF_ALL = ("JobBandwidthSet", "PodsParted")
+"""Messages of a job over several pods that are about all its slices, which they do not name."""
+OF_ONE = ("PodWaits", "PodHeld", "PodSignalled")
+"""Messages that are about one slice of such a job: that which they name beside the job."""
+SENDS = "DemandMoved"
+"""The message that names such jobs only to say what they send; where that matters they are told what they
+get."""
 COMMANDS = ("ConnectCircuits", "DisconnectCircuits")
 """Messages whose joins count only once they are made or gone, which another message says."""
 
@@ -31,15 +40,23 @@ class SiteSubjects:
         self._plants: dict[str, Plant] = {}
         self._cubes: dict[str, set[str]] = {}
         """Slice → the names of the cubes that it is on."""
+        self._slices: dict[str, set[str]] = {}
+        """Job over several pods → the names of its slices."""
 
     def __call__(self, message: Mapping[str, Any]) -> set[str]:
         """The names, of a message as JSON has it; KeyError or TypeError where it is none of this site."""
         kind, fabric, body = message["type"], message["fabric"], message["body"]
-        if kind in COMMANDS:
+        if kind in COMMANDS or kind in OF_ONE:
             return {body["slice"]}
         found = found_under(TYPES[kind], body, self._plant(fabric), fabric)
         if kind in PLACED:
             self._place(message)
+        elif kind == JOINED:
+            self._slices[body["job"]] = set(body["slices"])
+        elif kind in OF_ALL:
+            found |= self._of(body["job"])
+        elif kind == SENDS:
+            found -= {job for job, *_ in body["rings"]}
         elif kind in LEFT:
             found |= self._on(body["slice"])
             del self._cubes[body["slice"]]
@@ -64,8 +81,16 @@ class SiteSubjects:
                 self._place(message)
         return self._cubes[name]
 
+    def _of(self, job: str) -> set[str]:
+        """The slices of a job over several pods, as they were last told; none before."""
+        if job not in self._slices:
+            self._slices[job] = set()
+            for message in self._recall(job, (JOINED,)):
+                self._slices[job] = set(message["body"]["slices"])
+        return self._slices[job]
+
     def _plant(self, fabric: str) -> Plant:
         if fabric not in self._plants:
             config = self._config(fabric)
-            self._plants[fabric] = plant_of(config.kind, pod_of(config).cubes)
+            self._plants[fabric] = plant_of(config.kind, config.hardware)
         return self._plants[fabric]

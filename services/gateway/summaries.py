@@ -1,5 +1,6 @@
 """The services' summaries of one fabric, side by side."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from schemas.documents import (
@@ -12,6 +13,7 @@ from schemas.documents import (
     SchedulerSummary,
     WorkloadSummary,
 )
+from schemas.documents_dcn import DemandsSummary, TopologySummary, TrafficSummary, TrunksSummary
 from services.gateway.documents import DocumentT, read
 from services.gateway.fabrics import plant
 from services.gateway.ports import TwinPorts
@@ -20,7 +22,7 @@ from shared.basics.errors import OperationFailed
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """One summary a service; None of one that this kind of fabric has not."""
+    """Of a pod, one a service; None of one that this kind of pod has not."""
 
     scheduler: SchedulerSummary
     cubes: CubesSummary
@@ -32,24 +34,58 @@ class Summaries:
     jobs: JobsSummary
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkSummaries:
+    """Of a datacenter network, one a service."""
+
+    demands: DemandsSummary
+    traffic: TrafficSummary
+    trunks: TrunksSummary
+    topology: TopologySummary
+    ocs: OcsSummary
+    failures: FailuresSummary
+    repairs: RepairsSummary
+
+
 def summaries_of(twin: TwinPorts, fabric: str) -> Summaries:
-    """All summaries of one view; OperationFailed if the store lacks one."""
+    """All summaries of one pod; OperationFailed if the store lacks one."""
     has_ocs = bool(plant(twin, fabric).population("ocs"))
-    rows = twin.documents.all(fabric, "summaries")
-
-    def of(service: str, model: type[DocumentT]) -> DocumentT:
-        name = f"{fabric}/{service}"
-        if name not in rows:
-            raise OperationFailed(f"{fabric}: the store has no summary of its {service}")
-        return read(model, name, rows[name])
-
+    rows = _Rows(fabric, twin.documents.all(fabric, "summaries"))
     return Summaries(
-        scheduler=of("scheduler", SchedulerSummary),
-        cubes=of("cubes", CubesSummary),
-        transceivers=of("transceivers", LinksSummary),
-        ocs=of("ocs", OcsSummary) if has_ocs else None,
-        failures=of("failures", FailuresSummary),
-        repairs=of("repairs", RepairsSummary),
-        workload=of("workload", WorkloadSummary),
-        jobs=of("jobs", JobsSummary),
+        scheduler=rows.of("scheduler", SchedulerSummary),
+        cubes=rows.of("cubes", CubesSummary),
+        transceivers=rows.of("transceivers", LinksSummary),
+        ocs=rows.of("ocs", OcsSummary) if has_ocs else None,
+        failures=rows.of("failures", FailuresSummary),
+        repairs=rows.of("repairs", RepairsSummary),
+        workload=rows.of("workload", WorkloadSummary),
+        jobs=rows.of("jobs", JobsSummary),
     )
+
+
+def network_summaries_of(twin: TwinPorts, fabric: str) -> NetworkSummaries:
+    """All summaries of one network; OperationFailed if the store lacks one."""
+    rows = _Rows(fabric, twin.documents.all(fabric, "summaries"))
+    return NetworkSummaries(
+        demands=rows.of("demands", DemandsSummary),
+        traffic=rows.of("traffic", TrafficSummary),
+        trunks=rows.of("trunks", TrunksSummary),
+        topology=rows.of("topology", TopologySummary),
+        ocs=rows.of("ocs", OcsSummary),
+        failures=rows.of("failures", FailuresSummary),
+        repairs=rows.of("repairs", RepairsSummary),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The documents of one reading."""
+
+    fabric: str
+    texts: Mapping[str, bytes]
+
+    def of(self, service: str, model: type[DocumentT]) -> DocumentT:
+        name = f"{self.fabric}/{service}"
+        if name not in self.texts:
+            raise OperationFailed(f"{self.fabric}: the store has no summary of its {service}")
+        return read(model, name, self.texts[name])

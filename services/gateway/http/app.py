@@ -1,5 +1,8 @@
 """The HTTP API over a living twin: its routes, who may use them, how answers and errors look."""
 
+from collections import Counter
+from typing import Any, get_args, get_origin
+
 from fastapi import Depends, FastAPI, Request
 from fastapi.dependencies.models import Dependant
 from starlette.middleware.gzip import GZipMiddleware
@@ -75,16 +78,23 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
 
 
 def check_query(request: Request) -> None:
-    """InvalidInput for a query parameter that the route does not know: a slip would else change nothing and
-    say nothing."""
-    known = _query_of(request.scope["route"].dependant)
-    for name in request.query_params:
+    """InvalidInput for a query parameter that the route does not know, or that is given twice where it takes
+    one value: a slip would else change nothing and say nothing."""
+    known = dict(_query_of(request.scope["route"].dependant))
+    for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
         if name not in known:
             allowed = f"allowed are {', '.join(known)}" if known else "none is allowed here"
             raise InvalidInput(f"query {name[:80]!r}: no such parameter; {allowed}")
+        if times > 1 and not _is_list(known[name]):
+            raise InvalidInput(f"query {name!r}: given {times} times; allowed: once")
 
 
-def _query_of(dependant: Dependant) -> list[str]:
-    """The query parameters of a route, and of all that it depends on."""
-    own = [field.alias for field in dependant.query_params]
-    return [*own, *(name for other in dependant.dependencies for name in _query_of(other))]
+def _query_of(dependant: Dependant) -> list[tuple[str, Any]]:
+    """The query parameters of a route, and of all that it depends on, each with its type."""
+    own = [(field.alias, field.field_info.annotation) for field in dependant.query_params]
+    return [*own, *(field for other in dependant.dependencies for field in _query_of(other))]
+
+
+def _is_list(annotation: Any) -> bool:
+    """Whether this is the type of several values, or of none."""
+    return any(get_origin(one) is list for one in (annotation, *get_args(annotation)))

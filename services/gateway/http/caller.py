@@ -26,6 +26,7 @@ class Right(StrEnum):
     READ = "to read"
     OPERATE = "to ask for slices and drains"
     STRIKE = "to inject and clear faults"
+    REWIRE = "to plan, approve and abort rewirings"
     ADMINISTER = "to administer: clock, fabrics and whatever else concerns everybody"
 
 
@@ -33,7 +34,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
     Role.READER: frozenset({Right.READ}),
     # Whoever is drilled mends what others broke: it may not break, nor wish the fault away.
     Role.TRAINEE: frozenset({Right.READ, Right.OPERATE}),
-    Role.OPERATOR: frozenset({Right.READ, Right.OPERATE, Right.STRIKE}),
+    Role.OPERATOR: frozenset({Right.READ, Right.OPERATE, Right.STRIKE, Right.REWIRE}),
     Role.ADMINISTRATOR: frozenset(Right),
 }
 """What each role may do."""
@@ -42,6 +43,7 @@ WRITES: dict[str, Right] = {
     "/v1/slices": Right.OPERATE,
     "/v1/cubes": Right.OPERATE,
     "/v1/faults": Right.STRIKE,
+    "/v1/rewirings": Right.REWIRE,
 }
 """The right that a write at or below a path needs; a path that is not named here is the administrators'."""
 

@@ -1,17 +1,23 @@
-"""Routes of questions about what is not done: what a fault, a drain or a repair would touch."""
+"""Routes of questions about what is not done: what hangs on a part, what a fault, a drain or a repair would
+touch."""
 
 from typing import Annotated, Unpack
 
 from fastapi import APIRouter, Query, Response
 
+from schemas.api import ImpactReport
 from schemas.api_foresight import Foresight
+from schemas.api_loss import LossReport
 from schemas.api_requests import DurationS, FaultRequest
 from schemas.names import FaultKind
 from services.gateway import foresight
+from services.gateway.fabrics import fabric_of
 from services.gateway.http.at_once import AtOnce
 from services.gateway.http.common import Common
 from services.gateway.http.responses import answer
+from services.gateway.impact import impact_of, loss_of
 from services.gateway.ports import TwinPorts
+from services.gateway.rewirings import is_network
 
 Cube = Annotated[str, Query(description="such as pod-0/cube-12")]
 Within = Annotated[
@@ -23,6 +29,17 @@ Within = Annotated[
 def routes(twin: TwinPorts, questions: AtOnce, **common: Unpack[Common]) -> APIRouter:
     """Nothing happens by asking."""
     router = APIRouter(prefix="/v1", tags=["questions"], **common)
+
+    @router.get(
+        "/impact/{target:path}",
+        summary="What hangs on a part of a pod, or what a network loses with one of its parts",
+        response_model=ImpactReport | LossReport,
+    )
+    def impact(target: str) -> Response:
+        if not is_network(twin, fabric_of(twin, target)):
+            return answer(impact_of(twin, target))
+        with questions.one():
+            return answer(loss_of(twin, target))
 
     @router.get(
         "/foresee/fault",

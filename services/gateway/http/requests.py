@@ -5,11 +5,18 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 
-from schemas.api_requests import FabricRequest, FaultRequest, RefusalReceipt, RequestReceipt, SliceRequest
+from schemas.api_requests import (
+    FabricRequest,
+    FaultRequest,
+    PlanRequest,
+    RefusalReceipt,
+    RequestReceipt,
+    SliceRequest,
+)
 from schemas.asked import AskedBody
 from schemas.bounds import COMMENT_MAX
 from schemas.sequencer import FabricRetired
-from services.gateway import requests
+from services.gateway import requests, rewirings
 from services.gateway.commission import commission_fabric
 from services.gateway.http.caller import Asking
 from services.gateway.http.common import Common
@@ -58,7 +65,7 @@ OUTCOMES: dict[int | str, dict[str, Any]] = {
 
 def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     """Fabrics commissioned and retired, slices asked for and released, faults injected and cleared, cubes
-    drained and taken into use again."""
+    drained and taken into use again, topologies planned, approved and dropped."""
     common["responses"] = common.get("responses", {}) | OUTCOMES
     router = APIRouter(prefix="/v1", tags=["requests"], route_class=JsonRoute, **common)
 
@@ -101,7 +108,37 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     async def undrain(name: str, terms: OnTerms) -> Response:
         return await ask(requests.drain_request(twin, name, drain=False), terms)
 
+    _add_rewirings(router, twin)
     return router
+
+
+def _add_rewirings(router: APIRouter, twin: TwinPorts) -> None:
+    """What is asked of the topology of a network."""
+
+    async def ask(request: tuple[str, AskedBody], terms: requests.Terms) -> Response:
+        return received(await requests.submit(twin, *request, terms))
+
+    @router.post(
+        "/rewirings", summary="Look for better trunks of a network now", response_model=RequestReceipt
+    )
+    async def plan(asked: PlanRequest, terms: OnTerms) -> Response:
+        return await ask(rewirings.plan_request(twin, asked.dcn), terms)
+
+    @router.post(
+        "/rewirings/{name:path}/approve",
+        summary="Carry out a planned rewiring",
+        response_model=RequestReceipt,
+    )
+    async def approve(name: str, terms: OnTerms) -> Response:
+        return await ask(rewirings.approve_request(twin, name), terms)
+
+    @router.post(
+        "/rewirings/{name:path}/abort",
+        summary="Drop a planned rewiring, or end one after its stage",
+        response_model=RequestReceipt,
+    )
+    async def abort(name: str, terms: OnTerms) -> Response:
+        return await ask(rewirings.abort_request(twin, name), terms)
 
 
 def received(receipt: RequestReceipt) -> Response:

@@ -7,14 +7,14 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request, Response
 from typing_extensions import TypedDict
 
-from schemas.api import ImpactReport, LightPath
+from schemas.api import LightPath
+from schemas.api_network import TrunkPath
 from schemas.config_by_kind import AnyConfig
 from services.gateway import views
 from services.gateway.describe import describe
 from services.gateway.fabrics import config_of
 from services.gateway.http.common import Common
 from services.gateway.http.responses import ArrowFrame, answer, no_json
-from services.gateway.impact import impact_of
 from services.gateway.invalid import short
 from services.gateway.kinds import VIEWS, KindView
 from services.gateway.ports import TwinPorts
@@ -41,13 +41,13 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     """Three routes for each kind of thing, and those that are of no kind."""
     router = APIRouter(prefix="/v1", tags=["things"], **common)
 
-    @router.get("/trace/{end:path}", summary="The whole light path from a link end", response_model=LightPath)
+    @router.get(
+        "/trace/{end:path}",
+        summary="The whole light path from a link end, or a trunk down to its circuits",
+        response_model=LightPath | TrunkPath,
+    )
     def trace(end: str) -> Response:
         return answer(views.trace(twin, end))
-
-    @router.get("/impact/{target:path}", summary="What hangs on a part", response_model=ImpactReport)
-    def impact(target: str) -> Response:
-        return answer(impact_of(twin, target))
 
     @router.get(
         "/telemetry/{fabric}",

@@ -15,6 +15,7 @@ from ops.live import gateway, sequencer
 from ops.twin.up import LivingTwin
 from shared.runtimes.live.worker import process
 from tests.support.gateway_twin import QUIET, DrivenTwin
+from tests.support.network_twin import PODS_ON_A_NETWORK
 
 RULES = Path(__file__).parents[3] / "ops" / "deploy" / "alerts.yml"
 NAMED = re.compile(r"(lightwave_[a-z_]+)(?:\{([^}]*)\})?")
@@ -40,10 +41,14 @@ def _of_processes() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Labels]:
-    """Metric → its labels and their values, as a gateway and the processes serve them."""
-    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET])
+    """Metric → its labels and their values, as a gateway and the processes serve them: of a site with a
+    network and a job over its two pods."""
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[PODS_ON_A_NETWORK])
     client = twin.client()
-    client.get("/v1/clock")
+    twin.advance(0.5)
+    asked = client.post("/v1/slices", params={"wait": 20}, json={"shape": "4x4x8", "pods": 2})
+    assert asked.status_code == 200, asked.text
+    twin.advance(2.0)
     text = client.get("/metrics").text
     twin.close()
     found: dict[str, Labels] = {name: {} for name in _of_processes()}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ops.reproduce import availability, labs, light, living, optics, topology
+from ops.reproduce import availability, bills, labs, light, living, mesh, network, optics, topology
 from ops.reproduce.claims import Kind
 from ops.reproduce.registry import CLAIMS, chosen
 from schemas.envelope import enclose
@@ -19,9 +19,11 @@ from services.scheduler.recovery import swaps
 from shared.models.assumptions import assumed
 from shared.models.availability import goodput
 from shared.models.availability.goodput import Goodput
+from shared.models.dcn.weights import Split, split_demand
+from shared.models.network.blocks import FloatArray
 from shared.models.optics import palomar, qualification
 from shared.models.superpod.shapes import grid_joins
-from shared.models.superpod.wiring import CHIPS_PER_CUBE
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, IntArray
 from shared.models.topology import (
     SliceTopology,
     cuts,
@@ -100,6 +102,29 @@ def touching_the_next_cube(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ..
     return (*touching(cube, joins), (0, (cube + 1) % 64, (cube + 1) % 64))
 
 
+draws = bills._draws
+
+
+def priced(**prices: float) -> Change:
+    """Some prices known, while all others are drawn."""
+    return Change(
+        (
+            (bills, "_draws", lambda: [drawn | prices for drawn in draws()]),
+            (bills, "_answers", bills._answers.__wrapped__),
+        )
+    )
+
+
+def hedged_on_even_trunks(share: float) -> Change:
+    """On a mesh, so much of every demand is spread by capacity, as one does who trusts no forecast."""
+
+    def split(carries: FloatArray, demand: IntArray, hedge: float = 0.0) -> Split:
+        there = carries[carries > 0.0]
+        return split_demand(carries, demand, share if there.max() < 1.1 * there.min() else hedge)
+
+    return Change(((mesh, "split_demand", split), (network, "compared", mesh.compared.__wrapped__)))
+
+
 NO_TWIST = (
     (lattice, "cosets", cosets_of_no_twist),
     (cuts, "cosets", cosets_of_no_twist),
@@ -132,6 +157,13 @@ CHANGES = {
     "goodput/lf-1024-99.9-static": Change(((GOODPUT, "HOSTS_PER_CUBE", 12),)),
     "goodput/one-cube": Change(((availability, "goodput", one_cube_without_ocs),)),
     "availability/ocs-field": Change(((availability, "REPAIR_DAYS", 0.4),)),
+    "dcn/flow-time": hedged_on_even_trunks(0.1),
+    "dcn/throughput": hedged_on_even_trunks(0.37),
+    "cost/spine-free": priced(spine_ports_per_uplink=2.5),
+    "power/spine-free": priced(spine_ports_per_uplink=3.0),
+    "power/lightwave": priced(module_w_per_gbps=0.02),
+    "power/packets": priced(packet_ports_per_end=1.2, packet_modules_per_end=1.5),
+    "power/fabric-share": priced(module_w_per_gbps=0.01),
     "slices/undisturbed": Change(
         ((swaps, "_touching", touching_the_next_cube),), ((living, "WORKLOAD", DRILL),)
     ),

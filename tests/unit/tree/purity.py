@@ -35,12 +35,13 @@ PURE_NAMES_BY_MODULE = {
     "networkx": "Graph freeze",
     "numpy": (
         "abs add append arange argmax argmin argsort argwhere array asarray ascontiguousarray bincount "
-        "bitwise_count bitwise_or bool_ broadcast_arrays broadcast_to concatenate count_nonzero cumprod "
-        "cumsum delete diag diff divmod dot dtype empty empty_like errstate exp expm1 eye flatnonzero "
-        "float32 float64 frombuffer full full_like hstack iinfo indices inf int16 int32 int64 int8 intp "
-        "isin isinf lexsort linspace log log10 log1p logaddexp max maximum median min minimum moveaxis nan "
-        "ndarray ndindex nonzero number ones ravel_multi_index repeat rint round searchsorted sort sqrt "
-        "stack take_along_axis tile uint64 uint8 union1d unique unravel_index where zeros zeros_like"
+        "bitwise_count bitwise_or bool_ broadcast_arrays broadcast_to ceil concatenate count_nonzero "
+        "cumprod cumsum delete diag diff divmod dot dtype empty empty_like errstate exp expm1 eye "
+        "flatnonzero float32 float64 floor frombuffer full full_like hstack iinfo indices inf int16 int32 "
+        "int64 int8 intp isfinite isin isinf lexsort linspace log log10 log1p logaddexp max maximum median "
+        "min minimum moveaxis nan ndarray ndindex nonzero number ones ones_like pad ravel_multi_index repeat "
+        "rint round searchsorted sin sort sqrt stack subtract take_along_axis tile triu uint16 "
+        "uint64 uint8 union1d unique unravel_index where zeros zeros_like"
     ),
     "numpy.typing": "ArrayLike NDArray",
     "orjson": "JSONDecodeError OPT_SORT_KEYS dumps loads",
@@ -52,10 +53,10 @@ PURE_NAMES_BY_MODULE = {
     ),
     "pydantic.json_schema": "JsonSchemaValue",
     "pydantic_core": "CoreSchema to_json",
-    "scipy.optimize": "linprog minimize",
+    "scipy.optimize": "linear_sum_assignment linprog minimize",
     "scipy.sparse": "coo_array csr_array",
     "scipy.sparse.csgraph": "connected_components dijkstra maximum_flow",
-    "scipy.special": "betainc log_ndtr ndtr",
+    "scipy.special": "betainc log_ndtr ndtr ndtri",
     "statistics": "NormalDist",
 }
 """Module of a library → what of it a pure module may use, with all that is in it: the rest draws, reads,

@@ -1,5 +1,6 @@
 """How commands meet a twin that answers badly, late or not at all: one sentence, the right exit code."""
 
+import http.client
 import json
 import os
 import signal
@@ -8,9 +9,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ops.common.client import Client, RequestFailed
+from shared.basics.errors import TwinUnreachable
 from tests.support.authority import Authority
 from tests.support.fake_twin import DROP, Answer, answering, as_json, environment, lightwave
 
@@ -195,6 +199,7 @@ def test_what_is_asked_for_is_what_was_typed() -> None:
             "priority": 0,
             "duration_s": 129_600,
             "recovery": None,
+            "pods": None,
         }
         lightwave("inject", "OCS", "pod-0/ocs-17", url=twin.url)
         assert json.loads(twin.asked[-1].body) == {
@@ -233,12 +238,33 @@ def test_follow_takes_up_a_broken_stream_behind_what_it_saw() -> None:
         assert follower.stdout is not None
         seen = [json.loads(follower.stdout.readline())["id"] for _ in range(3)]
         follower.send_signal(signal.SIGINT)
-        _, error = follower.communicate(timeout=10)
+        _, error = follower.communicate(timeout=60)
         assert (follower.returncode, error) == (INTERRUPTED, "\n")
         assert seen == ["ocs@pod-0/5", "ocs@pod-0/6", "ocs@pod-0/7"]
         streams = [request for request in twin.asked if request.path == "/v1/events/stream"]
         asked = [request.headers.get("last-event-id") for request in streams[:4]]
         assert asked == ["pod-0:4", "pod-0:6", "pod-0:6", "pod-0:6"]
+
+
+def test_no_answer_is_left_to_close_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What closes itself as it is collected swallows a Ctrl-C that comes in the middle of that.
+    made: list[http.client.HTTPResponse] = []
+
+    class Kept(http.client.HTTPResponse):
+        def __init__(self, *args: Any, **named: Any) -> None:
+            super().__init__(*args, **named)
+            made.append(self)
+
+    monkeypatch.setattr(http.client.HTTPConnection, "response_class", Kept)
+    with answering({"/v1/events/stream": [stream(5), as_json({"error": "no"}, 503)]}, otherwise=HTML) as twin:
+        monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
+        client = Client()
+        assert [event for event, _ in client.stream("/v1/events/stream", None)] == ["", "pod-0:5"]
+        with pytest.raises(RequestFailed):
+            list(client.stream("/v1/events/stream", None))
+        with pytest.raises(TwinUnreachable):
+            client.thing("/v1/clock")
+    assert [answer.closed for answer in made] == [True, True, True]
 
 
 def test_follow_gives_up_on_a_twin_that_stays_away() -> None:
@@ -273,7 +299,7 @@ def test_watch_redraws_on_a_terminal() -> None:
         while told.count(b"PAUSED") < 2:
             told += os.read(leader, 4096)
         watcher.send_signal(signal.SIGINT)
-        _, error = watcher.communicate(timeout=10)
+        _, error = watcher.communicate(timeout=60)
     os.close(leader)
     assert (watcher.returncode, error) == (INTERRUPTED, b"\n")
     assert told.count(b"\x1b[H\x1b[2J") == 2

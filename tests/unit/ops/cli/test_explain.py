@@ -12,6 +12,7 @@ from ops.cli.main import root
 from tests.support.fake_twin import answering, as_json
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
+EXPLAIN = ("explain", "slice", "pod-0/slice-2")
 Answers = dict[str, httpx.Response]
 
 
@@ -53,6 +54,15 @@ def test_why_it_waits_is_told_in_lines(answers: Answers, word: str) -> None:
     assert lines[5] == "largest shape that would fit now: 4x4x4"
     assert [line.split()[:2] for line in lines[7:9]] == [["KIND", "IN-THE-WAY"], ["slice", "pod-0/slice-0"]]
     assert "SliceRequested" in lines[-1]
+
+
+def test_of_a_long_history_the_newest_is_shown(answers: Answers) -> None:
+    answer = answers["explain/slices/pod-0/slice-2"].json()
+    (asked,) = answer["history"]
+    tries = [asked | {"type": "PodHeld", "text": f"try={number}"} for number in range(300)]
+    lines = ran(httpx.Response(200, json=answer | {"history": [asked, *tries]}), *EXPLAIN).output.splitlines()
+    assert [line.split()[-1] for line in lines[-21:-1]] == [f"try={number}" for number in range(280, 300)]
+    assert lines[-1] == "... and 281 before (-o json has all)"
 
 
 def test_a_plan_is_told_in_lines(answers: Answers) -> None:

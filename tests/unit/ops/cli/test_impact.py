@@ -1,6 +1,7 @@
 """`lightwave impact`: what people read of a real gateway's answers, and that the old way of asking stays."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -85,3 +86,100 @@ def test_what_cannot_be_is_said_in_a_sentence(
     result = ran(answers, path, *words)
     assert result.exit_code != 0
     assert sentence in f"{result.output} {result.exception}"
+
+
+def test_a_job_over_pods_is_told_from_what_to_what() -> None:
+    """Of a fault, with how its network carries traffic meanwhile; of a loss without a time."""
+    carried = {"bound": 0.7, "transit": 0.1, "path": 1.1, "cut_off": 0}
+    before, after = carried | {"use": 0.781, "served": 1.0}, carried | {"use": 1.032, "served": 0.753}
+    job = {
+        "job": "pod-0/slice-753",
+        "slices": ["pod-0/slice-753", "pod-1/slice-745"],
+        "becomes": "stands",
+        "before": {"speed": 0.972, "gbps": 23_075.4},
+        "after": {"speed": 0.0, "gbps": 0.0},
+        "from_us": 3_600_000_000,
+        "until_us": 7_200_000_000,
+    }
+    target = "dcn-0/block-0"
+    foreseen = {
+        "asked": f"inject block {target}",
+        "at_us": 3_600_000_000,
+        "until_us": 7_200_000_000,
+        "refused": None,
+        "parts": [],
+        "slices": [],
+        "circuits_made": 0,
+        "events": [],
+        "jobs": [job],
+        "traffic": [{"fabric": "dcn-0", "at_us": 3_600_000_000, "before": before, "after": after}],
+    }
+    lost = {
+        "target": target,
+        "kind": "block",
+        "links": 9,
+        "links_lost": 3,
+        "lost": 0.1,
+        "blocks": [],
+        "pods_cut_off": ["pod-0"],
+        "down_by": [],
+        "circuits_fixed": 0,
+        "before": before,
+        "after": after,
+        "jobs": [job],
+        "rewiring": None,
+    }
+    row = ["pod-0/slice-753", "stands", "97.2%", "to", "0.0%", "23,075", "to", "0"]
+    row += ["pod-0/slice-753,", "pod-1/slice-745"]
+    for words, answer, span in (
+        (("inject", "block", target), foreseen, ["0d01:00:00", "0d02:00:00"]),
+        ((target,), lost, []),
+    ):
+        with answering({}) as twin:
+            twin.otherwise = as_json(answer)
+            result = CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["impact", *words])
+        lines = result.output.splitlines()
+        assert "largest use 78.1% to 103.2%, served 100.0% to 75.3%" in result.output
+        assert [*row, *span] in [line.split() for line in lines]
+        if span:
+            assert lines[0].endswith(": 0 messages, 0 slices, 1 job over several pods, 0 circuits to make")
+
+
+NO_LINKS = "0 of 9 links lost, 0.00% of all capacity, at 0 blocks"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"circuits_fixed": 1_830}, "nobody could change 1,830 circuits until the fault ends"),
+        ({"circuits_fixed": 1}, "nobody could change 1 circuit until the fault ends"),
+        ({}, f"dcn-0/control-1 breaks (control): {NO_LINKS}"),
+        (
+            {"down_by": ["dcn-0/fault-0"]},
+            f"dcn-0/control-1 is down already by dcn-0/fault-0; with one fault more: {NO_LINKS}",
+        ),
+    ],
+)
+def test_a_loss_without_links_says_what_it_is(more: dict[str, Any], said: str) -> None:
+    carried = {"use": 0.7, "served": 1.0, "bound": 0.7, "transit": 0.1, "path": 1.1, "cut_off": 0}
+    lost = {
+        "target": "dcn-0/control-1",
+        "kind": "control",
+        "down_by": [],
+        "links": 9,
+        "links_lost": 0,
+        "lost": 0.0,
+        "blocks": [],
+        "pods_cut_off": [],
+        "before": carried,
+        "after": carried,
+        "jobs": [],
+        "circuits_fixed": 0,
+        "rewiring": None,
+    }
+    with answering({}) as twin:
+        twin.otherwise = as_json(lost | more)
+        result = CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["impact", "dcn-0/control-1"])
+    lines = result.output.splitlines()
+    assert said in lines
+    assert "traffic goes on as it is" in lines

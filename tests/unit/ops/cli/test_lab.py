@@ -127,6 +127,42 @@ def test_a_line_that_cannot_be_meant_is_a_dead_letter(old: bytes, new: bytes, tm
     assert "dead letter, line 1: FabricCommissioned: " in said.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "row", "sentence"),
+    [
+        (
+            "--set pod.cubes=16",
+            "5,100,9216,,",
+            "line 4: chips 9216: not allowed; allowed are 1 to 1024, the chips of the pod",
+        ),
+        (
+            "--set pod.cubes=16",
+            "0,100,64,4x4x80,",
+            "line 4: shape 4x4x80: it takes 20 cubes and the pod has 16; the nearest legal shape is 4x4x64",
+        ),
+        (
+            "--kind static-pod",
+            "0,100,64,4x4x20,",
+            "line 4: shape 4x4x20: side 20 is longer than the fixed grid of a static pod, 16 chips",
+        ),
+        (
+            "--kind static-pod",
+            "0,100,64,4x4x8,1",
+            "line 4: twisted true: the links of a static pod are fixed",
+        ),
+    ],
+)
+def test_what_a_pod_cannot_hold_of_a_trace_is_named_by_its_line(
+    tmp_path: Path, words: str, row: str, sentence: str
+) -> None:
+    """An empty line counts, and rows need not be in order of time."""
+    trace = tmp_path / "trace.csv"
+    trace.write_text(f"submit_s,duration_s,chips,shape,twisted\n9,60,64,,\n\n{row}\n")
+    said = run("run", "--trace", str(trace), "--days", "0.1", *words.split())
+    assert isinstance(said.exception, InvalidInput)
+    assert str(said.exception).startswith(f"trace {trace}, {sentence}")
+
+
 def test_a_recorded_trace_has_so_many_rows_at_most(tmp_path: Path) -> None:
     trace = tmp_path / "trace.csv"
     trace.write_text("submit_s,duration_s,chips\n" + "0,60,64\n" * (TRACE_ROWS_MAX + 1))
@@ -210,3 +246,22 @@ def test_a_small_file_that_unpacks_to_more_than_the_memory_is_told_in_bounded_sp
         done = run("replay", str(log))
         assert said in done.stdout + str(done.exception)
         assert done.exit_code != 0
+
+
+def test_lists_of_a_network_are_printed_as_a_file_has_them() -> None:
+    rows = {
+        row["name"]: row["default"] for row in json.loads(run("config", "--kind", "dcn", "-o", "json").stdout)
+    }
+    assert (rows["network.blocks"], rows["demand.jobs"]) == ([{"count": 16}], [])
+    (line,) = (
+        line for line in run("config", "--kind", "dcn").stdout.splitlines() if "network.blocks" in line
+    )
+    assert ' [{"count": 16}] ' in line
+
+
+def test_how_a_network_came_to_be_is_no_rewiring() -> None:
+    words = ("--kind", "dcn", "--days", "0.02", "--set", "topology.approval=operator")
+    found = json.loads(run("run", *words, "-o", "json").stdout)
+    (network,) = found["fabrics"]
+    assert (network["fabric"], set(network["rewirings"].values())) == ("dcn-0", {0})
+    assert network["cross_connects"] > 0

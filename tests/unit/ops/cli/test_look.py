@@ -240,3 +240,39 @@ def test_lengths_of_time_are_told_as_such() -> None:
     ):
         assert line in told
     assert "1d02:00:00   2h" in told
+
+
+@pytest.mark.parametrize(
+    ("fabric", "there", "gone"), [("pod-0", ["SLICE"], "NORTH-BLOCK"), ("dcn-0", ["NORTH-BLOCK"], "SLICE")]
+)
+def test_circuits_have_slices_or_blocks(fabric: str, there: list[str], gone: str) -> None:
+    circuit = {"north": 1, "south": 2, "made": True, "loss_db": 1.5, "slice": None}
+    blocks: dict[str, str | None] = {"north_block": "dcn-0/block-0", "south_block": "dcn-0/block-2"}
+    if fabric == "pod-0":
+        blocks = {"north_block": None, "south_block": None}
+    name = f"{fabric}/ocs-3"
+    thing = {"name": name, "state": "up", "circuits": [circuit | blocks]}
+    answer = {"object": thing, "related": {"faults": [], "repairs": []}, "events": [], "events_in_all": 0}
+    with answering({}) as fake:
+        fake.otherwise = as_json(answer)
+        result = CliRunner(env={"LIGHTWAVE_URL": fake.url}).invoke(root, ["describe", "ocs", name])
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    heads = lines[lines.index("Circuits:") + 1].split()
+    assert set(there) <= set(heads)
+    assert gone not in heads
+
+
+def test_shares_are_told_as_lists_tell_them() -> None:
+    network = {"served": 0.99997, "use": 0.6496, "transit": None, "blocks": 16}
+    rewiring = {"name": "dcn-0/rewiring-2", "use_ppm": 649_600, "transit_ppm": 1_000_000}
+    thing = {"name": "dcn-0", "ocs": 4, "network": network, "use_ppm": 1_035_762}
+    answer = {"object": thing, "related": {"rewirings": [rewiring]}, "events": [], "events_in_all": 0}
+    with answering({}) as fake:
+        fake.otherwise = as_json(answer)
+        result = CliRunner(env={"LIGHTWAVE_URL": fake.url}).invoke(root, ["describe", "fabrics", "dcn-0"])
+    assert result.exit_code == 0, result.output
+    assert "served 99.99%, use 64.96%, transit -, blocks 16" in result.output
+    assert "103.58%" in result.output
+    assert ["NAME", "USE", "TRANSIT"] in [line.split() for line in result.output.splitlines()]
+    assert ["dcn-0/rewiring-2", "64.96%", "100.00%"] in [line.split() for line in result.output.splitlines()]

@@ -69,7 +69,7 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["up", "--data", ""], "'' is no path"),
         (["lab", "run", "--days", "36501"], "allowed are days above 0 up to 36,500"),
         (["lab", "run", "--jobs", "65"], "--jobs"),
-        (["lab", "run", "--kind", ""], "no kind of fabric ''; allowed are superpod, static-pod"),
+        (["lab", "run", "--kind", ""], "no kind of fabric ''; allowed are superpod, static-pod, dcn"),
         (
             ["commission", "pod-4", "--site", "a", "--kind", ""],
             "no kind of fabric ''; allowed are superpod, sta",
@@ -144,7 +144,7 @@ def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
         ("lightwave get ocs -o ", ["table", "json", "yaml"]),
         ("lightwave lab run --tr", ["--trace"]),
         ("lightwave completion ", ["bash", "zsh", "fish"]),
-        ("lightwave up --kind ", ["superpod", "static-pod"]),
+        ("lightwave up --kind ", ["superpod", "static-pod", "dcn"]),
         ("lightwave lab run --set ocs.", ["ocs.switching_time_ms="]),
         ("lightwave lab run --kind static-pod --set ocs.", []),
         ("lightwave get ocs pod-", []),
@@ -181,6 +181,8 @@ def test_only_what_is_asked_for_is_listed() -> None:
         "/v1/links": [as_json([{"name": "pod-1/cube-1/+x/0"}, {"name": "pod-1/cube-2/+x/0"}])],
         "/v1/hosts": [as_json([{"name": "pod-1/cube-1/host-0"}])],
         "/v1/ocs": [as_json([{"name": "pod-1/ocs-1", "radix": 2}, {"name": "pod-1/ocs-10", "radix": 3}])],
+        "/v1/trunks": [as_json([])],
+        "/v1/bundles": [as_json([])],
     }
     with answering(answers) as twin:
         assert complete("lightwave commission pod-4 --site ", twin.url) == ["campus", "annex"]
@@ -192,9 +194,10 @@ def test_only_what_is_asked_for_is_listed() -> None:
         ports = [f"pod-1/ocs-1/{port}" for port in ("N0", "N1", "S0", "S1")]
         assert complete("lightwave impact pod-1/ocs-1/", twin.url) == ports
         assert complete("lightwave impact pod-1/ocs-10/S2", twin.url) == ["pod-1/ocs-10/S2"]
+    of_a_trace, of_a_part = ("links", "trunks"), ("hosts", "links", "bundles")
     assert [(asked.path, asked.query) for asked in twin.asked] == [
         ("/v1/fabrics", ""),
-        *((f"/v1/{kind}", "fabric=pod-1") for kind in ("links", "hosts", "links", "ocs", "ocs")),
+        *((f"/v1/{kind}", "fabric=pod-1") for kind in (*of_a_trace, *of_a_part, "ocs", "ocs")),
     ]
 
 

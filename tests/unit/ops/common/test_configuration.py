@@ -2,7 +2,7 @@
 
 import pytest
 
-from ops.common.configuration import Parameter, parameters, settings
+from ops.common.configuration import Parameter, config_of, parameters, settings, settings_of
 from schemas.config import SuperpodConfig
 from shared.basics.errors import InvalidInput
 
@@ -68,3 +68,24 @@ def test_two_seeds_that_contradict_each_other_are_refused() -> None:
     assert settings(["seed=4"], seed=4).seed == 4
     with pytest.raises(InvalidInput, match=r"^--seed 4: --set seed=3 says another; leave one of them out$"):
         settings(["seed=3"], seed=4)
+
+
+@pytest.mark.parametrize("name", ["network.blocks", "demand.storage", "demand.jobs"])
+def test_a_list_is_for_a_site_file(name: str) -> None:
+    (known,) = (one for one in parameters("dcn") if one.name == name)
+    with pytest.raises(InvalidInput) as raised:
+        settings_of("dcn", [f"{name}=3"])
+    assert str(raised.value) == (
+        f"--set {name}: takes {known.allowed}, which --set cannot say; write a site file for --site, such as "
+        "ops/sites/campus.yaml"
+    )
+
+
+def test_the_defaults_of_lists_are_told_as_a_file_says_them() -> None:
+    defaults = {one.name: one.default for one in parameters("dcn")}
+    assert (defaults["network.blocks"], defaults["demand.storage"]) == ([{"count": 16}], [])
+    sections = {
+        name: config_of("dcn", {name.split(".")[0]: {name.split(".")[1]: defaults[name]}}, "c")
+        for name in ("network.blocks", "demand.storage", "demand.jobs")
+    }
+    assert set(map(repr, sections.values())) == {repr(config_of("dcn", {}, "c"))}

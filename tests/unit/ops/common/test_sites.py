@@ -51,7 +51,7 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
         (f"{HEAD}  - name: pod-0", "fabrics.1.name: pod-0 is given twice; names are unique"),
         (
             f"{HEAD}    kind: []",
-            "fabrics.0.kind []: no such kind of fabric; allowed are superpod, static-pod",
+            "fabrics.0.kind []: no such kind of fabric; allowed are superpod, static-pod, dcn",
         ),
         (f"{CONFIG}0", "fabrics.0.config: 0 is not allowed; allowed: parameters by name, with values"),
         (
@@ -160,7 +160,9 @@ def test_a_seed_is_that_of_the_fabrics_that_have_none_of_their_own(file: Path) -
 
 def test_a_seed_that_no_fabric_would_take_is_refused(file: Path) -> None:
     file.write_text("site: a\nfabrics: [{name: pod-0, config: {seed: 5}}]\n")
-    with pytest.raises(InvalidInput, match=r"^--seed 5: every fabric of --site has a seed of its own there;"):
+    with pytest.raises(
+        InvalidInput, match=r"^--seed 5: every fabric of the site has a seed of its own there;"
+    ):
         AskedTwin(seed=5, site_files=(file,)).sites()
 
 
@@ -178,3 +180,51 @@ def test_an_empty_kind_is_none() -> None:
     with pytest.raises(InvalidInput, match=r"^--kind '': no such kind of fabric; allowed are superpod, stat"):
         AskedTwin(kind="").sites()
     assert all(isinstance(plan, SitePlan) for plan in AskedTwin().sites())
+
+
+def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path) -> None:
+    pods = (
+        "site: campus\nfabrics:\n  - {name: pod-0, config: {workload: {multipod_share: 0.1}}}\n"
+        "  - {name: pod-1}\n"
+    )
+    file.write_text(pods[: pods.index("  - {name: pod-1}")])
+    with pytest.raises(
+        InvalidInput, match=r"workload.multipod_pods 2: site campus has 1 pod; allowed is as many at most$"
+    ):
+        AskedTwin(site_files=(file,)).sites()
+    network = "  - {name: dcn-0, kind: dcn, config: {network: {blocks: [{pod: pod-0}, {pod: POD}]}}}\n"
+    file.write_text(pods)
+    with pytest.raises(
+        InvalidInput,
+        match=r"^pod-0: workload.multipod_share 0.1: site campus has no datacenter network that joins its pod"
+        r"s pod-0, pod-1; allowed is one pod$",
+    ):
+        AskedTwin(site_files=(file,)).sites()
+    file.write_text(f"{pods}  - {{name: pod-2}}\n{network.replace('POD', 'pod-2')}")
+    with pytest.raises(
+        InvalidInput, match=r": pod-1 hangs on no block of the datacenter network of site campu"
+    ):
+        AskedTwin(site_files=(file,)).sites()
+    for more, why in (
+        (", customer: b", "the two belong to two customers"),
+        (", generation: 800, modules: cwdm8-bidi", "no module has both grids"),
+    ):
+        file.write_text(pods + network.replace("POD", f"pod-1{more}"))
+        with pytest.raises(
+            InvalidInput,
+            match=r"^pod-0: workload.multipod_share 0.1: pod-0 and pod-1 hang on dcn-0/block-0 and dcn-0"
+            rf"/block-1, which are never joined: {why}; allowed is one pod$",
+        ):
+            AskedTwin(site_files=(file,)).sites()
+    file.write_text(pods + network.replace("POD", "pod-1"))
+    assert AskedTwin(site_files=(file,)).sites()[0].site == "campus"
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("superpod", ["pod-0", "pod-1"]), ("static-pod", ["pod-0", "pod-1"]), ("dcn", ["dcn-0", "dcn-1"])],
+)
+def test_fabrics_that_nobody_named_are_called_after_their_kind(kind: str, names: list[str]) -> None:
+    assert [(plan.site, *plan.fabrics) for plan in AskedTwin(2, kind).sites()] == [
+        (name, name) for name in names
+    ]

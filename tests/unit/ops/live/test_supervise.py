@@ -82,7 +82,7 @@ def test_starts_a_command_again_however_it_ended_and_tells_it_how_often(foregrou
         "sys.exit(2)\n"
     )
     process = foreground.run(code)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 2
     assert [number for _, number in foreground.starts(4)] == [0, 1, 2, 3]
     lines = said.splitlines()
@@ -123,7 +123,7 @@ def test_a_command_that_does_not_end_is_killed(foreground: Foreground) -> None:
     time.sleep(0.1)
     process.terminate()
     process.terminate()
-    _, said = process.communicate(timeout=10)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGKILL
     assert said == "it: did not end within 1 s of SIGTERM, killed\n"
     assert not runs(pid)

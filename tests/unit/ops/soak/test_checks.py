@@ -308,6 +308,61 @@ def test_a_service_that_has_not_taken_the_ticks_of_the_log_is_found(case: Case) 
     expect(case, "ocs of pod-0 has taken 1 Ticks, the log holds 0", "cubes of pod-0 has never begun")
 
 
+NETWORK = {"links": [[0, 1, 7], [0, 2, 5], [1, 2, 0]]}
+TRUNKS = {f"{POD}/block-0/trunk-1": 6, f"{POD}/block-0/trunk-2": 5}
+BLOCKS = {f"{POD}/block-0": 11, f"{POD}/block-1": 6, f"{POD}/block-2": 5}
+
+
+def wire(case: Case) -> None:
+    """Trunks between three blocks; then a link of one is lost, after a plan."""
+    case.log.say("trunks", "TrunksChanged", None, NETWORK)
+    case.log.say("topology", "RewiringPlanned", None, {"rewiring": f"{POD}/rewiring-0"})
+    case.log.say("trunks", "TrunksChanged", None, {"links": [[0, 1, 6]]})
+    planned = frozenset({f"{POD}/rewiring-0"})
+    case.stand = dataclasses.replace(case.stand, trunks=TRUNKS, blocks=BLOCKS, rewirings=planned)
+
+
+def test_a_network_that_is_shown_as_the_log_leaves_it_is_well(case: Case) -> None:
+    wire(case)
+    assert case.problems() == []
+    case.log.say("sequencer", "FabricRetired", None, {})
+    case.stand = dataclasses.replace(case.stand, trunks={}, blocks={}, rewirings=frozenset(), drained={})
+    assert case.problems() == []
+
+
+def test_a_network_that_is_shown_otherwise_is_found(case: Case) -> None:
+    wire(case)
+    case.stand = dataclasses.replace(
+        case.stand,
+        trunks=TRUNKS | {f"{POD}/block-0/trunk-1": 7},
+        blocks={name: links for name, links in BLOCKS.items() if name != f"{POD}/block-2"},
+        rewirings=frozenset({f"{POD}/rewiring-1"}),
+    )
+    expect(
+        case,
+        "block-0/trunk-1: shown with 7 links, the log left it 6",
+        "block-2: shown with None links, the log left it 5",
+        "rewiring-1 is shown, and the log holds no plan of it",
+    )
+
+
+def test_a_plan_has_one_answer_and_an_abort_one_at_most(case: Case) -> None:
+    plan = case.log.root("PlanTopology", 500, {"dcn": POD})
+    case.log.say("topology", "RewiringPlanned", plan, {"rewiring": f"{POD}/rewiring-1"})
+    case.log.root("AbortRewiring", 600, {"rewiring": f"{POD}/rewiring-1"})
+    case.has_read("topology", {"operator@pod-0": 600})
+    case.unsure("500", "600")
+    assert case.problems() == []
+    for _ in range(2):
+        case.log.say("topology", "PlanRefused", "operator@pod-0/600", {"subject": POD, "reason": "it ended"})
+    case.log.drop("topology@pod-0/1")
+    expect(
+        case,
+        "operator@pod-0/500 (PlanTopology) has 0 answers",
+        "operator@pod-0/600 (AbortRewiring) has 2 answers",
+    )
+
+
 def test_refusals_count_as_answers(case: Case) -> None:
     body = {"fault": f"{POD}/fault-0"}
     name = case.log.root("ClearFault", 500, body)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ops.common.sites import single_fabric_sites
-from ops.soak.check_joins import check_audited, check_beginnings, check_ends
+from ops.soak.check_joins import check_audited, check_beginnings, check_ends, holds
 from ops.soak.checks import Book
 from ops.soak.facts import Facts, Line, gather
 from ops.soak.joins import SETTINGS, Commissioner, Join, Joined, Retired, plan_joins
@@ -31,17 +31,19 @@ BEGUN_WITH = {"pod-0": "pod-0"}
 
 
 def test_fabrics_of_every_kind_join_every_site_in_order_of_time() -> None:
-    plan = plan_joins(5, SITES, 4, 100.0)
-    assert plan == plan_joins(5, SITES, 4, 100.0) != plan_joins(6, SITES, 4, 100.0)
+    plan = plan_joins(5, SITES, 6, 100.0)
+    assert plan == plan_joins(5, SITES, 6, 100.0) != plan_joins(6, SITES, 6, 100.0)
     assert {(join.site, join.kind) for join in plan} == {
         (site.site, kind) for site in SITES for kind in CONFIGS
     }
-    assert [join.fabric for join in plan] == ["pod-2", "pod-3", "pod-4", "pod-5"]
+    assert [join.fabric for join in plan] == [
+        *("pod-2", "dcn-3", "pod-4", "pod-5", "dcn-6", "pod-7"),
+    ]
     moments = [join.at_s for join in plan]
     assert moments == sorted(moments)
     assert moments[0] > 0
     assert moments[-1] < 100
-    assert [join.retires_s is not None for join in plan] == [False, True, False, True]
+    assert [join.retires_s is not None for join in plan] == [False, True] * 3
     assert all(join.retires_s is None or join.at_s < join.retires_s for join in plan)
     assert plan[1].retires_s is not None
     assert plan[1].retires_s < plan[2].at_s
@@ -108,7 +110,7 @@ def commission(gateway: Gateway, joins: int = 1) -> tuple[Commissioner, list[Joi
     found = Commissioner(1, plan, {"gateway": gateway.post}, welcomed.append, welcomed.remove)
     found.start()
     found.stop()  # what is still to come joins at once
-    found.join(timeout=10)
+    found.join(timeout=60)
     assert not found.is_alive()
     return found, welcomed
 
@@ -120,11 +122,11 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key() -> None:
     assert gateway.asked[0] == gateway.asked[1] == gateway.asked[2] != gateway.asked[3]
     assert gateway.asked[0][2] != gateway.asked[3][2]
     assert found.again == 2
-    assert [one.id for one in found.joined] == ["sequencer@pod-2/1", "sequencer@pod-3/1"]
-    assert found.retired == [Retired("pod-3", "sequencer@pod-3/2", 90)]
-    assert gateway.asked[4][:2] == ("/v1/fabrics/pod-3/retire", {})
+    assert [one.id for one in found.joined] == ["sequencer@pod-2/1", "sequencer@dcn-3/1"]
+    assert found.retired == [Retired("dcn-3", "sequencer@dcn-3/2", 90)]
+    assert gateway.asked[4][:2] == ("/v1/fabrics/dcn-3/retire", {})
     assert gateway.asked[4][2] != gateway.asked[3][2]
-    assert [join.fabric for join in welcomed] == ["pod-2"], "pod-3 has taken leave"
+    assert [join.fabric for join in welcomed] == ["pod-2"], "dcn-3 has taken leave"
 
 
 @pytest.mark.parametrize("before", [(), ("received",)])
@@ -261,3 +263,18 @@ def test_a_fabric_that_the_audit_passed_over_is_found() -> None:
     assert list(check_audited(facts_of(WHOLE), audit)) == [
         "the site pod-0 has pod-0, pod-2 on the log, pod-0 in the audit"
     ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_found"),
+    [
+        ([{"count": 2, "pod": None}, {"count": 3}], True),
+        ([{"count": 2}], False),
+        ([{"count": 2}, {"count": 4}], False),
+        ([{"count": 2}, {"count": 3}, {"count": 1}], False),
+        (None, False),
+    ],
+)
+def test_rows_of_a_setting_are_held_one_by_one(rows: object, *, is_found: bool) -> None:
+    asked = {"network": {"blocks": [{"count": 2}, {"count": 3}]}}
+    assert holds({"network": {"blocks": rows, "racks": 4}}, asked) is is_found

@@ -1,6 +1,7 @@
 """The operators of a soak: what they ask for is allowed and distinct, and asked for until it is accepted."""
 
 import io
+import itertools
 import json
 import threading
 import time
@@ -15,12 +16,23 @@ from ops.soak import operators
 from ops.soak.asking import Client, LeftUnsure
 from ops.soak.flood import Flooder
 from ops.soak.joins import Commissioner
-from ops.soak.operators import FAULT_KINDS, Operator, Wish, Wishes, book_of
+from ops.soak.operators import (
+    FAULT_KINDS,
+    OWNERS,
+    RECOVERIES,
+    TIERS,
+    Operator,
+    Wish,
+    Wishes,
+    book_of,
+)
 from schemas.bounds import DURATION_S_MAX
+from schemas.config import PodConfig
+from schemas.config_network import NetworkConfig
 from schemas.registry import TYPES
 from shared.basics.units import US_PER_S, us
+from shared.models.faults import fault_target
 from shared.models.plants import check_slice, plant_of
-from shared.models.superpod.faults import fault_target
 from shared.runtimes.waiting import until
 
 CUBES = {"superpod": 16, "static-pod": 64}
@@ -28,7 +40,7 @@ FABRIC = "pod-1"
 
 
 def wishes_of(seed: int, kind: str = "superpod") -> Wishes:
-    return Wishes(seed, FABRIC, plant_of(kind, CUBES[kind]))
+    return Wishes(seed, FABRIC, plant_of(kind, PodConfig(cubes=CUBES[kind])))
 
 
 def wishes(seed: int, count: int, kind: str = "superpod") -> Iterator[Wish]:
@@ -44,11 +56,16 @@ def wishes(seed: int, count: int, kind: str = "superpod") -> Iterator[Wish]:
         )
 
 
+OF_A_DCN = {"block", "bundle", "rack", "control", "power"}
+"""Kinds of faults that strike nothing in a pod."""
+OF_A_SUPERPOD = set(FAULT_KINDS) - OF_A_DCN
+
+
 @pytest.mark.parametrize("kind", CUBES)
 @pytest.mark.parametrize("seed", range(5))
 def test_every_wish_is_one_that_the_twin_takes(seed: int, kind: str) -> None:
-    seen, struck = set(), set()
-    plant = plant_of(kind, CUBES[kind])
+    seen, struck, tiers, recoveries = set(), set(), set(), set()
+    plant = plant_of(kind, PodConfig(cubes=CUBES[kind]))
     for wish in wishes(seed, 400, kind):
         seen.add(wish.type)
         assert (
@@ -59,13 +76,37 @@ def test_every_wish_is_one_that_the_twin_takes(seed: int, kind: str) -> None:
             struck.add(wish.body["kind"])
         if wish.type == "RequestSlice":
             check_slice(kind, tuple(wish.body["shape"]), wish.body["twisted"], CUBES[kind])
+            tiers.add((wish.body["owner"], wish.body["tier"]))
+            recoveries.add(wish.sent["recovery"])
         if wish.type == "DrainCube":
             assert plant.parse(wish.body["cube"]).kind == "cube"
         if "duration_s" in wish.sent:
             assert us(wish.sent["duration_s"], US_PER_S) == wish.body["duration_us"]
             assert wish.sent["duration_s"] < DURATION_S_MAX
     assert len(seen) == 6
-    assert struck == {fault for fault in FAULT_KINDS if kind == "superpod" or fault != "ocs"}
+    assert tiers == {*itertools.product(OWNERS, TIERS)}
+    assert recoveries == {*RECOVERIES}
+    assert struck == {fault for fault in OF_A_SUPERPOD if kind == "superpod" or fault != "ocs"}
+
+
+def test_an_operator_of_a_network_breaks_and_mends_all_that_it_has_and_asks_for_no_slice() -> None:
+    plant = plant_of("dcn", NetworkConfig())
+    asker = Wishes(3, "dcn-0", plant)
+    asker.heard([{"type": "FaultBegan", "body": {"fault": "dcn-0/fault-1"}}])
+    asked = []
+    for number in range(200):
+        asked.append(asker.next())
+        if asked[-1].type == "PlanTopology":
+            asker.heard([{"type": "RewiringPlanned", "body": {"rewiring": f"dcn-0/rewiring-{number}"}}])
+    for wish in asked:
+        assert TYPES[wish.type].model_validate_json(json.dumps(wish.body))
+        if wish.type == "InjectFault":
+            fault_target(wish.body["kind"], wish.body["target"], "dcn-0", plant)
+    rewirings = {"PlanTopology", "ApproveRewiring", "AbortRewiring"}
+    assert {wish.type for wish in asked} == {"InjectFault", "ClearFault", *rewirings}
+    aborted = [wish.body["rewiring"] for wish in asked if wish.type == "AbortRewiring"]
+    assert len(aborted) == len(set(aborted)) > 10
+    assert {wish.body["kind"] for wish in asked if wish.type == "InjectFault"} == {"ocs", *OF_A_DCN}
 
 
 def test_the_same_seed_wishes_the_same_and_another_something_else() -> None:
@@ -113,7 +154,7 @@ def run_operator(gateway: Gateway, requests: int) -> Operator:
     while operator.surprise is None and len(operator.accepted) < requests and time.monotonic() < until:
         time.sleep(0.005)
     operator.stop()
-    operator.join(timeout=10)
+    operator.join(timeout=60)
     assert not operator.is_alive()
     return operator
 
@@ -136,7 +177,7 @@ def test_a_request_on_its_way_is_brought_to_its_end_before_the_operator_ends() -
     operator = Operator(wishes_of(1), gateway.posts, threading.Lock())
     operator.start()
     operator.stop()
-    operator.join(timeout=10)
+    operator.join(timeout=60)
     assert len(operator.accepted) == 1
     assert operator.surprise is None
 
@@ -152,7 +193,7 @@ def test_operators_of_one_site_ask_one_at_a_time() -> None:
         asking[0] -= 1
         return gateway.post(path, body, key)
 
-    plant = plant_of("static-pod", 64)
+    plant = plant_of("static-pod", PodConfig())
     asking_all = [Operator(Wishes(1, f"pod-{n}", plant), {"gateway": post}, turn) for n in range(4)]
     for operator in asking_all:
         operator.start()
@@ -160,7 +201,7 @@ def test_operators_of_one_site_ask_one_at_a_time() -> None:
     for operator in asking_all:
         operator.stop()
     for operator in asking_all:
-        operator.join(timeout=10)
+        operator.join(timeout=60)
     assert most == [1]
 
 
@@ -176,7 +217,7 @@ def test_one_that_gives_up_says_so() -> None:
     operator = Operator(wishes_of(1), Gateway(*[http_error(503)] * 1_000).posts, threading.Lock())
     operator.start()
     operator.give_up()
-    operator.join(timeout=10)
+    operator.join(timeout=60)
     assert operator.accepted == []
     assert operator.surprise is None or "not accepted for" in operator.surprise
     assert len(operator.left) == (0 if operator.surprise is None else 1)
@@ -238,7 +279,7 @@ def test_a_flooder_tells_of_an_answer_that_nobody_should_get() -> None:
     flooder.start()
     assert until(lambda: len(gateway.asked) >= 3, 20.0)
     flooder.give_up()
-    flooder.join(timeout=10)
+    flooder.join(timeout=60)
     assert flooder.surprise == "flood one: undrain pod-1/cube-3 was answered with 500"
 
 
@@ -248,7 +289,7 @@ def test_a_flooder_does_not_wait_and_knows_what_was_not_taken() -> None:
     flooder.start()
     assert until(lambda: len(gateway.asked) >= 6, 20.0)
     flooder.give_up()
-    flooder.join(timeout=10)
+    flooder.join(timeout=60)
     assert [asked.type for asked in flooder.accepted[:2]] == ["DrainCube", "UndrainCube"]
     assert flooder.accepted[0].key == "flood one 0"
     assert flooder.left == ["flood one 1", "flood one 3", "flood one 4"]

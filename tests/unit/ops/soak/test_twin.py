@@ -76,3 +76,23 @@ def test_a_position_is_that_of_the_services_of_its_kind(twin: WholeTwin) -> None
     assert twin.positions() == {"pod-1": 9}
     store.read[0]["ocs"] = 4
     assert twin.positions() == {"pod-0": 4, "pod-1": 9}
+
+
+@pytest.mark.parametrize(
+    ("second", "seeds", "told"), [("", [7, 3], ["--seed", "3"]), (", config: {seed: 9}", [7, 9], [])]
+)
+def test_the_seed_is_that_of_the_fabrics_which_have_none(
+    tmp_path: Path, second: str, seeds: list[int], told: list[str]
+) -> None:
+    """Where all have one of their own, it is that of faults and requests alone, and nobody is refused."""
+    file = tmp_path / "campus.yaml"
+    file.write_text(
+        "{site: campus, fabrics: [{name: pod-0, config: {seed: 7}}, {name: pod-1, kind: static-pod"
+        + second
+        + "}]}"
+    )
+    options = TwinOptions(site_files=(file,), seed=3)
+    (plan,) = options.sites
+    assert [config.seed for config in plan.fabrics.values()] == seeds
+    words = options.words
+    assert words[4:] == [*told, "--site", str(file)]

@@ -47,13 +47,14 @@ def refusal(folder: DataFolder, asked: AskedTwin) -> str:
         AskedTwin(),
         AskedTwin(2),
         AskedTwin(3, "static-pod", 5),
+        AskedTwin(2, "dcn", 5),
         AskedTwin(2, seed=0, pairs=("pod.cubes=16", "failures.until_days=none", "workload.enabled=off")),
     ],
 )
 def test_pods_are_resumed_by_their_own_options_and_by_none(asked: AskedTwin, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     made = folder.settle(asked)
-    assert folder.settle(asked) == folder.settle(AskedTwin()) == made
+    assert folder.settle(asked) == folder.settle(AskedTwin()) == folder.settle(AskedTwin(asked.pods)) == made
 
 
 def test_a_site_is_resumed_by_its_files_and_by_none(files: Files) -> None:

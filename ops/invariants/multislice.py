@@ -1,0 +1,108 @@
+"""Jobs over several pods: between two root messages all slices of a job have cubes, or none; and nobody keeps
+cubes for the others for longer than was said.
+"""
+
+from collections.abc import Iterator
+
+from schemas.envelope import Envelope
+from schemas.scheduler import (
+    PodHeld,
+    PodsJoined,
+    PodsParted,
+    PodWaits,
+    SliceAdmitted,
+    SliceCompleted,
+    SliceEvicted,
+    SliceRefused,
+    SliceRequeued,
+)
+from schemas.sequencer import FabricRetired
+from schemas.workload import SliceRequested
+from shared.basics.units import US_PER_S
+
+LATE_US = US_PER_S
+"""Requests of the very moment at which a hold is over come before the scheduler's tick, each a microsecond
+after the one before."""
+GIVES_UP = (SliceCompleted, SliceEvicted, SliceRequeued, SliceRefused)
+
+
+class MultisliceChecker:
+    """Follows the jobs of a whole site by their slices."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, tuple[str, ...]] = {}
+        """Job → its pods."""
+        self._job: dict[str, str] = {}
+        """Slice → its job."""
+        self._slices: dict[str, list[str]] = {}
+        self._held_us: dict[str, int] = {}
+        """Slice → until when cubes are kept for it."""
+        self._joined: set[str] = set()
+        """Jobs that may be given cubes now."""
+        self._on_cubes: set[str] = set()
+        self._changed: set[str] = set()
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if message.cause is None:
+            yield from self._quiet(message.at_us)
+        if isinstance(body, SliceRequested):
+            if body.multislice is not None:
+                self._join(body.slice, body.multislice.job, body.multislice.pods)
+        elif isinstance(body, PodHeld):
+            if body.slice in self._on_cubes:
+                yield f"{body.slice} has cubes, and more are kept for it"
+            if body.until_us < message.at_us:
+                yield f"cubes are kept for {body.slice} until {body.until_us}, which is over"
+            self._held_us[body.slice] = body.until_us
+        elif isinstance(body, PodWaits | PodsParted):
+            self._held_us.pop(body.slice, None)
+            if isinstance(body, PodsParted):
+                self._joined.discard(body.job)
+        elif isinstance(body, PodsJoined):
+            yield from self._begins(body)
+        elif isinstance(body, SliceAdmitted) and body.slice in self._job:
+            if self._job[body.slice] not in self._joined:
+                yield f"{body.slice} has cubes before its job {self._job[body.slice]} begins"
+            self._held_us.pop(body.slice, None)
+            self._on_cubes.add(body.slice)
+            self._changed.add(self._job[body.slice])
+        elif isinstance(body, GIVES_UP) and body.slice in self._job:
+            self._held_us.pop(body.slice, None)
+            self._on_cubes.discard(body.slice)
+            self._changed.add(self._job[body.slice])
+        elif isinstance(body, FabricRetired):
+            self._forget(message.fabric)
+
+    def _join(self, name: str, job: str, pods: tuple[str, ...]) -> None:
+        self._job[name] = job
+        self._pods[job] = pods
+        self._slices.setdefault(job, []).append(name)
+
+    def _begins(self, body: PodsJoined) -> Iterator[str]:
+        pods = tuple(name.partition("/")[0] for name in body.slices)
+        if pods != self._pods.get(body.job):
+            yield f"job {body.job} begins in {pods}, it was asked for in {self._pods.get(body.job)}"
+        if sorted(body.slices) != sorted(self._slices.get(body.job, [])):
+            yield f"job {body.job} begins with {body.slices}, asked for were {self._slices.get(body.job)}"
+        self._joined.add(body.job)
+
+    def _quiet(self, at_us: int) -> Iterator[str]:
+        """What does not hold when a root message comes."""
+        for job in sorted(self._changed):
+            names = self._slices[job]
+            having = [name for name in names if name in self._on_cubes]
+            if having and (len(having) < len(names) or len(names) < len(self._pods[job])):
+                yield f"of job {job} over {len(self._pods[job])} pods only {', '.join(having)} have cubes"
+        self._changed.clear()
+        for name, until_us in self._held_us.items():
+            if until_us + LATE_US < at_us:
+                yield f"cubes are kept for {name} for longer than until {until_us}"
+
+    def _forget(self, fabric: str) -> None:
+        """What a fabric has that retires stays as it is, and is nobody's business any more."""
+        for name, job in list(self._job.items()):
+            if fabric in self._pods[job]:
+                self._held_us.pop(name, None)
+                self._on_cubes.discard(name)
+                del self._job[name]

@@ -1,0 +1,74 @@
+"""The traffic of a datacenter network: what is told of how it is carried fits together, and fits what blocks
+send and what their links carry."""
+
+from collections.abc import Iterator
+
+from ops.invariants.network import NetworkChecker
+from schemas.demands import DemandMoved
+from schemas.envelope import Envelope
+from schemas.traffic import TrafficCarried
+from schemas.trunks import TrunksChanged
+
+PPM = 1_000_000
+MBPS = 1_000
+"""Mb/s of 1 Gb/s."""
+ROUNDED = 2
+"""Parts of a million that two rounded shares may differ by."""
+
+
+class TrafficChecker:
+    """Asked behind the checker of the circuits, which knows what blocks carry."""
+
+    def __init__(self, network: NetworkChecker) -> None:
+        self._network = network
+        self._sent: tuple[int, ...] = ()
+        self._hour = -1
+        self._owed = 0
+        """Changes of demand or trunks that no weights have followed yet."""
+        self._weights = 0
+        self._last: TrafficCarried | None = None
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if message.cause is None:
+            if self._owed:
+                yield f"{self._owed} changes of the demand or the trunks were not followed"
+            self._owed = 0
+            yield from self._fits()
+        if isinstance(body, DemandMoved):
+            self._sent, self._hour = body.sent, body.hour
+            self._owed += 1
+        elif isinstance(body, TrunksChanged):
+            self._owed += self._hour >= 0
+        elif isinstance(body, TrafficCarried):
+            self._owed -= 1
+            yield from self._carried(body)
+            self._weights, self._last = body.weights, body
+
+    def _carried(self, body: TrafficCarried) -> Iterator[str]:
+        if body.hour != self._hour:
+            yield f"the demand of hour {body.hour} is carried, hour {self._hour} was told"
+        if body.weights != self._weights + body.solved:
+            yield f"{body.weights} weights after {self._weights}, and solved is {body.solved}"
+        if max(body.served_ppm, body.direct_ppm) > PPM:
+            yield "more than all of the demand is served"
+        if body.bound_ppm > body.use_ppm:
+            yield f"a use of {body.use_ppm} is below its bound of {body.bound_ppm}"
+        if body.use_ppm <= PPM and not body.cut_off and body.served_ppm != PPM:
+            yield f"{body.served_ppm} are served, and no trunk is full"
+        if not PPM - ROUNDED <= body.path_ppm <= 2 * PPM + ROUNDED and body.path_ppm:
+            yield f"a path of {body.path_ppm} is not between one trunk and two"
+        elif body.path_ppm and abs(2 * PPM - body.direct_ppm - body.path_ppm) > ROUNDED:
+            yield f"a path of {body.path_ppm} doesn't follow from {body.direct_ppm} that go directly"
+
+    def _fits(self) -> Iterator[str]:
+        """When a cascade is over: no block sends more over its links than the fullest of them is told to
+        carry."""
+        last, self._last = self._last, None
+        if last is None or last.cut_off:
+            return
+        for block, (sent, carries) in enumerate(
+            zip(self._sent, self._network.capacity.tolist(), strict=True)
+        ):
+            if sent * PPM > (last.use_ppm + 1) * carries * MBPS + PPM:
+                yield f"block {block} sends {sent} Mb/s over {carries} Gb/s, at a use of {last.use_ppm}"

@@ -1,0 +1,77 @@
+"""What came of a network's run between two moments: what was asked and served, weights, rewirings, faults."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ops.lab.report import summary_of
+from schemas.documents import FailuresSummary, OcsSummary, RepairsSummary
+from schemas.documents_dcn import TopologySummary, TrafficSummary
+from shared.engine.site import Site
+
+ENDED = ("completed", "aborted", "refused", "taken_back", "overtaken")
+FAULTS = ("ocs", "port", "block", "bundle", "rack", "control", "power")
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTotals:
+    """All that was counted of one network from its commissioning up to `at_us`."""
+
+    at_us: int
+    weights: int
+    rewirings: dict[str, int]
+    kept: int
+    circuits_made: int
+    faults: dict[str, int]
+    repairs: int
+    traffic: TrafficSummary
+
+
+def network_totals(site: Site, fabric: str, at_us: int) -> NetworkTotals:
+    """Read off the status documents of one network, whose time has come to `at_us`."""
+    traffic = summary_of(site, fabric, "traffic", TrafficSummary)
+    topology = summary_of(site, fabric, "topology", TopologySummary)
+    failures = summary_of(site, fabric, "failures", FailuresSummary)
+    return NetworkTotals(
+        at_us=at_us,
+        weights=traffic.weights,
+        rewirings={word: getattr(topology, word) for word in ENDED},
+        kept=topology.kept,
+        circuits_made=summary_of(site, fabric, "ocs", OcsSummary).cross_connects,
+        faults={word: getattr(failures, word) for word in FAULTS},
+        repairs=summary_of(site, fabric, "repairs", RepairsSummary).completed,
+        traffic=traffic,
+    )
+
+
+def network_report(fabric: str, end: NetworkTotals, since: NetworkTotals | None = None) -> dict[str, Any]:
+    """What happened from `since`, or else from the commissioning, up to `end`. Shares are of all that was
+    asked meanwhile, the largest use is the mean over that time."""
+    now, was = end.traffic, since.traffic if since else None
+    before = since or replace(
+        end,
+        weights=0,
+        rewirings=dict.fromkeys(end.rewirings, 0),
+        kept=0,
+        circuits_made=0,
+        faults=dict.fromkeys(end.faults, 0),
+        repairs=0,
+    )
+
+    def grown(field: str) -> int:
+        return int(getattr(now, field)) - (int(getattr(was, field)) if was else 0)
+
+    asked, known_us = grown("asked_mbit"), grown("known_us")
+    return {
+        "fabric": fabric,
+        "served": grown("served_mbit") / asked if asked else 1.0,
+        "use": grown("use_ppm_s") / known_us if known_us else 0.0,
+        "overfull": grown("overfull_us") / known_us if known_us else 0.0,
+        "direct": grown("direct_mbit") / asked if asked else 1.0,
+        "mean_path": grown("hops_mbit") / asked if asked else 1.0,
+        "weights_solved": end.weights - before.weights,
+        "rewirings": {word: n - before.rewirings[word] for word, n in end.rewirings.items()},
+        "plans_not_worth_it": end.kept - before.kept,
+        "cross_connects": end.circuits_made - before.circuits_made,
+        "faults": {word: n - before.faults[word] for word, n in end.faults.items()},
+        "repairs": end.repairs - before.repairs,
+    }

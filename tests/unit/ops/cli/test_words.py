@@ -1,0 +1,60 @@
+"""What people type nearly right: headings for fields, names of no form, events of the wrong fabric."""
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ops.cli.main import root
+from tests.support.fake_twin import FakeTwin, answering, as_json
+
+FABRICS = [{"name": "pod-0"}, {"name": "dcn-0"}]
+
+
+def run(twin: FakeTwin, *words: str) -> Result:
+    return CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, list(words))
+
+
+def test_fields_are_spelt_as_tables_head_them() -> None:
+    with answering({"/v1/trunks": [as_json([])]}) as twin:
+        run(twin, "get", "trunks", "--sort=-USE-OUT,name", "--where", "USE-OUT=null", "--where", "state=up")
+        (asked,) = twin.asked
+    assert {"sort=-use_out%2Cname", "use_out=null", "state=up"} <= set(asked.query.split("&"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--type", "JobBandwidthSet"], "no events of pod-0; --fabric dcn-0 asks for those of it\n"),
+        (["--fabric", "dcn-0"], "no events of dcn-0; --fabric pod-0 asks for those of it\n"),
+        (["--for", "dcn-0/block-3"], "no events\n"),
+    ],
+)
+def test_that_there_are_no_events_is_said_of_a_fabric(words: list[str], told: str) -> None:
+    answers = {
+        "/v1/events": [as_json([])],
+        "/v1/fabrics": [as_json(FABRICS)],
+        "/v1/fabrics/pod-0": [as_json({"name": "pod-0", "position": 7})],
+    }
+    with answering(answers) as twin:
+        assert run(twin, "events", *words).output == told
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("dcn-0/rak-1", "did you mean dcn-0/rack-1?"),
+        ("dcn-0/block3", "did you mean dcn-0/block-3?"),
+        ("dcn-0/block-3/trnk-7", "did you mean dcn-0/block-3/trunk-7?"),
+        ("dcn-0/xyzzy-1", "names are like pod-0/cube-12 or dcn-0/block-3/trunk-7\n"),
+    ],
+)
+def test_a_name_of_no_form_is_no_kind(name: str, told: str) -> None:
+    result = CliRunner().invoke(root, ["describe", name])
+    assert result.exit_code == 2
+    assert f"NAME '{name}': nothing has such a name" in result.output
+    assert told in result.output
+
+
+def test_a_price_below_zero_is_a_price() -> None:
+    result = CliRunner().invoke(root, ["dcn", "cost", "site.yaml", "--price", "ocs_cost=-5"])
+    assert result.exit_code == 2
+    assert "'ocs_cost=-5' is below 0; allowed are numbers from 0" in result.output
