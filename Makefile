@@ -17,9 +17,11 @@ PYTHON = python3.11 python3.12 python3.13 python3
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 STAGES := lint types imports unit contract simulation compare e2e
-# On both cores; where files start servers of their own, a file stays whole.
+# On both cores. Where tests take long, a worker is given one at a time; where they start servers of their
+# own, a file: tests/conftest.py says which begin.
 TOGETHER := --numprocesses 2
-BY_FILE := $(TOGETHER) --dist loadfile
+ONE_BY_ONE := $(TOGETHER) --dist loadgroup --no-loadscope-reorder
+BY_FILE := $(TOGETHER) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help install install-test run live soak servers test $(STAGES) secure golden format coverage bench \
     clean
@@ -79,7 +81,7 @@ contract: ## one test class per port, run against every implementation
 	$(stage) pytest $(BY_FILE) tests/contract
 
 simulation: ## the lab: determinism, invariants, swarms of seeds
-	$(stage) pytest $(TOGETHER) tests/simulation
+	$(stage) pytest $(ONE_BY_ONE) tests/simulation
 
 compare: ## compare messages and output with the golden files
 	$(stage) pytest tests/golden

@@ -20,6 +20,8 @@ from shared.engine.state import Unwatched
 
 Sink = Callable[[bytes], None]
 """Takes whole lines of the log, newlines included."""
+Stop = Callable[[], bool]
+"""Whether a run shall stop where it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +57,31 @@ class Lab:
         """Of all lines of the log so far, newlines included."""
         return self._sha256.hexdigest()
 
-    def run(self, until_us: int, requests: Iterable[LabRequest] = ()) -> None:
-        """Let time pass up to and including `until_us`. A request at T comes before the Ticks of T,
-        of several requests at T the first; one is moved to just after the last message where T has passed."""
+    def run(self, until_us: int, requests: Iterable[LabRequest] = (), stop: Stop | None = None) -> bool:
+        """Let time pass up to and including `until_us`; False where `stop`, which is asked after each root
+        and what follows from it, said so on the way. A request at T comes before the Ticks of T, of several
+        requests at T the first; one is moved to just after the last message where T has passed."""
         waiting = iter(requests)
         asked = next(waiting, None)
         while True:
-            due = self.site.earliest()
-            due_us = due.due_us if due is not None else None
             request, clock_us = None, until_us
-            if asked is not None and asked.at_us <= until_us and (due_us is None or asked.at_us <= due_us):
+            if asked is not None and asked.at_us <= until_us and not self._is_due_before(asked.at_us):
                 request, clock_us = Request(asked.number, asked.fabric, asked.body), asked.at_us
             if request is not None and self.site.comes_too_late(request):
                 asked = next(waiting, None)
                 continue
             root = self.site.next_root(request, clock_us=clock_us)
             if root is None:
-                return
+                return True
             if request is not None and not isinstance(root.body, Tick):
                 asked = next(waiting, None)
             self._take(root)
+            if stop is not None and stop():
+                return False
+
+    def _is_due_before(self, at_us: int) -> bool:
+        due = self.site.earliest()
+        return due is not None and due.due_us is not None and due.due_us < at_us
 
     def _take(self, root: Envelope) -> None:
         log = self.site.cascade(root)

@@ -20,7 +20,16 @@ from shared.runtimes.clock import Epoch
 from shared.runtimes.live.clock import write_epoch
 from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.kafka.scan import read_partition
-from tests.contract.test_runtime import END_US, PLAN, SCRIPT, Drive, Driven, RuntimeContract, Script
+from tests.contract.test_runtime import (
+    END_US,
+    PLAN,
+    SCRIPT,
+    Drive,
+    Driven,
+    RuntimeContract,
+    Script,
+    asked_for_loss,
+)
 
 QUIET_S_MAX = 120.0
 
@@ -37,15 +46,20 @@ class DrivenLive:
         options: TwinOptions | None = None,
     ) -> None:
         prefix = f"contract-{time.time_ns()}"
-        options = replace(options or TwinOptions(doubled=("scheduler",)), prefix=prefix, partitions=2)
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / "site.yaml"
+        file.write_text(as_file(plan))
+        options = replace(
+            options or TwinOptions(doubled=("scheduler",)), prefix=prefix, partitions=2, site_files=(file,)
+        )
         self.twin = WholeTwin(folder, kafka, redis, options)
+        self.services = options.services
+        """Those that are started; asked for again, they would be read from the file again."""
         self.settings = LiveSettings(kafka=kafka.bootstrap, redis=redis.url, prefix=prefix, data=folder)
         self.begun = len(plan.fabrics)
         """Messages on the log before the sequencer notes its end for the first time."""
         self.store = self.twin.store
         self.store.flush()
-        file = folder / "site.yaml"
-        file.write_text(as_file(plan))
         made = self.twin.run("live", "init", "--paused", "--partitions", "2", "--site", str(file))
         assert made.returncode == 0, made.stderr
         for name in self.twin.workers:
@@ -80,7 +94,7 @@ class DrivenLive:
 
     def _is_done(self, clock_us: int) -> bool:
         moment = self.store.view(0, 1)
-        positions = {moment.positions.get(service, 0) for service in self.twin.options.services}
+        positions = {moment.positions.get(service, 0) for service in self.services}
         dues = [row.due_us for row in moment.progress.values() if row.due_us is not None]
         quiet = (
             positions == {int(moment.values.get("end", self.begun))}
@@ -104,7 +118,10 @@ def drive_live(
         for at_us, fabric, body in script:
             live.ask(at_us, fabric, body)
         live.advance(end_us)
-        return live.driven()
+        lost = asked_for_loss(plan, live.store, end_us)
+        driven = live.driven()
+        driven.loss = lost
+        return driven
     finally:
         live.twin.stop()
 
@@ -128,6 +145,8 @@ def once(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka, live_redis
     return drive_live(tmp_path_factory.mktemp("live"), kafka, live_redis, PLAN, SCRIPT, END_US)
 
 
+# Its script takes a minute where nothing else runs: on a busy machine more than the usual bound.
+@pytest.mark.timeout(900)
 class TestLive(RuntimeContract):
     @pytest.fixture
     def driven(self, once: Driven) -> Driven:

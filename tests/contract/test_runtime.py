@@ -12,27 +12,45 @@ from pathlib import Path
 
 import pytest
 
-from ops.common.configuration import settings, settings_of
+from ops.common.configuration import config_of, settings, settings_of
 from ops.invariants import check_all
 from ops.lab.run import site_digest
+from schemas.api_loss import LossReport
 from schemas.body import Body
+from schemas.config_dcn import DcnConfig
 from schemas.envelope import Envelope
-from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.names import FaultKind
+from schemas.ocs import OcsesDown, OcsesUp
+from schemas.operator import (
+    ClearFault,
+    DrainCube,
+    InjectFault,
+    PlanTopology,
+    ReleaseSlice,
+    RequestSlice,
+    UndrainCube,
+)
 from schemas.registry import decode
-from schemas.scheduler import SliceAdmitted
+from schemas.scheduler import PodsJoined, PodsParted, SliceAdmitted
 from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.site_plan import SitePlan
+from schemas.topology import RewiringEnded, RewiringPlanned
+from schemas.traffic import JobBandwidthSet
 from schemas.workload import SliceRequested
 from services.fleet import services_of
+from services.losses import loss
+from services.questions import Questions
 from services.workload.filler import kept_waiting
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.models.superpod.shapes import chips_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 from shared.runtimes.embedded.clock import EmbeddedClock
 from shared.runtimes.embedded.dead_letters import DeadLetters
+from shared.runtimes.embedded.server import EmbeddedServer
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin import EmbeddedTwin
 from shared.runtimes.lab import Lab, LabRequest
+from shared.storage.copies import Copies
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_store import RedisStore
@@ -40,12 +58,35 @@ from tests.support.pods import first_message
 
 BUSY = ["failures.host_per_day=0.02", "failures.link_per_day=0.001"]
 SWITCHED = settings(["pod.cubes=16", *BUSY, "failures.ocs_per_day=0.02"], seed=11)
+NETWORK = {
+    "seed": 11,
+    "network": {
+        "racks": 4,
+        "racks_full": 4,
+        "switches": 2,
+        "blocks": [
+            {"generation": 100, "uplinks": 256, "pod": "pod-0"},
+            {"generation": 400, "uplinks": 256, "pod": "pod-2"},
+            {"generation": 200, "uplinks": 256, "count": 4},
+        ],
+    },
+    "demand": {"hot_pairs": 4},
+    "traffic": {"telemetry_interval_s": 3_600},
+    "topology": {"use_above": 100.0, "served_below": 0.0, "transit_above": 1.0},
+}
+"""Six blocks of three generations, two of them with a pod; other trunks are only looked for if asked."""
+DCN = "dcn-0"
+LOST: tuple[FaultKind, str] = ("rack", f"{DCN}/rack-2")
 PLAN = SitePlan(
     site="campus",
-    fabrics={"pod-0": SWITCHED, "pod-2": settings_of("static-pod", BUSY, seed=11)},
+    fabrics={
+        "pod-0": SWITCHED,
+        "pod-2": settings_of("static-pod", BUSY, seed=11),
+        DCN: config_of("dcn", NETWORK, DCN),
+    },
 )
-"""Two kinds of fabrics on one log; a third joins them in the script, and reads after pod-2 though `10` comes
-before `2` in letters, and pod-2 retires while slices run there."""
+"""Three kinds of fabrics on one log; another pod joins them in the script, and reads after pod-2 though `10`
+comes before `2` in letters, and pod-2 retires while slices run there."""
 JOINED = settings(["pod.cubes=8", *BUSY], seed=3)
 JOINING = FabricCommissioned(site="campus", config=JOINED)
 OF_THE_SEQUENCER = (FabricCommissioned, FabricRetired)
@@ -58,12 +99,24 @@ Script = list[tuple[int, str, Body]]
 SCRIPT: Script = [
     (2 * US_PER_HOUR, "pod-0", RequestSlice(shape=(4, 4, 8), twisted=True, duration_us=6 * US_PER_HOUR)),
     (2 * US_PER_HOUR + 1, "pod-2", RequestSlice(shape=(8, 8, 8), duration_us=20 * US_PER_HOUR)),
+    (
+        2 * US_PER_HOUR + 2,
+        "pod-0",
+        RequestSlice(shape=(4, 4, 8), duration_us=7 * US_PER_HOUR, pods=("pod-0", "pod-2")),
+    ),
     (3 * US_PER_HOUR, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-17", duration_us=2 * US_PER_HOUR)),
     (3 * US_PER_HOUR + 1, "pod-2", InjectFault(kind="link", target="pod-2/cube-0/+x/3")),
     (4 * US_PER_HOUR, "pod-0", DrainCube(cube="pod-0/cube-3")),
     (4 * US_PER_HOUR + 1, "pod-0", InjectFault(kind="host", target="pod-0/cube-5/host-1")),
     (5 * US_PER_HOUR, "pod-10", JOINING),
     (6 * US_PER_HOUR, "pod-10", RequestSlice(shape=(4, 4, 8), duration_us=6 * US_PER_HOUR)),
+    (
+        6 * US_PER_HOUR + 1,
+        "pod-2",
+        RequestSlice(shape=(4, 4, 8), pods=("pod-2", "pod-10", "pod-0")),
+    ),
+    (6 * US_PER_HOUR + 2, "dcn-0", InjectFault(kind="rack", target="dcn-0/rack-1", duration_us=US_PER_HOUR)),
+    (8 * US_PER_HOUR, "dcn-0", PlanTopology(dcn="dcn-0")),
     (9 * US_PER_HOUR, "pod-0", ClearFault(fault="pod-0/fault-0")),
     (10 * US_PER_HOUR, "pod-0", UndrainCube(cube="pod-0/cube-3")),
     (11 * US_PER_HOUR, "pod-0", ReleaseSlice(slice="pod-0/slice-0")),
@@ -71,7 +124,7 @@ SCRIPT: Script = [
     (12 * US_PER_HOUR, "pod-0", InjectFault(kind="link", target="pod-0/cube-99/+y/7")),
     (13 * US_PER_HOUR, "pod-2", FabricRetired()),
 ]
-END_US = 1 * US_PER_DAY
+END_US = 16 * US_PER_HOUR
 
 
 @dataclass
@@ -80,10 +133,17 @@ class Driven:
 
     log: list[bytes]
     digest: str
+    loss: LossReport | None = None
+    """What the network would lose with a rack, as the runtime says when all is done."""
     messages: list[Envelope] = field(init=False)
 
     def __post_init__(self) -> None:
         self.messages = [decode(line) for line in self.log]
+
+
+def has_network(plan: SitePlan) -> bool:
+    """Whether a site has a datacenter network: one of toys has another fabric of that name."""
+    return isinstance(plan.fabrics.get(DCN), DcnConfig)
 
 
 Drive = Callable[[SitePlan, Script, int], Driven]
@@ -93,7 +153,16 @@ def drive_lab(plan: SitePlan, script: list[LabRequest], end_us: int) -> Driven:
     lines: list[bytes] = []
     lab = Lab(plan.site, plan.fabrics, services_of, lambda data: lines.extend(data.splitlines()))
     lab.run(end_us, script)
-    return Driven(lines, site_digest(lab.site))
+    driven = Driven(lines, site_digest(lab.site))
+    if has_network(plan):
+        driven.loss = loss(lab.site, DCN, *LOST, end_us, lambda: False)
+    return driven
+
+
+def asked_for_loss(plan: SitePlan, store: MemoryStore | RedisStore, end_us: int) -> LossReport | None:
+    """What a living runtime answers, which looks at copies of its states."""
+    questions = Questions(Copies(store, services_of))
+    return questions.loss(DCN, *LOST, end_us) if has_network(plan) else None
 
 
 class Embedded:
@@ -146,7 +215,9 @@ def drive_embedded(
     for at_us, fabric, body in script:
         embedded.ask(at_us, fabric, body)
     embedded.advance(end_us)
+    lost = asked_for_loss(plan, store, end_us)
     driven = embedded.driven()
+    driven.loss = lost
     embedded.logs.close()
     return driven
 
@@ -161,16 +232,18 @@ def as_requests(messages: list[Envelope]) -> list[LabRequest]:
 
 
 class RuntimeContract:
-    """What every runtime owes; a runtime plugs in with the fixture `drive`."""
+    """What every runtime owes; a runtime plugs in with the fixture `drive`, which drives the script once."""
 
-    @pytest.fixture
-    def driven(self, drive: Drive) -> Driven:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def driven(cls, drive: Drive) -> Driven:
         return drive(PLAN, SCRIPT, END_US)
 
     def test_writes_message_for_message_what_the_lab_writes(self, driven: Driven) -> None:
         lab = drive_lab(PLAN, as_requests(driven.messages), END_US)
         assert driven.log == lab.log
         assert driven.digest == lab.digest
+        assert driven.loss == lab.loss
 
     def test_keeps_every_invariant(self, driven: Driven) -> None:
         assert check_all(driven.messages) == []
@@ -207,7 +280,35 @@ class RuntimeContract:
         assert (own[-1].id, own[-1].at_us) == ("sequencer@pod-2/2", 13 * US_PER_HOUR)
         assert {m.type for m in own} >= {"SliceStarted", "Tick"}
         after = [m for m in driven.messages if m.at_us > own[-1].at_us]
-        assert {m.fabric for m in after} == {"pod-0", "pod-10"}
+        assert {m.fabric for m in after} == {"pod-0", "pod-10", "dcn-0"}
+
+    def test_jobs_over_several_pods_begin_together_and_end_with_a_pod(self, driven: Driven) -> None:
+        joined = [m.body for m in driven.messages if isinstance(m.body, PodsJoined)]
+        assert {len(body.slices) for body in joined} == {2, 3}
+        gone = [m for m in driven.messages if m.cause == "sequencer@pod-2/2"]
+        assert {(m.fabric, m.type) for m in gone if isinstance(m.body, PodsParted)} == {
+            ("pod-0", "PodsParted"),
+            ("pod-10", "PodsParted"),
+        }
+
+    def test_a_network_loses_a_rack_and_is_rewired_while_its_pods_meet_over_it(self, driven: Driven) -> None:
+        own = [m for m in driven.messages if m.fabric == "dcn-0"]
+        power = [(m.at_us, m.body.part) for m in own if isinstance(m.body, OcsesDown | OcsesUp)]
+        lost_us = 6 * US_PER_HOUR + 2
+        assert power == [(lost_us, "dcn-0/rack-1"), (lost_us + US_PER_HOUR, "dcn-0/rack-1")]
+        planned = [m for m in own if isinstance(m.body, RewiringPlanned)]
+        (asked,) = [m for m in own if isinstance(m.body, PlanTopology)]
+        assert planned[-1].cause == asked.id
+        outcomes = [m.body.outcome for m in own if isinstance(m.body, RewiringEnded)]
+        assert outcomes == ["completed", "completed"], "as installed, and as planned for the operator"
+        told = {m.body.job for m in own if isinstance(m.body, JobBandwidthSet)}
+        joined = [m.body for m in driven.messages if isinstance(m.body, PodsJoined)]
+        assert told == {body.job for body in joined if len(body.slices) == 2}, "pod-10 hangs on no block"
+
+    def test_says_what_a_network_would_lose_with_one_of_its_four_racks(self, driven: Driven) -> None:
+        assert driven.loss is not None
+        assert driven.loss.lost == pytest.approx(0.25, abs=0.01)
+        assert len(driven.loss.blocks) == 6
 
     def test_another_seed_gives_another_log(self, drive: Drive, driven: Driven) -> None:
         other = SitePlan(site="campus", fabrics={"pod-0": SWITCHED.model_copy(update={"seed": 12})})
@@ -218,8 +319,9 @@ class RuntimeContract:
 
 
 class TestLab(RuntimeContract):
-    @pytest.fixture
-    def drive(self) -> Drive:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def drive(cls) -> Drive:
         def drive(plan: SitePlan, script: Script, end_us: int) -> Driven:
             numbered = enumerate(script, start=1)
             return drive_lab(plan, [LabRequest(at, f, body, n) for n, (at, f, body) in numbered], end_us)
@@ -228,20 +330,25 @@ class TestLab(RuntimeContract):
 
 
 class TestEmbeddedOnMemory(RuntimeContract):
-    @pytest.fixture
-    def drive(self, tmp_path_factory: pytest.TempPathFactory) -> Drive:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def drive(cls, tmp_path_factory: pytest.TempPathFactory) -> Drive:
         return lambda plan, script, end_us: drive_embedded(
             tmp_path_factory.mktemp("twin"), MemoryStore(), plan, script, end_us
         )
 
 
 class TestEmbeddedOnRedis(RuntimeContract):
-    @pytest.fixture
-    def drive(self, tmp_path_factory: pytest.TempPathFactory, redis_url: str) -> Iterator[Drive]:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def drive(
+        cls, tmp_path_factory: pytest.TempPathFactory, embedded_server: EmbeddedServer
+    ) -> Iterator[Drive]:
+        embedded_server.ensure()
         stores: list[RedisStore] = []
 
         def drive(plan: SitePlan, script: Script, end_us: int) -> Driven:
-            store = RedisStore(redis_url)
+            store = RedisStore(embedded_server.url)
             store.flush()
             stores.append(store)
             return drive_embedded(tmp_path_factory.mktemp("twin"), store, plan, script, end_us)

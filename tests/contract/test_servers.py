@@ -24,7 +24,8 @@ from ops.servers.kafka_server import metadata_answers
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.local_server import LocalServer
 from shared.runtimes.ports import free_port
-from tests.support.child_processes import has_ended, runs
+from shared.runtimes.waiting import until
+from tests.support.child_processes import children, has_ended, runs
 
 RUN = (
     "import sys\n"
@@ -91,7 +92,8 @@ def test_kafka_stands_still_in_a_pause_and_goes_on_after_it(kafka: LocalKafka) -
     pid = pid_of(kafka)
     kafka.pause()
     try:
-        assert not kafka.answers()
+        # Its last answer may be on the way yet: it stands still when the signal has reached all its threads.
+        assert until(lambda: not kafka.answers(), 10), "it answers in a pause"
     finally:
         kafka.resume()
     kafka.wait_ready(20)
@@ -194,6 +196,9 @@ def test_an_address_of_another_machine_is_one_sentence(tmp_path: Path) -> None:
 # --- in the foreground --------------------------------------------------------------------------------------
 
 
+STARTS_S_MAX = ENDS_S_MAX = 60.0
+
+
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     return os.environ | {
@@ -220,7 +225,7 @@ def test_redis_in_the_foreground_ends_in_good_order(
         with redis.Redis.from_url(environment["LIGHTWAVE_REDIS"]) as client:
             pid = int(client.info("server")["process_id"])
         process.send_signal(sign)
-        assert process.wait(10) == 0
+        assert process.wait(ENDS_S_MAX) == 0
         assert not runs(pid)
     finally:
         process.kill()
@@ -266,7 +271,7 @@ def test_a_server_that_ends_by_itself_is_told_of(environment: dict[str, str]) ->
         process.stderr.readline()
         with redis.Redis.from_url(environment["LIGHTWAVE_REDIS"]) as client:
             os.kill(int(client.info("server")["process_id"]), signal.SIGKILL)
-        _, said = process.communicate(timeout=10)
+        _, said = process.communicate(timeout=60)
         assert process.returncode == 1
         assert "OperationFailed: Redis in " in said
         assert "ended with -9" in said
@@ -278,9 +283,9 @@ def test_a_server_that_ends_by_itself_is_told_of(environment: dict[str, str]) ->
 def test_kafka_in_the_foreground_ends_while_it_starts(environment: dict[str, str]) -> None:
     process = foreground("run_kafka", environment)
     try:
-        time.sleep(1)
+        assert until(lambda: children(process.pid), STARTS_S_MAX), "it starts nothing"
         process.terminate()
-        assert process.wait(15) == 0
+        assert process.wait(ENDS_S_MAX) == 0
     finally:
         process.kill()
         process.communicate()

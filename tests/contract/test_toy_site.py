@@ -46,7 +46,7 @@ SCRIPT: Script = [
 END_US = 3 * PERIOD_US
 PROGRAM = TwinOptions(
     program=(sys.executable, "-m", "tests.support.toy_program"),
-    services=("agent", "clerk", "router"),
+    only=("agent", "clerk", "router"),
     doubled=("clerk",),
 )
 

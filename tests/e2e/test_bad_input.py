@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shared.runtimes.embedded.server import EmbeddedServer
+from tests.support.fake_twin import lightwave
 from tests.support.living import LIGHTWAVE, LivingTwin, cli, free_port, living
 
 REFUSED, USAGE, NOT_FOUND, UNREACHABLE = 1, 2, 3, 4
@@ -55,7 +56,7 @@ TWIN_CASES = [
     Case("trace pod-0/cube-12/+y/16", NOT_FOUND, "+y/16"),
     Case("trace pod-0/cube-99/+y/1", NOT_FOUND, "cube-99"),
     Case("trace pod-0/ocs-1", NOT_FOUND, "pod-0/ocs-1"),
-    Case("trace", USAGE, "END"),
+    Case("trace", USAGE, "NAME"),
     Case("events --since yesterday", USAGE, "yesterday"),
     Case("events --since -2h", USAGE, "-2h"),
     Case("events --type Nonsense", USAGE, "Nonsense"),
@@ -104,7 +105,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
 
 @pytest.mark.parametrize("case", TWIN_CASES, ids=lambda case: case.words)
 def test_against_a_living_twin(twin: LivingTwin, case: Case) -> None:
-    check(twin.cli(*case.words.split()), case)
+    check(lightwave(*case.words.split(), url=twin.url), case)
 
 
 def test_after_all_that_the_twin_is_well(twin: LivingTwin) -> None:
@@ -182,7 +183,8 @@ def test_a_bad_trace_names_file_and_line(name: str, tmp_path: Path) -> None:
     content, sentence = TRACES[name]
     path = tmp_path / "trace.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    check(cli("lab", "run", "--days", "1", "--trace", str(path)), Case(name, USAGE, sentence))
+    done = lightwave("lab", "run", "--days", "1", "--trace", str(path))
+    check(done, Case(name, USAGE, sentence))
 
 
 def test_no_twin_a_bad_url_and_something_else_at_the_url() -> None:

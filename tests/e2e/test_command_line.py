@@ -136,7 +136,7 @@ def test_forms_of_output(twin: LivingTwin) -> None:
     assert yaml.safe_load(twin.cli("get", "cubes", "-o", "yaml").stdout) == as_json
     described = twin.json("describe", "cube", "pod-0/cube-3")
     assert set(described) == {"object", "related", "events", "events_in_all"}
-    assert "Last events:" in twin.cli("describe", "cube", "pod-0/cube-3").stdout
+    assert "Last events" in twin.cli("describe", "cube", "pod-0/cube-3").stdout
     twin.json("clock", "resume")
 
 
@@ -165,7 +165,7 @@ def test_follow_prints_as_it_comes_and_ends_well(twin: LivingTwin) -> None:
     twin.cli("drain", "pod-1/cube-60")
     time.sleep(1.5)
     follower.send_signal(signal.SIGINT)
-    told, error = follower.communicate(timeout=10)
+    told, error = follower.communicate(timeout=60)
     assert follower.returncode == 130, error
     assert json.loads(told)["body"] == {"cube": 60}
 
@@ -179,7 +179,7 @@ def test_watch_looks_again_until_interrupted(twin: LivingTwin) -> None:
     )
     time.sleep(2.6)
     watcher.send_signal(signal.SIGINT)
-    told, _ = watcher.communicate(timeout=10)
+    told, _ = watcher.communicate(timeout=60)
     assert watcher.returncode == 130
     assert told.count("SPEED") >= 2
 

@@ -30,10 +30,11 @@ def test_every_command_of_the_tour_does_what_the_readme_says(twin: LivingTwin, t
         "LIGHTWAVE_URL": twin.url,
         "XDG_STATE_HOME": str(twin.data.parent),
     }
+    (tmp_path / "ops").symlink_to(README.parent / "ops")  # files of the tour, from where a person stands
     time.sleep(10.0)
     script = "set -euo pipefail\n" + "\n".join(blocks)
     done = subprocess.run(
-        ["/bin/bash", "-x", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120
+        ["/bin/bash", "-x", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stdout + done.stderr
     told = done.stdout
@@ -42,3 +43,4 @@ def test_every_command_of_the_tour_does_what_the_readme_says(twin: LivingTwin, t
     chain = told[told.index("SliceDegraded") :]
     assert "InjectFault" in chain
     assert '"log_sha256"' in told
+    assert "ops/sites/campus.yaml: dcn-0: 16 blocks" in told

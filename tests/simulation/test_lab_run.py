@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from ops.common.sites import single_fabric_sites
 from ops.lab.board import shared_board
@@ -16,7 +17,9 @@ from ops.lab.replay import replay
 from ops.lab.run import RunPlan, partial, run_lab, run_site
 from schemas.registry import decode
 from schemas.site_plan import SitePlan
-from shared.basics.units import US_PER_DAY, US_PER_S
+from services.fleet import services_of
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.runtimes.lab import Lab
 from shared.storage.log.lines import read_lines
 
 BUSY = ["pod.cubes=8", "failures.host_per_day=0.1", "failures.ocs_per_day=0.3"]
@@ -101,21 +104,40 @@ def test_injected_faults_begin_and_end_when_they_are_asked_to(tmp_path: Path) ->
     assert result["interrupted"] is False
 
 
-def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(tmp_path: Path) -> None:
+def children() -> list[int]:
+    """Of this process, as Linux has them by thread."""
+    return [
+        int(pid)
+        for thread in Path("/proc/self/task").iterdir()
+        for pid in (thread / "children").read_text().split()
+    ]
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(
+    tmp_path: Path, sign: signal.Signals
+) -> None:
+    """The signal reaches every process, as a terminal's and `timeout`'s do."""
+    get_reusable_executor().shutdown()  # another test's workers began otherwise
     log = tmp_path / "year.jsonl.zst"
     far = RunPlan(sites(2), 36_500.0)
 
-    def interrupt() -> None:
-        while signal.getsignal(signal.SIGINT) in (before, signal.SIG_IGN) or not any(tmp_path.iterdir()):
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
+    def written() -> int:
+        return sum(path.stat().st_size for path in tmp_path.iterdir())
 
-    before = signal.getsignal(signal.SIGINT)
+    def interrupt() -> None:
+        while signal.getsignal(sign) in (before, signal.SIG_IGN) or not written():
+            time.sleep(0.01)
+        for child in children():
+            os.kill(child, sign)
+        os.kill(os.getpid(), sign)
+
+    before = signal.getsignal(sign)
     thread = threading.Thread(target=interrupt)
     thread.start()
     result = run_lab(far, jobs=2, log=log, repeat=REPEAT)
     thread.join()
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(sign) is before
     assert result["interrupted"] is True
     assert 0 < result["fabric_days"] < 36_500
     assert [path.name for path in tmp_path.iterdir()] == ["year.jsonl.partial.zst"]
@@ -130,8 +152,31 @@ def test_a_run_that_ends_within_its_warm_up_has_no_figures(warmup_days: float, c
     with shared_board(1, None) as board:
         board.stop()
         result = run_site(plan, 0, None, board)
-    assert 0 < result.at_us < 30 * US_PER_DAY
+    assert result.at_us < US_PER_HOUR  # after its first cascades, within a simulated day
+    assert not result.whole
     assert len(result.reports) == counted_fabrics
+
+
+def test_a_run_that_is_stopped_at_its_first_moment_has_figures_of_no_time() -> None:
+    """Nothing was there to be used, and nothing was lost."""
+    with shared_board(1, None) as board:
+        board.stop()
+        (report,) = run_site(RunPlan(sites(), 30.0, spans=True), 0, None, board).reports
+    assert report["goodput"]["total_chip_us"] == 0
+    assert report["cube_availability"] == 1.0
+
+
+def test_a_run_stops_within_a_simulated_day_and_goes_on_from_there() -> None:
+    """What is stopped between two cascades is where any run is at that moment."""
+    config = sites()[0].fabrics["pod-0"]
+    whole, cut = (Lab("pod-0", {"pod-0": config}, services_of) for _ in range(2))
+    looks = iter([False] * 20 + [True])
+    assert whole.run(US_PER_DAY // 2) is True
+    assert cut.run(US_PER_DAY // 2, stop=lambda: next(looks)) is False
+    assert 0 < cut.messages < whole.messages
+    assert cut.site.now_us < US_PER_DAY // 2
+    assert cut.run(US_PER_DAY // 2) is True
+    assert cut.log_sha256 == whole.log_sha256
 
 
 def test_progress_is_told_whatever_the_number_of_processes() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from ops.common.configuration import settings_of
 from ops.common.sites import single_fabric_sites
-from ops.invariants.checker import AllCheckers
+from ops.invariants.checker import AllCheckers, PodCheckers
 from ops.lab.replay import replay
 from ops.lab.report import pod_report
 from ops.lab.run import RunPlan, run_lab
@@ -24,7 +24,7 @@ from schemas.config import SuperpodConfig
 from schemas.config_workload import TraceRow, WorkloadConfig
 from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, RepairsSummary, SliceDocument
 from schemas.names import Shape
-from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, UndrainCube
 from schemas.registry import decode
 from schemas.scheduler import SliceRecovering
 from schemas.workload import SliceRequested
@@ -43,6 +43,7 @@ from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import FACES, HOSTS_PER_CUBE
 from shared.runtimes.lab import Lab, LabRequest
 from tests.support.pods import POD
+from tests.support.policies import drawn_policies, drawn_slice
 from tests.unit.models.static_pod.test_boxes import all_boxes
 
 KIND = "static-pod"
@@ -183,16 +184,11 @@ HAPPENS = ("CubeSwapped", "SliceRecovering", "SliceEvicted", "SliceDegraded", "S
 def scenario(seed: int) -> tuple[list[str], list[LabRequest], int]:
     """(settings, requests, time from which on nothing breaks and nobody acts) by the seed's draws."""
     draw = random.Random(seed)
-    rate, days = draw.choice([1, 20, 200]), draw.choice([0.5, 1.0])
+    rate, days = draw.choice([1, 20, 200]), draw.choice([0.3, 0.6])
     pairs = {
         "workload.offered_load": draw.choice([0.3, 1.1, 2.0]),
         "workload.duration_mean_h": draw.choice([0.2, 1.0, 4.0]),
-        "scheduler.queue_max": draw.choice([0, 3, 500]),
-        "scheduler.decision_s": draw.choice([0, 30]),
-        "scheduler.preflight_s": draw.choice([0, 120]),
-        "scheduler.hot_spares": draw.choice([0, 0, 1]),
-        "scheduler.retries_max": draw.choice([0, 1, 100]),
-        "scheduler.backfill": draw.choice(["easy", "conservative", "none"]),
+        **drawn_policies(draw),
         "transceivers.telemetry_interval_s": draw.choice([0, 3600]),
         "repairs.technicians": draw.choice([4, 16]),
         "repairs.host_repair_h": draw.choice([0.1, 2.0]),
@@ -215,7 +211,7 @@ def act(draw: random.Random) -> Body:
     host = f"{cube}/host-{draw.randrange(16)}"
     hours = draw.choice([None, US_PER_HOUR])
     choices: list[Body] = [
-        RequestSlice(shape=draw.choice(SHAPES), twisted=draw.random() < 0.2, duration_us=hours),
+        drawn_slice(draw, SHAPES, twisted=0.2),
         ReleaseSlice(slice=f"{POD}/slice-{draw.randrange(60)}"),
         InjectFault(kind="ocs", target=f"{POD}/ocs-17"),
         InjectFault(kind="host", target=host, duration_us=hours),
@@ -275,7 +271,9 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
         end_us += US_PER_HOUR
         lab.run(end_us)
     report = pod_report(lab.site, POD, end_us)["slices"]
-    counts = checkers.fabrics[POD].slices.counts()
+    own = checkers.fabrics[POD]
+    assert isinstance(own, PodCheckers)
+    counts = own.slices.counts()
     if any(report[state] != count for state, count in counts.items()):
         problems.append(f"the report has {report}, the log {counts}")
     return problems[:5] + unsettled(lab.site)[:5]

@@ -37,7 +37,7 @@ def write_trace(path: Path) -> list[tuple[int, int, int]]:
 
 def test_thousands_of_rows_all_end_in_one_state(tmp_path: Path) -> None:
     rows = write_trace(tmp_path / "trace.csv")
-    trace = read_trace(tmp_path / "trace.csv")
+    trace = read_trace(tmp_path / "trace.csv", SuperpodConfig())
     config = settings(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=trace)
     lines: list[bytes] = []
     lab = pod_lab(config, sink=lambda data: lines.extend(data.splitlines()))
@@ -62,7 +62,8 @@ def test_an_exact_estimate_is_never_overrun(tmp_path: Path) -> None:
         "0,36000,64,\n0,3600,100,\n0,36000,512,\n9,3600,64,3600\n9,60,1,59\n"
     )
     messages: list[Envelope] = []
-    config = settings(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=read_trace(path))
+    trace = read_trace(path, SuperpodConfig())
+    config = settings(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=trace)
     lab = pod_lab(config, sink=lambda data: messages.extend(map(decode, data.splitlines())))
     lab.run(US_PER_DAY)
     assert sum(m.type == "SliceCompleted" for m in messages) == 5
@@ -77,7 +78,7 @@ def test_columns_that_may_be_given(tmp_path: Path) -> None:
         "128,5,30,4x4x8,true,7\r\n"
         "\r\n"
     )
-    first, second = read_trace(path)
+    first, second = read_trace(path, SuperpodConfig())
     assert (first.submit_us, first.shape, first.twisted, first.priority) == (5 * US_PER_S, (4, 4, 8), True, 7)
     assert (second.submit_us, second.duration_us) == (10_500_000, 60 * US_PER_S)
     assert (second.shape, second.twisted, second.priority) == ((4, 4, 8), False, 0)
@@ -88,7 +89,7 @@ def test_columns_of_who_wants_it_and_how_long_they_think_it_takes(tmp_path: Path
     path.write_text(
         "submit_s,duration_s,chips,owner,tier,estimate_s\n0,60,64,team-3,production,90.5\n1,60,64,,,\n"
     )
-    known, unknown = read_trace(path)
+    known, unknown = read_trace(path, SuperpodConfig())
     assert (known.owner, known.tier, known.estimate_us) == ("team-3", "production", 90_500_000)
     assert (unknown.owner, unknown.tier, unknown.estimate_us) == ("trace", "research", 60 * US_PER_S)
 
@@ -97,7 +98,7 @@ def test_a_trace_of_too_many_owners_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text("submit_s,duration_s,chips,owner\n" + "".join(f"0,60,64,o{n}\n" for n in range(1_001)))
     with pytest.raises(InvalidInput, match="1,001 owners; allowed are at most 1,000"):
-        read_trace(path)
+        read_trace(path, SuperpodConfig())
     rows = tuple(
         TraceRow(submit_us=0, duration_us=9, shape=(4, 4, 4), twisted=False, priority=0, owner=f"o{n}")
         for n in range(1_001)
@@ -119,4 +120,4 @@ def test_cells_that_are_not_allowed_are_named(tmp_path: Path, cells: str, senten
     path = tmp_path / "trace.csv"
     path.write_text(f"submit_s,duration_s,chips,owner,tier,estimate_s\n0,60,64,{cells}\n")
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
-        read_trace(path)
+        read_trace(path, SuperpodConfig())

@@ -18,3 +18,11 @@ def runs(pid: int) -> bool:
 def has_ended(pid: int) -> bool:
     """Whether it ends within a few seconds."""
     return until(lambda: not runs(pid), END_S_MAX)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        found += [int(child) for child in (task / "children").read_text().split()]
+    return found

@@ -4,7 +4,6 @@ import json
 import os
 import ssl
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from tests.support.forked import run_forked
 
 Answer = tuple[int, str, bytes]
 """(HTTP status, content type, body)."""
@@ -112,15 +113,8 @@ def environment(url: str, **more: str) -> dict[str, str]:
 
 
 def lightwave(*words: str, url: str = "http://127.0.0.1:9", **more: str) -> subprocess.CompletedProcess[str]:
-    """One command as a process of its own; without a URL no twin is to be had."""
-    return subprocess.run(
-        [sys.executable, "-m", "ops.cli", *words],
-        env=environment(url, **more),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-    )
+    """One command in a process of its own; without a URL no twin is to be had."""
+    return run_forked(words, environment(url, **more))
 
 
 def told(twin: FakeTwin, path: str) -> Any:

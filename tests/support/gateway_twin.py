@@ -18,6 +18,8 @@ from ops.common.sites import single_fabric_sites
 from ops.twin.audit import SiteAudit, readers_of
 from schemas.api import TwinAbout
 from schemas.config import FabricConfig
+from schemas.config_dcn import DcnConfig, NetworkFailuresConfig
+from schemas.config_network import BlockRow, NetworkConfig
 from schemas.registry import decode
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
@@ -40,9 +42,28 @@ from shared.storage.log.reader import commissioned_with
 from shared.storage.memory import MemoryStore
 from tests.support.pods import first_message
 
-CATCH_UP_S_MAX = 60.0
+CATCH_UP_S_MAX = 180.0
 QUIET = ["workload.enabled=false", "failures.enabled=false"]
 """Nothing happens unless somebody asks."""
+
+
+NETWORK = DcnConfig(
+    seed=5,
+    network=NetworkConfig(
+        racks=4,
+        racks_full=4,
+        switches=2,
+        blocks=tuple([BlockRow(count=2, generation=gbps, uplinks=256) for gbps in (400, 200, 100)]),
+    ),
+    failures=NetworkFailuresConfig(enabled=False),
+)
+"""Six blocks on eight OCSes, in which nothing breaks by itself."""
+
+
+def pod_and_network() -> SitePlan:
+    """A small pod in which nothing happens by itself, and a small network."""
+    (plan,) = single_fabric_sites(1, pairs=["pod.cubes=4", *QUIET], seed=3)
+    return SitePlan(site="campus", fabrics={"dcn-0": NETWORK, **plan.fabrics})
 
 
 def as_logged(message: dict[str, Any]) -> dict[str, Any]:
@@ -80,6 +101,13 @@ class Client:
 
 class WakingMemory(Waking, MemoryStore):
     """Wakes the loop when somebody asks for something."""
+
+
+def get(client: Client, path: str) -> Any:
+    """What a path behind /v1/ answers that it is to answer."""
+    answer = client.get(f"/v1/{path}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
 
 
 class DrivenTwin:

@@ -14,6 +14,8 @@ from typing import Any
 from kafka import KafkaProducer
 
 from ops.live.rebuild import digest
+from ops.live.settings import LiveSettings
+from ops.live.status import live_status
 from ops.servers.both import LocalKafka, LocalRedis
 from ops.soak.asking import http_post
 from ops.soak.log import read_log
@@ -84,8 +86,8 @@ class LiveTwin(WholeTwin):
         self.clock.set_speed(speed)
 
     def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.json("live", "status")
-        return found
+        """What `lightwave live status` shows; asked without the command, as often as a wait wants it."""
+        return live_status(LiveSettings(redis=self.redis.url))
 
     def said(self, name: str) -> str:
         """All that a process wrote to its log."""

@@ -81,14 +81,14 @@ class LivingTwin:
         raise AssertionError(f"the twin is not ready: {self.log.read_text()[-2000:]}")
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
             return json.load(answer)
 
     def post(self, path: str, body: dict[str, Any] | None = None, key: str | None = None) -> Any:
         headers = {"Content-Type": "application/json", "Idempotency-Key": key or str(uuid.uuid4())}
         data = json.dumps(body or {}).encode()
         request = urllib.request.Request(self.url + path, data=data, headers=headers, method="POST")
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:

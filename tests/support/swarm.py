@@ -1,4 +1,4 @@
-"""A whole scenario drawn from one seed: size, load, rates, patience, and what operators do meanwhile."""
+"""A whole scenario drawn from one seed: size, load, rates, policies, and what operators do meanwhile."""
 
 import random
 from dataclasses import dataclass
@@ -6,13 +6,25 @@ from dataclasses import dataclass
 from ops.common.configuration import settings
 from schemas.body import Body
 from schemas.config import SuperpodConfig
-from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.names import Shape
+from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, UndrainCube
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.superpod.wiring import FACES
 from shared.runtimes.lab import LabRequest
 from tests.support.pods import POD
+from tests.support.policies import drawn_policies, drawn_slice
 
-SHAPES = [(1, 1, 1), (2, 2, 2), (2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 8, 8), (4, 4, 16), (8, 8, 8), (4, 4, 12)]
+SHAPES: list[Shape] = [
+    (1, 1, 1),
+    (2, 2, 2),
+    (2, 4, 4),
+    (4, 4, 4),
+    (4, 4, 8),
+    (4, 8, 8),
+    (4, 4, 16),
+    (8, 8, 8),
+    (4, 4, 12),
+]
 
 
 @dataclass(frozen=True)
@@ -27,20 +39,14 @@ class Scenario:
 
 def draw_scenario(seed: int) -> Scenario:
     draw = random.Random(seed)
-    quiet_days = draw.choice([0.5, 1.0, 2.0])
+    quiet_days = draw.choice([0.5, 0.5, 1.0, 1.5])
     cubes = draw.choice([4, 5, 8, 12, 16, 27])
     rate = draw.choice([1, 20, 200])
     pairs = {
         "pod.cubes": cubes,
         "workload.offered_load": draw.choice([0.3, 0.9, 1.1, 2.0]),
         "workload.duration_mean_h": draw.choice([0.2, 1.0, 4.0]),
-        "scheduler.queue_max": draw.choice([0, 3, 500]),
-        "scheduler.decision_s": draw.choice([0, 30]),
-        "scheduler.preflight_s": draw.choice([0, 120]),
-        "scheduler.hot_spares": draw.choice([0, 0, 1]),
-        "scheduler.backfill": draw.choice(["easy", "conservative", "none"]),
-        "scheduler.hold_back": draw.choice(["none", "none", "fixed", "availability"]),
-        "scheduler.retries_max": draw.choice([0, 1, 100]),
+        **drawn_policies(draw),
         "workload.balk_above_h": draw.choice([1, 96]),
         "ocs.switching_time_ms": draw.choice([0.001, 10, 60_000]),
         "transceivers.telemetry_interval_s": draw.choice([0, 3600]),
@@ -76,14 +82,8 @@ def _act(draw: random.Random, cubes: int) -> Body:
     port = f"{ocs}/{draw.choice('NS')}{draw.randrange(2 * cubes + 2)}"
     host = f"{name}/host-{draw.randrange(16)}"
     expiry = draw.choice([None, US_PER_HOUR // 2, 3 * US_PER_HOUR])
-    shape = draw.choice(SHAPES)
     choices: list[Body] = [
-        RequestSlice(
-            shape=shape,
-            twisted=draw.random() < 0.3,
-            priority=draw.randrange(-2, 3),
-            duration_us=draw.choice([None, US_PER_HOUR]),
-        ),
+        drawn_slice(draw, SHAPES, twisted=0.3),
         ReleaseSlice(slice=f"pod-0/slice-{draw.randrange(60)}"),
         InjectFault(kind="ocs", target=ocs, duration_us=expiry),
         InjectFault(kind="port", target=port, duration_us=expiry),

@@ -17,7 +17,8 @@ import orjson
 
 from shared.storage.log.reader import LogQuery
 
-VERSION = 1
+VERSION = 2
+"""Raised where messages are found under other names than before: an index of that time is made anew."""
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE strides (position INTEGER PRIMARY KEY, offset INTEGER, at_us INTEGER, seqs TEXT);

@@ -1,0 +1,201 @@
+"""Superpods that meet over a datacenter network: what a job over two pods gets from it, and what becomes of
+the job when the network loses something."""
+
+import pytest
+
+from ops.common.configuration import config_of, settings
+from ops.invariants.checker import AllCheckers
+from schemas.envelope import Envelope
+from schemas.names import FaultKind
+from schemas.operator import InjectFault, RequestSlice
+from schemas.registry import decode
+from schemas.scheduler import PodWaits
+from schemas.sequencer import FabricRetired
+from schemas.traffic import JobBandwidthSet, PodsCutOff
+from services.fleet import services_of
+from services.jobs.state import JobsState
+from services.scheduler.multislice.holding import unreached
+from services.scheduler.multislice.showing import why_pods_wait
+from services.scheduler.state import SchedulerState
+from services.traffic.state import TrafficState
+from shared.basics.units import US_PER_HOUR
+from shared.models.jobs.multislice import joint_speed_ppm
+from shared.models.jobs.progress import FULL_SPEED
+from shared.runtimes.lab import Lab, LabRequest
+from tests.support.several_pods import disagreements
+
+PODS = ("pod-0", "pod-1")
+QUIET = ["pod.cubes=8", "workload.enabled=false", "failures.enabled=false"]
+NETWORK = {
+    "network": {
+        "racks": 4,
+        "racks_full": 4,
+        "blocks": [
+            *({"generation": 100, "uplinks": 256, "pod": pod} for pod in PODS),
+            {"count": 6, "generation": 100, "uplinks": 256},
+        ],
+    },
+    "failures": {"enabled": False},
+    "demand": {"load": 0.1, "hot_pairs": 0},
+    "topology": {"every_h": 1.0},
+}
+STEP_US, GRADIENT = 17_600_000, 10**12
+ASKED_US, BROKEN_US, MENDED_US, END_US = (hours * US_PER_HOUR + 1 for hours in (1, 5, 9, 12))
+
+
+def run(kind: FaultKind, target: str, until_us: int = END_US) -> tuple[Lab, list[Envelope]]:
+    """A job over both pods, and a part of the network that is broken for four hours."""
+    log: list[Envelope] = []
+    problems: list[str] = []
+    checkers = AllCheckers()
+
+    def judge(lines: bytes) -> None:
+        for line in lines.splitlines():
+            message = decode(line)
+            log.append(message)
+            if message.fabric in PODS:
+                problems.extend(checkers.see(message))
+
+    fabrics = {pod: settings(QUIET) for pod in PODS} | {"dcn-0": config_of("dcn", NETWORK, "dcn-0")}
+    lab = Lab("campus", fabrics, services_of, judge)
+    fault = InjectFault(kind=kind, target=target, duration_us=MENDED_US - BROKEN_US)
+    requests = [
+        LabRequest(ASKED_US, "pod-0", RequestSlice(shape=(4, 8, 16), pods=PODS), 1),
+        LabRequest(BROKEN_US, "dcn-0", fault, 2),
+    ]
+    lab.run(until_us, requests)
+    assert problems == []
+    return lab, log
+
+
+def told_mbps(log: list[Envelope]) -> list[tuple[int, int]]:
+    """(when, Mb/s) of all that the job was told."""
+    return [(m.at_us, m.body.mbps) for m in log if isinstance(m.body, JobBandwidthSet)]
+
+
+def links(lab: Lab) -> int:
+    """Between the blocks of the two pods."""
+    state = lab.site.instance("dcn-0", "traffic").state
+    assert isinstance(state, TrafficState)
+    return int(state.links[0, 1])
+
+
+def speeds(lab: Lab) -> list[int]:
+    """How fast the job goes in each of its pods."""
+    found = []
+    for pod in PODS:
+        state = lab.site.instance(pod, "jobs").state
+        assert isinstance(state, JobsState)
+        found += [job.progress.speed_ppm for job in state.jobs.values()]
+    return found
+
+
+def cubes(lab: Lab) -> list[int]:
+    """How many cubes the job holds in each of its pods."""
+    found = []
+    for pod in PODS:
+        state = lab.site.instance(pod, "scheduler").state
+        assert isinstance(state, SchedulerState)
+        found += [len(one.cubes) for one in state.slices.values()]
+    return found
+
+
+def test_a_job_goes_as_fast_as_its_pods_can_exchange_gradients() -> None:
+    lab, log = run("bundle", "dcn-0/block-0/bundle-1", BROKEN_US - 1)
+    gbps = told_mbps(log)[-1][1] / 1_000
+    assert gbps > 0
+    state = lab.site.instance("pod-0", "jobs").state
+    assert isinstance(state, JobsState)
+    (team,) = state.teams.values()
+    expected = joint_speed_ppm(FULL_SPEED, team.step_us, team.gradient_bytes, 2, gbps)
+    assert speeds(lab) == [expected, expected]
+    assert expected < FULL_SPEED
+
+
+def test_a_cut_bundle_slows_the_job_until_it_is_spliced() -> None:
+    _, log = run("bundle", "dcn-0/block-0/bundle-1")
+    told = told_mbps(log)
+    before = [mbps for at_us, mbps in told if at_us < BROKEN_US][-1]
+    meanwhile = next(mbps for at_us, mbps in told if BROKEN_US <= at_us < MENDED_US)
+    after = next(mbps for at_us, mbps in told if at_us >= MENDED_US)
+    # A quarter of the block's fibres is gone; more of what the job sends takes a transit block.
+    assert 0.5 * before < meanwhile < 0.95 * before
+    assert after > meanwhile
+    # Why it is slower leads back to what broke.
+    by_id = {message.id: message for message in log}
+    news = next(m for m in log if isinstance(m.body, JobBandwidthSet) and m.at_us >= BROKEN_US)
+    chain = [news.type]
+    while news.cause in by_id:
+        news = by_id[news.cause]
+        chain.append(news.type)
+    assert chain == ["JobBandwidthSet", "TrunksChanged", "FaultBegan", "InjectFault"]
+
+
+def test_a_job_whose_pod_is_cut_off_stands_and_keeps_its_cubes() -> None:
+    lab, log = run("block", "dcn-0/block-1", MENDED_US - 1)
+    assert told_mbps(log)[-1][1] == 0
+    assert speeds(lab) == [1, 1]
+    assert cubes(lab) == [8, 8]
+    lab, log = run("block", "dcn-0/block-1")
+    assert told_mbps(log)[-1][1] > 0
+    assert min(speeds(lab)) > 1
+
+
+@pytest.mark.parametrize(("broken", "given"), [(True, 1), (False, None)])
+def test_where_a_network_retires_its_jobs_go_as_where_there_is_none(broken: bool, given: int | None) -> None:
+    """Also what it gave last, were it nothing, holds no longer."""
+    lab, log = run("block", "dcn-0/block-1", BROKEN_US + 1 if broken else BROKEN_US - 1)
+    before = joint_speed_ppm(FULL_SPEED, STEP_US, GRADIENT, 2, told_mbps(log)[-1][1] / 1_000)
+    assert speeds(lab) == [given or before, given or before]
+    lab.run(END_US, [LabRequest(lab.site.now_us + 1, "dcn-0", FabricRetired(), 3)])
+    assert speeds(lab) == [FULL_SPEED, FULL_SPEED]
+    assert list(disagreements(lab.site)) == []
+
+
+def test_a_job_does_not_begin_before_the_network_reaches_its_pods() -> None:
+    """The pod's block is down when the job is asked for, and back an hour later: cubes were kept in vain."""
+    log: list[Envelope] = []
+    fabrics = {pod: settings(QUIET) for pod in PODS} | {"dcn-0": config_of("dcn", NETWORK, "dcn-0")}
+    lab = Lab("campus", fabrics, services_of, lambda lines: log.extend(map(decode, lines.splitlines())))
+    back_us = ASKED_US + 2 * US_PER_HOUR
+    fault = InjectFault(kind="block", target="dcn-0/block-1", duration_us=back_us - ASKED_US + 1)
+    requests = [
+        LabRequest(ASKED_US - 1, "dcn-0", fault, 1),
+        LabRequest(ASKED_US, "pod-0", RequestSlice(shape=(4, 8, 16), pods=PODS), 2),
+    ]
+    lab.run(ASKED_US + US_PER_HOUR // 60, requests)
+    assert cubes(lab) == [0, 0]
+    for pod in PODS:
+        state = lab.site.instance(pod, "scheduler").state
+        assert isinstance(state, SchedulerState)
+        ((number, row),) = state.slices.items()
+        why = why_pods_wait(state, row)
+        assert why is not None
+        assert why.startswith("8 cubes are kept for it until ")
+        assert why.endswith(" for a link of the network to lead to pod-1")
+        assert unreached(state, state.members[number]) == ["pod-1"]
+    lab.run(back_us - 1)
+    assert cubes(lab) == [0, 0]
+    given_up = [m.body.reason for m in log if isinstance(m.body, PodWaits) and m.body.reason]
+    assert set(given_up) == {
+        "no link of the network leads to pod-1, nor did one within 600 s (scheduler.pods_hold_s)"
+    }
+    lab.run(back_us + US_PER_HOUR // 60)
+    assert cubes(lab) == [8, 8]
+    assert told_mbps(log)[-1][1] > 0
+    told = [(m.at_us, m.body.pods) for m in log if isinstance(m.body, PodsCutOff) and m.at_us >= ASKED_US - 1]
+    assert told == [(ASKED_US - 1, ("pod-1",)), (back_us, ())]
+    checkers = AllCheckers()
+    assert [problem for message in log for problem in checkers.see(message)] == []
+
+
+@pytest.mark.parametrize("gradient_gb", [0, 20_000])
+def test_the_network_makes_trunks_for_what_the_job_sends(gradient_gb: int) -> None:
+    """Gradients of 20 TB a step are more than the trunk of a uniform mesh between the pods carries."""
+    pods = {pod: settings([*QUIET, f"workload.multipod_gradient_gb={gradient_gb}"]) for pod in PODS}
+    lab = Lab("campus", pods | {"dcn-0": config_of("dcn", NETWORK, "dcn-0")}, services_of)
+    lab.run(ASKED_US)
+    installed = links(lab)
+    job = RequestSlice(shape=(4, 8, 16), pods=PODS)
+    lab.run(END_US, [LabRequest(ASKED_US + 1, "pod-0", job, 1)])
+    assert (links(lab) > installed) == (gradient_gb > 0)

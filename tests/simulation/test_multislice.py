@@ -1,0 +1,218 @@
+"""Jobs over several pods in sites drawn from a seed: all slices of a job have cubes or none, none are kept
+for longer than is said, and the job is equally far in all of its pods, to the microsecond."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from ops.common.configuration import settings
+from ops.invariants.checker import AllCheckers
+from schemas.envelope import Envelope
+from schemas.operator import InjectFault, RequestSlice
+from schemas.registry import decode
+from schemas.scheduler import PodHeld, PodsJoined, PodsParted, SliceAdmitted, SliceRecovering, SliceStarted
+from schemas.workload import PodAsked, SliceRequested
+from services.fleet import services_of
+from services.jobs.state import JobsState
+from services.scheduler.state import SchedulerState
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.engine.codec import decode_state, encode_state
+from shared.engine.state import Unwatched
+from shared.runtimes.lab import Lab, LabRequest
+from tests.support.several_pods import SITE, Campus, disagreements, draw_campus
+
+SEEDS = 18
+BATCH = 9
+SAID = ("PodAsked", "PodGreeted", "PodWaits", "PodHeld", "PodsJoined", "PodsParted", "PodSignalled")
+SAID_MIN = 3
+QUIET = ["pod.cubes=8", "workload.enabled=false", "failures.enabled=false"]
+
+
+def run(campus: Campus) -> tuple[list[Envelope], list[str]]:
+    """(The log, what was wrong with it or between two root messages)."""
+    log: list[Envelope] = []
+    problems: list[str] = []
+    checkers = AllCheckers()
+
+    def judge(lines: bytes) -> None:
+        for line in lines.splitlines():
+            message = decode(line)
+            log.append(message)
+            problems.extend(checkers.see(message))
+
+    lab = Lab(SITE, campus.fabrics, services_of, judge)
+
+    def stop() -> bool:
+        problems.extend(disagreements(lab.site))
+        return bool(problems)
+
+    lab.run(campus.until_us, campus.requests, stop)
+    return log, problems[:3]
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
+def test_no_seed_parts_the_slices_of_a_job(first: int) -> None:
+    said: Counter[str] = Counter()
+    broken = {}
+    for seed in range(first, first + BATCH):
+        log, problems = run(draw_campus(seed))
+        said.update(message.type for message in log)
+        if problems:
+            broken[seed] = problems
+    assert broken == {}
+    assert {name for name in SAID if said[name] < SAID_MIN} == set()
+
+
+@pytest.mark.parametrize("seed", range(100, 103))
+def test_states_that_are_stored_and_read_back_go_on_as_if_nothing_had_happened(seed: int) -> None:
+    """As after a crash: what is kept for speed only is made anew, in the middle of holds and back-offs."""
+    campus = draw_campus(seed, days=1.0)
+    undisturbed = Lab(SITE, campus.fabrics, services_of)
+    undisturbed.run(campus.until_us, campus.requests)
+    restarted, held = Lab(SITE, campus.fabrics, services_of), 0
+    for until_us in range(US_PER_HOUR // 4, campus.until_us + 1, US_PER_HOUR // 4):
+        due = [asked for asked in campus.requests if until_us - US_PER_HOUR // 4 < asked.at_us <= until_us]
+        restarted.run(until_us, due)
+        for instance in restarted.site.instances:
+            assert instance.state is not None
+            if isinstance(instance.state, SchedulerState):
+                members = instance.state.members.values()
+                held += sum(member.until_us is not None or member.again_us is not None for member in members)
+            instance.state = decode_state(instance.service.state, encode_state(instance.state))
+            instance.state.touched = Unwatched()
+    assert restarted.log_sha256 == undisturbed.log_sha256
+    assert held > 0
+
+
+def two_pods(*requests: tuple[int, RequestSlice | InjectFault], hold_s: int = 600) -> list[Envelope]:
+    """The log of two pods in which nothing happens but what is asked of the first."""
+    config = settings([*QUIET, f"scheduler.pods_hold_s={hold_s}"], seed=5)
+    asked = [LabRequest(at_us, "pod-0", body, number) for number, (at_us, body) in enumerate(requests, 1)]
+    log, problems = run(Campus({"pod-0": config, "pod-1": config}, asked, US_PER_DAY))
+    assert problems == []
+    return log
+
+
+def over_both(**said: object) -> RequestSlice:
+    usual: dict[str, object] = {"shape": (4, 4, 8), "pods": ("pod-0", "pod-1"), "duration_us": US_PER_HOUR}
+    return RequestSlice.model_validate(usual | said)
+
+
+def of(log: list[Envelope], kind: type) -> list[Envelope]:
+    return [message for message in log if type(message.body) is kind]
+
+
+def test_where_both_pods_have_room_the_job_begins_at_once() -> None:
+    log = two_pods((US_PER_S, over_both()))
+    (joined,) = of(log, PodsJoined)
+    assert isinstance(joined.body, PodsJoined)
+    assert joined.at_us == US_PER_S
+    assert joined.body.slices == ("pod-0/slice-0", "pod-1/slice-0")
+    assert (joined.body.chips, joined.body.gradient_bytes, joined.body.step_us) == (128, 10**12, 17_600_000)
+    admitted = of(log, SliceAdmitted)
+    assert [(m.fabric, m.cause) for m in admitted] == [("pod-0", joined.id), ("pod-1", joined.id)]
+    started = of(log, SliceStarted)
+    assert len({message.at_us for message in started}) == 1
+    parted = [m.body for m in of(log, PodsParted)]
+    assert [getattr(body, "ends", None) for body in parted] == ["finished", "finished"]
+
+
+def test_cubes_that_are_kept_in_vain_are_given_back_in_time_and_others_get_them() -> None:
+    """The other pod is full for hours; a slice of one pod comes, and needs what is kept."""
+    full = RequestSlice(shape=(8, 8, 8), duration_us=6 * US_PER_HOUR)
+    log = two_pods(
+        (US_PER_S, over_both(shape=(8, 8, 8), duration_us=5 * US_PER_HOUR)),
+        (2 * US_PER_S, over_both(shape=(8, 8, 8), priority=-1)),
+        (3 * US_PER_S, full),
+    )
+    joined = of(log, PodsJoined)
+    assert len(joined) == 2
+    held = of(log, PodHeld)
+    assert len(held) > 4, "the second was kept cubes in vain before"
+    third = next(m for m in of(log, SliceAdmitted) if getattr(m.body, "slice", "") == "pod-0/slice-2")
+    assert third.at_us < joined[1].at_us, "one pod's slice does not wait for another's job"
+
+
+def test_two_jobs_that_keep_cubes_from_each_other_both_run() -> None:
+    """Each asks the pods in its own order, at the same moment, for all there is."""
+    log = two_pods(
+        (US_PER_S, over_both(shape=(8, 8, 8), tier="research")),
+        (US_PER_S, over_both(shape=(8, 8, 8), tier="research", pods=("pod-1", "pod-0"))),
+    )
+    assert len(of(log, PodsJoined)) == 2
+    assert {getattr(m.body, "ends", None) for m in of(log, PodsParted)} == {"finished"}
+
+
+@pytest.mark.parametrize("seed", [14, 21, 23])
+@pytest.mark.parametrize("hold_s", [600, 3_600])
+def test_no_jobs_keep_each_other_from_their_cubes_for_ever(seed: int, hold_s: int) -> None:
+    """Four pods, each full until a moment of its own, and two or three jobs over most of them: their holds
+    begin at different moments, and whoever gives up in one pod had cubes in another."""
+    draw = random.Random(seed)
+    pods = [f"pod-{number}" for number in range(4)]
+    pairs = [*QUIET, f"scheduler.pods_hold_s={hold_s}"]
+    full = [
+        RequestSlice(shape=(8, 8, 8), duration_us=US_PER_HOUR + draw.randrange(90) * 60 * US_PER_S)
+        for _ in pods
+    ]
+    over = [tuple(draw.sample(pods, draw.choice([3, 4, 4]))) for _ in range(draw.choice([2, 2, 3]))]
+    asked = [*zip(pods, full, strict=True)]
+    asked += [(job[0], over_both(shape=(8, 8, 8), pods=job)) for job in over]
+    requests = [LabRequest(US_PER_S + number, pod, body, number) for number, (pod, body) in enumerate(asked)]
+    fabrics = {pod: settings(pairs, seed=10 * seed + number) for number, pod in enumerate(pods)}
+    log, problems = run(Campus(fabrics, requests, 2 * US_PER_DAY))
+    assert problems == []
+    joined = [message.at_us for message in of(log, PodsJoined)]
+    assert len(joined) == len(over)
+    if hold_s == 600:
+        assert max(joined) < 12 * US_PER_HOUR
+
+
+def test_a_fault_in_one_pod_stalls_the_job_in_all_and_frees_nothing() -> None:
+    config = settings([*QUIET, "scheduler.decision_s=30"], seed=5)
+    asked = [
+        LabRequest(US_PER_S, "pod-0", over_both(duration_us=None), 1),
+        LabRequest(US_PER_HOUR, "pod-1", InjectFault(kind="host", target="pod-1/cube-0/host-3"), 2),
+    ]
+    lab = Lab(SITE, {"pod-0": config, "pod-1": config}, services_of)
+    lab.run(US_PER_HOUR + 60 * US_PER_S, asked)
+    jobs = {pod: lab.site.instance(pod, "jobs").state for pod in ("pod-0", "pod-1")}
+    phases = {pod: state.jobs[0].progress for pod, state in jobs.items() if isinstance(state, JobsState)}
+    assert phases["pod-0"] == phases["pod-1"]
+    assert phases["pod-0"].phase == "standing"
+    scheduler = lab.site.instance("pod-0", "scheduler")
+    assert isinstance(scheduler.state, SchedulerState)
+    assert len(scheduler.state.slices[0].cubes) == 2
+    document = scheduler.service.document(scheduler.state, ("slices", "pod-0/slice-0"))
+    assert getattr(document, "reason", None) == (
+        "stands for pod-1/slice-0 of the same job, which cannot go on"
+    )
+    lab.run(2 * US_PER_HOUR)
+    assert isinstance(jobs["pod-0"], JobsState)
+    assert jobs["pod-0"].jobs[0].progress.phase == "stepping"
+    assert jobs["pod-0"].jobs[0].progress.ledger.recovering > 0
+
+
+def test_a_pod_that_is_not_there_refuses_the_job() -> None:
+    log = two_pods((US_PER_S, over_both(pods=("pod-0", "pod-7"))), hold_s=60)
+    (parted,) = of(log, PodsParted)
+    assert getattr(parted.body, "reason", "") == "pod pod-7 of its job is not in this site"
+    assert parted.at_us == 61 * US_PER_S
+
+
+def test_a_share_of_the_large_campaigns_runs_over_several_pods() -> None:
+    quiet = ["pod.cubes=8", "failures.enabled=false", "workload.filler=false", "workload.offered_load=0.5"]
+    pods = {
+        "pod-0": settings([*quiet, "workload.multipod_share=1"], seed=1),
+        "pod-1": settings([*quiet, "workload.multipod_share=1"], seed=2),
+    }
+    log, problems = run(Campus(pods, [], 2 * US_PER_DAY))
+    assert problems == []
+    asked = [m.body for m in of(log, SliceRequested) if isinstance(m.body, SliceRequested)]
+    large = [body for body in asked if body.multislice is not None]
+    assert {body.shape[0] * body.shape[1] * body.shape[2] >= 256 for body in large} == {True}
+    alone = [body for body in asked if body.multislice is None]
+    assert all(body.shape[0] * body.shape[1] * body.shape[2] < 256 for body in alone)
+    assert {m.fabric for m in of(log, PodAsked)} == {"pod-0", "pod-1"}, "who came later knows the other, too"
+    assert of(log, SliceRecovering) == []

@@ -1,0 +1,128 @@
+"""A swarm of sites of a network and the pods that hang on its blocks, with jobs over several pods: every
+invariant holds, all pods of a job know what the network gives it, and a life can be replayed, or stored and
+read back at any moment."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from ops.invariants.checker import AllCheckers
+from ops.lab.replay import replay
+from ops.lab.run import site_digest
+from schemas.registry import decode
+from schemas.trunks import TrunksChanged
+from services.fleet import services_of
+from services.jobs.state import JobsState
+from services.scheduler.state import SchedulerState
+from services.traffic.state import TrafficState
+from shared.basics.units import US_PER_HOUR
+from shared.engine.codec import encode_instance, restore_instance
+from shared.engine.site import Site
+from shared.engine.state import Unwatched
+from shared.runtimes.lab import Lab
+from tests.support.network_swarm import DCN, draw_network_campus
+from tests.support.several_pods import SITE, disagreements
+
+SEEDS = range(18, 24)
+"""Those of pods by themselves are in test_multislice.py."""
+REPLAYED = 16
+SAID = (
+    "PodsJoined",
+    "PodsParted",
+    "JobBandwidthSet",
+    "CircuitsRewired",
+    "TrunksChanged",
+    "OcsesDown",
+    "HostDown",
+)
+SAID_MIN = 3
+STEP_US = US_PER_HOUR // 2
+
+
+def unheard(site: Site) -> Iterator[str]:
+    """Jobs that have joined and go otherwise than by what the network told them, at a quiet moment."""
+    told: dict[str, float] = {}
+    joined: set[str] = set()
+    given: dict[str, set[float | None]] = {}
+    for instance in site.instances:
+        state = instance.state
+        if isinstance(state, TrafficState):
+            told = {job: mbps / 1_000 for job, mbps in state.given_mbps.items()}
+        elif isinstance(state, SchedulerState):
+            joined |= {member.job for member in state.members.values() if member.is_joined}
+        elif isinstance(state, JobsState):
+            for team in state.teams.values():
+                given.setdefault(team.job, set()).add(team.gbps)
+    if told.keys() != joined:
+        yield f"at {site.now_us} {sorted(joined)} have joined, told of are {sorted(told)}"
+    for job, gbps in told.items():
+        if given.get(job) != {gbps}:
+            yield f"job {job} has {given.get(job)} Gb/s at {site.now_us}, it was told {gbps}"
+
+
+def run_seed(seed: int, said: Counter[str]) -> list[str]:
+    """What was wrong with a seed's life, in the log or between two root messages."""
+    campus = draw_network_campus(seed)
+    checkers = AllCheckers()
+    problems: list[str] = []
+
+    def judge(lines: bytes) -> None:
+        for line in lines.splitlines():
+            message = decode(line)
+            said[message.type] += 1
+            problems.extend(checkers.see(message))
+
+    lab = Lab(SITE, campus.fabrics, services_of, judge)
+
+    def stop() -> bool:
+        problems.extend([*disagreements(lab.site), *unheard(lab.site)])
+        return bool(problems)
+
+    lab.run(campus.until_us, campus.requests, stop)
+    return problems[:3]
+
+
+def test_no_seed_parts_a_job_or_breaks_an_invariant() -> None:
+    said: Counter[str] = Counter()
+    broken = {seed: problems for seed in SEEDS if (problems := run_seed(seed, said))}
+    assert broken == {}
+    assert {name for name in SAID if said[name] < SAID_MIN} == set()
+
+
+def test_a_life_is_replayed_from_its_log_and_goes_on_from_what_was_stored(tmp_path: Path) -> None:
+    campus, lines = draw_network_campus(REPLAYED), list[bytes]()
+    lab = Lab(SITE, campus.fabrics, services_of, lambda data: lines.extend(data.splitlines(keepends=True)))
+    lab.run(campus.until_us, campus.requests)
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"".join(lines))
+    report = replay(path).report()
+    assert report["clean"] is True, report
+    assert report["messages"] == len(lines) > 500
+    assert len(report["state_sha256"]) == 64
+
+    stored = Lab(SITE, campus.fabrics, services_of)
+    for until_us in range(0, campus.until_us + 1, US_PER_HOUR // 2):
+        stored.run(
+            until_us, [r for r in campus.requests if until_us - US_PER_HOUR // 2 < r.at_us <= until_us]
+        )
+        found = [restore_instance(i.service, i.fabric, encode_instance(i)) for i in stored.site.instances]
+        for instance in found:
+            assert instance.state is not None
+            instance.state.touched = Unwatched()
+        stored.site = Site(SITE, services_of, found)
+    assert stored.log_sha256 == lab.log_sha256
+    assert site_digest(stored.site) == site_digest(lab.site)
+
+
+def test_a_log_of_a_network_that_was_tampered_with_is_not_clean(tmp_path: Path) -> None:
+    """A change of trunks is dropped."""
+    campus, lines = draw_network_campus(REPLAYED), list[bytes]()
+    lab = Lab(SITE, campus.fabrics, services_of, lambda data: lines.extend(data.splitlines(keepends=True)))
+    lab.run(6 * US_PER_HOUR)
+    place = max(n for n, line in enumerate(lines) if isinstance(decode(line).body, TrunksChanged))
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"".join([*lines[:place], *lines[place + 1 :]]))
+    report = replay(path).report()
+    assert report["clean"] is False
+    assert report["first_difference"]["expected"] == lines[place].decode().rstrip("\n")
+    assert decode(lines[place]).fabric == DCN

@@ -1,0 +1,89 @@
+"""A swarm of short lives of networks: the invariants hold under whatever the seed draws; then, once nothing
+breaks any more, every circuit carries traffic."""
+
+from collections import Counter
+
+import pytest
+
+from ops.invariants import AllCheckers
+from ops.invariants.checker import NetworkCheckers
+from schemas.documents import FailuresSummary, RepairsSummary
+from schemas.documents_dcn import TrunksSummary
+from schemas.registry import TYPES, decode
+from services.fleet import services_of
+from services.topology.state import TopologyState
+from shared.basics.units import US_PER_DAY
+from shared.engine.site import Site
+from shared.runtimes.lab import Lab
+from tests.support.network_swarm import DCN, draw_network
+
+SEEDS = 24
+BATCH = 12
+SETTLING_STEP_US = US_PER_DAY // 12
+WRITERS = ("demands", "traffic", "trunks", "topology")
+LATE_US = 3 * US_PER_DAY
+"""Of a rewiring: it waits for a day at most before it is given up, and takes hours where mirrors are slow."""
+SAID_MIN = 2
+"""How often every batch has to see each type of message."""
+NEVER_SAID = {"JobBandwidthSet", "PodsCutOff"}
+"""There are no pods here whose jobs could meet over the network."""
+JUDGED_MIN = 3
+"""Rewirings of every batch in which nothing broke, so that the promise is about them."""
+
+
+def unsettled(site: Site) -> list[str]:
+    """In words, what is still broken; and what should carry traffic and doesn't, unless a rewiring is under
+    way."""
+    found = []
+    topology = site.instance(DCN, "topology").state
+    assert isinstance(topology, TopologyState)
+    rewiring = [one for one in topology.current.values() if one.begun_us is not None]
+    for name in ("failures", "repairs", "trunks"):
+        instance = site.instance(DCN, name)
+        summary = instance.service.document(instance.state, ("summaries", f"{DCN}/{name}"))
+        match summary:
+            case FailuresSummary(active=active) if active:
+                found.append(f"faults: {active}")
+            case RepairsSummary(queued=queued, begun=begun) if queued or begun:
+                found.append(f"repairs: {queued} queued, {begun} begun")
+            case TrunksSummary() if summary.carrying != summary.circuits and not rewiring:
+                found.append(f"trunks: {summary}")
+    late_us = site.now_us - LATE_US
+    return found + [f"{one.phase}: {one}" for one in rewiring if one.planned_us < late_us]
+
+
+def run_seed(seed: int, said: Counter[str]) -> list[str]:
+    """Play a seed's scenario until the network has settled; returns what was wrong, adds to the types
+    `said`, and to the rewirings judged by the promise."""
+    scenario = draw_network(seed)
+    checkers = AllCheckers()
+    problems: list[str] = []
+
+    def judge(lines: bytes) -> None:
+        for line in lines.splitlines():
+            message = decode(line)
+            said[message.type] += 1
+            problems.extend(checkers.see(message))
+
+    lab = Lab(DCN, {DCN: scenario.config}, services_of, judge)
+    lab.run(scenario.quiet_us, scenario.requests)
+    own = checkers.fabrics[DCN]
+    assert isinstance(own, NetworkCheckers)
+    end_us = scenario.quiet_us
+    while unsettled(lab.site) and end_us < scenario.quiet_us + scenario.patience_us:
+        end_us += SETTLING_STEP_US
+        lab.run(end_us)
+    said["judged"] += own.promise.judged
+    return problems[:5] + unsettled(lab.site)
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
+def test_no_seed_breaks_an_invariant_and_every_network_recovers(first: int) -> None:
+    said: Counter[str] = Counter()
+    broken = {seed: problems for seed in range(first, first + BATCH) if (problems := run_seed(seed, said))}
+    assert broken == {}
+    # A swarm in which something never happens says nothing about it.
+    rare = {type_ for type_, kind in TYPES.items() if kind.writer in WRITERS and said[type_] < SAID_MIN}
+    assert rare == NEVER_SAID
+    assert said["judged"] >= JUDGED_MIN
+    assert min(said["OcsesDown"], said["CircuitsRestored"], said["ControlLost"]) >= SAID_MIN

@@ -1,0 +1,46 @@
+"""Commands in processes that are forked from one which has imported the command line: to start Python and to
+import takes longer than most commands do. That they also work as people start them, tests/e2e shows."""
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from subprocess import CompletedProcess, TimeoutExpired
+from tempfile import TemporaryDirectory
+
+from ops.cli.main import main
+
+SECONDS_MAX = 60.0
+_SERVER = multiprocessing.get_context("forkserver")
+_SERVER.set_forkserver_preload([__name__, "tests.support.preloaded"])
+
+
+def run_forked(
+    words: Sequence[str], env: Mapping[str, str], *, merged: bool = False
+) -> CompletedProcess[str]:
+    """What `python -m ops.cli` does with these words in this environment and with nothing on its stdin.
+
+    `merged`: what it says on stderr stands in its stdout, where it said it.
+    """
+    with TemporaryDirectory() as folder:
+        out = Path(folder, "out")
+        err = out if merged else Path(folder, "err")
+        process = _SERVER.Process(target=_run, args=(list(words), dict(env), out, err))
+        process.start()
+        process.join(SECONDS_MAX)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise TimeoutExpired(["lightwave", *words], SECONDS_MAX)
+        told = "" if merged else err.read_text()
+        return CompletedProcess(["lightwave", *words], process.exitcode, out.read_text(), told)
+
+
+def _run(words: list[str], env: dict[str, str], out: Path, err: Path) -> None:
+    for stream, path in ((sys.stdout, out), (sys.stderr, err)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream.fileno())
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = ["lightwave", *words]
+    main()

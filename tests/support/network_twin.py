@@ -1,0 +1,56 @@
+"""A small living network beside a pod, as a site's plan: nothing fails by itself."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ops.common.configuration import config_of, settings_of
+from ops.common.sites import read_site
+from schemas.site_plan import SitePlan
+
+POD, NETWORK = "pod-0", "dcn-0"
+QUIET: dict[str, Any] = {"failures": {"enabled": False}}
+CALM = ["workload.enabled=false", "failures.enabled=false"]
+PODS_ON_A_NETWORK = SitePlan(
+    site="campus",
+    fabrics={
+        "pod-0": settings_of("superpod", ["pod.cubes=8", *CALM], seed=3),
+        "pod-1": settings_of("superpod", ["pod.cubes=8", *CALM], seed=4),
+        "dcn-0": config_of(
+            "dcn",
+            {
+                "failures": {"enabled": False},
+                "network": {"racks": 4, "racks_full": 4, "blocks": [{"pod": "pod-0"}, {"pod": "pod-1"}, {}]},
+            },
+            "config",
+        ),
+    },
+)
+"""Two small pods, and a network of three blocks."""
+
+
+def network_config(racks: int = 16, **more: Any) -> dict[str, Any]:
+    """Eight blocks of three generations on so many racks of two OCSes."""
+    blocks = [
+        {"generation": 400, "uplinks": 512, "pod": POD},
+        {"generation": 400, "uplinks": 512, "count": 3},
+        {"generation": 100, "uplinks": 256, "count": 4},
+    ]
+    hardware = {"racks": racks, "racks_full": racks, "switches": 2, "blocks": blocks}
+    return {"seed": 5, "network": hardware, **QUIET, **more}
+
+
+def written_site(folder: Path, **config: Any) -> Path:
+    """The file of a site of a pod of four cubes and such a network; `config` is what of it differs."""
+    pod = {"seed": 1, "pod": {"cubes": 4}, "workload": {"enabled": False}, **QUIET}
+    fabrics = [
+        {"name": POD, "config": pod},
+        {"name": NETWORK, "kind": "dcn", "config": network_config(**config)},
+    ]
+    path = folder / "site.yaml"
+    path.write_text(json.dumps({"site": "campus", "fabrics": fabrics}))
+    return path
+
+
+def network_site(folder: Path, **config: Any) -> SitePlan:
+    return read_site(written_site(folder, **config))

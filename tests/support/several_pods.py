@@ -1,0 +1,123 @@
+"""Sites of several pods whose jobs span them, drawn from one seed; and what must be the same in all pods of a
+job whenever the site is quiet."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ops.common.configuration import settings, settings_of
+from schemas.body import Body
+from schemas.config import AnyPodConfig, FabricConfig, StaticPodConfig
+from schemas.names import Shape
+from schemas.operator import DrainCube, InjectFault, ReleaseSlice, UndrainCube
+from services.jobs.state import JobsState
+from services.scheduler.state import SchedulerState
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.site import Site
+from shared.models.jobs.progress import at
+from shared.runtimes.lab import LabRequest
+from tests.support.policies import drawn_policies, drawn_slice
+
+SITE = "campus"
+SHAPES: list[Shape] = [(2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 4, 12), (4, 8, 8)]
+
+
+@dataclass(frozen=True)
+class Campus:
+    """Some fabrics, pods at least, and what operators ask of them within so long."""
+
+    fabrics: Mapping[str, FabricConfig]
+    requests: Sequence[LabRequest]
+    until_us: int
+
+
+def draw_campus(seed: int, days: float = 1.5) -> Campus:
+    draw = random.Random(seed)
+    pods = [f"pod-{number}" for number in range(draw.choice([2, 2, 3]))]
+    cubes, rate = draw.choice([4, 8, 12]), draw.choice([1, 20, 100])
+    fabrics: dict[str, AnyPodConfig] = {}
+    for number, pod in enumerate(pods):
+        pairs = {
+            "workload.offered_load": draw.choice([0.3, 0.9, 1.5]),
+            "workload.duration_mean_h": draw.choice([0.5, 2]),
+            "workload.multipod_share": draw.choice([0, 0.5]),
+            **drawn_policies(draw),
+            "scheduler.pods_hold_s": draw.choice([60, 600, 3600]),
+            "scheduler.pods_backoff_s": draw.choice([1, 300]),
+            "transceivers.telemetry_interval_s": 0,
+            "repairs.host_repair_h": 0.5,
+            "repairs.link_repair_h": 0.5,
+            "failures.host_per_day": 0.0008 * rate,
+            "failures.link_per_day": 0.00005 * rate,
+        }
+        if draw.random() < 0.15:
+            text = [f"{name}={value}" for name, value in pairs.items()]
+            static = settings_of("static-pod", text, seed=10 * seed + number)
+            assert isinstance(static, StaticPodConfig)
+            fabrics[pod] = static
+            continue
+        pairs |= {"pod.cubes": cubes if draw.random() < 0.7 else draw.choice([4, 8])}
+        pairs |= {"repairs.ocs_repair_h": 1, "failures.ocs_per_day": 0.0004 * rate}
+        fabrics[pod] = settings([f"{name}={value}" for name, value in pairs.items()], seed=10 * seed + number)
+    until_us = round(days * US_PER_DAY)
+    times = sorted(draw.randrange(1, until_us) for _ in range(60))
+    requests = []
+    for number, at_us in enumerate(times, start=1):
+        pod = draw.choice(pods)
+        requests.append(LabRequest(at_us, pod, _act(draw, pod, pods), number))
+    return Campus(fabrics, requests, until_us)
+
+
+def _misjudged(site: Site, scheduler: SchedulerState) -> Iterator[str]:
+    """Where a scheduler takes a job over several pods that runs to be elsewhere than it is. That one hangs
+    nobody knows."""
+    jobs = site.instance(scheduler.fabric, "jobs").state
+    assert isinstance(jobs, JobsState)
+    for number, member in scheduler.members.items():
+        if not member.is_joined or number not in jobs.jobs:
+            continue
+        told, progress = scheduler.slices[number].progress, at(jobs.jobs[number].progress, site.now_us)
+        if told is None or progress.phase == "hung":
+            continue
+        told = at(told, site.now_us)
+        if replace(told, ledger=progress.ledger) != progress:
+            yield f"{scheduler.fabric}: {member.job} at {site.now_us} is {progress}, taken to be {told}"
+
+
+def _act(draw: random.Random, pod: str, pods: list[str]) -> Body:
+    cube = f"{pod}/cube-{draw.randrange(4)}"
+    if draw.random() < 0.5:
+        others = [name for name in pods if name != pod]
+        draw.shuffle(others)
+        over = (pod, *others[: draw.randrange(1, len(others) + 1)])
+        return drawn_slice(draw, SHAPES, twisted=0.1).model_copy(update={"pods": over})
+    choices: list[Body] = [
+        ReleaseSlice(slice=f"{pod}/slice-{draw.randrange(60)}"),
+        DrainCube(cube=cube),
+        UndrainCube(cube=cube),
+        InjectFault(kind="host", target=f"{cube}/host-{draw.randrange(16)}", duration_us=US_PER_HOUR // 2),
+    ]
+    return draw.choice(choices)
+
+
+def disagreements(site: Site) -> Iterator[str]:
+    """Where the pods of a job see it otherwise than each other, or it is not equally far in all of them, at a
+    quiet moment."""
+    seen: dict[str, set[object]] = {}
+    far: dict[str, set[object]] = {}
+    for instance in site.instances:
+        state = instance.state
+        if isinstance(state, SchedulerState):
+            yield from _misjudged(site, state)
+            for number, member in state.members.items():
+                seen.setdefault(member.job, set()).add((member.slices, member.says, member.is_joined))
+                if member.is_joined != bool(state.slices[number].cubes):
+                    yield f"{state.fabric}: {member} has cubes {state.slices[number].cubes}"
+        elif isinstance(state, JobsState):
+            for number, team in state.teams.items():
+                progress = at(state.jobs[number].progress, site.now_us)
+                far.setdefault(team.job, set()).add(replace(progress, since_us=0))
+    for table in (seen, far):
+        for name, found in table.items():
+            if len(found) > 1:
+                yield f"job {name} at {site.now_us}: {found}"
