@@ -144,6 +144,7 @@ def encode_book(instance: ServiceInstance) -> bytes:
         "ticks": instance.ticks,
         "ticked_us": instance.ticked_us,
         "due_us": instance.due_us,
+        "begun_us": instance.begun_us,
     }
     return orjson.dumps(book, option=orjson.OPT_SORT_KEYS)
 

@@ -20,8 +20,7 @@ class ServiceInstance:
     """One service of one fabric: its state, with the reader's own book: what it has seen, said and is due
     for.
 
-    `state` is None before the fabric was commissioned. `seen` maps a source to its last seq; a repeat is
-    dropped.
+    `state` is None before the fabric was commissioned, at `begun_us`. `seen` maps a source to its last seq.
     """
 
     service: AnyService
@@ -33,6 +32,7 @@ class ServiceInstance:
     ticked_us: int = 0
     """Simulated time of its last Tick; 0 before the first."""
     due_us: int | None = None
+    begun_us: int = 0
     name: str = ""
     source: str = ""
     order: ReaderOrder = (("", 0), "")
@@ -64,6 +64,11 @@ class ServiceInstance:
             return (body.addressee or message.fabric) == self.fabric
         return is_own or row.scope == "site-wide"
 
+    def knows(self, message: Envelope) -> bool:
+        """Whether a message comes again: this service has read it, or it was said before the fabric began.
+        A fabric that joins a site begins later than all that was said there (`roots.request_time_us`)."""
+        return message.seq <= self.seen.get(message.source, -1) or message.at_us < self.begun_us
+
 
 def read(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
     """Hand one message to a service; returns what it says, in order. Changes `instance`.
@@ -72,7 +77,7 @@ def read(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
     the fabric is commissioned, or after it has retired. ServiceFailed if the rule raises or says what it may
     not: the caller must then throw `instance` away and load what was last committed.
     """
-    if instance.is_retired or message.seq <= instance.seen.get(message.source, -1):
+    if instance.is_retired or instance.knows(message):
         return []
     state = instance.state
     body = message.body
@@ -126,6 +131,7 @@ def _commission(instance: ServiceInstance, message: Envelope, body: FabricCommis
     except Exception as error:
         raise ServiceFailed(_sentence(instance, message, error)) from error
     instance.seen[message.source] = message.seq
+    instance.begun_us = message.at_us
     return []
 
 

@@ -12,7 +12,7 @@ from schemas.ocs import OcsDown, OcsUp
 from schemas.operator import DrainCube
 from schemas.sequencer import FabricCommissioned, Tick
 from shared.basics.errors import ServiceFailed
-from shared.engine.codec import encode_instance
+from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.dispatch import ServiceInstance, read
 from shared.engine.service import CausedBy, Output, on
 from tests.support.pods import OPERATOR, commissioned, first_message
@@ -98,6 +98,25 @@ def test_a_repeat_leaves_no_trace() -> None:
         assert read(instance, drain(seq, cube=2)) == []
         assert encode_instance(instance) == before
     assert len(read(instance, drain(5, cube=2))) == 1
+
+
+def test_what_was_said_before_a_fabric_began_is_not_read_when_it_comes_again() -> None:
+    """A record that stands on the log twice may come the second time to somebody who was not there before."""
+    heard: list[int] = []
+
+    def rule(state: ToyState, body: DrainCube, message: Envelope) -> list[Output]:
+        heard.append(message.seq)
+        return []
+
+    instance = ServiceInstance(toy("cubes", (on(DrainCube, rule, scope="site-wide"),)), "pod-0")
+    read(instance, first_message(SuperpodConfig(seed=9), at_us=50))
+    for _ in range(2):
+        before = encode_instance(instance)
+        assert read(instance, drain(3, source="operator@pod-1", at_us=49)) == []
+        assert encode_instance(instance) == before
+        instance = restore_instance(instance.service, "pod-0", before)
+    read(instance, drain(4, source="operator@pod-1", at_us=50))
+    assert heard == [4]
 
 
 def test_every_source_counts_for_itself() -> None:

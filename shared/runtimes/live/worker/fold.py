@@ -221,7 +221,7 @@ class PartitionFold:
             skip(instance, message)
             batch.dead[record.offset] = dead_letter(record, self.name, SKIPPED)
         else:
-            self.counts.repeats += message.seq <= instance.seen.get(message.source, -1)
+            self.counts.repeats += instance.knows(message)
             try:
                 said = read(instance, message)
             except ServiceFailed as error:

@@ -17,6 +17,8 @@ from shared.engine.replay import Replay
 from shared.engine.roots import is_root
 from shared.engine.site import Site
 from shared.runtimes.lab import Lab, LabRequest
+from shared.runtimes.live.kafka.appender import Entry
+from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET
 from tests.support.live_swarm import LiveSwarm
 from tests.support.pods import commissioned
 from tests.support.toy_services import PERIOD_US
@@ -137,6 +139,32 @@ def test_whatever_people_do_the_live_log_is_the_labs(script: list[Asked], neighb
         assert len(found) == len(wanted)
         assert stored(swarm, lab)
     assert swarm.log.buried == []
+
+
+def test_what_comes_again_is_new_to_nobody_who_joined_since() -> None:
+    """All that was ever said stands on the log once more, after a pod joined that would answer to it."""
+    swarm = LiveSwarm(1, {SITE: FABRICS}, FLEET)
+    requests: list[LabRequest] = []
+    swarm.place(SITE, "pod-3", NEWCOMERS["pod-3"])
+    script: list[tuple[str, Body]] = [
+        (NET, ToyAsked(to=FOR_ALL)),
+        (NET, ToyAsked(to="pod-3")),
+        ("pod-3", commissioned(NEWCOMERS["pod-3"], SITE)),
+    ]
+    for at_us, (fabric, body) in enumerate(script, 1):
+        swarm.now_us = at_us
+        requests.append(LabRequest(at_us, fabric, body, swarm.ask(fabric, body)))
+        swarm.run_out()
+    partition = swarm.partitions[SITE]
+    said = [record for record in swarm.log.records[partition] if EXPECTED_OFFSET not in record.headers]
+    for record in said:
+        swarm.log.put(partition, Entry(SITE, record.value, dict(record.headers)))
+    swarm.now_us = END_US
+    swarm.run_out()
+    wanted, lab = lab_of(SITE, FABRICS, swarm.now_us, requests)
+    assert first_difference(swarm.messages(SITE), wanted) is None
+    assert stored(swarm, lab)
+    assert {"ToyAnnounced", "ToyOffered"} <= {decode(record.value).type for record in said}
 
 
 @pytest.mark.parametrize("seed", range(8))
