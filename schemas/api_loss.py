@@ -36,10 +36,10 @@ class LossReport(Model):
     `down_by` are the active faults by which it is down already, its own or those of what it is in, so that
     nothing more is lost. `circuits_fixed` are circuits that nobody can change then, and could before.
     `blocks` are those that lose links; `links` carry traffic now, `lost` is the share of the capacity of the
-    whole network. `pods_cut_off` have no way to others any more. `before` is
-    how the demand of the hour is carried, null until traffic was first carried, and `after` with weights
-    solved anew. `jobs` are those over several pods that go faster or slower then, those first that lose most.
-    `rewiring` is null where none is planned or under way.
+    whole network. `pods_cut_off` have no way to others any more. `before` is how the demand of the hour is
+    carried, null until traffic was first carried, `at_once` by the weights that are left, and `after` with
+    weights solved anew, `traffic.react_s` later. `jobs` are those over several pods that go faster or slower
+    then, those first that lose most. `rewiring` is null where none is planned or under way.
     """
 
     target: str
@@ -54,6 +54,7 @@ class LossReport(Model):
     blocks: tuple[BlockLoss, ...]
     pods_cut_off: tuple[str, ...]
     before: CarriedFigures | None
+    at_once: CarriedFigures | None
     after: CarriedFigures | None
     jobs: tuple[JobEffect, ...]
     circuits_fixed: int

@@ -147,6 +147,15 @@ class TrafficConfig(Model):
         le=10,
         allow_inf_nan=False,
     )
+    react_s: int = parameter(
+        30,
+        "from a change of the demand or of links until weights are solved for it; for stages of a rewiring "
+        "they are solved before",
+        unit="seconds",
+        source="choice; Jupiter Evolving (second-hand) measures demand over 30 s",
+        ge=0,
+        le=3_600,
+    )
 
 
 class TopologyConfig(Model):

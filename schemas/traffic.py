@@ -22,11 +22,13 @@ class TrafficCarried(TrafficBody):
     trunk that is too full is shared in proportion, `direct_ppm` the share that takes no transit block,
     `path_ppm` the trunks that a bit passes in the mean. `bound_ppm` is a largest use that no weights can
     better, as far as is known. `cut_off` counts pairs of blocks that want something and have no path.
+    `pending` where weights are to be solved for this, and are not yet.
     """
 
     hour: Annotated[int, Field(ge=0)]
     weights: Annotated[int, Field(ge=0)]
     solved: bool
+    pending: bool
     use_ppm: Ppm
     bound_ppm: Ppm
     served_ppm: Ppm

@@ -18,9 +18,11 @@ class TrunksBody(Body):
 
 class TrunksChanged(TrunksBody):
     """How many links carry traffic between two blocks now, of all pairs where that changed: (block, block
-    of a higher number, links)."""
+    of a higher number, links). `planned` where a stage of a rewiring drains or undrains them: whoever routes
+    knew of it before."""
 
     links: tuple[TrunkLinks, ...]
+    planned: bool
 
 
 class CircuitsQualified(TrunksBody):

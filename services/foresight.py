@@ -147,12 +147,15 @@ class Comparison:
         time."""
         done, left = (slices_of(future.site) for future in (self._done, self._left))
         return job_effects(
-            self._done.moments, self._left.moments, {job: left[job] for job in left if job in done}
+            self._done.moments,
+            self._left.moments,
+            {job: left[job] for job in left if job in done},
+            self._until_us,
         )
 
     def traffic(self) -> tuple[TrafficEffect, ...]:
         """The networks that carry their demand otherwise."""
-        return traffic_effects(self._done.moments, self._left.moments)
+        return traffic_effects(self._done.moments, self._left.moments, self._until_us)
 
     def _slice(self, name: str, now: Slice, without: Slice) -> ForeseenSlice:
         done, left = (about.get(name, []) for about in self._about)

@@ -64,6 +64,9 @@ def loss(
         if isinstance(message.body, FaultRefused):
             raise OperationFailed(message.body.reason)
     after = _moment(site, fabric)
+    solves_us = _state(site, fabric, TRAFFIC).solve_us
+    if solves_us is not None:
+        caused += driven(site, fabric, (), clock_us, solves_us, is_over).log
     plant = _state(site, fabric, TRUNKS).plant
     gbps, left = _gbps(plant, before), _gbps(plant, after)
     blocks = _block_losses(plant, fabric, before, after)
@@ -81,8 +84,9 @@ def loss(
         blocks=blocks,
         pods_cut_off=tuple([row.pod for row in blocks if row.cut_off and row.pod is not None]),
         before=before.carried,
-        after=after.carried,
-        jobs=job_effects([moment_of(site)], [paces], slices_of(site)),
+        at_once=after.carried,
+        after=_moment(site, fabric).carried,
+        jobs=job_effects([moment_of(site)], [paces], slices_of(site), site.now_us),
         circuits_fixed=after.fixed - before.fixed,
         rewiring=_rewiring(_state(site, fabric, TOPOLOGY), caused),
     )

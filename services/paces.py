@@ -83,19 +83,20 @@ def figures(told: TrafficCarried) -> CarriedFigures:
 
 
 def job_effects(
-    done: Sequence[Moment], left: Sequence[Moment], slices: Mapping[str, tuple[str, ...]]
+    done: Sequence[Moment], left: Sequence[Moment], slices: Mapping[str, tuple[str, ...]], until_us: int
 ) -> tuple[JobEffect, ...]:
-    """The jobs, of those with these slices, that are faster or slower at some time in the one than in the
-    other; those first that lose most."""
+    """The jobs, of those with these slices, that are faster or slower at some time up to `until_us` in the
+    one than in the other, each as it goes while most comes of that; those first that lose most."""
     found: list[JobEffect] = []
     for job in slices:
         times = _times([(m.at_us, m.jobs.get(job)) for m in done], [(m.at_us, m.jobs.get(job)) for m in left])
-        gaps = [_difference(now, without) for _, now, without in times]
-        if not any(gap for _, gap in gaps):
+        gaps = [abs(now.speed_ppm - without.speed_ppm) for _, now, without in times]
+        if not any(gaps):
             continue
-        most = gaps.index(max(gaps))
+        comes = [gap * span_us for gap, span_us in zip(gaps, _spans(times, until_us), strict=True)]
+        most = comes.index(max(comes))
         # What a job was told last stays with it, so that small differences may outlive their reason.
-        wide = [n for n, (_, gap) in enumerate(gaps) if 2 * gap >= gaps[most][1]]
+        wide = [n for n, gap in enumerate(gaps) if 2 * gap >= gaps[most]]
         _, now, without = times[most]
         last = wide[-1] + 1
         effect = JobEffect(
@@ -111,12 +112,6 @@ def job_effects(
     return tuple(sorted(found, key=lambda row: (row.after.speed - row.before.speed, _order(row.job))))
 
 
-def _difference(now: Pace, without: Pace) -> tuple[bool, int]:
-    """By how much the speeds differ; that a job stands in one of the two counts before that."""
-    gap_ppm = abs(now.speed_ppm - without.speed_ppm)
-    return gap_ppm > 0 and 0 in (now.speed_ppm, without.speed_ppm), gap_ppm
-
-
 def _becomes(now: Pace, without: Pace) -> Literal["stands", "slower", "faster", "goes"]:
     if not now.speed_ppm:
         return "stands"
@@ -129,17 +124,23 @@ def _order(name: str) -> tuple[int, str]:
     return number_of(name), name
 
 
-def traffic_effects(done: Sequence[Moment], left: Sequence[Moment]) -> tuple[TrafficEffect, ...]:
-    """The networks that carry their demand otherwise in the one than in the other, each when most differs of
-    what is served, or else of the largest use."""
+def traffic_effects(
+    done: Sequence[Moment], left: Sequence[Moment], until_us: int
+) -> tuple[TrafficEffect, ...]:
+    """The networks that carry their demand otherwise in the one than in the other up to `until_us`, each as
+    it is while most comes of that: of what is served, or else of the largest use."""
     found = []
     for fabric in {name: None for moment in done for name in moment.traffic}:
         times = _times(
             [(m.at_us, m.traffic.get(fabric)) for m in done], [(m.at_us, m.traffic.get(fabric)) for m in left]
         )
-        differ = [(at_us, now, without) for at_us, now, without in times if _differ(now, without) != (0, 0)]
-        if differ:
-            at_us, now, without = max(differ, key=lambda row: _differ(row[1], row[2]))
+        differ = [_differ(now, without) for _, now, without in times]
+        if any(served or use for served, use in differ):
+            comes = [
+                (served * span_us, use * span_us)
+                for (served, use), span_us in zip(differ, _spans(times, until_us), strict=True)
+            ]
+            at_us, now, without = times[comes.index(max(comes))]
             before, after = figures(without), figures(now)
             found.append(TrafficEffect(fabric=fabric, at_us=at_us, before=before, after=after))
     return tuple(found)
@@ -147,6 +148,12 @@ def traffic_effects(done: Sequence[Moment], left: Sequence[Moment]) -> tuple[Tra
 
 def _differ(now: TrafficCarried, without: TrafficCarried) -> tuple[int, int]:
     return abs(now.served_ppm - without.served_ppm), abs(now.use_ppm - without.use_ppm)
+
+
+def _spans(times: Sequence[tuple[int, FactT, FactT]], until_us: int) -> list[int]:
+    """For how long each of the times lasts: the last one for one µs at least."""
+    ends = [*(at_us for at_us, _, _ in times[1:]), until_us]
+    return [max(1, end_us - at_us) for (at_us, _, _), end_us in zip(times, ends, strict=True)]
 
 
 def _times(

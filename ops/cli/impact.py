@@ -247,9 +247,11 @@ def _loss(found: Mapping[str, Any]) -> str:
     if found["circuits_fixed"]:
         changed = _count(found["circuits_fixed"], "circuit")
         lines.append(f"nobody could change {changed} until the fault ends")
-    if found["before"] is not None and found["before"] == found["after"]:
+    if found["before"] is not None and found["before"] == found["at_once"] == found["after"]:
         lines.append("traffic goes on as it is")
     elif found["before"] is not None and found["after"] is not None:
+        if found["at_once"] != found["after"]:
+            lines.append(f"at once: {_carried(found['before'], found['at_once'])}")
         lines.append(f"with weights solved anew: {_carried(found['before'], found['after'])}")
     if found["rewiring"] is not None:
         lines.append(f"{found['rewiring']['name']}: {found['rewiring']['effect']}")

@@ -4,10 +4,13 @@ send and what their links carry."""
 from collections.abc import Iterator
 
 from ops.invariants.network import NetworkChecker
+from schemas.config_dcn import DcnConfig
 from schemas.demands import DemandMoved
 from schemas.envelope import Envelope
+from schemas.sequencer import FabricCommissioned
 from schemas.traffic import TrafficCarried
 from schemas.trunks import TrunksChanged
+from shared.basics.units import US_PER_S
 
 PPM = 1_000_000
 MBPS = 1_000
@@ -24,12 +27,17 @@ class TrafficChecker:
         self._sent: tuple[int, ...] = ()
         self._hour = -1
         self._owed = 0
-        """Changes of demand or trunks that no weights have followed yet."""
+        """Changes of demand or trunks of which nothing is told yet."""
+        self._react_us = 0
+        self._since_us: int | None = None
+        """When the first of those changes was that weights do not know yet."""
         self._weights = 0
         self._last: TrafficCarried | None = None
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
+        if isinstance(body, FabricCommissioned) and isinstance(body.config, DcnConfig):
+            self._react_us = body.config.traffic.react_s * US_PER_S
         if message.cause is None:
             if self._owed:
                 yield f"{self._owed} changes of the demand or the trunks were not followed"
@@ -41,9 +49,25 @@ class TrafficChecker:
         elif isinstance(body, TrunksChanged):
             self._owed += self._hour >= 0
         elif isinstance(body, TrafficCarried):
-            self._owed -= 1
+            yield from self._in_time(body, message.at_us)
             yield from self._carried(body)
             self._weights, self._last = body.weights, body
+
+    def _in_time(self, body: TrafficCarried, at_us: int) -> Iterator[str]:
+        """Something is told for every change, and once more when weights were solved for it, which is due so
+        long after the first change as it takes to react."""
+        since_us = self._since_us
+        if self._owed:
+            self._owed -= 1
+        elif not body.solved or since_us is None:
+            yield "traffic is carried otherwise, and neither demand nor trunks changed"
+        elif at_us < since_us + self._react_us:
+            yield f"weights are solved {at_us - since_us} µs after a change, and not {self._react_us}"
+        if since_us is not None and at_us > since_us + self._react_us:
+            yield f"{at_us - since_us} µs after a change weights are not solved, {self._react_us} are allowed"
+        if body.pending and body.solved:
+            yield "weights are solved, and are still to be"
+        self._since_us = None if not body.pending else at_us if since_us is None else since_us
 
     def _carried(self, body: TrafficCarried) -> Iterator[str]:
         if body.hour != self._hour:

@@ -70,8 +70,8 @@ def on_demand_moved(state: TopologyState, body: DemandMoved, _message: Envelope)
 
 def on_carried(state: TopologyState, body: TrafficCarried, message: Envelope) -> list[Output]:
     """Look for other trunks where those that there are serve too little, are too full, or take too much of
-    the demand over transit blocks, but not too often."""
-    if not state.installed or state.current:
+    the demand over transit blocks, but not too often: by the weights that are meant for what there is."""
+    if not state.installed or state.current or body.pending:
         return []
     reason: PlanReason
     if body.served_ppm < ppm(state.config.served_below):

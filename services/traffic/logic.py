@@ -1,6 +1,8 @@
 """The rules of traffic engineering: weights follow the demand and the trunks, solved anew only where that is
 worth it."""
 
+from typing import Literal
+
 import numpy as np
 
 from schemas.demands import DemandMoved
@@ -27,33 +29,40 @@ NEWS = 0.05
 
 
 def due(state: TrafficState) -> int | None:
-    """When the next telemetry frame is."""
-    return state.next_frame_us
+    """When the next telemetry frame is, or weights are solved."""
+    return min([us for us in (state.next_frame_us, state.solve_us) if us is not None], default=None)
 
 
 def on_tick(state: TrafficState, _tick: Tick, _message: Envelope) -> list[Output]:
     """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
-    state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
+    if state.next_frame_us is not None and state.next_frame_us <= state.now_us:
+        state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
+    if state.solve_us is not None and state.solve_us <= state.now_us:
+        return _carry(state, "solved")
     return []
 
 
 def on_demand_moved(state: TrafficState, body: DemandMoved, _message: Envelope) -> list[Output]:
     state.hour, state.jobs, state.rings = body.hour, body.jobs, body.rings
-    return _carry(state, plant_changed=False)
+    return _carry(state, "as needed")
 
 
 def on_trunks_changed(state: TrafficState, body: TrunksChanged, _message: Envelope) -> list[Output]:
+    """Traffic leaves what breaks at once, by the weights that are left; it leaves what is drained before."""
     put_links(state.links, body.links)
-    return _carry(state, plant_changed=True) if state.hour != NO_HOUR else []
+    if state.hour == NO_HOUR:
+        return []
+    return _carry(state, "solved" if body.planned else "awaited")
 
 
-def _carry(state: TrafficState, *, plant_changed: bool) -> list[Output]:
+def _carry(state: TrafficState, weights: Literal["as needed", "awaited", "solved"]) -> list[Output]:
     """In four steps.
 
     1. What has no path of at most one transit block is cut off.
     2. The rest goes by the weights in use, over those paths that are left.
-    3. Where trunks changed, or the fullest is nearer to full than when the weights were solved, against the
-       bound of the blocks, by more than the slack, weights are solved anew.
+    3. Weights are solved anew: now; or so long after the first change that they do not know yet, as it takes
+       to react. Where only the demand moved they need not, while the fullest trunk is nearer to full by no
+       more than the slack than when they were solved, against the bound of the blocks.
     4. What came of it is told.
     """
     plant = state.plant
@@ -62,11 +71,14 @@ def _carry(state: TrafficState, *, plant_changed: bool) -> list[Output]:
     demand = demand_left(plant, links, asked)
     _book(state)
     bound = block_bound(carries, demand)
-    solved = plant_changed or state.weights == 0
-    if not solved:
+    if weights == "as needed":
         use = use_of(split_of(state), carries, demand)
-        solved = use > (1.0 + state.config.slack) * state.ratio * bound
+        weights = "awaited" if use > (1.0 + state.config.slack) * state.ratio * bound else weights
+    if weights == "awaited" and state.solve_us is None:
+        state.solve_us = state.now_us + state.config.react_s * US_PER_S
+    solved = weights == "solved" or state.weights == 0
     if solved:
+        state.solve_us = None
         split = weights_for(carries, demand, state.config.hedge)
         state.prices, state.prior = split.prices, split.prior
         state.weights += 1
@@ -79,6 +91,7 @@ def _carry(state: TrafficState, *, plant_changed: bool) -> list[Output]:
         hour=state.hour,
         weights=state.weights,
         solved=solved,
+        pending=state.solve_us is not None,
         use_ppm=ppm(found.use),
         bound_ppm=ppm(min(bound, found.use)),
         served_ppm=ppm(found.served * float(demand.sum()) / total) if total else PPM,

@@ -23,6 +23,8 @@ class TrafficState(State):
     (B, B) are the weights in use, solved `weights` times; `ratio` how near to full they left the fullest
     trunk, over the bound of the blocks. `load` (B, B) in Mb/s of every trunk and way is what they make of it.
 
+    `solve_us` is when weights are solved anew, since the demand or the links changed.
+
     `cut_off` are the pods that no link reaches, as was last told.
 
     `rings` are the jobs over several pods, and `given_mbps` what each was last told that it gets, by job.
@@ -47,6 +49,7 @@ class TrafficState(State):
     load: FloatArray
     cut_off: tuple[str, ...]
     next_frame_us: int | None
+    solve_us: int | None
     told: int
     at_us: int
     last: TrafficCarried | None
@@ -90,6 +93,7 @@ def commission(fabric: str, config: DcnConfig, at_us: int) -> TrafficState:
         load=np.zeros((blocks, blocks)),
         cut_off=(),
         next_frame_us=frame_after_us(config.traffic.telemetry_interval_s, at_us),
+        solve_us=None,
         told=0,
         at_us=at_us,
         last=None,

@@ -43,7 +43,7 @@ def carrying(state: TrunksState) -> BoolArray:
     return carries
 
 
-def announce(state: TrunksState) -> list[Output]:
+def announce(state: TrunksState, *, planned: bool = False) -> list[Output]:
     """Say of which pairs of blocks the links that carry traffic changed; nothing where none did. Circuits
     changed in any case, and the summary counts them."""
     touch_summary(state)
@@ -55,7 +55,7 @@ def announce(state: TrunksState) -> list[Output]:
     state.links[:] = links
     for block in np.unique(np.concatenate([ones, others])).tolist():
         touch(state, block)
-    return [TrunksChanged(links=tuple(changed))]
+    return [TrunksChanged(links=tuple(changed), planned=planned)]
 
 
 def touch(state: TrunksState, block: int) -> None:

@@ -31,7 +31,7 @@ def due(state: TrunksState) -> int | None:
 def on_stage_begun(state: TrunksState, body: StageBegun, _message: Envelope) -> list[Output]:
     ocs, north, _ = known(state, body.drained)
     state.drained[ocs, north] = True
-    return announce(state)
+    return announce(state, planned=True)
 
 
 def on_rewired(state: TrunksState, body: CircuitsRewired, message: Envelope) -> list[Output]:
@@ -82,7 +82,7 @@ def _qualify(state: TrunksState, watch: Watch) -> CausedBy:
 def on_undrained(state: TrunksState, body: StageUndrained, _message: Envelope) -> list[Output]:
     ocs, north, _ = known(state, body.circuits)
     state.drained[ocs, north] = False
-    return announce(state)
+    return announce(state, planned=True)
 
 
 def on_ocs_down(state: TrunksState, body: OcsDown, _message: Envelope) -> list[Output]:

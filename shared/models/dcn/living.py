@@ -127,22 +127,34 @@ def use_of(split: Split, carries: FloatArray, demand: IntArray) -> float:
 def loads_of(split: Split, carries: FloatArray, demand: IntArray | FloatArray) -> tuple[FloatArray, float]:
     """((B, B) Mb/s on every trunk and way, Mb/s that go directly), as the shares of a split give them, by
     products of matrices: shares of all paths take ten times as long."""
-    weight = np.where(carries > 0.0, np.exp(-split.prices), 0.0)
-    into = weight + split.prior * (weight @ weight)
+    weight, into = _weights_on(split, carries)
     wanted = (1.0 - split.hedge) * demand / np.where(into > 0.0, into, 1.0)
     load: FloatArray = weight * (wanted + split.prior * (wanted @ weight.T + weight.T @ wanted))
     direct = float((weight * wanted).sum())
-    if split.hedge > 0.0:
+    hedged = np.where(into > 0.0, split.hedge, 1.0) * demand
+    if hedged.any():
         spread, heads = capacity_shares(carries), np.arange(len(demand))
-        load += loads(spread, split.hedge * np.asarray(demand, dtype=np.float64))
-        direct += split.hedge * float((spread[heads[:, None], heads, heads] * demand).sum())
+        load += loads(spread, hedged)
+        direct += float((spread[heads[:, None], heads, heads] * hedged).sum())
     return load, direct
 
 
+def _weights_on(split: Split, carries: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """((B, B) of every trunk that is left, (B, B) of all paths of a pair together). A pair for which these
+    are 0 had its paths over what is gone, or none: it goes over all that are left by their capacity, as
+    `shared.models.dcn.failure.shares_left` has it."""
+    weight = np.where(carries > 0.0, np.exp(-split.prices), 0.0)
+    return weight, weight + split.prior * (weight @ weight)
+
+
 def shares_on(split: Split, carries: FloatArray) -> FloatArray:
-    """(B, B, B) as `shared.models.dcn.traffic` has them; weights on trunks that are gone are none, as in the
-    loads."""
-    return replace(split, prices=np.where(carries > 0.0, split.prices, np.inf)).shares(carries)
+    """(B, B, B) as `shared.models.dcn.traffic` has them; weights on trunks that are gone are none, and pairs
+    that have no weights go by capacity, as in the loads."""
+    _, into = _weights_on(split, carries)
+    share = replace(split, prices=np.where(carries > 0.0, split.prices, np.inf)).shares(carries)
+    if (into > 0.0).all():
+        return share
+    return np.where(into[:, :, None] > 0.0, share, capacity_shares(carries))
 
 
 def _served(share: FloatArray, use: FloatArray, demand: IntArray) -> float:

@@ -28,6 +28,7 @@ NAME_NOTHING = {
     *("removed", "made", "missing", "drained", "unfit", "dark"),  # circuits: found under their OCSes
     *("links", "jobs"),  # of pairs of blocks: found under the blocks
     *("multislice", "pod_cubes", "again_us", "chips", "gradient_bytes", "step_us", "signal", "ends"),
+    *("planned", "pending"),
     *("chip_us", "tiers", "owners", "slices"),  # accounts of all slices at once, not news of each
 }
 """Fields of messages that tell how, why, when and how much; a field of another name either bears a mark or is

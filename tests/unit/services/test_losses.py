@@ -222,7 +222,7 @@ def test_what_is_said_to_be_lost_is_what_a_lab_loses(tmp_path: Path, fault: str)
 
     lines: list[bytes] = []
     lab = Lab(plan.site, plan.fabrics, services_of, lambda more: lines.extend(more.splitlines()))
-    lab.run(begin_us, injections([f"{kind}:{NETWORK}/{part}@2h30m+1h"], [plan], 1.0))
+    lab.run(begin_us + 31 * US_PER_S, injections([f"{kind}:{NETWORK}/{part}@2h30m+1h"], [plan], 1.0))
     log = [decode(line).body for line in lines]
     at = next(n for n, body in enumerate(log) if isinstance(body, InjectFault))
     links: dict[tuple[int, int], int] = {}
@@ -230,17 +230,18 @@ def test_what_is_said_to_be_lost_is_what_a_lab_loses(tmp_path: Path, fault: str)
     for body in log[:at]:
         links |= changed(body)
         before += [body] if isinstance(body, TrafficCarried) else []
-    left, after = dict(links), before[-1]
+    left = dict(links)
+    after: list[TrafficCarried] = []
     for body in log[at:]:
         left |= changed(body)
-        after = body if isinstance(body, TrafficCarried) else after
+        after += [body] if isinstance(body, TrafficCarried) else []
     lost = Counter[str]()
     for pair, count in links.items():
         for block in pair:
             lost[f"{NETWORK}/block-{block}"] += count - left[pair]
     assert {row.name: row.links_lost for row in told.blocks} == {name: n for name, n in lost.items() if n}
     assert (told.links, told.links_lost) == (sum(links.values()), sum(lost.values()) // 2)
-    for figures, carried in ((told.before, before[-1]), (told.after, after)):
+    for figures, carried in ((told.before, before[-1]), (told.at_once, after[0]), (told.after, after[1])):
         assert figures is not None
         assert (figures.use, figures.served) == (carried.use_ppm / 1e6, carried.served_ppm / 1e6)
 

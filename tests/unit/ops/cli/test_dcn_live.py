@@ -185,6 +185,7 @@ LOSS: dict[str, Any] = {
     ],
     "pods_cut_off": [],
     "before": {"use": 0.7, "bound": 0.7, "served": 1.0, "transit": 0.1, "path": 1.1, "cut_off": 0},
+    "at_once": {"use": 0.9, "bound": 0.7, "served": 0.99, "transit": 0.1, "path": 1.1, "cut_off": 2},
     "after": {"use": 0.75, "bound": 0.7, "served": 0.999, "transit": 0.12, "path": 1.12, "cut_off": 2},
     "jobs": [],
     "circuits_fixed": 0,
@@ -201,8 +202,12 @@ def impacted(**more: Any) -> str:
 
 
 def test_a_loss_is_told_in_sentences_and_by_block() -> None:
-    first, carried, rewiring, _, heads, row = impacted().splitlines()
+    first, at_once, carried, rewiring, _, heads, row = impacted().splitlines()
     assert first == "dcn-0/rack-5 breaks (rack): 96 of 1,536 links lost, 6.25% of all capacity, at 1 block"
+    assert at_once == (
+        "at once: largest use 70.0% to 90.0%, served 100.0% to 99.0%, transit 10.0% to 10.0%, "
+        "2 more pairs of blocks cut off"
+    )
     assert carried == (
         "with weights solved anew: largest use 70.0% to 75.0%, served 100.0% to 99.9%, "
         "transit 10.0% to 12.0%, 2 more pairs of blocks cut off"

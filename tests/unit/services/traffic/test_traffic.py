@@ -7,11 +7,12 @@ import pytest
 from schemas.config_dcn import DcnConfig
 from schemas.demands import DemandMoved
 from schemas.envelope import Envelope
+from schemas.sequencer import Tick
 from schemas.traffic import JobBandwidthSet, TrafficCarried
 from schemas.trunks import TrunksChanged
 from services.traffic.service import SERVICE
 from services.traffic.state import TrafficState
-from shared.basics.units import US_PER_HOUR
+from shared.basics.units import US_PER_HOUR, US_PER_S
 from tests.support.rig import Bench, bodies
 
 BLOCKS, LINKS, GBPS = 4, 80, 100
@@ -23,12 +24,13 @@ LOPSIDED = np.array([[0, 1.4, 0.1, 0], [1.4, 0, 0, 0.1], [0.1, 0, 0, 1.4], [0, 0
 """Shares of a trunk that pairs want. Every block sends as much in both; the one is best carried directly, the
 other over transit blocks."""
 NEVER = 10.0
+REACT_US = 30 * US_PER_S
 RING = ("pod-0/slice-3", (0, 1), 400_000)
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
-def network(slack: float = 0.05, wired: bool = True) -> Bench:
+def network(slack: float = 0.05, wired: bool = True, telemetry_interval_s: int = 0) -> Bench:
     """Four equal blocks with a trunk between any two, on which nothing is drawn: they want what they are told
     to."""
     config = DcnConfig.model_validate(
@@ -40,7 +42,7 @@ def network(slack: float = 0.05, wired: bool = True) -> Bench:
                 "blocks": ({"count": BLOCKS, "generation": GBPS, "uplinks": 256},),
             },
             "demand": {"load": 1e-12, "hot_pairs": 0},
-            "traffic": {"slack": slack, "telemetry_interval_s": 0},
+            "traffic": {"slack": slack, "telemetry_interval_s": telemetry_interval_s},
         }
     )
     bench = Bench([SERVICE], config)
@@ -49,11 +51,11 @@ def network(slack: float = 0.05, wired: bool = True) -> Bench:
     return bench
 
 
-def wire(bench: Bench, links: int, block: int | None = None) -> list[Envelope]:
+def wire(bench: Bench, links: int, block: int | None = None, planned: bool = False) -> list[Envelope]:
     """So many links between any two blocks, or between one and the others."""
     pairs = [(one, other) for one in range(BLOCKS) for other in range(one + 1, BLOCKS)]
     changed = [(*pair, links) for pair in pairs if block is None or block in pair]
-    return bench.say(TrunksChanged(links=tuple(changed)), bench.now_us + 1)
+    return bench.say(TrunksChanged(links=tuple(changed), planned=planned), bench.now_us + 1)
 
 
 def want(
@@ -70,6 +72,13 @@ def want(
 def carried(log: list[Envelope]) -> TrafficCarried:
     (body,) = bodies(log, TrafficCarried)
     assert isinstance(body, TrafficCarried)
+    return body
+
+
+def solved(bench: Bench) -> TrafficCarried:
+    """What is told when weights are solved, some time after the change."""
+    body = carried(bench.step())
+    assert (body.solved, body.pending) == (True, False)
     return body
 
 
@@ -96,8 +105,8 @@ def test_weights_stay_while_all_want_more_alike() -> None:
 def test_weights_are_solved_anew_just_where_the_use_is_nearer_to_full_by_more_than_the_slack(
     slack: float,
 ) -> None:
-    """The use by the old weights is that of a network that never solves anew; the bound is what leaves a
-    block over what its trunks carry."""
+    """The use by the old weights is that of a network that never solves anew, and so it is until weights are
+    solved; the bound is what leaves a block over what its trunks carry."""
     seen = set()
     for part in np.linspace(0.0, 1.0, 21):
         asked, never = network(slack), network(NEVER)
@@ -105,26 +114,77 @@ def test_weights_are_solved_anew_just_where_the_use_is_nearer_to_full_by_more_th
         assert carried(want(never, EVEN)) == first
         shares = (1.0 - part) * EVEN + part * LOPSIDED
         found, old = carried(want(asked, shares)), carried(want(never, shares))
-        assert not old.solved
+        assert (old.solved, old.pending, found.solved) == (False, False, False)
+        assert found == old.model_copy(update={"pending": found.pending})
         bound_ppm = FULL * shares.sum(axis=1).max() / (BLOCKS - 1)
         ratio = first.use_ppm / (FULL * EVEN.sum(axis=1).max() / (BLOCKS - 1))
         limit_ppm = (1.0 + slack) * ratio * bound_ppm
         if abs(old.use_ppm - limit_ppm) > 5:  # what is told is rounded
-            assert found.solved == (old.use_ppm > limit_ppm), part
-        assert found.weights == 1 + found.solved
-        assert (found.use_ppm < old.use_ppm) if found.solved else (found == old)
-        seen.add(found.solved)
+            assert found.pending == (old.use_ppm > limit_ppm), part
+        if found.pending:
+            anew = solved(asked)
+            assert (anew.weights, anew.use_ppm < old.use_ppm) == (2, True)
+        assert asked.due_us() is None
+        seen.add(found.pending)
     assert seen == {False, True}
 
 
 def test_weights_are_solved_anew_wherever_trunks_changed() -> None:
     bench = network(NEVER)
     want(bench, EVEN)
-    for links in (79, 81, 81):
-        body = carried(wire(bench, links))
-        assert body.solved
+    for weights, links in enumerate((79, 81, 81), 1):
+        at_us = bench.now_us + 1
+        at_once = carried(wire(bench, links))
+        assert (at_once.solved, at_once.pending, at_once.weights) == (False, True, weights)
+        body = solved(bench)
+        assert bench.now_us == at_us + REACT_US
         assert body.use_ppm == pytest.approx(FULL * LINKS / links / 2, rel=0.02)
-    assert body.weights == 4
+        assert body.weights == weights + 1
+
+
+def test_weights_follow_the_first_of_several_changes() -> None:
+    """Not each of them anew: under steady change nothing would ever be solved."""
+    bench = network(NEVER)
+    want(bench, EVEN)
+    first_us = bench.now_us + 1
+    for links in (79, 78, 77):
+        assert carried(wire(bench, links)).pending
+    solved(bench)
+    assert bench.now_us == first_us + REACT_US
+    assert bench.due_us() is None
+
+
+def test_weights_for_a_stage_of_a_rewiring_are_there_before_it() -> None:
+    bench = network(NEVER)
+    want(bench, EVEN)
+    assert carried(wire(bench, 70)).pending
+    body = carried(wire(bench, 60, planned=True))
+    assert (body.solved, body.pending, body.weights) == (True, False, 2)
+    assert bench.due_us() is None, "they know the change that nobody planned, too"
+
+
+def test_what_breaks_is_left_at_once_and_well_only_by_new_weights() -> None:
+    """Block 0 loses most of its links to block 1: what went there goes on over what is left."""
+    bench = network()
+    first = carried(want(bench, EVEN))
+    at_once = carried(bench.say(TrunksChanged(links=((0, 1, 8),), planned=False), bench.now_us + 1))
+    anew = solved(bench)
+    assert first.use_ppm < anew.use_ppm < at_once.use_ppm
+    assert first.served_ppm == anew.served_ppm == FULL > at_once.served_ppm
+
+
+def test_frames_and_weights_fall_due_each_by_itself() -> None:
+    bench = network(telemetry_interval_s=7)
+    want(bench, EVEN, at_us=10 * US_PER_S)
+    wire(bench, 70)
+    log = bench.run(bench.now_us + REACT_US + 7 * US_PER_S)
+    at_us = {type(message.body): message.at_us for message in log}
+    assert [message.at_us for message in log if isinstance(message.body, TrafficCarried)] == [
+        10 * US_PER_S + 1 + REACT_US
+    ]
+    ticks = [message.at_us for message in log if isinstance(message.body, Tick)]
+    assert len(ticks) == 5 + 1
+    assert [us for us in ticks if us % (7 * US_PER_S)] == [at_us[TrafficCarried]]
 
 
 def test_who_has_no_path_is_cut_off_and_not_served() -> None:
@@ -133,6 +193,7 @@ def test_who_has_no_path_is_cut_off_and_not_served() -> None:
     body = carried(wire(bench, 0, block=3))
     assert body.cut_off == 6
     assert body.served_ppm == FULL // 2
+    assert solved(bench).cut_off == 6
     assert carried(wire(bench, LINKS, block=3)).cut_off == 0
 
 

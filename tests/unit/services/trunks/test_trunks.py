@@ -44,7 +44,7 @@ def wired() -> Bench:
     bench = network()
     assert rewire(bench, made=ALL) == []
     assert qualified(bench) == [told()]
-    assert undrain(bench, *ALL) == [changed((0, 1, 2), (0, 2, 1), (1, 2, 1))]
+    assert undrain(bench, *ALL) == [changed((0, 1, 2), (0, 2, 1), (1, 2, 1), planned=True)]
     return bench
 
 
@@ -81,8 +81,8 @@ def told(unfit: tuple[OcsCircuit, ...] = (), dark: tuple[OcsCircuit, ...] = ()) 
     return CircuitsQualified(rewiring=REWIRING, stage=0, unfit=unfit, dark=dark)
 
 
-def changed(*links: tuple[int, int, int]) -> TrunksChanged:
-    return TrunksChanged(links=links)
+def changed(*links: tuple[int, int, int], planned: bool = False) -> TrunksChanged:
+    return TrunksChanged(links=links, planned=planned)
 
 
 def fault(bench: Bench, kind: FaultKind, part: str, number: int = 0) -> list[Body]:
@@ -96,17 +96,17 @@ def mend(bench: Bench, kind: FaultKind, part: str, number: int = 0) -> list[Body
 
 def test_what_goes_is_drained_first_and_what_comes_carries_last(wired: Bench) -> None:
     other = (0, 0, 64)
-    assert drain(wired, ONE) == [changed((0, 1, 1))]
+    assert drain(wired, ONE) == [changed((0, 1, 1), planned=True)]
     assert rewire(wired, made=(other,), removed=(ONE,)) == [], "it carried nothing any more"
     assert qualified(wired) == [told()]
-    assert undrain(wired, other) == [changed((0, 2, 2))]
+    assert undrain(wired, other) == [changed((0, 2, 2), planned=True)]
     wired.assert_documents_hold()
 
 
 def test_drained_circuits_that_stay_carry_again(wired: Bench) -> None:
-    assert drain(wired, ONE, THREE) == [changed((0, 1, 1), (1, 2, 0))]
+    assert drain(wired, ONE, THREE) == [changed((0, 1, 1), (1, 2, 0), planned=True)]
     assert drain(wired, ONE, THREE) == []
-    assert undrain(wired, ONE, THREE) == [changed((0, 1, 2), (1, 2, 1))]
+    assert undrain(wired, ONE, THREE) == [changed((0, 1, 2), (1, 2, 1), planned=True)]
 
 
 def test_what_a_stage_names_that_is_gone_meanwhile_is_passed_over(wired: Bench) -> None:
@@ -136,7 +136,7 @@ def test_what_is_dark_when_it_was_watched_carries_once_it_has_light() -> None:
     rewire(bench, made=(ONE, TWO), missing=(THREE,))
     assert bodies(bench.say(OcsDown(ocs=0))) == []
     assert qualified(bench) == [told(dark=(ONE, THREE))]
-    assert undrain(bench, ONE, TWO, THREE) == [changed((0, 1, 1))]
+    assert undrain(bench, ONE, TWO, THREE) == [changed((0, 1, 1), planned=True)]
     assert restore(bench, 0, (0, 32)) == [changed((0, 1, 2))]
     assert restore(bench, 1, (34, 64)) == [changed((1, 2, 1))]
 
