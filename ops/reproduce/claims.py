@@ -180,18 +180,19 @@ def over_seeds(values: Sequence[float], note: str = "") -> Measured:
     )
 
 
-def over_matrices(values: Sequence[float], note: str = "") -> Measured:
+def over_matrices(values: Sequence[float], note: str = "", drawn: str = "matrices") -> Measured:
     """The median over draws of demand, its interval, which assumes no distribution, and the whole range in
-    the note. Draws of which nothing can be said (not a number) are left out and counted."""
+    the note, which calls the draws `drawn`. Draws of which nothing can be said (not a number) are left out
+    and counted."""
     known = sorted(value for value in values if not math.isnan(value))
     if not known:
-        return Measured(math.nan, note=f"none of {len(values)} matrices has a figure")
+        return Measured(math.nan, note=f"none of {len(values)} {drawn} has a figure")
     count = len(known)
     # Of 2·m ranks cut off at both ends the median lies outside with 2·P(Binomial(n, ½) < m) at most.
     cut = max(
         (m for m in range(1, count // 2) if 2.0 * bdtr(m - 1, count, 0.5) <= 1.0 - CONFIDENCE), default=0
     )
-    said = f"median of {count} matrices, which go from {known[0]:.4g} to {known[-1]:.4g}"
+    said = f"median of {count} {drawn}, which go from {known[0]:.4g} to {known[-1]:.4g}"
     lost = f"{len(values) - count} more have no figure" if count < len(values) else ""
     return Measured(
         median(known),

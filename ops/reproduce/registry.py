@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from ops.reproduce import (
     availability,
     bills,
+    clusters,
     deployment,
     geometry,
     jobs,
@@ -32,6 +33,7 @@ CLAIMS: tuple[Claim, ...] = (
     *network.CLAIMS,
     *splits.CLAIMS,
     *rings.CLAIMS,
+    *clusters.CLAIMS,
     *bills.CLAIMS,
     *living.FAILURES,
     *jobs.CLAIMS,
