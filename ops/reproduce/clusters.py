@@ -12,9 +12,10 @@ FROZEN before any of the rows was run, with ASSUMPTIONS of `shared.models.dcn.se
 - **Substantial** is a tenth or more: what is below is in the noise (docs/reproduce.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import chain
 from statistics import fmean, median
 
 import numpy as np
@@ -57,6 +58,7 @@ EITHER_WAY = 2.0
 STRICT = 0.9
 """Another promise, of a note."""
 FIXED, MESH, FOLLOWING = "fixed", "mesh", "following"
+"""Fields of Week."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,17 @@ def _links_for(plant: Plant, campus: Campus, services: Sequence[Service], week: 
     return engineer(plant, known).links
 
 
+@lru_cache(maxsize=1)
+def _mesh() -> IntArray:
+    return uniform_mesh(VERDICT.plant)
+
+
 @lru_cache(maxsize=128)
 def weeks_of(campus: Campus, weeks: tuple[int, ...] = WEEKS) -> tuple[Week, ...]:
     """Each of these weeks on all three kinds of links."""
     plant = VERDICT.plant
     services = services_of(plant, campus, (weeks[-1] + 1) * WEEK_H)
-    fixed, mesh = _links_for(plant, campus, services, 0), uniform_mesh(plant)
+    fixed, mesh = _links_for(plant, campus, services, 0), _mesh()
     found = []
     for week in weeks:
         hour = hour_demand(plant, campus, services, week * WEEK_H + MIDDLE_H + campus.seed % DAY_H)
@@ -137,8 +144,10 @@ def _following(other: str) -> Measured:
     """How much more is carried where links follow; the note has the other measures."""
     campuses = [weeks_of(Campus(seed)) for seed in range(CAMPUSES)]
     all_weeks = [week for weeks in campuses for week in weeks]
-    use = [median(getattr(week, way).use for week in all_weeks) for way in (other, FOLLOWING)]
-    slow = [median(getattr(week, way).slowdown for week in all_weeks) for way in (other, FOLLOWING)]
+    use, path, slow = (
+        [median(getattr(getattr(week, way), field) for week in all_weeks) for way in (other, FOLLOWING)]
+        for field in ("use", "path", "slowdown")
+    )
     full = [sum(getattr(week, way).use >= 1.0 for week in all_weeks) for way in (other, FOLLOWING)]
     by_week = ", ".join(
         f"{median(_gain([weeks[place]], other) for weeks in campuses):.3f}" for place in range(len(WEEKS))
@@ -146,19 +155,22 @@ def _following(other: str) -> Measured:
     return over_matrices(
         [_gain(weeks, other) for weeks in campuses],
         f"in weeks {', '.join(map(str, WEEKS))} {by_week}; largest use {use[0]:.2f}, following {use[1]:.2f}; "
-        f"flows take {slow[0]:.2f} and {slow[1]:.2f} × as long as on empty trunks (medians); a trunk is full "
-        f"in {full[0]} and {full[1]} of {len(all_weeks)} hours; {_varied(other)}; {_changed()}",
+        f"{path[0]:.2f} and {path[1]:.2f} trunks a bit, flows take {slow[0]:.2f} and {slow[1]:.2f} × as long "
+        f"as on empty trunks (medians); one is full in {full[0]} and {full[1]} of {len(all_weeks)} hours; "
+        f"{_varied(other)}; {_changed()}",
         "campuses",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """The least share of what each of the other clusters carried before, and of what all of them did
-    together, that is left at any moment; circuits between the others that gave way; stages, minutes."""
+    """Of what the other clusters carried before: the least share of each, and of all together, that is left
+    at any moment, and the least of each in the end. Circuits between the others that gave way; stages,
+    minutes."""
 
     each: float
     together: float
+    end: float
     disturbed: int
     stages: int
     minutes: float
@@ -177,8 +189,9 @@ def watched(plant: Plant, circuits: IntArray, stages: Sequence[Stage], turned: i
         together = min(together, float(left.sum() / before.sum()))
         disturbed += int((stage.removed[:, 1:] != turned).all(axis=1).sum())
         np.add.at(now, tuple(stage.made.T), 1)
+    end = float((block_capacity(plant, now)[others] / before).min())
     minutes = sum(stage.seconds for stage in stages) / 60.0
-    return Turned(each, together, disturbed, len(stages), minutes)
+    return Turned(each, together, end, disturbed, len(stages), minutes)
 
 
 def up_and_down(seed: int, promise: float = PROMISE) -> tuple[Turned, Turned]:
@@ -204,23 +217,24 @@ def up_and_down(seed: int, promise: float = PROMISE) -> tuple[Turned, Turned]:
 def _turned() -> Measured:
     """Percent of any other cluster's capacity that is left at the worst moment; of several campuses the
     worst."""
-    found = [up_and_down(seed) for seed in range(FEW)]
+    found, strict = ([up_and_down(seed, promise) for seed in range(FEW)] for promise in (PROMISE, STRICT))
 
-    def said(place: int, way: str) -> str:
-        rows = [one[place] for one in found]
+    def least(of: str, rows: Iterable[Turned]) -> float:
+        return 100.0 * min(float(getattr(row, of)) for row in rows)
+
+    def said(way: str, rows: Sequence[Turned]) -> str:
         return (
-            f"{way}: {100.0 * min(row.each for row in rows):.1f} % of each, "
-            f"{100.0 * min(row.together for row in rows):.1f} % of all together, "
-            f"{median(row.disturbed for row in rows):.0f} circuits of others give way in "
-            f"{median(row.stages for row in rows):.0f} stages, {median(row.minutes for row in rows):.0f} min"
+            f"{way}: {least('each', rows):.1f} % of each, {least('together', rows):.1f} % of all together, "
+            f"{least('end', rows):.1f} % of each in the end; {median(row.disturbed for row in rows):.0f} "
+            f"circuits of others give way in {median(row.stages for row in rows):.0f} stages, "
+            f"{median(row.minutes for row in rows):.0f} min"
         )
 
-    strict = up_and_down(0, STRICT)
+    ups, downs = zip(*found, strict=True)
     return Measured(
-        100.0 * min(turned.each for one in found for turned in one),
-        note=f"{said(0, 'up')}; {said(1, 'down')} ({FEW} campuses); where {100.0 * STRICT:.0f} % are "
-        f"promised {100.0 * min(one.each for one in strict):.1f} %, in {strict[0].stages} and "
-        f"{strict[1].stages} stages",
+        least("each", (*ups, *downs)),
+        note=f"{said('up', ups)}; {said('down', downs)} ({FEW} campuses); where {100.0 * STRICT:.0f} % are "
+        f"promised, of the lesser of before and after, {least('each', chain(*strict)):.1f} % of before",
     )
 
 

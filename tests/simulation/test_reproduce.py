@@ -36,6 +36,8 @@ KNOWN_NOT_TO_HOLD = {
     "dcn/mean-path",
     "dcn/needless-transit",
     "dcn/inside-over-across",
+    "clusters/over-fixed",
+    "clusters/over-mesh",
     "cost/spine-free",
     "cost/packets",
     "cost/fabric-share",

@@ -27,10 +27,17 @@ class TurnedDown:
 
 
 def turned_down(
-    plant: Plant, circuits: IntArray, block: str, demand: IntArray, *, promise: float = PROMISE
+    plant: Plant,
+    circuits: IntArray,
+    block: str,
+    demand: IntArray,
+    *,
+    promise: float = PROMISE,
+    chain_max: int | None = CHAIN_MAX,
 ) -> TurnedDown:
-    """From circuits (K, B, B) to those without a block, for a demand (B, B) in Mb/s of which it has no part.
-    InvalidInput names a block that there is not or that wants something, and a promise that leaves no room.
+    """From circuits (K, B, B) to those without a block, for a demand (B, B) in Mb/s of which it has no part;
+    with `chain_max` of `rewired` a few links between the others are not made. InvalidInput names a block that
+    there is not or that wants something, and a promise that leaves no room.
     """
     gone = plant.number(block)
     if demand[gone].any() or demand[:, gone].any():
@@ -44,8 +51,9 @@ def turned_down(
         technology=plant.technology.name,
     )
     links = np.zeros_like(demand)
-    links[np.ix_(others, others)] = engineer(left, demand[np.ix_(others, others)]).links
-    then = rewired(plant, circuits, links, CHAIN_MAX)
+    among = np.array(others)[:, None], np.array(others)[None, :]
+    links[among] = engineer(left, demand[among]).links
+    then = rewired(plant, circuits, links, chain_max)
     # A short chain leaves circuits whose ports nobody asked for; this block's go in any case.
     then[:, gone, :] = 0
     then[:, :, gone] = 0

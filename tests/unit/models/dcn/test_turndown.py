@@ -1,0 +1,65 @@
+"""A block turned down: nothing of it is left, the others keep what is promised, stages lead from the one to
+the other."""
+
+import re
+
+import numpy as np
+import pytest
+
+from shared.basics.errors import InvalidInput
+from shared.models.dcn.demand import DemandModel, demand_at
+from shared.models.dcn.engineering import engineer
+from shared.models.dcn.matchings import circuits_of, links_of
+from shared.models.dcn.stages import block_capacity
+from shared.models.dcn.turndown import turned_down
+from shared.models.network.blocks import Plant
+from shared.models.superpod.wiring import IntArray
+from tests.support.dcn_plants import plant
+
+
+def running(found: Plant, gone: int) -> tuple[IntArray, IntArray]:
+    """(circuits for a demand, that demand without a block's)."""
+    demand = demand_at(found, DemandModel(seed=4), 0)
+    circuits = circuits_of(found, engineer(found, demand).links)
+    demand[gone] = demand[:, gone] = 0
+    return circuits, demand
+
+
+@pytest.mark.parametrize("gone", [0, 3, 5])
+@pytest.mark.parametrize("generations", [(100,), (100, 400)])
+def test_its_circuits_go_to_the_others_in_stages_that_keep_the_promise(
+    gone: int, generations: tuple[int, ...]
+) -> None:
+    found = plant(6, generations)
+    circuits, demand = running(found, gone)
+    done = turned_down(found, circuits, f"ab-{gone}", demand)
+    walked = circuits.copy()
+    others = np.arange(6) != gone
+    lesser = np.minimum(block_capacity(found, circuits), block_capacity(found, done.circuits))[others]
+    for stage in done.stages:
+        np.subtract.at(walked, tuple(stage.removed.T), 1)
+        assert (walked >= 0).all()
+        assert (block_capacity(found, walked)[others] >= 0.75 * lesser - 1e-6).all()
+        assert not (stage.made[:, 1:] == gone).any()
+        np.add.at(walked, tuple(stage.made.T), 1)
+        for axis in (1, 2):
+            assert (walked.sum(axis=axis) <= found.ports).all()
+    assert (walked == done.circuits).all()
+    assert not links_of(walked)[gone].any()
+    # What it held goes to the links that the others are engineered to have, but for what short chains miss.
+    left = plant(5, [block.generation for n, block in enumerate(found.blocks) if n != gone])
+    best = engineer(left, demand[np.ix_(others, others)]).links
+    assert (links_of(walked)[others].sum(axis=1) >= 0.95 * best.sum(axis=1)).all()
+    all_of_them = turned_down(found, circuits, f"ab-{gone}", demand, chain_max=None)
+    assert (links_of(all_of_them.circuits)[np.ix_(others, others)] == best).all()
+
+
+@pytest.mark.parametrize(
+    ("block", "sentence"),
+    [("ab-9", "block ab-9: no such block"), ("ab-1", "block ab-1: wants something still")],
+)
+def test_a_block_that_is_not_there_or_not_idle_is_named(block: str, sentence: str) -> None:
+    found = plant(6)
+    circuits, demand = running(found, 0)
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        turned_down(found, circuits, block, demand)
