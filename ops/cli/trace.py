@@ -125,12 +125,13 @@ def _end(name: str, chip: Mapping[str, Any]) -> list[str]:
 
 
 def _strand(end: str, strand: Mapping[str, Any]) -> str:
-    """One strand into the OCS and out again, or straight on: + faces enter at the North, − faces at the
-    South."""
+    """One strand into the OCS and out again, or straight on: strand 0 of a + face enters at the North, that
+    of a − face at the South, and strand 1 the other way round."""
     name = f"strand {strand['strand']}"
     if strand["ocs"] is None:
         return f"{name} ──"
-    sides = ("north", "south") if end.split("/")[2].startswith("+") else ("south", "north")
+    at_north = end.split("/")[2].startswith("+") == (strand["strand"] == 0)
+    sides = ("north", "south") if at_north else ("south", "north")
     first, last = (None if strand[s] is None else f"{s[0].upper()}{strand[s]}" for s in sides)
     if last is None:
         return f"{name} ── {first} {strand['ocs']}, no circuit made"

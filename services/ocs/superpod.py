@@ -125,7 +125,7 @@ def _misnamed(joins: tuple[Join, ...], ports_wired: int) -> Hindrance | None:
             if STRANDS * cube < ports_wired and place not in seen:
                 seen.add(place)
                 continue
-            port = Port(dimension * FACE_LINKS, side, STRANDS * cube)
+            port = Port(dimension * FACE_LINKS, side, STRANDS * cube + side)
             if port.number >= ports_wired:
                 return port, f"no working port; allowed are 0 to {ports_wired - 1}"
             return port, "named twice in one command"

@@ -34,11 +34,11 @@ class ThroughOcs:
         """As the table of the fabric's pairs has it."""
         cube, rest = np.divmod(ends, ENDS_PER_CUBE)
         face, index = np.divmod(rest, FACE_LINKS)
-        ocs, is_north = face // 2 * FACE_LINKS + index, face % 2 == 0
+        ocs, is_plus = face // 2 * FACE_LINKS + index, face % 2 == 0
         far = peers // ENDS_PER_CUBE
-        north, south = np.where(is_north, cube, far), np.where(is_north, far, cube)
-        _, at_north, at_south = fabric_pairs(state).at(ocs, north, south)
-        found: FloatArray = np.where(is_north, at_north, at_south)
+        plus, minus = np.where(is_plus, cube, far), np.where(is_plus, far, cube)
+        _, at_plus, at_minus = fabric_pairs(state).at(ocs, plus, minus)
+        found: FloatArray = np.where(is_plus, at_plus, at_minus)
         return found
 
     def between(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Switched:

@@ -29,6 +29,7 @@ from shared.models.superpod.wiring import (
     end_at,
     join_ends,
     join_ports,
+    strand_at,
 )
 
 
@@ -69,8 +70,8 @@ def _strands_made(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
     if body.missing_ocs:
         lit[np.isin(ocs[::STRANDS], body.missing_ocs)] = 0
     for number, port in body.missing_ports:
-        strand = (ocs == number) & (norths == port)
-        lit[np.flatnonzero(strand) // STRANDS] &= BOTH_STRANDS ^ (1 << port % STRANDS)
+        link, strand = np.divmod(np.flatnonzero((ocs == number) & (norths == port)), STRANDS)
+        lit[link] &= (BOTH_STRANDS ^ (1 << strand)).astype(np.uint8)
     return lit
 
 
@@ -92,8 +93,8 @@ def on_restored(state: TransceiversState, body: CircuitsRestored, _message: Enve
     lit: dict[int, int] = {}
     for circuit in body.circuits:
         for side, port in zip("NS", circuit, strict=True):
-            end = end_at(body.ocs, side, port).number
-            lit[end] = lit.get(end, int(state.lit[end])) | 1 << port % STRANDS
+            end = end_at(body.ocs, port).number
+            lit[end] = lit.get(end, int(state.lit[end])) | 1 << strand_at(side, port)
     ends = sorted(lit)
     return _set_lit(state, np.array(ends), np.array([lit[end] for end in ends], dtype=np.uint8))
 
@@ -109,12 +110,13 @@ def on_ocs_down(state: TransceiversState, body: OcsDown, _message: Envelope) -> 
 def on_port_down(state: TransceiversState, body: PortDown, _message: Envelope) -> list[Output]:
     if body.port >= STRANDS * state.cubes:
         return []
-    end = end_at(body.ocs, body.side, body.port).number
+    end = end_at(body.ocs, body.port).number
     peer = int(state.peer[end])
     if peer == NO_END:
         return []
     ends = np.array(sorted({end, peer}), dtype=np.int64)
-    return _set_lit(state, ends, state.lit[ends] & np.uint8(BOTH_STRANDS ^ (1 << body.port % STRANDS)))
+    strand = strand_at(body.side, body.port)
+    return _set_lit(state, ends, state.lit[ends] & np.uint8(BOTH_STRANDS ^ (1 << strand)))
 
 
 def _set_lit(state: TransceiversState, ends: IntArray, lit: npt.NDArray[np.uint8]) -> list[Output]:

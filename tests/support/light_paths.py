@@ -9,7 +9,7 @@ Circuits = dict[tuple[int, int], int]
 def circuits(messages: list[Message]) -> Circuits:
     """(OCS, North port) → South port of every circuit that light passes once all mirrors have settled.
 
-    A join (d, a, b) is N[2a+s] → S[2b+s] on the OCSes 16·d … 16·d+15, for both strands s; an OCS that is down
+    A join (d, a, b) is N[2a] → S[2b+1] and N[2b+1] → S[2a] on the OCSes 16·d … 16·d+15; an OCS that is down
     passes nothing.
     """
     wanted: Circuits = {}
@@ -21,11 +21,11 @@ def circuits(messages: list[Message]) -> Circuits:
         if kind in ("ConnectCircuits", "DisconnectCircuits"):
             for dimension, a, b in body["joins"]:
                 for ocs in range(16 * dimension, 16 * dimension + 16):
-                    for strand in (0, 1):
+                    for north, south in ((2 * a, 2 * b + 1), (2 * b + 1, 2 * a)):
                         if kind == "ConnectCircuits":
-                            wanted[ocs, 2 * a + strand] = 2 * b + strand
+                            wanted[ocs, north] = south
                         else:
-                            del wanted[ocs, 2 * a + strand]
+                            del wanted[ocs, north]
     return {(ocs, north): south for (ocs, north), south in wanted.items() if ocs not in down}
 
 
@@ -33,14 +33,20 @@ def light_path(made: Circuits, end: str) -> Message:
     """Where the light of a link end goes: its far end, and the ports of both strands."""
     fabric, cube, face, index = end.split("/")
     number, dimension = int(cube.removeprefix("cube-")), "xyz".index(face[1])
-    ocs, is_north = 16 * dimension + int(index), face[0] == "+"
+    ocs, is_plus = 16 * dimension + int(index), face[0] == "+"
+    port = 2 * number if is_plus else 2 * number + 1
     strands: list[Message] = []
+    others = set()
     for strand in (0, 1):
-        port = 2 * number + strand
-        found = [(n, s) for (at, n), s in made.items() if at == ocs and port == (n if is_north else s)]
-        north, south = found[0] if found else (port, None) if is_north else (None, port)
+        at_north = is_plus == (strand == 0)
+        found = [(n, s) for (at, n), s in made.items() if at == ocs and port == (n if at_north else s)]
+        north, south = found[0] if found else (port, None) if at_north else (None, port)
         strands.append({"strand": strand, "ocs": f"{fabric}/ocs-{ocs}", "north": north, "south": south})
-    other = strands[0]["south" if is_north else "north"]
-    dark = any(None in (strand["north"], strand["south"]) for strand in strands)
-    far = None if dark else f"{fabric}/cube-{other // 2}/{'-' if is_north else '+'}{face[1]}/{index}"
+        others.add(south if at_north else north)
+    other = others.pop()
+    far = (
+        None
+        if others or other is None
+        else f"{fabric}/cube-{other // 2}/{'-' if is_plus else '+'}{face[1]}/{index}"
+    )
     return {"end": end, "far_end": far, "strands": strands}

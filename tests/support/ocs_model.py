@@ -42,10 +42,10 @@ class PortModel:
     def circuits(joins: Sequence[Join]) -> list[tuple[Port, Port]]:
         return [
             (
-                (16 * dimension + index, "N", 2 * north + strand),
-                (16 * dimension + index, "S", 2 * south + strand),
+                (16 * dimension + index, "N", (2 * plus, 2 * minus + 1)[strand]),
+                (16 * dimension + index, "S", (2 * minus + 1, 2 * plus)[strand]),
             )
-            for dimension, north, south in joins
+            for dimension, plus, minus in joins
             for index in range(16)
             for strand in range(2)
         ]

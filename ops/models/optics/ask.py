@@ -77,15 +77,13 @@ def _partner(fabric: str, end: LinkEnd, to: str, cubes: int) -> LinkEnd:
 def _strands(config: SuperpodConfig, fabric: str, end: LinkEnd, far: LinkEnd) -> tuple[Strand, ...]:
     radix = ocs_radix(config.pod.cubes)
     switched = strands_of(config.seed, fabric, end.number, far.number, radix)
-    north, south = (end, far) if end.is_north else (far, end)
     return tuple(
         Strand(
             round(float(switched.loss_db[strand]), DECIMALS),
             float(switched.near_return_db[strand]),
             float(switched.far_return_db[strand]),
             f"{fabric}/ocs-{end.ocs}",
-            north.port(strand),
-            south.port(strand),
+            *(end.port, far.port)[:: 1 if end.side(strand) == "N" else -1],
         )
         for strand in range(STRANDS)
     )

@@ -30,7 +30,7 @@ def _left_ppm(state: SchedulerState, row: Slice) -> tuple[int, int, int]:
     gone: Counter[tuple[int, int]] = Counter()
     for number in down_ends(state, row):
         end = link_end(number)
-        if end.is_north:
+        if end.is_plus:
             x, rest = divmod(places[end.cube], grid[1] * grid[2])
             gone[end.dimension, (x, *divmod(rest, grid[2]))[end.dimension]] += 1
     left = [WHOLE_PPM] * DIMENSIONS

@@ -79,14 +79,24 @@ def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign) -> Pairs:
 def between(made: ManufacturedOcses, ocs: int, cubes: int) -> Switched:
     """What one OCS puts between the + face end of every cube and the − face end of every cube, as the former
     sees it: of a shape that broadcasts to (+ face, − face, strands)."""
-    port = STRANDS * np.arange(cubes)[:, None] + np.arange(STRANDS)
-    north, south = port[:, None], port[None, :]
-    loss_db = made.deflection_loss_db[made.north_mirror[ocs][north], made.south_mirror[ocs][south]]
-    return Switched(
-        loss_db + made.north_loss_db[ocs][north] + made.south_loss_db[ocs][south],
-        made.north_return_loss_db[ocs][north],
-        made.south_return_loss_db[ocs][south],
+    plus, minus = (STRANDS * np.arange(cubes) + face for face in (0, 1))
+    return_db = np.stack([made.north_return_loss_db[ocs], made.south_return_loss_db[ocs]], axis=-1)
+    loss_db = np.stack(
+        [_insertion_loss_db(made, ocs, plus, minus), _insertion_loss_db(made, ocs, minus, plus).T], axis=-1
     )
+    # A strand enters North at one end and South at the other.
+    return Switched(loss_db, return_db[plus][:, None, :], return_db[minus][None, :, ::-1])
+
+
+def _insertion_loss_db(made: ManufacturedOcses, ocs: int, norths: IntArray, souths: IntArray) -> FloatArray:
+    """Of every circuit from these North ports to these South ports of an OCS, of shape (norths, souths)."""
+    north, south = norths[:, None], souths[None, :]
+    found: FloatArray = (
+        made.deflection_loss_db[made.north_mirror[ocs][north], made.south_mirror[ocs][south]]
+        + made.north_loss_db[ocs][north]
+        + made.south_loss_db[ocs][south]
+    )
+    return found
 
 
 def worst_lane_log10_ber(

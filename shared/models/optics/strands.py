@@ -1,7 +1,7 @@
 """What an OCS puts between two link ends that it joins, strand by strand.
 
-[LF] 4.1.1, Figure A.1. The ends of a link are on the same OCS: a + face end at two North ports, a − face end
-at two South ports.
+[LF] 3.1, 4.1.1, Figure A.1. The ends of a link are on the same OCS, each at a duplex port of its own: a
+strand that enters North at one of them leaves South at the other.
 """
 
 import numpy as np
@@ -31,8 +31,10 @@ def strands_of(
     near, far = (np.asarray(number, dtype=np.int64)[..., None] for number in (end, peer))
     strand = np.arange(STRANDS)
     face, index = np.divmod(near % ENDS_PER_CUBE, FACE_LINKS)
-    ocs, near_is_north = face // 2 * FACE_LINKS + index, face % 2 == 0
-    near_port, far_port = (STRANDS * (number // ENDS_PER_CUBE) + strand for number in (near, far))
+    ocs, near_is_north = face // 2 * FACE_LINKS + index, (face + strand) % 2 == 0
+    near_port, far_port = (
+        STRANDS * (number // ENDS_PER_CUBE) + side for number, side in ((near, face % 2), (far, 1 - face % 2))
+    )
     north = np.where(near_is_north, near_port, far_port)
     south = np.where(near_is_north, far_port, near_port)
     north_db = return_loss_db(seed, fabric, ocs, "N", north, ports)
@@ -45,7 +47,7 @@ def strands_of(
 
 
 def check_peer(fabric: str, end: int, peer: int) -> None:
-    """InvalidInput unless the ends are on the same OCS, one at each side; a cube may be its own partner."""
+    """InvalidInput unless the ends are on the same OCS, of opposite faces; a cube may be its own partner."""
     near, far = link_end(end), link_end(peer)
     wanted = LinkEnd(far.cube, near.face ^ 1, near.index)
     if far != wanted:

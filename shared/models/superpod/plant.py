@@ -66,8 +66,9 @@ def superpod_plant(cubes: int) -> Plant:
 
 def _link_ends(cubes: int, radix: int) -> LinkEnds:
     cube, face, index = end_places(cubes)
-    ocs, side, port = face // 2 * FACE_LINKS + index, face % 2, STRANDS * cube
-    fibres = port_number(ocs, side, port, radix)[:, None] + np.arange(STRANDS)
+    ocs, port = face // 2 * FACE_LINKS + index, STRANDS * cube + face % 2
+    sides = (face[:, None] + np.arange(STRANDS)) % 2
+    fibres = port_number(ocs[:, None], sides, port[:, None], radix)
     return LinkEnds("end", "port", fibres, "chip", end_chips(cubes))
 
 

@@ -1,8 +1,10 @@
 """The wiring of a superpod: cubes, hosts, faces, link ends, OCSes and ports.
 
 Geometry after Lightwave Fabrics (appendix A, Fig. A.1; 3.1, 4.1.1) and TPU v4 (2.2, Fig. 1). The OCS of
-dimension d and face index i is number 16·d + i. There, cube c's "+d" link i enters North ports 2c and 2c+1
-(its two strands), its "−d" link i South ports 2c and 2c+1.
+dimension d and face index i is number 16·d + i. The two strands of a module are an N/S pair, on one duplex
+port ([LF] 3.1): there, cube c's "+d" module has duplex port 2c (North 2c and South 2c), its "−d" module
+duplex port 2c + 1. A link of cube a's + face with cube b's − face is two circuits: strand 0 is
+N[2a] → S[2b+1], strand 1 is N[2b+1] → S[2a].
 """
 
 from dataclasses import dataclass
@@ -54,22 +56,27 @@ class LinkEnd:
         return self.face // 2
 
     @property
-    def is_north(self) -> bool:
-        """Whether the end enters its OCS on the North side: the + faces do."""
+    def is_plus(self) -> bool:
+        """Whether the end is on a + face."""
         return self.face % 2 == 0
 
     @property
     def ocs(self) -> int:
         return self.dimension * FACE_LINKS + self.index
 
-    def port(self, strand: int) -> int:
-        """Port number on the end's side of its OCS."""
-        return STRANDS * self.cube + strand
+    @property
+    def port(self) -> int:
+        """The duplex port of its OCS: its strands enter North and South there."""
+        return STRANDS * self.cube + self.face % 2
+
+    def side(self, strand: int) -> str:
+        """The side of its OCS that a strand enters: of a link's two ends, one is on either side."""
+        return SIDES[(self.face + strand) % 2]
 
     @property
     def chip(self) -> tuple[int, int, int]:
         """The chip of the cube that this end belongs to, as (x, y, z) in 0 … 3 (FACTS 1)."""
-        far = 3 if self.is_north else 0
+        far = 3 if self.is_plus else 0
         first, second = divmod(self.index, 4)
         return ((far, first, second), (first, far, second), (first, second, far))[self.dimension]
 
@@ -84,10 +91,15 @@ def link_end(number: int) -> LinkEnd:
     return LinkEnd(cube, face, index)
 
 
-def end_at(ocs: int, side: str, port: int) -> LinkEnd:
-    """The link end whose fibre enters this OCS here; the spare ports have none and are not allowed."""
+def end_at(ocs: int, port: int) -> LinkEnd:
+    """The link end whose fibres are on this duplex port; the spare ports have none and are not allowed."""
     dimension, index = divmod(ocs, FACE_LINKS)
-    return LinkEnd(port // STRANDS, 2 * dimension + (side == "S"), index)
+    return LinkEnd(port // STRANDS, 2 * dimension + port % 2, index)
+
+
+def strand_at(side: str, port: int) -> int:
+    """The strand of that link end which enters here."""
+    return (SIDES.index(side) + port) % 2
 
 
 def host_of_chip(chip: tuple[int, int, int]) -> int:
@@ -105,31 +117,34 @@ def chip_in_cube(chip: tuple[int, int, int]) -> int:
 
 @lru_cache(maxsize=JOINS_KEPT_MAX)
 def join_columns(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray, IntArray]:
-    """Some joins as (dimension, north cube, south cube), read-only, each of shape (joins,)."""
-    dimension, north, south = np.array([*chain.from_iterable(joins)], dtype=np.int64).reshape(-1, 3).T
-    return _fixed(dimension), _fixed(north), _fixed(south)
+    """Some joins as (dimension, cube of the + face, cube of the − face), read-only, of shape (joins,)."""
+    dimension, plus, minus = np.array([*chain.from_iterable(joins)], dtype=np.int64).reshape(-1, 3).T
+    return _fixed(dimension), _fixed(plus), _fixed(minus)
 
 
 @lru_cache(maxsize=JOINS_KEPT_MAX)
 def join_ports(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray, IntArray]:
     """The circuits of some joins as (OCS, North port, South port), read-only, each of shape (32 × joins,).
 
-    A join (d, a, b) is N[2a+s] → S[2b+s] on the 16 OCSes of dimension d, for both strands s. Ordered by join,
+    A join (d, a, b) is N[2a] → S[2b+1] and N[2b+1] → S[2a] on the 16 OCSes of dimension d. Ordered by join,
     face index, strand.
     """
-    dimension, north, south = (column[:, None] for column in join_columns(joins))
+    dimension, plus, minus = (column[:, None] for column in join_columns(joins))
     index, strand = np.divmod(np.arange(FACE_LINKS * STRANDS), STRANDS)
-    ports = (dimension * FACE_LINKS + index, north * STRANDS + strand, south * STRANDS + strand)
-    return _fixed(ports[0]), _fixed(ports[1]), _fixed(ports[2])
+    plus_port, minus_port = STRANDS * plus, STRANDS * minus + 1
+    norths = np.where(strand == 0, plus_port, minus_port)
+    souths = np.where(strand == 0, minus_port, plus_port)
+    return _fixed(dimension * FACE_LINKS + index), _fixed(norths), _fixed(souths)
 
 
 @lru_cache(maxsize=JOINS_KEPT_MAX)
 def join_ends(joins: tuple[tuple[int, int, int], ...]) -> tuple[IntArray, IntArray]:
-    """The link ends of some joins as numbers (North, South), read-only, each of shape (16 × joins,)."""
-    dimension, north, south = (column[:, None] for column in join_columns(joins))
-    north_ends = north * ENDS_PER_CUBE + 2 * dimension * FACE_LINKS + np.arange(FACE_LINKS)
-    south_ends = south * ENDS_PER_CUBE + (2 * dimension + 1) * FACE_LINKS + np.arange(FACE_LINKS)
-    return _fixed(north_ends), _fixed(south_ends)
+    """The link ends of some joins as numbers (of + faces, of − faces), read-only, each of shape
+    (16 × joins,)."""
+    dimension, plus, minus = (column[:, None] for column in join_columns(joins))
+    plus_ends = plus * ENDS_PER_CUBE + 2 * dimension * FACE_LINKS + np.arange(FACE_LINKS)
+    minus_ends = minus * ENDS_PER_CUBE + (2 * dimension + 1) * FACE_LINKS + np.arange(FACE_LINKS)
+    return _fixed(plus_ends), _fixed(minus_ends)
 
 
 def _fixed(array: IntArray) -> IntArray:

@@ -20,7 +20,10 @@ from shared.models.superpod.wiring import (
     OCS_COUNT,
     STRANDS,
     IntArray,
+    LinkEnd,
+    end_at,
     join_ports,
+    strand_at,
 )
 from shared.models.topology.graph import CUBES_PER_POD
 
@@ -115,19 +118,24 @@ def _joins(circuits: Sequence[Circuit], cubes_in_pod: int) -> set[Join]:
             if (ocs, side, port) in used:
                 raise InvalidInput(f"{name}: port {side}{port} is in another circuit as well")
             used.add((ocs, side, port))
-        (a, strand), (b, other) = divmod(north, STRANDS), divmod(south, STRANDS)
-        if strand != other:
-            raise InvalidInput(f"{name}: joins strand {strand} to strand {other}; both must be the same")
-        dimension, index = divmod(ocs, FACE_LINKS)
-        joined.setdefault((dimension, a, b), set()).add((index, strand))
+        ends = end_at(ocs, north), end_at(ocs, south)
+        strand = strand_at("N", north)
+        if ends[0].is_plus == ends[1].is_plus:
+            face = FACES[ends[0].face]
+            raise InvalidInput(
+                f"{name}: joins a {face} face to a {face} face; one must be the other's opposite"
+            )
+        plus, minus = ends if ends[0].is_plus else ends[::-1]
+        joined.setdefault((plus.dimension, plus.cube, minus.cube), set()).add((plus.index, strand))
     for (dimension, a, b), there in joined.items():
         for index, strand in product(range(FACE_LINKS), range(STRANDS)):
             if (index, strand) not in there:
-                face, back = FACES[2 * dimension], FACES[2 * dimension + 1]
+                plus, minus = LinkEnd(a, 2 * dimension, index), LinkEnd(b, 2 * dimension + 1, index)
+                at_north, at_south = (plus, minus) if plus.side(strand) == "N" else (minus, plus)
                 raise InvalidInput(
-                    f"circuits: cube {a}'s {face} face leads to cube {b}'s {back} face on {len(there)} of 32 "
-                    f"circuits; N{STRANDS * a + strand} to S{STRANDS * b + strand} of OCS "
-                    f"{dimension * FACE_LINKS + index} is missing"
+                    f"circuits: cube {a}'s {FACES[plus.face]} face leads to cube {b}'s {FACES[minus.face]} "
+                    f"face on {len(there)} of 32 circuits; N{at_north.port} to S{at_south.port} of OCS "
+                    f"{plus.ocs} is missing"
                 )
     return set(joined)
 

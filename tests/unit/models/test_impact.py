@@ -188,7 +188,7 @@ def test_status_documents_give_the_same_answer() -> None:
     far_ends = plant.far_ends(switched(circuits, 4))
     documents = {f"{POD}/cube-{cube}": far_ends[96 * cube : 96 * cube + 96].tolist() for cube in range(4)}
     slices = {f"{POD}/slice-9": [f"{POD}/cube-2", f"{POD}/cube-0"]}
-    target = f"{POD}/ocs-17/S4"
+    target = f"{POD}/ocs-17/N5"
     expected = impact(plant, plant.parse(target), far_ends=far_ends, slices={f"{POD}/slice-9": (2, 0)})
     assert impact_by_name(plant, target, far_ends=documents, slices=slices) == expected
     assert expected.links == ((f"{POD}/cube-2/+y/1", f"{POD}/cube-2/-y/1"),)

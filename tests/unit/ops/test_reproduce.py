@@ -224,10 +224,7 @@ def test_seeds_that_scatter_more_do_not_widen_what_is_allowed() -> None:
     assert [claim(found, on_machines(8, "jobs/day")).row()["holds"] for found in (calm, wild)] == [False] * 2
 
 
-def test_opposite_faces_may_enter_their_ocs_on_either_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As [LF] 3.1 wires it, where both strands of a module take one duplex port, the row holds as well."""
-    assert row("geometry/opposite-faces")["measured"] == 48
-    monkeypatch.setattr(LinkEnd, "is_north", property(lambda end: end.face < 3))
+def test_opposite_faces_on_ocses_of_their_own_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert row("geometry/opposite-faces")["measured"] == 48
     monkeypatch.setattr(LinkEnd, "ocs", property(lambda end: end.face * 16 + end.index))
     assert row("geometry/opposite-faces")["measured"] == 0

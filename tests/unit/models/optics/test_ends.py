@@ -19,20 +19,19 @@ ENDS = st.builds(LinkEnd, st.integers(0, CUBES - 1), st.integers(0, 5), st.integ
 
 @given(ENDS, st.integers(0, CUBES - 1))
 def test_strands_are_those_of_the_switch_as_made(end: LinkEnd, far_cube: int) -> None:
-    """The + face end's fibres enter at the North, its partner's at the South."""
+    """A strand enters North at one of the two ends, and South at the other."""
     radix = ocs_radix(CUBES)
     made = manufactured_ocses(5, "pod-1", radix)
     peer = LinkEnd(far_cube, end.face ^ 1, end.index)
     found = strands_of(5, "pod-1", end.number, peer.number, radix)
     assert found.loss_db.shape == found.near_return_db.shape == found.far_return_db.shape == (2,)
     table_db = made.insertion_loss_db()[end.ocs]
-    returns_db = made.north_return_loss_db[end.ocs], made.south_return_loss_db[end.ocs]
-    near_db, far_db = returns_db if end.is_north else returns_db[::-1]
+    returns_db = {"N": made.north_return_loss_db[end.ocs], "S": made.south_return_loss_db[end.ocs]}
     for strand in (0, 1):
-        ports = end.port(strand), peer.port(strand)
-        assert found.loss_db[strand] == table_db[ports if end.is_north else ports[::-1]]
-        assert found.near_return_db[strand] == near_db[ports[0]]
-        assert found.far_return_db[strand] == far_db[ports[1]]
+        port = {end.side(strand): end.port, peer.side(strand): peer.port}
+        assert found.loss_db[strand] == table_db[port["N"], port["S"]]
+        assert found.near_return_db[strand] == returns_db[end.side(strand)][end.port]
+        assert found.far_return_db[strand] == returns_db[peer.side(strand)][peer.port]
 
 
 @given(st.lists(st.tuples(ENDS, st.integers(0, CUBES - 1)), min_size=1, max_size=9))
@@ -55,7 +54,7 @@ def test_many_ends_are_each_by_itself_and_the_far_end_sees_the_reverse(
 def test_partners_are_the_opposite_ends_on_the_same_switch() -> None:
     for end, peer in itertools.product(range(2 * ENDS_PER_CUBE), repeat=2):
         one, other = link_end(end), link_end(peer)
-        joined = one.ocs == other.ocs and one.is_north != other.is_north
+        joined = one.ocs == other.ocs and one.is_plus != other.is_plus
         if joined:
             check_peer("pod-0", end, peer)
             continue

@@ -67,14 +67,14 @@ def one_pairing(conditions: Conditions, end: LinkEnd, partner: int) -> tuple[flo
     ports = ocs_radix(conditions.cubes)
     there = LinkEnd(partner, FACES.index(FACES[end.face].translate(str.maketrans("+-", "-+"))), end.index)
     assert end.ocs == there.ocs
-    strands = np.arange(2)
-    here, far = (np.array([which.port(int(s)) for s in strands]) for which in (end, there))
-    ocs = np.full(2, end.ocs)
-    north, south = (here, far) if end.is_north else (far, here)
     made = (conditions.seed, conditions.fabric)
-    loss_db = insertion_loss_db(*made, ocs, north, south, ports)
-    near_db = return_loss_db(*made, ocs, "N" if end.is_north else "S", here, ports)
-    far_db = return_loss_db(*made, ocs, "S" if end.is_north else "N", far, ports)
+    loss_db, near_db, far_db = np.empty((3, 2))
+    for strand in (0, 1):
+        port = {end.side(strand): end.port, there.side(strand): there.port}
+        ocs, here, far, north, south = map(np.array, (end.ocs, end.port, there.port, port["N"], port["S"]))
+        loss_db[strand] = insertion_loss_db(*made, ocs, north, south, ports)
+        near_db[strand] = return_loss_db(*made, ocs, end.side(strand), here, ports)
+        far_db[strand] = return_loss_db(*made, ocs, there.side(strand), far, ports)
     lanes = [np.repeat(array, 4) for array in (loss_db, near_db, far_db)]
     if conditions.return_loss_db is not None:
         lanes[1:] = [np.full(8, conditions.return_loss_db)] * 2
@@ -105,11 +105,11 @@ def test_all_pairings_are_what_the_twin_looks_up() -> None:
     conditions = Conditions(4, cubes=16)
     result = qualify_pod(conditions)
     kept = pairs(conditions.seed, conditions.fabric, conditions.cubes, conditions.design)
-    for north in (True, False):
-        ends = [end for end in map(link_end, range(16 * 96)) if end.is_north == north]
+    for plus in (True, False):
+        ends = [end for end in map(link_end, range(16 * 96)) if end.is_plus == plus]
         ocs, here, there = np.array([[(e.ocs, e.cube, cube) for cube in range(16)] for e in ends]).T
-        place = (ocs, here, there) if north else (ocs, there, here)
-        exact = kept.at(*place)[1 if north else 2].T
+        place = (ocs, here, there) if plus else (ocs, there, here)
+        exact = kept.at(*place)[1 if plus else 2].T
         assert np.abs(result.log10_ber[[end.number for end in ends]] - exact).max() < 0.01
 
 

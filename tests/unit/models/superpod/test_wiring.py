@@ -18,6 +18,7 @@ from shared.models.superpod.wiring import (
     join_ports,
     link_end,
     ocs_radix,
+    strand_at,
 )
 
 ENDS = st.builds(LinkEnd, st.integers(0, 143), st.integers(0, 5), st.integers(0, 15))
@@ -27,20 +28,16 @@ def test_the_example_of_the_naming_convention() -> None:
     end = link_end(96 * 12 + 16 * 2 + 7)
     assert end.chip == (1, 3, 3)
     assert end.ocs == 23
-    assert end.is_north
-    assert [end.port(strand) for strand in (0, 1)] == [24, 25]
+    assert end.is_plus
+    assert (end.port, end.side(0), end.side(1)) == (24, "N", "S")
     assert end.name("pod-0") == "pod-0/cube-12/+y/7"
 
 
 def test_a_full_pod_has_6144_ends_on_48_switches_with_every_working_port_used_once() -> None:
-    ports = {
-        (end.ocs, end.is_north, end.port(strand))
-        for number in range(64 * ENDS_PER_CUBE)
-        for strand in (0, 1)
-        if (end := link_end(number))
-    }
-    assert 64 * ENDS_PER_CUBE == 6144
-    assert ports == set(product(range(48), (True, False), range(128)))
+    ends = [link_end(number) for number in range(64 * ENDS_PER_CUBE)]
+    ports = [(end.ocs, end.side(strand), end.port) for end in ends for strand in (0, 1)]
+    assert len(ends) == 6144
+    assert sorted(ports) == sorted(product(range(48), "NS", range(128)))
     assert ocs_radix(64) == 136
 
 
@@ -52,7 +49,16 @@ def test_radix_grows_with_the_pod(cubes: int, radix: int) -> None:
 @given(ENDS)
 def test_numbers_and_ports_lead_back_to_the_end(end: LinkEnd) -> None:
     assert link_end(end.number) == end
-    assert end_at(end.ocs, "N" if end.is_north else "S", end.port(1)) == end
+    for strand in (0, 1):
+        assert end_at(end.ocs, end.port) == end
+        assert strand_at(end.side(strand), end.port) == strand
+
+
+@given(ENDS)
+def test_both_strands_of_a_module_are_a_pair_on_one_duplex_port(end: LinkEnd) -> None:
+    """[LF] 3.1; of the two cube faces on an OCS, + faces have the even ports."""
+    assert {end.side(0), end.side(1)} == {"N", "S"}
+    assert end.port == 2 * end.cube + (FACES[end.face][0] == "-")
 
 
 @given(ENDS)
@@ -81,15 +87,20 @@ JOINS = st.lists(
 def test_joins_as_circuits_and_as_ends_agree_with_brute_force(
     joins: tuple[tuple[int, int, int], ...],
 ) -> None:
-    circuits = [(16 * d + i, 2 * a + s, 2 * b + s) for d, a, b in joins for i in range(16) for s in range(2)]
+    circuits = [
+        (16 * d + i, *ports)
+        for d, a, b in joins
+        for i in range(16)
+        for ports in ((2 * a, 2 * b + 1), (2 * b + 1, 2 * a))
+    ]
     assert list(zip(*(column.tolist() for column in join_columns(joins)), strict=True)) == [*joins]
     ocs, north, south = join_ports(joins)
     assert list(zip(ocs.tolist(), north.tolist(), south.tolist(), strict=True)) == circuits
     ends = [
         (LinkEnd(a, 2 * d, i).number, LinkEnd(b, 2 * d + 1, i).number) for d, a, b in joins for i in range(16)
     ]
-    north_ends, south_ends = join_ends(joins)
-    assert list(zip(north_ends.tolist(), south_ends.tolist(), strict=True)) == ends
+    plus_ends, minus_ends = join_ends(joins)
+    assert list(zip(plus_ends.tolist(), minus_ends.tolist(), strict=True)) == ends
 
 
 def test_ports_and_ends_of_joins_are_shared_and_so_cannot_be_changed() -> None:

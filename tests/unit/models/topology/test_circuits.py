@@ -41,7 +41,7 @@ def test_circuits_join_the_ends_that_the_graph_joins() -> None:
     joined = set()
     for ocs, north, south in listed((4, 8, 8), True, cubes):
         chips = []
-        for end in (end_at(ocs, "N", north), end_at(ocs, "S", south)):
+        for end in sorted((end_at(ocs, north), end_at(ocs, south)), key=lambda end: not end.is_plus):
             number = cubes.index(end.cube)
             x, y, z = end.chip
             chips.append(((x * 8) + y + 4 * (number // 2)) * 8 + z + 4 * (number % 2))
@@ -90,11 +90,11 @@ ROW = listed((4, 4, 12), False, [0, 1, 2])
 @pytest.mark.parametrize(
     ("circuits", "sentence"),
     [
-        (PAIR[1:], "cube 3's +x face leads to cube 3's -x face on 31 of 32 circuits; N6 to S6 of OCS 0 is"),
-        ([*PAIR, PAIR[0]], "circuit N6 to S6 of OCS 0: port N6 is in another circuit as well"),
+        (PAIR[1:], "cube 3's +x face leads to cube 3's -x face on 31 of 32 circuits; N6 to S7 of OCS 0 is"),
+        ([*PAIR, PAIR[0]], "circuit N6 to S7 of OCS 0: port N6 is in another circuit as well"),
         ([(48, 0, 0)], "circuit N0 to S0 of OCS 48: there is no such OCS; allowed are 0 to 47"),
         ([(0, 0, 130)], "no cube is at port S130; allowed are 0 to 127"),
-        ([(0, 0, 3)], "circuit N0 to S3 of OCS 0: joins strand 0 to strand 1; both must be the same"),
+        ([(0, 0, 2)], "N0 to S2 of OCS 0: joins a +x face to a +x face; one must be the other's opposite"),
         ([c for c in PAIR if c[0] < 32], "cube 3's +z face leads nowhere; a torus joins all six"),
         (
             PAIR + listed((4, 4, 4), False, [9]),

@@ -233,9 +233,9 @@ def test_a_link_that_could_be_made(twin: FakeTwin) -> None:
         "pod-0/cube-6/-z/3",
         "a link that could be made, with clean connectors",
     )
-    assert [(strand["north"], strand["south"]) for strand in found["strands"]] == [(0, 12), (1, 13)]
+    assert [(strand["north"], strand["south"]) for strand in found["strands"]] == [(0, 13), (13, 0)]
     back = printed("link", "budget", DARK, "--to", DARK.replace("+y", "-y"))
-    assert [(strand["north"], strand["south"]) for strand in back["strands"]] == [(10, 10), (11, 11)]
+    assert [(strand["north"], strand["south"]) for strand in back["strands"]] == [(10, 11), (11, 10)]
     assert run(*words).stdout.startswith(f"{LINKED} receives from pod-0/cube-6/-z/3\n")
 
 

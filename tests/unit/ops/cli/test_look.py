@@ -33,7 +33,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
     driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
     client = driven.client()
     faults = [
-        ("port", "pod-0/ocs-9/S0"),
+        ("port", "pod-0/ocs-9/S1"),
         ("connector", HALF),
         ("port", "pod-0/ocs-20/N2"),
         ("port", "pod-0/ocs-20/N3"),

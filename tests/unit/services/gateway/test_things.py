@@ -197,8 +197,8 @@ def test_a_slice_of_one_cube_loops_to_its_own_other_face(client: Client) -> None
     port = 2 * int(cube.rpartition("-")[2])
     assert get(client, f"trace/{cube}/+x/3")["far_end"] == f"{cube}/-x/3"
     assert get(client, f"trace/{cube}/-x/3")["strands"] == [
-        {"strand": strand, "ocs": "pod-0/ocs-3", "north": port + strand, "south": port + strand}
-        for strand in (0, 1)
+        {"strand": 0, "ocs": "pod-0/ocs-3", "north": port, "south": port + 1},
+        {"strand": 1, "ocs": "pod-0/ocs-3", "north": port + 1, "south": port},
     ]
 
 
@@ -210,9 +210,9 @@ def test_no_circuit_is_null(client: Client, face: str) -> None:
         shown = get(client, f"trace/{end}")
         assert shown["far_end"] is shown["far_chip"] is None
         assert shown["state"] == state
-        near, far = ("north", "south") if face[0] == "+" else ("south", "north")
-        first = 2 * int(end.split("/")[1].rpartition("-")[2])
-        assert [(s[near], s[far]) for s in shown["strands"]] == [(first, None), (first + 1, None)]
+        port = 2 * int(end.split("/")[1].rpartition("-")[2]) + (face[0] == "-")
+        entered = [(port, None), (None, port)][:: 1 if face[0] == "+" else -1]
+        assert [(s["north"], s["south"]) for s in shown["strands"]] == entered
 
 
 # --- descriptions -------------------------------------------------------------------------------------------

@@ -45,10 +45,10 @@ DESIGN = LinkDesign(fibre_loss_db=1.2)
 
 
 def end_number(port: Port) -> int:
-    """The link end whose fibre enters here: the + faces on the North side."""
-    ocs, side, number = port
+    """The link end whose fibre enters here: the + faces at even ports."""
+    ocs, _, number = port
     dimension, index = divmod(ocs, 16)
-    return 96 * (number // 2) + 16 * (2 * dimension + (side == "S")) + index
+    return 96 * (number // 2) + 16 * (2 * dimension + number % 2) + index
 
 
 def ends_of(joins: tuple[Join, ...]) -> set[int]:
@@ -124,7 +124,7 @@ class LinksRun(Run):
         return states
 
     def link_state(self, north: Port, south: Port) -> str:
-        strands = [((*north[:2], north[2] + strand), south[2] + strand) for strand in (0, 1)]
+        strands = [(north, south[2]), ((*north[:2], south[2]), north[2])]
         ends = (end_number(north), end_number(south))
         if not all(self.model.made(port) for port, _ in strands):
             return "down"
@@ -134,7 +134,11 @@ class LinksRun(Run):
             math.fsum(excess or 0 for place, excess in self.end_faults.values() if place == end)
             for end in ends
         )
-        bers = [lane_bers(port[0], port[2], far, near_db, far_db) for port, far in strands]
+        dirts_db = [(near_db, far_db), (far_db, near_db)]
+        bers = [
+            lane_bers(port[0], port[2], far, *dirt_db)
+            for (port, far), dirt_db in zip(strands, dirts_db, strict=True)
+        ]
         worst = round(math.log10(np.max(bers)), 3)
         if worst > math.log10(LINKS.transceivers.down_above_ber):
             return "down"
