@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
+from shared.models.dcn.baselines import uniform_mesh
 from shared.models.dcn.matchings import circuits_of, links_of, north_to_south
 from shared.models.dcn.rewiring import fewest_made, made, rewired
 from shared.models.network.blocks import Block, Plant, plant_of
@@ -28,16 +29,32 @@ def check_circuits(found: Plant, links: IntArray, circuits: IntArray) -> None:
         assert (circuits.sum(axis=side) <= found.ports).all()
 
 
+def check_alike(circuits: IntArray) -> None:
+    """Links of a pair and direction, and of a block on either side, differ by one at most between OCSes, and
+    between domains."""
+    for part in (circuits, circuits.sum(axis=1), circuits.sum(axis=2)):
+        for counts in (part, part.reshape(4, -1, *part.shape[1:]).sum(axis=1)):
+            assert int((counts.max(axis=0) - counts.min(axis=0)).max()) <= 1
+
+
 @settings(max_examples=60, deadline=None)
-@given(found=st.sampled_from(PLANTS), seed=st.integers(0, 10**6), left=st.sampled_from((0.0, 0.3)))
+@given(found=st.sampled_from(PLANTS), seed=st.integers(0, 10**6), left=st.sampled_from((0.0, 0.3, 0.9, 1.0)))
 def test_any_trunks_split_into_matchings_that_are_alike(found: Plant, seed: int, left: float) -> None:
     links = packed_links(found, seed, left)
     circuits = circuits_of(found, links)
     check_circuits(found, links, circuits)
-    # The links of one pair and direction differ by one at most between OCSes, and between domains.
-    assert int((circuits.max(axis=0) - circuits.min(axis=0)).max()) <= 1
-    by_domain = circuits.reshape(4, -1, *links.shape).sum(axis=1)
-    assert int((by_domain.max(axis=0) - by_domain.min(axis=0)).max()) <= 1
+    check_alike(circuits)
+
+
+@pytest.mark.parametrize("blocks", [2, 9, 16, 33, 64])
+@pytest.mark.parametrize("uplinks", [(256,), (512, 256)])
+def test_a_mesh_splits_into_matchings_that_are_alike(blocks: int, uplinks: tuple[int, ...]) -> None:
+    found = plant(blocks, uplinks=uplinks)
+    for links in (uniform_mesh(found), np.minimum(uniform_mesh(found), 2)):
+        circuits = circuits_of(found, links)
+        check_circuits(found, links, circuits)
+        check_alike(circuits)
+        assert (circuits_of(found, links) == circuits).all()
 
 
 @settings(max_examples=60, deadline=None)
