@@ -6,7 +6,7 @@ from pydantic import Field
 
 from schemas.body import Body, Model
 from schemas.jobs import ChipTime
-from schemas.names import CubeIndex, Join, Shape, SliceName, TargetName
+from schemas.names import CubeIndex, FabricName, Join, Shape, SliceName, TargetName
 from schemas.operator import RequestSlice
 from schemas.recovery import Choice
 
@@ -192,6 +192,21 @@ class PodsJoined(SchedulerBody):
     chips: Count
     gradient_bytes: Count
     step_us: Count
+
+
+class PodsRunning(SchedulerBody):
+    """To the network `dcn`, which has just joined the site, by the first pod of a job: it began before, as
+    `PodsJoined` said then, and still has its cubes."""
+
+    dcn: FabricName
+    job: SliceName
+    slices: tuple[SliceName, ...]
+    gradient_bytes: Count
+    step_us: Count
+
+    @property
+    def addressee(self) -> str:
+        return self.dcn
 
 
 class PodsParted(SchedulerBody):

@@ -13,6 +13,7 @@ from ops.invariants.network import NetworkChecker
 from ops.invariants.order import CauseChecker, WriterChecker
 from ops.invariants.repairs import RepairChecker
 from ops.invariants.rewirings import ControlChecker, PromiseChecker, StageChecker
+from ops.invariants.rings import RingChecker
 from ops.invariants.slices import CubeChecker, PreflightChecker, SliceChecker
 from ops.invariants.traffic import TrafficChecker
 from schemas.config_dcn import DcnConfig
@@ -68,7 +69,12 @@ class AllCheckers:
 
     def __init__(self) -> None:
         self.fabrics: dict[str, PodCheckers | NetworkCheckers] = {}
-        self._site: tuple[Checker, ...] = (CauseChecker(), WriterChecker(), MultisliceChecker())
+        self._site: tuple[Checker, ...] = (
+            CauseChecker(),
+            WriterChecker(),
+            MultisliceChecker(),
+            RingChecker(),
+        )
 
     def see(self, message: Envelope) -> Iterator[str]:
         if message.fabric not in self.fabrics:

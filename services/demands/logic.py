@@ -2,7 +2,7 @@
 
 from schemas.demands import DemandMoved
 from schemas.envelope import Envelope
-from schemas.scheduler import PodsJoined, PodsParted
+from schemas.scheduler import PodsJoined, PodsParted, PodsRunning
 from schemas.sequencer import Tick
 from services.demands.state import BEFORE_THE_FIRST, DemandsState
 from shared.basics.units import US_PER_HOUR, US_PER_S
@@ -25,9 +25,9 @@ def on_tick(state: DemandsState, _tick: Tick, _message: Envelope) -> list[Output
     return [_moved(state)]
 
 
-def on_pods_joined(state: DemandsState, body: PodsJoined, _message: Envelope) -> list[Output]:
-    """A job over several pods starts: in the mean its rings are a demand like any other. Pods that hang on
-    none of this network's blocks are joined by another."""
+def on_pods_joined(state: DemandsState, body: PodsJoined | PodsRunning, _message: Envelope) -> list[Output]:
+    """A job over several pods starts, or ran before this network was there: in the mean its rings are a
+    demand like any other. Pods that hang on none of this network's blocks are joined by another."""
     pods = [name.partition("/")[0] for name in body.slices]
     at = {block.pod: number for number, block in enumerate(state.plant.blocks) if block.pod}
     if not all(pod in at for pod in pods):

@@ -1,6 +1,6 @@
 """The table of the service `demands`: which rule handles which message."""
 
-from schemas.scheduler import PodsJoined, PodsParted
+from schemas.scheduler import PodsJoined, PodsParted, PodsRunning
 from schemas.sequencer import Tick
 from services.demands import documents, logic
 from services.demands.state import DemandsState, commission
@@ -13,6 +13,7 @@ SERVICE: Service[DemandsState] = Service(
     rules=(
         on(Tick, logic.on_tick),
         on(PodsJoined, logic.on_pods_joined, scope="site-wide"),
+        on(PodsRunning, logic.on_pods_joined, scope="addressed"),
         on(PodsParted, logic.on_pods_parted, scope="site-wide"),
     ),
     due=logic.due,

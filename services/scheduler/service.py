@@ -5,7 +5,7 @@ from schemas.jobs import JobCheckpointed, JobFailed, PodSignalled, UsageReported
 from schemas.ocs import CircuitsConnected, CircuitsRefused, OcsDown, OcsUp
 from schemas.repairs import RepairCancelled, RepairCompleted, RepairOpened
 from schemas.scheduler import PodHeld, PodsJoined, PodsParted, PodWaits
-from schemas.sequencer import FabricRetired, Tick
+from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.traffic import JobBandwidthSet, PodsCutOff
 from schemas.transceivers import LinksChanged, LinksTrained
 from schemas.workload import SliceReleased, SliceRequested
@@ -48,6 +48,7 @@ SERVICE: Service[SchedulerState] = Service(
         on(PodSignalled, rules.on_pod_signalled, scope="site-wide"),
         on(PodsCutOff, booked(rules.on_pods_cut_off), scope="site-wide"),
         on(JobBandwidthSet, rules.on_job_bandwidth_set, scope="site-wide"),
+        on(FabricCommissioned, rules.on_fabric_commissioned, scope="site-wide"),
         on(FabricRetired, booked(rules.on_fabric_retired), scope="site-wide"),
     ),
     due=logic.due,

@@ -5,12 +5,13 @@ import pytest
 
 from ops.common.configuration import config_of, settings
 from ops.invariants.checker import AllCheckers
+from schemas.demands import DemandMoved
 from schemas.envelope import Envelope
 from schemas.names import FaultKind
-from schemas.operator import InjectFault, RequestSlice
+from schemas.operator import InjectFault, ReleaseSlice, RequestSlice
 from schemas.registry import decode
-from schemas.scheduler import PodWaits
-from schemas.sequencer import FabricRetired
+from schemas.scheduler import PodsRunning, PodWaits
+from schemas.sequencer import FabricCommissioned, FabricRetired
 from schemas.traffic import JobBandwidthSet, PodsCutOff
 from services.fleet import services_of
 from services.jobs.state import JobsState
@@ -150,6 +151,39 @@ def test_where_a_network_retires_its_jobs_go_as_where_there_is_none(broken: bool
     lab.run(END_US, [LabRequest(lab.site.now_us + 1, "dcn-0", FabricRetired(), 3)])
     assert speeds(lab) == [FULL_SPEED, FULL_SPEED]
     assert list(disagreements(lab.site)) == []
+
+
+@pytest.mark.parametrize("first", [None, "dcn-0"], ids=["no network before", "one retired before"])
+def test_a_network_that_joins_carries_the_jobs_that_run_already(first: str | None) -> None:
+    log: list[Envelope] = []
+    pods = {pod: settings(QUIET) for pod in PODS}
+    before = {first: config_of("dcn", NETWORK, first)} if first else {}
+    lab = Lab("campus", pods | before, services_of, lambda lines: log.extend(map(decode, lines.splitlines())))
+    joins = FabricCommissioned(site="campus", config=config_of("dcn", NETWORK, "dcn-1"))
+    requests = [
+        LabRequest(ASKED_US, "pod-1", RequestSlice(shape=(4, 8, 16), pods=("pod-1", "pod-0")), 1),
+        *([LabRequest(BROKEN_US, first, FabricRetired(), 2)] if first else []),
+        LabRequest(MENDED_US, "dcn-1", joins, 3),
+    ]
+    lab.run(MENDED_US - 1, requests)
+    assert speeds(lab) == [FULL_SPEED, FULL_SPEED]
+    lab.run(MENDED_US, requests[-1:])
+    assert speeds(lab) == [1, 1], "its first links are made yet, and qualified"
+    lab.run(END_US)
+    mbps = told_mbps(log)[-1][1]
+    given = joint_speed_ppm(FULL_SPEED, STEP_US, GRADIENT, 2, mbps / 1_000)
+    assert 1 < given < FULL_SPEED
+    assert speeds(lab) == [given, given]
+    (told,) = [m for m in log if isinstance(m.body, PodsRunning)]
+    assert (told.fabric, told.cause) == ("pod-1", "sequencer@dcn-1/1")
+    moved = [m.body for m in log if m.fabric == "dcn-1" and isinstance(m.body, DemandMoved)]
+    assert {body.rings for body in moved} == {(("pod-1/slice-0", (1, 0), GRADIENT * 8 // STEP_US),)}
+    checkers = AllCheckers()
+    assert [problem for message in log for problem in checkers.see(message)] == []
+    assert list(disagreements(lab.site)) == []
+    lab.run(END_US + 1, [LabRequest(END_US + 1, "pod-1", ReleaseSlice(slice="pod-1/slice-0"), 4)])
+    (last,) = [m.body for m in log if m.at_us > END_US and isinstance(m.body, DemandMoved)]
+    assert last.rings == ()
 
 
 def test_a_job_does_not_begin_before_the_network_reaches_its_pods() -> None:

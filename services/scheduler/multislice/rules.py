@@ -9,10 +9,11 @@ slices of a job have cubes, or none.
 from collections.abc import Callable
 from functools import partial
 
+from schemas.config_dcn import DcnConfig
 from schemas.envelope import Envelope
 from schemas.jobs import PodSignalled
-from schemas.scheduler import PodHeld, PodsJoined, PodsParted, PodWaits
-from schemas.sequencer import FabricRetired
+from schemas.scheduler import PodHeld, PodsJoined, PodsParted, PodsRunning, PodWaits
+from schemas.sequencer import FabricCommissioned, FabricRetired
 from schemas.traffic import JobBandwidthSet, PodsCutOff
 from services.scheduler.admission import complete
 from services.scheduler.cycle import cycle
@@ -104,6 +105,26 @@ def on_pods_joined(state: SchedulerState, body: PodsJoined, message: Envelope) -
         name = slice_name(state, number)
         return [PodsParted(job=body.job, slice=name, ends="requeued", reason=reason)]
     return admit(state, row, *kept_cubes(state, row), cause=message.id)
+
+
+def on_fabric_commissioned(
+    state: SchedulerState, body: FabricCommissioned, message: Envelope
+) -> list[Output]:
+    """A network that joins the site has not read which jobs began before it: the first pod of each tells it
+    of those that still run."""
+    if not isinstance(body.config, DcnConfig):
+        return []
+    return [
+        PodsRunning(
+            dcn=message.fabric,
+            job=member.job,
+            slices=member.slices,
+            gradient_bytes=member.gradient_bytes,
+            step_us=member.step_us,
+        )
+        for _, member in sorted(state.members.items())
+        if member.is_joined and member.pods[0] == state.fabric
+    ]
 
 
 def on_pods_parted(state: SchedulerState, body: PodsParted, message: Envelope) -> list[Output]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from schemas.body import Body
 from schemas.config_dcn import DcnConfig
 from schemas.operator import AbortRewiring, ApproveRewiring, ClearFault, InjectFault, PlanTopology
-from schemas.scheduler import PodsJoined, PodsParted
+from schemas.scheduler import PodsJoined, PodsParted, PodsRunning
 from services.fleet import services_of
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.codec import encode_instance, restore_instance
@@ -64,6 +64,11 @@ def joined(job: int) -> Body:
     return PodsJoined(job=job_name(job), slices=slices, chips=64, gradient_bytes=10**12, step_us=9_000_000)
 
 
+def running(job: int) -> Body:
+    slices = (job_name(job), f"pod-2/slice-{job}")
+    return PodsRunning(dcn=POD, job=job_name(job), slices=slices, gradient_bytes=10**12, step_us=9_000_000)
+
+
 JOBS, REWIRINGS = st.integers(0, 2), st.integers(0, 3).map(lambda number: f"{POD}/rewiring-{number}")
 ACTS: st.SearchStrategy[Body] = st.one_of(
     st.builds(fault, st.sampled_from(PARTS), st.sampled_from([5, 40, 200])),
@@ -72,6 +77,7 @@ ACTS: st.SearchStrategy[Body] = st.one_of(
     REWIRINGS.map(lambda name: ApproveRewiring(rewiring=name)),
     REWIRINGS.map(lambda name: AbortRewiring(rewiring=name)),
     JOBS.map(joined),
+    JOBS.map(running),
     JOBS.map(lambda job: PodsParted(slice=job_name(job), job=job_name(job), ends="finished", reason="")),
 )
 STEPS = st.tuples(st.integers(0, 30), ACTS)

@@ -6,7 +6,7 @@ import pytest
 from schemas.config_dcn import DcnConfig
 from schemas.demands import DemandMoved
 from schemas.envelope import Envelope
-from schemas.scheduler import PodsJoined, PodsParted
+from schemas.scheduler import PodsJoined, PodsParted, PodsRunning
 from services.demands.service import SERVICE
 from services.demands.state import DemandsState
 from shared.basics.units import US_PER_HOUR, US_PER_S
@@ -128,3 +128,19 @@ def test_a_job_that_is_there_before_the_first_hour_is_told_with_it() -> None:
     bench = network()
     assert bench.say(joined("pod-1", "pod-2"), 0) == []
     assert moved(bench.run(0)).rings == ((JOB, (0, 2), MBPS[2]),)
+
+
+def test_a_job_that_ran_before_the_network_was_there_is_told_with_the_first_hour() -> None:
+    bench = network()
+    slices = ("pod-3/slice-3", "pod-1/slice-3")
+    ran = PodsRunning(dcn="pod-0", job=JOB, slices=slices, gradient_bytes=GRADIENTS, step_us=STEP_US)
+    assert bench.say(ran, 0) == []
+    assert moved(bench.run(0)).rings == ((JOB, (3, 0), MBPS[2]),)
+
+
+def test_what_is_told_to_another_network_is_nothing_to_this_one() -> None:
+    bench = network()
+    slices = ("pod-3/slice-3", "pod-1/slice-3")
+    ran = PodsRunning(dcn="dcn-7", job=JOB, slices=slices, gradient_bytes=GRADIENTS, step_us=STEP_US)
+    assert bench.say(ran, 0) == []
+    assert moved(bench.run(0)).rings == ()
