@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.body import Body
-from schemas.names import BlockIndex, SliceName
+from schemas.names import BlockIndex, FabricName, SliceName
 
 Mbps = Annotated[int, Field(ge=0, le=10**12, description="Mb/s")]
 
@@ -15,6 +15,19 @@ RingFlow = tuple[SliceName, tuple[BlockIndex, ...], Mbps]
 
 class DemandsBody(Body):
     writer = "demands"
+
+
+class NetworkGreeted(DemandsBody):
+    """To the workload of `pod`, which has just joined the site: this network was there before. `joined` are
+    the pods that hang on blocks which may have links to that of `pod`, itself among them; none where it hangs
+    on no block of this network."""
+
+    pod: FabricName
+    joined: tuple[FabricName, ...]
+
+    @property
+    def addressee(self) -> str:
+        return self.pod
 
 
 class DemandMoved(DemandsBody):

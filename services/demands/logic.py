@@ -1,14 +1,16 @@
 """The rules of the demand: it moves by itself, and with the jobs over several pods."""
 
-from schemas.demands import DemandMoved
+from schemas.config import AnyPodConfig
+from schemas.demands import DemandMoved, NetworkGreeted
 from schemas.envelope import Envelope
 from schemas.scheduler import PodsJoined, PodsParted, PodsRunning
-from schemas.sequencer import Tick
+from schemas.sequencer import FabricCommissioned, Tick
 from services.demands.state import BEFORE_THE_FIRST, DemandsState
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.service import Output
 from shared.models.dcn.bursts import mean_mbps
 from shared.models.dcn.living import demand_of
+from shared.models.joined import joined_by
 
 
 def due(state: DemandsState) -> int | None:
@@ -23,6 +25,14 @@ def on_tick(state: DemandsState, _tick: Tick, _message: Envelope) -> list[Output
     state.hour = (state.now_us - state.commissioned_us) // US_PER_HOUR
     state.told_us = state.now_us
     return [_moved(state)]
+
+
+def on_fabric_commissioned(state: DemandsState, body: FabricCommissioned, message: Envelope) -> list[Output]:
+    """A pod has joined the site. If it has jobs over several pods to ask for, it hears of this network."""
+    config = body.config
+    if not isinstance(config, AnyPodConfig) or not config.workload.multipod_share:
+        return []
+    return [NetworkGreeted(pod=message.fabric, joined=joined_by(state.network, message.fabric))]
 
 
 def on_pods_joined(state: DemandsState, body: PodsJoined | PodsRunning, _message: Envelope) -> list[Output]:

@@ -1,7 +1,7 @@
 """The table of the service `demands`: which rule handles which message."""
 
 from schemas.scheduler import PodsJoined, PodsParted, PodsRunning
-from schemas.sequencer import Tick
+from schemas.sequencer import FabricCommissioned, Tick
 from services.demands import documents, logic
 from services.demands.state import DemandsState, commission
 from shared.engine.service import Service, on
@@ -12,6 +12,7 @@ SERVICE: Service[DemandsState] = Service(
     commission=commission,
     rules=(
         on(Tick, logic.on_tick),
+        on(FabricCommissioned, logic.on_fabric_commissioned, scope="site-wide"),
         on(PodsJoined, logic.on_pods_joined, scope="site-wide"),
         on(PodsRunning, logic.on_pods_joined, scope="addressed"),
         on(PodsParted, logic.on_pods_parted, scope="site-wide"),

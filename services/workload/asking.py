@@ -117,9 +117,12 @@ def _submit(state: WorkloadState, asked: Asked, campaign: Campaign) -> list[Outp
 
 
 def _others(state: WorkloadState, body: SliceRequested) -> list[str]:
-    """The other pods of a job over several: the next in order that can hold such a slice when they are empty.
-    None where there are too few, and the job runs in one pod."""
-    names = sorted(state.neighbours, key=fabric_order)
+    """The other pods of a job over several: the next in order that can hold such a slice when they are empty,
+    of those that a network joins with this one, or of all where there is no network. None where there are too
+    few, and the job runs in one pod."""
+    reached = {name for joined in state.networks.values() for name in joined}
+    known = reached.intersection(state.neighbours) if state.networks else state.neighbours
+    names = sorted(known, key=fabric_order)
     after = [name for name in names if fabric_order(name) > fabric_order(state.fabric)]
     found = [name for name in dict.fromkeys([*after, *names]) if _holds(state.neighbours[name], body)]
     count = state.config.multipod_pods - 1

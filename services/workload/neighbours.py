@@ -1,18 +1,24 @@
-"""The other pods of a site: who comes later is heard of when it is commissioned, and hears of those that were
-there before from them, if it has jobs over several pods to ask for.
+"""The other pods of a site, and the networks that join some of them: who comes later is heard of when it is
+commissioned, and if it has jobs over several pods to ask for it hears of those that were there before from
+them.
 """
 
 from schemas.config import AnyPodConfig
+from schemas.config_dcn import DcnConfig
+from schemas.demands import NetworkGreeted
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned, FabricRetired
 from schemas.workload import PodGreeted
 from services.workload.state import Neighbour, WorkloadState
 from shared.engine.service import Output
+from shared.models.joined import joined_by
 
 
 def on_fabric_commissioned(state: WorkloadState, body: FabricCommissioned, message: Envelope) -> list[Output]:
     """Another fabric has joined the site; a pod may want to know of this one."""
     config = body.config
+    if isinstance(config, DcnConfig):
+        state.networks[message.fabric] = joined_by(config.network, state.fabric)
     if not isinstance(config, AnyPodConfig):
         return []
     state.neighbours[message.fabric] = Neighbour(config.kind, config.pod.cubes)
@@ -27,7 +33,14 @@ def on_pod_greeted(state: WorkloadState, body: PodGreeted, message: Envelope) ->
     return []
 
 
+def on_network_greeted(state: WorkloadState, body: NetworkGreeted, message: Envelope) -> list[Output]:
+    """A network was there before this pod."""
+    state.networks[message.fabric] = body.joined
+    return []
+
+
 def on_fabric_retired(state: WorkloadState, _body: FabricRetired, message: Envelope) -> list[Output]:
-    """A pod is there no more."""
+    """A pod, or a network, is there no more."""
     state.neighbours.pop(message.fabric, None)
+    state.networks.pop(message.fabric, None)
     return []

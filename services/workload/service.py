@@ -1,5 +1,6 @@
 """The table of the service `workload`: which rule handles which message."""
 
+from schemas.demands import NetworkGreeted
 from schemas.jobs import JobFinished
 from schemas.operator import ReleaseSlice, RequestSlice
 from schemas.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
@@ -18,6 +19,7 @@ SERVICE: Service[WorkloadState] = Service(
         on(RequestSlice, logic.on_request_slice),
         on(PodAsked, logic.on_pod_asked, scope="addressed"),
         on(PodGreeted, neighbours.on_pod_greeted, scope="addressed"),
+        on(NetworkGreeted, neighbours.on_network_greeted, scope="addressed"),
         on(FabricCommissioned, neighbours.on_fabric_commissioned, scope="site-wide"),
         on(FabricRetired, neighbours.on_fabric_retired, scope="site-wide"),
         on(ReleaseSlice, logic.on_release_slice),

@@ -49,6 +49,7 @@ class WorkloadState(State):
     `fillers` were drawn so far, and so many wait by their cubes; `filler_due_us` is when the next are asked
     for without one being placed. `ends` is a heap of (end, slice number), made from `wanted` when it is
     missing; an entry whose slice is no longer wanted is skipped. `neighbours` are the other pods of the site.
+    `networks` are those of the site: name → the pods that it joins with this one, itself among them.
     """
 
     config: WorkloadConfig
@@ -68,6 +69,7 @@ class WorkloadState(State):
     filler_due_us: int | None = None
     wanted: dict[int, WantedSlice] = field(default_factory=dict)
     neighbours: dict[str, Neighbour] = field(default_factory=dict)
+    networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ends: list[tuple[int, int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
     @property

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from schemas.config import AnyPodConfig, FabricConfig
 from schemas.config_dcn import DcnConfig
+from schemas.config_network import NetworkConfig
 from shared.basics.checks import nearest_word
 from shared.basics.errors import InvalidInput
 from shared.models.network.blocks import apart_by, network_of
@@ -12,14 +13,21 @@ Fabrics = Mapping[str, FabricConfig]
 """The fabrics of a site, by name."""
 
 
+def joined_by(network: NetworkConfig, pod: str) -> tuple[str, ...]:
+    """The pods that hang on blocks of a network which may have links to this one's, itself among them, in the
+    order of the blocks; none where it hangs on none of them."""
+    kinds = {row.pod: (row.customer, row.modules) for row in network.blocks}
+    return tuple([name for name, kind in kinds.items() if name is not None and kind == kinds.get(pod)])
+
+
 def joined_with(fabrics: Fabrics, pod: str) -> tuple[str, ...]:
     """The pods of a site that hang on blocks which may have links to this one's, itself among them, in order;
     none where it hangs on no network."""
     for config in fabrics.values():
         if isinstance(config, DcnConfig):
-            kinds = {row.pod: (row.customer, row.modules) for row in config.network.blocks if row.pod}
-            if pod in kinds:
-                return tuple([name for name in fabrics if kinds.get(name) == kinds[pod]])
+            joined = joined_by(config.network, pod)
+            if joined:
+                return tuple([name for name in fabrics if name in joined])
     return ()
 
 

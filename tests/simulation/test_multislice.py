@@ -1,17 +1,21 @@
 """Jobs over several pods in sites drawn from a seed: all slices of a job have cubes or none, none are kept
 for longer than is said, and the job is equally far in all of its pods, to the microsecond."""
 
+import math
 import random
 from collections import Counter
+from collections.abc import Mapping
 
 import pytest
 
 from ops.common.configuration import settings
 from ops.invariants.checker import AllCheckers
+from schemas.config_dcn import DcnConfig
 from schemas.envelope import Envelope
 from schemas.operator import InjectFault, RequestSlice
 from schemas.registry import decode
 from schemas.scheduler import PodHeld, PodsJoined, PodsParted, SliceAdmitted, SliceRecovering, SliceStarted
+from schemas.sequencer import FabricCommissioned, FabricRetired
 from schemas.workload import PodAsked, SliceRequested
 from services.fleet import services_of
 from services.jobs.state import JobsState
@@ -216,3 +220,73 @@ def test_a_share_of_the_large_campaigns_runs_over_several_pods() -> None:
     assert all(body.shape[0] * body.shape[1] * body.shape[2] < 256 for body in alone)
     assert {m.fabric for m in of(log, PodAsked)} == {"pod-0", "pod-1"}, "who came later knows the other, too"
     assert of(log, SliceRecovering) == []
+
+
+WANTS = [
+    *("pod.cubes=8", "failures.enabled=false", "workload.filler=false"),
+    *("workload.offered_load=1", "workload.multipod_share=1"),
+]
+
+
+def asked_by(
+    pods: Mapping[str, list[str]], customers: Mapping[str, str | None], *later: LabRequest
+) -> list[Envelope]:
+    """The log of some pods and of a network; on its blocks hang those that have an entry in `customers`."""
+    fabrics = {pod: settings(said, seed=n) for n, (pod, said) in enumerate(pods.items(), start=1)}
+    log: list[Envelope] = []
+
+    def keep(lines: bytes) -> None:
+        log.extend(map(decode, lines.splitlines()))
+
+    lab = Lab(SITE, fabrics | {"dcn-0": network(customers)}, services_of, keep)
+    lab.run(4 * US_PER_DAY, later)
+    return log
+
+
+def network(customers: Mapping[str, str | None]) -> DcnConfig:
+    rows = [
+        {"generation": 100, "uplinks": 256, "pod": pod, "customer": who} for pod, who in customers.items()
+    ]
+    hardware = {"racks": 4, "racks_full": 4, "blocks": (*rows, {"generation": 100, "uplinks": 256})}
+    quiet = {"failures": {"enabled": False}, "demand": {"interval_s": 86_400}}
+    return DcnConfig.model_validate({"network": hardware, **quiet})
+
+
+def partners(log: list[Envelope], day: int, until_day: int = 99) -> set[tuple[str, str]]:
+    """(pod, the other that it asked) in some days."""
+    found = [(m.fabric, m.body, m.at_us // US_PER_DAY) for m in of(log, PodAsked)]
+    return {
+        (pod, body.pod) for pod, body, at in found if isinstance(body, PodAsked) and day <= at < until_day
+    }
+
+
+def test_a_pod_that_the_network_does_not_join_is_no_partner() -> None:
+    """Whether it hangs on no block, or on one of another customer; and also where it came later."""
+    comes = FabricCommissioned(site=SITE, config=settings(QUIET))
+    pods = {f"pod-{n}": WANTS for n in range(4)} | {"pod-4": QUIET}
+    on_blocks = {"pod-0": None, "pod-1": "them", "pod-3": None}
+    log = asked_by(pods, on_blocks, LabRequest(US_PER_HOUR, "pod-5", comes, 1))
+    assert partners(log, 0) == {("pod-0", "pod-3"), ("pod-3", "pod-0")}
+    large = [
+        m
+        for m in of(log, SliceRequested)
+        if m.fabric in ("pod-1", "pod-2")
+        and isinstance(m.body, SliceRequested)
+        and math.prod(m.body.shape) >= 256
+    ]
+    assert large, "these run alone what they want"
+
+
+def test_a_network_that_comes_or_goes_changes_who_is_a_partner() -> None:
+    pods, on_blocks = {f"pod-{n}": WANTS for n in range(3)}, {"pod-0": None, "pod-2": None}
+    comes = FabricCommissioned(site=SITE, config=network(on_blocks))
+    log = asked_by(
+        pods,
+        on_blocks,
+        LabRequest(2 * US_PER_DAY, "dcn-0", FabricRetired(), 1),
+        LabRequest(3 * US_PER_DAY, "dcn-1", comes, 2),
+    )
+    joined = {("pod-0", "pod-2"), ("pod-2", "pod-0")}
+    assert partners(log, 0, 2) == joined
+    assert partners(log, 2, 3) == {("pod-0", "pod-1"), ("pod-1", "pod-2")}, "the next in order"
+    assert partners(log, 3) == joined
