@@ -149,7 +149,8 @@ class SliceRow(Model):
     long it has waited for its start since it last came into the queue, or waited there; `ran_us` how long it
     has been running since its start, `left_us` how long it still will, null where nobody knows. Of one that
     waits, `queue_position` counts from 1, and `promised_us` is when it starts at the latest by the estimates
-    of the moment; null for those to whom nothing is promised.
+    of the moment; null for those to whom nothing is promised. `job` is the job over several pods that it is a
+    part of, by the name of its slice in the first of them; left out for a slice of one pod.
     """
 
     name: str
@@ -180,6 +181,7 @@ class SliceRow(Model):
     ran_us: int | None
     left_us: int | None
     conditions: tuple[SliceCondition, ...]
+    job: str | None = Field(default=None, exclude_if=is_unsaid)
     multislice: MultisliceDocument | None = Field(default=None, exclude_if=is_unsaid)
 
 

@@ -78,7 +78,7 @@ SLICES = Kind(
     parts=(),
     columns=(
         *("NAME", "STATE", "OWNER", "TIER", "SHAPE", "CHIPS", "CUBES", "PRIORITY"),
-        *("LINKS-DOWN", "LINKS-DEGRADED", "SWAPS", "RESTARTS", "WAITED", "RAN", "LEFT", "REASON"),
+        *("LINKS-DOWN", "LINKS-DEGRADED", "SWAPS", "RESTARTS", "WAITED", "RAN", "LEFT", "JOB", "REASON"),
     ),
 )
 FAULTS = Kind(

@@ -18,19 +18,28 @@ OF_PODS = frozenset(
 )
 OF_NETWORKS = frozenset({"BLOCKS", "SERVED", "USE", "TRANSIT", "REWIRING"})
 """Columns that say nothing of fabrics of the other make."""
+OF_JOBS = frozenset({"JOB"})
+"""Those that say nothing of slices of one pod."""
 
 
 def table_of(kind: str, rows: list[Row], now_us: int) -> Table:
     """The table of some things of one kind at `now_us` of simulated time; of fabrics without the columns that
-    none of them has."""
+    none of them has, and of slices without JOB where none is of a job over several pods."""
     headers: Sequence[str] = KINDS[kind].columns
     cells: list[Sequence[object]] = [CELLS[kind](row, now_us) for row in rows]
-    if kind != "fabrics":
-        return headers, cells
-    networks = [row["network"] is not None for row in rows]
-    unused = (frozenset() if any(networks) else OF_NETWORKS) | (OF_PODS if all(networks) else frozenset())
+    unused = _unused(kind, rows)
     kept = [n for n, header in enumerate(headers) if header not in unused]
     return [headers[n] for n in kept], [[row[n] for n in kept] for row in cells]
+
+
+def _unused(kind: str, rows: list[Row]) -> frozenset[str]:
+    """The columns that say nothing of any of these things."""
+    if kind == "slices":
+        return frozenset() if any(row.get("job") for row in rows) else OF_JOBS
+    if kind != "fabrics":
+        return frozenset()
+    networks = [row["network"] is not None for row in rows]
+    return (frozenset() if any(networks) else OF_NETWORKS) | (OF_PODS if all(networks) else frozenset())
 
 
 def _span(from_us: int | None, to_us: int | None, now_us: int) -> str:
@@ -158,6 +167,7 @@ def _slice(row: Row, _now_us: int) -> list[object]:
         span(row["waited_us"]),
         span(row["ran_us"]),
         span(row["left_us"]),
+        row.get("job"),
         f"{place}{row['reason']}{starts}" if row["reason"] else None,
     ]
 

@@ -235,6 +235,7 @@ def _slice_row(document: SliceDocument, now_us: int) -> SliceRow:
         "ran_us": (ended_us or now_us) - started_us if started_us is not None else None,
         "left_us": left_us,
         "conditions": tuple(conditions),
+        "job": document.multislice.job if document.multislice else None,
     }
     given = dict(document)
     del given["since_us"]

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from ops.cli.kinds import table_of
 from tests.support.gateway_twin import DrivenTwin
-from tests.support.joined_twin import NETWORK, SLICES, WAIT, joined_twin
+from tests.support.joined_twin import JOB, NETWORK, SLICES, WAIT, joined_twin
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,24 @@ def test_a_slice_has_in_its_history_what_the_network_gives_its_job(campus: Drive
     described = asked(campus, f"describe/slices/{name}")
     assert described["events_in_all"] == len(asked(campus, f"events?for={name}&ticks=false&limit=1000"))
     mended(campus, fault)
+
+
+def test_lists_of_slices_tell_of_which_job_over_several_pods_each_is(campus: DrivenTwin) -> None:
+    """A row of one that is alone has no such field, and a table of such no column."""
+    alone = {"fabric": "pod-1", "shape": "4x4x4"}
+    receipt = campus.client().post("/v1/slices", json=alone, params=WAIT).json()
+    name = next(m["body"]["slice"] for m in receipt["outcome"] if m["type"] == "SliceRequested")
+    rows = asked(campus, "slices")
+    assert {row["name"]: row.get("job") for row in rows} == dict.fromkeys(SLICES, JOB) | {name: None}
+    assert all(("job" in row) == ("multislice" in row) == (row["name"] in SLICES) for row in rows)
+    assert [row["name"] for row in asked(campus, f"slices?job={JOB}")] == list(SLICES)
+    assert [row["name"] for row in asked(campus, "slices?job=null")] == [name]
+    headers, cells = table_of("slices", rows, 0)
+    assert [cell[headers.index("JOB")] for cell in cells] == [JOB, JOB, None]
+    headers, cells = table_of("slices", [row for row in rows if row["name"] == name], 0)
+    assert "JOB" not in headers
+    assert {len(cell) for cell in cells} == {len(headers)}
+    campus.client().post(f"/v1/slices/{name}/release", params=WAIT)
 
 
 @pytest.mark.parametrize("holder", ["rack-2", "control-2", "power-2"])
