@@ -55,6 +55,8 @@ STATES = {
     ),
 }
 """Kind of thing → the messages that tell of a state that it came into."""
+LIGHT = (("OcsDown", "OcsesDown", "PortDown", "CircuitsRestored"), ("TrunksChanged",))
+"""What befalls the OCSes of a network, and what that makes of its trunks, which names only blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def query_of(twin: TwinPorts, asked: Asked) -> tuple[str, LogQuery]:
     fabric = asked.fabric if asked.name is None else fabric_of(twin, asked.name)
     query = LogQuery(fabric=fabric, types=tuple(dict.fromkeys(asked.types)), without=without)
     if asked.name not in (None, fabric):
-        query = replace(query, fabric=None, about=names_of(twin, str(asked.name)))
+        query = _of_thing(twin, query, fabric, names_of(twin, str(asked.name)))
     if asked.cause is None:
         return site_of(twin, fabric), query
     site, position = find(twin, asked.cause)
@@ -128,8 +130,14 @@ def about_a_thing(twin: TwinPorts, fabric: str, name: str) -> tuple[str, LogQuer
     What other fabrics of the site say of a thing counts: what the network gives a slice's job."""
     query = LogQuery(fabric=fabric, without=CLOCKWORK)
     if name != fabric:
-        query = replace(query, fabric=None, about=_under(twin, fabric, name))
+        query = _of_thing(twin, query, fabric, _under(twin, fabric, name))
     return site_of(twin, fabric), query
+
+
+def _of_thing(twin: TwinPorts, query: LogQuery, fabric: str, names: tuple[str, ...]) -> LogQuery:
+    """The query of all that is about a thing of a fabric, which is found under these names."""
+    effects = LIGHT if network_at(twin, fabric) is not None else None
+    return replace(query, fabric=None, about=names, effects=effects)
 
 
 def names_of(twin: TwinPorts, name: str) -> tuple[str, ...]:

@@ -213,11 +213,11 @@ def _stride(row: tuple[int, int, int, str]) -> Stride:
 def _statement(query: LogQuery, kind: str | None, order: str = "") -> tuple[str, list[object]]:
     """The statement that finds the messages of one type or all, and its values."""
     first, values, where = "", list[object](), list[str]()
-    about = _sql("SELECT DISTINCT position FROM things WHERE thing IN", _words(len(query.about)))
+    about, named = _about(query)
     if query.cause is not None:
         first, values = FOLLOWED, [query.cause]
     elif query.about:
-        first, values = _sql("WITH chosen (position) AS (", about, ")"), [*query.about]
+        first, values = _sql("WITH chosen (position) AS (", about, ")"), [*named]
     # What is chosen leads, or the log in its order; the index of types only where that is all that is asked.
     source = "chosen CROSS JOIN messages AS m ON m.position = chosen.position" if first else "messages AS m"
     plus = "" if kind is not None and not first else "+"
@@ -225,7 +225,7 @@ def _statement(query: LogQuery, kind: str | None, order: str = "") -> tuple[str,
     values += [query.start, query.end]
     if query.cause is not None and query.about:
         where.append(f"m.position IN ({about})")
-        values += query.about
+        values += named
     if query.fabric is not None:
         where.append(f"{plus}m.fabric IN {_words(1)}")
         values.append(query.fabric)
@@ -238,6 +238,20 @@ def _statement(query: LogQuery, kind: str | None, order: str = "") -> tuple[str,
     ordered = f"ORDER BY m.position {order} LIMIT ?" if order else ""
     where_all = " AND ".join(where)
     return _sql(first, "SELECT m.position, m.offset FROM", source, "WHERE", where_all, ordered), values
+
+
+def _about(query: LogQuery) -> tuple[str, list[object]]:
+    """The statement that finds what is about one of some names, and its values."""
+    named = _sql("SELECT position FROM things WHERE thing IN", _words(len(query.about)))
+    if query.effects is None:
+        return _sql(named, "GROUP BY position"), [*query.about]
+    causes, effects = query.effects
+    led_to = _sql(
+        *("SELECT m.position FROM (", named, ") AS n JOIN messages AS c ON c.position = n.position"),
+        "JOIN messages AS m ON m.cause = c.position",
+        *("WHERE +c.type IN", _words(len(causes)), "AND +m.type IN", _words(len(effects))),
+    )
+    return _sql(named, "UNION", led_to), [*query.about, *query.about, *causes, *effects]
 
 
 def _words(count: int) -> str:

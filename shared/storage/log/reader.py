@@ -17,8 +17,10 @@ LineFilter = Callable[[bytes], bool]
 @dataclass(frozen=True, slots=True)
 class LogQuery:
     """Which messages of a site's log somebody asks for: those from one position up to another of which all
-    of this is true. Without `types` all but those of `without`; `about` are names of which one is enough;
-    `cause` is the position of a message from which they followed, directly or through others."""
+    of this is true. Without `types` all but those of `without`; `about` are names of which one is enough, and
+    `effects` (types of causes, types of effects): what a cause about one of these names led to at once counts
+    as about it, too. `cause` is the position of a message from which they followed, directly or through
+    others."""
 
     start: int = 0
     end: int = COUNT_MAX
@@ -26,6 +28,7 @@ class LogQuery:
     types: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     about: tuple[str, ...] = ()
+    effects: tuple[tuple[str, ...], tuple[str, ...]] | None = None
     cause: int | None = None
 
 

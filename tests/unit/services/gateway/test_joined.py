@@ -84,6 +84,39 @@ def test_a_rack_or_domain_has_in_its_history_what_befell_its_ocses(campus: Drive
     assert "OcsDown" not in {m["type"] for m in other}
 
 
+@pytest.mark.parametrize(
+    ("kind", "part", "other"),
+    [("rack", "rack-3", "rack-2"), ("ocs", "ocs-6", "ocs-7"), ("power", "power-1", "power-0")],
+)
+def test_what_loses_circuits_has_in_its_history_what_became_of_the_trunks(
+    campus: DrivenTwin, kind: str, part: str, other: str
+) -> None:
+    """When they are lost and when they are back; not what other parts did to them, nor what was planned."""
+
+    def trunks(name: str) -> list[str]:
+        told = asked(campus, f"events?for={NETWORK}/{name}&limit=1000")
+        return [m["id"] for m in told if m["type"] == "TrunksChanged"]
+
+    here, there = trunks(part), trunks(other)
+    fault = broken(campus, kind, part)
+    (lost,) = [name for name in trunks(part) if name not in here]
+    chain = [m["type"] for m in asked(campus, f"why/{lost}")]
+    assert chain == [
+        "TrunksChanged",
+        "OcsDown" if kind == "ocs" else "OcsesDown",
+        "FaultBegan",
+        "InjectFault",
+    ]
+    mended(campus, fault)
+    assert len(trunks(part)) > len(here) + 1
+    assert trunks(other) == there
+    word = {"rack": "racks", "ocs": "ocs", "power": "domains"}[kind]
+    described = asked(campus, f"describe/{word}/{NETWORK}/{part}")
+    assert described["events_in_all"] == len(
+        asked(campus, f"events?for={NETWORK}/{part}&ticks=false&limit=1000")
+    )
+
+
 def test_why_of_a_rack_is_of_the_rack(campus: DrivenTwin) -> None:
     mended(campus, broken(campus, "rack", "rack-1"))
     mended(campus, broken(campus, "ocs", "ocs-5"))
