@@ -1,7 +1,6 @@
 """Commands that only look at things: get, describe, trace."""
 
 from collections.abc import Mapping
-from math import inf
 from typing import Annotated, Any
 
 import click
@@ -17,6 +16,7 @@ from ops.cli.types import FieldValue, Kind, KindOrName, SortOrder, no_name, unkn
 from ops.common.client import Client, escape
 from ops.common.tables import columns, shown
 from schemas.kinds import KINDS, kind_of_name
+from shared.basics.brief import per_cent
 from shared.basics.times import moment, span
 
 DESCRIPTION = ("object", "related", "events", "events_in_all")
@@ -244,8 +244,7 @@ def _share(field: str, value: Any) -> str | None:
     in_ppm = field.endswith("_ppm")
     if isinstance(value, bool) or not isinstance(value, int | float) or not (in_ppm or field in SHARES):
         return None
-    share = value / PPM if in_ppm else value
-    return f"{min(100 * share, 99.99 if share < 1 else inf):.2f}%"
+    return per_cent(value / PPM if in_ppm else value)
 
 
 def _word(field: str) -> str:

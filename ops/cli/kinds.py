@@ -5,11 +5,10 @@ from typing import Any
 
 from ops.common.tables import Table, shown
 from schemas.kinds import KINDS
+from shared.basics.brief import gbps
 from shared.basics.times import moment, span
 
 Row = dict[str, Any]
-GBPS_WHOLE = 100
-"""From here on nobody reads a digit behind the point."""
 PPM = 1_000_000
 
 
@@ -49,10 +48,6 @@ def _span(from_us: int | None, to_us: int | None, now_us: int) -> str:
 
 def _share(value: float | None, digits: int = 1) -> str | None:
     return None if value is None else f"{100 * value:.{digits}f}%"
-
-
-def _gbps(value: float) -> str:
-    return f"{value:,.0f}" if value >= GBPS_WHOLE else f"{value:.1f}"
 
 
 def _of(there: int, all_of_them: int) -> str:
@@ -198,8 +193,8 @@ def _block(row: Row, _now_us: int) -> list[object]:
         row["customer"],
         row["trunks"],
         _of(row["links"], row["wired"]),
-        _gbps(row["sends_gbps"]),
-        _gbps(row["receives_gbps"]),
+        gbps(row["sends_gbps"]),
+        gbps(row["receives_gbps"]),
         _share(row["use"]),
         ",".join(name.rpartition("/")[2] for name in row["bundles_down"]),
         moment(row["changed_us"]),
@@ -213,9 +208,9 @@ def _trunk(row: Row, _now_us: int) -> list[object]:
         row["links"],
         row["wired"],
         row["rate_gbps"],
-        _gbps(row["carries_gbps"]),
-        _gbps(row["out_gbps"]),
-        _gbps(row["back_gbps"]),
+        gbps(row["carries_gbps"]),
+        gbps(row["out_gbps"]),
+        gbps(row["back_gbps"]),
         _share(row["use_out"]),
         _share(row["use_back"]),
         moment(row["changed_us"]),

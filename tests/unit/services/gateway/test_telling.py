@@ -4,10 +4,12 @@ import pytest
 
 from schemas.body import Body
 from schemas.cubes import HostUp
+from schemas.demands import DemandMoved
 from schemas.failures import FaultRefused
 from schemas.ocs import CircuitsConnected, PortDown
-from schemas.scheduler import RecoveryCosts, SliceAdmitted, SliceRecovering
+from schemas.scheduler import RecoveryCosts, SliceAdmitted, SliceRecovering, SliceStarted
 from schemas.sequencer import Tick
+from schemas.traffic import JobBandwidthSet, TrafficCarried
 from schemas.transceivers import LinksChanged
 from services.gateway.telling import line
 from shared.basics.brief import LINE_MAX
@@ -16,6 +18,7 @@ from shared.models.superpod.plant import superpod_plant
 
 PLANT = superpod_plant(64)
 SLICE = "pod-0/slice-1"
+SERVED = "served=99.99% direct=100.00% path=1.25 cut_off=0"
 ENDED = "pod-0/fault-2 has already ended (cleared at 82828613960 us)"
 
 
@@ -46,6 +49,25 @@ def text(body: Body, thing: str | None = None) -> str:
             ),
             "slice=pod-0/slice-1 part=pod-0/cube-3 choice=swap costs=swap 1.0 chip-h, wait 1,500.0 chip-h",
         ),
+        (JobBandwidthSet(job=SLICE, mbps=3_374_053), "job=pod-0/slice-1 bandwidth=3,374 Gb/s"),
+        (JobBandwidthSet(job=SLICE, mbps=41_239), "job=pod-0/slice-1 bandwidth=41.2 Gb/s"),
+        (
+            TrafficCarried(
+                hour=3,
+                weights=2,
+                solved=True,
+                use_ppm=1_034_500,
+                bound_ppm=0,
+                served_ppm=999_999,
+                direct_ppm=1_000_000,
+                path_ppm=1_250_000,
+                cut_off=0,
+                pending=False,
+            ),
+            f"hour=3 weights=2 solved=yes pending=no use=103.45% bound=0.00% {SERVED}",
+        ),
+        (DemandMoved(hour=0, jobs=(), rings=(), sent=(20_000, 1_500_000)), "hour=0 sent=20.0 1,500 Gb/s"),
+        (SliceStarted(slice=SLICE, speed_ppm=986_000), "slice=pod-0/slice-1 speed=98.60%"),
         (HostUp(cube=29, host=2), "host=pod-0/cube-29/host-2"),
         (PortDown(ocs=17, side="N", port=24), "side=N port=pod-0/ocs-17/N24"),
         (Tick(service="ocs", due_us=0, count=3), "service=ocs due=0d00:00:00 count=3"),
