@@ -242,7 +242,7 @@ def _growth() -> tuple[IntArray, list[Step]]:
 
 def _trunks_changed() -> Measured:
     first, steps = _growth()
-    racks = [step for step in steps if step.what.startswith("rack-")]
+    racks = [step for step in steps if step.change == "new rack"]
     changed = sum(int((links_of(step.circuits) != first).any()) for step in racks)
     by_hand = [step.by_hand for step in racks]
     kept = min(step.kept for step in racks)
@@ -256,7 +256,7 @@ def _trunks_changed() -> Measured:
 def _kept_by_blocks() -> Measured:
     """Percent of every block's capacity that is left at the worst moment while blocks join."""
     _, steps = _growth()
-    blocks = [step for step in steps if not step.what.startswith("rack-")]
+    blocks = [step for step in steps if step.change != "new rack"]
     said = ", ".join(
         f"{step.disturbed} circuits for {step.what} ({step.panel.strands} jumpers at a panel)"
         for step in blocks

@@ -220,6 +220,7 @@ def step_content(step: Step, promise: float) -> dict[str, Any]:
     same step elsewhere."""
     content: dict[str, Any] = {
         "step": step.what,
+        "change": step.change,
         "strands_laid": step.laid,
         "by_hand": step.by_hand,
         "stages": len(step.stages),

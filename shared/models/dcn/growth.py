@@ -13,6 +13,7 @@ on a spine: one built whole on the first day, or one that grows along and takes 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from shared.models.dcn.stages import Stage, block_capacity
 from shared.models.network.blocks import DOMAINS, Block, Plant, plant_of
 from shared.models.superpod.wiring import IntArray
 
+Change = Literal["new rack", "newer block", "larger block", "new block"]
 Demand = Callable[[Plant], IntArray]
 """What the blocks of a plant want of each other, (B, B) Mb/s."""
 
@@ -42,12 +44,15 @@ class Beside:
 class Step:
     """One step, and the network after it.
 
-    `laid` strands are new and disturb nothing; `by_hand` strands or modules in use are drained, changed by
-    people and used again; `stages` is what OCSes then do. `kept`: the least share of any block's capacity
-    while all of it goes on, of the lesser of before and after; a block that is made newer lacks a domain.
+    `what` is the part that changes, a block by its name or the rack that comes, and `change` how: a larger
+    block has more uplinks and no other generation. `laid` strands are new and disturb nothing; `by_hand`
+    strands or modules in use are drained, changed by people and used again; `stages` is what OCSes then do.
+    `kept`: the least share of any block's capacity while all of it goes on, of the lesser of before and
+    after; a block that is made newer lacks a domain.
     """
 
     what: str
+    change: Change
     plant: Plant
     circuits: IntArray
     laid: int
@@ -153,6 +158,7 @@ def _doubled(plant: Plant, circuits: IntArray) -> Iterator[Step]:
         beside = Beside(strands, _by_hand_s(strands) + _around_s())
         yield Step(
             f"rack-{2 * rack + 1}",
+            "new rack",
             double,
             placed.reshape(double.ocs_count, *plant.rates.shape).copy(),
             laid=0,
@@ -185,6 +191,7 @@ def _newer(plant: Plant, circuits: IntArray, block: Block, demand: Demand, promi
     restriped = round(old * (block.uplinks - was.uplinks) / (old + block.uplinks - was.uplinks))
     return Step(
         block.name,
+        "larger block" if block.generation == was.generation else "newer block",
         after,
         found.circuits,
         laid=block.uplinks - was.uplinks,
@@ -224,6 +231,7 @@ def _joined(plant: Plant, circuits: IntArray, block: Block, demand: Demand, prom
     restriped = round(old * block.uplinks / (old + block.uplinks))
     return Step(
         block.name,
+        "new block",
         after,
         found.circuits,
         laid=block.uplinks,

@@ -37,6 +37,7 @@ def test_racks_newer_blocks_and_more_of_them_come_one_at_a_time() -> None:
     circuits, steps = steps_of(now, later)
     racks = [f"rack-{2 * n + 1}" for n in range(4)] + [f"rack-{2 * n + 1}" for n in range(8)]
     assert [step.what for step in steps] == [*racks, "ab-0", "ab-6", "ab-7"]
+    assert [step.change for step in steps] == [*["new rack"] * 12, "newer block", "new block", "new block"]
     assert steps[-1].plant.blocks == later.blocks
     assert steps[-1].plant.racks == 16
     # No rack changes a trunk; after all of a doubling every OCS has what its ports allow.
@@ -46,6 +47,11 @@ def test_racks_newer_blocks_and_more_of_them_come_one_at_a_time() -> None:
     for step in (steps[3], *steps[11:]):
         for axis in (1, 2):
             assert (step.circuits.sum(axis=axis) <= step.plant.ports).all()
+
+
+def test_a_block_that_only_gets_more_uplinks_is_larger_and_not_newer() -> None:
+    (step,) = steps_of(plant_of(SMALL, racks=8), plant_of([Block("ab-0", 100, 512), *SMALL[1:]], racks=8))[1]
+    assert (step.what, step.change, step.laid, step.by_hand) == ("ab-0", "larger block", 256, 0)
 
 
 def test_what_a_step_says_is_what_it_does() -> None:

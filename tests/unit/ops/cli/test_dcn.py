@@ -335,6 +335,7 @@ def test_growth_is_steps_with_what_they_disturb(network: str, tmp_path: Path) ->
         "block-5",
         "block-6",
     ]
+    assert [row["change"] for row in rows] == ["new rack"] * 8 + ["newer block"] * 3 + ["new block"]
     assert [row["strands_laid"] for row in rows] == [0] * 11 + [512]
     assert rows[-1]["spine_whole_by_hand"] == 0
     assert rows[0]["spine_along_by_hand"] is None
