@@ -21,7 +21,7 @@ from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.embedded.operations import FileOperations
 from shared.runtimes.files import replace_text
 from shared.runtimes.operations import last_clock
-from shared.storage.log.folder import LOCK, FolderHeld, hold_folder
+from shared.storage.log.folder import LOCK, FolderHeld, hold_folder, is_held
 
 log = logging.getLogger("lightwave.up")
 MARK = "lightwave-twin.json"
@@ -85,9 +85,7 @@ class DataFolder:
         try:
             self._lock = hold_folder(self.path)
         except FolderHeld:
-            running = self.running()
-            who = f" (pid {running.pid})" if running is not None else ""
-            raise FolderInUse(f"data folder {self.path}: in use by another lightwave process{who}") from None
+            raise self._in_use() from None
         except OSError as error:
             raise self._failed(error) from None
         # A folder of others' files as well, such as a home, stays as it is, if only its user writes there.
@@ -99,6 +97,16 @@ class DataFolder:
                 f"data folder {self.path}: others may write there (mode {mode:o}); allowed is one that only "
                 "its user writes to, as `chmod go-w` makes it"
             )
+
+    def check_free(self) -> None:
+        """FolderInUse while another process has the folder; nothing is made or kept from others."""
+        if is_held(self.path):
+            raise self._in_use()
+
+    def _in_use(self) -> FolderInUse:
+        running = self.running()
+        who = f" (pid {running.pid})" if running is not None else ""
+        return FolderInUse(f"data folder {self.path}: in use by another lightwave process{who}")
 
     def release(self) -> None:
         with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ from ops.common.client import DEFAULT_URL
 from ops.common.deadlines import question_deadline
 from ops.common.sites import AskedTwin
 from ops.common.version import VERSION
-from ops.twin.data import MARK, DataFolder, TwinIdentity, default_data
+from ops.twin.data import MARK, DataFolder, FolderInUse, TwinIdentity, default_data
 from ops.twin.noting import note_plan, note_version, noted_rebuild
 from ops.twin.serving import listen, server_of
 from ops.twin.tokens import known_tokens
@@ -32,7 +32,7 @@ from services.gateway.ports import TwinPorts
 from services.gateway.subjects import SiteSubjects
 from services.gateway.telling import line
 from services.questions import Questions
-from shared.basics.errors import LightwaveError, LogDamaged, StoreDamaged, StoreUnreachable
+from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, StoreDamaged, StoreUnreachable
 from shared.basics.times import moment
 from shared.engine.roots import commissioning, operator_source
 from shared.models.naming import named_fields
@@ -96,7 +96,7 @@ def run_up(options: UpOptions) -> None:
     # Read before a folder is made, or a twin forgotten for what cannot be: a slip must cost nothing.
     new = options.asked.sites() if options.fresh or not folder.holds_twin() else None
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(listen(options.host, options.port))
+        listener = stack.enter_context(_listen(options, folder))
         if options.redis is not None:
             _check_store(options.redis)  # before a folder is made for a twin that could not begin
         folder.hold()
@@ -107,6 +107,19 @@ def run_up(options: UpOptions) -> None:
         url = f"http://{options.host}:{listener.getsockname()[1]}"
         with _own_server_named(folder, options):
             LivingTwin(folder, identity, options, stack).serve(listener, url, tokens)
+
+
+def _listen(options: UpOptions, folder: DataFolder) -> socket.socket:
+    """The gateway's socket. Where its port is in use, a twin may run in the folder already: who begins one
+    twice hears that first."""
+    try:
+        return listen(options.host, options.port)
+    except OperationFailed as taken:
+        try:
+            folder.check_free()
+        except FolderInUse as held:
+            raise FolderInUse(f"{held}; {taken}, and another folder with --data") from None
+        raise
 
 
 class LivingTwin:

@@ -14,6 +14,18 @@ class FolderHeld(Exception):
     """Another process holds the folder."""
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a process holds the folder, of which nothing is made or changed to know."""
+    try:
+        with (folder / LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def hold_folder(folder: Path) -> IO[str]:
     """Make the folder where there is none and keep every other process out until the answer is closed or
     this process ends. FolderHeld while another has it, OSError if it cannot be made or belongs to another

@@ -1,5 +1,6 @@
 """What `lightwave up` looks at before it makes or forgets anything."""
 
+import socket
 import stat
 from pathlib import Path
 
@@ -50,6 +51,25 @@ def test_a_redis_that_does_not_answer_beside_fresh_loses_nothing(tmp_path: Path)
     with pytest.raises(StoreUnreachable):
         run_up(UpOptions(data=tmp_path, fresh=True, port=0, redis="redis://127.0.0.1:1/0"))
     assert (tmp_path / MARK).exists()
+
+
+def test_who_begins_a_twin_twice_hears_of_its_folder_first_and_then_of_the_port(tmp_path: Path) -> None:
+    here, elsewhere = DataFolder(tmp_path / "here"), tmp_path / "elsewhere"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        taken = f"port {port} on 127.0.0.1: Address already in use; choose another with --port"
+        here.hold()
+        both = (
+            f"data folder {here.path}: in use by another lightwave process; {taken}, and another folder with"
+        )
+        for data, sentence in ((here.path, f"{both} --data"), (elsewhere, taken)):
+            with pytest.raises(OperationFailed) as refused:
+                run_up(UpOptions(data=data, port=port))
+            assert str(refused.value) == sentence
+        here.release()
+        with pytest.raises(OperationFailed, match=rf"^{taken}$"):
+            run_up(UpOptions(data=here.path, port=port))
+    assert not elsewhere.exists()
 
 
 @pytest.mark.parametrize("asked", SLIPS)
