@@ -85,9 +85,10 @@ def _why_not(
 
 
 def _lost_control(state: TopologyState, ocses: Iterable[int]) -> str | None:
-    for domain in sorted({int(state.plant.domains[ocs]) for ocs in ocses}):
+    plant = state.plant
+    for domain in np.unique(plant.domains[[*ocses]]).tolist():
         if state.control_faults[domain]:
-            power = f" or power-{domain}" if state.plant.technology.latching else ""
+            power = f" or power-{domain}" if plant.technology.latching else ""
             return f"control-{domain}{power} is lost"
     return None
 

@@ -17,7 +17,7 @@ from shared.engine.service import Output
 from shared.models.dcn.bursts import ring_gbps
 from shared.models.dcn.demand import MBPS_PER_GBPS
 from shared.models.dcn.failure import demand_left
-from shared.models.dcn.living import PPM, block_bound, carried, demand_of, ppm, use_of, weights_for
+from shared.models.dcn.living import PPM, block_bound, carried, demand_of, ppm, weights_for
 from shared.models.dcn.traffic import capacity
 from shared.models.dcn.weights import Split
 from shared.models.network.blocks import FloatArray
@@ -71,9 +71,9 @@ def _carry(state: TrafficState, weights: Literal["as needed", "awaited", "solved
     demand = demand_left(plant, links, asked)
     _book(state)
     bound = block_bound(carries, demand)
-    if weights == "as needed":
-        use = use_of(split_of(state), carries, demand)
-        weights = "awaited" if use > (1.0 + state.config.slack) * state.ratio * bound else weights
+    found = carried(split_of(state), carries, demand)
+    if weights == "as needed" and found.use > (1.0 + state.config.slack) * state.ratio * bound:
+        weights = "awaited"
     if weights == "awaited" and state.solve_us is None:
         state.solve_us = state.now_us + state.config.react_s * US_PER_S
     solved = weights == "solved" or state.weights == 0
@@ -84,7 +84,7 @@ def _carry(state: TrafficState, weights: Literal["as needed", "awaited", "solved
         state.weights += 1
         state.ratio = split.use / bound if bound > 0.0 else 1.0
         bound = max(bound, split.bound)
-    found = carried(split_of(state), carries, demand)
+        found = carried(split_of(state), carries, demand)
     state.load = np.rint(found.load)
     total = int(asked.sum())
     body = TrafficCarried(

@@ -113,7 +113,7 @@ def carried(split: Split, carries: FloatArray, demand: IntArray) -> Carried:
     most = float(use.max())
     served = 1.0
     if most > 1.0:
-        served = _served(shares_on(split, carries), use, demand) / total
+        served = 1.0 - _lost(split, carries, demand, load, use) / total
     return Carried(load, most, served, direct / total, float(load.sum()) / total)
 
 
@@ -157,13 +157,25 @@ def shares_on(split: Split, carries: FloatArray) -> FloatArray:
     return np.where(into[:, :, None] > 0.0, share, capacity_shares(carries))
 
 
-def _served(share: FloatArray, use: FloatArray, demand: IntArray) -> float:
-    """Mb/s that get through."""
-    passed = np.where(use > 1.0, 1.0 / np.maximum(use, 1e-12), 1.0)
-    paths = np.minimum(passed[:, None, :], passed.T[None, :, :])
-    heads = np.arange(len(demand))
-    paths[:, heads, heads] = passed
-    return float((share * paths * demand[:, :, None]).sum())
+def _lost(split: Split, carries: FloatArray, demand: IntArray, load: FloatArray, use: FloatArray) -> float:
+    """Mb/s that do not get through. Of a path over two trunks the larger of the parts that these lose is
+    lost: both, less the smaller. Few trunks are too full, so few paths have two of them."""
+    loses = np.where(use > 1.0, 1.0 - 1.0 / np.maximum(use, 1.0), 0.0)
+    full = loses > 0.0
+    ways, tails, heads = np.nonzero(full.T[:, :, None] & full[:, None, :])
+    if _is_by_weights(split, carries, demand):
+        weight, into = _weights_on(split, carries)
+        part = split.prior * weight[tails, ways] * weight[ways, heads] / into[tails, heads]
+    else:
+        part = shares_on(split, carries)[tails, heads, ways]
+    twice = np.minimum(loses[tails, ways], loses[ways, heads])
+    return float((loses * load).sum() - (demand[tails, heads] * part * twice).sum())
+
+
+def _is_by_weights(split: Split, carries: FloatArray, demand: IntArray) -> bool:
+    """Whether weights alone say how all of a demand goes, and nothing is spread by capacity."""
+    _, into = _weights_on(split, carries)
+    return split.hedge == 0.0 and bool((into[demand > 0] > 0.0).all())
 
 
 def block_bound(carries: FloatArray, demand: IntArray) -> float:
