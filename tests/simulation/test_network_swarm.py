@@ -25,8 +25,8 @@ LATE_US = 3 * US_PER_DAY
 """Of a rewiring: it waits for a day at most before it is given up, and takes hours where mirrors are slow."""
 SAID_MIN = 2
 """How often every batch has to see each type of message."""
-NEVER_SAID = {"JobBandwidthSet", "PodsCutOff"}
-"""There are no pods here whose jobs could meet over the network."""
+NEVER_SAID = {"JobBandwidthSet", "NetworkGreeted", "PodsCutOff"}
+"""There are no pods here that could be greeted, or whose jobs could meet over the network."""
 JUDGED_MIN = 3
 """Rewirings of every batch in which nothing broke, so that the promise is about them."""
 
