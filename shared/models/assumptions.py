@@ -3,7 +3,8 @@
 A number that a paper states stands where it is used, with its source; only assumptions stand here.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +107,8 @@ ASSUMPTIONS: dict[str, Assumption] = {
 def assumed(name: str) -> float:
     """The value of an assumption."""
     return ASSUMPTIONS[name].value
+
+
+def by_default(assumptions: Mapping[str, Assumption], name: str) -> float:
+    """The field of a dataclass that is an assumption unless it is given."""
+    return field(default=assumptions[name].value)

@@ -7,13 +7,13 @@ Without, a block of 16 racks waits for its last one, and is then tested as a who
 come at the same time, and the same crews put up as many cables: only what waits for what differs.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heapreplace
 
 from shared.basics.checks import count, not_negative, positive
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_exponential, draw_uniform
-from shared.models.assumptions import Assumption
+from shared.models.assumptions import Assumption, by_default
 
 RACK_CHIPS = 64
 BLOCK_CHIPS = 1_024
@@ -36,22 +36,18 @@ ASSUMPTIONS: dict[str, Assumption] = {
 """By name, unit last. No paper gives them."""
 
 
-def _assumed(name: str) -> float:
-    return field(default=ASSUMPTIONS[name].value)
-
-
 @dataclass(frozen=True, slots=True)
 class Rollout:
     """So many racks, and what ASSUMPTIONS says of how they come, are put up and are tested."""
 
     racks: int = 64
-    racks_per_week: float = _assumed("racks_per_week")
-    late_days: float = _assumed("late_days")
-    crews: float = _assumed("crews")
-    install_days: float = _assumed("install_days")
-    test_days: float = _assumed("test_days")
-    faulty: float = _assumed("faulty")
-    repair_days: float = _assumed("repair_days")
+    racks_per_week: float = by_default(ASSUMPTIONS, "racks_per_week")
+    late_days: float = by_default(ASSUMPTIONS, "late_days")
+    crews: float = by_default(ASSUMPTIONS, "crews")
+    install_days: float = by_default(ASSUMPTIONS, "install_days")
+    test_days: float = by_default(ASSUMPTIONS, "test_days")
+    faulty: float = by_default(ASSUMPTIONS, "faulty")
+    repair_days: float = by_default(ASSUMPTIONS, "repair_days")
 
     def __post_init__(self) -> None:
         count("racks", self.racks, 1, 4_096)

@@ -117,13 +117,6 @@ def carried(split: Split, carries: FloatArray, demand: IntArray) -> Carried:
     return Carried(load, most, served, direct / total, float(load.sum()) / total)
 
 
-def use_of(split: Split, carries: FloatArray, demand: IntArray) -> float:
-    """The largest use alone."""
-    load, _ = loads_of(split, carries, demand)
-    there = carries > 0.0
-    return float(np.where(there, load / np.where(there, carries, 1.0), 0.0).max())
-
-
 def loads_of(split: Split, carries: FloatArray, demand: IntArray | FloatArray) -> tuple[FloatArray, float]:
     """((B, B) Mb/s on every trunk and way, Mb/s that go directly), as the shares of a split give them, by
     products of matrices: shares of all paths take ten times as long."""
@@ -163,19 +156,13 @@ def _lost(split: Split, carries: FloatArray, demand: IntArray, load: FloatArray,
     loses = np.where(use > 1.0, 1.0 - 1.0 / np.maximum(use, 1.0), 0.0)
     full = loses > 0.0
     ways, tails, heads = np.nonzero(full.T[:, :, None] & full[:, None, :])
-    if _is_by_weights(split, carries, demand):
-        weight, into = _weights_on(split, carries)
+    weight, into = _weights_on(split, carries)
+    if split.hedge == 0.0 and (into[demand > 0] > 0.0).all():  # weights alone say how all of it goes
         part = split.prior * weight[tails, ways] * weight[ways, heads] / into[tails, heads]
     else:
         part = shares_on(split, carries)[tails, heads, ways]
     twice = np.minimum(loses[tails, ways], loses[ways, heads])
     return float((loses * load).sum() - (demand[tails, heads] * part * twice).sum())
-
-
-def _is_by_weights(split: Split, carries: FloatArray, demand: IntArray) -> bool:
-    """Whether weights alone say how all of a demand goes, and nothing is spread by capacity."""
-    _, into = _weights_on(split, carries)
-    return split.hedge == 0.0 and bool((into[demand > 0] > 0.0).all())
 
 
 def block_bound(carries: FloatArray, demand: IntArray) -> float:

@@ -9,14 +9,14 @@ pairs, for services are what is hot here. All draws are keyed by the service's n
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from schemas.config_network import BLOCKS_MAX
 from shared.basics.checks import not_negative, positive
 from shared.basics.keyed_random import draw_exponential, draw_index, draw_lognormal
-from shared.models.assumptions import Assumption
+from shared.models.assumptions import Assumption, by_default
 from shared.models.dcn.demand import MBPS_PER_GBPS, DemandModel, demand_at, recorded
 from shared.models.network.blocks import FloatArray, Plant
 from shared.models.superpod.wiring import IntArray
@@ -47,21 +47,17 @@ ASSUMPTIONS: dict[str, Assumption] = {
 """By name, unit last. No paper gives them."""
 
 
-def _assumed(name: str) -> float:
-    return field(default=ASSUMPTIONS[name].value)
-
-
 @dataclass(frozen=True, slots=True)
 class Campus:
     """How services come and go, and what they and all else send: ASSUMPTIONS."""
 
     seed: int = 0
-    services: float = _assumed("services")
-    life_weeks: float = _assumed("life_weeks")
-    more_clusters: float = _assumed("more_clusters")
-    size_sigma: float = _assumed("size_sigma")
-    service_load: float = _assumed("service_load")
-    background_load: float = _assumed("background_load")
+    services: float = by_default(ASSUMPTIONS, "services")
+    life_weeks: float = by_default(ASSUMPTIONS, "life_weeks")
+    more_clusters: float = by_default(ASSUMPTIONS, "more_clusters")
+    size_sigma: float = by_default(ASSUMPTIONS, "size_sigma")
+    service_load: float = by_default(ASSUMPTIONS, "service_load")
+    background_load: float = by_default(ASSUMPTIONS, "background_load")
 
     def __post_init__(self) -> None:
         for name in ("services", "life_weeks", "service_load", "background_load"):

@@ -18,6 +18,8 @@ from shared.models.superpod.wiring import (
     IntArray,
     LinkEnd,
     link_end,
+    port_of,
+    side_of,
 )
 
 
@@ -31,10 +33,8 @@ def strands_of(
     near, far = (np.asarray(number, dtype=np.int64)[..., None] for number in (end, peer))
     strand = np.arange(STRANDS)
     face, index = np.divmod(near % ENDS_PER_CUBE, FACE_LINKS)
-    ocs, near_is_north = face // 2 * FACE_LINKS + index, (face + strand) % 2 == 0
-    near_port, far_port = (
-        STRANDS * (number // ENDS_PER_CUBE) + side for number, side in ((near, face % 2), (far, 1 - face % 2))
-    )
+    ocs, near_is_north = face // 2 * FACE_LINKS + index, side_of(face, strand) == 0
+    near_port, far_port = port_of(near // ENDS_PER_CUBE, face), port_of(far // ENDS_PER_CUBE, face ^ 1)
     north = np.where(near_is_north, near_port, far_port)
     south = np.where(near_is_north, far_port, near_port)
     north_db = return_loss_db(seed, fabric, ocs, "N", north, ports)

@@ -19,6 +19,8 @@ from shared.models.superpod.wiring import (
     chip_in_cube,
     link_end,
     ocs_radix,
+    port_of,
+    side_of,
 )
 
 PLANTS_KEPT_MAX = 16
@@ -66,8 +68,8 @@ def superpod_plant(cubes: int) -> Plant:
 
 def _link_ends(cubes: int, radix: int) -> LinkEnds:
     cube, face, index = end_places(cubes)
-    ocs, port = face // 2 * FACE_LINKS + index, STRANDS * cube + face % 2
-    sides = (face[:, None] + np.arange(STRANDS)) % 2
+    ocs, port = face // 2 * FACE_LINKS + index, port_of(cube, face)
+    sides = side_of(face[:, None], np.arange(STRANDS))
     fibres = port_number(ocs[:, None], sides, port[:, None], radix)
     return LinkEnds("end", "port", fibres, "chip", end_chips(cubes))
 

@@ -10,6 +10,7 @@ N[2a] → S[2b+1], strand 1 is N[2b+1] → S[2a].
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ SPARE_PORTS = 8
 PALOMAR_RADIX = 136
 
 IntArray = npt.NDArray[np.int64]
+Numbers = TypeVar("Numbers", int, IntArray)
 JOINS_KEPT_MAX = 256
 """Joins of which the ports and ends are kept at hand: a slice's are asked for six times over its life."""
 
@@ -37,6 +39,17 @@ JOINS_KEPT_MAX = 256
 def ocs_radix(cubes: int) -> int:
     """Duplex ports of one side of an OCS: two a cube and 8 spares, never fewer than Palomar's 136."""
     return max(PALOMAR_RADIX, STRANDS * cubes + SPARE_PORTS)
+
+
+def port_of(cube: Numbers, face: Numbers) -> Numbers:
+    """The duplex port of a module: its strands enter North and South there."""
+    return STRANDS * cube + face % 2
+
+
+def side_of(face: Numbers, strand: Numbers) -> Numbers:
+    """The side of its OCS that a strand of a module on this face enters, 0 for North: of a link's two ends,
+    one is on either side."""
+    return (face + strand) % 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +79,12 @@ class LinkEnd:
 
     @property
     def port(self) -> int:
-        """The duplex port of its OCS: its strands enter North and South there."""
-        return STRANDS * self.cube + self.face % 2
+        """The duplex port of its OCS (`port_of`)."""
+        return port_of(self.cube, self.face)
 
     def side(self, strand: int) -> str:
-        """The side of its OCS that a strand enters: of a link's two ends, one is on either side."""
-        return SIDES[(self.face + strand) % 2]
+        """The side of its OCS that a strand enters (`side_of`)."""
+        return SIDES[side_of(self.face, strand)]
 
     @property
     def chip(self) -> tuple[int, int, int]:

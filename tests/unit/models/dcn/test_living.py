@@ -9,7 +9,7 @@ from schemas.config_dcn import DemandConfig
 from schemas.config_network import BlockRow, NetworkConfig
 from shared.models.dcn.demand import DEMAND_MAX_MBPS
 from shared.models.dcn.failure import demand_left
-from shared.models.dcn.living import NetworkDemand, block_bound, carried, demand_of, use_of, weights_for
+from shared.models.dcn.living import NetworkDemand, block_bound, carried, demand_of, weights_for
 from shared.models.dcn.traffic import capacity, capacity_shares, largest_use, loads, mean_path
 from shared.models.dcn.weights import Split
 from shared.models.network.blocks import FloatArray, Plant
@@ -81,7 +81,6 @@ def test_what_is_carried_is_what_every_path_carries(
         found = carried(split, carries, left)
         assert found.load == pytest.approx(load, rel=1e-6, abs=1e-3)
         assert found.use == pytest.approx(largest_use(load, carries), rel=1e-6)
-        assert found.use == pytest.approx(use_of(split, carries, left))
         assert found.path == pytest.approx(mean_path(load, left), rel=1e-6)
         heads = np.arange(len(left))
         direct = (share[heads[:, None], heads, heads] * left).sum() / left.sum()
