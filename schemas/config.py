@@ -73,13 +73,31 @@ class JobsConfig(Model):
 class OcsConfig(Model):
     """How optical circuit switches switch."""
 
-    switching_time_ms: float = parameter(
-        10.0,
-        "from command to settled mirrors",
+    switching_time_ms: float | None = parameter(
+        None,
+        "what every connection takes, none failing, in place of what the technology does",
         unit="ms",
-        source="[T4] 2.1, [LF] Table C.1: milliseconds",
+        source="choice: none; mirrors take as long as their alignment ([LF] 3.2.2), some milliseconds",
         ge=0.001,
         le=600_000,
+        allow_inf_nan=False,
+    )
+    camera_noise_urad: float = parameter(
+        10.0,
+        "standard deviation of a tilt of a mirror as one image of the camera tells it",
+        unit="µrad",
+        source="assumption",
+        ge=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    realign_s: float = parameter(
+        60.0,
+        "until mirrors that did not find their place are tried again, where nothing else moves there before",
+        unit="seconds",
+        source="choice",
+        ge=0.001,
+        le=86_400,
         allow_inf_nan=False,
     )
 

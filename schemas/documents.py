@@ -33,7 +33,8 @@ class OcsDocument(Model):
 
     By North port: `wanted` is the South port commanded (−1 none), `made` whether the mirrors do it, `slices`
     the number of the slice that wants it (−1 none), `losses_db` the insertion loss with which the OCS was
-    made between the two ports (null where none is commanded).
+    made between the two ports (null where none is commanded). `unaligned` has the circuits that are wanted
+    and missing because mirrors did not find their places, as North port and reason.
     """
 
     name: str
@@ -46,6 +47,7 @@ class OcsDocument(Model):
     made: tuple[bool, ...]
     slices: tuple[int, ...]
     losses_db: tuple[float | None, ...]
+    unaligned: tuple[str, ...] = ()
     changed_us: int
 
 

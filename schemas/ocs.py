@@ -25,7 +25,8 @@ class OcsBody(Body):
 class CircuitsConnected(OcsBody):
     """The mirrors have settled. Made on every OCS and port but those listed as missing, which stay wanted.
 
-    `missing_ports` are (OCS, North port) pairs on OCSes that are up.
+    `missing_ports` are (OCS, North port) pairs on OCSes that are up: one of the circuit's ports is bad, or
+    its mirrors did not find their places.
     """
 
     slice: SliceName
@@ -73,7 +74,8 @@ class PortUp(OcsBody):
 
 
 class CircuitsRestored(OcsBody):
-    """Wanted circuits made again after a chassis or a port came back, as (North port, South port)."""
+    """Wanted circuits made again after a chassis or a port came back, or after mirrors found their places in
+    another attempt, as (North port, South port)."""
 
     ocs: OcsIndex
     circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
@@ -81,7 +83,8 @@ class CircuitsRestored(OcsBody):
 
 class CircuitsRewired(OcsBody):
     """The mirrors have settled: of a network's rewiring, circuits were removed and made, but for those that
-    are missing, which stay wanted: their OCS is dark or one of their ports is bad."""
+    are missing, which stay wanted: their OCS is dark, one of their ports is bad, or mirrors did not find
+    their places."""
 
     rewiring: RewiringName
     stage: Annotated[int, Field(ge=0)]

@@ -11,6 +11,7 @@ from schemas.names import number_of
 from services.ocs.state import NO_PORT, OcsState
 from services.ocs.switch import ocs_keys
 from shared.engine.service import DocumentKey
+from shared.models.ocs.alignment import REASONS
 from shared.models.optics.palomar import DECIMALS, manufactured_ocses
 
 STEPS_PER_DB = 10**DECIMALS
@@ -50,7 +51,19 @@ def _ocs(state: OcsState, name: str, ocs: int) -> OcsDocument:
         made=tuple(state.made[ocs].tolist()),
         slices=tuple(state.owner[ocs].tolist()),
         losses_db=_losses_db(state, ocs),
+        unaligned=_unaligned(state, ocs),
         changed_us=int(state.changed_us[ocs]),
+    )
+
+
+def _unaligned(state: OcsState, ocs: int) -> tuple[str, ...]:
+    first = ocs * state.radix
+    return tuple(
+        [
+            f"N{place - first}: {REASONS[failed.reason]}"
+            for place, failed in sorted(state.realignments.items())
+            if place // state.radix == ocs
+        ]
     )
 
 

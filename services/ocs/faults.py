@@ -4,7 +4,7 @@ A Palomar's mirrors hold nothing without their drivers: circuits are lost with t
 from what is wanted when it is back (Lightwave Fabrics 3.2.2, Table C.1: not latching).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import numpy as np
@@ -23,8 +23,9 @@ from schemas.ocs import (
     PortDown,
     PortUp,
 )
-from services.ocs.state import NO_PORT, SIDES, OcsState, PendingRestore
-from services.ocs.switch import Port, north_of, settled_us, touch
+from services.ocs.state import NO_PORT, SIDES, IntArray, OcsState, PendingRestore
+from services.ocs.switch import Port, circuits_of, make, north_of, touch
+from services.ocs.turning import begin
 from shared.engine.service import CausedBy, Output
 from shared.models.network.blocks import network_of
 from shared.models.network.parts import ocses_of
@@ -59,18 +60,30 @@ def on_fault_ended(state: OcsState, body: FaultEnded, message: Envelope) -> list
 
 
 def settle_restores(state: OcsState) -> list[Output]:
-    """Make again the wanted circuits whose switching time is over, in order of what came back."""
+    """Make again the wanted circuits whose mirrors have settled, in order of what came back."""
     said: list[Output] = []
     due = sorted(order for order, pending in state.restores.items() if pending.due_us <= state.now_us)
     for order in due:
         pending = state.restores.pop(order)
-        circuits = _restorable(state, pending)
+        ocs, norths, souths = pending.ocs, *_restorable(state, pending)
+        if not len(norths):
+            continue
+        found = circuits_of(np.full_like(norths, ocs), norths, souths, state.radix)
+        _, sound = make(state, found, pending.failed, pending.cause)
+        circuits = tuple(zip(norths[sound].tolist(), souths[sound].tolist(), strict=True))
         if circuits:
-            state.made[pending.ocs, [north for north, _ in circuits]] = True
-            state.cross_connects += len(circuits)
-            touch(state, (pending.ocs,))
-            said.append(CausedBy(pending.cause, CircuitsRestored(ocs=pending.ocs, circuits=circuits)))
+            said.append(CausedBy(pending.cause, CircuitsRestored(ocs=ocs, circuits=circuits)))
     return said
+
+
+def realign(state: OcsState, ocses: Collection[int] | None = None) -> None:
+    """Let mirrors turn again that did not find their places: those of some OCSes on which something moves
+    anyway, else those whose time has come."""
+    for place, failed in sorted(state.realignments.items()):
+        ocs, north = divmod(place, state.radix)
+        if ocs in ocses if ocses is not None else failed.due_us <= state.now_us:
+            del state.realignments[place]
+            _restore_later(state, ocs, north, failed.cause)
 
 
 def _lose_chassis(state: OcsState, ocs: int) -> list[Output]:
@@ -135,6 +148,8 @@ def _darken(state: OcsState, ocses: Sequence[int]) -> None:
     """One reason more why these have no light."""
     state.chassis_faults[list(ocses)] += 1
     state.made[list(ocses)] = False
+    for place in [place for place in state.realignments if place // state.radix in ocses]:
+        del state.realignments[place]
     touch(state, ocses)
 
 
@@ -170,6 +185,7 @@ def _lose_port(state: OcsState, port: Port) -> list[Output]:
     north = north_of(state, port)
     if north != NO_PORT:
         state.made[ocs, north] = False
+        state.realignments.pop(ocs * state.radix + north, None)
     touch(state, (ocs,))
     return [PortDown(ocs=ocs, side=SIDES[side], port=number)]
 
@@ -182,6 +198,7 @@ def _return_port(state: OcsState, port: Port, cause: str) -> list[Output]:
     north = north_of(state, port)
     if north != NO_PORT:
         _restore_later(state, ocs, north, cause)
+    realign(state, (ocs,))
     touch(state, (ocs,))
     return [PortUp(ocs=ocs, side=SIDES[side], port=number)]
 
@@ -193,25 +210,30 @@ def _port(target: str) -> Port:
 
 
 def _restore_later(state: OcsState, ocs: int, north: int, cause: str) -> None:
+    """Let the mirrors of what is wanted and not made turn: of one circuit by its North port, or all."""
+    missing = (state.wanted[ocs] != NO_PORT) & ~state.made[ocs]
+    norths = missing.nonzero()[0] if north == NO_PORT else np.array([north])
+    souths = state.wanted[ocs, norths].astype(np.int64)
+    circuits = circuits_of(np.full_like(norths, ocs), norths, souths, state.radix)
+    due_us, failed = begin(state, circuits, missing[norths])
     state.orders += 1
-    state.restores[state.orders] = PendingRestore(ocs, north, settled_us(state), cause)
+    state.restores[state.orders] = PendingRestore(ocs, north, due_us, cause, failed)
 
 
-def _restorable(state: OcsState, pending: PendingRestore) -> tuple[tuple[int, int], ...]:
-    """The circuits of a restore that can be made now, as (North, South). Those whose mirrors still turn for
-    a command, or for what came back later, are left to that."""
-    ocs = pending.ocs
+def _restorable(state: OcsState, pending: PendingRestore) -> tuple[IntArray, IntArray]:
+    """The circuits of a restore that can be made now, by North and South ports. Those whose mirrors still
+    turn for a command, or for what came back later, are left to that."""
+    ocs, ports = pending.ocs, np.arange(state.radix)
     if state.chassis_faults[ocs] > 0:
-        return ()
+        return ports[:0], ports[:0]
     good = (state.wanted[ocs] != NO_PORT) & ~state.made[ocs] & ~state.turning[ocs]
     good &= state.port_faults[0, ocs] == 0
-    ports = np.arange(state.radix)
     if pending.north != NO_PORT:
         good &= ports == pending.north
     for later in state.restores.values():
         if later.ocs == ocs and later.due_us > state.now_us:
             good &= (ports != later.north) & (later.north != NO_PORT)
     north = np.flatnonzero(good)
-    south = state.wanted[ocs, north]
+    south = state.wanted[ocs, north].astype(np.int64)
     sound = state.port_faults[1, ocs, south] == 0
-    return tuple(zip(north[sound].tolist(), south[sound].tolist(), strict=True))
+    return north[sound], south[sound]

@@ -8,9 +8,10 @@ from schemas.envelope import Envelope
 from schemas.names import OcsCircuit
 from schemas.ocs import CircuitsRewired, RewiringRefused
 from schemas.topology import RewireCircuits
-from services.ocs.state import NO_OWNER, NO_PORT, OcsState, PendingRewiring
+from services.ocs.faults import realign
+from services.ocs.state import NO_OWNER, NO_PORT, Failed, OcsState, PendingRewiring
 from services.ocs.switch import Circuits, circuits_of, drop, make, want
-from shared.basics.units import US_PER_MS, us
+from services.ocs.turning import AT_ONCE_US, begin
 from shared.engine.service import CausedBy, Output
 
 Hindrance = tuple[int, str]
@@ -26,18 +27,21 @@ def on_rewire(state: OcsState, body: RewireCircuits, message: Envelope) -> list[
         return [RewiringRefused(rewiring=body.rewiring, stage=body.stage, ocs=ocs, reason=reason)]
     if body.removed:
         drop(state, _circuits(body.removed, state.radix))
+    failed: Failed = ()
+    due_us = state.now_us + AT_ONCE_US
     if body.made:
-        want(state, _circuits(body.made, state.radix), NO_OWNER)
+        circuits = _circuits(body.made, state.radix)
+        due_us, failed = begin(state, circuits, want(state, circuits, NO_OWNER))
     state.orders += 1
-    due_us = state.now_us + _switching_us(state, body.made)
     state.rewirings[state.orders] = PendingRewiring(
-        body.rewiring, body.stage, body.removed, body.made, due_us, message.id
+        body.rewiring, body.stage, body.removed, body.made, due_us, message.id, failed
     )
+    realign(state, sorted({ocs for ocs, _, _ in body.made}))
     return []
 
 
 def settle_rewirings(state: OcsState) -> list[Output]:
-    """Make the circuits whose switching time is over, in order of the commands."""
+    """Make the circuits whose mirrors have settled, in order of the commands."""
     due = sorted(order for order, pending in state.rewirings.items() if pending.due_us <= state.now_us)
     return [_settle(state, state.rewirings.pop(order)) for order in due]
 
@@ -45,7 +49,8 @@ def settle_rewirings(state: OcsState) -> list[Output]:
 def _settle(state: OcsState, pending: PendingRewiring) -> CausedBy:
     missing: tuple[OcsCircuit, ...] = ()
     if pending.made:
-        up, sound = make(state, _circuits(pending.made, state.radix))
+        circuits = _circuits(pending.made, state.radix)
+        up, sound = make(state, circuits, pending.failed, pending.cause)
         missing = tuple(pending.made[n] for n in np.flatnonzero(~(up & sound)).tolist())
     lost = set(missing)
     body = CircuitsRewired(
@@ -61,15 +66,6 @@ def _settle(state: OcsState, pending: PendingRewiring) -> CausedBy:
 def _circuits(circuits: Sequence[OcsCircuit], radix: int) -> Circuits:
     ocs, north, south = np.array(circuits, dtype=np.int64).T
     return circuits_of(ocs, north, south, radix)
-
-
-def _switching_us(state: OcsState, made: Sequence[OcsCircuit]) -> int:
-    """Until the slowest OCS has switched: OCSes work side by side, and one that is serial sets one circuit
-    after another ([LF] Table C.1)."""
-    rounds = 1
-    if state.serial and made:
-        rounds = int(np.bincount([ocs for ocs, _, _ in made]).max())
-    return us(rounds * state.config.switching_time_ms, US_PER_MS)
 
 
 def _why_not(state: OcsState, body: RewireCircuits) -> Hindrance | None:

@@ -18,6 +18,7 @@ from shared.engine.state import State
 from shared.models.network.blocks import network_of
 from shared.models.network.wiring import wiring_of
 from shared.models.superpod.wiring import OCS_COUNT, STRANDS, ocs_radix
+from shared.models.technologies import ocs_technology
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -25,6 +26,9 @@ BoolArray = npt.NDArray[np.bool_]
 NO_PORT = -1
 NO_OWNER = -1
 SIDES: tuple[Literal["N", "S"], ...] = ("N", "S")
+Failed = tuple[tuple[int, int], ...]
+"""Circuits whose mirrors do not find their place, as (place in a flat array of (OCS, North port), code of the
+reason), the codes those of `shared.models.ocs.alignment`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class PendingConnect:
     joins: tuple[Join, ...]
     due_us: int
     cause: str
+    failed: Failed = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,17 @@ class PendingRestore:
 
     ocs: int
     north: int
+    due_us: int
+    cause: str
+    failed: Failed = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Realignment:
+    """A circuit whose mirrors did not find their places: the code of the `reason`, when they are tried again
+    by themselves, and the id of the message because of which they turned."""
+
+    reason: int
     due_us: int
     cause: str
 
@@ -58,6 +74,7 @@ class PendingRewiring:
     made: tuple[OcsCircuit, ...]
     due_us: int
     cause: str
+    failed: Failed = ()
 
 
 @dataclass
@@ -71,8 +88,9 @@ class OcsState(State):
     an OCS with `control_faults` does nothing that it is told. `broken` counts the faults of every rack and
     domain that has some, under its name. `connects` (what a superpod's
     scheduler commanded), `rewirings` (what a network's topology did) and `restores` are keyed by order of
-    arrival. `cross_connects` counts circuits made since the start. `serial`: whether an OCS makes one circuit
-    after another; `latches`: whether it keeps them without power.
+    arrival. `realignments` are by place in a flat array of (OCS, North port). `cross_connects` counts
+    circuits made since the start, `turns` how often each OCS was to turn mirrors. What the OCSes are, the
+    `technology` says by name; one that makes one circuit after another is busy until `busy_us`.
     """
 
     config: OcsConfig
@@ -87,13 +105,15 @@ class OcsState(State):
     housing_faults: npt.NDArray[np.int16]
     control_faults: npt.NDArray[np.int16]
     changed_us: npt.NDArray[np.int64]
+    turns: npt.NDArray[np.int64]
+    busy_us: npt.NDArray[np.int64]
     network: NetworkConfig | None = None
     broken: dict[str, int] = field(default_factory=dict)
-    serial: bool = False
-    latches: bool = False
+    technology: str = "palomar"
     connects: dict[int, PendingConnect] = field(default_factory=dict)
     rewirings: dict[int, PendingRewiring] = field(default_factory=dict)
     restores: dict[int, PendingRestore] = field(default_factory=dict)
+    realignments: dict[int, Realignment] = field(default_factory=dict)
     orders: int = 0
     cross_connects: int = 0
 
@@ -105,6 +125,11 @@ class OcsState(State):
     def radix(self) -> int:
         return int(self.wanted.shape[1])
 
+    @property
+    def latches(self) -> bool:
+        """Whether circuits are kept without power."""
+        return ocs_technology(self.technology).latching
+
 
 def commission(fabric: str, config: SuperpodConfig | DcnConfig, at_us: int) -> OcsState:
     """OCSes without a circuit, as many and as large as the fabric's wiring needs."""
@@ -113,7 +138,7 @@ def commission(fabric: str, config: SuperpodConfig | DcnConfig, at_us: int) -> O
         wiring = wiring_of(network)
         state = _dark(fabric, config, at_us, (network.ocs_count, wiring.radix), wiring.ports_wired)
         state.network = config.network
-        state.serial, state.latches = network.technology.serial, network.technology.latching
+        state.technology = network.technology.name
         return state
     shape = (OCS_COUNT, ocs_radix(config.pod.cubes))
     return _dark(fabric, config, at_us, shape, STRANDS * config.pod.cubes)
@@ -138,4 +163,6 @@ def _dark(
         housing_faults=np.zeros(shape[0], dtype=np.int16),
         control_faults=np.zeros(shape[0], dtype=np.int16),
         changed_us=np.full(shape[0], at_us, dtype=np.int64),
+        turns=np.zeros(shape[0], dtype=np.int64),
+        busy_us=np.full(shape[0], at_us, dtype=np.int64),
     )

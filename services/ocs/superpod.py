@@ -12,6 +12,7 @@ from schemas.envelope import Envelope
 from schemas.names import Join, number_of
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRefused
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
+from services.ocs.faults import realign
 from services.ocs.state import NO_OWNER, SIDES, OcsState, PendingConnect
 from services.ocs.switch import (
     Circuits,
@@ -23,9 +24,9 @@ from services.ocs.switch import (
     leave,
     make,
     north_of,
-    settled_us,
     want,
 )
+from services.ocs.turning import begin
 from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import FACE_LINKS, JOINS_KEPT_MAX, STRANDS, join_ports
 
@@ -38,9 +39,12 @@ def on_connect(state: OcsState, body: ConnectCircuits, message: Envelope) -> lis
     hindrance = _misnamed(body.joins, state.ports_wired) or _why_not_connect(state, body)
     if hindrance is not None:
         return [_refusal(body.slice, hindrance)]
-    want(state, _circuits(body.joins, state.radix), number_of(body.slice))
+    circuits = _circuits(body.joins, state.radix)
+    turning = want(state, circuits, number_of(body.slice))
+    due_us, failed = begin(state, circuits, turning)
     state.orders += 1
-    state.connects[state.orders] = PendingConnect(body.slice, body.joins, settled_us(state), message.id)
+    state.connects[state.orders] = PendingConnect(body.slice, body.joins, due_us, message.id, failed)
+    realign(state, circuits.ocses)
     return []
 
 
@@ -67,14 +71,14 @@ def on_leave(state: OcsState, body: LeaveCircuits, _message: Envelope) -> list[O
 
 
 def settle_connects(state: OcsState) -> list[Output]:
-    """Make the circuits whose switching time is over, in order of the commands."""
+    """Make the circuits whose mirrors have settled, in order of the commands."""
     due = sorted(order for order, pending in state.connects.items() if pending.due_us <= state.now_us)
     return [_settle(state, state.connects.pop(order)) for order in due]
 
 
 def _settle(state: OcsState, pending: PendingConnect) -> CausedBy:
     circuits = _circuits(pending.joins, state.radix)
-    up, sound = make(state, circuits)
+    up, sound = make(state, circuits, pending.failed, pending.cause)
     bad_ports = np.flatnonzero(up & ~sound)
     body = CircuitsConnected(
         slice=pending.slice,

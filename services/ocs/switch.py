@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from services.ocs.state import NO_OWNER, NO_PORT, SIDES, BoolArray, IntArray, OcsState
-from shared.basics.units import US_PER_MS, us
+from services.ocs.state import NO_OWNER, NO_PORT, SIDES, BoolArray, Failed, IntArray, OcsState, Realignment
+from shared.basics.units import US_PER_S, us
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,18 @@ class Port(NamedTuple):
         return f"{SIDES[self.side]}{self.number}"
 
 
-def want(state: OcsState, circuits: Circuits, owner: int) -> None:
-    """Take circuits between free ports, or such as stand there already, as wanted; mirrors that are not
-    there yet begin to turn."""
+def want(state: OcsState, circuits: Circuits, owner: int) -> BoolArray:
+    """Take circuits between free ports, or such as stand there already, as wanted. Returns for each whether
+    its mirrors are not there yet: they begin to turn."""
     at = circuits.north_at
-    _flat(state.turning)[at] |= ~standing(state, circuits) | ~state.made.take(at)
+    turning = ~standing(state, circuits) | ~state.made.take(at)
+    _flat(state.turning)[at] |= turning
     _flat(state.wanted)[at] = circuits.south
     _flat(state.wanted_from)[circuits.south_at] = circuits.north
     _flat(state.owner)[at] = owner
+    forget_failures(state, circuits)
     touch(state, circuits.ocses)
+    return turning
 
 
 def standing(state: OcsState, circuits: Circuits) -> BoolArray:
@@ -85,12 +88,23 @@ def drop(state: OcsState, circuits: Circuits) -> None:
     _flat(state.owner)[at] = NO_OWNER
     _flat(state.made)[at] = False
     _flat(state.turning)[at] = False
+    forget_failures(state, circuits)
     touch(state, circuits.ocses)
 
 
-def make(state: OcsState, circuits: Circuits) -> tuple[BoolArray, BoolArray]:
+def forget_failures(state: OcsState, circuits: Circuits) -> None:
+    """Whatever mirrors of these circuits did not find before is not tried again."""
+    if state.realignments:
+        for place in circuits.north_at.tolist():
+            state.realignments.pop(place, None)
+
+
+def make(
+    state: OcsState, circuits: Circuits, failed: Failed = (), cause: str = ""
+) -> tuple[BoolArray, BoolArray]:
     """The mirrors have settled: make what can be made. Returns for each circuit whether its OCS is up, and
-    whether both of its ports are sound; it is made where both are."""
+    whether both of its ports are sound and its mirrors are where they should be; it is made where all of it
+    is so. Mirrors that `failed` to get there are tried again; `cause` is the id of why they turned."""
     at, ocs = circuits.north_at, circuits.ocs
     up = state.chassis_faults.take(ocs) == 0
     sound = (state.port_faults[0].take(at) == 0) & (state.port_faults[1].take(circuits.south_at) == 0)
@@ -100,12 +114,25 @@ def make(state: OcsState, circuits: Circuits) -> tuple[BoolArray, BoolArray]:
             up &= ocs != restore.ocs
         elif restore.due_us > state.now_us:
             sound &= (ocs != restore.ocs) | (circuits.north != restore.north)
+    if failed:
+        sound &= ~_fail(state, at, up & sound, failed, cause)
     good = up & sound
     state.cross_connects += int(np.count_nonzero(good & ~state.made.take(at)))
     _flat(state.made)[at] = good
     _flat(state.turning)[at] = False
     touch(state, circuits.ocses)
     return up, sound
+
+
+def _fail(state: OcsState, at: IntArray, could: BoolArray, failed: Failed, cause: str) -> BoolArray:
+    """Which of these places have mirrors that failed. Those that nothing else hinders are tried again; for
+    the others, that is the matter of what comes back."""
+    due_us = state.now_us + us(state.config.realign_s, US_PER_S)
+    reasons = dict(failed)
+    bad = np.isin(at, list(reasons))
+    for place in at[bad & could].tolist():
+        state.realignments[place] = Realignment(reasons[place], due_us, cause)
+    return bad
 
 
 def busy_port(state: OcsState, circuits: Circuits) -> Port | None:
@@ -140,11 +167,6 @@ def north_of(state: OcsState, port: Port) -> int:
     if SIDES[port.side] == "S":
         return int(state.wanted_from[port.ocs, port.number])
     return port.number if state.wanted[port.ocs, port.number] != NO_PORT else NO_PORT
-
-
-def settled_us(state: OcsState) -> int:
-    """When mirrors that begin to turn now will have settled."""
-    return state.now_us + us(state.config.switching_time_ms, US_PER_MS)
 
 
 def touch(state: OcsState, ocses: Sequence[int]) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import AnyPodConfig, RepairsConfig, SuperpodConfig
+from schemas.config import AnyPodConfig, OcsConfig, RepairsConfig, SuperpodConfig
 from schemas.config_scheduler import SchedulerConfig
 from schemas.documents import SliceState
 from schemas.jobs import JobTerms
@@ -21,7 +21,7 @@ from services.scheduler.placement.occupancy import Occupancy
 from services.scheduler.placement.placement import PLACEMENTS, Placement
 from services.scheduler.queue.queue import TIERS, Line, Place, Queue
 from shared.basics.keyed_random import draw_uniform
-from shared.basics.units import US_PER_HOUR, US_PER_MS, US_PER_S, us
+from shared.basics.units import US_PER_HOUR, US_PER_S, us
 from shared.engine.state import TRANSIENT, State
 from shared.models.jobs.progress import Progress
 from shared.models.superpod.shapes import is_mesh
@@ -113,10 +113,11 @@ class Move:
 @dataclass(frozen=True, slots=True)
 class Spans:
     """How long things take that others do, as far as the scheduler knows: from one heartbeat of a host to the
-    next, from a command to circuits, and repairs on average."""
+    next, and repairs on average; `ocs` says how long circuits take (`switching_us`), None where there are
+    none."""
 
     heartbeat_us: int
-    switching_us: int
+    ocs: OcsConfig | None
     host_repair_us: int
     link_repair_us: int
     ocs_repair_us: int
@@ -254,7 +255,7 @@ def _spans(config: AnyPodConfig) -> Spans:
     repairs = config.repairs
     return Spans(
         heartbeat_us=config.cubes.heartbeat_s * US_PER_S,
-        switching_us=us(config.ocs.switching_time_ms, US_PER_MS) if isinstance(config, SuperpodConfig) else 0,
+        ocs=config.ocs if isinstance(config, SuperpodConfig) else None,
         host_repair_us=us(repairs.host_repair_h, US_PER_HOUR),
         link_repair_us=us(repairs.link_repair_h, US_PER_HOUR),
         ocs_repair_us=us(repairs.ocs_repair_h, US_PER_HOUR) if isinstance(repairs, RepairsConfig) else 0,

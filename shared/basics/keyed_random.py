@@ -58,14 +58,21 @@ def draw_lognormal(seed: int, entity: str, purpose: str, count: int, mean: float
     return mean * math.exp(sigma * draw_normal(seed, entity, purpose, count) - 0.5 * sigma * sigma)
 
 
-def draw_uniform_array(
+def draw_bits_array(
     seed: int, entity: str, purpose: str, counts: npt.NDArray[np.uint64]
-) -> npt.NDArray[np.float64]:
-    """`draw_uniform` at every count of an array of any shape."""
+) -> npt.NDArray[np.uint64]:
+    """`draw_bits` at every count of an array of any shape."""
     z = np.uint64(_key(seed, entity, purpose)) + (counts.astype(np.uint64) + np.uint64(1)) * np.uint64(
         _GOLDEN
     )
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return ((z >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return z ^ (z >> np.uint64(31))
+
+
+def draw_uniform_array(
+    seed: int, entity: str, purpose: str, counts: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.float64]:
+    """`draw_uniform` at every count of an array of any shape."""
+    bits = draw_bits_array(seed, entity, purpose, counts)
+    return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52

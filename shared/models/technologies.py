@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
+from schemas.config import OcsConfig
 from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_MS, US_PER_S, us
+from shared.models.ocs.alignment import Loop, expected_us
+from shared.models.ocs.assumptions import assumed
 from shared.models.superpod.wiring import PALOMAR_RADIX
 
 
@@ -57,6 +61,45 @@ def ocs_technology(name: str) -> OcsTechnology:
     if name not in TECHNOLOGIES:
         raise InvalidInput(f"technology {name!r}: no such OCS; allowed are {', '.join(TECHNOLOGIES)}")
     return TECHNOLOGIES[name]
+
+
+ALIGNED_BY_CAMERA = ("palomar", "mems")
+"""Whose mirrors a camera loop aligns: [LF] 3.2.2; that other MEMS switches do likewise is an assumption."""
+CONNECTION_US = {
+    "nanoseconds": us(assumed("solid_state_ns") / 1_000, 1),
+    "milliseconds": us(assumed("piezo_ms"), US_PER_MS),
+    "minutes": us(assumed("robotic_s"), US_PER_S),
+}
+"""Of one connection that no camera aligns: what the table's words are taken for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast an OCS makes circuits: by the camera `loop` of its mirrors, or where that is None each in
+    `connection_us`; all at once or, if it is `serial`, one after another."""
+
+    loop: Loop | None
+    connection_us: int
+    serial: bool
+
+    def expected_us(self, circuits: int, on_one: int) -> int:
+        """Until so many circuits are made, on average, of which at most `on_one` are of one OCS: OCSes work
+        side by side."""
+        if circuits == 0:
+            return 0
+        if self.loop is not None:
+            return expected_us(self.loop, circuits)
+        return self.connection_us * (on_one if self.serial else 1)
+
+
+def pace_of(technology: OcsTechnology, config: OcsConfig | None = None) -> Pace:
+    """How fast OCSes of a technology are, by their configuration or by default."""
+    config = config or OcsConfig()
+    if config.switching_time_ms is not None:
+        return Pace(None, us(config.switching_time_ms, US_PER_MS), technology.serial)
+    if technology.name in ALIGNED_BY_CAMERA:
+        return Pace(Loop(camera_noise_urad=config.camera_noise_urad), 0, technology.serial)
+    return Pace(None, CONNECTION_US[technology.switching_time], technology.serial)
 
 
 def switching_rounds(technology: OcsTechnology, circuits: int) -> int:

@@ -1,8 +1,9 @@
 """How long a slice that gets cubes has them, by the estimate of its owner."""
 
 from services.scheduler.state import SchedulerState, Slice
+from services.scheduler.switching import switching_us
 from shared.basics.units import US_PER_S
-from shared.models.superpod.shapes import is_mesh
+from shared.models.superpod.shapes import cubes_of, is_mesh
 
 
 def leaves_us(state: SchedulerState, row: Slice, placed_us: int) -> int | None:
@@ -22,4 +23,4 @@ def _prepared_us(state: SchedulerState, row: Slice) -> int:
     """From cubes to the start: circuits are made and checked, which a mesh does not use."""
     if is_mesh(row.shape):
         return 0
-    return state.spans.switching_us + state.config.preflight_s * US_PER_S
+    return switching_us(state.spans.ocs, cubes_of(row.shape)) + state.config.preflight_s * US_PER_S

@@ -19,10 +19,13 @@ from services.scheduler.state import (
     tolerates,
     waits_for_ocs,
 )
+from services.scheduler.switching import switching_us
 from shared.basics.units import SPAN_US_MAX, US_PER_S
 from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, link_end
 
+CUBES_OF_SWAP = 2
+"""Joins that a cube in the place of another takes in each dimension: one on either side."""
 CHECKS_FAILED_MAX = 2
 """After so many failed preflights in a row cubes are still replaced for a link that is down: those of both of
 its ends. Then the whole slice may go elsewhere."""
@@ -32,7 +35,7 @@ def delays(state: SchedulerState) -> Delays:
     config = state.config
     return Delays(
         decision_us=config.decision_s * US_PER_S,
-        circuits_us=state.spans.switching_us,
+        circuits_us=switching_us(state.spans.ocs, CUBES_OF_SWAP),
         preflight_us=config.preflight_s * US_PER_S,
         grace_us=config.grace_s * US_PER_S,
     )

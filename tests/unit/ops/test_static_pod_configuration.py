@@ -13,6 +13,8 @@ def test_its_parameters_are_a_superpods_without_those_of_ocses() -> None:
     assert switched.keys() - fixed.keys() == {
         "pod.cubes",
         "ocs.switching_time_ms",
+        "ocs.camera_noise_urad",
+        "ocs.realign_s",
         "repairs.ocs_repair_h",
         "failures.ocs_per_day",
     }

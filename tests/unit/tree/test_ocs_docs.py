@@ -1,37 +1,46 @@
-"""docs/ocs.md states what the code has: the parts, what they draw, what they cost."""
+"""What docs/ocs.md says of the camera loop is what the loop does."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from schemas.config import FailuresConfig, RepairsConfig
-from shared.models.ocs.availability import light, lost_light, serviceable
-from shared.models.ocs.parts import PARTS, power_w
+import pytest
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/ocs.md").read_text()
-RATES = FailuresConfig().ocs_per_day, RepairsConfig().ocs_repair_h / 24.0
+from shared.models.ocs.alignment import Loop, drift_loss_db, expected_us, failing_share, failure_probability
 
-
-def test_every_part_stands_in_the_documentation_as_it_is() -> None:
-    section = PAGE.partition("\n## Parts\n")[2].partition("\n## ")[0]
-    table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
-    assert [row[:6] for row in table[2:]] == [
-        [
-            part.word,
-            str(part.count),
-            str(part.spare),
-            f"{part.watts:g}",
-            f"{part.share:.0%}".replace("%", " %"),
-            "yes" if part.swapped_hot else "no",
-        ]
-        for part in PARTS
-    ]
-    assert f"{power_w():g} W of the 108 W" in section
+TEXT = Path("docs/ocs.md").read_text(encoding="utf-8")
+LOOP = Loop()
 
 
-def test_what_the_closed_form_comes_to_stands_there_too() -> None:
-    assert f"nothing to repair: {100 * serviceable(*RATES):.3f} %" in PAGE
-    assert f"no circuit dark through the chassis: {100 * light(*RATES):.3f} %" in PAGE
-    lost = lost_light(*RATES)
-    for words, amount in (("driver boards", lost["driver"]), ("power of the chassis", lost["ocs"])):
-        assert f"| {words} | {100 * amount:.4f} % |" in PAGE
-    for words, amount in (("two fans of four", lost["fan"]), ("both supplies", lost["supply"])):
-        assert f"| {words} | {1e8 * amount:.1f}·10⁻⁶ % |" in PAGE
+def ms(time_us: int) -> str:
+    return f"{time_us / 1_000:.1f} ms"
+
+
+def probability(value: float) -> str:
+    if value > 1e-3:
+        return f"{value:.2g}".ljust(5 if value < 0.1 else 4, "0")
+    digit, exponent = f"{value:.0e}".split("e")
+    return f"{digit}·10⁻{'⁰¹²³⁴⁵⁶⁷⁸⁹'[-int(exponent)]}"
+
+
+@pytest.mark.parametrize("noise", [10, 20, 30, 40, 50])
+def test_the_table_of_noise_is_computed(noise: int) -> None:
+    loop = replace(LOOP, camera_noise_urad=float(noise))
+    cells = [str(noise), *(ms(expected_us(loop, count)) for count in (1, 32, 500))]
+    cells.append(probability(failure_probability(loop)))
+    assert f"| {' | '.join(cells)} |" in TEXT
+
+
+def test_the_loop_is_as_assumed() -> None:
+    row = (
+        f"| {LOOP.slew_ms:g} ms | {LOOP.pointing_urad:g} µrad | {LOOP.frame_ms:g} ms "
+        f"| {LOOP.camera_noise_urad:g} µrad | {LOOP.capture_urad:,.0f} µrad | {LOOP.gain:g} "
+        f"| {LOOP.tolerance_urad:g} µrad | {LOOP.frames:g} | {LOOP.tries:g} |"
+    )
+    assert row in TEXT
+    assert f"One try in {1 / failing_share(LOOP):.0f} fails" in TEXT.replace("\n", " ")
+    assert f"{LOOP.jitter_urad:.1f} µrad" in TEXT
+
+
+def test_the_drift_is_computed() -> None:
+    said = [f"{drift_loss_db(1):.2f} dB", f"{drift_loss_db(6):.2f} dB", f"{drift_loss_db(24):.1f} dB"]
+    assert all(one in TEXT for one in said)

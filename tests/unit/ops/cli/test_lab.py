@@ -79,6 +79,8 @@ def test_the_parameters_of_a_kind_are_listed() -> None:
     assert {row["name"] for row in superpod} - {row["name"] for row in static} == {
         "pod.cubes",
         "ocs.switching_time_ms",
+        "ocs.camera_noise_urad",
+        "ocs.realign_s",
         "repairs.ocs_repair_h",
         "failures.ocs_per_day",
     }

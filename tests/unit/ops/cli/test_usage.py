@@ -145,7 +145,10 @@ def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
         ("lightwave lab run --tr", ["--trace"]),
         ("lightwave completion ", ["bash", "zsh", "fish"]),
         ("lightwave up --kind ", ["superpod", "static-pod", "dcn"]),
-        ("lightwave lab run --set ocs.", ["ocs.switching_time_ms="]),
+        (
+            "lightwave lab run --set ocs.",
+            ["ocs.switching_time_ms=", "ocs.camera_noise_urad=", "ocs.realign_s="],
+        ),
         ("lightwave lab run --kind static-pod --set ocs.", []),
         ("lightwave get ocs pod-", []),
     ],

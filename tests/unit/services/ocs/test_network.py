@@ -4,6 +4,7 @@ example."""
 import pytest
 
 from schemas.body import Body
+from schemas.config import OcsConfig
 from schemas.config_dcn import DcnConfig
 from schemas.config_network import BlockRow, NetworkConfig
 from schemas.failures import FaultBegan
@@ -25,7 +26,7 @@ from schemas.topology import RewireCircuits
 from services.failures.service import SERVICE as FAILURES
 from services.ocs.service import SERVICE
 from services.repairs.service import SERVICE as REPAIRS
-from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MS
 from shared.engine.service import AnyService
 from tests.support.ocs_model import fault_began, fault_ended
 from tests.support.pods import POD
@@ -40,7 +41,8 @@ ONE, TWO, ELSEWHERE = (2, 0, 16), (2, 1, 17), (7, 5, 40)
 
 def network(technology: str = "palomar", with_repairs: bool = False) -> Bench:
     hardware = HARDWARE.model_copy(update={"technology": technology})
-    config = DcnConfig(network=hardware).model_copy(update={"seed": 3})
+    ocs = OcsConfig(switching_time_ms=SWITCHING_US / US_PER_MS)
+    config = DcnConfig(network=hardware, ocs=ocs).model_copy(update={"seed": 3})
     quiet = config.failures.model_copy(update={"enabled": False})
     services: list[AnyService] = [FAILURES, SERVICE, REPAIRS] if with_repairs else [SERVICE]
     return Bench(services, config.model_copy(update={"failures": quiet}))

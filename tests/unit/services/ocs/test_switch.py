@@ -23,9 +23,9 @@ from services.ocs.switch import (
     foreign_circuit,
     make,
     north_of,
-    settled_us,
     want,
 )
+from services.ocs.turning import begin
 from shared.engine.service import CausedBy
 from tests.support.ocs_model import SWITCHING_US, fault_began, fault_ended
 
@@ -60,6 +60,8 @@ def state() -> OcsState:
         housing_faults=np.zeros(OCS_COUNT, dtype=np.int16),
         control_faults=np.zeros(OCS_COUNT, dtype=np.int16),
         changed_us=np.zeros(OCS_COUNT, dtype=np.int64),
+        turns=np.zeros(OCS_COUNT, dtype=np.int64),
+        busy_us=np.zeros(OCS_COUNT, dtype=np.int64),
     )
 
 
@@ -91,11 +93,12 @@ def tick(state: OcsState) -> list[object]:
 
 
 def test_circuits_are_wanted_then_made_then_dropped(state: OcsState) -> None:
-    want(state, TWO, OWNER)
+    turning = want(state, TWO, OWNER)
+    assert turning.all()
     assert places(state.turning) == places(state.wanted != NO_PORT) == [(1, 0), (4, 2)]
     assert places(state.owner == OWNER) == [(1, 0), (4, 2)]
     assert not state.made.any()
-    assert settled_us(state) == 100 + SWITCHING_US
+    assert begin(state, TWO, turning) == (100 + SWITCHING_US, ())
     up, sound = make(state, TWO)
     assert up.all()
     assert sound.all()

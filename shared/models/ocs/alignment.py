@@ -1,0 +1,243 @@
+"""How the two mirrors of a circuit find their place: a slew by table, then frames of a camera ([LF] 3.2.2).
+
+Each array of mirrors is lit by a monitor beam at 850 nm and imaged by a camera of its own. A *try* begins
+with an open-loop slew, which leaves a pointing error of two tilts on either mirror. Each frame then tells the
+tilts with noise: where both mirrors are seen within the tolerance the circuit is made; else each moves by the
+gain times the error that was seen. A mirror whose light is not where it is looked for, or that the last frame
+still finds outside the tolerance, ends the try; the next one slews anew. A circuit whose tries are used up
+has failed.
+
+With gain g and noise σ a tilt e goes as e' = (1 − g) e − g n: stable for 0 < g < 2, where it keeps a jitter
+of variance g σ² ÷ (2 − g). Nothing in a try depends on which circuit it is of. So some ten thousand are
+computed once, frame by frame (`population`), and every try of a circuit is one of them, drawn by its key:
+millions of circuits cost hardly more than as many draws.
+"""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from shared.basics.checks import not_negative, positive
+from shared.basics.errors import InvalidInput
+from shared.basics.keyed_random import draw_bits_array, draw_uniform_array
+from shared.basics.units import US_PER_MS, us
+from shared.models.assumptions import by_default
+from shared.models.ocs.assumptions import ASSUMPTIONS, assumed
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+CodeArray = npt.NDArray[np.int8]
+
+ALIGNED, UNSEEN, UNSTEADY = 0, 1, 2
+"""How a try ends."""
+REASONS = {
+    UNSEEN: "the monitor light of a mirror was not where the camera looked for it",
+    UNSTEADY: "the camera did not see both mirrors within the tolerance in one frame",
+}
+"""Why a try failed, by code."""
+POPULATION_BITS = 14
+MIRRORS, TILTS = 2, 2
+DECIMALS = 6
+"""Of a standard normal draw: the last bit of a machine's logarithm never shows."""
+FRAMES_MAX, TRIES_MAX = 1_000, 8
+PORT_BITS, TURN_BITS, TRY_BITS = 10, 34, 3
+"""Of a key: 17 bits are left for the number of the OCS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What ASSUMPTIONS says of the loop, under the same names. Errors are tilts of a mirror in µrad."""
+
+    slew_ms: float = by_default(ASSUMPTIONS, "slew_ms")
+    pointing_urad: float = by_default(ASSUMPTIONS, "pointing_urad")
+    frame_ms: float = by_default(ASSUMPTIONS, "frame_ms")
+    camera_noise_urad: float = by_default(ASSUMPTIONS, "camera_noise_urad")
+    capture_urad: float = by_default(ASSUMPTIONS, "capture_urad")
+    gain: float = by_default(ASSUMPTIONS, "gain")
+    tolerance_urad: float = by_default(ASSUMPTIONS, "tolerance_urad")
+    frames: float = by_default(ASSUMPTIONS, "frames")
+    tries: float = by_default(ASSUMPTIONS, "tries")
+
+    def __post_init__(self) -> None:
+        for name in ("slew_ms", "frame_ms", "capture_urad", "tolerance_urad", "gain"):
+            positive(name, getattr(self, name))
+        for name in ("pointing_urad", "camera_noise_urad"):
+            not_negative(name, getattr(self, name))
+        for name, most in (("frames", FRAMES_MAX), ("tries", TRIES_MAX)):
+            value = getattr(self, name)
+            if not (1 <= value <= most and float(value).is_integer()):
+                raise InvalidInput(f"{name} {value}: not allowed; allowed are whole numbers from 1 to {most}")
+
+    @property
+    def jitter_urad(self) -> float:
+        """Standard deviation of a tilt that the loop holds; infinite where the gain makes it unstable."""
+        if self.gain >= 2.0:
+            return math.inf
+        return self.camera_noise_urad * math.sqrt(self.gain / (2.0 - self.gain))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tries:
+    """Some tries, read-only: `time_us` each took, in how many `frames`, how it ended (`code`), all of shape
+    (tries,), and the `error_urad` with which it left the mirrors, of shape (mirrors, tries)."""
+
+    time_us: IntArray
+    frames: IntArray
+    code: CodeArray
+    error_urad: FloatArray
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Alignments:
+    """What came of some circuits, of shape (circuits,): from the command to the end in microseconds, how many
+    tries it took, and the `code` of the last one, ALIGNED where the circuit is made; `last` is that try, by
+    its number among those `of` the population."""
+
+    time_us: IntArray
+    tries: IntArray
+    code: CodeArray
+    last: IntArray
+    of: Tries
+
+    @property
+    def loss_db(self) -> FloatArray:
+        """What the pointing errors that are left add, of both mirrors together."""
+        return pointing_loss_db(self.of.error_urad.take(self.last, axis=1))
+
+
+def simulated(loop: Loop, seed: int, count: int) -> Tries:
+    """So many tries, frame by frame; the same ones for the same seed, each for itself whatever the count."""
+    error = np.empty((MIRRORS, TILTS, count))
+    for mirror in range(MIRRORS):
+        for tilt in range(TILTS):
+            error[mirror, tilt] = loop.pointing_urad * _normal(seed, mirror, tilt, 0, np.arange(count))
+    frames = np.zeros(count, dtype=np.int64)
+    code = np.full(count, UNSTEADY, dtype=np.int8)
+    left = np.arange(count)
+    for frame in range(1, int(loop.frames) + 1):
+        frames[left] = frame
+        seen = np.empty((MIRRORS, TILTS, len(left)))
+        for mirror in range(MIRRORS):
+            for tilt in range(TILTS):
+                noise = loop.camera_noise_urad * _normal(seed, mirror, tilt, frame, left)
+                seen[mirror, tilt] = error[mirror, tilt, left] + noise
+        off_urad = _radius(seen)
+        unseen = (_radius(error[:, :, left]) > loop.capture_urad).any(axis=0)
+        aligned = ~unseen & (off_urad <= loop.tolerance_urad).all(axis=0)
+        code[left[unseen]], code[left[aligned]] = UNSEEN, ALIGNED
+        going = ~(unseen | aligned)
+        left = left[going]
+        if not len(left):
+            break
+        error[:, :, left] -= loop.gain * seen[:, :, going]
+    time_us = us(loop.slew_ms, US_PER_MS) + frames * us(loop.frame_ms, US_PER_MS)
+    found = (time_us, frames, code, _radius(error))
+    for array in found:
+        array.flags.writeable = False
+    return Tries(*found)
+
+
+@lru_cache(maxsize=16)
+def population(loop: Loop) -> Tries:
+    """The tries from which those of all circuits are drawn."""
+    return simulated(loop, 0, 1 << POPULATION_BITS)
+
+
+def align(loop: Loop, seed: int, fabric: str, ocs: IntArray, north: IntArray, turn: IntArray) -> Alignments:
+    """The circuits at these North ports, where each OCS counts its commands (`turn`); all of shape
+    (circuits,).
+
+    What becomes of a circuit depends on no other circuit or OCS.
+    """
+    key = (((ocs << PORT_BITS | north) << TURN_BITS | turn) << TRY_BITS).view(np.uint64)
+    of = population(loop)
+    chosen = _chosen(seed, fabric, key)
+    time_us, code = of.time_us.take(chosen), of.code.take(chosen)
+    tries = np.ones(len(key), dtype=np.int64)
+    again = code.nonzero()[0]
+    for number in range(1, int(loop.tries)):
+        if not len(again):
+            break
+        chosen[again] = _chosen(seed, fabric, key[again] | np.uint64(number))
+        time_us[again] += of.time_us.take(chosen[again])
+        code[again] = of.code.take(chosen[again])
+        tries[again] += 1
+        again = again[code[again] != ALIGNED]
+    return Alignments(time_us, tries, code, chosen, of)
+
+
+def failure_probability(loop: Loop) -> float:
+    """That a circuit fails: that as many tries as there are all do, each by itself."""
+    return failing_share(loop) ** int(loop.tries)
+
+
+def failing_share(loop: Loop) -> float:
+    """Of single tries, as they were simulated."""
+    return float((population(loop).code != ALIGNED).mean())
+
+
+@lru_cache(maxsize=64)
+def expected_us(loop: Loop, circuits: int) -> int:
+    """Until the slowest of so many circuits that are aligned at once has ended, on average."""
+    times_us, shares = np.array(sorted(_spans(loop).items())).T
+    slowest = np.cumsum(shares) ** circuits
+    return round(float(times_us @ np.diff(slowest, prepend=0.0)))
+
+
+def _spans(loop: Loop) -> dict[int, float]:
+    """How long a circuit takes, with all its tries: microseconds → share of circuits."""
+    of = population(loop)
+    ends = [
+        (int(time_us), is_last, number / len(of.code))
+        for is_last in (True, False)
+        for time_us, number in zip(
+            *np.unique(of.time_us[(of.code == ALIGNED) == is_last], return_counts=True), strict=True
+        )
+    ]
+    spans, going = defaultdict[int, float](float), {0: 1.0}
+    for number in range(1, int(loop.tries) + 1):
+        before, going = going, defaultdict[int, float](float)
+        for so_far_us, share in before.items():
+            for time_us, is_last, chance in ends:
+                after = spans if is_last or number == loop.tries else going
+                after[so_far_us + time_us] += share * chance
+    return spans
+
+
+def pointing_loss_db(error_urad: FloatArray) -> FloatArray:
+    """What pointing errors add, of shape (mirrors, …) → (…): quadratic, as a beam that is narrow against what
+    it misses by loses."""
+    per_square = assumed("pointing_loss_db_per_mrad2") * 1e-6
+    found: FloatArray = np.round(per_square * (error_urad**2).sum(axis=0), 4)
+    return found
+
+
+def drift_loss_db(hours: float) -> float:
+    """What a circuit loses more, on average, so long after its camera or monitor beam died: each of two tilts
+    of two mirrors walks at random, so that the mean square of the error grows with time."""
+    not_negative("hours", hours)
+    square_mrad2 = MIRRORS * TILTS * (assumed("drift_urad_per_rt_h") * 1e-3) ** 2 * hours
+    return assumed("pointing_loss_db_per_mrad2") * square_mrad2
+
+
+def _chosen(seed: int, fabric: str, key: npt.NDArray[np.uint64]) -> IntArray:
+    bits = draw_bits_array(seed, fabric, "alignment", key)
+    return (bits >> np.uint64(64 - POPULATION_BITS)).astype(np.int64)
+
+
+def _normal(seed: int, mirror: int, tilt: int, frame: int, tries: IntArray) -> FloatArray:
+    purpose = f"mirror {mirror} tilt {tilt} frame {frame}"
+    uniform = draw_uniform_array(seed, "alignment", purpose, tries.astype(np.uint64))
+    found: FloatArray = np.round(ndtri(uniform), DECIMALS)
+    return found
+
+
+def _radius(tilts: FloatArray) -> FloatArray:
+    """Of shape (mirrors, tilts, tries) → (mirrors, tries)."""
+    found: FloatArray = np.sqrt(tilts[:, 0] ** 2 + tilts[:, 1] ** 2)
+    return found
