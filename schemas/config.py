@@ -102,6 +102,14 @@ class OcsConfig(Model):
     )
 
 
+class PodOcsConfig(OcsConfig):
+    """What the optical circuit switches of a superpod are, and how they switch."""
+
+    technology: Literal["palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength"] = parameter(
+        "palomar", "what the OCSes are", unit="-", source="[LF] 3.2, Table C.1"
+    )
+
+
 class TransceiversConfig(Model):
     """The optics of the links, when one counts as bad, and how often it is measured."""
 
@@ -331,7 +339,7 @@ class SuperpodConfig(_PodOfCubes):
     workload: WorkloadConfig = WorkloadConfig()
     scheduler: SchedulerConfig = SchedulerConfig()
     jobs: JobsConfig = JobsConfig()
-    ocs: OcsConfig = OcsConfig()
+    ocs: PodOcsConfig = PodOcsConfig()
     transceivers: TransceiversConfig = TransceiversConfig()
     cubes: CubesConfig = CubesConfig()
     repairs: RepairsConfig = RepairsConfig()

@@ -83,6 +83,7 @@ def realign(state: OcsState, ocses: Collection[int] | None = None) -> None:
         ocs, north = divmod(place, state.radix)
         if ocs in ocses if ocses is not None else failed.due_us <= state.now_us:
             del state.realignments[place]
+            touch(state, (ocs,))
             _restore_later(state, ocs, north, failed.cause)
 
 

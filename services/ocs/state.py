@@ -141,7 +141,9 @@ def commission(fabric: str, config: SuperpodConfig | DcnConfig, at_us: int) -> O
         state.technology = network.technology.name
         return state
     shape = (OCS_COUNT, ocs_radix(config.pod.cubes))
-    return _dark(fabric, config, at_us, shape, STRANDS * config.pod.cubes)
+    state = _dark(fabric, config, at_us, shape, STRANDS * config.pod.cubes)
+    state.technology = config.ocs.technology
+    return state
 
 
 def _dark(

@@ -117,6 +117,8 @@ def make(
     if failed:
         sound &= ~_fail(state, at, up & sound, failed, cause)
     good = up & sound
+    for place in at[good].tolist() if state.realignments else ():
+        state.realignments.pop(place, None)
     state.cross_connects += int(np.count_nonzero(good & ~state.made.take(at)))
     _flat(state.made)[at] = good
     _flat(state.turning)[at] = False

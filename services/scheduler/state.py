@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import AnyPodConfig, OcsConfig, RepairsConfig, SuperpodConfig
+from schemas.config import AnyPodConfig, PodOcsConfig, RepairsConfig, SuperpodConfig
 from schemas.config_scheduler import SchedulerConfig
 from schemas.documents import SliceState
 from schemas.jobs import JobTerms
@@ -117,7 +117,7 @@ class Spans:
     none."""
 
     heartbeat_us: int
-    ocs: OcsConfig | None
+    ocs: PodOcsConfig | None
     host_repair_us: int
     link_repair_us: int
     ocs_repair_us: int

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
-from schemas.config import AnyPodConfig, FabricConfig, Hardware
+from schemas.config import AnyPodConfig, FabricConfig, Hardware, SuperpodConfig
 from schemas.config_dcn import DcnConfig, DemandConfig, JobRow
 from schemas.mix import mix_shares
 from schemas.names import Shape
@@ -18,6 +18,8 @@ from shared.models.static_pod import boxes
 from shared.models.static_pod.plant import static_pod_plant
 from shared.models.superpod import shapes
 from shared.models.superpod.plant import superpod_plant
+from shared.models.superpod.wiring import SPARE_PORTS, STRANDS
+from shared.models.technologies import TECHNOLOGIES, ocs_technology
 
 Pair = tuple[int, int]
 """The numbers of two blocks, from and to."""
@@ -49,11 +51,27 @@ def check_slice(kind: str, shape: Shape, twisted: bool, cubes: int) -> None:
 def check_demand(config: FabricConfig) -> None:
     """InvalidInput unless what is configured can be asked of an empty fabric: the slices of its mix and of
     its recorded trace, the blocks of a network and what jobs send over it."""
+    if isinstance(config, SuperpodConfig):
+        check_ocs(config)
     if isinstance(config, AnyPodConfig):
         check_mix(config.workload.mix, config.pod.cubes)
     if isinstance(config, DcnConfig):
         check_network(config)
     check_trace(config)
+
+
+def check_ocs(config: SuperpodConfig) -> None:
+    """InvalidInput unless the OCSes have a port of each side for every module of the pod, and the spares. A
+    Palomar grows with its pod."""
+    technology, cubes = ocs_technology(config.ocs.technology), config.pod.cubes
+    needed = STRANDS * cubes + SPARE_PORTS
+    if technology.name != "palomar" and needed > technology.ports:
+        fit = [one.name for one in TECHNOLOGIES.values() if one.name == "palomar" or one.ports >= needed]
+        raise InvalidInput(
+            f"ocs.technology: {technology.name} has {technology.ports} ports a side, and {cubes} cubes take "
+            f"{needed} with {SPARE_PORTS} spares; allowed: {', '.join(fit)}, or pod.cubes up to "
+            f"{(technology.ports - SPARE_PORTS) // STRANDS}"
+        )
 
 
 def check_network(config: DcnConfig) -> None:

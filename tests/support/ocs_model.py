@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from schemas.config import FailuresConfig, OcsConfig, PodConfig, SuperpodConfig
+from schemas.config import FailuresConfig, PodConfig, PodOcsConfig, SuperpodConfig
 from schemas.config_workload import WorkloadConfig
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind, Join
@@ -19,7 +19,7 @@ SWITCHING_US = 10 * US_PER_MS
 CONFIG = SuperpodConfig(
     seed=7,
     pod=PodConfig(cubes=CUBES),
-    ocs=OcsConfig(switching_time_ms=SWITCHING_US / US_PER_MS),
+    ocs=PodOcsConfig(switching_time_ms=SWITCHING_US / US_PER_MS),
     workload=WorkloadConfig(enabled=False),
     failures=FailuresConfig(enabled=False),
 )

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from schemas.body import Body
-from schemas.config import OcsConfig, PodConfig, SuperpodConfig
+from schemas.config import PodConfig, PodOcsConfig, SuperpodConfig
 from schemas.config_scheduler import SchedulerConfig
 from schemas.config_workload import TraceRow
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
@@ -141,7 +141,7 @@ class World:
         self.tiers: dict[str, Tier] = {}
         self.documents: dict[DocumentKey, BaseModel] = {}
         config = SuperpodConfig(
-            pod=PodConfig(cubes=cubes), scheduler=policy, trace=trace, ocs=OcsConfig(switching_time_ms=10)
+            pod=PodConfig(cubes=cubes), scheduler=policy, trace=trace, ocs=PodOcsConfig(switching_time_ms=10)
         )
         self.feed(FabricCommissioned(site="pod-0", config=config))
         self.documents = self._all_documents()  # as a runtime does with a new state

@@ -16,13 +16,12 @@ from scipy.sparse.csgraph import connected_components
 
 from shared.basics.checks import not_negative
 from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_S
 from shared.models.dcn.assumptions import assumed
 from shared.models.network.blocks import FloatArray, Plant
 from shared.models.superpod.wiring import IntArray
-from shared.models.technologies import OcsTechnology, switching_rounds
+from shared.models.technologies import OcsTechnology, pace_of
 
-SWITCHING_S = {"nanoseconds": 1e-9, "milliseconds": 0.01, "minutes": 60.0}
-"""Orders of magnitude in [LF] Table C.1, as seconds: 10 ms is what the OCSes of a pod take by default."""
 ROUNDING = 1e-6
 """Gb/s: far below any link, far above what sums of rates are off by."""
 
@@ -147,7 +146,7 @@ class _Plan:
                 [one for part in taken for one in part.made],
             )
         )
-        seconds = switching_seconds(self.plant.technology, removed, made)
+        seconds = switching_seconds(self.plant.technology, made)
         steps = (self.timing.drain_s if len(removed) else 0.0) + seconds
         if len(made):
             steps += self.timing.qualify_s + self.timing.undrain_s
@@ -165,15 +164,11 @@ class _Plan:
         )
 
 
-def switching_seconds(technology: OcsTechnology, removed: IntArray, made: IntArray) -> float:
-    """Until the slowest OCS has switched: OCSes work side by side, and one that is serial sets its circuits
-    one after another."""
-    changed = np.concatenate([removed[:, 0], made[:, 0]])
-    if not len(changed):
+def switching_seconds(technology: OcsTechnology, made: IntArray) -> float:
+    """Until the slowest OCS has switched, on average (`Pace`); to park mirrors takes no time."""
+    if not len(made):
         return 0.0
-    on_each = np.bincount(made[:, 0], minlength=int(changed.max()) + 1)
-    rounds = switching_rounds(technology, max(int(on_each.max()), 1))
-    return rounds * SWITCHING_S[technology.switching_time]
+    return pace_of(technology).expected_us(len(made), int(np.bincount(made[:, 0]).max())) / US_PER_S
 
 
 def _parts(plant: Plant, now: IntArray, then: IntArray) -> list[_Part]:

@@ -2,8 +2,10 @@
 
 import pytest
 
+from schemas.config import OcsConfig
 from shared.basics.errors import InvalidInput
-from shared.models.technologies import TECHNOLOGIES, ocs_technology, switching_rounds
+from shared.basics.units import US_PER_S
+from shared.models.technologies import TECHNOLOGIES, ocs_technology, pace_of, switching_rounds
 
 TABLE = """
 mems         medium            320   milliseconds  3    100  no
@@ -45,3 +47,38 @@ def test_what_does_not_exist() -> None:
         ocs_technology("magic")
     with pytest.raises(InvalidInput, match="circuits -1: fewer than none"):
         switching_rounds(ocs_technology("mems"), -1)
+
+
+def test_connections_take_what_the_table_says() -> None:
+    """Of one circuit, and of 64 of which 16 are of one OCS."""
+    found = {name: pace_of(technology) for name, technology in TECHNOLOGIES.items()}
+    one = {name: pace.expected_us(1, 1) for name, pace in found.items()}
+    many = {name: pace.expected_us(64, 16) for name, pace in found.items()}
+    words = {name: technology.switching_time for name, technology in TECHNOLOGIES.items()}
+    spans_us = {
+        "nanoseconds": (1, 1),
+        "milliseconds": (1_000, 30_000),
+        "minutes": (60 * US_PER_S, 600 * US_PER_S),
+    }
+    for name, word in words.items():
+        least_us, most_us = spans_us[word]
+        assert least_us <= one[name] <= most_us
+        assert many[name] == 16 * one[name] if name == "robotic" else one[name] <= many[name] <= 2 * one[name]
+    assert {name for name, pace in found.items() if pace.loop is not None} == {"palomar", "mems"}
+    assert all(pace.expected_us(0, 0) == 0 for pace in found.values())
+
+
+def test_a_time_that_is_set_holds_for_all() -> None:
+    config = OcsConfig(switching_time_ms=2.5)
+    for name, technology in TECHNOLOGIES.items():
+        assert pace_of(technology, config).expected_us(6, 3) == (7_500 if name == "robotic" else 2_500)
+
+
+def test_a_worse_camera_slows_only_those_that_have_one() -> None:
+    config = OcsConfig(camera_noise_urad=30.0)
+    slower = {
+        name
+        for name, technology in TECHNOLOGIES.items()
+        if pace_of(technology, config).expected_us(500, 20) > 2 * pace_of(technology).expected_us(500, 20)
+    }
+    assert slower == {"palomar", "mems"}

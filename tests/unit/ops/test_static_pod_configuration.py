@@ -15,6 +15,7 @@ def test_its_parameters_are_a_superpods_without_those_of_ocses() -> None:
         "ocs.switching_time_ms",
         "ocs.camera_noise_urad",
         "ocs.realign_s",
+        "ocs.technology",
         "repairs.ocs_repair_h",
         "failures.ocs_per_day",
     }

@@ -81,6 +81,7 @@ def test_the_parameters_of_a_kind_are_listed() -> None:
         "ocs.switching_time_ms",
         "ocs.camera_noise_urad",
         "ocs.realign_s",
+        "ocs.technology",
         "repairs.ocs_repair_h",
         "failures.ocs_per_day",
     }

@@ -147,7 +147,7 @@ def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
         ("lightwave up --kind ", ["superpod", "static-pod", "dcn"]),
         (
             "lightwave lab run --set ocs.",
-            ["ocs.switching_time_ms=", "ocs.camera_noise_urad=", "ocs.realign_s="],
+            ["ocs.switching_time_ms=", "ocs.camera_noise_urad=", "ocs.realign_s=", "ocs.technology="],
         ),
         ("lightwave lab run --kind static-pod --set ocs.", []),
         ("lightwave get ocs pod-", []),

@@ -1,5 +1,7 @@
 """`--set` takes every parameter of the configuration in the words in which it is printed."""
 
+import re
+
 import pytest
 
 from ops.common.configuration import Parameter, config_of, parameters, settings, settings_of
@@ -89,3 +91,31 @@ def test_the_defaults_of_lists_are_told_as_a_file_says_them() -> None:
         for name in ("network.blocks", "demand.storage", "demand.jobs")
     }
     assert set(map(repr, sections.values())) == {repr(config_of("dcn", {}, "c"))}
+
+
+@pytest.mark.parametrize(
+    ("technology", "cubes", "said"),
+    [
+        (
+            "guided-wave",
+            64,
+            (
+                "ocs.technology: guided-wave has 16 ports a side, and 64 cubes take 136 with 8 spares; "
+                "allowed: mems, robotic, piezo, palomar, or pod.cubes up to 4"
+            ),
+        ),
+        ("guided-wave", 5, "ocs.technology: guided-wave has 16 ports"),
+        ("wavelength", 47, "ocs.technology: wavelength has 100 ports"),
+    ],
+)
+def test_a_pod_has_to_fit_the_ports_of_its_ocses(technology: str, cubes: int, said: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(said)):
+        settings([f"ocs.technology={technology}", f"pod.cubes={cubes}"])
+
+
+@pytest.mark.parametrize(
+    ("technology", "cubes"),
+    [("guided-wave", 4), ("wavelength", 46), ("palomar", 144), ("mems", 144), ("robotic", 144)],
+)
+def test_a_pod_that_fits_is_taken(technology: str, cubes: int) -> None:
+    assert settings([f"ocs.technology={technology}", f"pod.cubes={cubes}"])

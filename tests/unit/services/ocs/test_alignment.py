@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import OcsConfig, SuperpodConfig
+from schemas.config import PodOcsConfig, SuperpodConfig
 from schemas.documents import OcsDocument
 from schemas.names import Join
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored
@@ -26,7 +26,7 @@ REALIGN_US = 5 * US_PER_S
 
 
 def with_noise(camera_noise_urad: float, seed: int = 7) -> SuperpodConfig:
-    ocs = OcsConfig(camera_noise_urad=camera_noise_urad, realign_s=REALIGN_US / US_PER_S)
+    ocs = PodOcsConfig(camera_noise_urad=camera_noise_urad, realign_s=REALIGN_US / US_PER_S)
     return CONFIG.model_copy(update={"ocs": ocs, "seed": seed})
 
 
@@ -164,7 +164,7 @@ ACTS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(ACTS, st.lists(st.sampled_from((1, 3_000, 20_000, REALIGN_US)), min_size=14, max_size=14), st.data())
 def test_in_the_end_all_is_made_that_is_wanted(
     acts: list[tuple[str, int]], waits: list[int], data: st.DataObject

@@ -1,0 +1,93 @@
+"""OCSes of other technologies in a superpod ([LF] Table C.1): how long commands take."""
+
+import pytest
+
+from schemas.config import PodOcsConfig
+from schemas.names import Join
+from schemas.ocs import CircuitsConnected
+from schemas.scheduler import ConnectCircuits, DisconnectCircuits
+from services.ocs.service import SERVICE
+from shared.basics.units import US_PER_S
+from tests.support.ocs_model import CONFIG, fault_began, fault_ended
+from tests.support.rig import Bench, bodies
+
+NAME = "pod-0/slice-0"
+MINUTE_US = 60 * US_PER_S
+
+
+def bench_of(technology: str, **others: object) -> Bench:
+    ocs = PodOcsConfig.model_validate({"technology": technology, **others})
+    return Bench([SERVICE], CONFIG.model_copy(update={"ocs": ocs}))
+
+
+def connect(*joins: Join) -> ConnectCircuits:
+    return ConnectCircuits(slice=NAME, joins=joins)
+
+
+def due_in_us(bench: Bench) -> int:
+    due_us = bench.due_us()
+    assert due_us is not None
+    return due_us - bench.now_us
+
+
+@pytest.mark.parametrize(
+    ("technology", "least_us", "most_us"),
+    [
+        ("palomar", 5_000, 30_000),
+        ("mems", 5_000, 30_000),
+        ("piezo", 10_000, 10_000),
+        ("guided-wave", 1, 1),
+        ("wavelength", 1, 1),
+        ("robotic", 4 * MINUTE_US, 4 * MINUTE_US),
+    ],
+)
+def test_a_command_takes_what_the_technology_does(technology: str, least_us: int, most_us: int) -> None:
+    """Two joins of one dimension: four circuits on each of its OCSes."""
+    bench = bench_of(technology)
+    bench.say(connect((1, 0, 1), (1, 1, 0)), 100)
+    assert least_us <= due_in_us(bench) <= most_us
+    bench.run(100 + most_us)
+    (said,) = bodies(bench.log, CircuitsConnected)
+    assert (said.missing_ocs, said.missing_ports) == ((), ())
+    assert bench.state("ocs").made.sum() == 64
+
+
+def test_a_time_that_is_set_is_of_one_connection() -> None:
+    bench = bench_of("robotic", switching_time_ms=5.0)
+    bench.say(connect((1, 0, 1)), 100)
+    assert due_in_us(bench) == 2 * 5_000
+
+
+def test_a_robot_does_one_command_after_another_and_others_work_beside_it() -> None:
+    bench = bench_of("robotic")
+    bench.say(connect((1, 0, 1)), 100)
+    assert due_in_us(bench) == 2 * MINUTE_US
+    bench.say(connect((1, 1, 2)), 100 + MINUTE_US)
+    bench.say(connect((2, 1, 2)), 100 + MINUTE_US)
+    dues = sorted(pending.due_us for pending in bench.state("ocs").connects.values())
+    assert dues == [100 + 2 * MINUTE_US, 100 + 3 * MINUTE_US, 100 + 4 * MINUTE_US]
+
+
+def test_a_robot_leaves_alone_what_stands() -> None:
+    bench = bench_of("robotic")
+    bench.say(connect((1, 0, 1)), 100)
+    bench.run(10 * MINUTE_US)
+    state = bench.state("ocs")
+    state.owner[:] = -1
+    bench.say(connect((1, 0, 1), (1, 1, 2)))
+    assert due_in_us(bench) == 2 * MINUTE_US
+    bench.say(DisconnectCircuits(slice=NAME, joins=((1, 0, 1),)))
+    assert due_in_us(bench) == 2 * MINUTE_US
+
+
+def test_a_port_that_comes_back_has_its_circuit_made_again() -> None:
+    bench = bench_of("robotic")
+    bench.say(connect((1, 0, 1)), 100)
+    bench.run(10 * MINUTE_US)
+    began = fault_began("pod-0/fault-0", "port", "pod-0/ocs-17/N0")
+    bench.say(began)
+    assert bench.state("ocs").made[17].sum() == 1
+    bench.say(fault_ended(began))
+    assert due_in_us(bench) == MINUTE_US
+    bench.run(bench.now_us + MINUTE_US)
+    assert bench.state("ocs").made[17].sum() == 2
