@@ -47,6 +47,7 @@ COMMANDS = {
     "placement-model": "availability",
     "link": "link",
     "pod": "pod",
+    "ocs": "ocs",
     "dcn": "dcn",
     "reproduce": "reproduce",
     "lab": "lab",

@@ -46,6 +46,9 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "dB",
         "logistic scale: nine ports in ten between -50 and -42 dB, one in 500 reworked for the specification",
     ),
+    "ocs_matrix_accuracy_db": Assumption(
+        0.1, "dB", "of the factory's loss matrix, either way: a power meter, and its reference mated anew"
+    ),
     "laser_launch_dbm": Assumption(
         -0.8,
         "dBm",

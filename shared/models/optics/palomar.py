@@ -9,11 +9,15 @@ same on every call, and any one computable without the others. Insertion loss of
 so that three numbers a port and one table for all OCSes give every pair. What no paper gives (how the sum is
 split, how wide each part scatters) stands in `shared.models.assumptions`. Everything is rounded to
 0.0001 dB: the last bit of a machine's logarithm never shows.
+
+Switches of the other technologies of Table C.1 are assumed to lose as a Palomar does in the proportion of the
+bounds that the table has, and to reflect as it does: no paper has their distributions.
 """
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +26,7 @@ from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform_array
 from shared.models.assumptions import assumed
 from shared.models.superpod.wiring import OCS_COUNT, PALOMAR_RADIX, IntArray
+from shared.models.technologies import ocs_technology
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -76,25 +81,33 @@ def mirror_count(ports: int) -> int:
     return math.ceil(ports * MIRRORS_PER_DIE / PALOMAR_RADIX)
 
 
-def manufacture(seed: int, fabric: str, ocs: IntArray, ports: int = PALOMAR_RADIX) -> ManufacturedOcses:
+def manufacture(
+    seed: int, fabric: str, ocs: IntArray, ports: int = PALOMAR_RADIX, technology: str = "palomar"
+) -> ManufacturedOcses:
     """The OCSes with these numbers, of shape (n,), in the same order; `ports` as `ocs_radix` gives them."""
     if not 1 <= ports <= PORTS_MAX:
         raise InvalidInput(f"ports {ports}: not a radix of an OCS; allowed are 1 to {PORTS_MAX}")
     die = np.uint64(DRAWS_PER_OCS) * ocs.astype(np.uint64)[:, None]
     north = _side(seed, fabric, "north", die, ports)
     south = _side(seed, fabric, "south", die, ports)
-    deflection_loss_db = _deflection_loss_db(mirror_count(ports))
-    return ManufacturedOcses(
-        north[0], south[0], north[1], south[1], north[2], south[2], deflection_loss_db=deflection_loss_db
-    )
+    losses_db = [north[1], south[1], _deflection_loss_db(mirror_count(ports))]
+    if technology != "palomar":
+        bound_db = ocs_technology(technology).insertion_loss_below_db
+        share = bound_db / ocs_technology("palomar").insertion_loss_below_db
+        losses_db = [_fixed(np.round(share * loss_db, DECIMALS)) for loss_db in losses_db]
+    return ManufacturedOcses(north[0], south[0], losses_db[0], losses_db[1], north[2], south[2], losses_db[2])
 
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def manufactured_ocses(
-    seed: int, fabric: str, ports: int = PALOMAR_RADIX, ocs_count: int = OCS_COUNT
+    seed: int,
+    fabric: str,
+    ports: int = PALOMAR_RADIX,
+    ocs_count: int = OCS_COUNT,
+    technology: str = "palomar",
 ) -> ManufacturedOcses:
     """All OCSes of a fabric, kept at hand."""
-    return manufacture(seed, fabric, np.arange(ocs_count), ports)
+    return manufacture(seed, fabric, np.arange(ocs_count), ports, technology)
 
 
 def insertion_loss_db(
@@ -157,9 +170,13 @@ def _side(
     loss_db = np.take_along_axis(mirror_db, best, axis=1)
     loss_db += assumed("ocs_collimator_loss_db") + _splice_loss_db(drawn("splice", ports))
     return_db = _return_loss_db(drawn("return loss", ports))
-    for array in (best, loss_db, return_db):
-        array.flags.writeable = False
-    return best, loss_db, return_db
+    return _fixed(best), _fixed(loss_db), _fixed(return_db)
+
+
+def _fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array, never to be changed: all who ask get the same."""
+    array.flags.writeable = False
+    return array
 
 
 def _mirror_loss_db(drawn: FloatArray) -> FloatArray:

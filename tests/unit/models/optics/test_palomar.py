@@ -21,6 +21,7 @@ from shared.models.optics.palomar import (
     return_loss_db,
 )
 from shared.models.superpod.wiring import OCS_COUNT, PALOMAR_RADIX, ocs_radix
+from shared.models.technologies import TECHNOLOGIES
 
 SEEDS = range(20)
 FABRIC = "pod-0"
@@ -173,3 +174,25 @@ def test_what_is_no_switch() -> None:
         manufactured_ocses(1, FABRIC, 0)
     with pytest.raises(InvalidInput, match="side 'E': not a side"):
         return_loss_db(1, FABRIC, np.array([0]), "E", np.array([0]))
+
+
+@pytest.mark.parametrize("technology", [name for name in TECHNOLOGIES if name != "palomar"])
+def test_other_technologies_stay_below_the_bounds_of_the_table(technology: str) -> None:
+    """[LF] Table C.1; in the proportion of the bounds, and any OCS by itself."""
+    bound_db = TECHNOLOGIES[technology].insertion_loss_below_db
+    for seed in range(5):
+        made = manufactured_ocses(seed, FABRIC, technology=technology)
+        loss_db, palomar = made.insertion_loss_db(), manufactured_ocses(seed, FABRIC)
+        assert 0.0 < loss_db.min() < loss_db.max() < bound_db
+        assert np.median(loss_db) == pytest.approx(
+            np.median(palomar.insertion_loss_db()) * bound_db / 3, rel=1e-3
+        )
+        assert (made.north_return_loss_db == palomar.north_return_loss_db).all()
+    alone = manufacture(4, FABRIC, np.array([17]), technology=technology).insertion_loss_db()
+    assert (alone[0] == loss_db[17]).all()
+    assert np.abs(np.round(loss_db, 4) - loss_db).max() < 1e-9
+
+
+def test_an_unknown_technology_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="technology 'magic': no such OCS"):
+        manufacture(0, FABRIC, np.array([0]), technology="magic")
