@@ -25,6 +25,7 @@ from ops.cli.output import show, write
 from ops.cli.types import FILE, OUT_FILE, Number
 from ops.common.tables import columns
 from shared.basics.errors import Interrupted
+from shared.basics.times import span
 
 if TYPE_CHECKING:
     from ops.common.sites import AskedTwin
@@ -166,6 +167,8 @@ def _summary(result: dict[str, Any]) -> str:
         "CUBES-UP",
         "FAULTS",
         "REPAIRS",
+        "STARTUP",
+        "RECOVERY",
     )
     rows = [
         [
@@ -177,6 +180,7 @@ def _summary(result: dict[str, Any]) -> str:
             f"{100 * pod['cube_availability']:.2f}%",
             sum(pod["faults"].values()),
             pod["repairs"],
+            *(span(pod[what]["p50_us"]) for what in ("startups", "recoveries")),
         ]
         for pod in result["fabrics"]
         if "slices" in pod

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 from schemas.documents import (
@@ -9,6 +10,8 @@ from schemas.documents import (
     FailuresSummary,
     JobDocument,
     JobsSummary,
+    LinkGroupDocument,
+    LinksSummary,
     OcsSummary,
     RepairsSummary,
     SchedulerSummary,
@@ -41,6 +44,7 @@ class Totals:
     cube_us: int
     faults: dict[str, int]
     repairs: int
+    links: dict[str, float | None]
     cross_connects: int | None
 
 
@@ -61,6 +65,7 @@ def totals(site: Site, fabric: str, at_us: int) -> Totals:
         cube_us=cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us),
         faults={"host": failures.host, "link": failures.link} | ({"ocs": failures.ocs} if switched else {}),
         repairs=summary_of(site, fabric, "repairs", RepairsSummary).completed,
+        links=_links(site, fabric),
         cross_connects=summary_of(site, fabric, "ocs", OcsSummary).cross_connects if switched else None,
     )
 
@@ -86,7 +91,7 @@ def spans_of(stands: Sequence[Books], since: Totals | None) -> dict[str, Any]:
 
 
 def report(fabric: str, end: Totals, since: Totals | None = None) -> dict[str, Any]:
-    """What happened from `since`, or else from the commissioning, up to `end`.
+    """What happened from `since`, or else from the commissioning, up to `end`; links are those of the end.
 
     Utilisation is what slices had of the chip-time that was healthy and not drained, all and by tier; cube
     availability is healthy cube-time over all cube-time. Slices that run or wait are those at the end. What
@@ -105,10 +110,31 @@ def report(fabric: str, end: Totals, since: Totals | None = None) -> dict[str, A
         "cube_availability": cube_us / (end.cubes * span_us) if span_us else 1.0,
         "faults": {kind: count - since.faults[kind] for kind, count in end.faults.items()},
         "repairs": end.repairs - since.repairs,
+        "links": end.links,
     }
     if end.cross_connects is not None:
         found["cross_connects"] = end.cross_connects - (since.cross_connects or 0)
     return found
+
+
+def _links(site: Site, fabric: str) -> dict[str, float | None]:
+    """The link ends of now: how many of those that slices use are up, degraded and down; and of those that
+    light passes, what OCS and fibre lose and the bit error rate, in the median and at worst."""
+    summary = summary_of(site, fabric, "transceivers", LinksSummary)
+    links = site.instance(fabric, "transceivers")
+    losses, bers = list[float](), list[float]()
+    for key in links.service.document_keys(links.state):
+        found = links.service.document(links.state, key)
+        if isinstance(found, LinkGroupDocument):
+            losses += [loss_db for loss_db in found.losses_db if loss_db is not None]
+            bers += [ber for ber in found.bers if ber is not None]
+    figures = {
+        "median_loss_db": median(losses) if losses else None,
+        "worst_loss_db": max(losses, default=None),
+        "median_ber": median(bers) if bers else None,
+        "worst_ber": max(bers, default=None),
+    }
+    return {"up": summary.up, "degraded": summary.degraded, "down": summary.down} | figures
 
 
 def _beginning(end: Totals) -> Totals:

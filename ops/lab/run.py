@@ -158,7 +158,7 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: Board | None = None
     reports = [
         {"fabric": fabric, "kind": config.kind, "site": site.site, "seed": config.seed}
         | _report(lab.site, fabric, at_us, since.get(fabric))
-        | ({"waits": waits.report(fabric, at_us)} if fabric in pods else {})
+        | (waits.spans(fabric) | {"waits": waits.report(fabric, at_us)} if fabric in pods else {})
         | (_spans(stands[fabric], since.get(fabric)) if plan.spans and fabric in pods else {})
         for fabric, config in site.fabrics.items()
         if at_us >= plan.warmup_us

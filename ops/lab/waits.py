@@ -1,25 +1,31 @@
-"""How long slices waited for their start, read off the log as it is written."""
+"""How long slices waited for cubes, how long they then took to run, and to run again after something under
+them failed: read off the log as it is written."""
 
 from collections import defaultdict
 from typing import Any
 
 import orjson
 
-from shared.models.superpod.shapes import chips_of
+from shared.models.superpod.shapes import chips_of, is_mesh
 
 HEAD = 200
 """Bytes of a line in which its type stands: ids are shorter than that."""
 PERCENT = (50, 95)
+SPANS = ("startups", "recoveries")
 
 
 class Waits:
-    """The waits of slices that were asked for after a moment, by fabric, tier and size."""
+    """The waits of slices that were asked for after a moment, by fabric, tier and size; and the start-ups and
+    recoveries that began after it."""
 
     def __init__(self, since_us: int) -> None:
         self._since_us = since_us
         self._asked: dict[str, tuple[str, str, int, int]] = {}
         """Slice that waits for its first start → (fabric, tier, chips, since when)."""
         self._waited: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+        self._began: dict[tuple[str, str], int] = {}
+        """(What it is about, slice) → since when."""
+        self._took: dict[tuple[str, str], list[int]] = defaultdict(list)
 
     def see(self, lines: bytes) -> None:
         """Take whole lines of the log."""
@@ -29,6 +35,7 @@ class Waits:
 
     def _see(self, message: dict[str, Any]) -> None:
         name, at_us = message["body"]["slice"], message["at_us"]
+        self._time(message, name, at_us)
         match message["type"]:
             case "SliceRequested" if at_us > self._since_us:
                 body = message["body"]
@@ -38,6 +45,32 @@ class Waits:
                 self._waited[fabric, tier, chips].append(at_us - asked_us)
             case "SliceRefused" | "SliceEvicted" | "SliceCompleted":
                 self._asked.pop(name, None)
+
+    def _time(self, message: dict[str, Any], name: str, at_us: int) -> None:
+        match message["type"]:
+            case "SliceAdmitted" if at_us > self._since_us and not is_mesh(tuple(message["body"]["shape"])):
+                self._began["startups", name] = at_us
+            case "SliceRecovering" if at_us > self._since_us:
+                self._began.setdefault(("recoveries", name), at_us)
+            case "SliceStarted" | "SliceRestored" | "SliceDegraded":
+                for what in SPANS:
+                    if (began_us := self._began.pop((what, name), None)) is not None:
+                        self._took[what, message["fabric"]].append(at_us - began_us)
+            case "SliceRequeued":
+                self._began.pop(("startups", name), None)
+            case "SliceEvicted" | "SliceCompleted":
+                for what in SPANS:
+                    self._began.pop((what, name), None)
+
+    def spans(self, fabric: str) -> dict[str, dict[str, int | None]]:
+        """From cubes to running, of slices that need circuits (`startups`); and from what failed under a
+        slice to running again, be it elsewhere or slower (`recoveries`)."""
+        found: dict[str, dict[str, int | None]] = {}
+        for what in SPANS:
+            took = sorted(self._took.get((what, fabric), []))
+            ranks = {f"p{percent}_us": _rank(took, percent) if took else None for percent in PERCENT}
+            found[what] = {"count": len(took), **ranks, "most_us": took[-1] if took else None}
+        return found
 
     def report(self, fabric: str, at_us: int) -> list[dict[str, Any]]:
         """A row for each tier and size. Who still waits at `at_us` counts with the time so far; who was

@@ -4,8 +4,18 @@ from ops.lab.waits import Waits
 from schemas.body import Body
 from schemas.envelope import enclose
 from schemas.names import Shape, Tier
+from schemas.recovery import Choice
 from schemas.registry import encode
-from schemas.scheduler import SliceRefused, SliceStarted
+from schemas.scheduler import (
+    SliceAdmitted,
+    SliceCompleted,
+    SliceDegraded,
+    SliceRecovering,
+    SliceRefused,
+    SliceRequeued,
+    SliceRestored,
+    SliceStarted,
+)
 from tests.support.requested import slice_requested
 
 
@@ -51,3 +61,56 @@ def test_what_was_asked_for_in_the_warm_up_is_none_of_it() -> None:
     waits.see(requested(10, 0) + requested(11, 1) + started(12, 0) + started(13, 1))
     (row,) = waits.report("pod-0", 20)
     assert (row["started"], row["most_us"]) == (1, 2)
+
+
+def admitted(at_us: int, number: int, shape: Shape = (4, 4, 4)) -> bytes:
+    body = SliceAdmitted(
+        slice=f"pod-0/slice-{number}", shape=shape, twisted=False, cubes=(0,), corner=None, waited_us=0
+    )
+    return line(at_us, body)
+
+
+def recovering(at_us: int, number: int, choice: Choice | None = None) -> bytes:
+    body = SliceRecovering(
+        slice=f"pod-0/slice-{number}", part="pod-0/cube-0", choice=choice, costs_chip_us=None
+    )
+    return line(at_us, body)
+
+
+NONE = {"count": 0, "p50_us": None, "p95_us": None, "most_us": None}
+
+
+def test_start_ups_are_from_cubes_to_running_where_circuits_are_needed() -> None:
+    waits = Waits(0)
+    for number in range(4):
+        waits.see(admitted(10, number) + started(20 + number, number))
+    waits.see(admitted(10, 4, (2, 2, 2)) + started(11, 4))
+    waits.see(admitted(30, 5) + line(35, SliceRequeued(slice="pod-0/slice-5", reason="r")) + started(99, 5))
+    found = waits.spans("pod-0")
+    assert found["startups"] == {"count": 4, "p50_us": 11, "p95_us": 13, "most_us": 13}
+    assert found["recoveries"] == NONE
+    assert waits.spans("pod-1") == {"startups": NONE, "recoveries": NONE}
+
+
+def test_recoveries_are_from_the_failure_to_running_again_in_whatever_way() -> None:
+    waits = Waits(0)
+    name = "pod-0/slice-0"
+    ways = (
+        started(40, 0),
+        line(40, SliceRestored(slice=name)),
+        line(40, SliceDegraded(slice=name, links_down=2, links_degraded=0)),
+    )
+    for way in ways:
+        waits.see(recovering(10, 0) + recovering(30, 0, "wait") + way)
+    waits.see(recovering(50, 0) + line(60, SliceCompleted(slice=name, reason="operator")) + started(70, 0))
+    requeued = line(90, SliceRequeued(slice=name, reason="r"))
+    waits.see(recovering(80, 0) + requeued + admitted(95, 0) + started(100, 0))
+    found = waits.spans("pod-0")
+    assert found["recoveries"] == {"count": 4, "p50_us": 30, "p95_us": 30, "most_us": 30}
+    assert found["startups"] == {"count": 1, "p50_us": 5, "p95_us": 5, "most_us": 5}
+
+
+def test_spans_that_began_in_the_warm_up_are_none_of_it() -> None:
+    waits = Waits(10)
+    waits.see(admitted(10, 0) + recovering(10, 1) + started(12, 0) + started(13, 1))
+    assert waits.spans("pod-0") == {"startups": NONE, "recoveries": NONE}
