@@ -5,7 +5,6 @@ import numpy as np
 from ops.reproduce.claims import Claim, Measured, Stated, by_construction, calibrated, derived, predicted
 from shared.models.optics.modules import GENERATIONS, LANES_PER_LINK, MODULE_KINDS, SPAN_NM, agree, module
 from shared.models.optics.palomar import INSERTION_LOSS_TYPICAL_DB, FloatArray, manufactured_ocses
-from shared.models.technologies import ocs_technology, switching_rounds
 
 SEED, POD = 0, "pod-0"
 TYPICAL = 0.95
@@ -79,20 +78,6 @@ CLAIMS: tuple[Claim, ...] = (
         derived("176 − 136: the paper counts the mirrors and those that serve"),
         "model",
         _spare_mirrors,
-    ),
-    Claim(
-        "ocs/robotic-serial",
-        "A robotic switch makes 128 connections in as many turns, a MEMS switch in one",
-        "[LF] C, Table C.1 (derived)",
-        Stated(128, "turns a turn"),
-        derived("the table says minutes a connection and milliseconds; how many turns is our arithmetic"),
-        "closed form",
-        lambda: (
-            switching_rounds(ocs_technology("robotic"), 128) / switching_rounds(ocs_technology("mems"), 128)
-        ),
-        "one connection for each working port; a turn takes minutes against milliseconds, so that a robot "
-        "takes "
-        "some million times as long",
     ),
     Claim(
         "ocs/ports",

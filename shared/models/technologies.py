@@ -100,10 +100,3 @@ def pace_of(technology: OcsTechnology, config: OcsConfig | None = None) -> Pace:
     if technology.name in ALIGNED_BY_CAMERA:
         return Pace(Loop(camera_noise_urad=config.camera_noise_urad), 0, technology.serial)
     return Pace(None, CONNECTION_US[technology.switching_time], technology.serial)
-
-
-def switching_rounds(technology: OcsTechnology, circuits: int) -> int:
-    """How many switching times it takes to set some circuits at once: all together, or each by itself."""
-    if circuits < 0:
-        raise InvalidInput(f"circuits {circuits}: fewer than none; allowed are 0 and above")
-    return circuits if technology.serial else min(circuits, 1)

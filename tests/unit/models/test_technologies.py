@@ -5,7 +5,7 @@ import pytest
 from schemas.config import OcsConfig
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_S
-from shared.models.technologies import TECHNOLOGIES, ocs_technology, pace_of, switching_rounds
+from shared.models.technologies import TECHNOLOGIES, ocs_technology, pace_of
 
 TABLE = """
 mems         medium            320   milliseconds  3    100  no
@@ -35,18 +35,9 @@ def test_palomar_stands_beside_the_five() -> None:
     assert palomar.insertion_loss_below_db == 3.0
 
 
-def test_only_the_robot_sets_one_circuit_after_the_other() -> None:
-    rounds = {name: switching_rounds(technology, 64) for name, technology in TECHNOLOGIES.items()}
-    assert rounds.pop("robotic") == 64
-    assert set(rounds.values()) == {1}
-    assert switching_rounds(ocs_technology("palomar"), 0) == 0
-
-
 def test_what_does_not_exist() -> None:
     with pytest.raises(InvalidInput, match="technology 'magic': no such OCS; allowed are mems, robotic"):
         ocs_technology("magic")
-    with pytest.raises(InvalidInput, match="circuits -1: fewer than none"):
-        switching_rounds(ocs_technology("mems"), -1)
 
 
 def test_connections_take_what_the_table_says() -> None:
