@@ -44,8 +44,8 @@ POPULATION_BITS = 14
 MIRRORS, TILTS = 2, 2
 DECIMALS = 6
 """Of a standard normal draw: the last bit of a machine's logarithm never shows."""
-FRAMES_MAX, TRIES_MAX = 1_000, 8
-PORT_BITS, TURN_BITS, TRY_BITS = 10, 34, 3
+FRAMES_MAX, TRIES_MAX = 1_000, 64 // POPULATION_BITS
+PORT_BITS, TURN_BITS = 10, 37
 """Of a key: 17 bits are left for the number of the OCS."""
 
 
@@ -154,21 +154,23 @@ def align(loop: Loop, seed: int, fabric: str, ocs: IntArray, north: IntArray, tu
 
     What becomes of a circuit depends on no other circuit or OCS.
     """
-    key = (((ocs << PORT_BITS | north) << TURN_BITS | turn) << TRY_BITS).view(np.uint64)
+    key = ((ocs << PORT_BITS | north) << TURN_BITS | turn).view(np.uint64)
     of = population(loop)
-    chosen = _chosen(seed, fabric, key)
-    time_us, code = of.time_us.take(chosen), of.code.take(chosen)
+    bits = draw_bits_array(seed, fabric, "alignment", key)
+    last = _chosen(bits, 0)
+    time_us, code = of.time_us.take(last), of.code.take(last)
     tries = np.ones(len(key), dtype=np.int64)
     again = code.nonzero()[0]
     for number in range(1, int(loop.tries)):
         if not len(again):
             break
-        chosen[again] = _chosen(seed, fabric, key[again] | np.uint64(number))
-        time_us[again] += of.time_us.take(chosen[again])
-        code[again] = of.code.take(chosen[again])
+        tried = _chosen(bits[again], number)
+        last[again] = tried
+        time_us[again] += of.time_us.take(tried)
+        code[again] = of.code.take(tried)
         tries[again] += 1
         again = again[code[again] != ALIGNED]
-    return Alignments(time_us, tries, code, chosen, of)
+    return Alignments(time_us, tries, code, last, of)
 
 
 def failure_probability(loop: Loop) -> float:
@@ -225,9 +227,10 @@ def drift_loss_db(hours: float) -> float:
     return assumed("pointing_loss_db_per_mrad2") * square_mrad2
 
 
-def _chosen(seed: int, fabric: str, key: npt.NDArray[np.uint64]) -> IntArray:
-    bits = draw_bits_array(seed, fabric, "alignment", key)
-    return (bits >> np.uint64(64 - POPULATION_BITS)).astype(np.int64)
+def _chosen(bits: npt.NDArray[np.uint64], number: int) -> IntArray:
+    """Which try of the population this try of each circuit is: every one has bits of its own."""
+    left = np.uint64(64 - POPULATION_BITS * (number + 1))
+    return ((bits >> left) & np.uint64((1 << POPULATION_BITS) - 1)).view(np.int64)
 
 
 def _normal(seed: int, mirror: int, tilt: int, frame: int, tries: IntArray) -> FloatArray:
