@@ -129,11 +129,14 @@ class TransceiversConfig(Model):
         "50G-PAM4", "what each wavelength carries one way", unit="-", source="[LF] 3.3.1"
     )
     interference_mitigation: bool = parameter(
-        True, "whether receivers take off most of the beat with reflections", unit="-", source="[LF] 3.3.2"
+        True,
+        "whether receivers take off the tone of the beat with reflections",
+        unit="-",
+        source="[LF] 3.3.2",
     )
     soft_fec: bool = parameter(True, "whether the inner code is used", unit="-", source="[LF] 3.3.2")
     degraded_above_ber: float = parameter(
-        1e-4,
+        2e-5,
         "bit error rate before the outer code above which a link is degraded",
         unit="errors/bit",
         source="assumption: above the worst healthy pair",

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ops.bench.figure import Figure
-from shared.models.optics.kernel import LaneKernel, Strands, plain_log10_ber, strands
-from shared.models.optics.link import LinkDesign, Switched
+from shared.models.optics.kernel import LaneKernel
+from shared.models.optics.link import LinkDesign, Strands, Switched, log10_ber
+from shared.models.optics.made_modules import Lanes, lanes_between, made_modules
 from shared.models.optics.palomar import manufacture
 from shared.models.optics.qualification import Conditions, qualify_pod
 from shared.models.superpod.wiring import ENDS_PER_CUBE, STRANDS
@@ -23,16 +24,17 @@ def measure_optics(quick: bool) -> list[Figure]:
     """Medians of repeated runs in this process; each ratio is of runs taken in turns."""
     repeats = 15 if quick else 101
     design = LinkDesign()
-    ocs = _ocs_of_a_pod()
-    everything = strands(ocs)
+    everything, made = Strands(_ocs_of_a_pod()).each(), _modules_of_a_pod()
     kernel = LaneKernel(design)
     numbers = np.arange(0, LINK_ENDS * STRANDS, CHANGED)
-    part = Strands(*(getattr(everything, name)[numbers] for name in Strands.__dataclass_fields__))
+    part, made_part = everything.part(numbers), made.part(numbers)
     plain_s, fast_s = _medians(
-        repeats, lambda: plain_log10_ber(design, ocs), lambda: kernel.log10_ber(everything)
+        repeats, lambda: log10_ber(design, everything, made), lambda: kernel.log10_ber(everything, made)
     )
-    whole_s, part_s = _medians(repeats, lambda: kernel.log10_ber(everything), lambda: kernel.log10_ber(part))
-    error = float(np.abs(kernel.log10_ber(everything) - plain_log10_ber(design, ocs)).max())
+    whole_s, part_s = _medians(
+        repeats, lambda: kernel.log10_ber(everything, made), lambda: kernel.log10_ber(part, made_part)
+    )
+    error = float(np.abs(kernel.log10_ber(everything, made) - log10_ber(design, everything, made)).max())
     lanes = f"{LINK_ENDS:,} link ends × 8 lanes, loss to bit error rate"
     median = f"median of {repeats}"
     made_s, qualified_s = _medians(
@@ -73,6 +75,12 @@ def _ocs_of_a_pod() -> Switched:
     north_db, south_db = made.north_return_loss_db[:, north], made.south_return_loss_db[:, south]
     both = ((loss_db, north_db, south_db), (loss_db, south_db, north_db))
     return Switched(*(np.stack(arrays).ravel() for arrays in zip(*both, strict=True)))
+
+
+def _modules_of_a_pod() -> Lanes:
+    """The lanes of those links as their modules were made, one row a strand."""
+    ends = np.arange(LINK_ENDS)
+    return lanes_between(made_modules(7, "pod-0", LINK_ENDS), ends, ends[::-1], STRANDS).each()
 
 
 def _medians(repeats: int, *works: Callable[[], object]) -> list[float]:

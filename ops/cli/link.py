@@ -42,6 +42,7 @@ class Wishes:
     loss_db: float | None
     return_loss_db: float | None
     excess_db: float | None
+    warmer_k: float
     rate: str | None
     kind: str | None
     launch_dbm: float | None
@@ -82,6 +83,9 @@ def link_budget(
     excess_db: Annotated[
         float | None, typer.Option(help="of a dirty connector at the receiving end [default: 0]")
     ] = None,
+    warmer_k: Annotated[
+        float, typer.Option(help="how much warmer END's module is than the far one: lasers drift")
+    ] = 0.0,
     rate: Annotated[str | None, typer.Option(help=f"{RATES} [default: the twin's, or 50G-PAM4]")] = None,
     kind: Annotated[
         str | None, typer.Option(help="of the modules, where no END names a link [default: cwdm4-bidi]")
@@ -104,6 +108,7 @@ def link_budget(
         loss_db=loss_db,
         return_loss_db=return_loss_db,
         excess_db=excess_db,
+        warmer_k=warmer_k,
         rate=rate,
         kind=kind,
         launch_dbm=launch_dbm,
@@ -130,8 +135,9 @@ def _link(end: str | None, to: str | None, wishes: Wishes) -> "Link":
             if name in said:
                 raise click.UsageError(f"--{name.replace('_', '-')} goes without an END: the twin knows it")
         return _of_twin(end, to, wishes)
-    if to is not None:
-        raise click.UsageError("--to goes with the END of a twin's link")
+    if to is not None or wishes.warmer_k:
+        word = "--to" if to is not None else "--warmer-k"
+        raise click.UsageError(f"{word} goes with the END of a twin's link")
     if wishes.loss_db is None:
         raise click.UsageError("needs the END of a twin's link, or --loss-db of one's own")
     return _own(wishes.loss_db, wishes)
@@ -161,7 +167,7 @@ def _of_twin(end: str, to: str | None, wishes: Wishes) -> "Link":
     from ops.models.optics.ask import link_of_twin
 
     changed = wishes.design()
-    found = link_of_twin(Client(), end, to)
+    found = link_of_twin(Client(), end, to, wishes.warmer_k)
     strands = found.strands
     if wishes.return_loss_db is not None:
         reflects = wishes.return_loss_db

@@ -1,7 +1,7 @@
 """What lies between the two ends of a link in each kind of pod: the one thing in which their optics differ.
 
 In a superpod an OCS, whose losses and reflections go by the pair of its ports; in a static pod nothing but
-the fibres, so that all links are alike.
+the fibres.
 """
 
 from typing import Protocol
@@ -10,8 +10,9 @@ import numpy as np
 
 from services.transceivers.design import design_of
 from services.transceivers.state import TransceiversState
-from shared.models.optics.fabric_links import Pairs, direct_log10_ber, pairs
+from shared.models.optics.fabric_links import Pairs, direct_log10_bers, lanes_of, pairs
 from shared.models.optics.link import DIRECT, FloatArray, Switched
+from shared.models.optics.made_modules import Lanes
 from shared.models.optics.strands import strands_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACE_LINKS, STRANDS, IntArray, ocs_radix
 
@@ -25,6 +26,9 @@ class LightPaths(Protocol):
 
     def between(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Switched:
         """As the ends see it, strand by strand: of shape (ends, strands)."""
+
+    def lanes(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Lanes:
+        """As the modules at both ends were made: of shape (ends, strands, lanes)."""
 
 
 class ThroughOcs:
@@ -44,27 +48,29 @@ class ThroughOcs:
     def between(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Switched:
         return strands_of(state.seed, state.fabric, ends, peers, ocs_radix(state.cubes))
 
+    def lanes(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Lanes:
+        return lanes_of(state.seed, state.fabric, state.cubes, ends, peers)
+
 
 class FixedFibres:
     """Ends are joined directly, for good."""
 
-    def clean_log10_ber(
-        self,
-        state: TransceiversState,
-        ends: IntArray,
-        peers: IntArray,  # noqa: ARG002 -- all links are alike
-    ) -> FloatArray:
-        return np.full(ends.shape, direct_log10_ber(design_of(state.config)))
+    def clean_log10_ber(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> FloatArray:
+        design = design_of(state.config)
+        return direct_log10_bers(state.seed, state.fabric, state.cubes, design, ends, peers)
 
     def between(
         self,
-        state: TransceiversState,  # noqa: ARG002 -- all links are alike
+        state: TransceiversState,  # noqa: ARG002 -- all fibres are alike
         ends: IntArray,
-        peers: IntArray,  # noqa: ARG002 -- all links are alike
+        peers: IntArray,  # noqa: ARG002 -- all fibres are alike
     ) -> Switched:
         """Nothing, at every end and strand."""
         nothing = (DIRECT.loss_db, DIRECT.near_return_db, DIRECT.far_return_db)
         return Switched(*(np.broadcast_to(array, (len(ends), STRANDS)) for array in nothing))
+
+    def lanes(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Lanes:
+        return lanes_of(state.seed, state.fabric, state.cubes, ends, peers)
 
 
 LIGHT_PATHS: dict[str, LightPaths] = {"superpod": ThroughOcs(), "static-pod": FixedFibres()}

@@ -10,7 +10,7 @@ from schemas.config import AnyPodConfig, PodConfig, TransceiversConfig
 from services.transceivers.design import design_of
 from shared.basics.frames import frame_after_us
 from shared.engine.state import State
-from shared.models.optics.fabric_links import direct_log10_ber
+from shared.models.optics.fabric_links import direct_log10_bers
 from shared.models.plants import plant_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
@@ -93,10 +93,11 @@ def _light_for_good(state: TransceiversState) -> None:
     joined = state.peer != NO_END
     if not joined.any():
         return
-    log10_ber = direct_log10_ber(design_of(state.config))
     state.lit[joined] = BOTH_STRANDS
     state.loss_db[joined] = state.config.fibre_loss_db
-    state.log10_ber[joined] = log10_ber
+    ends, peers = np.flatnonzero(joined), state.peer[joined].astype(np.int64)
+    design = design_of(state.config)
+    state.log10_ber[joined] = direct_log10_bers(state.seed, state.fabric, state.cubes, design, ends, peers)
     state.code[joined] = UP
-    if log10_ber > math.log10(state.config.degraded_above_ber):
+    if (state.log10_ber[joined] > math.log10(state.config.degraded_above_ber)).any():
         state.first_light_us = state.now_us

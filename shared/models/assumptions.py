@@ -50,26 +50,47 @@ ASSUMPTIONS: dict[str, Assumption] = {
         0.1, "dB", "of the factory's loss matrix, either way: a power meter, and its reference mated anew"
     ),
     "laser_launch_dbm": Assumption(
-        -0.8,
+        0.4,
         "dBm",
-        "average of a lane into the mux; calibrated: the median port of a pod has two orders of margin",
+        "of a lane into the mux, up to 50 Gb/s; calibrated: a pod's worst pairing has two orders of margin",
+    ),
+    "laser_fast_launch_dbm": Assumption(
+        1.0,
+        "dBm",
+        "of a lane of 100 Gb/s: twice the symbols need twice the light, of brighter lasers",
     ),
     "laser_extinction_db": Assumption(5.0, "dB", "an externally modulated laser, the least for PAM4 optics"),
     "laser_intensity_noise_db_per_hz": Assumption(
-        -142.0, "dB/Hz", "a few dB better than Ethernet asks of a transmitter"
+        -147.0, "dB/Hz", "of a distributed-feedback laser; Ethernet asks for ten dB less of a transmitter"
     ),
     "signal_to_distortion_db": Assumption(
-        33.0,
+        38.0,
         "dB",
         "outer swing over what transmitter and signal processing distort: a floor far below the outer code",
     ),
+    "laser_extinction_sigma_db": Assumption(
+        0.3, "dB", "of lanes about the design, set at the test station in steps of a quarter dB"
+    ),
+    "laser_launch_module_sigma_db": Assumption(0.25, "dB", "of modules about the design, cut at two sigmas"),
+    "laser_launch_lane_sigma_db": Assumption(0.3, "dB", "of the lanes of a module, cut at two sigmas"),
+    "laser_wavelength_sigma_nm": Assumption(
+        1.3, "nm", "about the grid, cut at two sigmas; with the drift, lanes keep to their 13 nm of pass band"
+    ),
+    "laser_drift_nm_per_k": Assumption(0.1, "nm/K", "of a distributed-feedback laser that is not cooled"),
+    "laser_chirp": Assumption(0.5, "", "of an electro-absorption modulator, in the width of its spectrum"),
     "mux_loss_db": Assumption(1.0, "dB", "a thin-film multiplexer of four wavelengths; its twin likewise"),
+    "mux_bounce_loss_db": Assumption(
+        0.1, "dB", "light of each further lane bounces once more off the filters of a multiplexer"
+    ),
     "circulator_loss_db": Assumption(0.9, "dB", "one pass of an integrated circulator"),
     "circulator_crosstalk_db": Assumption(
         -50.0, "dB", "from transmitter to receiver of the same module, for bidirectional use"
     ),
     "circulator_return_db": Assumption(-50.0, "dB", "of the port to the fibre, as its lenses are coated"),
     "connector_return_db": Assumption(-52.0, "dB", "angled connectors, all of one end taken together"),
+    "dirt_return_db": Assumption(
+        -27.0, "dB", "of what dirt takes out of the light: 3 dB of dirt reflect as badly as a port of -30 dB"
+    ),
     "fibre_loss_db": Assumption(1.0, "dB", "both ends' fibre and connectors of one strand, without the OCS"),
     "fibre_length_km": Assumption(0.1, "km", "two runs through one hall; its loss is in the fibre's"),
     "fibre_zero_dispersion_nm": Assumption(1312.0, "nm", "the middle of what ITU-T G.652 allows"),
@@ -80,28 +101,32 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "pA/√Hz",
         "amplifier, converter and what equalisation adds: -7.9 dBm at 50 Gb/s PAM4 and 2e-4, as in Ethernet",
     ),
+    "receiver_fast_noise_pa_per_rthz": Assumption(
+        32.0, "pA/√Hz", "of a receiver made for 100 Gb/s: amplifiers of the next generation are quieter"
+    ),
+    "receiver_sensitivity_sigma_db": Assumption(
+        0.35, "dB", "of lanes about the design, cut at two sigmas: photodiode, its coupling, amplifier"
+    ),
     "receiver_bandwidth": Assumption(0.7, "", "of the symbol rate"),
     "interference_overlap": Assumption(
-        0.7,
-        "",
-        "of interfering light in the signal's polarisation; a half on average, but links are made for worse",
+        1.0, "", "of interfering light in the signal's polarisation: all of it, for which links are made"
     ),
-    "mitigation_share": Assumption(
-        0.65,
-        "",
-        "of the beat's power that the notch takes off; calibrated to its gain of more than 1 dB ([LF] 3.3.2)",
+    "mitigation_depth": Assumption(
+        1.0, "", "of the tone of both carriers that the notch takes off, once it has found its frequency"
     ),
-    "soft_fec_gain_db": Assumption(
-        1.32, "dB", "of Q, in 20 log; calibrated to the gain of 1.6 dB in received power ([LF] Figure 12)"
+    "inner_decoder_loss_db": Assumption(
+        0.35,
+        "dB",
+        "of Q, in 20 log, of a decoder of 20 ns; calibrated to the gain of 1.6 dB ([LF] Figure 12)",
     ),
     "connector_excess_least_db": Assumption(
         0.5, "dB", "what a dirty connector adds is drawn evenly: this is seen, and takes no link down"
     ),
-    "connector_excess_most_db": Assumption(3.0, "dB", "enough to take any link down"),
+    "connector_excess_most_db": Assumption(5.0, "dB", "enough to take any link down"),
     "link_degraded_ber": Assumption(
-        1e-4,
+        2e-5,
         "",
-        "half of what the outer code takes: no pairing of a pod as shipped is there, so it tells of a fault",
+        "a tenth of what the outer code takes: no pairing of a pod as shipped is there, so it is a fault",
     ),
 }
 """By name, in the order of the models: noun first, unit last."""

@@ -4,6 +4,7 @@ twin's configuration has them."""
 import math
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
 from ops.common.client import Client, escape
@@ -12,6 +13,8 @@ from ops.models.optics.budget import Link, Strand
 from schemas.config import SuperpodConfig
 from services.transceivers.design import design_of
 from shared.basics.errors import InvalidInput
+from shared.models.optics.fabric_links import lanes_of
+from shared.models.optics.made_modules import Lanes
 from shared.models.optics.palomar import DECIMALS
 from shared.models.optics.strands import check_peer, strands_of
 from shared.models.superpod.plant import superpod_plant
@@ -20,9 +23,10 @@ from shared.models.superpod.wiring import STRANDS, LinkEnd, link_end, ocs_radix
 PATH_FIELDS = ("end", "far_end", "wanted_end", "condition", "far_condition", "strands")
 
 
-def link_of_twin(client: Client, name: str, to: str | None) -> Link:
+def link_of_twin(client: Client, name: str, to: str | None, warmer_k: float = 0.0) -> Link:
     """The link that the twin has made from this end now, or with `to` the one to that end: as it is where the
-    twin wants it, made or not, else as it could be made, with clean connectors and sound modules."""
+    twin wants it, made or not, else as it could be made, with clean connectors and sound modules. The module
+    of this end is `warmer_k` warmer than the far one."""
     path = client.thing(f"/v1/trace/{escape(name)}", *PATH_FIELDS)
     with client.reading():
         fabric = str(path["end"]).split("/")[0]
@@ -34,7 +38,7 @@ def link_of_twin(client: Client, name: str, to: str | None) -> Link:
         nearest = joined or LinkEnd(end.cube, end.face ^ 1, end.index).name(fabric)
         raise InvalidInput(f"link {name}: {why}; name an end with --to, such as {nearest}")
     far = _partner(fabric, end, joined if to is None else to, config.pod.cubes)
-    design, strands = design_of(config.transceivers), _strands(config, fabric, end, far)
+    design, strands = design_of(config.transceivers), _strands(config, fabric, end, far, warmer_k)
     if to is not None and to != joined:
         return Link(design, strands, name, to, note="a link that could be made, with clean connectors")
     faults = client.rows("/v1/faults", "target", "state", "excess_loss_db", fabric=fabric)
@@ -74,19 +78,37 @@ def _partner(fabric: str, end: LinkEnd, to: str, cubes: int) -> LinkEnd:
     return link_end(part.number)
 
 
-def _strands(config: SuperpodConfig, fabric: str, end: LinkEnd, far: LinkEnd) -> tuple[Strand, ...]:
+def _strands(
+    config: SuperpodConfig, fabric: str, end: LinkEnd, far: LinkEnd, warmer_k: float
+) -> tuple[Strand, ...]:
     radix = ocs_radix(config.pod.cubes)
-    switched = strands_of(config.seed, fabric, end.number, far.number, radix)
-    return tuple(
-        Strand(
-            round(float(switched.loss_db[strand]), DECIMALS),
-            float(switched.near_return_db[strand]),
-            float(switched.far_return_db[strand]),
-            f"{fabric}/ocs-{end.ocs}",
-            *(end.port, far.port)[:: 1 if end.side(strand) == "N" else -1],
-        )
-        for strand in range(STRANDS)
+    here, there = (
+        _lanes(config, fabric, one, other, kelvin)
+        for one, other, kelvin in ((end, far, warmer_k), (far, end, -warmer_k))
     )
+    switched = strands_of(config.seed, fabric, end.number, far.number, radix)
+    found = []
+    for strand in range(STRANDS):
+        north, south = (end, far) if end.side(strand) == "N" else (far, end)
+        found.append(
+            Strand(
+                round(float(switched.loss_db[strand]), DECIMALS),
+                float(switched.near_return_db[strand]),
+                float(switched.far_return_db[strand]),
+                f"{fabric}/ocs-{end.ocs}",
+                north.port,
+                south.port,
+                here.part(strand),
+                there.part(strand),
+            )
+        )
+    return tuple(found)
+
+
+def _lanes(config: SuperpodConfig, fabric: str, end: LinkEnd, far: LinkEnd, warmer_k: float) -> Lanes:
+    """What one end receives from the other, as both modules were made."""
+    near, away = (np.asarray(one.number) for one in (end, far))
+    return lanes_of(config.seed, fabric, config.pod.cubes, near, away, warmer_k)
 
 
 def _excess_db(faults: list[dict[str, Any]], end: str) -> float:

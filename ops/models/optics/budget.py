@@ -3,16 +3,24 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ops.common.tables import columns
 from shared.models.optics.budget import Budget, link_budget
-from shared.models.optics.link import LinkDesign
+from shared.models.optics.link import LinkDesign, Strands, Switched
+from shared.models.optics.made_modules import AS_DESIGNED, Lanes
 from shared.models.optics.receiver import BER_THRESHOLD
 
 LANE_HEADERS = (
-    *("LANE", "NM", "DISPERSION-PS/NM", "PENALTY-DB", "RAW-BER"),
+    *("LANE", "NM", "RECEIVED-DBM", "NEEDS-DB", "EXTINCTION-DB", "OFFSET-GHZ", "MPI-DB"),
+    *("PENALTY-DB", "RAW-BER"),
     *("BER", "MARGIN", "KP4-BLOCK-LOSS", "POST-FEC-BER"),
 )
 RETURNED = "RETURN-DB: share of the near end's own light that goes back; of its circulator, the crosstalk"
+OFFSET = (
+    "NEEDS-DB: more light than the receiver's design. OFFSET-GHZ: between both lasers; - where they are as "
+    "designed, which counts as in the middle of the band"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +34,18 @@ class Strand:
     ocs: str | None = None
     north: int | None = None
     south: int | None = None
+    made: Lanes = AS_DESIGNED
+    made_reverse: Lanes = AS_DESIGNED
 
     def reversed(self) -> "Strand":
         """As the far end sees it."""
-        return replace(self, near_return_db=self.far_return_db, far_return_db=self.near_return_db)
+        return replace(
+            self,
+            near_return_db=self.far_return_db,
+            far_return_db=self.near_return_db,
+            made=self.made_reverse,
+            made_reverse=self.made,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +99,7 @@ def _one_way(link: Link) -> dict[str, Any]:
             "strand": number,
             "lane": worst.lane,
             "received_dbm": worst.received_dbm,
-            "interference_db": budgets[number].interference_db,
+            "interference_db": worst.interference_db,
             "ber": worst.ber,
             "margin_orders": worst.margin_orders,
             "post_fec_ber": worst.post_fec_ber,
@@ -96,14 +112,10 @@ def _one_way(link: Link) -> dict[str, Any]:
 
 
 def _budget(link: Link, strand: Strand) -> Budget:
-    return link_budget(
-        link.design,
-        strand.loss_db,
-        strand.near_return_db,
-        strand.far_return_db,
-        link.near_excess_db,
-        link.far_excess_db,
-    )
+    figures = (strand.loss_db, strand.near_return_db, strand.far_return_db)
+    ocs = Switched(*(np.asarray(figure) for figure in figures))
+    excess_db = (np.asarray(figure) for figure in (link.near_excess_db, link.far_excess_db))
+    return link_budget(link.design, Strands(ocs, *excess_db), strand.made)
 
 
 def _fields(strand: Strand) -> dict[str, Any]:
@@ -132,7 +144,7 @@ def table(content: dict[str, Any]) -> str:
     lines += [content["note"]] * (content["note"] is not None)
     for strand in content["strands"]:
         lines += ["", *_strand(strand)]
-    lines += ["", RETURNED, f"worst: {_verdict(content)}"]
+    lines += ["", RETURNED, OFFSET, f"worst: {_verdict(content)}"]
     if content["reverse"]:
         lines.append(f"worst the other way, at {content['far_end']}: {_verdict(content['reverse'])}")
     return "\n".join(lines)
@@ -176,7 +188,11 @@ def _lane(lane: dict[str, Any]) -> list[object]:
     return [
         lane["lane"],
         f"{lane['wavelength_nm']:g}",
-        f"{lane['dispersion_ps_per_nm']:.3f}",
+        f"{lane['received_dbm']:.2f}",
+        f"{lane['sensitivity_db']:+.2f}",
+        f"{lane['extinction_db']:.2f}",
+        None if lane["offset_ghz"] is None else f"{lane['offset_ghz']:.1f}",
+        _decibels(lane["interference_db"]),
         f"{lane['penalty_db']:.4f}",
         f"{lane['raw_ber']:.1e}",
         f"{lane['ber']:.1e}",

@@ -1,5 +1,5 @@
 """Why an OCS of bidirectional links is specified by what it reflects ([LF] 4.1.1): the bit error rate of a
-pod's median and worst pair of ports, were every port to reflect so much."""
+pod's median and worst pairing, were every port to reflect so much."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,54 +7,54 @@ from typing import Any
 import numpy as np
 from plotly import graph_objects
 
-from shared.models.optics.fabric_links import worst_lane_log10_ber
-from shared.models.optics.link import LinkDesign, Switched
-from shared.models.optics.palomar import RETURN_LOSS_SPECIFIED_DB, RETURN_LOSS_TYPICAL_DB, manufactured_ocses
+from shared.models.optics.link import LinkDesign
+from shared.models.optics.palomar import RETURN_LOSS_SPECIFIED_DB, RETURN_LOSS_TYPICAL_DB
+from shared.models.optics.qualification import Conditions, qualify_pod
 from shared.models.optics.receiver import BER_THRESHOLD
 
-SEED, FABRIC = 0, "pod-0"
-RETURN_LOSSES_DB = np.linspace(-56.0, -24.0, 129)
+SEED = 0
+RETURN_LOSSES_DB = np.arange(-50.0, -27.0, 2.0)
 DESIGNS = {
-    "with mitigation and soft FEC": (LinkDesign(), "#27629b", "solid"),
-    "with neither": (LinkDesign(mitigation=False, soft_fec=False), "#b4453c", "dash"),
+    "with mitigation": (LinkDesign(), "#27629b", "solid"),
+    "without": (LinkDesign(mitigation=False), "#b4453c", "dash"),
 }
-"""By name: (link, colour, line)."""
+"""By name: (link, colour, line); both with the inner code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """One pair of ports with and without the aids: log10 of the worst lane's bit error rate before the outer
-    code, over `RETURN_LOSSES_DB`."""
+    """One pairing of a pod with or without mitigation: log10 of the worst lane's bit error rate before the
+    outer code, over `RETURN_LOSSES_DB`."""
 
-    pair: str
+    pairing: str
     aids: str
-    insertion_loss_db: float
     log10_ber: tuple[float, ...]
 
 
-def sweeps() -> list[Sweep]:
-    """The median and the worst of all pairs of ports of a pod as manufactured from a seed."""
-    losses_db = manufactured_ocses(SEED, FABRIC).insertion_loss_db()
+def sweeps(cubes: int = 64) -> list[Sweep]:
+    """The median and the worst of all pairings of a pod as manufactured from a seed."""
     found = []
-    for pair, loss_db in (("median", float(np.median(losses_db))), ("worst", float(losses_db.max()))):
-        ocs = Switched(np.full_like(RETURN_LOSSES_DB, loss_db), RETURN_LOSSES_DB, RETURN_LOSSES_DB)
-        for aids, (design, _, _) in DESIGNS.items():
-            log10_ber = worst_lane_log10_ber(design, ocs)
-            found.append(Sweep(pair, aids, loss_db, tuple(np.round(log10_ber, 4).tolist())))
+    for aids, (design, _, _) in DESIGNS.items():
+        rates = [
+            qualify_pod(Conditions(SEED, cubes=cubes, design=design, return_loss_db=reflects)).log10_ber
+            for reflects in RETURN_LOSSES_DB.tolist()
+        ]
+        found.append(Sweep("median", aids, tuple(round(float(np.median(rate)), 4) for rate in rates)))
+        found.append(Sweep("worst", aids, tuple(round(float(rate.max()), 4) for rate in rates)))
     return found
 
 
-def specification_chart() -> Any:
+def specification_chart(cubes: int = 64) -> Any:
     """Where each curve crosses the threshold is the return loss that such links need."""
     figure = graph_objects.Figure()
-    for sweep in sweeps():
+    for sweep in sweeps(cubes):
         _, colour, dash = DESIGNS[sweep.aids]
         figure.add_scatter(
             x=RETURN_LOSSES_DB,
             y=sweep.log10_ber,
-            name=f"{sweep.pair} pair of ports ({sweep.insertion_loss_db:.2f} dB), {sweep.aids}",
+            name=f"{sweep.pairing} pairing, {sweep.aids}",
             mode="lines",
-            line={"color": colour, "dash": dash, "width": 2.5 if sweep.pair == "worst" else 1.2},
+            line={"color": colour, "dash": dash, "width": 2.5 if sweep.pairing == "worst" else 1.2},
         )
     line = {"dash": "dot", "color": "black", "width": 1}
     threshold = float(np.log10(BER_THRESHOLD))

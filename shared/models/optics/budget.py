@@ -11,15 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shared.basics.checks import check_range, not_negative
+from shared.models.optics.dispersion import dispersion_ps_per_nm, lanes_nm
 from shared.models.optics.fec import block_loss
-from shared.models.optics.link import (
-    LinkDesign,
-    Switched,
-    dispersion_ps_per_nm,
-    evaluate,
-    lanes_nm,
-    reflections,
-)
+from shared.models.optics.link import LinkDesign, Strands, arriving, evaluate, reflections
+from shared.models.optics.made_modules import AS_DESIGNED, Lanes
 
 RANGES = {
     "loss_db": (0.0, 30.0, "dB"),
@@ -28,9 +23,10 @@ RANGES = {
     "fibre_loss_db": (0.0, 20.0, "dB"),
     "launch_dbm": (-20.0, 10.0, "dBm"),
     "length_km": (0.0, 10.0, "km"),
+    "warmer_k": (-60.0, 60.0, "K"),
 }
 """What is physical: an OCS's insertion loss, its ports' reflection, the excess of a dirty connector (several
-may add up to more), a `LinkDesign`."""
+may add up to more), a `LinkDesign`, how much warmer one module is than another."""
 LASER = "far laser"
 AS_RECEIVED = {
     "mux": "near demux",
@@ -59,13 +55,20 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class LaneBudget:
-    """One lane. Rates are of bits: `raw_ber` as decided, `ber` after the inner code if there is one,
-    `post_fec_ber` after KP4, which loses `block_loss` of its blocks. `margin_orders` is that of `ber` below
-    2×10⁻⁴ in orders of magnitude."""
+    """One lane. `launch_dbm` is that of the far laser, `sensitivity_db` how much more light the receiver
+    needs than its design, `offset_ghz` how far the two lasers' frequencies are apart (None: their beat is in
+    the middle of the band), `interference_db` the MPI (None where no light comes back). Rates are of bits:
+    `raw_ber` as decided, `ber` after the inner code if there is one, `post_fec_ber` after KP4, which loses
+    `block_loss` of its blocks. `margin_orders` is that of `ber` below 2×10⁻⁴ in orders of magnitude."""
 
     lane: int
     wavelength_nm: float
+    launch_dbm: float
     received_dbm: float
+    sensitivity_db: float
+    extinction_db: float
+    offset_ghz: float | None
+    interference_db: float | None
     dispersion_ps_per_nm: float
     penalty_db: float
     raw_ber: float
@@ -77,7 +80,8 @@ class LaneBudget:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """One strand. `interference_db` is over the received power: the MPI; None where no light comes back."""
+    """One strand. Its own figures are of the first lane, between modules as designed; `interference_db` is
+    over the received power: the MPI; None where no light comes back."""
 
     launch_dbm: float
     loss_db: float
@@ -93,29 +97,44 @@ class Budget:
         return min(self.lanes, key=lambda lane: lane.margin_orders)
 
 
-def link_budget(
-    design: LinkDesign,
-    loss_db: float,
-    near_return_db: float,
-    far_return_db: float,
-    near_excess_db: float = 0.0,
-    far_excess_db: float = 0.0,
-) -> Budget:
-    """Of a strand whose OCS loses so much, and whose ports send back so much of what arrives (negative). The
-    excess is that of dirty connectors. InvalidInput names a value out of its range."""
-    for return_db, excess_db in ((near_return_db, near_excess_db), (far_return_db, far_excess_db)):
-        check_ranges({"loss_db": loss_db, "return_loss_db": return_db})
-        not_negative("excess-db", excess_db)
-    check_ranges({name: getattr(design, name) for name in ("launch_dbm", "fibre_loss_db", "length_km")})
-    ocs = Switched(np.asarray(loss_db), np.asarray(near_return_db), np.asarray(far_return_db))
-    steps = _steps(design, ocs, near_excess_db, far_excess_db)
-    found = evaluate(design, ocs, near_excess_db, far_excess_db)
-    received_dbm, interference_db = float(found.received_dbm[0]), float(found.interference_db[0])
-    dispersion = dispersion_ps_per_nm(lanes_nm(design.kind), design.length_km)
+def link_budget(design: LinkDesign, strand: Strands, made: Lanes = AS_DESIGNED) -> Budget:
+    """Of one strand, between modules as made. InvalidInput names a value out of its range."""
+    for return_db, excess_db in (
+        (strand.ocs.near_return_db, strand.near_excess_db),
+        (strand.ocs.far_return_db, strand.far_excess_db),
+    ):
+        check_ranges({"loss_db": float(strand.ocs.loss_db), "return_loss_db": float(return_db)})
+        not_negative("excess-db", float(excess_db))
+    given = {"fibre_loss_db": design.fibre_loss_db, "length_km": design.length_km}
+    check_ranges(given | {"launch_dbm": design.launched_dbm})
+    steps = _steps(design, strand)
+    nominal = arriving(design, strand)
+    received_dbm, interference_db = float(nominal.received_dbm[0]), float(nominal.interference_db[0])
+    back = math.isfinite(interference_db)
+    return Budget(
+        design.launched_dbm,
+        design.launched_dbm - received_dbm,
+        received_dbm,
+        received_dbm + interference_db if back else None,
+        interference_db if back else None,
+        steps,
+        _lanes(design, strand, made),
+    )
+
+
+def _lanes(design: LinkDesign, strand: Strands, made: Lanes) -> tuple[LaneBudget, ...]:
+    found = evaluate(design, strand, made)
+    lanes = len(found.ber)
+    extinction_db = design.receiver.parts.extinction_db if made.extinction_db is None else made.extinction_db
     columns = (
         lanes_nm(design.kind),
+        design.launched_dbm + made.far_launch_db,
         found.received_dbm,
-        dispersion,
+        made.sensitivity_db,
+        np.asarray(extinction_db),
+        np.full(lanes, None) if made.offset_ghz is None else made.offset_ghz,
+        np.array([mpi_db if math.isfinite(mpi_db) else None for mpi_db in found.interference_db.tolist()]),
+        dispersion_ps_per_nm(lanes_nm(design.kind), design.length_km),
         found.penalty_db,
         found.raw_ber,
         found.ber,
@@ -123,17 +142,8 @@ def link_budget(
         block_loss(found.ber),
         found.post_fec_ber,
     )
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    back = math.isfinite(interference_db)
-    return Budget(
-        design.launch_dbm,
-        design.launch_dbm - received_dbm,
-        received_dbm,
-        received_dbm + interference_db if back else None,
-        interference_db if back else None,
-        steps,
-        tuple(LaneBudget(lane, *row) for lane, row in enumerate(rows)),
-    )
+    rows = zip(*(np.broadcast_to(column, lanes).tolist() for column in columns), strict=True)
+    return tuple(LaneBudget(lane, *row) for lane, row in enumerate(rows))
 
 
 def check_ranges(values: Mapping[str, float]) -> None:
@@ -142,14 +152,12 @@ def check_ranges(values: Mapping[str, float]) -> None:
         check_range(name.replace("_", "-"), value, *RANGES[name])
 
 
-def _steps(
-    design: LinkDesign, ocs: Switched, near_excess_db: float, far_excess_db: float
-) -> tuple[Step, ...]:
+def _steps(design: LinkDesign, strand: Strands) -> tuple[Step, ...]:
     """From the far laser to the near receiver. Losses are the same both ways, so this is the path that the
     near end's own light takes, from its end; what neither takes nor sends back is left out."""
-    path = design.path(ocs, near_excess_db, far_excess_db)
-    back_dbm = {name: float(power) for name, power in reflections(path, design.launch_dbm)}
-    power_dbm = design.launch_dbm
+    path = design.path(strand)
+    back_dbm = {name: float(power) for name, power in reflections(path, design.launched_dbm)}
+    power_dbm = design.launched_dbm
     steps = [Step(LASER, None, power_dbm, None, None)]
     for element in reversed(path):
         loss_db = float(element.loss_db)

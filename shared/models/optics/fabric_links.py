@@ -1,28 +1,31 @@
 """Every link that a pod could be asked for: each + face end with each − face end on the same OCS.
 
 [LF] Figure 13. A pod of 64 cubes has 48 × 64 × 64 of them, 32 strands of each cube on 48 OCSes with any other
-cube's. Computed once a fabric, since a pair of ports never changes; whoever connects circuits only looks up.
+cube's. A pair of ends as made never changes, so each is computed once, when a cube is first asked for;
+whoever connects circuits only looks up.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from shared.models.optics.link import (
-    DIRECT,
-    LinkDesign,
-    Switched,
-    arriving,
-    dispersed,
-    dispersion_penalty_db,
-    lanes_nm,
+from shared.models.optics.kernel import LaneKernel
+from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands, Switched, log10_ber
+from shared.models.optics.made_modules import Lanes, lanes_between, made_modules
+from shared.models.optics.palomar import DECIMALS
+from shared.models.optics.strands import strands_of
+from shared.models.superpod.wiring import (
+    DIMENSIONS,
+    ENDS_PER_CUBE,
+    FACE_LINKS,
+    STRANDS,
+    IntArray,
+    join_columns,
+    ocs_radix,
 )
-from shared.models.optics.palomar import DECIMALS, ManufacturedOcses, manufactured_ocses
-from shared.models.superpod.wiring import DIMENSIONS, FACE_LINKS, STRANDS, IntArray, join_columns, ocs_radix
 
-FloatArray = npt.NDArray[np.float64]
 WholeArray = npt.NDArray[np.int32]
 FABRICS_KEPT_MAX = 128
 """Fabrics at hand: 2.4 megabytes each for 64 cubes, 12 for 144."""
@@ -32,28 +35,66 @@ FIGURES = 3
 """Figures of a link: its loss, and what each of its two ends receives."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pairs:
-    """Read-only whole numbers by (dimension, cube of the + face end, cube of the − face end, face index,
-    figure), in the parts above: half the memory of double precision, and nothing lost. All that a join of two
-    cubes asks for lies together.
+    """Whole numbers by (dimension, cube of the + face end, cube of the − face end, face index, figure), in
+    the parts above: half the memory of double precision, and nothing lost. All that a join of two cubes asks
+    for lies together. `known`, by dimension and cube of the + face end, tells which have been computed.
 
     The figures are told in this order: insertion loss of the worse strand in dB, log10 of the bit error rate
     of the worst lane that the + face end receives, the same of the − face end.
     """
 
-    parts: WholeArray
+    seed: int
+    fabric: str
+    cubes: int
+    design: LinkDesign
+    parts: WholeArray = field(init=False)
+    known: npt.NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        shape = (DIMENSIONS, self.cubes, self.cubes, FACE_LINKS, FIGURES)
+        self.parts = np.empty(shape, dtype=np.int32)
+        self.known = np.zeros(shape[:2], dtype=np.bool_)
 
     def at(
         self, ocs: IntArray, north: IntArray, south: IntArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The figures of some pairs by OCS and both cubes, in their common shape."""
         dimension, index = np.divmod(ocs, FACE_LINKS)
+        self._compute(dimension, north)
         return _figures(self.parts[dimension, north, south, index])
 
     def of_joins(self, joins: tuple[tuple[int, int, int], ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The figures of all links of some joins, each of shape (16 × joins,), as `join_ends` orders them."""
-        return _figures(self.parts[join_columns(joins)].reshape(-1, FIGURES))
+        columns = join_columns(joins)
+        self._compute(columns[0], columns[1])
+        return _figures(self.parts[columns].reshape(-1, FIGURES))
+
+    def _compute(self, dimension: IntArray, plus: IntArray) -> None:
+        """All links of the + faces of these cubes in these dimensions."""
+        if self.known[dimension, plus].all():
+            return
+        asked = np.zeros_like(self.known)
+        asked[dimension, plus] = True
+        for d, a in np.argwhere(asked & ~self.known).tolist():
+            index = np.arange(FACE_LINKS)
+            plus_ends = a * ENDS_PER_CUBE + 2 * d * FACE_LINKS + index
+            minus_ends = np.arange(self.cubes)[:, None] * ENDS_PER_CUBE + (2 * d + 1) * FACE_LINKS + index
+            here = np.broadcast_to(plus_ends, minus_ends.shape)
+            loss_db, at_plus = self._received(here, minus_ends)
+            _, at_minus = self._received(minus_ends, here)
+            figures = (loss_db * PER_DB, at_plus * PER_ORDER, at_minus * PER_ORDER)
+            self.parts[d, a] = np.rint(np.stack(figures, axis=-1))
+            self.known[d, a] = True
+
+    def _received(self, ends: IntArray, peers: IntArray) -> tuple[FloatArray, FloatArray]:
+        """(insertion loss of the worse strand, log10 of the bit error rate of the worst lane) that these ends
+        receive, of their shape."""
+        ocs = strands_of(self.seed, self.fabric, ends, peers, ocs_radix(self.cubes))
+        lanes = lanes_of(self.seed, self.fabric, self.cubes, ends, peers)
+        rates = strand_log10_bers(self.design, Strands(ocs), lanes)
+        return ocs.loss_db.max(axis=-1), rates.max(axis=(-2, -1))
 
 
 def _figures(parts: WholeArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -62,62 +103,52 @@ def _figures(parts: WholeArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign) -> Pairs:
-    """All links of a fabric with sound modules and clean connectors."""
-    made = manufactured_ocses(seed, fabric, ocs_radix(cubes))
-    table = np.empty((DIMENSIONS, cubes, cubes, FACE_LINKS, FIGURES), dtype=np.int32)
-    for ocs in range(DIMENSIONS * FACE_LINKS):
-        dimension, index = divmod(ocs, FACE_LINKS)
-        north = between(made, ocs, cubes)
-        rates = (worst_lane_log10_ber(design, seen) for seen in (north, north.reversed()))
-        parts = (north.loss_db * PER_DB, *(log10_ber * PER_ORDER for log10_ber in rates))
-        for figure, values in enumerate(parts):
-            table[dimension, :, :, index, figure] = np.rint(values.max(axis=-1))
-    table.flags.writeable = False
-    return Pairs(table)
+    """All links of a fabric with clean connectors."""
+    return Pairs(seed, fabric, cubes, design)
 
 
-def between(made: ManufacturedOcses, ocs: int, cubes: int) -> Switched:
-    """What one OCS puts between the + face end of every cube and the − face end of every cube, as the former
-    sees it: of a shape that broadcasts to (+ face, − face, strands)."""
-    plus, minus = (STRANDS * np.arange(cubes) + face for face in (0, 1))
-    return_db = np.stack([made.north_return_loss_db[ocs], made.south_return_loss_db[ocs]], axis=-1)
-    loss_db = np.stack(
-        [_insertion_loss_db(made, ocs, plus, minus), _insertion_loss_db(made, ocs, minus, plus).T], axis=-1
-    )
-    # A strand enters North at one end and South at the other.
-    return Switched(loss_db, return_db[plus][:, None, :], return_db[minus][None, :, ::-1])
+def lanes_of(
+    seed: int, fabric: str, cubes: int, ends: IntArray, peers: IntArray, warmer_k: float = 0.0
+) -> Lanes:
+    """The lanes that these ends of a pod receive from these peers, of shape (…, strands, lanes)."""
+    return lanes_between(made_modules(seed, fabric, cubes * ENDS_PER_CUBE), ends, peers, STRANDS, warmer_k)
 
 
-def _insertion_loss_db(made: ManufacturedOcses, ocs: int, norths: IntArray, souths: IntArray) -> FloatArray:
-    """Of every circuit from these North ports to these South ports of an OCS, of shape (norths, souths)."""
-    north, south = norths[:, None], souths[None, :]
-    found: FloatArray = (
-        made.deflection_loss_db[made.north_mirror[ocs][north], made.south_mirror[ocs][south]]
-        + made.north_loss_db[ocs][north]
-        + made.south_loss_db[ocs][south]
-    )
+def strand_log10_bers(design: LinkDesign, strands: Strands, lanes: Lanes) -> FloatArray:
+    """log10 of the bit error rate of every lane, of shape (…, strands, lanes), for strands of shape
+    (…, strands)."""
+    found = _kernel(design).log10_ber(strands.each(), lanes.each())
+    return found.reshape(*strands.shape, design.kind.lanes_per_strand)
+
+
+def strand_received_dbm(design: LinkDesign, strands: Strands, lanes: Lanes) -> FloatArray:
+    """Average power that arrives on every lane, of the same shape."""
+    found = _kernel(design).received_dbm(strands.each(), lanes.each())
+    return found.reshape(*strands.shape, design.kind.lanes_per_strand)
+
+
+@lru_cache(maxsize=16)
+def _kernel(design: LinkDesign) -> LaneKernel:
+    return LaneKernel(design)
+
+
+def worst_lane_log10_ber(design: LinkDesign, ocs: Switched) -> FloatArray:
+    """Of the lanes that the near end receives over a strand between modules that are what their design says,
+    of the strands' shape."""
+    found: FloatArray = log10_ber(design, Strands(ocs)).max(axis=-1)
     return found
 
 
-def worst_lane_log10_ber(
-    design: LinkDesign,
-    ocs: Switched,
-    near_excess_db: FloatArray | float = 0.0,
-    far_excess_db: FloatArray | float = 0.0,
+def direct_log10_bers(
+    seed: int, fabric: str, cubes: int, design: LinkDesign, ends: IntArray, peers: IntArray
 ) -> FloatArray:
-    """Of the lanes that the near end receives over a strand: they differ in dispersion alone, so the one with
-    the largest penalty is the worst."""
-    arrives = arriving(design, ocs, near_excess_db, far_excess_db)
-    receiver = design.receiver
-    penalty_db = dispersion_penalty_db(receiver.symbol_gbd, lanes_nm(design.kind), design.length_km).max()
-    return receiver.log10_ber(*dispersed(*arrives, penalty_db))
-
-
-@lru_cache(maxsize=64)
-def direct_log10_ber(design: LinkDesign) -> float:
-    """log10 of the bit error rate of the worst lane that both ends receive over fibre alone, with sound
-    modules and clean connectors: all such links are alike."""
-    return float(rounded(worst_lane_log10_ber(design, DIRECT)))
+    """log10 of the bit error rate of the worst lane that each of these ends of a pod receives from its peer
+    over fibre alone, by clean connectors, of their shape."""
+    shape = (*ends.shape, STRANDS)
+    nothing = (DIRECT.loss_db, DIRECT.near_return_db, DIRECT.far_return_db)
+    fibres = Strands(Switched(*(np.broadcast_to(array, shape) for array in nothing)))
+    rates = strand_log10_bers(design, fibres, lanes_of(seed, fabric, cubes, ends, peers))
+    return rounded(rates.max(axis=(-2, -1)))
 
 
 def rounded(log10_ber: FloatArray) -> FloatArray:

@@ -1,10 +1,10 @@
-"""A link through a Palomar element by element, and what its receivers make of the light.
+"""A link through an OCS element by element, and what its receivers make of the light.
 
 [LF] 3.1, 3.3, 4.1.1, 4.1.2, Appendix B. Seen from one end, an element knows only its own part of the path:
 what it loses, and what it sends back of the light that arrives. Both directions share one strand, so the
-end's own light, sent back, comes in beside the far end's in the same band: one reflection is enough. Its
-power over that of the signal is (own launch + reflection − losses to the element and back) − received; all
-add up as powers, with what leaks through the end's own circulator.
+end's own light, sent back, comes in beside the far end's: one reflection is enough. Its power over that of
+the signal is (own launch + reflection − losses to the element and back) − received. The strongest of them
+and all others together go to the receiver (`receiver`), with what leaks through the end's own circulator.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,23 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.models.assumptions import assumed
+from shared.models.optics.dispersion import dispersion_penalty_db, lanes_nm
 from shared.models.optics.fec import post_fec_ber
+from shared.models.optics.made_modules import AS_DESIGNED, Lanes
 from shared.models.optics.modules import (
     MODULE_KINDS,
-    SPAN_NM,
     LaneRate,
     ModuleKind,
     lane_rate,
 )
+from shared.models.optics.parts import parts_of
 from shared.models.optics.receiver import BER_THRESHOLD, Receiver
 
 FloatArray = npt.NDArray[np.float64]
-
-FIRST_NM = 1_271.0
-"""Of the CWDM grid in the O band (ITU-T G.694.2)."""
-LIGHT_NM_PER_S = 2.99792458e17
-PENALTY_MAX_DB = 40.0
-"""Where dispersion leaves nothing of the signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +58,56 @@ DIRECT = Switched(np.asarray(0.0), np.asarray(-np.inf), np.asarray(-np.inf))
 
 
 @dataclass(frozen=True, slots=True)
+class Strands:
+    """All that may change of some strands, as one of the ends sees it: the OCS between, and what dirty
+    connectors at this end and the far one take. Arrays of one broadcast shape."""
+
+    ocs: Switched
+    near_excess_db: FloatArray = field(default_factory=lambda: np.asarray(0.0))
+    far_excess_db: FloatArray = field(default_factory=lambda: np.asarray(0.0))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of all arrays together."""
+        return np.broadcast_shapes(
+            self.ocs.loss_db.shape,
+            self.ocs.near_return_db.shape,
+            self.near_excess_db.shape,
+            self.far_excess_db.shape,
+        )
+
+    def each(self) -> "Strands":
+        """Flat: one value of each a strand."""
+        ocs = self.ocs
+        given = (ocs.loss_db, ocs.near_return_db, ocs.far_return_db, self.near_excess_db, self.far_excess_db)
+        loss_db, near_db, far_db, *excess_db = (a.ravel() for a in np.broadcast_arrays(*given))
+        return Strands(Switched(loss_db, near_db, far_db), *excess_db)
+
+    def part(self, numbers: npt.NDArray[np.intp]) -> "Strands":
+        """Some of them, where they are flat."""
+        ocs = self.ocs
+        switched = (array[numbers] for array in (ocs.loss_db, ocs.near_return_db, ocs.far_return_db))
+        return Strands(Switched(*switched), self.near_excess_db[numbers], self.far_excess_db[numbers])
+
+    def per_lane(self) -> "Strands":
+        """With a last axis for the lanes."""
+        ocs = self.ocs
+        switched = (array[..., None] for array in (ocs.loss_db, ocs.near_return_db, ocs.far_return_db))
+        return Strands(
+            Switched(*switched),
+            np.asarray(self.near_excess_db)[..., None],
+            np.asarray(self.far_excess_db)[..., None],
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class LinkDesign:
-    """Modules and fibre of a link. Powers are averages of one lane; `fibre_loss_db` is that of both ends'
-    fibres and connectors together."""
+    """Modules and fibre of a link. Powers are averages of one lane, that of the laser by default as the
+    modules of the rate have it; `fibre_loss_db` is that of both ends' fibres and connectors together."""
 
     rate: LaneRate = field(default_factory=lambda: lane_rate("50G-PAM4"))
     kind: ModuleKind = MODULE_KINDS["cwdm4-bidi"]
-    launch_dbm: float = field(default_factory=lambda: assumed("laser_launch_dbm"))
+    launch_dbm: float | None = None
     fibre_loss_db: float = field(default_factory=lambda: assumed("fibre_loss_db"))
     length_km: float = field(default_factory=lambda: assumed("fibre_length_km"))
     mitigation: bool = True
@@ -78,31 +117,59 @@ class LinkDesign:
     def receiver(self) -> Receiver:
         return Receiver(self.rate, self.mitigation, self.soft_fec)
 
-    def path(
-        self, ocs: Switched, near_excess_db: FloatArray | float = 0.0, far_excess_db: FloatArray | float = 0.0
-    ) -> tuple[Element, ...]:
-        """From this end's laser to the far end's receiver. The excess is that of dirty connectors."""
+    @property
+    def launched_dbm(self) -> float:
+        """`launch_dbm`, or what the parts of the rate launch."""
+        return parts_of(self.rate).launch_dbm if self.launch_dbm is None else self.launch_dbm
+
+    @property
+    def penalties_db(self) -> FloatArray:
+        """What dispersion costs each lane of a strand, of shape (lanes,)."""
+        return dispersion_penalty_db(self.receiver.symbol_gbd, lanes_nm(self.kind), self.length_km)
+
+    @property
+    def lane_losses_db(self) -> FloatArray:
+        """What each lane of a strand loses more than the first, in both multiplexers: light of the n-th
+        bounces n times off their filters. Of shape (lanes,)."""
+        bounces = np.arange(self.kind.lanes_per_strand, dtype=np.float64)
+        return 2.0 * assumed("mux_bounce_loss_db") * bounces
+
+    def path(self, strands: Strands) -> tuple[Element, ...]:
+        """From this end's laser to the far end's receiver, for the first lane."""
         mux, none = _assumed("mux_loss_db"), np.asarray(0.0)
-        circulator, crosstalk, port, connector = none, None, None, None
-        near_port_db, far_port_db = None, None
+        circulator, crosstalk, port = none, None, None
+        near_connector_db, far_connector_db, near_port_db, far_port_db = None, None, None, None
         if self.kind.bidi:
             circulator, crosstalk = _assumed("circulator_loss_db"), _assumed("circulator_crosstalk_db")
-            port, connector = _assumed("circulator_return_db"), _assumed("connector_return_db")
-            near_port_db, far_port_db = ocs.near_return_db, ocs.far_return_db
+            port = _assumed("circulator_return_db")
+            near_connector_db, far_connector_db = (
+                connector_return_db(excess_db)
+                for excess_db in (strands.near_excess_db, strands.far_excess_db)
+            )
+            near_port_db, far_port_db = strands.ocs.near_return_db, strands.ocs.far_return_db
         fibre_db = 0.5 * self.fibre_loss_db
         return (
             Element("mux", mux),
             Element("circulator", circulator, crosstalk),
             Element("circulator port", none, port),
-            Element("near fibre", np.asarray(fibre_db + near_excess_db), connector),
+            Element("near fibre", np.asarray(fibre_db + strands.near_excess_db), near_connector_db),
             Element("near OCS port", none, near_port_db),
-            Element("OCS", ocs.loss_db),
+            Element("OCS", strands.ocs.loss_db),
             Element("far OCS port", none, far_port_db),
-            Element("far fibre", np.asarray(fibre_db + far_excess_db), connector),
+            Element("far fibre", np.asarray(fibre_db + strands.far_excess_db), far_connector_db),
             Element("far circulator port", none, port),
             Element("far circulator", circulator),
             Element("demux", mux),
         )
+
+
+def connector_return_db(excess_db: FloatArray) -> FloatArray:
+    """What the connectors of an end send back: as clean ones do, and a share of what dirt takes out of the
+    light."""
+    taken = -np.expm1(-np.asarray(excess_db) * np.log(10.0) / 10.0)
+    dirt, clean = (10.0 ** (assumed(name) / 10.0) for name in ("dirt_return_db", "connector_return_db"))
+    found: FloatArray = 10.0 * np.log10(clean + dirt * taken)
+    return found
 
 
 def _assumed(name: str) -> FloatArray:
@@ -110,8 +177,27 @@ def _assumed(name: str) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrival:
+    """What arrives at an end, lane by lane, in one broadcast shape: average power of the signal in dBm, the
+    strongest of all that is sent back of the end's own light over it, and the others together, in dB."""
+
+    received_dbm: FloatArray
+    strongest_db: FloatArray
+    rest_db: FloatArray
+
+    @property
+    def interference_db(self) -> FloatArray:
+        """All of it over the signal: the MPI."""
+        with np.errstate(divide="ignore"):  # a duplex link has none
+            total: FloatArray = 10.0 * np.log10(
+                10.0 ** (self.strongest_db / 10) + 10.0 ** (self.rest_db / 10)
+            )
+        return total
+
+
+@dataclass(frozen=True, slots=True)
 class LaneResult:
-    """What arrives at an end, one array of the broadcast shape each. Rates: `raw_ber` of the decisions,
+    """What an end makes of it, one array of the broadcast shape each. Rates: `raw_ber` of the decisions,
     `ber` before the outer code, `post_fec_ber` after it; `margin` in orders of magnitude of `ber` below its
     threshold. `interference_db` is over the received power."""
 
@@ -146,78 +232,57 @@ def reflections(path: Iterable[Element], launch_dbm: float) -> Iterator[tuple[st
         there_db = there_db + element.loss_db
 
 
-def arriving(
-    design: LinkDesign,
-    ocs: Switched,
-    near_excess_db: FloatArray | float = 0.0,
-    far_excess_db: FloatArray | float = 0.0,
-) -> tuple[FloatArray, FloatArray]:
-    """(average power of a lane in dBm, interference over it in dB) at the near end's receiver."""
-    path = design.path(ocs, near_excess_db, far_excess_db)
-    received_dbm = design.launch_dbm - loss_db(path)
-    back_mw: FloatArray = np.asarray(0.0)
-    for _, power_dbm in reflections(path, design.launch_dbm):
-        back_mw = back_mw + 10.0 ** (power_dbm / 10.0)
-    with np.errstate(divide="ignore"):  # a duplex link has none
-        interference_db: FloatArray = 10.0 * np.log10(back_mw) - received_dbm
-    return received_dbm, interference_db
+def arriving(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> Arrival:
+    """At the near end, of shape (…, lanes) for strands of shape (…)."""
+    path = design.path(strands.per_lane())
+    bounced_db = lanes.of_design(design.lane_losses_db)
+    lost_db = loss_db(path) + bounced_db
+    received_dbm = design.launched_dbm + lanes.far_launch_db - lost_db
+    strongest, total = np.asarray(0.0), np.asarray(0.0)
+    for _, power_dbm in reflections(path, design.launched_dbm):
+        back = 10.0 ** (power_dbm / 10.0)
+        strongest, total = np.maximum(strongest, back), total + back
+    # The own light passes the same multiplexers, there and back.
+    relative_db = lanes.near_launch_db - bounced_db - received_dbm
+    with np.errstate(divide="ignore"):  # a duplex link has none, and another perhaps only one
+        strongest_db, rest_db = (
+            10.0 * np.log10(np.maximum(back, 0.0)) + relative_db for back in (strongest, total - strongest)
+        )
+    return Arrival(*np.broadcast_arrays(received_dbm, strongest_db, rest_db))
 
 
-def evaluate(
-    design: LinkDesign,
-    ocs: Switched,
-    near_excess_db: FloatArray | float = 0.0,
-    far_excess_db: FloatArray | float = 0.0,
-    wavelength_nm: FloatArray | None = None,
-) -> LaneResult:
-    """What the near end receives, over arrays of one broadcast shape, such as (link ends, lanes)."""
-    received_dbm, interference_db = arriving(design, ocs, near_excess_db, far_excess_db)
-    receiver = design.receiver
-    wavelengths = lanes_nm(design.kind) if wavelength_nm is None else wavelength_nm
-    penalty_db = dispersion_penalty_db(receiver.symbol_gbd, wavelengths, design.length_km)
-    arrives = dispersed(received_dbm, interference_db, penalty_db)
-    ber = receiver.ber(*arrives)
+def evaluate(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> LaneResult:
+    """What the near end receives, of shape (…, lanes) for strands of shape (…)."""
+    arrival = arriving(design, strands, lanes)
+    log10_ber = arrived_log10_ber(design, arrival, lanes)
+    ber = 10.0**log10_ber
     return LaneResult(
-        np.broadcast_to(received_dbm, ber.shape),
-        np.broadcast_to(interference_db, ber.shape),
-        np.broadcast_to(penalty_db, ber.shape),
-        receiver.uncoded().ber(*arrives),
+        arrival.received_dbm,
+        arrival.interference_db,
+        np.broadcast_to(lanes.of_design(design.penalties_db), ber.shape),
+        10.0 ** arrived_log10_ber(design, arrival, lanes, design.receiver.uncoded()),
         ber,
-        receiver.log10_ber(*arrives),
+        log10_ber,
         post_fec_ber(ber),
     )
 
 
-# --- wavelengths and dispersion -----------------------------------------------------------------------------
+def arrived_log10_ber(
+    design: LinkDesign, arrival: Arrival, lanes: Lanes = AS_DESIGNED, receiver: Receiver | None = None
+) -> FloatArray:
+    """log10 of the bit error rate before the outer code, of the arrival's shape. Dispersion counts as loss of
+    the signal alone: of what comes back of the near end's own light, no symbol has to be told from the next.
+    A receiver that needs more light errs as one that gets less of all."""
+    penalty_db = lanes.of_design(design.penalties_db)
+    return (receiver or design.receiver).log10_ber(
+        arrival.received_dbm - penalty_db - lanes.sensitivity_db,
+        arrival.strongest_db + penalty_db,
+        arrival.rest_db + penalty_db,
+        lanes.offset_ghz,
+        lanes.extinction_db,
+    )
 
 
-def lanes_nm(kind: ModuleKind) -> FloatArray:
-    """Wavelengths of a strand's lanes, of shape (lanes,): 20 or 10 nm apart over the span of 80 nm."""
-    return FIRST_NM + kind.spacing_nm * np.arange(SPAN_NM // kind.spacing_nm, dtype=np.float64)
-
-
-def dispersion_ps_per_nm(wavelength_nm: FloatArray, length_km: float) -> FloatArray:
-    """Chromatic dispersion of so much fibre (ITU-T G.652): slope ÷ 4 · (λ − λ₀⁴ ÷ λ³)."""
-    zero_nm, slope = assumed("fibre_zero_dispersion_nm"), assumed("fibre_dispersion_slope")
-    wavelength = np.asarray(wavelength_nm, dtype=np.float64)
-    found: FloatArray = 0.25 * slope * (wavelength - zero_nm**4 / wavelength**3) * length_km
-    return found
-
-
-def dispersion_penalty_db(symbol_gbd: float, wavelength_nm: FloatArray, length_km: float) -> FloatArray:
-    """What the spread of a symbol costs: −5 log₁₀(1 − (4 B D σ)²), where σ is the spectral width that
-    modulation gives a laser without chirp, B λ² ÷ c."""
-    symbol_hz = symbol_gbd * 1e9
-    width_nm = np.asarray(wavelength_nm) ** 2 * symbol_hz / LIGHT_NM_PER_S
-    spread = 4.0 * symbol_hz * 1e-12 * dispersion_ps_per_nm(wavelength_nm, length_km) * width_nm
-    left = np.maximum(1.0 - spread**2, 10.0 ** (-PENALTY_MAX_DB / 5.0))
-    found: FloatArray = -5.0 * np.log10(left)
-    return found
-
-
-def dispersed(
-    received_dbm: FloatArray, interference_db: FloatArray, penalty_db: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """(received power, interference over it) with dispersion's penalty taken. It counts as loss of the signal
-    alone: of what comes back of the near end's own light, no symbol has to be told from the next."""
-    return received_dbm - penalty_db, interference_db + penalty_db
+def log10_ber(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> FloatArray:
+    """The plain chain: log10 of the bit error rate before the outer code, of shape (…, lanes)."""
+    return arrived_log10_ber(design, arriving(design, strands, lanes), lanes)

@@ -2,25 +2,32 @@
 
 An end on a + face can be paired with the − face end of the same dimension and index of every cube, its own
 included, and the other way round: 6,144 ends × 64 partners for 64 cubes. An end of cube a on a + face and its
-partner of cube b are joined by N[2a+s] → S[2b+s] for both strands s. Each end receives by itself: loss is the
-same both ways, reflections are not.
+partner of cube b are joined by N[2a] → S[2b+1] and N[2b+1] → S[2a]. Each end receives by itself: loss is the
+same both ways, reflections and modules are not.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from shared.basics.errors import InvalidInput
-from shared.models.optics.fabric_links import between
-from shared.models.optics.kernel import LaneKernel, SingleArray, Strands, strands
-from shared.models.optics.link import LinkDesign, Switched
+from shared.models.optics.fabric_links import lanes_of, strand_log10_bers
+from shared.models.optics.link import FloatArray, LinkDesign, Strands, Switched, arriving
 from shared.models.optics.modules import MODULE_KINDS
-from shared.models.optics.palomar import ManufacturedOcses, manufactured_ocses
 from shared.models.optics.receiver import BER_THRESHOLD
-from shared.models.superpod.wiring import DIMENSIONS, ENDS_PER_CUBE, FACE_LINKS, OCS_COUNT, STRANDS, ocs_radix
+from shared.models.optics.strands import strands_of
+from shared.models.superpod.wiring import (
+    DIMENSIONS,
+    ENDS_PER_CUBE,
+    FACE_LINKS,
+    OCS_COUNT,
+    STRANDS,
+    IntArray,
+    ocs_radix,
+)
 
+SingleArray = npt.NDArray[np.float32]
 SIDES = 2
 
 
@@ -89,15 +96,13 @@ def qualify_pod(conditions: Conditions) -> Qualification:
         fit = ", ".join(name for name, other in MODULE_KINDS.items() if other.strands_per_link == STRANDS)
         strands = f"{kind.strands_per_link} strands a link, where the pod has {STRANDS}"
         raise InvalidInput(f"module {kind.name}: {strands}; allowed: {fit}")
-    kernel = LaneKernel(conditions.design)
-    made = manufactured_ocses(conditions.seed, conditions.fabric, ocs_radix(cubes))
     shape = (DIMENSIONS, FACE_LINKS, SIDES, cubes, cubes)
     floats = np.empty((4, *shape), dtype=np.float32)
     lane = np.empty(shape, dtype=np.uint8)
     for ocs in range(OCS_COUNT):
-        for side, of in enumerate(_both_sides(made, ocs, conditions)):
+        for side in range(SIDES):
             at = (*divmod(ocs, FACE_LINKS), side)
-            floats[:, *at], lane[at] = _worst_lane(kernel, of, cubes)
+            floats[:, *at], lane[at] = _worst_lane(conditions, *_ends(ocs, side, cubes))
     # Ends are numbered by cube, then face (dimension and side), then index.
     log10_ber, loss_db, received_dbm, interference_db = floats.transpose(0, 4, 1, 3, 2, 5).reshape(
         4, cubes * ENDS_PER_CUBE, cubes
@@ -106,32 +111,35 @@ def qualify_pod(conditions: Conditions) -> Qualification:
     return Qualification(conditions, log10_ber, lanes, loss_db, received_dbm, interference_db)
 
 
-def _both_sides(made: ManufacturedOcses, ocs: int, conditions: Conditions) -> Iterator[Strands]:
-    """What the North ends of an OCS see of all their partners, then what the South ends do; strands in order
-    of (cube, partner, strand)."""
-    north = between(made, ocs, conditions.cubes)
+def _ends(ocs: int, side: int, cubes: int) -> tuple[IntArray, IntArray]:
+    """(ends, peers), each of shape (cubes, cubes): those on the + (0) or − (1) faces of all cubes on an OCS,
+    and all that each of them can be joined with."""
+    dimension, index = divmod(ocs, FACE_LINKS)
+    cube = np.arange(cubes) * ENDS_PER_CUBE + index
+    near, far = (cube + (2 * dimension + face) * FACE_LINKS for face in (side, 1 - side))
+    ends, peers = np.broadcast_arrays(near[:, None], far[None, :])
+    return ends, peers
+
+
+def _worst_lane(
+    conditions: Conditions, ends: IntArray, peers: IntArray
+) -> tuple[FloatArray, npt.NDArray[np.uint8]]:
+    """((log10 BER, OCS loss, received power, interference), lane): the worst lane that each end receives."""
+    seed, fabric, cubes = conditions.seed, conditions.fabric, conditions.cubes
+    ocs = strands_of(seed, fabric, ends, peers, ocs_radix(cubes))
     if conditions.return_loss_db is not None:
-        every = np.asarray(conditions.return_loss_db)
-        north = Switched(north.loss_db, every, every)
-    yield strands(north)
-    arrays = np.broadcast_arrays(north.loss_db, north.far_return_db, north.near_return_db)
-    yield strands(Switched(*(array.swapaxes(0, 1) for array in arrays)))
-
-
-def _worst_lane(kernel: LaneKernel, of: Strands, cubes: int) -> tuple[SingleArray, npt.NDArray[np.uint8]]:
-    """((log10 BER, OCS loss, received power, interference), lane): the worst lane of each (cube, partner)."""
-    received_dbm, interference_db = kernel.arriving(of)
-    log10_ber = kernel.table.log10_ber(received_dbm, interference_db)
-    links = cubes * cubes
-    lanes = log10_ber.reshape(links, -1)
-    lane = lanes.argmax(axis=1)
-    link = np.arange(links)
-    strand = link * STRANDS + lane // kernel.lanes
-    figures = (
-        lanes[link, lane],
-        of.loss_db[strand],
-        received_dbm.reshape(links, -1)[link, lane],
-        interference_db.reshape(links, -1)[link, lane],
+        every = np.full(ocs.loss_db.shape, conditions.return_loss_db)
+        ocs = Switched(ocs.loss_db, every, every)
+    lanes = lanes_of(seed, fabric, cubes, ends, peers)
+    rates = strand_log10_bers(conditions.design, Strands(ocs), lanes).reshape(ends.size, -1)
+    link, worst = np.arange(ends.size), rates.argmax(axis=1)
+    strand, lane = np.divmod(worst, lanes.lanes)
+    strand += link * STRANDS
+    strands, single = Strands(ocs).each().part(strand), lanes.each().single(strand, lane)
+    arrival = arriving(conditions.design, strands, single)
+    columns = (
+        arrival.received_dbm - single.of_design(conditions.design.penalties_db),
+        arrival.interference_db,
     )
-    square = np.stack(figures).reshape(4, cubes, cubes)
-    return square, lane.astype(np.uint8).reshape(cubes, cubes)
+    figures = (rates[link, worst], strands.ocs.loss_db, *(column[:, 0] for column in columns))
+    return np.stack(figures).reshape(4, *ends.shape), worst.astype(np.uint8).reshape(ends.shape)

@@ -1,22 +1,25 @@
-"""The receiver of one lane: levels, noise, and the bit error rate that they leave.
+"""The receiver of one lane: levels, noise, beat, and the bit error rate that they leave.
 
 [LF] 3.3.1, 4.1.2, Figures 11 and 12. Light of average power P carries 2 (NRZ) or 4 (PAM4) evenly spaced
 levels. The noise of each level adds up, in variances of photocurrent: thermal, shot, laser intensity noise,
-what transmitter and signal processing distort, and the beat of the level with interfering light in band.
-Between two levels with currents I and deviations σ the decision has Q = (I' − I) ÷ (σ' + σ), and errs with
-probability ½ erfc(Q ÷ √2).
+what transmitter and signal processing distort, and the beat with all reflections but the strongest. That one
+shifts the level within bounds, by its phase and by what it carries (`beat`). Between two levels the slicer
+stands where both err as often by their total deviations; a level errs where its noise, shifted, passes it.
 """
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 import scipy  # which loads scipy.special when it is first used: a quarter of a second
 
 from shared.models.assumptions import assumed
+from shared.models.optics.beat import is_steady, passed, products
+from shared.models.optics.inner_code import OVERHEAD, decoded_log10
 from shared.models.optics.modules import LaneRate
+from shared.models.optics.parts import LaneParts, parts_of
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -25,15 +28,20 @@ BER_THRESHOLD = 2e-4
 W_PER_MW = 1e-3
 ELECTRON_C = 1.602176634e-19
 SYMBOL_GBD = {10: 10.3125, 25: 25.78125, 50: 26.5625, 100: 53.125}
-"""Symbol rates by Gb/s of the lane, as Ethernet has them: NRZ with its line code, PAM4 with KP4 as well. What
-the inner code adds is not counted, and every rate is measured by the same codes."""
+"""Symbol rates by Gb/s of the lane, as Ethernet has them: NRZ with its line code, PAM4 with KP4 as well. The
+inner code comes on top. Every rate is measured by the same codes."""
 LEVELS = {"NRZ": 2, "PAM4": 4}
+PHASES = 6
+"""At which a beat is looked at (Gauss–Chebyshev: exact for polynomials of twice the degree)."""
+NONE = np.asarray(-np.inf)
+TOGETHER_MAX = 1_024
+"""Lanes that are looked at together: what their phases need fits a processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """What receives one lane. `mitigation`: the digital notch that takes off most of the beat with
-    interference (OIM). `soft_fec`: the inner code, whose gain counts as a larger Q."""
+    """What receives one lane. `mitigation`: the digital notch that takes off the tone in the beat with
+    interference (OIM). `soft_fec`: the inner code."""
 
     rate: LaneRate
     mitigation: bool = True
@@ -45,57 +53,159 @@ class Receiver:
 
     @property
     def symbol_gbd(self) -> float:
-        return SYMBOL_GBD[self.rate.gbps]
-
-    def ber(self, received_dbm: FloatArray, interference_db: FloatArray) -> FloatArray:
-        """Bit error rate before the outer code, of the broadcast shape. `received_dbm` is the average
-        power, `interference_db` that of interfering light over it (MPI). 0 where it is too small to write."""
-        errs: FloatArray = np.asarray(0.0)
-        for minus_q in self._minus_q(received_dbm, interference_db):
-            errs = errs + scipy.special.ndtr(minus_q)
-        return errs * self._errors_per_bit
-
-    def log10_ber(self, received_dbm: FloatArray, interference_db: FloatArray) -> FloatArray:
-        """The logarithm of `ber`, also where the rate itself is too small to write."""
-        logs = [scipy.special.log_ndtr(q) for q in self._minus_q(received_dbm, interference_db)]
-        total: FloatArray = np.logaddexp.reduce(np.stack(np.broadcast_arrays(*logs)), axis=0)
-        found: FloatArray = (total + np.log(self._errors_per_bit)) / np.log(10.0)
-        return found
-
-    def uncoded(self) -> "Receiver":
-        """The same without the inner code."""
-        return Receiver(self.rate, self.mitigation, soft_fec=False)
+        """With the inner code's bits, if it is used."""
+        return SYMBOL_GBD[self.rate.gbps] * (OVERHEAD if self.soft_fec else 1.0)
 
     @property
-    def _errors_per_bit(self) -> float:
-        """Of the sum over the decisions: each errs for the two levels beside it, one bit of a symbol in Gray
-        code."""
-        return 2.0 / (self.levels * math.log2(self.levels))
+    def bandwidth_ghz(self) -> float:
+        return assumed("receiver_bandwidth") * self.symbol_gbd
 
-    def _minus_q(self, received_dbm: FloatArray, interference_db: FloatArray) -> list[FloatArray]:
-        """−Q of every decision, lowest first."""
-        power_w = W_PER_MW * 10.0 ** (np.asarray(received_dbm) / 10.0)
-        interference = 10.0 ** (np.asarray(interference_db) / 10.0)
-        extinction = 10.0 ** (assumed("laser_extinction_db") / 10.0)
-        low, high = 2.0 / (1.0 + extinction), 2.0 * extinction / (1.0 + extinction)
-        relative = np.linspace(low, high, self.levels)
-        deviations = [self._deviation(power_w, level, high - low, interference) for level in relative]
-        current = assumed("receiver_responsivity_a_per_w") * power_w
-        gain = 10.0 ** (assumed("soft_fec_gain_db") / 20.0) if self.soft_fec else 1.0
-        step = gain * (high - low) / (self.levels - 1)
-        return [-step * current / (lower + upper) for lower, upper in pairwise(deviations)]
+    @property
+    def parts(self) -> LaneParts:
+        return parts_of(self.rate)
 
-    def _deviation(
-        self, power_w: FloatArray, level: float, swing: float, interference: FloatArray
+    def ber(
+        self,
+        received_dbm: FloatArray,
+        interference_db: FloatArray,
+        rest_db: FloatArray = NONE,
+        offset_ghz: FloatArray | None = None,
+        extinction_db: FloatArray | None = None,
     ) -> FloatArray:
-        """σ of the photocurrent at one level, in A; `level` and `swing` are relative to the average."""
-        bandwidth_hz = assumed("receiver_bandwidth") * self.symbol_gbd * 1e9
-        current = assumed("receiver_responsivity_a_per_w") * power_w
-        thermal = (assumed("receiver_noise_pa_per_rthz") * 1e-12) ** 2 * bandwidth_hz
-        shot = 2.0 * ELECTRON_C * level * current * bandwidth_hz
-        relative = 10.0 ** (assumed("laser_intensity_noise_db_per_hz") / 10.0) * bandwidth_hz * level**2
-        relative = relative + swing**2 * 10.0 ** (-assumed("signal_to_distortion_db") / 10.0)
-        left = 1.0 - assumed("mitigation_share") if self.mitigation else 1.0
-        beat = 2.0 * assumed("interference_overlap") * left * level * interference
-        variance: FloatArray = thermal + shot + (relative + beat) * current**2
-        return np.sqrt(variance)
+        """Bit error rate before the outer code: `log10_ber`. 0 where it is too small to write."""
+        found: FloatArray = 10.0 ** self.log10_ber(
+            received_dbm, interference_db, rest_db, offset_ghz, extinction_db
+        )
+        return found
+
+    def log10_ber(
+        self,
+        received_dbm: FloatArray,
+        interference_db: FloatArray,
+        rest_db: FloatArray = NONE,
+        offset_ghz: FloatArray | None = None,
+        extinction_db: FloatArray | None = None,
+    ) -> FloatArray:
+        """log10 of the bit error rate before the outer code, of the broadcast shape.
+
+        `received_dbm` is the average power; `interference_db` the strongest reflection over it and `rest_db`
+        all others together (MPI is the sum of both). Their laser is `offset_ghz` from the signal's; unless
+        that is given it is in the middle of the band and no tone stands still. The signal's extinction ratio
+        is the parts' unless given.
+        """
+        extinction = self.parts.extinction_db if extinction_db is None else extinction_db
+        offset = np.nan if offset_ghz is None else offset_ghz
+        given = (received_dbm, interference_db, rest_db, np.asarray(offset), np.asarray(extinction))
+        arrays = np.broadcast_arrays(*given)
+        flat = [np.asarray(array, dtype=np.float64).ravel() for array in arrays]
+        found = np.empty(flat[0].size)
+        for start in range(0, len(found), TOGETHER_MAX):
+            part = slice(start, start + TOGETHER_MAX)
+            found[part] = self._log10_ber(*(array[part] for array in flat))
+        return found.reshape(arrays[0].shape)
+
+    def uncoded(self) -> "Receiver":
+        """The same without the inner code, at the same symbol rate: what its decisions err."""
+        return _Uncoded(self.rate, self.mitigation, self.soft_fec)
+
+    @property
+    def errors_per_decision(self) -> float:
+        """Wrong bits of a symbol in Gray code, over its bits: 1 of 1 for NRZ, 6 ÷ 4 ÷ 2 for PAM4."""
+        return 2.0 * (self.levels - 1) / (self.levels * math.log2(self.levels))
+
+    def _log10_ber(
+        self,
+        received_dbm: FloatArray,
+        interference_db: FloatArray,
+        rest_db: FloatArray,
+        offset_ghz: FloatArray,
+        extinction_db: FloatArray,
+    ) -> FloatArray:
+        """The same, flat arrays of one length. An offset that is nobody's is not a number."""
+        steady = is_steady(offset_ghz, self.symbol_gbd * math.log2(self.levels))
+        in_band = np.where(np.isnan(offset_ghz), 1.0, passed(offset_ghz, self.bandwidth_ghz))
+        in_band *= assumed("interference_overlap")
+        strongest, rest = (in_band * 10.0 ** (db / 10.0) for db in (interference_db, rest_db))
+        extinction = 10.0 ** (extinction_db / 10.0)
+        low, high = 2.0 / (1.0 + extinction), 2.0 * extinction / (1.0 + extinction)
+        levels = np.linspace(low, high, self.levels)
+        beats = products(levels, np.where(steady, 0.0, 1.0) * self.mitigation)
+        current_a = assumed("receiver_responsivity_a_per_w") * W_PER_MW * 10.0 ** (received_dbm / 10.0)
+        noise = self._noise(current_a, levels, high - low) + 2.0 * rest * np.mean(beats**2, axis=1)
+        deviation = np.sqrt(noise)
+        if not strongest.any():
+            return self._coded(_log10_errors(levels, deviation, deviation, None))
+        swing = 2.0 * np.sqrt(strongest) * beats
+        total = np.sqrt(noise + 0.5 * np.mean(swing**2, axis=1))
+        by_phase = _log10_errors(levels, deviation, total, swing)
+        over_phases = self._coded(_mean_log10(by_phase))
+        if not steady.any():
+            return over_phases
+        found: FloatArray = np.where(steady, _mean_log10(self._coded(by_phase)), over_phases)
+        return found
+
+    def _coded(self, log10_errors: FloatArray) -> FloatArray:
+        """Bit error rates from those of a decision."""
+        raw = log10_errors + math.log10(self.errors_per_decision)
+        return decoded_log10(raw, self.errors_per_decision) if self.soft_fec else raw
+
+    def _noise(self, current_a: FloatArray, levels: FloatArray, swing: FloatArray) -> FloatArray:
+        """Variance at every level over the square of the average current, of shape (M, lanes)."""
+        parts, bandwidth_hz = self.parts, 1e9 * self.bandwidth_ghz
+        thermal = (parts.noise_pa_per_rthz * 1e-12) ** 2 * bandwidth_hz / current_a**2
+        shot = 2.0 * ELECTRON_C * levels * bandwidth_hz / current_a
+        laser = 10.0 ** (parts.intensity_noise_db_per_hz / 10.0) * bandwidth_hz * levels**2
+        distortion = swing**2 * 10.0 ** (-assumed("signal_to_distortion_db") / 10.0)
+        found: FloatArray = thermal + shot + laser + distortion
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Uncoded(Receiver):
+    """Sends what the inner code adds, but leaves it alone."""
+
+    def _coded(self, log10_errors: FloatArray) -> FloatArray:
+        return log10_errors + math.log10(self.errors_per_decision)
+
+
+def _log10_errors(
+    levels: FloatArray, deviation: FloatArray, total: FloatArray, swing: FloatArray | None
+) -> FloatArray:
+    """log10 of how often a decision errs, the mean over all M − 1 of them and both levels of each.
+
+    Levels and deviations of shape (M, lanes), in units of the average current. `total` counts the strongest
+    reflection as noise, and sets where the slicer stands. `swing`, of shape (M, M, lanes), is how far that
+    reflection shifts a level at most; the result is then by phase, of shape (phases, lanes).
+    """
+    step = levels[1:] - levels[:-1]
+    up = step * total[:-1] / (total[:-1] + total[1:])
+    minus_q = np.concatenate([-up / deviation[:-1], (up - step) / deviation[1:]])
+    if swing is not None:
+        shift = (
+            np.concatenate([swing[:-1], swing[1:]]) / np.concatenate([deviation[:-1], deviation[1:]])[:, None]
+        )
+        minus_q = minus_q[:, None, None] + shift[:, :, None] * _cosines()[:, None]
+    errs = scipy.special.ndtr(minus_q)
+    kept = (0,) if swing is None else (0, 1)
+    with np.errstate(divide="ignore"):
+        found: FloatArray = np.log10(errs.mean(axis=kept))
+    lost = np.isneginf(found)
+    if lost.any():  # too small to write
+        logs = scipy.special.log_ndtr(minus_q[..., lost])
+        count = math.prod(logs.shape[axis] for axis in kept)
+        found[lost] = (np.logaddexp.reduce(logs, axis=kept) - math.log(count)) / math.log(10.0)
+    return found
+
+
+def _mean_log10(by_phase: FloatArray) -> FloatArray:
+    """log10 of the mean over the first axis."""
+    most = by_phase.max(axis=0)
+    found: FloatArray = most + np.log10(np.mean(10.0 ** (by_phase - most), axis=0))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _cosines() -> FloatArray:
+    """Of all phases as likely, by Gauss and Chebyshev."""
+    found: FloatArray = np.cos(np.pi * (np.arange(PHASES) + 0.5) / PHASES)
+    return found

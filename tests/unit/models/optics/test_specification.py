@@ -1,41 +1,28 @@
-"""The plot that gives the reason for the specified return loss."""
+"""The plot that gives the reason for the specified return loss, of a small pod."""
 
 import math
+from itertools import pairwise
 
-import numpy as np
+from ops.models.optics.specification import DESIGNS, RETURN_LOSSES_DB, Sweep, specification_chart, sweeps
+from shared.models.optics.qualification import Conditions, qualify_pod
 
-from ops.models.optics.specification import RETURN_LOSSES_DB, specification_chart, sweeps
-from shared.models.optics.link import LinkDesign, Switched, evaluate
-from shared.models.optics.receiver import BER_THRESHOLD
-
-AIDED, BARE = "with mitigation and soft FEC", "with neither"
+CUBES = 8
 
 
-def at(return_loss_db: float) -> dict[tuple[str, str], float]:
-    """log10 of the bit error rate by (pair, aids)."""
-    place = int(np.abs(RETURN_LOSSES_DB - return_loss_db).argmin())
-    return {(sweep.pair, sweep.aids): sweep.log10_ber[place] for sweep in sweeps()}
-
-
-def test_the_specification_is_met_with_both_aids_alone() -> None:
-    """[LF] 4.1.1, 4.1.2: no port reflects more than −38 dB."""
-    threshold = math.log10(BER_THRESHOLD)
-    specified, relaxed = at(-38.0), at(-30.0)
-    assert specified["worst", AIDED] < threshold < relaxed["worst", AIDED]
-    assert specified["worst", BARE] > threshold
-    assert at(-46.0)["median", BARE] < threshold
-
-
-def test_curves_rise_with_reflection_and_are_those_of_the_link() -> None:
-    for sweep in sweeps():
-        assert list(sweep.log10_ber) == sorted(sweep.log10_ber)
-    worst = next(sweep for sweep in sweeps() if (sweep.pair, sweep.aids) == ("worst", AIDED))
-    ports = np.asarray(RETURN_LOSSES_DB[0])
-    link = evaluate(LinkDesign(), Switched(np.asarray(worst.insertion_loss_db), ports, ports))
-    assert abs(worst.log10_ber[0] - float(link.log10_ber.max())) < 1e-3
+def test_curves_are_those_of_the_pod() -> None:
+    found = {(sweep.pairing, sweep.aids): sweep.log10_ber for sweep in sweeps(CUBES)}
+    assert len(found) == 2 * len(DESIGNS)
+    at = RETURN_LOSSES_DB.tolist().index(-34.0)
+    alone = qualify_pod(Conditions(0, cubes=CUBES, return_loss_db=-34.0))
+    assert found["worst", "with mitigation"][at] == round(float(alone.log10_ber.max()), 4)
+    for (pairing, aids), rates in found.items():
+        assert all(later >= sooner - 0.01 for sooner, later in pairwise(rates))
+        assert all(rate <= worst for rate, worst in zip(rates, found["worst", aids], strict=True)), pairing
+    assert found["worst", "without"][-1] > math.log10(2e-4), "more than is specified fails"
 
 
 def test_the_chart_draws_them_all() -> None:
-    chart = specification_chart()
-    assert [list(trace.y) for trace in chart.data] == [list(sweep.log10_ber) for sweep in sweeps()]
-    assert len({trace.name for trace in chart.data}) == 4
+    chart = specification_chart(CUBES)
+    expected: list[Sweep] = sweeps(CUBES)
+    assert [list(trace.y) for trace in chart.data] == [list(sweep.log10_ber) for sweep in expected]
+    assert len({trace.name for trace in chart.data}) == len(expected)

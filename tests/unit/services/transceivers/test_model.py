@@ -19,7 +19,8 @@ from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
 from services.ocs.service import SERVICE as OCS
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.transceivers.state import STATES
-from shared.models.optics.link import LinkDesign, Switched, evaluate
+from shared.models.optics.link import LinkDesign, Strands, Switched, evaluate
+from shared.models.optics.made_modules import Lanes, made_modules
 from shared.models.optics.palomar import manufactured_ocses
 from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.wiring import FACES
@@ -37,11 +38,11 @@ from tests.unit.services.ocs.test_model import Run
 
 LINKS = CONFIG.model_copy(
     update={
-        "transceivers": TransceiversConfig(fibre_loss_db=1.2, degraded_above_ber=1.5e-5, down_above_ber=4e-4),
+        "transceivers": TransceiversConfig(fibre_loss_db=2.0, degraded_above_ber=1.2e-6, down_above_ber=4e-4),
     }
 )
-"""With so much fibre and so tight a threshold that some healthy pairs of ports in a hundred are degraded."""
-DESIGN = LinkDesign(fibre_loss_db=1.2)
+"""With so much fibre and so tight a threshold that some healthy pairs of ends in a hundred are degraded."""
+DESIGN = LinkDesign(fibre_loss_db=2.0)
 
 
 def end_number(port: Port) -> int:
@@ -134,10 +135,9 @@ class LinksRun(Run):
             math.fsum(excess or 0 for place, excess in self.end_faults.values() if place == end)
             for end in ends
         )
-        dirts_db = [(near_db, far_db), (far_db, near_db)]
         bers = [
-            lane_bers(port[0], port[2], far, *dirt_db)
-            for (port, far), dirt_db in zip(strands, dirts_db, strict=True)
+            lane_bers(strand, port[0], port[2], far, ends[::turn], (near_db, far_db)[::turn])
+            for strand, ((port, far), turn) in enumerate(zip(strands, (1, -1), strict=True))
         ]
         worst = round(math.log10(np.max(bers)), 3)
         if worst > math.log10(LINKS.transceivers.down_above_ber):
@@ -146,16 +146,29 @@ class LinksRun(Run):
 
 
 @cache
-def lane_bers(ocs: int, north: int, south: int, near_db: float, far_db: float) -> npt.NDArray[np.float64]:
-    """Of every lane of one strand, both ways, lane by lane through the elements."""
+def lane_bers(
+    strand: int, ocs: int, north: int, south: int, ends: tuple[int, int], dirt_db: tuple[float, float]
+) -> npt.NDArray[np.float64]:
+    """Of every lane of one strand, both ways, through the elements and the modules as made; ends and dirt in
+    order of (North, South)."""
     made = manufactured_ocses(LINKS.seed, "pod-0", 136)
     loss_db = made.insertion_loss_db()[ocs, north, south]
-    north_db, south_db = made.north_return_loss_db[ocs, north], made.south_return_loss_db[ocs, south]
-    ways = (
-        evaluate(DESIGN, Switched(loss_db, north_db, south_db), near_db, far_db),
-        evaluate(DESIGN, Switched(loss_db, south_db, north_db), far_db, near_db),
-    )
-    return np.concatenate([way.ber for way in ways])
+    ports_db = made.north_return_loss_db[ocs, north], made.south_return_loss_db[ocs, south]
+    modules = made_modules(LINKS.seed, "pod-0", 96 * CUBES)
+    found = []
+    for turn in (1, -1):
+        here, there = ends[::turn]
+        numbers = slice(4 * strand, 4 * strand + 4)
+        lanes = Lanes(
+            modules.launch_db[there, numbers],
+            modules.launch_db[here, numbers],
+            modules.sensitivity_db[here, numbers],
+            modules.extinction_db[there, numbers],
+            modules.frequency_ghz[here, numbers] - modules.frequency_ghz[there, numbers],
+        )
+        dirt = (np.asarray(each_db) for each_db in dirt_db[::turn])
+        found.append(evaluate(DESIGN, Strands(Switched(loss_db, *ports_db[::turn]), *dirt), lanes).ber)
+    return np.concatenate(found)
 
 
 ENDS = st.builds(

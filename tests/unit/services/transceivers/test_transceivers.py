@@ -1,6 +1,5 @@
 """What the link ends say and measure, example by example."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
 from services.transceivers.service import SERVICE
 from shared.basics.units import US_PER_S
 from shared.models.assumptions import assumed
-from shared.models.optics.link import LinkDesign, Switched, evaluate
+from shared.models.optics.link import LinkDesign, Strands, Switched, evaluate
+from shared.models.optics.made_modules import lanes_between, made_modules
 from shared.models.optics.palomar import manufactured_ocses
 from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.superpod.wiring import ocs_radix
@@ -121,7 +121,7 @@ def test_a_dead_module_takes_both_ends_down_and_reports_itself(trained: Bench) -
     ]
 
 
-@pytest.mark.parametrize(("excess_db", "state"), [(0.1, "up"), (1.4, "degraded"), (2.5, "down")])
+@pytest.mark.parametrize(("excess_db", "state"), [(0.1, "up"), (2.8, "degraded"), (4.5, "down")])
 def test_a_dirty_connector_costs_both_directions(trained: Bench, excess_db: float, state: str) -> None:
     before = trained.state("transceivers")
     clean_db, clean = before.loss_db[NORTH], before.log10_ber[[NORTH, SOUTH]].copy()
@@ -147,7 +147,7 @@ def test_a_dirty_connector_costs_both_directions(trained: Bench, excess_db: floa
 def test_a_link_that_trains_with_a_dirty_connector_is_measured_with_it(trained: Bench) -> None:
     late = bench_with(BUDGET)
     for bench, first in ((late, True), (trained, False)):
-        fault = fault_began("pod-0/fault-0", "connector", "pod-0/cube-3/-x/0", 2.5)
+        fault = fault_began("pod-0/fault-0", "connector", "pod-0/cube-3/-x/0", 5.0)
         bench.say(fault, 200)
         if first:
             said = bodies(bench.say(connected(), 300))
@@ -194,6 +194,7 @@ def test_an_end_measures_what_the_elements_of_its_link_leave(
     bench.say(CircuitsConnected(slice=NAME, joins=joins, missing_ocs=(), missing_ports=()), 100)
     made = manufactured_ocses(seed, "pod-0", ocs_radix(4))
     insertion_loss_db = made.insertion_loss_db()
+    modules = made_modules(seed, "pod-0", 4 * 96)
     state = bench.state("transceivers")
     for index in range(16):
         ocs, ends = (
@@ -212,9 +213,11 @@ def test_an_end_measures_what_the_elements_of_its_link_leave(
             back_db = returns_db[strand][plus], returns_db[1 - strand][minus]
             for way, backs in enumerate((back_db, back_db[::-1])):
                 switched = Switched(*(np.asarray(value) for value in (loss_db[-1], *backs)))
-                worst[way].append(evaluate(LinkDesign(), switched).log10_ber.max())
+                here, there = np.array(ends[:: 1 - 2 * way])
+                lanes = lanes_between(modules, here, there, 2).part(strand)
+                worst[way].append(evaluate(LinkDesign(), Strands(switched), lanes).log10_ber.max())
         assert state.loss_db[list(ends)] == pytest.approx(max(loss_db) + 1.0)
-        assert state.log10_ber[list(ends)] == pytest.approx([max(way) for way in worst], abs=6e-4)
+        assert state.log10_ber[list(ends)] == pytest.approx([max(way) for way in worst], abs=2e-3)
 
 
 def test_other_seeds_and_fabrics_have_other_losses() -> None:
@@ -257,7 +260,7 @@ def frame_at(bench: Bench) -> Any:
 def test_a_frame_has_a_row_for_every_connected_end() -> None:
     bench = bench_with(BUDGET)
     bench.say(connected(missing_ports=((3, 7),)), 100)
-    bench.say(fault_began("pod-0/fault-0", "connector", "pod-0/cube-2/+x/0", 2.5))
+    bench.say(fault_began("pod-0/fault-0", "connector", "pod-0/cube-2/+x/0", 5.0))
     table = frame_at(bench)
     rows = {row["end"]: row for row in table.to_pylist()}
     assert sorted(rows) == [*range(NORTH, NORTH + 16), *range(SOUTH, SOUTH + 16)]
@@ -269,14 +272,15 @@ def test_a_frame_has_a_row_for_every_connected_end() -> None:
             nothing = [row["loss_db"], row["rx_power_dbm"], row["ber"], row["lane_bers"]]
             assert nothing == [None] * 4, "without light there is nothing to measure"
         else:
-            assert row["loss_db"] == round(state.loss_db[end] + (2.5 if number == 0 else 0), 4)
-            modules_db = 2 * 1.0 + 2 * 0.9  # a mux and a demux, two circulators
-            assert row["rx_power_dbm"] == pytest.approx(-0.8 - modules_db - row["loss_db"])
+            assert row["loss_db"] == round(state.loss_db[end] + (5.0 if number == 0 else 0), 4)
+            # A mux and a demux, two circulators, up to three bounces; lasers as they are made.
+            usual_dbm = 0.4 - 2 * 1.0 - 2 * 0.9 - row["loss_db"]
+            assert usual_dbm - 0.6 - 1.1 < row["rx_power_dbm"] < usual_dbm + 0.5
             assert len(row["lane_bers"]) == 8
             assert row["ber"] == max(row["lane_bers"])
             kept = 10.0 ** state.log10_ber[end]
             assert row["ber"] == pytest.approx(kept, rel=0.023), "a hundredth of an order"
-            assert len({round(math.log10(ber), 2) for ber in row["lane_bers"]}) == 2, "two strands"
+            assert len(set(row["lane_bers"])) == 8, "no two lanes are alike"
     assert table.schema.metadata == {b"fabric": b"pod-0", b"at_us": b"900000000"}
 
 

@@ -1,0 +1,61 @@
+"""The beat of a signal with the receiving end's own light, sent back: when it is in band, and how large.
+
+[LF] 3.3.1, 3.3.2, 4.1.2. Two waves of powers I and i and frequencies Δf apart make a current that swings by
+2 √(I i) cos(2π Δf t + φ). Two uncooled lasers of one nominal wavelength are nm apart, hundreds of GHz, so the
+swing is mostly far above what the receiver passes; where it is in band, the strongest reflection swings
+within fixed bounds, and the others together as noise.
+
+Both waves carry data, and so have a carrier: the mean of their fields. The beat of the two carriers is a
+pure tone, which interference mitigation (OIM) finds by its frequency and takes off; what stays is what the
+data of either make of it. Where Δf is almost nothing, there is no tone to be told from the signal itself.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.models.assumptions import assumed
+from shared.models.optics.inner_code import BLOCK_BITS
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+REACH = 1.5
+"""Bandwidths of the receiver beyond which no beat is counted: there it passes less than −28 dB of it."""
+ROLL_OFF = 16
+"""Of the receiver's response, as a power: an eighth-order filter and the equaliser's own cut."""
+GHZ_PER_NM = 177.0
+"""At 1300 nm: c ÷ λ²."""
+
+
+def passed(offset_ghz: FloatArray, bandwidth_ghz: float) -> FloatArray:
+    """Share of the beat's power that the receiver passes, of the offset's shape."""
+    away = np.abs(offset_ghz) / bandwidth_ghz
+    share: FloatArray = np.where(away < REACH, 1.0 / (1.0 + np.minimum(away, REACH) ** ROLL_OFF), 0.0)
+    return share
+
+
+def in_reach(offset_ghz: FloatArray, bandwidth_ghz: float) -> BoolArray:
+    """Where any of it is passed."""
+    found: BoolArray = np.abs(offset_ghz) < REACH * bandwidth_ghz
+    return found
+
+
+def is_steady(offset_ghz: FloatArray, bit_gbps: float) -> BoolArray:
+    """Where the beat stands still over a block of the inner code: whole blocks are then in its worst phase,
+    and its tone cannot be told from the signal."""
+    found: BoolArray = np.abs(offset_ghz) < bit_gbps / BLOCK_BITS
+    return found
+
+
+def products(levels: FloatArray, mitigation: FloatArray) -> FloatArray:
+    """√(a b) of a signal's level a with an interfering level b, without the product of the carriers where
+    mitigation takes it off.
+
+    `levels` of shape (M, …), `mitigation` (0 or 1) of shape (…); the result is of shape (M, M, …), by signal
+    and interfering level.
+    """
+    fields = np.sqrt(levels)
+    carrier = fields.mean(axis=0)
+    taken = mitigation * assumed("mitigation_depth") * carrier**2
+    found: FloatArray = fields[:, None] * fields[None, :] - taken
+    return found
