@@ -107,6 +107,13 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "receiver_sensitivity_sigma_db": Assumption(
         0.35, "dB", "of lanes about the design, cut at two sigmas: photodiode, its coupling, amplifier"
     ),
+    "burst_error_ber": Assumption(
+        1.3e-6,
+        "",
+        "slips of clock and equaliser, which no inner code mends; calibrated: a pod's median pairing has two "
+        "orders of margin",
+    ),
+    "burst_error_sigma_orders": Assumption(0.15, "", "of receivers about the design, cut at two sigmas"),
     "receiver_bandwidth": Assumption(0.7, "", "of the symbol rate"),
     "interference_overlap": Assumption(
         1.0, "", "of interfering light in the signal's polarisation: all of it, for which links are made"

@@ -14,7 +14,6 @@ KNOWN_NOT_TO_HOLD = {
     "topology/bisection-over-v3-least",
     "topology/one-ocs-lost",
     "ocs/insertion-loss-all-pairs",
-    "light/margin-median",
     "fabric/cwdm4-duplex",
     "goodput/lf-1024-99.9-deployed",
     "goodput/one-cube",

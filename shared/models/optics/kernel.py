@@ -19,6 +19,7 @@ from shared.models.optics.link import (
     Strands,
     log10_ber,
     loss_db,
+    with_bursts,
 )
 from shared.models.optics.made_modules import EXTINCTION_STEP_DB, Lanes, extinctions_db
 from shared.models.optics.receiver import NONE, Receiver
@@ -83,15 +84,14 @@ class LaneKernel:
         one value of each a strand and `lanes` one row, or one for all."""
         reads_dbm = self.received_dbm(strands, lanes) - (self.design.penalties_db + lanes.sensitivity_db)
         table = self._set_alike if lanes.extinction_db is None else self._as_set
-        found = table.log10_ber(reads_dbm, lanes.extinction_db)
+        found = with_bursts(table.log10_ber(reads_dbm, lanes.extinction_db), lanes)
         if not self.design.kind.bidi:
             return found
         if lanes.offset_ghz is None:
-            return np.maximum(log10_ber(self.design, strands, lanes), LOG10_BER_MIN)
+            return log10_ber(self.design, strands, lanes)
         beating = in_reach(lanes.offset_ghz, self.design.receiver.bandwidth_ghz)
         strand, lane = np.nonzero(np.broadcast_to(beating, found.shape))
-        exact = log10_ber(self.design, strands.part(strand), lanes.single(strand, lane))[:, 0]
-        found[strand, lane] = np.maximum(exact, LOG10_BER_MIN)
+        found[strand, lane] = log10_ber(self.design, strands.part(strand), lanes.single(strand, lane))[:, 0]
         return found
 
     def received_dbm(self, strands: Strands, lanes: Lanes) -> FloatArray:

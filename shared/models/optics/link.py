@@ -274,13 +274,22 @@ def arrived_log10_ber(
     the signal alone: of what comes back of the near end's own light, no symbol has to be told from the next.
     A receiver that needs more light errs as one that gets less of all."""
     penalty_db = lanes.of_design(design.penalties_db)
-    return (receiver or design.receiver).log10_ber(
+    found = (receiver or design.receiver).log10_ber(
         arrival.received_dbm - penalty_db - lanes.sensitivity_db,
         arrival.strongest_db + penalty_db,
         arrival.rest_db + penalty_db,
         lanes.offset_ghz,
         lanes.extinction_db,
     )
+    return with_bursts(found, lanes)
+
+
+def with_bursts(log10_ber: FloatArray, lanes: Lanes) -> FloatArray:
+    """With the errors that a receiver makes in bursts, however much light it gets: slips of its clock and its
+    equaliser, which the inner code cannot mend."""
+    bursts = assumed("burst_error_ber") * 10.0**lanes.burst_orders
+    found: FloatArray = np.log10(10.0**log10_ber + bursts)
+    return found
 
 
 def log10_ber(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> FloatArray:

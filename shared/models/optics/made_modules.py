@@ -33,11 +33,13 @@ FABRICS_KEPT_MAX = 64
 @dataclass(frozen=True, slots=True)
 class MadeModules:
     """Read-only, of shape (link ends, 8 lanes): average power of the laser over that of the design in dB, how
-    much more light the receiver needs than the design in dB, extinction ratio in dB, and how far the laser's
-    frequency is from the grid's at the temperature that all are compared at, in GHz."""
+    much more light the receiver needs than the design in dB, how many more errors in bursts it makes in
+    orders of magnitude, extinction ratio in dB, and how far the laser's frequency is from the grid's at the
+    temperature that all are compared at, in GHz."""
 
     launch_db: FloatArray
     sensitivity_db: FloatArray
+    burst_orders: FloatArray
     extinction_db: FloatArray
     frequency_ghz: FloatArray
 
@@ -52,6 +54,7 @@ class Lanes:
     far_launch_db: FloatArray
     near_launch_db: FloatArray
     sensitivity_db: FloatArray
+    burst_orders: FloatArray
     extinction_db: FloatArray | None
     offset_ghz: FloatArray | None
     numbers: npt.NDArray[np.intp] | None = None
@@ -81,6 +84,7 @@ class Lanes:
             change(self.far_launch_db),
             change(self.near_launch_db),
             change(self.sensitivity_db),
+            change(self.burst_orders),
             None if self.extinction_db is None else change(self.extinction_db),
             None if self.offset_ghz is None else change(self.offset_ghz),
             numbers,
@@ -92,7 +96,7 @@ class Lanes:
 
 
 _NOTHING = np.zeros(1)
-AS_DESIGNED = Lanes(_NOTHING, _NOTHING, _NOTHING, None, None)
+AS_DESIGNED = Lanes(_NOTHING, _NOTHING, _NOTHING, _NOTHING, None, None)
 """Modules that are what their design says, with both lasers in the middle of each other's band: the worst."""
 
 
@@ -119,16 +123,18 @@ def made_modules(seed: int, fabric: str, ends: int) -> MadeModules:
     launch = assumed("laser_launch_module_sigma_db") * scattered("launch", module)
     launch = launch + assumed("laser_launch_lane_sigma_db") * scattered("lane launch", lane)
     sensitivity = assumed("receiver_sensitivity_sigma_db") * scattered("sensitivity", lane)
+    bursts = assumed("burst_error_sigma_orders") * scattered("bursts", lane)
     extinction = assumed("laser_extinction_sigma_db") * scattered("extinction", lane)
     steps = np.rint(extinction / EXTINCTION_STEP_DB)
     frequency = assumed("laser_wavelength_sigma_nm") * GHZ_PER_NM * scattered("wavelength", lane)
     made = MadeModules(
         np.round(launch, DECIMALS),
         np.round(sensitivity, DECIMALS),
+        np.round(bursts, DECIMALS),
         assumed("laser_extinction_db") + EXTINCTION_STEP_DB * steps,
         np.round(frequency, DECIMALS),
     )
-    for array in (made.launch_db, made.sensitivity_db, made.extinction_db, made.frequency_ghz):
+    for array in (getattr(made, name) for name in MadeModules.__dataclass_fields__):
         array.flags.writeable = False
     return made
 
@@ -152,6 +158,7 @@ def lanes_between(
         by_strand(made.launch_db[far]),
         by_strand(made.launch_db[near]),
         by_strand(made.sensitivity_db[near]),
+        by_strand(made.burst_orders[near]),
         by_strand(made.extinction_db[far]),
         by_strand(made.frequency_ghz[near] + drifted - made.frequency_ghz[far]),
     )

@@ -164,7 +164,6 @@ CHANGES = {
     "topology/cube-over-cigar": Change(((topology, "slice_topology", thin_in_x_and_y),)),
     "ocs/insertion-loss-all-pairs": Change(EVEN_OCSES),
     "light/mitigation-gain": Change(assuming(parts, laser_extinction_db=5.5)),
-    "light/margin-median": Change(assuming(parts, laser_launch_dbm=-1.8)),
     "light/return-loss-specification": Change(assuming(parts, laser_launch_dbm=2.4)),
     "light/interference-at-specification": Change(
         (

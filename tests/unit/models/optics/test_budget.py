@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
+from shared.models.assumptions import ASSUMPTIONS, Assumption
 from shared.models.optics import budget
 from shared.models.optics.budget import LASER, Budget
 from shared.models.optics.fec import block_loss
@@ -129,9 +130,12 @@ def test_lanes_differ_over_their_span() -> None:
     assert len({lane.ber for lane in found.lanes}) == 4
 
 
-def test_dispersion_takes_from_the_signal_and_not_from_what_is_sent_back() -> None:
+def test_dispersion_takes_from_the_signal_and_not_from_what_is_sent_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Bright light, strong reflections, long fibre: the own light that comes back stays as it is, so that it
     costs more than as much less of all light would."""
+    monkeypatch.setitem(ASSUMPTIONS, "burst_error_ber", Assumption(1e-40, "", ""))
     design = LinkDesign(rate=LANE_RATES["100G-PAM4"], launch_dbm=6.0, length_km=2.5)
     found = link_budget(design, 0.0, -26.0, -26.0)
     penalty_db = found.lanes[0].penalty_db
@@ -146,6 +150,7 @@ def test_lanes_tell_how_their_modules_were_made() -> None:
         np.array([0.5, 0.0, 0.0, -0.5]),
         np.zeros(4),
         np.array([0.0, 0.7, 0.0, 0.0]),
+        np.zeros(4),
         np.array([5.0, 5.0, 4.5, 5.5]),
         np.array([3.0, -200.0, 40.0, 0.0]),
     )
@@ -159,7 +164,7 @@ def test_lanes_tell_how_their_modules_were_made() -> None:
 
 def test_many_dirty_connectors_add_up_to_more_than_one_may_lose() -> None:
     dark = link_budget(LinkDesign(), 1.5, -46.0, -46.0, near_excess_db=1_000.0)
-    assert dark.worst.ber == pytest.approx(0.375), "every decision a toss of a coin"
+    assert dark.worst.ber == pytest.approx(0.375, rel=1e-5), "every decision a toss of a coin"
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_any_link(name: str, loss: float, near: float, far: float, near_db: floa
     link = Strands(ocs, np.array([near_db]), np.array([0.0]))
     shape = (1, design.kind.lanes_per_strand)
     zeros = np.zeros(shape)
-    lanes = Lanes(zeros, zeros, zeros, np.full(shape, 4.75), np.full(shape, offset))
+    lanes = Lanes(zeros, zeros, zeros, zeros - 9.0, np.full(shape, 4.75), np.full(shape, offset))
     exact = np.maximum(log10_ber(design, link, lanes), LOG10_BER_MIN)
     expect_close(LaneKernel(design).log10_ber(link, lanes), exact)
 

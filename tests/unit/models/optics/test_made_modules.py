@@ -19,7 +19,7 @@ MADE = made_modules(5, "pod-0", ENDS)
 
 def test_a_module_is_the_same_however_many_others_there_are() -> None:
     few = made_modules(5, "pod-0", 96)
-    for name in ("launch_db", "sensitivity_db", "extinction_db", "frequency_ghz"):
+    for name in ("launch_db", "sensitivity_db", "burst_orders", "extinction_db", "frequency_ghz"):
         assert (getattr(few, name) == getattr(MADE, name)[:96]).all()
         assert not (getattr(made_modules(6, "pod-0", 96), name) == getattr(few, name)).all()
         assert not (getattr(made_modules(5, "pod-1", 96), name) == getattr(few, name)).all()
@@ -29,6 +29,7 @@ def test_a_module_is_the_same_however_many_others_there_are() -> None:
     ("name", "sigma"),
     [
         ("sensitivity_db", assumed("receiver_sensitivity_sigma_db")),
+        ("burst_orders", assumed("burst_error_sigma_orders")),
         ("frequency_ghz", assumed("laser_wavelength_sigma_nm") * 177.0),
     ],
 )

@@ -29,6 +29,7 @@ def test_full_pod_has_two_orders_of_margin() -> None:
         assert result.log10_ber.shape == (6_144, 64)
         assert result.qualified
         assert result.ends_above == 0
+        assert result.median_margin_orders == pytest.approx(2.0, abs=0.05)
         margins.append(result.threshold_log10 - float(result.log10_ber.max()))
     assert min(margins) > 1.0
     assert sum(margins) / len(margins) == pytest.approx(2.0, abs=0.5)
@@ -65,15 +66,16 @@ def test_lanes_of_twice_the_rate_qualify_with_parts_made_for_them() -> None:
 
 
 def test_mitigation_and_specification_each_add_margin() -> None:
-    margins = [
-        qualify_pod(Conditions(7, design=design, return_loss_db=reflects)).median_margin_orders
-        for design, reflects in (
-            (LinkDesign(), None),
-            (LinkDesign(), -38.0),
-            (LinkDesign(mitigation=False), -38.0),
-            (BARE, -38.0),
-        )
-    ]
+    """To the worst pairing; the median has none to gain from light."""
+    margins = []
+    for design, reflects in (
+        (LinkDesign(), None),
+        (LinkDesign(), -38.0),
+        (LinkDesign(mitigation=False), -38.0),
+        (BARE, -38.0),
+    ):
+        found = qualify_pod(Conditions(7, design=design, return_loss_db=reflects))
+        margins.append(found.threshold_log10 - float(found.log10_ber.max()))
     assert margins == sorted(margins, reverse=True)
     assert margins[0] - margins[-1] > 1.0
 
@@ -112,8 +114,6 @@ def test_every_pairing_is_what_its_ports_make_it(conditions: Conditions) -> None
     chosen = rng.integers(0, result.log10_ber.shape, (60, 2)).tolist()
     for end, partner in [*chosen, *result.worst(3), (0, 0), (95, conditions.cubes - 1)]:
         log10_ber, lane, loss_db = one_pairing(conditions, link_end(end), partner)
-        if log10_ber < -15:
-            continue
         assert result.log10_ber[end, partner] == pytest.approx(log10_ber, abs=0.01)
         assert result.lane[end, partner] == lane
         assert result.insertion_loss_db[end, partner] == pytest.approx(loss_db, abs=1e-4)
@@ -150,7 +150,6 @@ def test_the_table_of_all_links_loses_nothing() -> None:
     ):
         rates = strand_log10_bers(design, Strands(seen), lanes_of(9, "pod-1", 16, here, there))
         assert (found == rounded(rates.max(axis=(1, 2)))).all()
-        assert found.min() < -9.0
 
 
 def test_links_of_joins_are_those_of_their_ends() -> None:

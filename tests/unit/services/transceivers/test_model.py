@@ -38,7 +38,7 @@ from tests.unit.services.ocs.test_model import Run
 
 LINKS = CONFIG.model_copy(
     update={
-        "transceivers": TransceiversConfig(fibre_loss_db=2.0, degraded_above_ber=1.2e-6, down_above_ber=4e-4),
+        "transceivers": TransceiversConfig(fibre_loss_db=2.0, degraded_above_ber=3e-6, down_above_ber=4e-4),
     }
 )
 """With so much fibre and so tight a threshold that some healthy pairs of ends in a hundred are degraded."""
@@ -163,6 +163,7 @@ def lane_bers(
             modules.launch_db[there, numbers],
             modules.launch_db[here, numbers],
             modules.sensitivity_db[here, numbers],
+            modules.burst_orders[here, numbers],
             modules.extinction_db[there, numbers],
             modules.frequency_ghz[here, numbers] - modules.frequency_ghz[there, numbers],
         )

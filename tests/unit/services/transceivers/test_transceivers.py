@@ -132,7 +132,7 @@ def test_a_dirty_connector_costs_both_directions(trained: Bench, excess_db: floa
     assert [getattr(changed, state) for changed in said[1:]] == [(NORTH, SOUTH)] * (state != "up")
     trained.assert_documents_hold()
     after = trained.state("transceivers").log10_ber[[NORTH, SOUTH]]
-    assert (after > clean).all()
+    assert (after >= clean).all()
     for (cube, place), measured in zip(((2, 0), (3, 16)), after.tolist(), strict=True):
         document = trained.documents["links", f"pod-0/cube-{cube}"]
         assert document.states[place] == state
