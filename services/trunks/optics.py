@@ -8,9 +8,10 @@ import numpy as np
 from services.trunks.carrying import CircuitArrays
 from services.trunks.state import BoolArray, TrunksState
 from shared.models.network.wiring import wiring_of
-from shared.models.optics.fabric_links import rounded, worst_lane_log10_ber
-from shared.models.optics.link import FloatArray, LinkDesign, Switched
-from shared.models.optics.modules import GENERATIONS, MODULE_KINDS
+from shared.models.optics.fabric_links import rounded, strand_log10_bers
+from shared.models.optics.link import FloatArray, LinkDesign, Strands, Switched
+from shared.models.optics.made_modules import lanes_between, manufacture_modules
+from shared.models.optics.modules import GENERATIONS, LANES_PER_LINK, MODULE_KINDS
 from shared.models.optics.palomar import manufactured_ocses
 
 
@@ -35,9 +36,25 @@ def log10_bers(state: TrunksState, circuits: CircuitArrays) -> FloatArray:
             if here.any():
                 design = _design(rate, modules, state.config.fibre_loss_db)
                 part = Switched(seen.loss_db[here], seen.near_return_db[here], seen.far_return_db[here])
-                ways = (worst_lane_log10_ber(design, way) for way in (part, part.reversed()))
-                found[here] = np.maximum(*ways)
+                chosen = ocs[here], north[here], south[here]
+                found[here] = _worst(state, chosen, part, design)
     return rounded(found)
+
+
+def _worst(state: TrunksState, circuits: CircuitArrays, seen: Switched, design: LinkDesign) -> FloatArray:
+    """(circuits,) of the worst lane that either end receives. A module is known by the port that its fibre
+    enters: of a link's strands, which may go to different OCSes, each has lanes of its own."""
+    ocs, north, south = circuits
+    count, radix = len(ocs), state.south_of.shape[1]
+    ends = np.concatenate([2 * (ocs * radix + north), 2 * (ocs * radix + south) + 1])
+    made = manufacture_modules(state.seed, state.fabric, ends)
+    here, there = np.arange(count), np.arange(count, 2 * count)
+    strands = LANES_PER_LINK // design.kind.lanes_per_strand
+    worst = np.full(count, -np.inf)
+    for near, far, way in ((here, there, seen), (there, here, seen.reversed())):
+        lanes = lanes_between(made, near, far, strands).each().part(strands * here)
+        worst = np.maximum(worst, strand_log10_bers(design, Strands(way), lanes).max(axis=-1))
+    return worst
 
 
 def weak(state: TrunksState, circuits: CircuitArrays) -> BoolArray:

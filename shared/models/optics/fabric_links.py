@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.models.optics.kernel import LaneKernel
-from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands, Switched, log10_ber
+from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands, Switched
 from shared.models.optics.made_modules import Lanes, lanes_between, made_modules
 from shared.models.optics.palomar import DECIMALS
 from shared.models.optics.strands import strands_of
@@ -130,13 +130,6 @@ def strand_received_dbm(design: LinkDesign, strands: Strands, lanes: Lanes) -> F
 @lru_cache(maxsize=16)
 def _kernel(design: LinkDesign) -> LaneKernel:
     return LaneKernel(design)
-
-
-def worst_lane_log10_ber(design: LinkDesign, ocs: Switched) -> FloatArray:
-    """Of the lanes that the near end receives over a strand between modules that are what their design says,
-    of the strands' shape."""
-    found: FloatArray = log10_ber(design, Strands(ocs)).max(axis=-1)
-    return found
 
 
 def direct_log10_bers(

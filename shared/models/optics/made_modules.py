@@ -109,9 +109,14 @@ def extinctions_db() -> tuple[float, ...]:
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def made_modules(seed: int, fabric: str, ends: int) -> MadeModules:
-    """The modules of the first so many link ends of a fabric."""
-    lane = np.arange(ends * LANES_PER_LINK, dtype=np.uint64).reshape(ends, LANES_PER_LINK)
-    module = lane[:, :1]
+    """The modules of the first so many link ends of a fabric, kept at hand."""
+    return manufacture_modules(seed, fabric, np.arange(ends))
+
+
+def manufacture_modules(seed: int, fabric: str, ends: npt.NDArray[np.int64]) -> MadeModules:
+    """The modules of these link ends, of shape (n,), in the same order."""
+    first = LANES_PER_LINK * ends.astype(np.uint64)[:, None]
+    module, lane = first, (first + np.arange(LANES_PER_LINK, dtype=np.uint64)).astype(np.uint64)
 
     def scattered(what: str, counts: npt.NDArray[np.uint64]) -> FloatArray:
         """Normal, cut where nothing is shipped."""
