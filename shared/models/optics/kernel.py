@@ -3,7 +3,8 @@
 Of nearly all lanes the two lasers are so far apart that nothing beats in band. What they err depends on
 received power alone, for each of the few extinction ratios that lasers are set to: its logarithm is tabulated
 once, by the plain chain itself (`link.log10_ber`, which stays its oracle), and read between the entries by
-straight lines. The few lanes whose lasers are near each other go through the plain chain.
+straight lines. The few lanes whose lasers are near each other, and whose beat can show, go through the plain
+chain.
 """
 
 from dataclasses import dataclass
@@ -11,12 +12,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from shared.models.optics.beat import in_reach
+from shared.models.optics.beat import in_reach, is_steady, products
 from shared.models.optics.link import (
     DIRECT,
     FloatArray,
     LinkDesign,
     Strands,
+    arriving,
     log10_ber,
     loss_db,
     with_bursts,
@@ -31,6 +33,11 @@ RECEIVED_DBM = (-42.0, 12.0)
 by an eighth of that times the square of the step: 0.0004 in log10 of the rate."""
 LOG10_BER_MIN = -40.0
 """Lower rates count as this one."""
+HIDDEN = 0.004
+"""Share of a rate that nobody sees: 0.002 in its log10."""
+CAUTION, CLOSED_MAX = 1.5, 0.99
+"""How much more than its largest swing a beat is given before it is passed over: slicers do not stand in the
+middle, and the weaker reflections are noise; and the most of an eye that can be closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +89,46 @@ class LaneKernel:
     def log10_ber(self, strands: Strands, lanes: Lanes) -> FloatArray:
         """log10 of the bit error rate before the outer code, of shape (strands, lanes), where `strands` has
         one value of each a strand and `lanes` one row, or one for all."""
+        if self.design.kind.bidi and lanes.offset_ghz is None:
+            return log10_ber(self.design, strands, lanes)
         reads_dbm = self.received_dbm(strands, lanes) - (self.design.penalties_db + lanes.sensitivity_db)
         table = self._set_alike if lanes.extinction_db is None else self._as_set
         found = with_bursts(table.log10_ber(reads_dbm, lanes.extinction_db), lanes)
-        if not self.design.kind.bidi:
-            return found
-        if lanes.offset_ghz is None:
-            return log10_ber(self.design, strands, lanes)
-        beating = in_reach(lanes.offset_ghz, self.design.receiver.bandwidth_ghz)
-        strand, lane = np.nonzero(np.broadcast_to(beating, found.shape))
-        found[strand, lane] = log10_ber(self.design, strands.part(strand), lanes.single(strand, lane))[:, 0]
+        if self.design.kind.bidi and lanes.offset_ghz is not None:
+            beating = in_reach(lanes.offset_ghz, self.design.receiver.bandwidth_ghz)
+            strand, lane = np.nonzero(np.broadcast_to(beating, found.shape))
+            single = lanes.single(strand, lane)
+            found[strand, lane] = self._beating(
+                strands.part(strand), single, reads_dbm[strand, lane][:, None]
+            )[:, 0]
         return found
+
+    def _beating(self, strands: Strands, lanes: Lanes, reads_dbm: FloatArray) -> FloatArray:
+        """Of lanes on which something beats in band, each on a strand of its own. Where bursts hide whatever
+        the beat may do, it is not looked at: it cannot close an eye by more than its largest swing."""
+        arrival = arriving(self.design, strands, lanes)
+        swing = 10.0 ** (arrival.interference_db / 20.0)
+        closed = np.minimum(CAUTION * self._closes(lanes) * swing, CLOSED_MAX)
+        table = self._set_alike if lanes.extinction_db is None else self._as_set
+        clear = table.log10_ber(reads_dbm, lanes.extinction_db)
+        worst = table.log10_ber(reads_dbm + 10.0 * np.log10(1.0 - closed), lanes.extinction_db)
+        found = with_bursts(clear, lanes)
+        shows = (10.0**worst > HIDDEN * 10.0**found)[:, 0]
+        few = np.flatnonzero(shows)
+        found[few] = log10_ber(self.design, strands.part(few), lanes.part(few))
+        return found
+
+    def _closes(self, lanes: Lanes) -> FloatArray:
+        """The share of an eye that the swing of a beat takes, over the field that beats: at most, between the
+        highest levels of the lowest extinction ratio."""
+        receiver = self.design.receiver
+        ratio = 10.0 ** (extinctions_db()[0] / 10.0)
+        levels = np.linspace(2.0 / (1.0 + ratio), 2.0 * ratio / (1.0 + ratio), receiver.levels)
+        eye = 0.5 * (levels[1] - levels[0])
+        steady = is_steady(np.asarray(lanes.offset_ghz), receiver.bit_gbps)
+        taken = np.where(steady, 0.0, 1.0) * receiver.mitigation
+        closed: FloatArray = 2.0 * np.abs(products(levels[:, None, None], taken[None])).max(axis=(0, 1)) / eye
+        return closed
 
     def received_dbm(self, strands: Strands, lanes: Lanes) -> FloatArray:
         """Average power that arrives, of the same shape."""

@@ -70,7 +70,8 @@ class Lanes:
 
     def part(self, strands: int | npt.NDArray[np.intp]) -> "Lanes":
         """Some of the strands, or one, where these are of shape (strands, lanes)."""
-        return self._with(lambda array: array[strands])
+        numbers = None if self.numbers is None else self.numbers[strands]
+        return self._with(lambda array: array[strands], numbers)
 
     def single(self, strand: npt.NDArray[np.intp], lane: npt.NDArray[np.intp]) -> "Lanes":
         """Some lanes, each as the only one of a strand: of shape (lanes, 1), where these are of shape

@@ -57,6 +57,11 @@ class Receiver:
         return SYMBOL_GBD[self.rate.gbps] * (OVERHEAD if self.soft_fec else 1.0)
 
     @property
+    def bit_gbps(self) -> float:
+        """Of the line: the inner code's bits counted."""
+        return self.symbol_gbd * math.log2(self.levels)
+
+    @property
     def bandwidth_ghz(self) -> float:
         return assumed("receiver_bandwidth") * self.symbol_gbd
 
@@ -122,7 +127,7 @@ class Receiver:
         extinction_db: FloatArray,
     ) -> FloatArray:
         """The same, flat arrays of one length. An offset that is nobody's is not a number."""
-        steady = is_steady(offset_ghz, self.symbol_gbd * math.log2(self.levels))
+        steady = is_steady(offset_ghz, self.bit_gbps)
         in_band = np.where(np.isnan(offset_ghz), 1.0, passed(offset_ghz, self.bandwidth_ghz))
         in_band *= assumed("interference_overlap")
         strongest, rest = (in_band * 10.0 ** (db / 10.0) for db in (interference_db, rest_db))
