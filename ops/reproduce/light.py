@@ -153,7 +153,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "light/interference-at-specification",
         "Mitigation and code were tried at −32 dB: what a pod's worst pairing has with ports of −38 dB",
-        "[LF] 4.1.1, 4.1.2, Figs. 11, 12 (derived)",
+        "[LF] 4.1.1, 4.1.2, Figs. 11, 12",
         Stated(-32, "dB", 0.5),
         predicted(
             "assumed: losses of modules and fibre, how lasers scatter; fitted: losses of OCSes to 2 and 3 dB"

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import OcsConfig, SuperpodConfig
+from schemas.config import OcsConfig, PodOcsConfig, SuperpodConfig
 from schemas.config_dcn import DcnConfig
 from schemas.config_network import NetworkConfig
 from schemas.names import Join, OcsCircuit
@@ -93,7 +93,7 @@ class OcsState(State):
     `technology` says by name; one that makes one circuit after another is busy until `busy_us`.
     """
 
-    config: OcsConfig
+    config: OcsConfig | PodOcsConfig
     ports_wired: int
     wanted: npt.NDArray[np.int16]
     wanted_from: npt.NDArray[np.int16]

@@ -34,14 +34,16 @@ PURE_IMPORTS = {
 PURE_NAMES_BY_MODULE = {
     "networkx": "Graph freeze",
     "numpy": (
-        "abs add append arange argmax argmin argsort argwhere array asarray ascontiguousarray bincount "
-        "bitwise_count bitwise_or bool_ broadcast_arrays broadcast_to ceil concatenate count_nonzero "
-        "cumprod cumsum delete diag diff divmod dot dtype empty empty_like errstate exp expm1 eye "
-        "flatnonzero float32 float64 floor frombuffer full full_like hstack iinfo indices inf int16 int32 "
-        "int64 int8 intp isfinite isin isinf lexsort linspace log log10 log1p logaddexp max maximum median "
-        "min minimum moveaxis nan ndarray ndindex nonzero number ones ones_like pad ravel_multi_index repeat "
-        "rint round searchsorted sin sort sqrt stack subtract take_along_axis tile triu uint16 "
-        "uint64 uint8 union1d unique unravel_index where zeros zeros_like"
+        "abs add append arange argmax argmin argsort argwhere array asarray ascontiguousarray "
+        "bincount bitwise_count bitwise_or bool_ broadcast_arrays broadcast_shapes broadcast_to "
+        "ceil clip concatenate cos count_nonzero cumprod cumsum delete diag diff divmod dot "
+        "dtype empty empty_like errstate exp expm1 eye flatnonzero float32 float64 floor "
+        "frombuffer full full_like hstack hypot iinfo indices inf int16 int32 int64 int8 intp "
+        "isfinite isin isinf isnan isneginf lexsort linspace log log10 log1p logaddexp max "
+        "maximum mean median min minimum moveaxis nan ndarray ndindex nonzero number ones "
+        "ones_like pad pi ravel_multi_index repeat rint round searchsorted sin sort sqrt stack "
+        "subtract take_along_axis tile triu uint16 uint64 uint8 union1d unique unravel_index "
+        "where zeros zeros_like"
     ),
     "numpy.typing": "ArrayLike NDArray",
     "orjson": "JSONDecodeError OPT_SORT_KEYS dumps loads",
@@ -56,7 +58,7 @@ PURE_NAMES_BY_MODULE = {
     "scipy.optimize": "linear_sum_assignment linprog minimize",
     "scipy.sparse": "coo_array csr_array",
     "scipy.sparse.csgraph": "connected_components dijkstra maximum_flow",
-    "scipy.special": "betainc log_ndtr ndtr ndtri",
+    "scipy.special": "betainc log_ndtr ndtr ndtri ndtri_exp",
     "statistics": "NormalDist",
 }
 """Module of a library → what of it a pure module may use, with all that is in it: the rest draws, reads,

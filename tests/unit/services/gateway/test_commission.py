@@ -232,7 +232,7 @@ def test_a_number_that_cannot_be_written_down_is_refused(
         ({"settings": {"pod": [4]}}, "settings: pod [4]: input should be a JSON object"),
         (
             {"settings": {"transceivers": {"down_above_ber": 1e-5}}},
-            "settings: transceivers.degraded_above_ber: 0.0001 is not allowed; allowed: at most",
+            "settings: transceivers.degraded_above_ber: 2e-05 is not allowed; allowed: at most",
         ),
         # What only a look at the plant tells: taken on the log, it would end every service that folds it.
         (
