@@ -52,6 +52,8 @@ class FabricRow(Model):
     links: LinkCounts | None
     ocs: int
     ocs_down: int
+    ocs_held: int
+    ocs_parts_down: int
     cross_connects: int
     chips: int | None
     chips_used: int | None
@@ -81,13 +83,16 @@ class Circuit(Model):
 
 
 class OcsBrief(Model):
-    """An OCS without its circuits."""
+    """An OCS without its circuits. `held`: they stand, and none can be made; `circuits_stale` were given up
+    meanwhile. `parts_down` are its broken parts, such as `supply-1`."""
 
     name: str
-    state: Literal["up", "down"]
+    state: Literal["up", "held", "down"]
     radix: int
     circuits_wanted: int
     circuits_made: int
+    circuits_stale: int
+    parts_down: tuple[str, ...]
     ports_down: tuple[str, ...]
     changed_us: int
 

@@ -56,6 +56,13 @@ class FaultCounts(Model):
     link: int
     connector: int
     ocs: int
+    supply: int = 0
+    fan: int = 0
+    cpu: int = 0
+    fpga: int = 0
+    driver: int = 0
+    camera: int = 0
+    injector: int = 0
     port: int
     block: int = 0
     bundle: int = 0

@@ -34,14 +34,18 @@ class OcsDocument(Model):
     By North port: `wanted` is the South port commanded (−1 none), `made` whether the mirrors do it, `slices`
     the number of the slice that wants it (−1 none), `losses_db` the insertion loss with which the OCS was
     made between the two ports (null where none is commanded). `unaligned` has the circuits that are wanted
-    and missing because mirrors did not find their places, as North port and reason.
+    and missing because mirrors did not find their places, as North port and reason. `held`: its circuits
+    stand, none can be made; `circuits_stale` are those that its mirrors still make although they were given
+    up. `parts_down` are its broken parts, such as `supply-1`; `power` is that of the chassis.
     """
 
     name: str
-    state: Literal["up", "down"]
+    state: Literal["up", "held", "down"]
     radix: int
     circuits_wanted: int
     circuits_made: int
+    circuits_stale: int = 0
+    parts_down: tuple[str, ...] = ()
     ports_down: tuple[str, ...]
     wanted: tuple[int, ...]
     made: tuple[bool, ...]
@@ -253,6 +257,8 @@ class OcsSummary(Model):
 
     name: str
     ocs_down: int
+    ocs_held: int = 0
+    ocs_parts_down: int = 0
     circuits_made: int
     cross_connects: int
 
@@ -299,6 +305,13 @@ class FailuresSummary(Model):
     link: int
     connector: int
     ocs: int
+    supply: int = 0
+    fan: int = 0
+    cpu: int = 0
+    fpga: int = 0
+    driver: int = 0
+    camera: int = 0
+    injector: int = 0
     port: int
     block: int = 0
     bundle: int = 0

@@ -15,8 +15,8 @@ from schemas.bounds import OWNER_PATTERN
 FABRIC_PATTERN = r"[a-z][a-z0-9]{0,15}-(?:0|[1-9][0-9]{0,5})"
 SITE_PATTERN = r"[a-z][a-z0-9]{0,31}(?:-[a-z0-9]{1,16}){0,3}"
 NUMBER = r"(?:0|[1-9][0-9]{0,11})"
-SEGMENT = rf"(?:[a-z]{{1,16}}-{NUMBER}|[A-Z]?{NUMBER}|[+-][a-z])"
-"""What stands between two slashes of a part's name: `ocs-17`, `N24`, `7`, `+y`."""
+SEGMENT = rf"(?:[a-z]{{1,16}}-(?:{NUMBER}|[A-Z])|cpu|fpga|[A-Z]?{NUMBER}|[+-][a-z])"
+"""What stands between two slashes of a part's name: `ocs-17`, `cpu`, `camera-N`, `N24`, `7`, `+y`."""
 
 
 def part_name(word: str, number: int) -> Any:
@@ -57,9 +57,26 @@ Tier = Literal["production", "research", "filler"]
 older research, and filler runs in the holes that both leave."""
 
 FaultKind = Literal[
-    "host", "chip", "link", "connector", "ocs", "port", "block", "bundle", "rack", "control", "power"
+    "host",
+    "chip",
+    "link",
+    "connector",
+    "ocs",
+    "supply",
+    "fan",
+    "cpu",
+    "fpga",
+    "driver",
+    "camera",
+    "injector",
+    "port",
+    "block",
+    "bundle",
+    "rack",
+    "control",
+    "power",
 ]
-"""Those of pods, those of OCSes, and those of networks."""
+"""Those of pods, those of OCSes and their parts, and those of networks."""
 
 PORTS_MAX = 768
 """Of a side of an OCS: in a network; a pod's have 296 at most."""

@@ -1,4 +1,4 @@
-"""What the OCS hardware twins say: circuits made and lost, chassis and ports that fail and return."""
+"""What the OCS hardware twins say: circuits made and lost; chassis, parts and ports that fail and return."""
 
 from typing import Annotated, Literal
 
@@ -25,8 +25,8 @@ class OcsBody(Body):
 class CircuitsConnected(OcsBody):
     """The mirrors have settled. Made on every OCS and port but those listed as missing, which stay wanted.
 
-    `missing_ports` are (OCS, North port) pairs on OCSes that are up: one of the circuit's ports is bad, or
-    its mirrors did not find their places.
+    `missing_ocs` make none of them: they are down, or take no new circuits. `missing_ports` are (OCS, North
+    port) pairs on the others: one of the circuit's ports is bad, or its mirrors did not find their places.
     """
 
     slice: SliceName
@@ -50,7 +50,7 @@ class CircuitsDisconnected(OcsBody):
 
 
 class OcsDown(OcsBody):
-    """The chassis failed: every circuit on it is lost, what was wanted stays wanted."""
+    """The chassis is without power or cooling: every circuit on it is lost, what was wanted stays wanted."""
 
     ocs: OcsIndex
 
@@ -59,6 +59,56 @@ class OcsUp(OcsBody):
     """The chassis is back; its wanted circuits are made again after the switching time."""
 
     ocs: OcsIndex
+
+
+class OcsPartDown(OcsBody):
+    """A part of a chassis is broken, or the power of the chassis itself: an alarm, and a repair to be made.
+    What it does to circuits other messages say."""
+
+    part: TargetName
+
+
+class OcsPartUp(OcsBody):
+    part: TargetName
+
+
+class OcsHeld(OcsBody):
+    """Without its controller, or with an array that it cannot align: circuits hold, and none can be made."""
+
+    ocs: OcsIndex
+
+
+class OcsFreed(OcsBody):
+    """It makes circuits again; those that are wanted and missing are made after the switching time."""
+
+    ocs: OcsIndex
+
+
+class CircuitsParked(OcsBody):
+    """Its controller is back, and takes away circuits that were given up meanwhile, as (North port, South
+    port): the mirrors had held them for nobody."""
+
+    ocs: OcsIndex
+    circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
+
+
+class PortsDown(OcsBody):
+    """A driver board is broken: its mirrors fall, and the circuits at the ports before them are lost."""
+
+    part: TargetName
+    ocs: OcsIndex
+    side: Literal["N", "S"]
+    ports: tuple[PortIndex, ...]
+
+
+class PortsUp(OcsBody):
+    """The board was swapped, which loses what its mirrors were set to: wanted circuits are made again after
+    the switching time."""
+
+    part: TargetName
+    ocs: OcsIndex
+    side: Literal["N", "S"]
+    ports: tuple[PortIndex, ...]
 
 
 class PortDown(OcsBody):

@@ -20,7 +20,7 @@ from shared.basics.brief import per_cent
 from shared.basics.times import moment, span
 
 DESCRIPTION = ("object", "related", "events", "events_in_all")
-OF_OCSES = ("ocs", "ocs_down", "cross_connects")
+OF_OCSES = ("ocs", "ocs_down", "ocs_held", "ocs_parts_down", "cross_connects")
 """Fields of a fabric that say nothing of one without OCSes."""
 WELL = {
     "ocs": "all up",

@@ -1,27 +1,45 @@
-"""Circuits: one circuit a port, and nobody touches another slice's."""
+"""Circuits: one circuit a port, nobody touches another slice's, and an OCS that is held makes none."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
-from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored, OcsDown, PortDown
+from schemas.ocs import (
+    CircuitsConnected,
+    CircuitsDisconnected,
+    CircuitsParked,
+    CircuitsRestored,
+    OcsDown,
+    OcsFreed,
+    OcsHeld,
+    OcsPartDown,
+    OcsPartUp,
+    PortDown,
+    PortsDown,
+)
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.sequencer import FabricCommissioned
 from shared.models.superpod.wiring import OCS_COUNT, join_ports, ocs_radix
 
+CONTROLLERS = ("/cpu", "/fpga")
 NOBODY = "nobody"
 """Whose circuits are that stand although no slice has them."""
 
 
 class CircuitChecker:
-    """Follows every port of every OCS: commanded joins by slice, and circuits that the mirrors make."""
+    """Follows every port of every OCS: commanded joins by slice, and circuits that the mirrors make; `_stale`
+    those of them that nobody wants, but an OCS without its controller cannot take away."""
 
     def __init__(self) -> None:
         self._joins: dict[tuple[int, int], tuple[int, str]] = {}
         self._north = np.full((0, 0), -1)
         self._south = np.full((0, 0), -1)
+        self._controllers_down: set[str] = set()
+        self._held: set[int] = set()
+        self._stale: dict[tuple[int, int], int] = {}
+        """(OCS, North port) → South port."""
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
@@ -38,20 +56,58 @@ class CircuitChecker:
         elif isinstance(body, CircuitsConnected):
             yield from self._make(body)
         elif isinstance(body, CircuitsDisconnected):
-            ocs, north, south = join_ports(body.joins)
-            made = self._north[ocs, north]
-            if np.any((made != -1) & (made != south)):
-                yield f"{body.slice} takes away a circuit that is not its own"
-            self._north[ocs, north] = -1
-            self._south[ocs, south] = -1
+            yield from self._disconnect(body)
         elif isinstance(body, CircuitsRestored):
             for port, far in body.circuits:
                 yield from self._light(body.ocs, port, far)
         elif isinstance(body, OcsDown):
             self._north[body.ocs] = -1
             self._south[body.ocs] = -1
+            self._forget_stale(body.ocs)
         elif isinstance(body, PortDown):
-            self._darken(body)
+            self._darken(body.ocs, body.side, (body.port,))
+        elif isinstance(body, PortsDown):
+            self._darken(body.ocs, body.side, body.ports)
+        else:
+            yield from self._control(message)
+
+    def _control(self, message: Envelope) -> Iterator[str]:
+        """What an OCS can be told, and what its mirrors do meanwhile."""
+        body = message.body
+        if isinstance(body, OcsPartDown) and body.part.endswith(CONTROLLERS):
+            self._controllers_down.add(body.part)
+        elif isinstance(body, OcsPartUp):
+            self._controllers_down.discard(body.part)
+        elif isinstance(body, OcsHeld):
+            self._held.add(body.ocs)
+        elif isinstance(body, OcsFreed):
+            self._held.discard(body.ocs)
+            if self._frozen(body.ocs) or any(ocs == body.ocs for ocs, _ in self._stale):
+                yield f"OCS {body.ocs} is freed, but without its controller or with circuits of nobody"
+        elif isinstance(body, CircuitsParked):
+            if self._frozen(body.ocs):
+                yield f"OCS {body.ocs} parks mirrors without its controller"
+            if dict(body.circuits) != {n: s for (ocs, n), s in self._stale.items() if ocs == body.ocs}:
+                yield f"OCS {body.ocs} parks others than those that were given up"
+            self._forget_stale(body.ocs)
+
+    def _frozen(self, ocs: int) -> bool:
+        return any(f"/ocs-{ocs}/" in part for part in self._controllers_down)
+
+    def _forget_stale(self, ocs: int) -> None:
+        self._stale = {at: south for at, south in self._stale.items() if at[0] != ocs}
+
+    def _disconnect(self, body: CircuitsDisconnected) -> Iterator[str]:
+        ocs, north, south = join_ports(body.joins)
+        made = self._north[ocs, north]
+        if np.any((made != -1) & (made != south)):
+            yield f"{body.slice} takes away a circuit that is not its own"
+        if self._controllers_down:
+            for one, near, far in np.stack([ocs, north, south], axis=1)[made != -1].tolist():
+                if self._frozen(one):
+                    self._stale[one, near] = far
+        self._north[ocs, north] = -1
+        self._south[ocs, south] = -1
 
     def _command(self, body: ConnectCircuits) -> Iterator[str]:
         for dimension, north, south in body.joins:
@@ -87,18 +143,36 @@ class CircuitChecker:
         near, far = self._north[ocs, north], self._south[ocs, south]
         if np.any((near != -1) & (near != south)) or np.any((far != -1) & (far != north)):
             yield f"{body.slice} gets a circuit on a port that has one"
+        if self._held or self._stale:
+            new = near == -1
+            for circuit in np.stack([ocs, north, south], axis=1)[new].tolist():
+                yield from self._may_make(*circuit)
         self._north[ocs, north] = south
         self._south[ocs, south] = north
 
     def _light(self, ocs: int, north: int, south: int) -> Iterator[str]:
         if self._north[ocs, north] != -1 or self._south[ocs, south] != -1:
             yield f"OCS {ocs} restores N{north} to S{south}, one of which has a circuit"
+        yield from self._may_make(ocs, north, south)
         self._north[ocs, north] = south
         self._south[ocs, south] = north
 
-    def _darken(self, body: PortDown) -> None:
-        near, far = (self._north, self._south) if body.side == "N" else (self._south, self._north)
-        other = near[body.ocs, body.port]
-        near[body.ocs, body.port] = -1
-        if other != -1:
-            far[body.ocs, other] = -1
+    def _may_make(self, ocs: int, north: int, south: int) -> Iterator[str]:
+        """A new circuit, but one that the mirrors have held all the time although it was given up."""
+        if self._stale.get((ocs, north)) == south:
+            del self._stale[ocs, north]
+        elif ocs in self._held:
+            yield f"OCS {ocs} makes N{north} to S{south}, but is held"
+        elif any(one == ocs and (near == north or far == south) for (one, near), far in self._stale.items()):
+            yield f"OCS {ocs} makes N{north} to S{south}, one of which has a circuit of nobody"
+
+    def _darken(self, ocs: int, side: str, ports: Sequence[int]) -> None:
+        near, far = (self._north, self._south) if side == "N" else (self._south, self._north)
+        for port in ports:
+            other = near[ocs, port]
+            near[ocs, port] = -1
+            if other != -1:
+                far[ocs, other] = -1
+        for (one, north), south in list(self._stale.items()):
+            if one == ocs and (north if side == "N" else south) in ports:
+                del self._stale[one, north]

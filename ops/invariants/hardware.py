@@ -5,7 +5,22 @@ from collections.abc import Iterator
 from schemas.body import Body
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown, HostUp
 from schemas.envelope import Envelope
-from schemas.ocs import ControlLost, ControlRegained, OcsDown, OcsesDown, OcsesUp, OcsUp, PortDown, PortUp
+from schemas.ocs import (
+    ControlLost,
+    ControlRegained,
+    OcsDown,
+    OcsesDown,
+    OcsesUp,
+    OcsFreed,
+    OcsHeld,
+    OcsPartDown,
+    OcsPartUp,
+    OcsUp,
+    PortDown,
+    PortsDown,
+    PortsUp,
+    PortUp,
+)
 from schemas.transceivers import ModuleReported
 from schemas.trunks import NetworkPartDown, NetworkPartUp
 
@@ -17,6 +32,12 @@ CONDITIONS: dict[type[Body], tuple[str, str]] = {
     HostUp: ("host", "well"),
     OcsUp: ("OCS", "well"),
     OcsDown: ("OCS", "down"),
+    OcsFreed: ("control of OCS", "well"),
+    OcsHeld: ("control of OCS", "lost"),
+    OcsPartUp: ("part", "well"),
+    OcsPartDown: ("part", "down"),
+    PortsUp: ("board", "well"),
+    PortsDown: ("board", "down"),
     PortUp: ("port", "well"),
     PortDown: ("port", "down"),
     NetworkPartUp: ("part", "well"),

@@ -38,6 +38,7 @@ from schemas.scheduler import (
 )
 from services.failures.hazards import population
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.models.ocs.parts import PARTS
 from shared.models.superpod.plant import superpod_plant
 from shared.runtimes.lab import LabRequest
 
@@ -57,7 +58,8 @@ BUSY, SLACK = 1.1, 0.2
 
 
 def _failures(kind: FaultKind) -> Callable[[], Measured]:
-    """Percent of the parts of a kind that fail in a day, within three deviations of a Poisson count."""
+    """Percent of the parts of a kind that fail in a day, within three deviations of a Poisson count; of OCSes
+    by whichever of their parts."""
 
     def measure() -> Measured:
         runs = lab_runs(HARDWARE)
@@ -75,7 +77,8 @@ def _failures(kind: FaultKind) -> Callable[[], Measured]:
 
 
 def _faults(kind: FaultKind) -> int:
-    return sum(int(run.report["faults"][kind]) for run in lab_runs(HARDWARE))
+    kinds = [part.word for part in PARTS] if kind == "ocs" else [kind]
+    return sum(int(run.report["faults"][one]) for run in lab_runs(HARDWARE) for one in kinds)
 
 
 def _modules_share() -> Measured:

@@ -31,6 +31,8 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     "connector",
     "chip",
     "ocs",
+    "cpu",
+    "driver",
     "block",
     "bundle",
     "rack",

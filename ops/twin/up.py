@@ -62,7 +62,8 @@ NUMBER_MAX = 2**53
 
 NOTABLE = frozenset(
     {
-        *("FaultBegan", "FaultEnded", "OcsDown", "OcsUp", "CubeUnhealthy", "CubeHealthy"),
+        *("FaultBegan", "FaultEnded", "OcsDown", "OcsUp", "OcsHeld", "OcsFreed"),
+        *("PortsDown", "PortsUp", "CubeUnhealthy", "CubeHealthy"),
         *("CubeDrained", "CubeUndrained", "CubeSwapped", "SliceRecovering", "SliceEvicted"),
         "FabricRetired",
     }

@@ -1,8 +1,8 @@
 """When and where things break by themselves: a Poisson process per class of parts (NSDI 2024, FACTS 12).
 
-`shared.models.faults` has the classes and their rates: in pods hosts, OCSes and ICI cables. Assumption: the
-rate of cables is taken per link end (96 a cube), since module, cable and connector of one end are what a
-technician replaces. All else breaks by injection only.
+`shared.models.faults` has the classes and their rates: in pods hosts, the parts of OCSes and ICI cables.
+Assumption: the rate of cables is taken per link end (96 a cube), since module, cable and connector of one end
+are what a technician replaces. All else breaks by injection only.
 """
 
 from schemas.config import FailuresConfig
@@ -35,7 +35,7 @@ def draw_gap_us(
     Gaps are exponential with mean 1 ÷ (parts × rate) days.
     """
     parts = population(kind, plant)
-    rate = parts * rate_per_day(kind, config) if parts else 0
+    rate = parts * rate_per_day(kind, config, plant) if parts else 0
     if not config.enabled or rate == 0:
         return None
     return us(draw_exponential(seed, fabric, f"{kind} fault time", drawn, 1 / rate), US_PER_DAY)

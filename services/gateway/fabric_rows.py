@@ -142,6 +142,8 @@ def _ocs_counts(twin: TwinPorts, fabric: str, ocs: OcsSummary | None) -> dict[st
     return {
         "ocs": plant(twin, fabric).population("ocs"),
         "ocs_down": ocs.ocs_down if ocs else 0,
+        "ocs_held": ocs.ocs_held if ocs else 0,
+        "ocs_parts_down": ocs.ocs_parts_down if ocs else 0,
         "cross_connects": ocs.cross_connects if ocs else 0,
     }
 

@@ -22,6 +22,7 @@ WITHIN_S_MAX = 86_400
 USE = (
     *("CubeUnhealthy", "CubeHealthy", "CubeDrained", "CubeUndrained", "HostDown", "HostUp"),
     *("OcsDown", "OcsUp", "PortDown", "PortUp", "RepairOpened"),
+    *("OcsPartDown", "OcsPartUp", "OcsHeld", "OcsFreed", "PortsDown", "PortsUp"),
     *("OcsesDown", "OcsesUp", "ControlLost", "ControlRegained", "NetworkPartDown", "NetworkPartUp"),
 )
 """Types that say of a part that it goes out of use or comes back."""

@@ -13,11 +13,19 @@ from shared.basics.errors import InvalidInput
 from shared.basics.times import moment
 from shared.models.faults import FAULTS
 from shared.models.impact import impact_by_name
+from shared.models.ocs.parts import PART
 
 
 def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
-    """What hangs on the part of this name; NotFound if there is none."""
-    fabric = part_of(twin, target).fabric
+    """What hangs on the part of this name; NotFound if there is none, InvalidInput for one of an OCS's
+    chassis."""
+    part = part_of(twin, target)
+    if part.kind in PART and part.kind != "ocs":
+        raise InvalidInput(
+            f"target {target!r}: which links hang on a part of an OCS is known to those who make them; "
+            f"`lightwave impact inject {part.kind} {target}` asks them"
+        )
+    fabric = part.fabric
     made_of = plant(twin, fabric)
     slices = {row.name: row for row in slice_rows(twin, fabric) if row.ended_us is None}
     found = impact_by_name(

@@ -45,6 +45,8 @@ GAUGES: tuple[tuple[str, str, Figure], ...] = (
     ("hosts_down", "hosts down", lambda row: row.hosts_down),
     ("ocs", "OCSes", lambda row: row.ocs),
     ("ocs_down", "OCSes down", lambda row: row.ocs_down),
+    ("ocs_held", "OCSes whose circuits stand and that make none", lambda row: row.ocs_held),
+    ("ocs_parts_down", "parts of OCSes that are broken", lambda row: row.ocs_parts_down),
     ("chips", "chips", lambda row: row.chips),
     ("chips_used", "chips that slices hold now", lambda row: row.chips_used),
     ("faults_active", "faults active in truth", lambda row: row.faults_active),

@@ -68,6 +68,8 @@ def _ocs_row(fabric: str, document: OcsDocument, blocks: Sequence[str | None] | 
         radix=document.radix,
         circuits_wanted=document.circuits_wanted,
         circuits_made=document.circuits_made,
+        circuits_stale=document.circuits_stale,
+        parts_down=document.parts_down,
         ports_down=document.ports_down,
         changed_us=document.changed_us,
         circuits=tuple(circuits),

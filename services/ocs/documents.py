@@ -12,6 +12,7 @@ from services.ocs.state import NO_PORT, OcsState
 from services.ocs.switch import ocs_keys
 from shared.engine.service import DocumentKey
 from shared.models.ocs.alignment import REASONS
+from shared.models.ocs.parts import PART, part_word
 from shared.models.optics.palomar import DECIMALS, manufactured_ocses
 
 STEPS_PER_DB = 10**DECIMALS
@@ -31,6 +32,8 @@ def document(state: OcsState, key: DocumentKey) -> OcsDocument | OcsSummary:
     return OcsSummary(
         name=name,
         ocs_down=int(np.count_nonzero(state.chassis_faults)),
+        ocs_held=int(np.count_nonzero(state.held & (state.chassis_faults == 0))),
+        ocs_parts_down=sum(part_word(part) in PART for part in state.broken),
         circuits_made=int(np.count_nonzero(state.made)),
         cross_connects=state.cross_connects,
     )
@@ -40,10 +43,12 @@ def _ocs(state: OcsState, name: str, ocs: int) -> OcsDocument:
     wanted = state.wanted[ocs]
     return OcsDocument(
         name=name,
-        state="up" if state.chassis_faults[ocs] == 0 else "down",
+        state="down" if state.chassis_faults[ocs] else "held" if state.held[ocs] else "up",
         radix=state.radix,
         circuits_wanted=int(np.count_nonzero(wanted != NO_PORT)),
         circuits_made=int(np.count_nonzero(state.made[ocs])),
+        circuits_stale=_stale(state, ocs),
+        parts_down=_parts_down(state, name),
         ports_down=tuple(
             f"{'NS'[side]}{port}" for side, port in np.argwhere(state.port_faults[:, ocs]).tolist()
         ),
@@ -65,6 +70,20 @@ def _unaligned(state: OcsState, ocs: int) -> tuple[str, ...]:
             if place // state.radix == ocs
         ]
     )
+
+
+def _stale(state: OcsState, ocs: int) -> int:
+    return sum(at // state.radix == ocs for at in state.stale)
+
+
+def _parts_down(state: OcsState, name: str) -> tuple[str, ...]:
+    """Broken parts of an OCS, in order of name; `power` is what the whole chassis hangs on."""
+    inside = [
+        part.removeprefix(name).removeprefix("/")
+        for part in state.broken
+        if f"{part}/".startswith(f"{name}/")
+    ]
+    return tuple(sorted(part or "power" for part in inside))
 
 
 def _losses_db(state: OcsState, ocs: int) -> tuple[float | None, ...]:

@@ -2,8 +2,8 @@
 
 from schemas.envelope import Envelope
 from schemas.sequencer import Tick
-from services.ocs.faults import realign, settle_restores
 from services.ocs.network import settle_rewirings
+from services.ocs.restores import realign, settle_restores
 from services.ocs.state import OcsState
 from services.ocs.superpod import settle_connects
 from shared.engine.service import Output

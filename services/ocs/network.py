@@ -8,7 +8,7 @@ from schemas.envelope import Envelope
 from schemas.names import OcsCircuit
 from schemas.ocs import CircuitsRewired, RewiringRefused
 from schemas.topology import RewireCircuits
-from services.ocs.faults import realign
+from services.ocs.restores import realign
 from services.ocs.state import NO_OWNER, NO_PORT, Failed, OcsState, PendingRewiring
 from services.ocs.switch import Circuits, circuits_of, drop, make, want
 from services.ocs.turning import AT_ONCE_US, begin

@@ -44,11 +44,11 @@ class PendingConnect:
 
 @dataclass(frozen=True, slots=True)
 class PendingRestore:
-    """Wanted circuits of an OCS that are to be made again after a chassis or port came back. `north` is the
-    North port of a single circuit, or −1 for all of them."""
+    """Wanted circuits of an OCS that are to be made again after what they lacked came back: those of these
+    North ports, or None for all of them."""
 
     ocs: int
-    north: int
+    norths: tuple[int, ...] | None
     due_us: int
     cause: str
     failed: Failed = ()
@@ -85,12 +85,15 @@ class OcsState(State):
 
     Fibres enter ports 0 to `ports_wired` − 1 of each side; the rest are spares. Faults are counts of active
     ones: those of a chassis include what it stands in (rack, power), which `housing_faults` counts by itself;
-    an OCS with `control_faults` does nothing that it is told. `broken` counts the faults of every rack and
-    domain that has some, under its name. `connects` (what a superpod's
-    scheduler commanded), `rewirings` (what a network's topology did) and `restores` are keyed by order of
-    arrival. `realignments` are by place in a flat array of (OCS, North port). `cross_connects` counts
-    circuits made since the start, `turns` how often each OCS was to turn mirrors. What the OCSes are, the
-    `technology` says by name; one that makes one circuit after another is busy until `busy_us`.
+    those of a port its driver board's. An OCS with `control_faults` does nothing that its network tells it.
+    With `frozen_faults` (of its CPU or FPGA) it carries out nothing at all, and what is given up stays on its
+    mirrors: `stale` has the South port, by OCS × radix + North port. With `blind_faults` (of its cameras and
+    injection modules) it makes nothing. `broken` counts the faults of every part of an OCS, rack and domain
+    that has some, under its name. `connects` (what a superpod's scheduler commanded), `rewirings` (what a
+    network's topology did) and `restores` are keyed by order of arrival, `realignments` by place in a flat
+    array of (OCS, North port). `cross_connects` counts circuits made since the start, `turns` how often each
+    OCS was to turn mirrors. What the OCSes are, the `technology` says by name; one that makes one circuit
+    after another is busy until `busy_us`.
     """
 
     config: OcsConfig | PodOcsConfig
@@ -104,12 +107,15 @@ class OcsState(State):
     port_faults: npt.NDArray[np.int16]
     housing_faults: npt.NDArray[np.int16]
     control_faults: npt.NDArray[np.int16]
+    frozen_faults: npt.NDArray[np.int16]
+    blind_faults: npt.NDArray[np.int16]
     changed_us: npt.NDArray[np.int64]
     turns: npt.NDArray[np.int64]
     busy_us: npt.NDArray[np.int64]
     network: NetworkConfig | None = None
     broken: dict[str, int] = field(default_factory=dict)
     technology: str = "palomar"
+    stale: dict[int, int] = field(default_factory=dict)
     connects: dict[int, PendingConnect] = field(default_factory=dict)
     rewirings: dict[int, PendingRewiring] = field(default_factory=dict)
     restores: dict[int, PendingRestore] = field(default_factory=dict)
@@ -129,6 +135,12 @@ class OcsState(State):
     def latches(self) -> bool:
         """Whether circuits are kept without power."""
         return ocs_technology(self.technology).latching
+
+    @property
+    def held(self) -> BoolArray:
+        """Which OCSes make no circuits, though those that stand hold, of shape (OCSes,)."""
+        found: BoolArray = (self.frozen_faults > 0) | (self.blind_faults > 0)
+        return found
 
 
 def commission(fabric: str, config: SuperpodConfig | DcnConfig, at_us: int) -> OcsState:
@@ -164,6 +176,8 @@ def _dark(
         port_faults=np.zeros((2, *shape), dtype=np.int16),
         housing_faults=np.zeros(shape[0], dtype=np.int16),
         control_faults=np.zeros(shape[0], dtype=np.int16),
+        frozen_faults=np.zeros(shape[0], dtype=np.int16),
+        blind_faults=np.zeros(shape[0], dtype=np.int16),
         changed_us=np.full(shape[0], at_us, dtype=np.int64),
         turns=np.zeros(shape[0], dtype=np.int64),
         busy_us=np.full(shape[0], at_us, dtype=np.int64),

@@ -12,7 +12,7 @@ from schemas.envelope import Envelope
 from schemas.names import Join, number_of
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRefused
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
-from services.ocs.faults import realign
+from services.ocs.restores import realign
 from services.ocs.state import NO_OWNER, SIDES, OcsState, PendingConnect
 from services.ocs.switch import (
     Circuits,
@@ -79,11 +79,13 @@ def settle_connects(state: OcsState) -> list[Output]:
 def _settle(state: OcsState, pending: PendingConnect) -> CausedBy:
     circuits = _circuits(pending.joins, state.radix)
     up, sound = make(state, circuits, pending.failed, pending.cause)
-    bad_ports = np.flatnonzero(up & ~sound)
+    # An OCS that makes nothing new may yet have held some of them: then the others are told by their ports.
+    none_of = () if up.all() else sorted({*circuits.ocs[~up].tolist()} - {*circuits.ocs[up].tolist()})
+    bad_ports = np.flatnonzero(~(up & sound) & ~np.isin(circuits.ocs, none_of))
     body = CircuitsConnected(
         slice=pending.slice,
         joins=pending.joins,
-        missing_ocs=() if up.all() else tuple(np.unique(circuits.ocs[~up]).tolist()),
+        missing_ocs=tuple(none_of),
         missing_ports=tuple((int(circuits.ocs[n]), int(circuits.north[n])) for n in bad_ports),
     )
     return CausedBy(pending.cause, body)

@@ -81,8 +81,12 @@ def leave(state: OcsState, circuits: Circuits) -> None:
 
 
 def drop(state: OcsState, circuits: Circuits) -> None:
-    """Park the mirrors of wanted circuits at once, also of those that were still turning."""
+    """Park the mirrors of wanted circuits at once, also of those that were still turning. Those of an OCS
+    without its controller stay where they are, for nobody."""
     at = circuits.north_at
+    if state.frozen_faults.any():
+        stays = state.made.take(at) & (state.frozen_faults.take(circuits.ocs) > 0)
+        state.stale.update(zip(at[stays].tolist(), circuits.south[stays].tolist(), strict=True))
     _flat(state.wanted)[at] = NO_PORT
     _flat(state.wanted_from)[circuits.south_at] = NO_PORT
     _flat(state.owner)[at] = NO_OWNER
@@ -102,24 +106,28 @@ def forget_failures(state: OcsState, circuits: Circuits) -> None:
 def make(
     state: OcsState, circuits: Circuits, failed: Failed = (), cause: str = ""
 ) -> tuple[BoolArray, BoolArray]:
-    """The mirrors have settled: make what can be made. Returns for each circuit whether its OCS is up, and
-    whether both of its ports are sound and its mirrors are where they should be; it is made where all of it
-    is so. Mirrors that `failed` to get there are tried again; `cause` is the id of why they turned."""
+    """The mirrors have settled: make what can be made. Returns for each circuit whether its OCS is up and
+    makes circuits, and whether both of its ports are sound and its mirrors are where they should be; it is
+    made where all of it is so. What stands already does so whatever the OCS can do, also where it stood for
+    nobody. Mirrors that `failed` to get there are tried again; `cause` is the id of why they turned."""
     at, ocs = circuits.north_at, circuits.ocs
-    up = state.chassis_faults.take(ocs) == 0
+    stands = state.made.take(at) | _taken_from_stale(state, circuits)
+    up = (state.chassis_faults + state.frozen_faults + state.blind_faults).take(ocs) == 0
     sound = (state.port_faults[0].take(at) == 0) & (state.port_faults[1].take(circuits.south_at) == 0)
     for restore in state.restores.values():
         # What was lost meanwhile and came back turns a switching time of its own, and is restored after it.
-        if restore.due_us > state.now_us and restore.north == NO_PORT:
+        if restore.due_us > state.now_us and restore.norths is None:
             up &= ocs != restore.ocs
-        elif restore.due_us > state.now_us:
-            sound &= (ocs != restore.ocs) | (circuits.north != restore.north)
+        elif restore.due_us > state.now_us and restore.norths is not None:
+            sound &= (ocs != restore.ocs) | ~np.isin(circuits.north, restore.norths)
     if failed:
-        sound &= ~_fail(state, at, up & sound, failed, cause)
+        sound &= ~_fail(state, at, up & sound & ~stands, failed, cause)
+    up |= stands
+    sound |= stands
     good = up & sound
     for place in at[good].tolist() if state.realignments else ():
         state.realignments.pop(place, None)
-    state.cross_connects += int(np.count_nonzero(good & ~state.made.take(at)))
+    state.cross_connects += int(np.count_nonzero(good & ~stands))
     _flat(state.made)[at] = good
     _flat(state.turning)[at] = False
     touch(state, circuits.ocses)
@@ -135,6 +143,36 @@ def _fail(state: OcsState, at: IntArray, could: BoolArray, failed: Failed, cause
     for place in at[bad & could].tolist():
         state.realignments[place] = Realignment(reasons[place], due_us, cause)
     return bad
+
+
+def _taken_from_stale(state: OcsState, circuits: Circuits) -> BoolArray:
+    """Which of these circuits the mirrors of an OCS without its controller make already, though nobody
+    wanted them; they are stale no longer."""
+    found = np.zeros(len(circuits.ocs), dtype=np.bool_)
+    if not state.stale:
+        return found
+    for number, (at, south) in enumerate(
+        zip(circuits.north_at.tolist(), circuits.south.tolist(), strict=True)
+    ):
+        if state.stale.get(at) == south:
+            del state.stale[at]
+            found[number] = True
+    return found
+
+
+def forget_stale(
+    state: OcsState, ocs: int, side: int | None = None, ports: Sequence[int] = ()
+) -> tuple[tuple[int, int], ...]:
+    """Circuits of an OCS, as (North, South), that its mirrors make for nobody are no more: all, or those at
+    these ports of a side. Returns them, by North port."""
+    if not state.stale:
+        return ()
+    first = ocs * state.radix
+    of_ocs = [(at - first, south) for at, south in state.stale.items() if 0 <= at - first < state.radix]
+    gone = sorted(pair for pair in of_ocs if side is None or pair[side] in ports)
+    for north, _ in gone:
+        del state.stale[first + north]
+    return tuple(gone)
 
 
 def busy_port(state: OcsState, circuits: Circuits) -> Port | None:

@@ -1,9 +1,21 @@
-"""The rules of the repair shop: one open repair a part, OCSes and their ports first, then oldest first."""
+"""The rules of the repair shop: one open repair a part, those first that keep OCSes from their work, then
+oldest first."""
 
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.envelope import Envelope
 from schemas.names import FaultKind
-from schemas.ocs import ControlLost, ControlRegained, OcsDown, OcsesDown, OcsesUp, OcsUp, PortDown, PortUp
+from schemas.ocs import (
+    ControlLost,
+    ControlRegained,
+    OcsesDown,
+    OcsesUp,
+    OcsPartDown,
+    OcsPartUp,
+    PortDown,
+    PortsDown,
+    PortsUp,
+    PortUp,
+)
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
 from schemas.sequencer import Tick
 from schemas.trunks import NetworkPartDown, NetworkPartUp
@@ -13,6 +25,7 @@ from shared.basics.units import US_PER_HOUR, us
 from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.faults import FAULTS, mean_repair_h
+from shared.models.ocs.parts import PART, part_word
 
 
 def due(state: RepairsState) -> int | None:
@@ -32,8 +45,8 @@ def on_requested(state: RepairsState, body: RepairRequested, message: Envelope) 
     return _open(state, body.kind, body.target, message.id)
 
 
-def on_ocs_down(state: RepairsState, body: OcsDown, message: Envelope) -> list[Output]:
-    return _open(state, "ocs", f"{state.fabric}/ocs-{body.ocs}", message.id)
+def on_ocs_part_down(state: RepairsState, body: OcsPartDown | PortsDown, message: Envelope) -> list[Output]:
+    return _open(state, PART[part_word(body.part)].word, body.part, message.id)
 
 
 def on_port_down(state: RepairsState, body: PortDown, message: Envelope) -> list[Output]:
@@ -56,16 +69,14 @@ def on_withdrawn(state: RepairsState, body: RepairWithdrawn, _message: Envelope)
     return _cancel(state, body.target)
 
 
-def on_ocs_up(state: RepairsState, body: OcsUp, _message: Envelope) -> list[Output]:
-    return _cancel(state, f"{state.fabric}/ocs-{body.ocs}")
-
-
 def on_port_up(state: RepairsState, body: PortUp, _message: Envelope) -> list[Output]:
     return _cancel(state, f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}")
 
 
 def on_part_back(
-    state: RepairsState, body: OcsesUp | ControlRegained | NetworkPartUp, _message: Envelope
+    state: RepairsState,
+    body: OcsPartUp | PortsUp | OcsesUp | ControlRegained | NetworkPartUp,
+    _message: Envelope,
 ) -> list[Output]:
     return _cancel(state, body.part)
 

@@ -1,7 +1,18 @@
 """The table of the service `repairs`: which rule handles which message."""
 
 from schemas.cubes import RepairRequested, RepairWithdrawn
-from schemas.ocs import ControlLost, ControlRegained, OcsDown, OcsesDown, OcsesUp, OcsUp, PortDown, PortUp
+from schemas.ocs import (
+    ControlLost,
+    ControlRegained,
+    OcsesDown,
+    OcsesUp,
+    OcsPartDown,
+    OcsPartUp,
+    PortDown,
+    PortsDown,
+    PortsUp,
+    PortUp,
+)
 from schemas.sequencer import Tick
 from schemas.trunks import NetworkPartDown, NetworkPartUp
 from services.repairs import documents, logic
@@ -16,8 +27,10 @@ SERVICE: Service[RepairsState] = Service(
         on(Tick, logic.on_tick),
         on(RepairRequested, logic.on_requested),
         on(RepairWithdrawn, logic.on_withdrawn),
-        on(OcsDown, logic.on_ocs_down),
-        on(OcsUp, logic.on_ocs_up),
+        on(OcsPartDown, logic.on_ocs_part_down),
+        on(OcsPartUp, logic.on_part_back),
+        on(PortsDown, logic.on_ocs_part_down),
+        on(PortsUp, logic.on_part_back),
         on(PortDown, logic.on_port_down),
         on(PortUp, logic.on_port_up),
         on(OcsesDown, logic.on_ocses_down),

@@ -9,7 +9,7 @@ from typing import Literal
 
 from schemas.envelope import Envelope
 from schemas.names import number_of
-from schemas.ocs import CircuitsConnected, CircuitsRefused, OcsDown, OcsUp
+from schemas.ocs import CircuitsConnected, CircuitsRefused, OcsDown, OcsFreed, OcsHeld, OcsUp
 from schemas.scheduler import (
     DisconnectCircuits,
     SchedulerBody,
@@ -30,12 +30,11 @@ from services.scheduler.lifecycle import (
     slice_name,
 )
 from services.scheduler.recovery.recovery import decides_us, strike
-from services.scheduler.recovery.traffic import down_ends, speed_of
+from services.scheduler.recovery.traffic import part_down, speed_of
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.basics.records import replace
 from shared.engine.service import Output
 from shared.models.jobs.progress import slowed
-from shared.models.superpod.wiring import link_end
 
 Condition = Literal["down", "degraded"]
 Changes = dict[int, tuple[int, int]]
@@ -93,25 +92,23 @@ def _checked(state: SchedulerState, row: Slice, cause: str) -> list[Output]:
     if not row.links_down or state.placement.links_stay:
         return settle(state, row)
     row = state.slices[row.number] = replace(row, checks_failed=row.checks_failed + 1)
-    return strike(state, row, _part_down(state, row), cause, state.now_us) + cycle(state)
+    return strike(state, row, part_down(state, row), cause, state.now_us) + cycle(state)
 
 
-def _part_down(state: SchedulerState, row: Slice) -> str:
-    """The OCS or link end that is to blame first."""
-    for number in down_ends(state, row):
-        end = link_end(number)
-        return f"{state.fabric}/ocs-{end.ocs}" if end.ocs in state.ocs_down else end.name(state.fabric)
-    raise ValueError(f"no link of slice {row.number} is down")
-
-
-def on_ocs_down(state: SchedulerState, body: OcsDown, _message: Envelope) -> list[Output]:
-    """All links through it will be down, of every cube the same: no other cube helps against that."""
+def on_ocs_down(state: SchedulerState, body: OcsDown | OcsHeld, _message: Envelope) -> list[Output]:
+    """All links that are to be made through it will be down, of every cube the same: no other cube helps
+    against that."""
     state.ocs_down.setdefault(body.ocs, state.now_us)
+    state.ocs_reasons[body.ocs] = state.ocs_reasons.get(body.ocs, 0) + 1
     return _queued_anew(state)
 
 
-def on_ocs_up(state: SchedulerState, body: OcsUp, _message: Envelope) -> list[Output]:
-    """Who waited outside of the lines for it takes its place there."""
+def on_ocs_up(state: SchedulerState, body: OcsUp | OcsFreed, _message: Envelope) -> list[Output]:
+    """Who waited outside of the lines for it takes its place there, unless it was both down and held."""
+    left = state.ocs_reasons.pop(body.ocs, 1) - 1
+    if left:
+        state.ocs_reasons[body.ocs] = left
+        return []
     state.ocs_down.pop(body.ocs, None)
     return _queued_anew(state)
 
@@ -149,7 +146,7 @@ def _tell(state: SchedulerState, number: int, down: int, degraded_by: int, cause
         return []
     if down > 0:
         state.slices[number] = row
-        return strike(state, row, _part_down(state, row), cause, decides_us(state))
+        return strike(state, row, part_down(state, row), cause, decides_us(state))
     row = replace(row, speed_ppm=speed_of(state, row))
     if row.progress is not None and is_alone(state, row):
         row = replace(row, progress=slowed(row.progress, state.now_us, row.speed_ppm))

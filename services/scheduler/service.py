@@ -2,7 +2,16 @@
 
 from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown
 from schemas.jobs import JobCheckpointed, JobFailed, PodSignalled, UsageReported
-from schemas.ocs import CircuitsConnected, CircuitsRefused, OcsDown, OcsUp
+from schemas.ocs import (
+    CircuitsConnected,
+    CircuitsRefused,
+    OcsDown,
+    OcsFreed,
+    OcsHeld,
+    OcsUp,
+    PortsDown,
+    PortsUp,
+)
 from schemas.repairs import RepairCancelled, RepairCompleted, RepairOpened
 from schemas.scheduler import PodHeld, PodsJoined, PodsParted, PodWaits
 from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
@@ -35,6 +44,10 @@ SERVICE: Service[SchedulerState] = Service(
         on(CircuitsRefused, booked(links.on_circuits_refused)),
         on(OcsDown, booked(links.on_ocs_down)),
         on(OcsUp, booked(links.on_ocs_up)),
+        on(OcsHeld, booked(links.on_ocs_down)),
+        on(OcsFreed, booked(links.on_ocs_up)),
+        on(PortsDown, scores.on_ports_down),
+        on(PortsUp, scores.on_ports_up),
         on(LinksTrained, booked(links.on_links_trained)),
         on(LinksChanged, booked(links.on_links_changed)),
         on(RepairOpened, scores.on_repair_opened),

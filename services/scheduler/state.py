@@ -167,7 +167,8 @@ class SchedulerState(State):
     `unhealthy` and `drained` map a cube to the id of the message that said so. `suspects` are those of the
     unhealthy that only a job has complained of so far, with when monitoring must have seen it, too: all hosts
     have sent a heartbeat within one of its `spans`. `lame` are those of which but a module has failed.
-    `ocs_down` has the OCSes that are out of order, and since when. `preflights` has when the check of a
+    `ocs_down` has the OCSes that make no circuits, and since when; `ocs_reasons` why: down, held, or both
+    (2). `preflights` has when the check of a
     slice's links is over, `moves` who leaves a drained cube, and `hot` the cubes that are kept warm, since
     when. `bad_ends` are the link ends that are not up: of cubes in use, or where links are lit for good, of
     all.
@@ -176,7 +177,8 @@ class SchedulerState(State):
     `claims` are by the slice that waits, `notices` by the one that leaves. `promises` has when the first in
     line starts at the latest, by the estimates of the moment. `wakes_us` is when a waiting slice may do more
     than now. `standing` has the circuits that are made though no slice wants them: 3 × north cube + dimension
-    → south cube. `tickets` maps a repair to the cube of which a part waits for it. `members` are the slices
+    → south cube. `tickets` maps a repair to the cube of which a part waits for it, `boards` a driver board of
+    an OCS that is broken to the cubes whose links it takes. `members` are the slices
     of jobs over several pods, `cut_off` by network the pods that it does not reach.
     """
 
@@ -192,6 +194,7 @@ class SchedulerState(State):
     promises: dict[int, int] = field(default_factory=dict)
     standing: dict[int, int] = field(default_factory=dict)
     tickets: dict[int, int] = field(default_factory=dict)
+    boards: dict[str, tuple[int, ...]] = field(default_factory=dict)
     members: dict[int, Member] = field(default_factory=dict)
     cut_off: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ended: dict[int, Slice] = field(default_factory=dict)
@@ -199,6 +202,7 @@ class SchedulerState(State):
     suspects: dict[int, int] = field(default_factory=dict)
     lame: dict[int, str] = field(default_factory=dict)
     ocs_down: dict[int, int] = field(default_factory=dict)
+    ocs_reasons: dict[int, int] = field(default_factory=dict)
     preflights: dict[int, int] = field(default_factory=dict)
     moves: dict[int, Move] = field(default_factory=dict)
     hot: dict[int, int] = field(default_factory=dict)

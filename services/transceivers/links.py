@@ -1,14 +1,23 @@
 """Links that come, change and go as the OCSes make and lose circuits."""
 
 import math
+from collections.abc import Sequence
 from functools import cache
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from schemas.envelope import Envelope
 from schemas.names import Join
-from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored, OcsDown, PortDown
+from schemas.ocs import (
+    CircuitsConnected,
+    CircuitsDisconnected,
+    CircuitsRestored,
+    OcsDown,
+    PortDown,
+    PortsDown,
+)
 from schemas.transceivers import LinksChanged, LinksTrained
 from services.transceivers import optics
 from services.transceivers.state import (
@@ -108,15 +117,30 @@ def on_ocs_down(state: TransceiversState, body: OcsDown, _message: Envelope) -> 
 
 
 def on_port_down(state: TransceiversState, body: PortDown, _message: Envelope) -> list[Output]:
-    if body.port >= STRANDS * state.cubes:
+    return _lose_strands(state, body.ocs, body.side, (body.port,))
+
+
+def on_ports_down(state: TransceiversState, body: PortsDown, _message: Envelope) -> list[Output]:
+    return _lose_strands(state, body.ocs, body.side, body.ports)
+
+
+def _lose_strands(
+    state: TransceiversState, ocs: int, side: Literal["N", "S"], ports: Sequence[int]
+) -> list[Output]:
+    """The strand of the link at each of these ports is dark; spare ports, and those without a link, have
+    none."""
+    lit: dict[int, int] = {}
+    for port in ports:
+        end = end_at(ocs, port).number if port < STRANDS * state.cubes else NO_END
+        peer = NO_END if end == NO_END else int(state.peer[end])
+        if peer == NO_END:
+            continue
+        for one in (end, peer):
+            lit[one] = lit.get(one, int(state.lit[one])) & ~(1 << strand_at(side, port))
+    ends = sorted(lit)
+    if not ends:
         return []
-    end = end_at(body.ocs, body.port).number
-    peer = int(state.peer[end])
-    if peer == NO_END:
-        return []
-    ends = np.array(sorted({end, peer}), dtype=np.int64)
-    strand = strand_at(body.side, body.port)
-    return _set_lit(state, ends, state.lit[ends] & np.uint8(BOTH_STRANDS ^ (1 << strand)))
+    return _set_lit(state, np.array(ends), np.array([lit[end] for end in ends], dtype=np.uint8))
 
 
 def _set_lit(state: TransceiversState, ends: IntArray, lit: npt.NDArray[np.uint8]) -> list[Output]:

@@ -1,7 +1,14 @@
 """The table of the service `transceivers`: which rule handles which message."""
 
 from schemas.failures import FaultBegan, FaultEnded
-from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRestored, OcsDown, PortDown
+from schemas.ocs import (
+    CircuitsConnected,
+    CircuitsDisconnected,
+    CircuitsRestored,
+    OcsDown,
+    PortDown,
+    PortsDown,
+)
 from schemas.sequencer import Tick
 from services.transceivers import documents, faults, links, logic, telemetry
 from services.transceivers.state import TransceiversState, commission
@@ -18,6 +25,7 @@ SERVICE: Service[TransceiversState] = Service(
         on(CircuitsRestored, links.on_restored),
         on(OcsDown, links.on_ocs_down),
         on(PortDown, links.on_port_down),
+        on(PortsDown, links.on_ports_down),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),
     ),

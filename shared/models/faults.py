@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from shared.basics.errors import InvalidInput
+from shared.models.ocs.parts import PART, share_of_one
 
 if TYPE_CHECKING:
     from schemas.config import FailuresConfig, RepairsConfig
@@ -96,6 +97,62 @@ FAULTS: "dict[FaultKind, FaultRow]" = {
         rank=0,
         meaning="the chassis fails and loses every circuit",
     ),
+    "supply": FaultRow(
+        strikes="supply",
+        example="ocs-17/supply-1",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=1,
+        meaning="an alarm; with both supplies out the chassis loses every circuit",
+    ),
+    "fan": FaultRow(
+        strikes="fan",
+        example="ocs-17/fan-2",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=1,
+        meaning="an alarm; with two fans out the chassis loses every circuit",
+    ),
+    "cpu": FaultRow(
+        strikes="cpu",
+        example="ocs-17/cpu",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="circuits hold, and nothing that the OCS is told is done",
+    ),
+    "fpga": FaultRow(
+        strikes="fpga",
+        example="ocs-17/fpga",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="circuits hold, and nothing that the OCS is told is done",
+    ),
+    "driver": FaultRow(
+        strikes="driver",
+        example="ocs-17/driver-5",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="the circuits over the mirrors of this board are lost, and programmed again after the swap",
+    ),
+    "camera": FaultRow(
+        strikes="camera",
+        example="ocs-17/camera-N",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="circuits hold, and none can be made: an array cannot be aligned",
+    ),
+    "injector": FaultRow(
+        strikes="injector",
+        example="ocs-17/injector-S",
+        rate="ocs_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="circuits hold, and none can be made: an array cannot be aligned",
+    ),
     "port": FaultRow(
         strikes="port",
         example="ocs-17/N24",
@@ -147,16 +204,22 @@ FAULTS: "dict[FaultKind, FaultRow]" = {
 }
 """Kind of fault → what there is to know of it; faults of the same microsecond begin in this order.
 
-OCSes and their ports are repaired before all else: one OCS degrades every slice of several cubes (Lightwave
-Fabrics 4.2.2). The papers give no rates for chips, connectors and ports (NSDI 2024, FACTS 12), nor for parts
-of a network: those are assumptions (`schemas.config_dcn`).
+What keeps an OCS from its work is repaired before all else: one OCS degrades every slice of several cubes
+(Lightwave Fabrics 4.2.2). The rate of an OCS is that of the faults of all its parts, of which each has its
+share (`shared.models.ocs.parts`) where the plant has them. The papers give no rates for chips, connectors and
+ports (NSDI 2024, FACTS 12), nor for parts of a network: those are assumptions (`schemas.config_dcn`).
 """
 
 
-def rate_per_day(kind: "FaultKind", config: "FailuresConfig | NetworkFailuresConfig") -> float:
-    """Faults per part and day that begin by themselves; none of a kind that the fabric does not know."""
+def rate_per_day(
+    kind: "FaultKind", config: "FailuresConfig | NetworkFailuresConfig", plant: "Plant"
+) -> float:
+    """Faults per part and day that begin by themselves; none of a kind that the fabric does not know. Where
+    the plant has the parts of OCSes, the rate of an OCS is shared out among them."""
     rate = FAULTS[kind].rate
-    return 0.0 if rate is None else float(getattr(config, rate, 0.0))
+    per_day = 0.0 if rate is None else float(getattr(config, rate, 0.0))
+    part = PART.get(kind)
+    return per_day * share_of_one(part) if part is not None and plant.population("supply") else per_day
 
 
 def mean_repair_h(kind: "FaultKind", config: "RepairsConfig | NetworkRepairsConfig") -> float:

@@ -59,7 +59,7 @@ def unsettled(site: Site) -> list[str]:
         found.append(f"faults: {failures}")
     if links.down or links.degraded:
         found.append(f"links: {links}")
-    if ocs.ocs_down:
+    if ocs.ocs_down or ocs.ocs_held or ocs.ocs_parts_down:
         found.append(f"ocs: {ocs}")
     if repairs.queued or repairs.begun:
         found.append(f"repairs: {repairs}")

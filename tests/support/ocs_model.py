@@ -1,7 +1,9 @@
 """The OCSes of a pod as a person would keep them in a notebook: one entry a port, no arrays, no timers.
 
-A circuit is made when it is wanted, nothing that it needs is broken, and a switching time has passed since it
-was commanded and since each of those things last came back.
+A circuit is made when it is wanted, nothing that it needs is broken, its OCS can be told and can align it,
+and a switching time has passed since it was commanded and since each of those things last came back. It
+stands until it is given up or something that it needs breaks; given up while the OCS cannot be told, it
+stands for nobody.
 """
 
 from collections.abc import Sequence
@@ -13,6 +15,7 @@ from schemas.config_workload import WorkloadConfig
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind, Join
 from shared.basics.units import US_PER_MS
+from shared.models.optics.palomar import manufactured_ocses
 
 CUBES = 4
 SWITCHING_US = 10 * US_PER_MS
@@ -28,15 +31,97 @@ Port = tuple[int, str, int]
 """(OCS, side, number)."""
 
 
+MIRRORS_A_BOARD = 44
+"""Of 176 on a die, on four boards."""
+
+
 class PortModel:
-    """`wanted` has for every port of either side the port it is to be joined to, for whom and since when."""
+    """`wanted` has for every port of either side the port it is to be joined to, for whom and since when;
+    `lit` the North ports whose circuits the mirrors make; `stale` circuits that they make for nobody."""
 
     def __init__(self) -> None:
         self.now_us = 0
         self.wanted: dict[Port, tuple[Port, str, int]] = {}
-        self.faults: dict[str, Port | int] = {}
-        """Active faults of ports, and of chassis by number."""
-        self.returned_us: dict[Port | int, int] = {}
+        self.lit: set[Port] = set()
+        self.stale: dict[Port, Port] = {}
+        self.faults: dict[str, str] = {}
+        """Active faults: the part of each by its name without the fabric's."""
+        self.returned_us: dict[str, int] = {}
+        """When what a circuit needs last came back."""
+
+    # --- what is broken -------------------------------------------------------------------------------------
+
+    def dark(self, ocs: int) -> bool:
+        """Without power or cooling: one of its two supplies is enough, and three of its four fans are."""
+        out = {
+            part for part in self.faults.values() if part.startswith(f"ocs-{ocs}/") or part == f"ocs-{ocs}"
+        }
+        fans = sum("/fan-" in part for part in out)
+        return f"ocs-{ocs}" in out or sum("/supply-" in part for part in out) == 2 or fans >= 2
+
+    def frozen(self, ocs: int) -> bool:
+        return not {f"ocs-{ocs}/cpu", f"ocs-{ocs}/fpga"}.isdisjoint(self.faults.values())
+
+    def held(self, ocs: int) -> bool:
+        eyes = {f"ocs-{ocs}/{part}-{side}" for part in ("camera", "injector") for side in "NS"}
+        return self.frozen(ocs) or not eyes.isdisjoint(self.faults.values())
+
+    def lost(self, port: Port) -> bool:
+        ocs, side, number = port
+        parts = (f"ocs-{ocs}/{side}{number}", f"ocs-{ocs}/driver-{board_of(port)}")
+        return not set(parts).isdisjoint(self.faults.values())
+
+    def missing(self, north: Port, south: Port) -> dict[str, bool]:
+        """What a circuit needs, and whether that is not there."""
+        ocs = north[0]
+        return {
+            f"power of {ocs}": self.dark(ocs),
+            f"{north}": self.lost(north),
+            f"{south}": self.lost(south),
+        }
+
+    def begin_fault(self, name: str, part: str) -> None:
+        self.advance(self.now_us - 1)
+        self.faults[name] = part
+        for north in [*self.lit]:
+            if any(self.missing(north, self.wanted[north][0]).values()):
+                self.lit.remove(north)
+        for north, south in [*self.stale.items()]:
+            if any(self.missing(north, south).values()):
+                del self.stale[north]
+
+    def end_fault(self, name: str) -> None:
+        self.advance(self.now_us - 1)
+        before = self.needs()
+        del self.faults[name]
+        after = self.needs()
+        self.returned_us |= {need: self.now_us for need, gone in before.items() if gone and not after[need]}
+        for north in [*self.stale]:
+            if not self.frozen(north[0]):
+                del self.stale[north]
+
+    def needs(self) -> dict[str, bool]:
+        """Of all circuits: whether what each needs to stand, or to be made, is missing."""
+        found: dict[str, bool] = {}
+        for port, (far, _, _) in self.wanted.items():
+            if port[1] == "N":
+                found |= self.missing(port, far) | {f"control of {port[0]}": self.held(port[0])}
+        return found
+
+    # --- circuits -------------------------------------------------------------------------------------------
+
+    def advance(self, until_us: int) -> None:
+        """Let the mirrors settle that have had the time up to then: nothing else has happened meanwhile."""
+        for north, (south, _, since_us) in self.wanted.items():
+            if north[1] != "N" or north in self.lit:
+                continue
+            needs = self.missing(north, south) | {f"control of {north[0]}": self.held(north[0])}
+            ready_us = max(since_us, *(self.returned_us.get(need, 0) for need in needs)) + SWITCHING_US
+            if self.stale.get(north) == south and since_us + SWITCHING_US <= until_us:
+                del self.stale[north]  # the mirrors never went anywhere else
+                self.lit.add(north)
+            elif not any(needs.values()) and ready_us <= until_us:
+                self.lit.add(north)
 
     @staticmethod
     def circuits(joins: Sequence[Join]) -> list[tuple[Port, Port]]:
@@ -71,30 +156,32 @@ class PortModel:
             self.wanted[south] = (north, slice_, self.now_us)
 
     def disconnect(self, joins: Sequence[Join]) -> None:
-        for circuit in self.circuits(joins):
-            for port in circuit:
-                del self.wanted[port]
-
-    def end_fault(self, name: str) -> None:
-        part = self.faults.pop(name)
-        if part not in self.faults.values():
-            self.returned_us[part] = self.now_us
+        self.advance(self.now_us - 1)
+        for north, south in self.circuits(joins):
+            if north in self.lit and self.frozen(north[0]):
+                self.stale[north] = south
+            self.lit.discard(north)
+            del self.wanted[north], self.wanted[south]
 
     def settled(self, north: Port) -> bool:
         """Whether the command for a wanted circuit has been carried out, as far as it could be."""
         return self.now_us >= self.wanted[north][2] + SWITCHING_US
 
     def made(self, north: Port) -> bool:
-        south, _, since_us = self.wanted[north]
-        needed = (north, south, north[0])
-        if any(part in self.faults.values() for part in needed):
-            return False
-        since_us = max(since_us, *(self.returned_us.get(part, 0) for part in needed))
-        return self.now_us >= since_us + SWITCHING_US
+        return north in self.lit
 
     def all_made(self) -> dict[Port, Port]:
-        """Every circuit that the mirrors make: North port → South port."""
-        return {p: far for p, (far, _, _) in self.wanted.items() if p[1] == "N" and self.made(p)}
+        """Every circuit that the mirrors make for somebody now: North port → South port."""
+        self.advance(self.now_us)
+        return {north: self.wanted[north][0] for north in self.lit}
+
+
+def board_of(port: Port) -> int:
+    """The driver board of a port's mirror: the first four are the North array's."""
+    ocs, side, number = port
+    made = manufactured_ocses(CONFIG.seed, "pod-0")
+    mirrors = made.north_mirror if side == "N" else made.south_mirror
+    return int(mirrors[ocs, number]) // MIRRORS_A_BOARD + 4 * (side == "S")
 
 
 def fault_began(name: str, kind: FaultKind, target: str, excess_loss_db: float | None = None) -> FaultBegan:
@@ -117,8 +204,17 @@ JOINS = st.lists(
     st.tuples(st.sampled_from((0, 0, 0, 1)), SIDES_OF_JOINS, SIDES_OF_JOINS), min_size=1, max_size=2
 ).map(tuple)
 OCS_NUMBERS = st.sampled_from((0, 0, 0, 1, 16))
+PARTS_STRUCK = (
+    *("supply-0", "supply-1", "fan-0", "fan-2", "fan-3", "cpu", "cpu", "fpga"),
+    *("camera-N", "camera-S", "injector-N", "driver-0", "driver-1", "driver-4", "driver-7"),
+)
 OCS_FAULTS = st.one_of(
     st.tuples(st.just("ocs"), OCS_NUMBERS.map(lambda ocs: f"pod-0/ocs-{ocs}"), st.none()),
+    st.builds(
+        lambda ocs, part: (part.partition("-")[0], f"pod-0/ocs-{ocs}/{part}", None),
+        st.sampled_from((0, 0, 0, 1)),
+        st.sampled_from(PARTS_STRUCK),
+    ),
     st.builds(
         lambda ocs, side, port: ("port", f"pod-0/ocs-{ocs}/{side}{port}", None),
         OCS_NUMBERS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ops.common.configuration import settings
 from schemas.body import Body
 from schemas.config import SuperpodConfig
-from schemas.names import Shape
+from schemas.names import FaultKind, Shape
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, UndrainCube
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.superpod.wiring import FACES
@@ -25,6 +25,9 @@ SHAPES: list[Shape] = [
     (8, 8, 8),
     (4, 4, 12),
 ]
+
+
+OCS_PARTS: tuple[FaultKind, ...] = ("supply", "fan", "cpu", "cpu", "fpga", "driver", "camera", "injector")
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,15 @@ def draw_scenario(seed: int) -> Scenario:
     return Scenario(config, requests + undrain, quiet_us, 20 * US_PER_DAY)
 
 
+def draw_part(draw: random.Random, ocs: str, kind: FaultKind) -> str:
+    """One of the parts of this kind in an OCS; of supplies and fans now and then one that does not exist."""
+    if kind in ("cpu", "fpga"):
+        return f"{ocs}/{kind}"
+    if kind in ("camera", "injector"):
+        return f"{ocs}/{kind}-{draw.choice('NS')}"
+    return f"{ocs}/{kind}-{draw.randrange({'supply': 3, 'fan': 5, 'driver': 8}[kind])}"
+
+
 def _act(draw: random.Random, cubes: int) -> Body:
     # Some of these name what does not exist: a refusal is an ordinary answer.
     cube = draw.randrange(cubes + 1)
@@ -82,10 +94,13 @@ def _act(draw: random.Random, cubes: int) -> Body:
     port = f"{ocs}/{draw.choice('NS')}{draw.randrange(2 * cubes + 2)}"
     host = f"{name}/host-{draw.randrange(16)}"
     expiry = draw.choice([None, US_PER_HOUR // 2, 3 * US_PER_HOUR])
+    part = draw.choice(OCS_PARTS)
     choices: list[Body] = [
         drawn_slice(draw, SHAPES, twisted=0.3),
         ReleaseSlice(slice=f"pod-0/slice-{draw.randrange(60)}"),
         InjectFault(kind="ocs", target=ocs, duration_us=expiry),
+        InjectFault(kind=part, target=draw_part(draw, ocs, part), duration_us=expiry),
+        InjectFault(kind=part, target=draw_part(draw, ocs, part), duration_us=expiry),
         InjectFault(kind="port", target=port, duration_us=expiry),
         InjectFault(kind="host", target=host, duration_us=expiry),
         InjectFault(kind="chip", target=f"{host}/chip-{draw.randrange(4)}", duration_us=expiry),

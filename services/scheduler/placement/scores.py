@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from schemas.envelope import Envelope
 from schemas.names import Join, number_of
+from schemas.ocs import PortsDown, PortsUp
 from schemas.repairs import RepairCancelled, RepairCompleted, RepairOpened
 from services.scheduler.placement.occupancy import Corner
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
@@ -50,7 +51,11 @@ def score(state: SchedulerState, row: Slice, cubes: tuple[int, ...]) -> Score:
 
 def avoid_tickets(state: SchedulerState, cubes: Sequence[int]) -> int:
     """How many of these cubes have a part that waits for repair."""
-    return len(set(state.tickets.values()) & set(cubes))
+    return len(_ticketed(state) & set(cubes))
+
+
+def _ticketed(state: SchedulerState) -> set[int]:
+    return {*state.tickets.values(), *(cube for cubes in state.boards.values() for cube in cubes)}
 
 
 def keep_circuits(state: SchedulerState, joins: Sequence[Join]) -> int:
@@ -66,7 +71,7 @@ def spread_repair_domains(cubes: Sequence[int]) -> int:
 def _one_by_one(state: SchedulerState, idle: Sequence[int], count: int) -> tuple[int, ...]:
     """The best cubes if each is judged by itself, but for the domains, which take turns. A slice of one cube
     wants one whose loops stand, a larger one leaves those alone."""
-    ticketed = set(state.tickets.values())
+    ticketed = _ticketed(state)
     turns: dict[int, int] = {}
     ranked: list[tuple[bool, int, int, int]] = []
     for cube in idle:
@@ -97,8 +102,21 @@ def on_repair_opened(state: SchedulerState, body: RepairOpened, _message: Envelo
     place, *part = body.target.removeprefix(f"{state.fabric}/").split("/")
     if place.startswith("cube-"):
         state.tickets[number_of(body.repair)] = number_of(place)
-    elif part and (cube := int(part[0][1:]) // STRANDS) < state.cubes:
+    elif body.kind == "port" and (cube := int(part[0][1:]) // STRANDS) < state.cubes:
         state.tickets[number_of(body.repair)] = cube
+    return []
+
+
+def on_ports_down(state: SchedulerState, body: PortsDown, _message: Envelope) -> list[Output]:
+    """So are the cubes whose fibres enter the ports of a driver board that is broken."""
+    cubes = {port // STRANDS for port in body.ports}
+    state.boards[body.part] = tuple(sorted(cube for cube in cubes if cube < state.cubes))
+    return []
+
+
+def on_ports_up(state: SchedulerState, body: PortsUp, _message: Envelope) -> list[Output]:
+    """It was swapped."""
+    state.boards.pop(body.part, None)
     return []
 
 

@@ -13,6 +13,7 @@ from services.scheduler.recovery.hits import cubes_to_leave, dead_cubes, delays,
 from services.scheduler.recovery.notices import tell_to_leave
 from services.scheduler.recovery.recovery_plan import Decision, Hit, recovery_plan
 from services.scheduler.recovery.swaps import swap
+from services.scheduler.recovery.traffic import part_down
 from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of, policy_of
 from shared.basics.records import replace
 from shared.basics.units import US_PER_S
@@ -136,12 +137,16 @@ def _make_room(state: SchedulerState, row: Slice, stall: Stall, hit: Hit) -> lis
 
 
 def _still(state: SchedulerState, row: Slice, stall: Stall) -> Stall:
-    """What is still the matter: the cube that began it may be replaced already, and another not."""
+    """What is still the matter: the cube that began it, or whose link did, may be replaced already, and
+    another not."""
     names = {f"{state.fabric}/cube-{cube}" for cube in row.cubes}
     dead = dead_cubes(state, row)
-    if not dead or stall.part in names:
-        return stall
-    return replace(stall, part=f"{state.fabric}/cube-{dead[0]}")
+    if dead and stall.part not in names:
+        return replace(stall, part=f"{state.fabric}/cube-{dead[0]}")
+    began = "/".join(stall.part.split("/")[:2])
+    if not dead and row.links_down and "/cube-" in began and began not in names:
+        return replace(stall, part=part_down(state, row))
+    return stall
 
 
 def _wait(state: SchedulerState, row: Slice, stall: Stall, hit: Hit) -> None:

@@ -48,3 +48,11 @@ def down_ends(state: SchedulerState, row: Slice) -> list[int]:
         for end, condition in state.bad_ends.items()
         if condition == "down" and slice_at(occupancy, end) == row.number
     )
+
+
+def part_down(state: SchedulerState, row: Slice) -> str:
+    """The OCS or link end that is to blame first for the links of a slice that are down."""
+    for number in down_ends(state, row):
+        end = link_end(number)
+        return f"{state.fabric}/ocs-{end.ocs}" if end.ocs in state.ocs_down else end.name(state.fabric)
+    raise ValueError(f"no link of slice {row.number} is down")

@@ -135,6 +135,11 @@ ports, which no paper gives a rate for."""
 PART: dict[str, OcsPart] = {part.word: part for part in PARTS}
 
 
+def part_word(name: str) -> str:
+    """The kind of a part by its name: `supply` of `pod-0/ocs-17/supply-1`."""
+    return name.rpartition("/")[2].partition("-")[0]
+
+
 def power_w(parts: tuple[OcsPart, ...] = PARTS) -> float:
     """What a chassis draws."""
     return sum(part.count * part.watts for part in parts)

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from shared.models.ocs.parts import PART
 from shared.models.plant import Axis, IntArray, LinkEnds, PartKind, Plant
 from shared.models.superpod.wiring import (
     CHIPS_PER_CUBE,
@@ -38,6 +39,16 @@ OCS_KINDS = (
     PartKind("ocs", "OCS", "ocs-{ocs}", "ocs-17"),
     PartKind("port", "port", "ocs-{ocs}/{side}{port}", "ocs-17/N24", "ocs"),
 )
+CHASSIS_KINDS = (
+    PartKind("supply", "power supply", "ocs-{ocs}/supply-{supply}", "ocs-17/supply-1", "ocs"),
+    PartKind("fan", "fan", "ocs-{ocs}/fan-{fan}", "ocs-17/fan-2", "ocs"),
+    PartKind("cpu", "CPU board", "ocs-{ocs}/cpu", "ocs-17/cpu", "ocs"),
+    PartKind("fpga", "FPGA", "ocs-{ocs}/fpga", "ocs-17/fpga", "ocs"),
+    PartKind("driver", "driver board", "ocs-{ocs}/driver-{driver}", "ocs-17/driver-5", "ocs"),
+    PartKind("camera", "camera", "ocs-{ocs}/camera-{side}", "ocs-17/camera-N", "ocs"),
+    PartKind("injector", "injection module", "ocs-{ocs}/injector-{side}", "ocs-17/injector-S", "ocs"),
+)
+"""Parts of a Palomar's chassis (`shared.models.ocs.parts`)."""
 
 
 def cube_axes(cubes: int) -> dict[str, Axis]:
@@ -62,8 +73,9 @@ def superpod_plant(cubes: int) -> Plant:
         "ocs": Axis("OCS", OCS_COUNT),
         "side": Axis("sides", len(SIDES), SIDES),
         "port": Axis("port", radix),
+        **{word: Axis(PART[word].noun, PART[word].count) for word in ("supply", "fan", "driver")},
     }
-    return Plant("pod", axes, (*OCS_KINDS, *CUBE_KINDS), "cube", _link_ends(cubes, radix))
+    return Plant("pod", axes, (*OCS_KINDS, *CHASSIS_KINDS, *CUBE_KINDS), "cube", _link_ends(cubes, radix))
 
 
 def _link_ends(cubes: int, radix: int) -> LinkEnds:

@@ -13,6 +13,7 @@ from schemas.names import FaultKind
 from shared.basics.errors import InvalidInput
 from shared.models.faults import FAULTS, fault_target, mean_repair_h, rate_per_day
 from shared.models.network.parts import network_parts
+from shared.models.ocs.parts import PARTS
 from shared.models.static_pod.plant import static_pod_plant
 from shared.models.superpod.plant import superpod_plant
 
@@ -42,11 +43,11 @@ def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
     rates = FailuresConfig.model_fields | NetworkFailuresConfig.model_fields
     assert row.rate is None or row.rate in rates
     assert row.repair_time in RepairsConfig.model_fields | NetworkRepairsConfig.model_fields
-    if kind not in ("host", "chip", "link", "connector", "ocs", "port"):
+    if kind in ("block", "bundle", "rack", "control", "power"):
         network_failures = NetworkFailuresConfig.model_validate({row.rate: 0.4})
         network_repairs = NetworkRepairsConfig.model_validate({row.repair_time: 5.0})
-        assert rate_per_day(kind, network_failures) == 0.4
-        assert rate_per_day(kind, FailuresConfig()) == 0
+        assert rate_per_day(kind, network_failures, NETWORK) == 0.4
+        assert rate_per_day(kind, FailuresConfig(), POD) == 0
         assert mean_repair_h(kind, network_repairs) == 5
         return
     failures = FailuresConfig(host_per_day=0.1, link_per_day=0.2, ocs_per_day=0.3)
@@ -56,10 +57,29 @@ def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
         "chip": (0, 1, 1),
         "link": (0.2, 2, 1),
         "connector": (0, 2, 1),
-        "ocs": (0.3, 3, 0),
+        "ocs": (0.3 * 0.02, 3, 0),
+        "supply": (0.3 * 0.20 / 2, 3, 1),
+        "fan": (0.3 * 0.24 / 4, 3, 1),
+        "cpu": (0.3 * 0.15, 3, 0),
+        "fpga": (0.3 * 0.05, 3, 0),
+        "driver": (0.3 * 0.12 / 8, 3, 0),
+        "camera": (0.3 * 0.12 / 2, 3, 0),
+        "injector": (0.3 * 0.10 / 2, 3, 0),
         "port": (0, 3, 0),
     }
-    assert (rate_per_day(kind, failures), mean_repair_h(kind, repairs), row.rank) == expected[kind]
+    per_day, repair_h, rank = expected[kind]
+    assert rate_per_day(kind, failures, POD) == pytest.approx(per_day)
+    assert (mean_repair_h(kind, repairs), row.rank) == (repair_h, rank)
+
+
+def test_the_parts_of_a_chassis_share_out_its_faults_and_a_networks_ocs_fails_as_a_whole() -> None:
+    failures = FailuresConfig(ocs_per_day=0.3)
+    in_a_pod = sum(
+        POD.population(FAULTS[part.word].strikes) * rate_per_day(part.word, failures, POD) for part in PARTS
+    )
+    assert in_a_pod == pytest.approx(48 * 0.3)
+    assert all(POD.population(part.word) == 48 * part.count for part in PARTS)
+    assert rate_per_day("ocs", NetworkFailuresConfig(ocs_per_day=0.3), NETWORK) == 0.3
 
 
 @pytest.mark.parametrize(

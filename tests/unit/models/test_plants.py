@@ -8,6 +8,7 @@ from schemas.config_workload import TraceRow
 from schemas.names import Shape
 from services.fleet import FLEET
 from shared.basics.errors import InvalidInput
+from shared.models.ocs.parts import PART
 from shared.models.plants import PLANTS, check_trace, plant_of
 
 
@@ -17,7 +18,7 @@ def test_every_kind_of_fabric_has_a_plant() -> None:
 
 def test_the_cubes_of_all_kinds_of_pods_are_alike() -> None:
     switched, fixed = plant_of("superpod", PodConfig()), plant_of("static-pod", GridConfig())
-    assert {kind.word for kind in switched.kinds} - {kind.word for kind in fixed.kinds} == {"ocs", "port"}
+    assert {kind.word for kind in switched.kinds} - {kind.word for kind in fixed.kinds} == {"port", *PART}
     for kind in fixed.kinds:
         assert fixed.population(kind.word) == switched.population(kind.word)
         last = fixed.population(kind.word) - 1

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
+from shared.models.ocs.parts import PARTS as PARTS_OF_AN_OCS
 from shared.models.plant import Part
 from shared.models.superpod.plant import circuits_of, superpod_plant, switched_ports
 from shared.models.superpod.wiring import (
@@ -34,8 +35,9 @@ PARTS = st.sampled_from(WORDS).flatmap(
     )
 )
 LIKE = (
-    "names like pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/cube-12, pod-0/cube-12/host-3, "
-    "pod-0/cube-12/host-3/chip-1 and pod-0/cube-12/+y/7"
+    "names like pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/ocs-17/supply-1, pod-0/ocs-17/fan-2, pod-0/ocs-17/cpu, "
+    "pod-0/ocs-17/fpga, pod-0/ocs-17/driver-5, pod-0/ocs-17/camera-N, pod-0/ocs-17/injector-S, "
+    "pod-0/cube-12, pod-0/cube-12/host-3, pod-0/cube-12/host-3/chip-1 and pod-0/cube-12/+y/7"
 )
 
 
@@ -44,6 +46,7 @@ def test_a_full_pod_has_what_the_papers_say() -> None:
     assert populations == {
         "ocs": 48,
         "port": 48 * 2 * 136,
+        **{str(part.word): 48 * part.count for part in PARTS_OF_AN_OCS if part.word != "ocs"},
         "cube": 64,
         "host": 1024,
         "chip": 4096,
@@ -58,6 +61,10 @@ def test_a_full_pod_has_what_the_papers_say() -> None:
     [
         ("pod-0/ocs-17", 17, {"ocs": 17}),
         ("pod-0/ocs-17/S24", (17 * 2 + 1) * 136 + 24, {"ocs": 17, "side": 1, "port": 24}),
+        ("pod-0/ocs-17/supply-1", 17 * 2 + 1, {"ocs": 17, "supply": 1}),
+        ("pod-0/ocs-17/cpu", 17, {"ocs": 17}),
+        ("pod-0/ocs-17/driver-5", 17 * 8 + 5, {"ocs": 17, "driver": 5}),
+        ("pod-0/ocs-17/camera-S", 17 * 2 + 1, {"ocs": 17, "side": 1}),
         ("pod-0/cube-12", 12, {"cube": 12}),
         ("pod-0/cube-12/host-3", 12 * 16 + 3, {"cube": 12, "host": 3}),
         ("pod-0/cube-12/host-3/chip-1", 12 * 64 + 13, {"cube": 12, "host": 3, "chip": 1}),
@@ -80,6 +87,7 @@ def test_a_name_says_kind_number_and_place(name: str, number: int, at: dict[str,
         ("pod-0/cube-64/host-16", "cube 64 does not exist; allowed are 0 to 63"),
         ("pod-0/cube-1/host-1/chip-4", "chip 4 does not exist; allowed are 0 to 3"),
         ("pod-0/cube-1/+x/16", "face index 16 does not exist; allowed are 0 to 15"),
+        ("pod-0/ocs-1/driver-8", "HV driver board 8 does not exist; allowed are 0 to 7"),
         ("pod-0/ocs-1/N136", "port 136 does not exist; allowed are 0 to 135"),
         ("pod-0/cube-99999999999", "cube 99999999999 does not exist; allowed are 0 to 63"),
         ("pod-0/ocs-01", f"not a part of a pod; allowed are {LIKE}"),
@@ -142,7 +150,7 @@ def test_a_part_is_among_those_that_its_owner_is_made_of(part: Part) -> None:
         assert part in POD.made_of(owner)
     for inner in POD.made_of(part):
         assert POD.owner(inner) == part
-    sizes = {"cube": 16 + 96, "host": 4, "ocs": 2 * 136}
+    sizes = {"cube": 16 + 96, "host": 4, "ocs": 2 * 136 + sum(one.count for one in PARTS_OF_AN_OCS) - 1}
     assert len(POD.made_of(part)) == sizes.get(part.kind, 0)
     of_a_cube = part.kind in ("cube", "host", "chip", "end")
     assert POD.failure_domain(part).name == (f"{part.fabric}/cube-{part['cube']}" if of_a_cube else part.name)

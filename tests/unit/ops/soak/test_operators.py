@@ -86,7 +86,9 @@ def test_every_wish_is_one_that_the_twin_takes(seed: int, kind: str) -> None:
     assert len(seen) == 6
     assert tiers == {*itertools.product(OWNERS, TIERS)}
     assert recoveries == {*RECOVERIES}
-    assert struck == {fault for fault in OF_A_SUPERPOD if kind == "superpod" or fault != "ocs"}
+    assert struck == {
+        fault for fault in OF_A_SUPERPOD if kind == "superpod" or fault not in ("ocs", "cpu", "driver")
+    }
 
 
 def test_an_operator_of_a_network_breaks_and_mends_all_that_it_has_and_asks_for_no_slice() -> None:
@@ -118,7 +120,7 @@ def test_no_two_wishes_have_the_same_span_and_parts_are_struck_in_turn() -> None
     spans = [(w.type, w.body["duration_us"]) for w in all_wishes if "duration_us" in w.body]
     assert len(spans) == len(set(spans)) > 200
     links = [w.body["target"] for w in all_wishes if w.body.get("kind") == "link"]
-    assert len(links) == len(set(links)) > 20
+    assert len(links) == len(set(links)) > 15
 
 
 class Gateway:

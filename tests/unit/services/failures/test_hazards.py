@@ -14,6 +14,7 @@ from schemas.repairs import RepairCompleted
 from services.failures.hazards import draw_target, population
 from services.failures.service import SERVICE
 from shared.basics.units import US_PER_DAY
+from shared.models.ocs.parts import PARTS
 from shared.models.superpod.plant import superpod_plant
 from tests.support.rig import Bench, bodies
 
@@ -36,13 +37,15 @@ def run_with_instant_repairs(config: SuperpodConfig, days: float) -> Bench:
 
 def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
     days = 2000
-    bench = run_with_instant_repairs(SuperpodConfig(seed=11), days)
+    bench = run_with_instant_repairs(
+        SuperpodConfig(seed=11, failures=FailuresConfig(ocs_per_day=0.004)), days
+    )
     began = [(m.at_us, m.body) for m in bench.log if isinstance(m.body, FaultBegan)]
     counts = Counter(fault.kind for _, fault in began)
     expected: dict[FaultKind, float] = {
         "host": 1024 * 0.0008 * days,
         "link": 6144 * 0.00005 * days,
-        "ocs": 48 * 0.0004 * days,
+        **{part.word: 48 * 0.004 * part.share * days for part in PARTS},
     }
     assert set(counts) == set(expected)
     for kind, mean in expected.items():
@@ -65,7 +68,12 @@ def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
 
 
 def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
-    classes: list[tuple[FaultKind, str]] = [("host", "host"), ("link", "end"), ("ocs", "ocs")]
+    classes: list[tuple[FaultKind, str]] = [
+        ("host", "host"),
+        ("link", "end"),
+        ("ocs", "ocs"),
+        ("driver", "driver"),
+    ]
     for kind, part_kind in classes:
         size = population(kind, superpod_plant(5))
         targets = {draw_target(0, "pod-0", kind, n, superpod_plant(5)) for n in range(12 * size)}
@@ -96,10 +104,12 @@ def test_no_fault_begins_by_itself_after_the_last_day() -> None:
 
 
 def test_a_broken_part_does_not_break_again_in_the_same_way() -> None:
-    """Nobody repairs: in the end everything is broken, once, and time still goes on."""
-    rates = FailuresConfig(host_per_day=50, link_per_day=0, ocs_per_day=50)
+    """Nobody repairs: in the end everything that breaks often is broken, once, and time still goes on."""
+    rates = FailuresConfig(host_per_day=50, link_per_day=0, ocs_per_day=100)
     bench = Bench([SERVICE], SuperpodConfig(pod=PodConfig(cubes=4), failures=rates))
-    bench.run(US_PER_DAY // 2)
+    bench.run(2 * US_PER_DAY)
     began = [(b.kind, b.target) for b in bodies(bench.log, FaultBegan)]
-    assert len(began) == len(set(began)) == 64 + 48
+    assert len(began) == len(set(began))
+    counts = Counter(kind for kind, _ in began)
+    assert (counts["host"], counts["cpu"], counts["fan"]) == (64, 48, 4 * 48)
     assert bench.step() == []

@@ -18,12 +18,11 @@ from schemas.ocs import (
     CircuitsRestored,
     OcsDown,
     PortDown,
+    PortsDown,
 )
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.service import SERVICE
 from shared.engine.service import AnyService
-from shared.models.superpod.plant import superpod_plant
-from shared.models.superpod.wiring import SIDES
 from tests.support.ocs_model import (
     COMMANDS,
     CONFIG,
@@ -60,9 +59,10 @@ class Follower:
                 self.made.pop(north, None)
         elif isinstance(body, OcsDown):
             self.made = {n: s for n, s in self.made.items() if n[0] != body.ocs}
-        elif isinstance(body, PortDown):
-            port = (body.ocs, body.side, body.port)
-            self.made = {n: s for n, s in self.made.items() if port not in (n, s)}
+        elif isinstance(body, PortDown | PortsDown):
+            numbers = body.ports if isinstance(body, PortsDown) else (body.port,)
+            lost = {(body.ocs, body.side, number) for number in numbers}
+            self.made = {n: s for n, s in self.made.items() if lost.isdisjoint((n, s))}
 
     def make(self, north: Port, south: Port) -> None:
         assert north not in self.made
@@ -109,11 +109,7 @@ class Run:
             self.say(began)
 
     def strike(self, began: FaultBegan) -> None:
-        part = superpod_plant(CUBES).parse(began.target)
-        if began.kind == "ocs":
-            self.model.faults[began.fault] = part.number
-        else:
-            self.model.faults[began.fault] = part["ocs"], SIDES[part["side"]], part["port"]
+        self.model.begin_fault(began.fault, began.target.removeprefix("pod-0/"))
 
     def mend(self, began: FaultBegan) -> None:
         self.model.end_fault(began.fault)
@@ -170,6 +166,8 @@ class Run:
         owners = {(int(o), "N", int(n)): int(state.owner[o, n]) for o, n in np.argwhere(state.owner >= 0)}
         assert owners == {port: number_of(self.model.wanted[port][1]) for port in wanted}
         assert {(int(o), "N", int(n)) for o, n in zip(*state.made.nonzero(), strict=True)} == set(made)
+        stale = {(at // state.radix, "N", at % state.radix): south for at, south in state.stale.items()}
+        assert stale == {north: south[2] for north, south in self.model.stale.items()}
 
 
 def bodies_of(said: list[Body], kind: type[Any]) -> list[Any]:
@@ -180,7 +178,7 @@ ACTS = st.one_of(COMMANDS, OCS_FAULTS, ENDS_OF_FAULTS, ENDS_OF_FAULTS)
 SETTLED_US = 10 * SWITCHING_US
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(WAITS, ACTS), min_size=6, max_size=24))
 def test_every_port_is_as_in_the_notebook(acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
     run = Run()

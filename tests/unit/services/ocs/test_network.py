@@ -17,6 +17,7 @@ from schemas.ocs import (
     OcsDown,
     OcsesDown,
     OcsesUp,
+    OcsPartDown,
     OcsUp,
     RewiringRefused,
 )
@@ -153,7 +154,9 @@ REASONS: tuple[tuple[FaultKind, str], ...] = (
 def test_circuits_come_back_only_when_the_last_reason_ends(made: Bench, order: tuple[int, ...]) -> None:
     faults = [fault(number, kind, part) for number, (kind, part) in enumerate(REASONS)]
     said = [body for one in faults for body in bodies(made.say(one))]
-    assert [type(body) for body in said] == [OcsDown, OcsesDown, OcsesDown], "each part breaks once"
+    assert [type(body) for body in said] == [OcsPartDown, OcsDown, OcsesDown, OcsesDown], (
+        "each part breaks once"
+    )
     for number in order[:-1]:
         said += bodies(made.say(fault_ended(faults[number])))
         after(made)

@@ -15,6 +15,8 @@ from schemas.ocs import (
     CircuitsRefused,
     CircuitsRestored,
     OcsDown,
+    OcsPartDown,
+    OcsPartUp,
     OcsUp,
     PortDown,
     PortUp,
@@ -170,12 +172,12 @@ def test_a_refusal_names_port_and_reason_and_changes_nothing(
 
 
 def test_a_chassis_loses_its_circuits_and_makes_them_again(made: Bench) -> None:
-    assert bodies(made.say(CHASSIS)) == [OcsDown(ocs=17)]
+    assert bodies(made.say(CHASSIS)) == [OcsPartDown(part="pod-0/ocs-17"), OcsDown(ocs=17)]
     assert made.state("ocs").made.sum() == 30
     assert made.state("ocs").wanted[17, 4] == 7
     assert after(made, LONG_US) == []
     up = made.say(fault_ended(CHASSIS))
-    assert bodies(up) == [OcsUp(ocs=17)]
+    assert bodies(up) == [OcsPartUp(part="pod-0/ocs-17"), OcsUp(ocs=17)]
     restored = made.run(made.now_us + SWITCHING_US)[1]
     assert restored.body == CircuitsRestored(ocs=17, circuits=((4, 7), (7, 4)))
     assert restored.cause == up[0].cause, "the end of the fault is the cause, not the Tick"
@@ -184,9 +186,10 @@ def test_a_chassis_loses_its_circuits_and_makes_them_again(made: Bench) -> None:
 
 def test_a_chassis_with_two_faults_returns_with_the_end_of_the_last(made: Bench) -> None:
     other = CHASSIS.model_copy(update={"fault": "pod-0/fault-9"})
-    assert [bodies(made.say(body)) for body in (CHASSIS, other)] == [[OcsDown(ocs=17)], []]
+    down = [OcsPartDown(part="pod-0/ocs-17"), OcsDown(ocs=17)]
+    assert [bodies(made.say(body)) for body in (CHASSIS, other)] == [down, []]
     assert bodies(made.say(fault_ended(CHASSIS))) == []
-    assert bodies(made.say(fault_ended(other))) == [OcsUp(ocs=17)]
+    assert bodies(made.say(fault_ended(other))) == [OcsPartUp(part="pod-0/ocs-17"), OcsUp(ocs=17)]
 
 
 def test_a_port_with_two_faults_returns_with_the_end_of_the_last(made: Bench) -> None:

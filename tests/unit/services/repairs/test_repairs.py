@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemas.body import Body
 from schemas.config import RepairsConfig, SuperpodConfig
 from schemas.cubes import RepairRequested, RepairWithdrawn
-from schemas.ocs import OcsDown, OcsUp, PortDown, PortUp
+from schemas.ocs import OcsPartDown, OcsPartUp, PortDown, PortsDown, PortsUp, PortUp
 from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
 from services.repairs.service import SERVICE
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
@@ -29,6 +29,10 @@ def shop(repairs: RepairsConfig | None = None) -> Bench:
 def ask(n: int, kind: AskedKind = "host") -> RepairRequested:
     target = f"pod-0/cube-{n}/host-0" if kind == "host" else f"pod-0/cube-{n}/+x/0"
     return RepairRequested(kind=kind, target=target)
+
+
+def part_down(part: str = "") -> OcsPartDown:
+    return OcsPartDown(part=f"pod-0/ocs-17/{part}".rstrip("/"))
 
 
 def test_a_repair_is_opened_begun_and_completed_because_it_was_asked_for() -> None:
@@ -54,7 +58,15 @@ def test_a_repair_is_opened_begun_and_completed_because_it_was_asked_for() -> No
 @pytest.mark.parametrize(
     ("down", "up", "kind", "target"),
     [
-        (OcsDown(ocs=17), OcsUp(ocs=17), "ocs", "pod-0/ocs-17"),
+        (part_down(), OcsPartUp(part="pod-0/ocs-17"), "ocs", "pod-0/ocs-17"),
+        (part_down("cpu"), OcsPartUp(part="pod-0/ocs-17/cpu"), "cpu", "pod-0/ocs-17/cpu"),
+        (part_down("camera-N"), OcsPartUp(part="pod-0/ocs-17/camera-N"), "camera", "pod-0/ocs-17/camera-N"),
+        (
+            PortsDown(part="pod-0/ocs-17/driver-5", ocs=17, side="S", ports=(3, 4)),
+            PortsUp(part="pod-0/ocs-17/driver-5", ocs=17, side="S", ports=(3, 4)),
+            "driver",
+            "pod-0/ocs-17/driver-5",
+        ),
         (
             PortDown(ocs=3, side="S", port=24),
             PortUp(ocs=3, side="S", port=24),
@@ -88,7 +100,11 @@ def test_what_breaks_is_repaired_unless_it_comes_back(down: Body, up: Body, kind
 def test_ocses_and_ports_go_first_then_the_oldest_request() -> None:
     bench = shop(RepairsConfig(technicians=1))
     for at_us, body in enumerate(
-        [ask(0), ask(1, "link"), ask(2), OcsDown(ocs=1), PortDown(ocs=2, side="N", port=0)], 1
+        [
+            *(ask(0), ask(1, "link"), ask(2), OcsPartDown(part="pod-0/ocs-1/fan-0")),
+            *(OcsPartDown(part="pod-0/ocs-1"), PortDown(ocs=2, side="N", port=0)),
+        ],
+        1,
     ):
         bench.say(body, at_us)
     bench.run(100 * US_PER_DAY)
@@ -98,10 +114,11 @@ def test_ocses_and_ports_go_first_then_the_oldest_request() -> None:
         "pod-0/ocs-2/N0",
         "pod-0/cube-1/+x/0",
         "pod-0/cube-2/host-0",
+        "pod-0/ocs-1/fan-0",
     ]
     waits = {done.target: done.waited_us for done in bodies(bench.log, RepairCompleted)}
     assert waits["pod-0/cube-0/host-0"] == 0
-    assert waits["pod-0/cube-2/host-0"] == max(waits.values())
+    assert waits["pod-0/ocs-1/fan-0"] == max(waits.values())
 
 
 def test_a_cancelled_repair_frees_its_technician_for_the_next_because_that_was_asked_for() -> None:
@@ -145,7 +162,11 @@ def test_repair_times_are_log_normal_with_the_mean_of_their_kind(
 ) -> None:
     bench = shop(RepairsConfig(technicians=1000, link_repair_h=12.0, repair_sigma=0.5))
     for n in range(600):
-        down = OcsDown(ocs=n % 48) if kind == "ocs" else RepairRequested(kind=kind, target=f"pod-0/ocs-{n}")
+        down = (
+            OcsPartDown(part=f"pod-0/ocs-{n % 48}")
+            if kind == "ocs"
+            else RepairRequested(kind=kind, target=f"pod-0/ocs-{n}")
+        )
         bench.say(down)
         if kind == "ocs" and n % 48 == 47:
             bench.run(bench.now_us + 1000 * US_PER_DAY)
@@ -184,7 +205,7 @@ STEPS = st.lists(
 
 def events_of(n: int) -> tuple[Body, Body]:
     if n < 3:
-        return OcsDown(ocs=n), OcsUp(ocs=n)
+        return OcsPartDown(part=f"pod-0/ocs-{n}"), OcsPartUp(part=f"pod-0/ocs-{n}")
     if n < 5:
         return PortDown(ocs=7, side="N", port=n), PortUp(ocs=7, side="N", port=n)
     asked = ask(n, "host" if n < 8 else "link")

@@ -117,6 +117,7 @@ class LinksRun(Run):
         return "failed" if None in mine else "degraded" if mine else "ok"
 
     def expected(self) -> dict[int, str]:
+        self.model.advance(self.model.now_us)
         states = dict.fromkeys(range(96 * CUBES), "dark")
         for north, (south, _, _) in self.model.wanted.items():
             if north[1] == "N" and north[2] % 2 == 0 and self.model.settled(north):

@@ -1,0 +1,112 @@
+"""Ports that fail and return: one by itself, or all before the mirrors of a driver board."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from schemas.names import number_of
+from schemas.ocs import PortDown, PortsDown, PortsUp, PortUp
+from services.ocs.restores import forget_realignments, realign, restore_later
+from services.ocs.state import NO_PORT, SIDES, IntArray, OcsState
+from services.ocs.switch import Port, forget_stale, north_of, touch
+from shared.engine.service import Output
+from shared.models.ocs.parts import BOARDS_PER_ARRAY
+from shared.models.optics.palomar import manufactured_ocses, mirror_count
+
+FABRICS_CACHE_MAX = 32
+"""Fabrics of which it is kept at hand which board drives which port: 0.1 MB each."""
+
+
+def lose_port(state: OcsState, target: str) -> list[Output]:
+    """A port has one fault more of its own."""
+    port = _port(target)
+    was_broken = _own_faults(state, port) > 0
+    state.port_faults[port.side, port.ocs, port.number] += 1
+    if was_broken:
+        return []
+    _lose_circuits(state, port.ocs, port.side, (port.number,))
+    return [PortDown(ocs=port.ocs, side=SIDES[port.side], port=port.number)]
+
+
+def return_port(state: OcsState, target: str, cause: str) -> list[Output]:
+    """One fault less."""
+    port = _port(target)
+    state.port_faults[port.side, port.ocs, port.number] -= 1
+    if _own_faults(state, port) > 0:
+        return []
+    _restore_circuits(state, port.ocs, port.side, (port.number,), cause)
+    return [PortUp(ocs=port.ocs, side=SIDES[port.side], port=port.number)]
+
+
+def lose_board(state: OcsState, target: str, ocs: int) -> PortsDown:
+    """A driver board breaks: the circuits over all of its mirrors are lost."""
+    side, ports = ports_of_board(state, ocs, number_of(target))
+    state.port_faults[side, ocs, ports] += 1
+    _lose_circuits(state, ocs, side, ports)
+    return PortsDown(part=target, ocs=ocs, side=SIDES[side], ports=ports)
+
+
+def return_board(state: OcsState, target: str, ocs: int, cause: str) -> PortsUp:
+    """It was swapped: what its mirrors were set to is lost, so that they are programmed again."""
+    side, ports = ports_of_board(state, ocs, number_of(target))
+    state.port_faults[side, ocs, ports] -= 1
+    _restore_circuits(state, ocs, side, ports, cause)
+    return PortsUp(part=target, ocs=ocs, side=SIDES[side], ports=ports)
+
+
+def ports_of_board(state: OcsState, ocs: int, board: int) -> tuple[int, tuple[int, ...]]:
+    """(side as an index of SIDES, its ports whose mirrors this board drives)."""
+    side, of_array = divmod(board, BOARDS_PER_ARRAY)
+    boards = _boards(state.seed, state.fabric, *state.wanted.shape)
+    return side, tuple(np.flatnonzero(boards[side, ocs] == of_array).tolist())
+
+
+@lru_cache(maxsize=FABRICS_CACHE_MAX)
+def _boards(seed: int, fabric: str, ocs_count: int, radix: int) -> IntArray:
+    """The board, of those of its array, behind each port, of shape (2, OCSes, radix). An array's mirrors are
+    dealt to its boards in runs of their numbers, as its wires leave it: of 176 mirrors, 44 to each."""
+    made = manufactured_ocses(seed, fabric, radix, ocs_count)
+    mirrors = np.stack([made.north_mirror, made.south_mirror])
+    found: IntArray = mirrors * BOARDS_PER_ARRAY // mirror_count(radix)
+    found.flags.writeable = False
+    return found
+
+
+def _own_faults(state: OcsState, port: Port) -> int:
+    """The faults of a port that are not those of its driver board."""
+    by_board = 0
+    if state.broken:
+        boards = range(port.side * BOARDS_PER_ARRAY, (port.side + 1) * BOARDS_PER_ARRAY)
+        broken = [b for b in boards if f"{state.fabric}/ocs-{port.ocs}/driver-{b}" in state.broken]
+        by_board = sum(port.number in ports_of_board(state, port.ocs, board)[1] for board in broken)
+    return int(state.port_faults[port.side, port.ocs, port.number]) - by_board
+
+
+def _lose_circuits(state: OcsState, ocs: int, side: int, ports: Sequence[int]) -> None:
+    """The mirrors of these ports fall."""
+    norths = _norths(state, ocs, side, ports)
+    state.made[ocs, norths] = False
+    forget_stale(state, ocs, side, ports)
+    forget_realignments(state, ocs, norths)
+    touch(state, (ocs,))
+
+
+def _restore_circuits(state: OcsState, ocs: int, side: int, ports: Sequence[int], cause: str) -> None:
+    """The wanted circuits of such of these ports as nothing else keeps down are made again."""
+    sound = [port for port in ports if state.port_faults[side, ocs, port] == 0]
+    restore_later(state, ocs, _norths(state, ocs, side, sound), cause)
+    realign(state, (ocs,))
+    touch(state, (ocs,))
+
+
+def _norths(state: OcsState, ocs: int, side: int, ports: Sequence[int]) -> list[int]:
+    """The North ports of the circuits that are wanted at these ports."""
+    found = [north_of(state, Port(ocs, side, port)) for port in ports]
+    return [north for north in found if north != NO_PORT]
+
+
+def _port(target: str) -> Port:
+    """The port with a name like `pod-0/ocs-17/N24`."""
+    ocs, _, label = target.rpartition("/")
+    return Port(number_of(ocs), SIDES.index(label[0]), int(label[1:]))
