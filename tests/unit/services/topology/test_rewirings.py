@@ -32,12 +32,14 @@ from services.topology.documents import document
 from services.topology.state import TopologyState
 from services.trunks.carrying import carrying
 from services.trunks.state import TrunksState
-from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.basics.units import US_PER_HOUR, US_PER_MS, US_PER_S
 from shared.models.network.blocks import network_of
 from shared.models.network.wiring import wiring_of
 from tests.support.pods import POD
 from tests.support.rig import Bench, bodies
 
+MIRRORS_US = 30 * US_PER_MS
+"""More than any mirrors take longer than the mean."""
 HARDWARE = NetworkConfig(
     blocks=(BlockRow(count=3, generation=400), BlockRow(count=3, uplinks=256)),
     racks=8,
@@ -189,14 +191,18 @@ def test_its_document_has_every_stage_and_when_it_ends(planned: Bench) -> None:
     wait(planned, 60)
     under_way = told(planned)
     assert (under_way.stages_done, under_way.aborted) == (1, False)
-    # Between two stages all is told first, for a microsecond.
-    assert under_way.ends_us == ends_us + 1
+    # Mirrors took their own time for the first stage, some milliseconds other than the mean that was planned.
+    assert under_way.ends_us is not None
+    late_us = under_way.ends_us - ends_us
+    assert 0 < abs(late_us) < MIRRORS_US
     planned.say(AbortRewiring(rewiring=SECOND))
     stopped = told(planned)
-    assert (stopped.aborted, stopped.ends_us) == (True, ends_us + 1 - sum(s.takes_us for s in waits.plan[2:]))
+    left_us = sum(stage.takes_us for stage in waits.plan[2:])
+    assert (stopped.aborted, stopped.ends_us) == (True, under_way.ends_us - left_us)
     wait(planned, 600)
     ended = told(planned)
-    assert (ended.stages_done, ended.plan, ended.ends_us, ended.ended_us) == (2, (), None, stopped.ends_us)
+    assert (ended.stages_done, ended.plan, ended.ends_us) == (2, (), None)
+    assert ended.ended_us == pytest.approx(stopped.ends_us, abs=MIRRORS_US)
     for said in (m for m in planned.log if isinstance(m.body, StageBegun) and m.body.rewiring == SECOND):
         assert said.cause == asked.id
 
