@@ -88,17 +88,17 @@ def _parts_down(state: OcsState, name: str) -> tuple[str, ...]:
 
 def _losses_db(state: OcsState, ocs: int) -> tuple[float | None, ...]:
     """By North port, of the circuits that are wanted; made or not, a pair of ports loses what it loses."""
-    table = _loss_table(state.seed, state.fabric, *state.wanted.shape)[ocs]
+    table = _loss_table(state.seed, state.fabric, *state.wanted.shape, state.technology)[ocs]
     steps = table[np.arange(state.radix), state.wanted[ocs]]
     return tuple([None if loss_db < 0 else loss_db for loss_db in (steps / STEPS_PER_DB).tolist()])
 
 
 @lru_cache(maxsize=FABRICS_CACHE_MAX)
-def _loss_table(seed: int, fabric: str, ocs_count: int, radix: int) -> npt.NDArray[np.int32]:
+def _loss_table(seed: int, fabric: str, ocs_count: int, radix: int, technology: str) -> npt.NDArray[np.int32]:
     """Every pair of ports in steps of 0.0001 dB, of shape (OCSes, North ports, South ports + 1); the last
     column, which NO_PORT finds, is −1. Documents are made at every change of a circuit: too often to add up
     losses each time."""
-    losses_db = manufactured_ocses(seed, fabric, radix, ocs_count).insertion_loss_db()
+    losses_db = manufactured_ocses(seed, fabric, radix, ocs_count, technology).insertion_loss_db()
     table = np.full((ocs_count, radix, radix + 1), -1, dtype=np.int32)
     table[:, :, :radix] = np.rint(losses_db * STEPS_PER_DB)
     table.flags.writeable = False

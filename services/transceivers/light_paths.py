@@ -46,7 +46,8 @@ class ThroughOcs:
         return found
 
     def between(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Switched:
-        return strands_of(state.seed, state.fabric, ends, peers, ocs_radix(state.cubes))
+        radix = ocs_radix(state.cubes)
+        return strands_of(state.seed, state.fabric, ends, peers, radix, state.technology)
 
     def lanes(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Lanes:
         return lanes_of(state.seed, state.fabric, state.cubes, ends, peers)
@@ -79,4 +80,4 @@ LIGHT_PATHS: dict[str, LightPaths] = {"superpod": ThroughOcs(), "static-pod": Fi
 
 def fabric_pairs(state: TransceiversState) -> Pairs:
     """All links that a superpod could be asked for."""
-    return pairs(state.seed, state.fabric, state.cubes, design_of(state.config))
+    return pairs(state.seed, state.fabric, state.cubes, design_of(state.config), state.technology)

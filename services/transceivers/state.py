@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import AnyPodConfig, PodConfig, TransceiversConfig
+from schemas.config import AnyPodConfig, PodConfig, SuperpodConfig, TransceiversConfig
 from services.transceivers.design import design_of
 from shared.basics.frames import frame_after_us
 from shared.engine.state import State
@@ -36,7 +36,8 @@ class TransceiversState(State):
     bit s set where strand s is made; `loss_db` is that of the worse strand's fibre and OCS, without connector
     faults, `log10_ber` that of the worst lane that the end receives, with them (both NaN where no circuit is
     wanted); `excess_db` is what the end's connector faults add; `failed` counts its dead modules and cables;
-    `code` indexes STATES. The `kind` of the fabric decides what lies between two ends.
+    `code` indexes STATES. The `kind` of the fabric decides what lies between two ends, and the `technology`
+    of its OCSes, if it has any, what that loses.
 
     Links that are lit for good are up until they are first judged, at `first_light_us`; that is None where
     there are none, and once it was done.
@@ -54,6 +55,7 @@ class TransceiversState(State):
     failed: npt.NDArray[np.int16]
     code: npt.NDArray[np.uint8]
     changed_us: npt.NDArray[np.int64]
+    technology: str = "palomar"
     first_light_us: int | None = None
     faults: dict[str, EndFault] = field(default_factory=dict)
 
@@ -73,6 +75,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversSta
         config=config.transceivers,
         kind=config.kind,
         pod=config.pod,
+        technology=config.ocs.technology if isinstance(config, SuperpodConfig) else "palomar",
         next_frame_us=frame_after_us(config.transceivers.telemetry_interval_s, at_us),
         peer=plant_of(config.kind, config.pod).far_ends().astype(np.int32),
         lit=np.zeros(ends, dtype=np.uint8),

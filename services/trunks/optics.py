@@ -67,7 +67,7 @@ def _switched(state: TrunksState, circuits: CircuitArrays) -> Switched:
     """What the OCSes put between, as the North end sees it."""
     ocs, north, south = circuits
     ocs_count, radix = state.south_of.shape
-    made = manufactured_ocses(state.seed, state.fabric, radix, ocs_count)
+    made = manufactured_ocses(state.seed, state.fabric, radix, ocs_count, state.plant.technology.name)
     deflection_db = made.deflection_loss_db[made.north_mirror[ocs, north], made.south_mirror[ocs, south]]
     return Switched(
         deflection_db + made.north_loss_db[ocs, north] + made.south_loss_db[ocs, south],

@@ -57,7 +57,7 @@ def _note(path: dict[str, Any]) -> str | None:
 
 
 def _config(client: Client, fabric: str) -> SuperpodConfig:
-    content = client.thing(f"/v1/config/{escape(fabric)}", "kind", "seed", "pod", "transceivers")
+    content = client.thing(f"/v1/config/{escape(fabric)}", "kind", "seed", "pod", "ocs", "transceivers")
     if content["kind"] != "superpod":
         raise InvalidInput(
             f"link of {fabric}: a {content['kind']} has no OCS to lose light in; "
@@ -81,12 +81,12 @@ def _partner(fabric: str, end: LinkEnd, to: str, cubes: int) -> LinkEnd:
 def _strands(
     config: SuperpodConfig, fabric: str, end: LinkEnd, far: LinkEnd, warmer_k: float
 ) -> tuple[Strand, ...]:
-    radix = ocs_radix(config.pod.cubes)
+    radix, technology = ocs_radix(config.pod.cubes), config.ocs.technology
     here, there = (
         _lanes(config, fabric, one, other, kelvin)
         for one, other, kelvin in ((end, far, warmer_k), (far, end, -warmer_k))
     )
-    switched = strands_of(config.seed, fabric, end.number, far.number, radix)
+    switched = strands_of(config.seed, fabric, end.number, far.number, radix, technology)
     found = []
     for strand in range(STRANDS):
         north, south = (end, far) if end.side(strand) == "N" else (far, end)

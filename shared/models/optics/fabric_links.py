@@ -49,6 +49,7 @@ class Pairs:
     fabric: str
     cubes: int
     design: LinkDesign
+    technology: str
     parts: WholeArray = field(init=False)
     known: npt.NDArray[np.bool_] = field(init=False)
 
@@ -91,7 +92,7 @@ class Pairs:
     def _received(self, ends: IntArray, peers: IntArray) -> tuple[FloatArray, FloatArray]:
         """(insertion loss of the worse strand, log10 of the bit error rate of the worst lane) that these ends
         receive, of their shape."""
-        ocs = strands_of(self.seed, self.fabric, ends, peers, ocs_radix(self.cubes))
+        ocs = strands_of(self.seed, self.fabric, ends, peers, ocs_radix(self.cubes), self.technology)
         lanes = lanes_of(self.seed, self.fabric, self.cubes, ends, peers)
         rates = strand_log10_bers(self.design, Strands(ocs), lanes)
         return ocs.loss_db.max(axis=-1), rates.max(axis=(-2, -1))
@@ -102,9 +103,9 @@ def _figures(parts: WholeArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
-def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign) -> Pairs:
+def pairs(seed: int, fabric: str, cubes: int, design: LinkDesign, technology: str = "palomar") -> Pairs:
     """All links of a fabric with clean connectors."""
-    return Pairs(seed, fabric, cubes, design)
+    return Pairs(seed, fabric, cubes, design, technology)
 
 
 def lanes_of(

@@ -111,14 +111,20 @@ def manufactured_ocses(
 
 
 def insertion_loss_db(
-    seed: int, fabric: str, ocs: IntArray, north: IntArray, south: IntArray, ports: int = PALOMAR_RADIX
+    seed: int,
+    fabric: str,
+    ocs: IntArray,
+    north: IntArray,
+    south: IntArray,
+    ports: int = PALOMAR_RADIX,
+    technology: str = "palomar",
 ) -> FloatArray:
     """Insertion loss of some circuits (OCS, North port, South port), of their common (broadcast) shape.
 
     The same as `manufactured_ocses(…).insertion_loss_db()[ocs, north, south]`, without computing the other
     pairs.
     """
-    made = manufactured_ocses(seed, fabric, ports)
+    made = manufactured_ocses(seed, fabric, ports, technology=technology)
     at_north, at_south = _place(made, ocs, north), _place(made, ocs, south)
     loss_db: FloatArray = made.deflection_loss_db[
         made.north_mirror.take(at_north), made.south_mirror.take(at_south)

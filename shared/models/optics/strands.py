@@ -24,7 +24,12 @@ from shared.models.superpod.wiring import (
 
 
 def strands_of(
-    seed: int, fabric: str, end: int | IntArray, peer: int | IntArray, ports: int = PALOMAR_RADIX
+    seed: int,
+    fabric: str,
+    end: int | IntArray,
+    peer: int | IntArray,
+    ports: int = PALOMAR_RADIX,
+    technology: str = "palomar",
 ) -> Switched:
     """As the end sees it, of shape (…, strands), where ends and peers are numbers of shape (…).
 
@@ -40,7 +45,7 @@ def strands_of(
     north_db = return_loss_db(seed, fabric, ocs, "N", north, ports)
     south_db = return_loss_db(seed, fabric, ocs, "S", south, ports)
     return Switched(
-        insertion_loss_db(seed, fabric, ocs, north, south, ports),
+        insertion_loss_db(seed, fabric, ocs, north, south, ports, technology),
         np.where(near_is_north, north_db, south_db),
         np.where(near_is_north, south_db, north_db),
     )

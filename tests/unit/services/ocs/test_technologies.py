@@ -3,11 +3,13 @@
 import pytest
 
 from schemas.config import PodOcsConfig
+from schemas.documents import OcsDocument
 from schemas.names import Join
 from schemas.ocs import CircuitsConnected
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.service import SERVICE
 from shared.basics.units import US_PER_S
+from shared.models.optics.palomar import manufactured_ocses
 from tests.support.ocs_model import CONFIG, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 
@@ -91,3 +93,15 @@ def test_a_port_that_comes_back_has_its_circuit_made_again() -> None:
     assert due_in_us(bench) == MINUTE_US
     bench.run(bench.now_us + MINUTE_US)
     assert bench.state("ocs").made[17].sum() == 2
+
+
+@pytest.mark.parametrize("technology", ["mems", "robotic", "wavelength"])
+def test_its_document_has_the_losses_of_the_technology(technology: str) -> None:
+    bench = bench_of(technology)
+    bench.say(connect((1, 0, 1)), 100)
+    document = bench.documents["ocs", "pod-0/ocs-17"]
+    assert isinstance(document, OcsDocument)
+    made = manufactured_ocses(CONFIG.seed, "pod-0", technology=technology).insertion_loss_db()[17]
+    found = [(n, s) for n, s in enumerate(document.wanted) if s >= 0]
+    assert len(found) == 2
+    assert [document.losses_db[n] for n, _ in found] == pytest.approx([made[n, s] for n, s in found])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import SuperpodConfig, TransceiversConfig
+from schemas.config import PodOcsConfig, SuperpodConfig, TransceiversConfig
 from schemas.failures import FaultBegan
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected
 from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
@@ -20,6 +20,7 @@ from shared.models.optics.made_modules import lanes_between, made_modules
 from shared.models.optics.palomar import manufactured_ocses
 from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.superpod.wiring import ocs_radix
+from shared.models.technologies import TECHNOLOGIES
 from tests.support.ocs_model import CONFIG, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 
@@ -29,8 +30,9 @@ NORTH, SOUTH = 96 * 2, 96 * 3 + 16
 BUDGET = TransceiversConfig(telemetry_interval_s=900)
 
 
-def bench_with(config: TransceiversConfig, seed: int = 7) -> Bench:
-    return Bench([SERVICE], CONFIG.model_copy(update={"transceivers": config, "seed": seed}))
+def bench_with(config: TransceiversConfig, seed: int = 7, technology: str = "palomar") -> Bench:
+    ocs = PodOcsConfig.model_validate({"technology": technology})
+    return Bench([SERVICE], CONFIG.model_copy(update={"transceivers": config, "seed": seed, "ocs": ocs}))
 
 
 def connected(**missing: Any) -> CircuitsConnected:
@@ -185,14 +187,20 @@ def test_overlapping_faults_end_with_the_last_of_them(trained: Bench) -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**63 - 1), st.integers(0, 2), st.integers(0, 3), st.integers(0, 3))
+@given(
+    st.integers(0, 2**63 - 1),
+    st.integers(0, 2),
+    st.integers(0, 3),
+    st.integers(0, 3),
+    st.sampled_from(("palomar", *TECHNOLOGIES)),
+)
 def test_an_end_measures_what_the_elements_of_its_link_leave(
-    seed: int, dimension: int, north: int, south: int
+    seed: int, dimension: int, north: int, south: int, technology: str
 ) -> None:
-    bench = bench_with(BUDGET, seed)
+    bench = bench_with(BUDGET, seed, technology)
     joins = ((dimension, north, south),)
     bench.say(CircuitsConnected(slice=NAME, joins=joins, missing_ocs=(), missing_ports=()), 100)
-    made = manufactured_ocses(seed, "pod-0", ocs_radix(4))
+    made = manufactured_ocses(seed, "pod-0", ocs_radix(4), technology=technology)
     insertion_loss_db = made.insertion_loss_db()
     modules = made_modules(seed, "pod-0", 4 * 96)
     state = bench.state("transceivers")
