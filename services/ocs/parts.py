@@ -13,7 +13,7 @@ from services.ocs.restores import forget_realignments, restore_later
 from services.ocs.state import OcsState
 from services.ocs.switch import forget_stale, touch
 from shared.engine.service import Output
-from shared.models.ocs.parts import PART, part_word
+from shared.models.ocs.parts import PART, OcsPart, part_word
 
 
 def lose_part(state: OcsState, target: str) -> list[Output]:
@@ -21,15 +21,18 @@ def lose_part(state: OcsState, target: str) -> list[Output]:
     if not breaks(state, target):
         return []
     ocs, part = ocs_of(target), PART[part_word(target)]
+    effect = _effect(state, part)
     touch(state, (ocs,))
-    if part.effect == "mirrors":
+    if effect == "mirrors":
         return [lose_board(state, target, ocs)]
     said: list[Output] = [OcsPartDown(part=target)]
-    if part.effect == "light":
-        return said + (darken_by_own(state, ocs) if _out(state, target) == part.spare + 1 else [])
+    if part.effect == "light" and _out(state, target) != part.spare + 1:
+        return said
+    if effect == "light":
+        return said + darken_by_own(state, ocs)
     if not state.held[ocs]:
         said.append(OcsHeld(ocs=ocs))
-    (state.frozen_faults if part.effect == "commands" else state.blind_faults)[ocs] += 1
+    (state.frozen_faults if effect == "commands" else state.blind_faults)[ocs] += 1
     return said
 
 
@@ -38,13 +41,16 @@ def return_part(state: OcsState, target: str, cause: str) -> list[Output]:
     if not mends(state, target):
         return []
     ocs, part = ocs_of(target), PART[part_word(target)]
+    effect = _effect(state, part)
     touch(state, (ocs,))
-    if part.effect == "mirrors":
+    if effect == "mirrors":
         return [return_board(state, target, ocs, cause)]
     said: list[Output] = [OcsPartUp(part=target)]
-    if part.effect == "light":
-        return said + (lighten_by_own(state, ocs, cause) if _out(state, target) == part.spare else [])
-    (state.frozen_faults if part.effect == "commands" else state.blind_faults)[ocs] -= 1
+    if part.effect == "light" and _out(state, target) != part.spare:
+        return said
+    if effect == "light":
+        return said + lighten_by_own(state, ocs, cause)
+    (state.frozen_faults if effect == "commands" else state.blind_faults)[ocs] -= 1
     if not state.frozen_faults[ocs]:
         said += _park(state, ocs)
     if not state.held[ocs]:
@@ -52,6 +58,14 @@ def return_part(state: OcsState, target: str, cause: str) -> list[Output]:
         restore_later(state, ocs, None, cause)
         said.append(OcsFreed(ocs=ocs))
     return said
+
+
+def _effect(state: OcsState, part: OcsPart) -> str:
+    """What comes of a part's failure: OCSes of a pod that latch keep their circuits without power and drivers
+    (Table C.1), and carry out nothing meanwhile. A network's chassis goes dark with all that is in it."""
+    if state.latches and state.network is None and part.effect in ("light", "mirrors"):
+        return "commands"
+    return part.effect
 
 
 def ocs_of(target: str) -> int:

@@ -47,12 +47,15 @@ def settle_restores(state: OcsState) -> list[Output]:
 def realign(state: OcsState, ocses: Collection[int] | None = None) -> None:
     """Let mirrors turn again that did not find their places: those of some OCSes on which something moves
     anyway, else those whose time has come."""
+    together = dict[tuple[int, str], list[int]]()
     for place, failed in sorted(state.realignments.items()):
         ocs, north = divmod(place, state.radix)
         if ocs in ocses if ocses is not None else failed.due_us <= state.now_us:
             del state.realignments[place]
-            touch(state, (ocs,))
-            restore_later(state, ocs, (north,), failed.cause)
+            together.setdefault((ocs, failed.cause), []).append(north)
+    for (ocs, cause), norths in together.items():
+        touch(state, (ocs,))
+        restore_later(state, ocs, norths, cause)
 
 
 def forget_realignments(state: OcsState, ocs: int, norths: Collection[int] | None = None) -> None:

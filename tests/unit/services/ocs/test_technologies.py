@@ -4,12 +4,14 @@ import pytest
 
 from schemas.config import PodOcsConfig
 from schemas.documents import OcsDocument
+from schemas.failures import FaultBegan
 from schemas.names import Join
-from schemas.ocs import CircuitsConnected
+from schemas.ocs import CircuitsConnected, CircuitsRestored, OcsDown, OcsFreed, OcsHeld
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits
 from services.ocs.service import SERVICE
 from shared.basics.units import US_PER_S
 from shared.models.optics.palomar import manufactured_ocses
+from shared.models.technologies import TECHNOLOGIES
 from tests.support.ocs_model import CONFIG, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 
@@ -105,3 +107,36 @@ def test_its_document_has_the_losses_of_the_technology(technology: str) -> None:
     found = [(n, s) for n, s in enumerate(document.wanted) if s >= 0]
     assert len(found) == 2
     assert [document.losses_db[n] for n, _ in found] == pytest.approx([made[n, s] for n, s in found])
+
+
+def struck(*parts: str) -> list[FaultBegan]:
+    """Faults of these parts of ocs-17, each by its kind; "" is the chassis itself."""
+    return [
+        fault_began(f"pod-0/fault-{n}", part.partition("-")[0] or "ocs", f"pod-0/ocs-17/{part}".rstrip("/"))  # type: ignore[arg-type]  # words of parts
+        for n, part in enumerate(parts)
+    ]
+
+
+@pytest.mark.parametrize("technology", list(TECHNOLOGIES))
+@pytest.mark.parametrize("parts", [("",), ("supply-0", "supply-1"), ("fan-0", "fan-3"), ("driver-0",)])
+def test_only_what_latches_keeps_its_circuits_without_power(technology: str, parts: tuple[str, ...]) -> None:
+    """[LF] Table C.1. It cannot be changed meanwhile, and does what it was told when power is back."""
+    bench, latches = bench_of(technology), technology in ("robotic", "wavelength")
+    bench.say(connect((1, 0, 1)), 100)
+    bench.run(10 * MINUTE_US)
+    faults = struck(*parts)
+    said = [body for fault in faults for body in bodies(bench.say(fault))]
+    if parts == ("driver-0",) and not latches:
+        return  # which of its ports are behind that board is for another test
+    assert bench.state("ocs").made[17].sum() == (2 if latches else 0)
+    assert said[-1] == (OcsHeld(ocs=17) if latches else OcsDown(ocs=17))
+    bench.say(connect((1, 1, 2)))
+    bench.run(bench.now_us + 10 * MINUTE_US)
+    assert bodies(bench.log, CircuitsConnected)[-1].missing_ocs == (17,)
+    back = [body for fault in faults for body in bodies(bench.say(fault_ended(fault)))]
+    assert (OcsFreed(ocs=17) in back) == latches
+    bench.run(bench.now_us + 10 * MINUTE_US)
+    (restored,) = bodies(bench.log, CircuitsRestored)
+    assert len(restored.circuits) == (2 if latches else 4)
+    assert bench.state("ocs").made[17].sum() == 4
+    bench.assert_documents_hold()
