@@ -19,6 +19,7 @@ from schemas.documents import (
 )
 from shared.engine.site import Site
 from shared.models.jobs.goodput import TIERS, Books, between, books_of, span_of, spans_between
+from shared.models.ocs.parts import PARTS
 
 OF_WORKLOAD = ("requested", "balked")
 COUNTED = (*OF_WORKLOAD, "admitted", "completed", "evicted", "refused", "swapped")
@@ -63,7 +64,8 @@ def totals(site: Site, fabric: str, at_us: int) -> Totals:
         queued=scheduler.queued,
         books=books_at(site, fabric, at_us),
         cube_us=cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us),
-        faults={"host": failures.host, "link": failures.link} | ({"ocs": failures.ocs} if switched else {}),
+        faults={"host": failures.host, "link": failures.link}
+        | ({"ocs": sum(getattr(failures, part.word) for part in PARTS)} if switched else {}),
         repairs=summary_of(site, fabric, "repairs", RepairsSummary).completed,
         links=_links(site, fabric),
         cross_connects=summary_of(site, fabric, "ocs", OcsSummary).cross_connects if switched else None,

@@ -292,7 +292,7 @@ CLAIMS: tuple[Claim, ...] = (
         "closed form",
         lambda: 100.0 * fitted_ocs_availability(),
         "the two papers agree only if a chassis is back within 12 hours, or if one counts light and the "
-        "other service",
+        "other service: ocs/availability-light is the figure from the parts",
     ),
     Claim(
         "availability/cube-from-failures",

@@ -178,11 +178,8 @@ ACTS = st.one_of(COMMANDS, OCS_FAULTS, ENDS_OF_FAULTS, ENDS_OF_FAULTS)
 SETTLED_US = 10 * SWITCHING_US
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(WAITS, ACTS), min_size=6, max_size=24))
-def test_every_port_is_as_in_the_notebook(acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
-    run = Run()
-    run.do(("connect", "pod-0/slice-0", ((0, 0, 1), (0, 1, 0))))
+def play(run: Run, acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
+    """What happens, with the notebook held to it after every step, and until all has settled."""
     for number, (wait_us, act) in enumerate(acts):
         run.wait(wait_us)
         run.do(act)
@@ -193,3 +190,21 @@ def test_every_port_is_as_in_the_notebook(acts: list[tuple[int, tuple[Any, Any, 
     run.wait(SETTLED_US)
     run.check()
     assert run.bench.due_us() is None
+
+
+FIRST = ("connect", "pod-0/slice-0", ((0, 0, 1), (0, 1, 0)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(WAITS, ACTS), min_size=6, max_size=24))
+def test_every_port_is_as_in_the_notebook(acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
+    play(Run(), [(0, FIRST), *acts])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(WAITS, ACTS), min_size=2, max_size=16))
+def test_so_it_is_where_an_ocs_could_not_be_told_what_was_given_up(
+    acts: list[tuple[int, tuple[Any, Any, Any]]],
+) -> None:
+    before = [(SWITCHING_US + 1, ("cpu", "pod-0/ocs-0/cpu", None)), (1, ("leave", "pod-0/slice-0", 0))]
+    play(Run(), [(0, FIRST), *before, *acts])

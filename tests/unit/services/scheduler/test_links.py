@@ -2,7 +2,7 @@
 
 from schemas.config_scheduler import SchedulerConfig
 from schemas.names import Shape
-from schemas.ocs import CircuitsRefused, OcsDown, OcsUp
+from schemas.ocs import CircuitsRefused, OcsDown, OcsFreed, OcsHeld, OcsUp, PortsDown, PortsUp
 from schemas.recovery import RecoveryPolicy
 from schemas.repairs import RepairOpened
 from schemas.scheduler import (
@@ -157,6 +157,36 @@ def test_a_link_that_goes_down_ends_the_step_and_one_that_is_degraded_does_not()
         SliceDegraded(slice=name, links_down=2, links_degraded=0, speed_ppm=ONE_GONE_PPM)
     ]
     assert world.change_links(up=(67, 179)) == [SliceRestored(slice=name)]
+    world.check()
+
+
+def test_cubes_behind_a_broken_driver_board_are_chosen_last_until_it_is_swapped() -> None:
+    board = {"part": "pod-0/ocs-7/driver-1", "ocs": 7, "side": "N", "ports": (2, 3, 5, 130)}
+    world = World()
+    name = world.start((4, 4, 4))
+    world.feed(PortsDown.model_validate(board))
+    assert world.state.boards == {"pod-0/ocs-7/driver-1": (1, 2)}
+    assert CubeSwapped(slice=name, left=0, spare=3, corner=None, reason="failed") in world.fail(0)
+    world.feed(PortsUp.model_validate(board))
+    assert world.state.boards == {}
+    world.heal(0)
+    assert CubeSwapped(slice=name, left=3, spare=0, corner=None, reason="drained") in world.drain(3)
+    world.check()
+
+
+def test_an_ocs_that_is_held_keeps_who_would_need_new_circuits_waiting_and_nobody_who_has_them() -> None:
+    world = World(cubes=8, policy=STAYS_OFF)
+    running = world.start((4, 4, 8))
+    world.feed(OcsHeld(ocs=7))
+    assert world.status(running).state == "running"
+    name, said = world.request((4, 4, 4))
+    assert said == []
+    assert "waits for pod-0/ocs-7, expected back" in (world.status(name).reason or "")
+    world.feed(OcsDown(ocs=7))
+    world.feed(OcsFreed(ocs=7))
+    assert set(world.state.ocs_down) == {7}, "it is down still"
+    assert SliceAdmitted in [type(body) for body in world.feed(OcsUp(ocs=7))]
+    assert world.state.ocs_down == world.state.ocs_reasons == {}
     world.check()
 
 

@@ -91,7 +91,7 @@ POLICIES = st.builds(
 )
 TABLES = (
     "slices awaited stalls claims notices promises preflights moves suspects unhealthy lame ocs_down drained "
-    "bad_ends tickets queued chips_allocated wakes_us"
+    "ocs_reasons boards bad_ends tickets queued chips_allocated wakes_us"
 )
 """What a scheduler has of slices, and of what is out of order."""
 
