@@ -57,11 +57,15 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "laser_fast_launch_dbm": Assumption(
         1.0,
         "dBm",
-        "of a lane of 100 Gb/s: twice the symbols need twice the light, of brighter lasers",
+        "of a lane of 100 Gb/s; calibrated with its receiver: such lanes have the margin of others",
     ),
-    "laser_extinction_db": Assumption(5.0, "dB", "an externally modulated laser, the least for PAM4 optics"),
+    "laser_extinction_db": Assumption(
+        5.0, "dB", "an externally modulated laser, in the middle of what PAM4 modules have (3.5 to 6 dB)"
+    ),
     "laser_intensity_noise_db_per_hz": Assumption(
-        -147.0, "dB/Hz", "of a distributed-feedback laser; Ethernet asks for ten dB less of a transmitter"
+        -147.0,
+        "dB/Hz",
+        "of a distributed-feedback laser over its average power, well within what transmitters may",
     ),
     "signal_to_distortion_db": Assumption(
         38.0,
@@ -99,10 +103,12 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "receiver_noise_pa_per_rthz": Assumption(
         40.0,
         "pA/√Hz",
-        "amplifier, converter and what equalisation adds: -7.9 dBm at 50 Gb/s PAM4 and 2e-4, as in Ethernet",
+        "amplifier, converter and what equalisation adds: -8.4 dBm at 50 Gb/s PAM4 and 2e-4, without MPI",
     ),
     "receiver_fast_noise_pa_per_rthz": Assumption(
-        32.0, "pA/√Hz", "of a receiver made for 100 Gb/s: amplifiers of the next generation are quieter"
+        32.0,
+        "pA/√Hz",
+        "of a receiver made for 100 Gb/s; calibrated with its laser: such lanes have the margin of others",
     ),
     "receiver_sensitivity_sigma_db": Assumption(
         0.35, "dB", "of lanes about the design, cut at two sigmas: photodiode, its coupling, amplifier"
@@ -120,6 +126,9 @@ ASSUMPTIONS: dict[str, Assumption] = {
     ),
     "mitigation_depth": Assumption(
         1.0, "", "of the tone of both carriers that the notch takes off, once it has found its frequency"
+    ),
+    "mitigation_least_offset_ghz": Assumption(
+        0.4, "GHz", "below it the tone lies among the signal's own low frequencies, and no notch can tell it"
     ),
     "inner_decoder_loss_db": Assumption(
         0.35,

@@ -7,7 +7,7 @@ within fixed bounds, and the others together as noise.
 
 Both waves carry data, and so have a carrier: the mean of their fields. The beat of the two carriers is a
 pure tone, which interference mitigation (OIM) finds by its frequency and takes off; what stays is what the
-data of either make of it. Where Δf is almost nothing, there is no tone to be told from the signal itself.
+data of either make of it. Where Δf is almost nothing, the tone cannot be told from the signal itself.
 """
 
 import numpy as np
@@ -20,7 +20,8 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 REACH = 1.5
-"""Bandwidths of the receiver beyond which no beat is counted: there it passes less than −28 dB of it."""
+"""Bandwidths of the receiver beyond which no beat is counted: less than −28 dB of a tone passes there, and of
+what data make of it some −20 dB."""
 ROLL_OFF = 16
 """Of the receiver's response, as a power: an eighth-order filter and the equaliser's own cut."""
 GHZ_PER_NM = 177.0
@@ -41,9 +42,15 @@ def in_reach(offset_ghz: FloatArray, bandwidth_ghz: float) -> BoolArray:
 
 
 def is_steady(offset_ghz: FloatArray, bit_gbps: float) -> BoolArray:
-    """Where the beat stands still over a block of the inner code: whole blocks are then in its worst phase,
-    and its tone cannot be told from the signal."""
+    """Where the beat hardly moves over a block of the inner code, so that whole blocks are in its worst
+    phase."""
     found: BoolArray = np.abs(offset_ghz) < bit_gbps / BLOCK_BITS
+    return found
+
+
+def has_a_tone(offset_ghz: FloatArray) -> BoolArray:
+    """Where the notch can tell the tone of both carriers from the signal."""
+    found: BoolArray = np.abs(offset_ghz) >= assumed("mitigation_least_offset_ghz")
     return found
 
 

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy  # which loads scipy.special when it is first used
 
-from shared.models.optics.beat import in_reach, is_steady, products
+from shared.models.optics.beat import has_a_tone, in_reach, products
+from shared.models.optics.inner_code import decoded_log10
 from shared.models.optics.link import (
     DIRECT,
+    Arrival,
     FloatArray,
     LinkDesign,
     Strands,
@@ -26,18 +29,18 @@ from shared.models.optics.link import (
 from shared.models.optics.made_modules import EXTINCTION_STEP_DB, Lanes, extinctions_db
 from shared.models.optics.receiver import NONE, Receiver
 
-STEP_DB = 1.0 / 32.0
+STEP_DB = 1.0 / 64.0
 RECEIVED_DBM = (-42.0, 12.0)
 """The grid of a table. A rate of 1e-15 falls at most with the square of the signal, a curvature of
 15 · (ln 10 ÷ 5)² = 3.2 a square dB, and with the inner code no faster at the same rate. A straight line errs
-by an eighth of that times the square of the step: 0.0004 in log10 of the rate."""
+by an eighth of that times the square of the step: 0.0001 in log10 of the rate."""
 LOG10_BER_MIN = -40.0
 """Lower rates count as this one."""
 HIDDEN = 0.004
 """Share of a rate that nobody sees: 0.002 in its log10."""
-CAUTION, CLOSED_MAX = 1.5, 0.99
+CAUTION = 2.0
 """How much more than its largest swing a beat is given before it is passed over: slicers do not stand in the
-middle, and the weaker reflections are noise; and the most of an eye that can be closed."""
+middle of an eye."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,9 @@ class LaneKernel:
         self._lane_dbm = design.launched_dbm - clear_db
         self._set_alike = ber_table(design.receiver, (design.receiver.parts.extinction_db,))
         self._as_set = ber_table(design.receiver, extinctions_db())
+        raw = design.receiver.uncoded()
+        self._raw_alike = ber_table(raw, (raw.parts.extinction_db,))
+        self._raw_as_set = ber_table(raw, extinctions_db())
 
     def log10_ber(self, strands: Strands, lanes: Lanes) -> FloatArray:
         """log10 of the bit error rate before the outer code, of shape (strands, lanes), where `strands` has
@@ -105,17 +111,30 @@ class LaneKernel:
 
     def _beating(self, strands: Strands, lanes: Lanes, reads_dbm: FloatArray) -> FloatArray:
         """Of lanes on which something beats in band, each on a strand of its own. Where bursts hide whatever
-        the beat may do, it is not looked at: it cannot close an eye by more than its largest swing."""
+        the beat may do, it is not looked at."""
         arrival = arriving(self.design, strands, lanes)
-        swing = 10.0 ** (arrival.interference_db / 20.0)
-        closed = np.minimum(CAUTION * self._closes(lanes) * swing, CLOSED_MAX)
         table = self._set_alike if lanes.extinction_db is None else self._as_set
-        clear = table.log10_ber(reads_dbm, lanes.extinction_db)
-        worst = table.log10_ber(reads_dbm + 10.0 * np.log10(1.0 - closed), lanes.extinction_db)
-        found = with_bursts(clear, lanes)
-        shows = (10.0**worst > HIDDEN * 10.0**found)[:, 0]
-        few = np.flatnonzero(shows)
+        found = with_bursts(table.log10_ber(reads_dbm, lanes.extinction_db), lanes)
+        shows = self._at_most(arrival, lanes, reads_dbm) > found + np.log10(HIDDEN)
+        few = np.flatnonzero(shows[:, 0])
         found[few] = log10_ber(self.design, strands.part(few), lanes.part(few))
+        return found
+
+    def _at_most(self, arrival: Arrival, lanes: Lanes, reads_dbm: FloatArray) -> FloatArray:
+        """A rate that no beat exceeds: every decision has as small a Q as the worst can have had, in an eye
+        that is closed by the largest swing of the strongest reflection, with the noise of all others."""
+        receiver = self.design.receiver
+        table = self._raw_alike if lanes.extinction_db is None else self._raw_as_set
+        decisions, ln10 = 2.0 * (receiver.levels - 1), np.log(10.0)
+        share = receiver.errors_per_decision
+        worst = table.log10_ber(reads_dbm, lanes.extinction_db) * ln10 + np.log(decisions / share)
+        q = -scipy.special.ndtri_exp(np.minimum(worst, np.log(0.5)))
+        closes = self._closes(lanes)
+        closed = CAUTION * closes * 10.0 ** (arrival.strongest_db / 20.0)
+        noise = closes * 10.0 ** (arrival.rest_db / 20.0) / np.sqrt(2.0)
+        left = q * np.maximum(1.0 - closed, 0.0) / np.hypot(1.0, q * noise)
+        raw = (scipy.special.log_ndtr(-left) + np.log(share)) / ln10
+        found: FloatArray = decoded_log10(raw, share) if receiver.soft_fec else raw
         return found
 
     def _closes(self, lanes: Lanes) -> FloatArray:
@@ -125,9 +144,9 @@ class LaneKernel:
         ratio = 10.0 ** (extinctions_db()[0] / 10.0)
         levels = np.linspace(2.0 / (1.0 + ratio), 2.0 * ratio / (1.0 + ratio), receiver.levels)
         eye = 0.5 * (levels[1] - levels[0])
-        steady = is_steady(np.asarray(lanes.offset_ghz), receiver.bit_gbps)
-        taken = np.where(steady, 0.0, 1.0) * receiver.mitigation
-        closed: FloatArray = 2.0 * np.abs(products(levels[:, None, None], taken[None])).max(axis=(0, 1)) / eye
+        notched = has_a_tone(np.asarray(lanes.offset_ghz)) & receiver.mitigation
+        beats = products(levels[:, None, None], notched.astype(np.float64)[None])
+        closed: FloatArray = 2.0 * np.abs(beats).max(axis=(0, 1)) / eye
         return closed
 
     def received_dbm(self, strands: Strands, lanes: Lanes) -> FloatArray:

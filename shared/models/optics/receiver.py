@@ -16,7 +16,7 @@ import numpy.typing as npt
 import scipy  # which loads scipy.special when it is first used: a quarter of a second
 
 from shared.models.assumptions import assumed
-from shared.models.optics.beat import is_steady, passed, products
+from shared.models.optics.beat import has_a_tone, is_steady, passed, products
 from shared.models.optics.inner_code import OVERHEAD, decoded_log10
 from shared.models.optics.modules import LaneRate
 from shared.models.optics.parts import LaneParts, parts_of
@@ -31,7 +31,7 @@ SYMBOL_GBD = {10: 10.3125, 25: 25.78125, 50: 26.5625, 100: 53.125}
 """Symbol rates by Gb/s of the lane, as Ethernet has them: NRZ with its line code, PAM4 with KP4 as well. The
 inner code comes on top. Every rate is measured by the same codes."""
 LEVELS = {"NRZ": 2, "PAM4": 4}
-PHASES = 6
+PHASES = 12
 """At which a beat is looked at (Gauss–Chebyshev: exact for polynomials of twice the degree)."""
 NONE = np.asarray(-np.inf)
 TOGETHER_MAX = 1_024
@@ -127,14 +127,15 @@ class Receiver:
         extinction_db: FloatArray,
     ) -> FloatArray:
         """The same, flat arrays of one length. An offset that is nobody's is not a number."""
-        steady = is_steady(offset_ghz, self.bit_gbps)
+        steady = is_steady(offset_ghz, self.bit_gbps) & self.soft_fec
+        notched = (has_a_tone(offset_ghz) | np.isnan(offset_ghz)) & self.mitigation
         in_band = np.where(np.isnan(offset_ghz), 1.0, passed(offset_ghz, self.bandwidth_ghz))
         in_band *= assumed("interference_overlap")
         strongest, rest = (in_band * 10.0 ** (db / 10.0) for db in (interference_db, rest_db))
         extinction = 10.0 ** (extinction_db / 10.0)
         low, high = 2.0 / (1.0 + extinction), 2.0 * extinction / (1.0 + extinction)
         levels = np.linspace(low, high, self.levels)
-        beats = products(levels, np.where(steady, 0.0, 1.0) * self.mitigation)
+        beats = products(levels, notched.astype(np.float64))
         current_a = assumed("receiver_responsivity_a_per_w") * W_PER_MW * 10.0 ** (received_dbm / 10.0)
         noise = self._noise(current_a, levels, high - low) + 2.0 * rest * np.mean(beats**2, axis=1)
         deviation = np.sqrt(noise)

@@ -4,12 +4,11 @@ is asked stays the same. Living pods run for a shorter time than the command's, 
 
 import sys
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from ops.reproduce import availability, bills, labs, light, living, mesh, network, optics, topology
+from ops.reproduce import availability, bills, labs, living, mesh, network, optics, topology
 from ops.reproduce.claims import Kind
 from ops.reproduce.registry import CLAIMS, chosen
 from schemas.envelope import enclose
@@ -22,7 +21,7 @@ from shared.models.availability import goodput
 from shared.models.availability.goodput import Goodput
 from shared.models.dcn.weights import Split, split_demand
 from shared.models.network.blocks import FloatArray
-from shared.models.optics import fabric_links, made_modules, palomar, parts
+from shared.models.optics import palomar
 from shared.models.superpod.shapes import grid_joins
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, IntArray
 from shared.models.topology import (
@@ -136,17 +135,6 @@ EVEN_OCSES = (
     (palomar, "assumed", short_splices),
     (optics, "manufactured_ocses", palomar.manufactured_ocses.__wrapped__),
 )
-UNCACHED = (
-    (light, "qualified", light.qualified.__wrapped__),
-    (fabric_links, "_kernel", fabric_links._kernel.__wrapped__),
-)
-
-
-def assuming(module: ModuleType, **values: float) -> tuple[Patch, ...]:
-    """What a module of the optics is told when it asks for these assumptions."""
-    return ((module, "assumed", lambda name: values.get(name, assumed(name))), *UNCACHED)
-
-
 DRILL = living.HOST_DRILLS[:1]
 CHANGES = {
     "twist/gain-4x4x8": Change(NO_TWIST),
@@ -163,14 +151,6 @@ CHANGES = {
     "topology/most-symmetric": Change(((topology, "slice_topology", thin_in_x_and_y),)),
     "topology/cube-over-cigar": Change(((topology, "slice_topology", thin_in_x_and_y),)),
     "ocs/insertion-loss-all-pairs": Change(EVEN_OCSES),
-    "light/mitigation-gain": Change(assuming(parts, laser_extinction_db=5.5)),
-    "light/return-loss-specification": Change(assuming(parts, laser_launch_dbm=2.4)),
-    "light/interference-at-specification": Change(
-        (
-            (fabric_links, "made_modules", made_modules.made_modules.__wrapped__),
-            *assuming(made_modules, laser_launch_module_sigma_db=0.75),
-        )
-    ),
     "goodput/lf-1024-99.9-static": Change(((GOODPUT, "HOSTS_PER_CUBE", 12),)),
     "goodput/one-cube": Change(((availability, "goodput", one_cube_without_ocs),)),
     "availability/ocs-field": Change(((availability, "REPAIR_DAYS", 0.4),)),

@@ -20,6 +20,7 @@ SUFFIXES = {
     "A/W": "_a_per_w",
     "pA/√Hz": "_pa_per_rthz",
     "nm/K": "_nm_per_k",
+    "GHz": "_ghz",
 }
 
 
@@ -56,10 +57,11 @@ def test_what_is_calibrated_gives_what_the_documentation_says() -> None:
     usual, fast = (worst_margin(Conditions(0, design=LinkDesign(rate=LANE_RATES[rate]))) for rate in RATES)
     figures = [float(re.findall(r"[\d.]+", row[2])[0]) for row in rows("What is calibrated, and to what")]
     median = qualify_pod(Conditions(0)).median_margin_orders
-    assert figures == [round(plain - coded, 2), round(usual, 2), round(median, 2), round(fast, 2)]
-    said = re.search(r"mitigation alone gains ([\d.]+) dB, .*\s.*Both aids together gain ([\d.]+) dB", PAGE)
+    gains = [round(plain - mitigated, 2), round(plain - coded, 2)]
+    assert figures == [*gains, round(usual, 2), round(median, 2), round(fast, 2)]
+    said = re.search(r"Both aids together\ngain ([\d.]+) dB", PAGE)
     assert said is not None
-    assert [float(said[1]), float(said[2])] == [round(plain - mitigated, 2), round(plain - both, 2)]
+    assert float(said[1]) == round(plain - both, 2)
 
 
 def test_every_pairing_is_as_the_documentation_says() -> None:
@@ -67,7 +69,7 @@ def test_every_pairing_is_as_the_documentation_says() -> None:
         Conditions(7),
         Conditions(7, design=LinkDesign(mitigation=False, soft_fec=False)),
         Conditions(7, design=LinkDesign(rate=LANE_RATES["100G-PAM4"])),
-        *(Conditions(7, return_loss_db=reflects) for reflects in (-38.0, -36.0, -30.0)),
+        *(Conditions(7, return_loss_db=reflects) for reflects in (-38.0, -35.0, -30.0)),
     )
     expected = []
     for found in map(qualify_pod, conditions):
