@@ -51,8 +51,15 @@ def down_ends(state: SchedulerState, row: Slice) -> list[int]:
 
 
 def part_down(state: SchedulerState, row: Slice) -> str:
-    """The OCS or link end that is to blame first for the links of a slice that are down."""
-    for number in down_ends(state, row):
-        end = link_end(number)
-        return f"{state.fabric}/ocs-{end.ocs}" if end.ocs in state.ocs_down else end.name(state.fabric)
+    """The OCS, its driver board or the link end that is to blame first for links of a slice that are down. A
+    board takes links by one of their ends, so that it is looked for at all of them."""
+    ends = [link_end(number) for number in down_ends(state, row)]
+    for end in ends:
+        if end.ocs in state.ocs_down:
+            return f"{state.fabric}/ocs-{end.ocs}"
+        for board, cubes in state.boards.items():
+            if f"/ocs-{end.ocs}/" in board and end.cube in cubes:
+                return board
+    for end in ends:
+        return end.name(state.fabric)
     raise ValueError(f"no link of slice {row.number} is down")

@@ -174,6 +174,16 @@ def test_cubes_behind_a_broken_driver_board_are_chosen_last_until_it_is_swapped(
     world.check()
 
 
+def test_a_slice_that_a_driver_board_hits_says_so_whichever_end_of_its_links_comes_first() -> None:
+    world = World(cubes=4)
+    name = world.start((4, 4, 8))
+    world.feed(PortsDown(part="pod-0/ocs-39/driver-1", ocs=39, side="N", ports=(2,)))
+    said = world.change_links(down=(0 * 96 + 4 * 16 + 7, 1 * 96 + 5 * 16 + 7))
+    hits = [(body.slice, body.part) for body in said if isinstance(body, SliceRecovering)]
+    assert hits[:1] == [(name, "pod-0/ocs-39/driver-1")]
+    world.check()
+
+
 def test_an_ocs_that_is_held_keeps_who_would_need_new_circuits_waiting_and_nobody_who_has_them() -> None:
     world = World(cubes=8, policy=STAYS_OFF)
     running = world.start((4, 4, 8))
