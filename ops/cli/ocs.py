@@ -1,6 +1,6 @@
 """`lightwave ocs`: what is known of an optical circuit switch by itself, without a twin."""
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import click
 import typer
@@ -10,10 +10,10 @@ from ops.cli.names import Name
 from ops.cli.options import Out, seed_option
 from ops.cli.output import rendered, say, write
 from ops.cli.types import OneOf
-from schemas.config import PodConfig, PodOcsConfig, SuperpodConfig
 
 MatrixForm = Literal["table", "json", "yaml", "csv", "parquet"]
-TECHNOLOGIES = get_args(PodOcsConfig.model_fields["technology"].annotation)
+TECHNOLOGIES = ("palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength")
+"""As `ocs.technology` has them, whose module takes long to import."""
 
 app = application("ocs")
 
@@ -45,6 +45,7 @@ def matrix(
     """
     from ops.models.optics.matrix import as_csv, table, write_parquet
     from ops.models.optics.matrix import matrix as found
+    from schemas.config import PodConfig, PodOcsConfig, SuperpodConfig
 
     ocs_config = PodOcsConfig.model_validate({"technology": technology})
     content = found(name, seed, SuperpodConfig(pod=PodConfig(cubes=cubes), ocs=ocs_config))

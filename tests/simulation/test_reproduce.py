@@ -64,7 +64,7 @@ def test_every_claim_holds_but_those_known_not_to() -> None:
     assert all(row["note"] for row in rows.values() if not row["holds"])
     assert {row["how"] for row in rows.values()} == {"constant", "closed form", "model", "lab run"}
     predicted = [row for row in rows.values() if row["kind"] == "predicted"]
-    assert (sum(row["holds"] for row in predicted), len(predicted)) == (13, 26)
+    assert (sum(row["holds"] for row in predicted), len(predicted)) == (13, 25)
     assert {row["kind"] for row in rows.values() if row["source"].startswith(("NSDI", "Jupiter"))} == {
         "second-hand",
         "derived by us",

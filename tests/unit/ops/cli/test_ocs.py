@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,6 +13,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from ops.cli.main import root
+from ops.cli.ocs import TECHNOLOGIES
+from schemas.config import PodOcsConfig
 from shared.basics.errors import InvalidInput
 from shared.models.optics.palomar import insertion_loss_db, return_loss_db
 
@@ -106,3 +108,7 @@ def test_parquet_goes_into_a_file() -> None:
     found = run(*CALL, "-o", "parquet")
     assert found.exit_code == 2
     assert "-o parquet: is no text; name a file with --out" in found.output
+
+
+def test_the_technologies_are_those_of_a_pod() -> None:
+    assert get_args(PodOcsConfig.model_fields["technology"].annotation) == TECHNOLOGIES
