@@ -141,7 +141,7 @@ CLAIMS: tuple[Claim, ...] = (
         "[LF] 4.1.2, Fig. 13",
         Stated(2, "orders of magnitude", 0.5),
         calibrated(
-            "laser_launch_dbm, so that light leaves the worst pairing about as much as bursts leave all"
+            "laser_launch_dbm to light that leaves the worst pairing about as much as bursts leave all"
         ),
         "model",
         _worst_margin,
