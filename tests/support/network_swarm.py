@@ -65,7 +65,7 @@ def draw_network(seed: int) -> NetworkScenario:
                 "wait_h": draw.choice([0.0, 1.0, 24.0]),
                 "history_h": draw.choice([0, 24]),
             },
-            "trunks": {"fit_below_ber": draw.choice([2e-4, 1e-5, 1e-6])},
+            "trunks": {"fit_below_ber": draw.choice([2e-4, 1e-5, 2.4e-6])},
             "ocs": {"switching_time_ms": draw.choice([0.001, 10.0, 60_000.0])},
             "failures": {
                 "ocs_per_day": 0.002 * rate,
