@@ -21,6 +21,7 @@ from shared.models.optics.link import (
     FloatArray,
     LinkDesign,
     Strands,
+    arrived_log10_ber,
     arriving,
     log10_ber,
     loss_db,
@@ -86,18 +87,20 @@ class LaneKernel:
         self.design = design
         clear_db = loss_db(design.path(Strands(DIRECT))) + design.lane_losses_db
         self._lane_dbm = design.launched_dbm - clear_db
+        self._penalties_db = design.penalties_db
         self._set_alike = ber_table(design.receiver, (design.receiver.parts.extinction_db,))
         self._as_set = ber_table(design.receiver, extinctions_db())
         raw = design.receiver.uncoded()
         self._raw_alike = ber_table(raw, (raw.parts.extinction_db,))
         self._raw_as_set = ber_table(raw, extinctions_db())
+        self._closes = _closes(design.receiver, notched=False), _closes(design.receiver, notched=True)
 
     def log10_ber(self, strands: Strands, lanes: Lanes) -> FloatArray:
         """log10 of the bit error rate before the outer code, of shape (strands, lanes), where `strands` has
         one value of each a strand and `lanes` one row, or one for all."""
         if self.design.kind.bidi and lanes.offset_ghz is None:
             return log10_ber(self.design, strands, lanes)
-        reads_dbm = self.received_dbm(strands, lanes) - (self.design.penalties_db + lanes.sensitivity_db)
+        reads_dbm = self.received_dbm(strands, lanes) - (self._penalties_db + lanes.sensitivity_db)
         table = self._set_alike if lanes.extinction_db is None else self._as_set
         found = with_bursts(table.log10_ber(reads_dbm, lanes.extinction_db), lanes)
         if self.design.kind.bidi and lanes.offset_ghz is not None:
@@ -117,7 +120,8 @@ class LaneKernel:
         found = with_bursts(table.log10_ber(reads_dbm, lanes.extinction_db), lanes)
         shows = self._at_most(arrival, lanes, reads_dbm) > found + np.log10(HIDDEN)
         few = np.flatnonzero(shows[:, 0])
-        found[few] = log10_ber(self.design, strands.part(few), lanes.part(few))
+        if len(few):
+            found[few] = arrived_log10_ber(self.design, arrival.part(few), lanes.part(few))
         return found
 
     def _at_most(self, arrival: Arrival, lanes: Lanes, reads_dbm: FloatArray) -> FloatArray:
@@ -129,7 +133,8 @@ class LaneKernel:
         share = receiver.errors_per_decision
         worst = table.log10_ber(reads_dbm, lanes.extinction_db) * ln10 + np.log(decisions / share)
         q = -scipy.special.ndtri_exp(np.minimum(worst, np.log(0.5)))
-        closes = self._closes(lanes)
+        notched = has_a_tone(np.asarray(lanes.offset_ghz)) & receiver.mitigation
+        closes = np.where(notched, self._closes[1], self._closes[0])
         closed = CAUTION * closes * 10.0 ** (arrival.strongest_db / 20.0)
         noise = closes * 10.0 ** (arrival.rest_db / 20.0) / np.sqrt(2.0)
         left = q * np.maximum(1.0 - closed, 0.0) / np.hypot(1.0, q * noise)
@@ -137,20 +142,18 @@ class LaneKernel:
         found: FloatArray = decoded_log10(raw, share) if receiver.soft_fec else raw
         return found
 
-    def _closes(self, lanes: Lanes) -> FloatArray:
-        """The share of an eye that the swing of a beat takes, over the field that beats: at most, between the
-        highest levels of the lowest extinction ratio."""
-        receiver = self.design.receiver
-        ratio = 10.0 ** (extinctions_db()[0] / 10.0)
-        levels = np.linspace(2.0 / (1.0 + ratio), 2.0 * ratio / (1.0 + ratio), receiver.levels)
-        eye = 0.5 * (levels[1] - levels[0])
-        notched = has_a_tone(np.asarray(lanes.offset_ghz)) & receiver.mitigation
-        beats = products(levels[:, None, None], notched.astype(np.float64)[None])
-        closed: FloatArray = 2.0 * np.abs(beats).max(axis=(0, 1)) / eye
-        return closed
-
     def received_dbm(self, strands: Strands, lanes: Lanes) -> FloatArray:
         """Average power that arrives, of the same shape."""
         lost_db = strands.ocs.loss_db + strands.near_excess_db + strands.far_excess_db
         found: FloatArray = self._lane_dbm - lost_db[:, None] + lanes.far_launch_db
         return found
+
+
+def _closes(receiver: Receiver, *, notched: bool) -> float:
+    """The share of an eye that the swing of a beat takes, over the field that beats: at most, between the
+    highest levels of the lowest extinction ratio."""
+    ratio = 10.0 ** (extinctions_db()[0] / 10.0)
+    levels = np.linspace(2.0 / (1.0 + ratio), 2.0 * ratio / (1.0 + ratio), receiver.levels)
+    eye = 0.5 * float(levels[1] - levels[0])
+    beats = products(levels[:, None], np.array([float(notched)]))
+    return 2.0 * float(np.abs(beats).max()) / eye

@@ -194,6 +194,11 @@ class Arrival:
             )
         return total
 
+    def part(self, numbers: npt.NDArray[np.intp]) -> "Arrival":
+        """Some of the strands, where these are of shape (strands, lanes)."""
+        fields = (self.received_dbm, self.strongest_db, self.rest_db)
+        return Arrival(*(field[numbers] for field in fields))
+
 
 @dataclass(frozen=True, slots=True)
 class LaneResult:
