@@ -67,8 +67,7 @@ class FixedFibres:
         peers: IntArray,  # noqa: ARG002 -- all fibres are alike
     ) -> Switched:
         """Nothing, at every end and strand."""
-        nothing = (DIRECT.loss_db, DIRECT.near_return_db, DIRECT.far_return_db)
-        return Switched(*(np.broadcast_to(array, (len(ends), STRANDS)) for array in nothing))
+        return DIRECT.over((len(ends), STRANDS))
 
     def lanes(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Lanes:
         return lanes_of(state.seed, state.fabric, state.cubes, ends, peers)

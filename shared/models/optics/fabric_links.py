@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.models.optics.kernel import LaneKernel
-from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands, Switched
+from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands
 from shared.models.optics.made_modules import Lanes, lanes_between, made_modules
 from shared.models.optics.palomar import DECIMALS
 from shared.models.optics.strands import strands_of
@@ -138,9 +138,7 @@ def direct_log10_bers(
 ) -> FloatArray:
     """log10 of the bit error rate of the worst lane that each of these ends of a pod receives from its peer
     over fibre alone, by clean connectors, of their shape."""
-    shape = (*ends.shape, STRANDS)
-    nothing = (DIRECT.loss_db, DIRECT.near_return_db, DIRECT.far_return_db)
-    fibres = Strands(Switched(*(np.broadcast_to(array, shape) for array in nothing)))
+    fibres = Strands(DIRECT.over((*ends.shape, STRANDS)))
     rates = strand_log10_bers(design, fibres, lanes_of(seed, fabric, cubes, ends, peers))
     return rounded(rates.max(axis=(-2, -1)))
 

@@ -103,25 +103,19 @@ class LaneKernel:
         reads_dbm = self.received_dbm(strands, lanes) - (self._penalties_db + lanes.sensitivity_db)
         table = self._set_alike if lanes.extinction_db is None else self._as_set
         found = with_bursts(table.log10_ber(reads_dbm, lanes.extinction_db), lanes)
-        if self.design.kind.bidi and lanes.offset_ghz is not None:
-            beating = in_reach(lanes.offset_ghz, self.design.receiver.bandwidth_ghz)
-            strand, lane = np.nonzero(np.broadcast_to(beating, found.shape))
-            single = lanes.single(strand, lane)
-            found[strand, lane] = self._beating(
-                strands.part(strand), single, reads_dbm[strand, lane][:, None]
-            )[:, 0]
-        return found
-
-    def _beating(self, strands: Strands, lanes: Lanes, reads_dbm: FloatArray) -> FloatArray:
-        """Of lanes on which something beats in band, each on a strand of its own. Where bursts hide whatever
-        the beat may do, it is not looked at."""
-        arrival = arriving(self.design, strands, lanes)
-        table = self._set_alike if lanes.extinction_db is None else self._as_set
-        found = with_bursts(table.log10_ber(reads_dbm, lanes.extinction_db), lanes)
-        shows = self._at_most(arrival, lanes, reads_dbm) > found + np.log10(HIDDEN)
-        few = np.flatnonzero(shows[:, 0])
+        if lanes.offset_ghz is None or not self.design.kind.bidi:
+            return found
+        beating = in_reach(lanes.offset_ghz, self.design.receiver.bandwidth_ghz)
+        strand, lane = np.nonzero(np.broadcast_to(beating, found.shape))
+        # Each of these lanes on a strand of its own.
+        single = lanes.single(strand, lane)
+        arrival = arriving(self.design, strands.part(strand), single)
+        # Where bursts hide whatever the beat may do, it is not looked at.
+        most = self._at_most(arrival, single, reads_dbm[strand, lane][:, None])[:, 0]
+        few = np.flatnonzero(most > found[strand, lane] + np.log10(HIDDEN))
         if len(few):
-            found[few] = arrived_log10_ber(self.design, arrival.part(few), lanes.part(few))
+            exact = arrived_log10_ber(self.design, arrival.part(few), single.part(few))
+            found[strand[few], lane[few]] = exact[:, 0]
         return found
 
     def _at_most(self, arrival: Arrival, lanes: Lanes, reads_dbm: FloatArray) -> FloatArray:
@@ -152,8 +146,7 @@ class LaneKernel:
 def _closes(receiver: Receiver, *, notched: bool) -> float:
     """The share of an eye that the swing of a beat takes, over the field that beats: at most, between the
     highest levels of the lowest extinction ratio."""
-    ratio = 10.0 ** (extinctions_db()[0] / 10.0)
-    levels = np.linspace(2.0 / (1.0 + ratio), 2.0 * ratio / (1.0 + ratio), receiver.levels)
+    levels = receiver.relative_levels(np.asarray(extinctions_db()[0]))
     eye = 0.5 * float(levels[1] - levels[0])
     beats = products(levels[:, None], np.array([float(notched)]))
     return 2.0 * float(np.abs(beats).max()) / eye

@@ -7,7 +7,7 @@ the signal is (own launch + reflection − losses to the element and back) − r
 and all others together go to the receiver (`receiver`), with what leaks through the end's own circulator.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,6 +48,11 @@ class Switched:
     near_return_db: FloatArray
     far_return_db: FloatArray
 
+    def over(self, shape: tuple[int, ...]) -> "Switched":
+        """The same at every place of a shape."""
+        arrays = (self.loss_db, self.near_return_db, self.far_return_db)
+        return Switched(*(np.broadcast_to(array, shape) for array in arrays))
+
     def reversed(self) -> "Switched":
         """As the other end sees it."""
         return Switched(self.loss_db, self.far_return_db, self.near_return_db)
@@ -72,32 +77,28 @@ class Strands:
         return np.broadcast_shapes(
             self.ocs.loss_db.shape,
             self.ocs.near_return_db.shape,
+            self.ocs.far_return_db.shape,
             self.near_excess_db.shape,
             self.far_excess_db.shape,
         )
 
     def each(self) -> "Strands":
         """Flat: one value of each a strand."""
-        ocs = self.ocs
-        given = (ocs.loss_db, ocs.near_return_db, ocs.far_return_db, self.near_excess_db, self.far_excess_db)
-        loss_db, near_db, far_db, *excess_db = (a.ravel() for a in np.broadcast_arrays(*given))
-        return Strands(Switched(loss_db, near_db, far_db), *excess_db)
+        shape = self.shape
+        return self._with(lambda array: np.broadcast_to(array, shape).ravel())
 
     def part(self, numbers: npt.NDArray[np.intp]) -> "Strands":
         """Some of them, where they are flat."""
-        ocs = self.ocs
-        switched = (array[numbers] for array in (ocs.loss_db, ocs.near_return_db, ocs.far_return_db))
-        return Strands(Switched(*switched), self.near_excess_db[numbers], self.far_excess_db[numbers])
+        return self._with(lambda array: array[numbers])
 
     def per_lane(self) -> "Strands":
         """With a last axis for the lanes."""
+        return self._with(lambda array: np.asarray(array)[..., None])
+
+    def _with(self, change: Callable[[FloatArray], FloatArray]) -> "Strands":
         ocs = self.ocs
-        switched = (array[..., None] for array in (ocs.loss_db, ocs.near_return_db, ocs.far_return_db))
-        return Strands(
-            Switched(*switched),
-            np.asarray(self.near_excess_db)[..., None],
-            np.asarray(self.far_excess_db)[..., None],
-        )
+        switched = Switched(*map(change, (ocs.loss_db, ocs.near_return_db, ocs.far_return_db)))
+        return Strands(switched, change(self.near_excess_db), change(self.far_excess_db))
 
 
 @dataclass(frozen=True, slots=True)

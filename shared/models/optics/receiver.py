@@ -132,12 +132,10 @@ class Receiver:
         in_band = np.where(np.isnan(offset_ghz), 1.0, passed(offset_ghz, self.bandwidth_ghz))
         in_band *= assumed("interference_overlap")
         strongest, rest = (in_band * 10.0 ** (db / 10.0) for db in (interference_db, rest_db))
-        extinction = 10.0 ** (extinction_db / 10.0)
-        low, high = 2.0 / (1.0 + extinction), 2.0 * extinction / (1.0 + extinction)
-        levels = np.linspace(low, high, self.levels)
+        levels = self.relative_levels(extinction_db)
         beats = products(levels, notched.astype(np.float64))
         current_a = assumed("receiver_responsivity_a_per_w") * W_PER_MW * 10.0 ** (received_dbm / 10.0)
-        noise = self._noise(current_a, levels, high - low) + 2.0 * rest * np.mean(beats**2, axis=1)
+        noise = self._noise(current_a, levels) + 2.0 * rest * np.mean(beats**2, axis=1)
         deviation = np.sqrt(noise)
         if not strongest.any():
             return self._coded(_log10_errors(levels, deviation, deviation, None))
@@ -155,13 +153,19 @@ class Receiver:
         raw = log10_errors + math.log10(self.errors_per_decision)
         return decoded_log10(raw, self.errors_per_decision) if self.soft_fec else raw
 
-    def _noise(self, current_a: FloatArray, levels: FloatArray, swing: FloatArray) -> FloatArray:
+    def relative_levels(self, extinction_db: FloatArray) -> FloatArray:
+        """Powers of the levels over their average, evenly spaced, of shape (M, …)."""
+        extinction = 10.0 ** (extinction_db / 10.0)
+        low, high = 2.0 / (1.0 + extinction), 2.0 * extinction / (1.0 + extinction)
+        return np.linspace(low, high, self.levels)
+
+    def _noise(self, current_a: FloatArray, levels: FloatArray) -> FloatArray:
         """Variance at every level over the square of the average current, of shape (M, lanes)."""
         parts, bandwidth_hz = self.parts, 1e9 * self.bandwidth_ghz
         thermal = (parts.noise_pa_per_rthz * 1e-12) ** 2 * bandwidth_hz / current_a**2
         shot = 2.0 * ELECTRON_C * levels * bandwidth_hz / current_a
         laser = 10.0 ** (parts.intensity_noise_db_per_hz / 10.0) * bandwidth_hz * levels**2
-        distortion = swing**2 * 10.0 ** (-assumed("signal_to_distortion_db") / 10.0)
+        distortion = (levels[-1] - levels[0]) ** 2 * 10.0 ** (-assumed("signal_to_distortion_db") / 10.0)
         found: FloatArray = thermal + shot + laser + distortion
         return found
 
