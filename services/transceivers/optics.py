@@ -7,7 +7,7 @@ from schemas.names import Join
 from services.transceivers.design import design_of
 from services.transceivers.light_paths import LIGHT_PATHS, fabric_pairs
 from services.transceivers.state import BOTH_STRANDS, TransceiversState
-from shared.models.optics.fabric_links import rounded, strand_log10_bers, strand_received_dbm
+from shared.models.optics.fabric_links import rounded, strand_log10_bers
 from shared.models.optics.link import FloatArray, Strands
 from shared.models.optics.made_modules import Lanes
 from shared.models.optics.modules import LANES_PER_LINK
@@ -50,18 +50,11 @@ def log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
 
 def lane_log10_bers(state: TransceiversState, ends: IntArray) -> FloatArray:
     """Of every lane that these connected ends receive, of shape (ends, 8), strand after strand."""
-    found = strand_log10_bers(design_of(state.config), *_strands(state, ends))
+    found = strand_log10_bers(design_of(state.config), *strands_between(state, ends))
     return found.reshape(len(ends), LANES_PER_LINK)
 
 
-def received_dbm(state: TransceiversState, ends: IntArray) -> FloatArray:
-    """Average power of the weakest lane that each of these connected ends receives."""
-    found = strand_received_dbm(design_of(state.config), *_strands(state, ends))
-    weakest: FloatArray = found.min(axis=(-2, -1))
-    return np.round(weakest, DECIMALS)
-
-
-def _strands(state: TransceiversState, ends: IntArray) -> tuple[Strands, Lanes]:
+def strands_between(state: TransceiversState, ends: IntArray) -> tuple[Strands, Lanes]:
     """What lies between these ends and their far ends, and how the modules of both were made."""
     peers = state.peer[ends].astype(np.int64)
     paths = LIGHT_PATHS[state.kind]

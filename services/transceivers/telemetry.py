@@ -1,34 +1,101 @@
-"""Telemetry frames: one row for every connected link end, at a fixed cadence of simulated time."""
+"""Telemetry frames: one row for every connected link end, at a fixed cadence of simulated time. They hold
+what the modules say of themselves, which is near the truth and not the truth."""
+
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from schemas.envelope import Envelope
-from services.transceivers.optics import lane_log10_bers, path_loss_db, received_dbm, receiving
-from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
+from services.transceivers.design import design_of
+from services.transceivers.optics import path_loss_db, strands_between
+from services.transceivers.state import NO_END, STATES, TransceiversState
 from shared.basics.frames import arrow_frame
+from shared.models.optics.lane_light import known_light
 from shared.models.optics.modules import LANES_PER_LINK
+from shared.models.superpod.wiring import ENDS_PER_CUBE, STRANDS, IntArray
+from shared.models.telemetry.fields import FIELDS
+from shared.models.telemetry.flags import flags
+from shared.models.telemetry.readings import FloatArray, Light, Readings, calibration, read
+from shared.models.telemetry.temperature import module_temperature_c
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes:
-    """An Arrow IPC stream of one record batch: `end` (number), `state`, `loss_db` of the worse strand,
-    `rx_power_dbm` of the weakest lane, `lane_bers` of all 8, before the outer code, and `ber`, the worst. A
-    loss is null without circuits on both strands; what is received, also where this or the far end's module
-    is dead."""
+    """An Arrow IPC stream of one record batch: `end` (number), `state`, `loss_db` of the worse strand, null
+    without circuits on both; `at_us`, when the module was read; `warnings` and `alarms`, the flags that it
+    raises, a bit a field; then the fields of `shared.models.telemetry.fields`, each that of the worst lane,
+    and beside it that of all 8. What a module cannot measure is null: all where it is dead, errors and what
+    tells of them where a lane has no light."""
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
 
     ends = np.flatnonzero(state.peer != NO_END)
+    readings = readings_of(state, ends, message.at_us)
     loss_db = path_loss_db(state, ends)
-    lanes = (10.0 ** lane_log10_bers(state, ends)).astype(np.float32)
-    unmade, deaf = state.lit[ends] != BOTH_STRANDS, ~receiving(state, ends)
+    warnings, alarms = flags(readings)
     states = pa.DictionaryArray.from_arrays(pa.array(state.code[ends].astype(np.int8)), list(STATES))
     columns = {
         "end": pa.array(ends.astype(np.int32)),
         "state": states,
-        "loss_db": pa.array(loss_db, mask=unmade),
-        "rx_power_dbm": pa.array(received_dbm(state, ends), mask=deaf),
-        "ber": pa.array(lanes.max(axis=1).astype(np.float64), mask=deaf),
-        "lane_bers": pa.FixedSizeListArray.from_arrays(
-            pa.array(lanes.ravel()), LANES_PER_LINK, mask=pa.array(deaf)
-        ),
+        "loss_db": pa.array(loss_db, mask=~_lit_strands(state, ends).all(axis=1)),
+        "at_us": pa.array(readings.at_us),
+        "warnings": pa.array(warnings),
+        "alarms": pa.array(alarms),
     }
-    return arrow_frame(columns, state.fabric, message.at_us)
+    return arrow_frame(columns | _fields(readings), state.fabric, message.at_us)
+
+
+def _fields(readings: Readings) -> dict[str, Any]:
+    """The columns of all fields."""
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+
+    def floats(values: FloatArray) -> Any:
+        return pa.array(values.astype(np.float32), mask=np.isnan(values))
+
+    columns: dict[str, Any] = {}
+    for name, field in FIELDS.items():
+        columns[name] = floats(readings.worst(name))
+        if field.lanes_column is not None:
+            lanes = floats(readings.field(name).ravel())
+            columns[field.lanes_column] = pa.FixedSizeListArray.from_arrays(lanes, LANES_PER_LINK)
+    return columns
+
+
+def readings_of(state: TransceiversState, ends: IntArray, at_us: int) -> Readings:
+    """What the modules at these connected ends say at a moment."""
+    seed, fabric = state.seed, state.fabric
+    made = calibration(seed, fabric, state.cubes * ENDS_PER_CUBE)
+    return read(
+        seed, fabric, made, ends, light_of(state, ends, at_us), at_us, design_of(state.config).rate.gbps
+    )
+
+
+def light_of(state: TransceiversState, ends: IntArray, at_us: int) -> Light:
+    """What physically is at these connected ends. A dead module measures nothing; one whose far end is dead,
+    or that a strand does not join to it, sees no light there."""
+    design = design_of(state.config)
+    strands, lanes = strands_between(state, ends)
+    found = known_light(state.seed, state.fabric, state.cubes, design).of(ends, strands, lanes)
+    shape = (len(ends), LANES_PER_LINK)
+    dead, silent = state.failed[ends] > 0, state.failed[state.peer[ends]] > 0
+    made = _lit_strands(state, ends) & ~silent[:, None]
+    dark = np.repeat(~made, LANES_PER_LINK // STRANDS, axis=1)
+    unread = np.where(dark | dead[:, None], np.nan, 0.0)
+    nothing = np.where(dead, np.nan, 0.0)
+    received_dbm = np.where(dark, -np.inf, found.received_dbm) + nothing[:, None]
+    warmth = module_temperature_c(state.seed, state.fabric, ends, at_us, np.any(made, axis=1))
+    return Light(
+        design.launched_dbm + lanes.near_launch_db.reshape(shape) + nothing[:, None],
+        received_dbm,
+        found.snr_db + unread,
+        found.log10_raw_ber + unread,
+        found.log10_ber + unread,
+        found.interference_db + unread,
+        np.zeros(shape),
+        warmth + nothing,
+    )
+
+
+def _lit_strands(state: TransceiversState, ends: IntArray) -> npt.NDArray[np.bool_]:
+    """Which strands of each end are made, of shape (n, strands)."""
+    bits = state.lit[ends][:, None] >> np.arange(STRANDS, dtype=np.uint8)
+    return (bits & 1).astype(np.bool_)

@@ -144,6 +144,53 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "",
         "a tenth of what the outer code takes: no pairing of a pod as shipped is there, so it is a fault",
     ),
+    "reading_rx_power_sigma_db": Assumption(
+        0.5, "dB", "of receive power monitors as calibrated: CMIS allows 3 dB, modules keep to about 1 dB"
+    ),
+    "reading_tx_power_sigma_db": Assumption(
+        0.5, "dB", "of transmit power monitors, as of those of receivers"
+    ),
+    "reading_temperature_sigma_k": Assumption(
+        1.0, "K", "of the thermometers of modules: CMIS allows 3 °C, three times as much"
+    ),
+    "reading_power_noise_db": Assumption(
+        0.05, "dB", "from one reading of optical power to the next: converter and averaging of a monitor"
+    ),
+    "reading_bias_noise": Assumption(0.002, "", "from one reading of the bias to the next, as a share of it"),
+    "reading_temperature_noise_k": Assumption(0.1, "K", "from one reading of the temperature to the next"),
+    "reading_supply_noise_v": Assumption(0.002, "V", "ripple of the supply at the moment of the reading"),
+    "reading_snr_noise_db": Assumption(
+        0.1, "dB", "of an estimate from the histogram at the slicer, over a second"
+    ),
+    "reading_mpi_noise_db": Assumption(
+        0.5, "dB", "of an estimate from how the noise of the levels grows: small beside the other noise"
+    ),
+    "reading_mpi_floor_db": Assumption(-50.0, "dB", "less cannot be told from the noise of the levels"),
+    "reading_window_s": Assumption(
+        1.0, "s", "over which the decoder counts errors for one reading: 1e-6 to a percent, 1e-15 not at all"
+    ),
+    "laser_bias_ma": Assumption(60.0, "mA", "of a new externally modulated laser that is not cooled"),
+    "laser_bias_at_c": Assumption(
+        50.0, "°C", "the temperature of the case at which the design's bias counts"
+    ),
+    "laser_bias_per_k": Assumption(
+        0.003, "1/K", "a warmer laser needs more current for the same light, which its power control gives"
+    ),
+    "laser_bias_sigma": Assumption(0.03, "", "of new lasers about the design, as a share of it"),
+    "supply_v": Assumption(3.3, "V", "the supply of a module, as its form factors specify it"),
+    "supply_rack_sigma_v": Assumption(0.01, "V", "of the racks' regulators about the design"),
+    "supply_module_sigma_v": Assumption(0.005, "V", "of the drop from a rack's regulator to its modules"),
+    "hall_temperature_c": Assumption(25.0, "°C", "of the air before the racks, in the mean of a year"),
+    "hall_daily_swing_k": Assumption(
+        1.5, "K", "of the hall's air, each way: cooling follows the day outside"
+    ),
+    "hall_weather_sigma_k": Assumption(1.5, "K", "of the hall's air from one day to another"),
+    "rack_temperature_sigma_k": Assumption(1.5, "K", "of racks about their hall: some get less air"),
+    "module_temperature_sigma_k": Assumption(1.5, "K", "of the places of modules in a rack"),
+    "module_idle_rise_k": Assumption(10.0, "K", "of the case over the air, with its lasers on and no data"),
+    "module_busy_rise_k": Assumption(
+        15.0, "K", "more with a link: signal processing of 400 Gb/s takes some 5 W of the module's 10 W"
+    ),
 }
 """By name, in the order of the models: noun first, unit last."""
 

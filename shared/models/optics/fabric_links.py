@@ -118,18 +118,13 @@ def lanes_of(
 def strand_log10_bers(design: LinkDesign, strands: Strands, lanes: Lanes) -> FloatArray:
     """log10 of the bit error rate of every lane, of shape (…, strands, lanes), for strands of shape
     (…, strands)."""
-    found = _kernel(design).log10_ber(strands.each(), lanes.each())
-    return found.reshape(*strands.shape, design.kind.lanes_per_strand)
-
-
-def strand_received_dbm(design: LinkDesign, strands: Strands, lanes: Lanes) -> FloatArray:
-    """Average power that arrives on every lane, of the same shape."""
-    found = _kernel(design).received_dbm(strands.each(), lanes.each())
+    found = kernel_of(design).log10_ber(strands.each(), lanes.each())
     return found.reshape(*strands.shape, design.kind.lanes_per_strand)
 
 
 @lru_cache(maxsize=16)
-def _kernel(design: LinkDesign) -> LaneKernel:
+def kernel_of(design: LinkDesign) -> LaneKernel:
+    """Kept at hand, with its tables."""
     return LaneKernel(design)
 
 

@@ -23,6 +23,7 @@ from shared.models.optics.link import (
     Strands,
     arrived_log10_ber,
     arriving,
+    decided_log10_ber,
     log10_ber,
     loss_db,
     with_bursts,
@@ -134,6 +135,26 @@ class LaneKernel:
         left = q * np.maximum(1.0 - closed, 0.0) / np.hypot(1.0, q * noise)
         raw = (scipy.special.log_ndtr(-left) + np.log(share)) / ln10
         found: FloatArray = decoded_log10(raw, share) if receiver.soft_fec else raw
+        return found
+
+    def raw_log10_ber(self, arrival: Arrival, lanes: Lanes) -> FloatArray:
+        """log10 of what the decisions err before the inner code, by noise and interference alone: no bursts,
+        of the arrival's shape (strands, lanes), with `lanes` as in `log10_ber`."""
+        raw = self.design.receiver.uncoded()
+        if self.design.kind.bidi and lanes.offset_ghz is None:
+            return decided_log10_ber(self.design, arrival, lanes, raw)
+        reads_dbm = arrival.received_dbm - (self._penalties_db + lanes.sensitivity_db)
+        table = self._raw_alike if lanes.extinction_db is None else self._raw_as_set
+        found = table.log10_ber(reads_dbm, lanes.extinction_db)
+        if lanes.offset_ghz is None or not self.design.kind.bidi:
+            return found
+        beating = in_reach(lanes.offset_ghz, self.design.receiver.bandwidth_ghz)
+        strand, lane = np.nonzero(np.broadcast_to(beating, found.shape))
+        if len(strand):
+            exact = decided_log10_ber(
+                self.design, arrival.single(strand, lane), lanes.single(strand, lane), raw
+            )
+            found[strand, lane] = exact[:, 0]
         return found
 
     def received_dbm(self, strands: Strands, lanes: Lanes) -> FloatArray:

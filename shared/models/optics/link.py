@@ -200,6 +200,11 @@ class Arrival:
         fields = (self.received_dbm, self.strongest_db, self.rest_db)
         return Arrival(*(field[numbers] for field in fields))
 
+    def single(self, strand: npt.NDArray[np.intp], lane: npt.NDArray[np.intp]) -> "Arrival":
+        """Some lanes, each as the only one of a strand, as `Lanes.single` has them."""
+        fields = (self.received_dbm, self.strongest_db, self.rest_db)
+        return Arrival(*(field[strand, lane][:, None] for field in fields))
+
 
 @dataclass(frozen=True, slots=True)
 class LaneResult:
@@ -276,18 +281,24 @@ def evaluate(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -
 def arrived_log10_ber(
     design: LinkDesign, arrival: Arrival, lanes: Lanes = AS_DESIGNED, receiver: Receiver | None = None
 ) -> FloatArray:
-    """log10 of the bit error rate before the outer code, of the arrival's shape. Dispersion counts as loss of
-    the signal alone: of what comes back of the near end's own light, no symbol has to be told from the next.
+    """log10 of the bit error rate before the outer code, of the arrival's shape."""
+    return with_bursts(decided_log10_ber(design, arrival, lanes, receiver), lanes)
+
+
+def decided_log10_ber(
+    design: LinkDesign, arrival: Arrival, lanes: Lanes = AS_DESIGNED, receiver: Receiver | None = None
+) -> FloatArray:
+    """The same by noise and interference alone, without errors in bursts. Dispersion counts as loss of the
+    signal alone: of what comes back of the near end's own light, no symbol has to be told from the next.
     A receiver that needs more light errs as one that gets less of all."""
     penalty_db = lanes.of_design(design.penalties_db)
-    found = (receiver or design.receiver).log10_ber(
+    return (receiver or design.receiver).log10_ber(
         arrival.received_dbm - penalty_db - lanes.sensitivity_db,
         arrival.strongest_db + penalty_db,
         arrival.rest_db + penalty_db,
         lanes.offset_ghz,
         lanes.extinction_db,
     )
-    return with_bursts(found, lanes)
 
 
 def with_bursts(log10_ber: FloatArray, lanes: Lanes) -> FloatArray:

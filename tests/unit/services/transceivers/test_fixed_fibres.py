@@ -146,7 +146,7 @@ def test_telemetry_has_a_row_for_every_end() -> None:
     clean = rows[0]
     assert clean["ber"] == max(clean["lane_bers"])
     kept = bench.state("transceivers").log10_ber[0]
-    assert np.log10(clean["ber"]) == pytest.approx(kept, abs=0.002)
+    assert np.log10(clean["ber"]) == pytest.approx(kept, abs=0.02), "as many errors as a second counts"
 
 
 def test_the_state_survives_its_storage() -> None:

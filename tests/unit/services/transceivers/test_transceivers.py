@@ -21,6 +21,8 @@ from shared.models.optics.palomar import manufactured_ocses
 from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.superpod.wiring import ocs_radix
 from shared.models.technologies import TECHNOLOGIES
+from shared.models.telemetry.fields import FIELDS
+from shared.models.telemetry.flags import names_of
 from tests.support.ocs_model import CONFIG, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 
@@ -277,46 +279,59 @@ def test_a_frame_has_a_row_for_every_connected_end() -> None:
         number = end % 16
         assert row["state"] == {0: "down", 3: "down"}.get(number, "up")
         if number == 3:
-            nothing = [row["loss_db"], row["rx_power_dbm"], row["ber"], row["lane_bers"]]
-            assert nothing == [None] * 4, "without light there is nothing to measure"
+            assert [row["loss_db"], row["ber"], row["mpi_db"]] == [None] * 3, "a strand has no light"
+            assert sorted(row["lane_rx_power_dbm"])[:4] == [-40.0] * 4
+            assert row["rx_power_dbm"] == -40.0
+            assert [n for n, ber in enumerate(row["lane_bers"]) if ber is None] in (
+                [0, 1, 2, 3],
+                [4, 5, 6, 7],
+            )
+            assert names_of(row["alarms"]) == ["rx_power_dbm"]
         else:
             assert row["loss_db"] == round(state.loss_db[end] + (5.0 if number == 0 else 0), 4)
             # A mux and a demux, two circulators, up to three bounces; lasers as they are made.
             usual_dbm = 0.4 - 2 * 1.0 - 2 * 0.9 - row["loss_db"]
-            assert usual_dbm - 0.6 - 1.1 < row["rx_power_dbm"] < usual_dbm + 0.5
+            off_db = 4 * (assumed("reading_rx_power_sigma_db") + assumed("reading_power_noise_db"))
+            assert usual_dbm - 0.6 - 1.1 - off_db < row["rx_power_dbm"] < usual_dbm + 0.5 + off_db
             assert len(row["lane_bers"]) == 8
             assert row["ber"] == max(row["lane_bers"])
             kept = 10.0 ** state.log10_ber[end]
-            assert row["ber"] == pytest.approx(kept, rel=0.023), "a hundredth of an order"
-            assert len(set(row["lane_bers"])) == 8, "no two lanes are alike"
+            assert row["ber"] == pytest.approx(kept, rel=0.05), "as many errors as a second counts"
+            assert len(set(row["lane_bers"])) > 4, "no two lanes are alike"
+            assert row["at_us"] == 900 * US_PER_S
+            assert (names_of(row["warnings"]) == []) == (number != 0)
     assert table.schema.metadata == {b"fabric": b"pod-0", b"at_us": b"900000000"}
 
 
 def test_nothing_is_received_from_a_dead_laser_nor_by_a_dead_module(trained: Bench) -> None:
-    """At both ends of the link, and of no other; the loss is the path's and stays."""
+    """The partner sees that it is dark, the dead one nothing, and no other link anything of it."""
 
-    def seen() -> tuple[list[Any], list[Any]]:
-        """(of the dead end and its partner, of all others), in documents and telemetry."""
+    def seen() -> dict[int, Any]:
+        """By end, in telemetry and documents."""
         rows = {row["end"]: row for row in frame_at(trained).to_pylist()}
         for document, first in (("pod-0/cube-2", 2 * 96), ("pod-0/cube-3", 3 * 96)):
             group = trained.documents["links", document]
             for place, (loss_db, ber) in enumerate(zip(group.losses_db, group.bers, strict=True)):
                 if first + place in rows:
                     rows[first + place] |= {"shown_loss_db": loss_db, "shown_ber": ber}
-        both = [rows.pop(NORTH), rows.pop(SOUTH)]
-        return both, list(rows.values())
+        return rows
 
-    healthy, others = seen()
+    healthy = seen()
     fault = fault_began("pod-0/fault-0", "link", "pod-0/cube-3/-x/0")
     trained.say(fault)
     trained.assert_documents_hold()
-    silent = dict.fromkeys(("rx_power_dbm", "ber", "lane_bers", "shown_ber"), None)
-    dead, same = seen()
-    assert dead == [row | silent | {"state": "down"} for row in healthy]
-    assert same == others
-    assert all(row["loss_db"] == row["shown_loss_db"] for row in dead + same)
+    struck = seen()
+    partner, dead = struck.pop(NORTH), struck.pop(SOUTH)
+    assert partner["state"] == dead["state"] == "down"
+    assert all(dead[name] is None for name in FIELDS)
+    assert partner["lane_rx_power_dbm"] == [-40.0] * 8
+    assert [partner[name] for name in ("ber", "raw_ber", "snr_db", "mpi_db", "shown_ber")] == [None] * 5
+    assert partner["tx_power_dbm"] == pytest.approx(healthy[NORTH]["tx_power_dbm"], abs=0.4)
+    assert all(row["rx_power_dbm"] > -12 and row["shown_ber"] is not None for row in struck.values())
+    losses = [(row["loss_db"], row["shown_loss_db"]) for row in (partner, dead, *struck.values())]
+    assert all(loss_db == shown_db for loss_db, shown_db in losses)
     trained.say(fault_ended(fault))
-    assert seen() == (healthy, others)
+    assert all(row["ber"] is not None and row["state"] == "up" for row in seen().values())
 
 
 def test_a_pod_without_links_has_a_frame_without_rows() -> None:

@@ -1,0 +1,114 @@
+"""All that a receiver could tell of its light, lane by lane, for the link ends of a fabric: what telemetry is
+made of. Of most ends nothing changes from one frame to the next, so only those that changed are computed."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.models.optics.fabric_links import kernel_of
+from shared.models.optics.link import FloatArray, LinkDesign, Strands, Switched, arriving, with_bursts
+from shared.models.optics.made_modules import Lanes
+from shared.models.optics.modules import LANES_PER_LINK
+from shared.models.optics.snr import slicer_snr_db
+from shared.models.superpod.wiring import ENDS_PER_CUBE, IntArray
+
+FABRICS_KEPT_MAX = 16
+"""Fabrics whose light is kept at hand: some 5 megabytes each for 64 cubes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneLight:
+    """What arrives on every lane and what its receiver makes of it, of shape (ends, 8 lanes), strand after
+    strand: average power on the photodiode, all that is sent back of the own light over it (MPI), signal over
+    noise at the slicer, log10 of the errors before the inner code and before the outer one, bursts counted in
+    both."""
+
+    received_dbm: FloatArray
+    interference_db: FloatArray
+    snr_db: FloatArray
+    log10_raw_ber: FloatArray
+    log10_ber: FloatArray
+
+
+def lane_light(design: LinkDesign, strands: Strands, lanes: Lanes) -> LaneLight:
+    """Of all lanes of some ends, for strands of shape (ends, strands of a link)."""
+    flat, rows, kernel = strands.each(), lanes.each(), kernel_of(design)
+    arrival = arriving(design, flat, rows)
+    raw = kernel.raw_log10_ber(arrival, rows)
+    found = (
+        arrival.received_dbm,
+        arrival.interference_db,
+        slicer_snr_db(raw, design.receiver),
+        with_bursts(raw, rows),
+        kernel.log10_ber(flat, rows),
+    )
+    return LaneLight(*(array.reshape(-1, LANES_PER_LINK) for array in found))
+
+
+class KnownLight:
+    """`lane_light` of the ends of a fabric, with what was found last: the same to the last bit."""
+
+    def __init__(self, design: LinkDesign, ends: int) -> None:
+        self.design = design
+        self._ends = ends
+        self._given: list[FloatArray] = []
+        self._found = np.empty((len(fields(LaneLight)), ends, LANES_PER_LINK))
+
+    def of(self, ends: IntArray, strands: Strands, lanes: Lanes) -> LaneLight:
+        """Of these ends, of shape (n,), by number."""
+        given = list(_given(strands, lanes, len(ends)))
+        widths = [array.shape[1] for array in given]
+        if widths != [array.shape[1] for array in self._given]:
+            self._given = [np.full((self._ends, width), np.nan) for width in widths]
+        changed = np.zeros(len(ends), dtype=np.bool_)
+        for known, array in zip(self._given, given, strict=True):
+            changed |= _any(known[ends] != array)
+        if changed.any():
+            rows = np.flatnonzero(changed)
+            found = lane_light(self.design, _strands(strands, rows), lanes.part(rows))
+            for place, field in enumerate(fields(LaneLight)):
+                self._found[place, ends[rows]] = getattr(found, field.name)
+            for known, array in zip(self._given, given, strict=True):
+                known[ends[rows]] = array[rows]
+        return LaneLight(*(array[ends] for array in self._found))
+
+
+@lru_cache(maxsize=FABRICS_KEPT_MAX)
+def known_light(seed: int, fabric: str, cubes: int, design: LinkDesign) -> KnownLight:  # noqa: ARG001 -- two fabrics have two
+    """Kept at hand for a fabric."""
+    return KnownLight(design, cubes * ENDS_PER_CUBE)
+
+
+def _any(differs: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Whether any of a row is so, of shape (n,): with rows so short, column by column."""
+    found = differs[:, 0].copy()
+    for column in range(1, differs.shape[1]):
+        found |= differs[:, column]
+    return found
+
+
+def _strands(strands: Strands, rows: npt.NDArray[np.intp]) -> Strands:
+    """Those of some ends, where each field is one value or of shape (ends, strands)."""
+    whole = strands.shape
+    each = strands.each()
+    numbers = np.arange(len(each.ocs.loss_db)).reshape(whole)[rows]
+    part = each.part(numbers.ravel())
+    return Strands(
+        Switched(*(getattr(part.ocs, field.name).reshape(numbers.shape) for field in fields(part.ocs))),
+        *(getattr(part, field.name).reshape(numbers.shape) for field in fields(part) if field.name != "ocs"),
+    )
+
+
+def _given(strands: Strands, lanes: Lanes, count: int) -> Iterator[FloatArray]:
+    """All numbers that the light depends on, each of shape (ends, some)."""
+    for whole in (strands.ocs, strands, lanes):
+        for field in fields(whole):
+            value = getattr(whole, field.name)
+            if isinstance(value, np.ndarray):
+                array = value if value.ndim else value.reshape(1)
+                width = math.prod(array.shape[1:])
+                yield np.broadcast_to(array, (count, *array.shape[1:])).reshape(count, width)

@@ -1,0 +1,60 @@
+"""Thresholds stand where the models say: by the twin's own limits, the codes, and pods as they are made."""
+
+import numpy as np
+import pytest
+
+from schemas.config import SuperpodConfig, TransceiversConfig
+from schemas.ocs import CircuitsConnected
+from services.transceivers.service import SERVICE
+from services.transceivers.state import TransceiversState
+from services.transceivers.telemetry import readings_of
+from shared.basics.units import US_PER_DAY
+from shared.models.optics.inner_code import decoded_log10
+from shared.models.optics.modules import lane_rate
+from shared.models.optics.receiver import BER_THRESHOLD, Receiver
+from shared.models.optics.snr import slicer_snr_db
+from shared.models.telemetry.fields import FIELDS
+from shared.models.telemetry.flags import flags
+from tests.support.rig import Bench
+
+
+def test_errors_are_flagged_where_the_twin_calls_a_link_degraded_or_down() -> None:
+    config = TransceiversConfig()
+    assert FIELDS["ber"].high_warning == config.degraded_above_ber
+    assert FIELDS["ber"].high_alarm == config.down_above_ber == BER_THRESHOLD
+
+
+def test_raw_errors_and_snr_are_flagged_where_the_inner_code_leaves_as_much() -> None:
+    receiver, raw, snr = Receiver(lane_rate("50G-PAM4")), FIELDS["raw_ber"], FIELDS["snr_db"]
+    for bound, least_db, left in (
+        (raw.high_warning, snr.low_warning, FIELDS["ber"].high_warning),
+        (raw.high_alarm, snr.low_alarm, FIELDS["ber"].high_alarm),
+    ):
+        assert bound is not None
+        assert least_db is not None
+        assert left is not None
+        before = np.log10(np.array([bound]))
+        assert decoded_log10(before, receiver.errors_per_decision)[0] == pytest.approx(
+            np.log10(left), abs=0.1
+        )
+        (needed_db,) = slicer_snr_db(before, receiver).tolist()
+        assert needed_db <= least_db < needed_db + 0.6
+
+
+@pytest.mark.parametrize(("seed", "rate"), [(7, "50G-PAM4"), (1, "50G-PAM4"), (3, "100G-PAM4")])
+def test_a_pod_as_made_shows_what_is_usual_and_raises_no_flag(seed: int, rate: str) -> None:
+    config = SuperpodConfig(seed=seed, transceivers=TransceiversConfig.model_validate({"lane_rate": rate}))
+    bench = Bench([SERVICE], config)
+    joins = tuple((d, cube, (cube + seed) % 64) for d in range(3) for cube in range(64))
+    bench.say(CircuitsConnected(slice="pod-0/slice-0", joins=joins, missing_ocs=(), missing_ports=()), 100)
+    state = bench.state("transceivers")
+    assert isinstance(state, TransceiversState)
+    for day in (1, 100, 200):
+        said = readings_of(state, np.arange(64 * 96), day * US_PER_DAY)
+        warnings, alarms = flags(said)
+        assert not warnings.any()
+        assert not alarms.any()
+        for name, field in FIELDS.items():
+            low, high = field.usual
+            assert low <= said.field(name).min()
+            assert said.field(name).max() <= high

@@ -1,0 +1,56 @@
+"""docs/diagnosis.md states what the code has: the table of fields, and the numbers in its sentences."""
+
+from pathlib import Path
+
+import pytest
+
+from shared.models.assumptions import ASSUMPTIONS
+from shared.models.telemetry.fields import FIELDS
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs/diagnosis.md").read_text()
+
+
+def test_every_field_stands_there_with_its_thresholds() -> None:
+    rows = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| `")]
+    expected = [
+        [
+            f"`{field.name}`",
+            field.unit or "–",
+            field.step,
+            "lane" if field.by_lane else "module",
+            f"{field.usual[0]:g} … {field.usual[1]:g}",
+            *("–" if bound is None else f"{bound:g}" for bound in _bounds(field.name)),
+            field.reason,
+        ]
+        for field in FIELDS.values()
+    ]
+    assert rows == expected
+
+
+def _bounds(name: str) -> tuple[float | None, ...]:
+    field = FIELDS[name]
+    return field.low_alarm, *field.warnings, field.high_alarm
+
+
+@pytest.mark.parametrize(
+    ("name", "as_told"),
+    [
+        ("reading_rx_power_sigma_db", "off by 0.5 dB (one sigma"),
+        ("reading_tx_power_sigma_db", "off by 0.5 dB (one sigma"),
+        ("reading_temperature_sigma_k", "a thermometer by 1 K"),
+        ("reading_power_noise_db", "0.05 dB of power"),
+        ("reading_snr_noise_db", "0.1 dB of SNR"),
+        ("reading_mpi_noise_db", "0.5 dB of MPI"),
+        ("reading_temperature_noise_k", "0.1 K"),
+        ("module_idle_rise_k", "10 K"),
+        ("module_busy_rise_k", "15 K more with a link"),
+    ],
+)
+def test_sentences_have_the_numbers_of_the_model(name: str, as_told: str) -> None:
+    assert as_told in PAGE
+    assert f"{ASSUMPTIONS[name].value:g} " in as_told
+
+
+def test_every_column_of_lanes_is_named() -> None:
+    columns = [field.lanes_column for field in FIELDS.values()]
+    assert all(f"`{column}`" in PAGE for column in columns if column is not None)
