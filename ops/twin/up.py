@@ -316,6 +316,7 @@ class LivingTwin:
             "commits_total": float(sum(site.commits for site in self.sites)),
             "recoveries_total": float(self.twin.recoveries),
             "telemetry_frames_lost_total": float(self.telemetry.lost),
+            "telemetry_frames_passed_over_total": float(self.telemetry.passed_over),
             "dead_letters": float(self.dead_letters.count() - len(letter_states(self.operations))),
         }
 

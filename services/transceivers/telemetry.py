@@ -82,7 +82,8 @@ def light_of(state: TransceiversState, ends: IntArray, at_us: int) -> Light:
     unread = np.where(dark | dead[:, None], np.nan, 0.0)
     nothing = np.where(dead, np.nan, 0.0)
     received_dbm = np.where(dark, -np.inf, found.received_dbm) + nothing[:, None]
-    warmth = module_temperature_c(state.seed, state.fabric, ends, at_us, np.any(made, axis=1))
+    linked = (state.lit[ends] > 0) & ~silent
+    warmth = module_temperature_c(state.seed, state.fabric, ends, at_us, linked)
     return Light(
         design.launched_dbm + lanes.near_launch_db.reshape(shape) + nothing[:, None],
         received_dbm,

@@ -5,6 +5,7 @@ states, never behind them, and `recover` folds its tail again; what was only hal
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode, encode
@@ -304,6 +305,4 @@ class SiteRunner:
         render = instance.service.telemetry
         if self._telemetry is None or render is None or instance.state is None:
             return
-        frame = render(instance.state, tick)
-        if frame is not None:
-            self._telemetry.keep(tick.fabric, tick.at_us, frame)
+        self._telemetry.make(tick.fabric, tick.at_us, partial(render, instance.state, tick))

@@ -1,6 +1,8 @@
 """Telemetry frames as files: the newest ones of every fabric, each an Arrow IPC stream."""
 
 import logging
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from shared.basics.errors import OperationFailed, OutOfFiles
@@ -9,21 +11,44 @@ from shared.storage.log.lines import failure
 FRAMES_MAX = 96
 """Frames kept of one fabric: a day at the default cadence."""
 
+SHARE_MAX = 0.25
+"""Of wall time, that frames of one fabric may take: a twin in a hurry passes some over."""
+PAUSE_S_MAX = 0.5
+CHEAP_S = 0.005
+"""A frame that takes no longer never costs another one."""
+
 log = logging.getLogger("lightwave.log")
 
 
 class TelemetryFolder:
     """`FOLDER/FABRIC/AT_US.arrows`. A frame written again is the same file: a redelivery is harmless.
-    `problems` says of each fabric why its newest frame is lost, `lost` how many frames are."""
+    `problems` says of each fabric why its newest frame is lost, `lost` how many frames are; `passed_over` how
+    many were not made, for there was no time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.lost = 0
+        self.passed_over = 0
+        self._next_s: dict[str, float] = {}
         self._problems: dict[str, str] = {}
 
     @property
     def problems(self) -> list[str]:
         return [*self._problems.copy().values()]
+
+    def make(self, fabric: str, at_us: int, render: Callable[[], bytes | None]) -> None:
+        """Render a frame and `keep` it; or neither, where the last ones took so long that frames would hold
+        up the twin: nothing is made of them, and at 50,000 times real time nobody could look at them all."""
+        began_s = time.perf_counter()
+        if began_s < self._next_s.get(fabric, 0.0):
+            self.passed_over += 1
+            return
+        frame = render()
+        if frame is not None:
+            self.keep(fabric, at_us, frame)
+        took_s = time.perf_counter() - began_s
+        if took_s > CHEAP_S:
+            self._next_s[fabric] = began_s + took_s + min(took_s * (1.0 / SHARE_MAX - 1.0), PAUSE_S_MAX)
 
     def keep(self, fabric: str, at_us: int, frame: bytes) -> None:
         """`put` for a twin, which goes on without a frame that cannot be written: nothing is made of frames.
