@@ -14,7 +14,14 @@ from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCount
 from schemas.api_network import NetworkFigures
 from schemas.body import Body, Model, is_unsaid
 from schemas.config_by_kind import KindName
-from schemas.documents import FaultDocument, LinkState, MultisliceDocument, RepairDocument, SliceState
+from schemas.documents import (
+    FaultDocument,
+    LinkState,
+    MultisliceDocument,
+    PatchStatus,
+    RepairDocument,
+    SliceState,
+)
 from schemas.envelope import Envelope
 from schemas.names import Tier
 from schemas.registry import TYPES
@@ -84,7 +91,8 @@ class Circuit(Model):
 
 class OcsBrief(Model):
     """An OCS without its circuits. `held`: they stand, and none can be made; `circuits_stale` were given up
-    meanwhile. `parts_down` are its broken parts, such as `supply-1`."""
+    meanwhile. `parts_down` are its broken parts, such as `supply-1`. Fibres in `patches` are at a spare port,
+    for the mirror of their own is among `ports_dead`; `spares_left` are free and sound, North and South."""
 
     name: str
     state: Literal["up", "held", "down"]
@@ -94,6 +102,9 @@ class OcsBrief(Model):
     circuits_stale: int
     parts_down: tuple[str, ...]
     ports_down: tuple[str, ...]
+    patches: tuple[PatchStatus, ...]
+    ports_dead: tuple[str, ...]
+    spares_left: tuple[int, int]
     changed_us: int
 
 
@@ -204,12 +215,15 @@ class ChipPlace(Model):
 
 class StrandPath(Model):
     """One strand's way through an OCS; the port of the other side is null where no circuit is made. Where the
-    fibre leads straight to the far end, there are no OCS and no ports: all three are null."""
+    fibre leads straight to the far end, there are no OCS and no ports: all are null. A fibre that was patched
+    is not at its port, but at the spare one told."""
 
     strand: int
     ocs: str | None
     north: int | None
     south: int | None
+    north_spare: int | None = Field(default=None, exclude_if=is_unsaid)
+    south_spare: int | None = Field(default=None, exclude_if=is_unsaid)
 
 
 class LightPath(Model):

@@ -46,6 +46,7 @@ class RepairCounts(Model):
     begun: int
     completed: int
     cancelled: int
+    failed: int
 
 
 class FaultCounts(Model):

@@ -28,6 +28,13 @@ SliceState = Literal[
 ]
 
 
+class PatchStatus(Model):
+    """A fibre that is not at the port where it was wired, but at a spare one, such as N24 at N131."""
+
+    port: str
+    spare: str
+
+
 class OcsDocument(Model):
     """Written by `ocs`; name `pod-0/ocs-17`.
 
@@ -36,7 +43,9 @@ class OcsDocument(Model):
     made between the two ports (null where none is commanded). `unaligned` has the circuits that are wanted
     and missing because mirrors did not find their places, as North port and reason. `held`: its circuits
     stand, none can be made; `circuits_stale` are those that its mirrors still make although they were given
-    up. `parts_down` are its broken parts, such as `supply-1`; `power` is that of the chassis.
+    up. `parts_down` are its broken parts, such as `supply-1`; `power` is that of the chassis. `ports_down`
+    are those that wait for repair, `ports_dead` those that a fibre was moved from for good, `patches` where
+    to; `spares_left` are the ports, North and South, that fibres can still be moved to.
     """
 
     name: str
@@ -47,6 +56,9 @@ class OcsDocument(Model):
     circuits_stale: int = 0
     parts_down: tuple[str, ...] = ()
     ports_down: tuple[str, ...]
+    patches: tuple[PatchStatus, ...] = ()
+    ports_dead: tuple[str, ...] = ()
+    spares_left: tuple[int, int]
     wanted: tuple[int, ...]
     made: tuple[bool, ...]
     slices: tuple[int, ...]
@@ -191,16 +203,17 @@ class FaultDocument(Model):
 
 
 class RepairDocument(Model):
-    """Written by `repairs`; name `pod-0/repair-3`."""
+    """Written by `repairs`; name `pod-0/repair-3`. `reason` says why one that `failed` did."""
 
     name: str
     kind: FaultKind
     target: str
-    state: Literal["queued", "begun", "completed", "cancelled"]
+    state: Literal["queued", "begun", "completed", "cancelled", "failed"]
     technician: int | None
     requested_us: int
     began_us: int | None
     ended_us: int | None
+    reason: str | None = Field(default=None, exclude_if=is_unsaid)
 
 
 class WorkloadSummary(Model):
@@ -293,6 +306,7 @@ class RepairsSummary(Model):
     begun: int
     completed: int
     cancelled: int
+    failed: int = 0
 
 
 class FailuresSummary(Model):

@@ -44,7 +44,7 @@ OCS = Kind(
     ("ocs", "ocses"),
     documents=("ocs",),
     parts=("ocs",),
-    columns=("NAME", "STATE", "CIRCUITS", "RADIX", "PARTS-DOWN", "PORTS-DOWN", "CHANGED"),
+    columns=("NAME", "STATE", "CIRCUITS", "RADIX", "PARTS-DOWN", "PORTS-DOWN", "SPARES", "CHANGED"),
 )
 CUBES = Kind(
     "cubes",

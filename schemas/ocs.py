@@ -4,13 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.body import Body
+from schemas.body import Body, is_unsaid
 from schemas.names import (
     Join,
     NorthPortIndex,
     OcsCircuit,
     OcsIndex,
     PortIndex,
+    RepairName,
     RewiringName,
     SliceName,
     SouthPortIndex,
@@ -112,15 +113,42 @@ class PortsUp(OcsBody):
 
 
 class PortDown(OcsBody):
+    """A mirror is dead, and the circuit at this port lost. `spare` is the port that broke where the fibre was
+    patched to it before."""
+
     ocs: OcsIndex
     side: Literal["N", "S"]
     port: PortIndex
+    spare: PortIndex | None = Field(default=None, exclude_if=is_unsaid)
 
 
 class PortUp(OcsBody):
     ocs: OcsIndex
     side: Literal["N", "S"]
     port: PortIndex
+    spare: PortIndex | None = Field(default=None, exclude_if=is_unsaid)
+
+
+class PortPatched(OcsBody):
+    """The fibre of this port is at a spare one from now on; its wanted circuit is made again after the
+    switching time. All who command circuits go on to call it by its port. `left` is the spare that it was
+    patched to before; the mirror that it leaves is never mended."""
+
+    ocs: OcsIndex
+    side: Literal["N", "S"]
+    port: PortIndex
+    spare: PortIndex
+    left: PortIndex | None = Field(default=None, exclude_if=is_unsaid)
+
+
+class PortNotPatched(OcsBody):
+    """No fibre was moved from this port, for the reason told; it stays as it is."""
+
+    repair: RepairName
+    ocs: OcsIndex
+    side: Literal["N", "S"]
+    port: PortIndex
+    reason: str
 
 
 class CircuitsRestored(OcsBody):

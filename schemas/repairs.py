@@ -1,11 +1,11 @@
 """What the repair shop says."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from schemas.body import Body
-from schemas.names import FaultKind, RepairName, TargetName
+from schemas.names import FaultKind, OcsIndex, PortIndex, RepairName, TargetName
 
 DurationUs = Annotated[int, Field(ge=0)]
 
@@ -32,6 +32,27 @@ class RepairCompleted(RepairsBody):
     technician: Annotated[int, Field(ge=0)]
     waited_us: DurationUs
     took_us: DurationUs
+
+
+class PatchPort(RepairsBody):
+    """A technician is to move the fibre from this port, whose mirror is dead, to a spare one of the same OCS
+    and side."""
+
+    repair: RepairName
+    ocs: OcsIndex
+    side: Literal["N", "S"]
+    port: PortIndex
+
+
+class RepairFailed(RepairsBody):
+    """The work was done in vain: the part stays as it is, and nobody is at it any more."""
+
+    repair: RepairName
+    target: TargetName
+    technician: Annotated[int, Field(ge=0)]
+    waited_us: DurationUs
+    took_us: DurationUs
+    reason: str
 
 
 class RepairCancelled(RepairsBody):

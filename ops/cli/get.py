@@ -14,6 +14,7 @@ from ops.cli.options import Output, Watch
 from ops.cli.output import rendered, watched
 from ops.cli.types import FieldValue, Kind, KindOrName, SortOrder, no_name, unknown
 from ops.common.client import Client, escape
+from ops.common.light_path import patched
 from ops.common.tables import columns, shown
 from schemas.kinds import KINDS, kind_of_name
 from shared.basics.brief import per_cent
@@ -174,7 +175,7 @@ def _described(kind: str, content: Mapping[str, Any]) -> str:
     if kind == "fabrics":
         shown = _of_its_kind(shown)
     if kind == "ocs":
-        shown = shown | {"circuits": _circuits(shown["circuits"])}
+        shown = _of_ports(shown | {"circuits": _circuits(shown["circuits"])})
     things = {_title(field): value for field, value in shown.items()}
     widest = max(map(len, things), default=0) + 1
     lines = []
@@ -206,6 +207,16 @@ def _circuits(circuits: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{field: value for field, value in row.items() if field not in other} for row in circuits]
 
 
+def _of_ports(ocs: Mapping[str, Any]) -> dict[str, Any]:
+    """An OCS with what became of its ports in words."""
+    north, south = ocs["spares_left"]
+    return {
+        **ocs,
+        "patches": [patched(patch["port"], patch["spare"]) for patch in ocs["patches"]],
+        "spares_left": f"{north} North, {south} South",
+    }
+
+
 def _of_its_kind(fabric: Mapping[str, Any]) -> dict[str, Any]:
     """A fabric without the fields that say nothing of one of its kind, which are null."""
     of_any = {"retired_us"} if fabric.get("slices") is None else {"retired_us", "waits"}
@@ -224,9 +235,10 @@ def _rows(rows: list[Any]) -> list[str]:
     """Related things below their title: of objects the plain fields, as a table."""
     if not isinstance(rows[0], dict):
         return [f"  {row}" for row in rows]
-    fields = [field for field, value in rows[0].items() if not isinstance(value, list | dict)]
+    plain = [[field for field, value in row.items() if not isinstance(value, list | dict)] for row in rows]
+    fields = list(dict.fromkeys(field for found in plain for field in found))
     headers = [field.removesuffix("_us").removesuffix("_ppm").upper().replace("_", "-") for field in fields]
-    table = columns(headers, [[_cell(field, row[field]) for field in fields] for row in rows])
+    table = columns(headers, [[_cell(field, row.get(field)) for field in fields] for row in rows])
     return [f"  {line}" for line in table.splitlines()]
 
 

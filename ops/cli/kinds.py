@@ -112,7 +112,17 @@ def _of_network(network: Row) -> list[object]:
 def _ocs(row: Row, _now_us: int) -> list[object]:
     parts, ports = (",".join(row[field]) for field in ("parts_down", "ports_down"))
     circuits = f"{row['circuits_made']}/{row['circuits_wanted']}"
-    return [row["name"], row["state"], circuits, row["radix"], parts, ports, moment(row["changed_us"])]
+    spares = "/".join(map(str, row["spares_left"]))
+    return [
+        row["name"],
+        row["state"],
+        circuits,
+        row["radix"],
+        parts,
+        ports,
+        spares,
+        moment(row["changed_us"]),
+    ]
 
 
 def _cube(row: Row, _now_us: int) -> list[object]:

@@ -10,7 +10,7 @@ from ops.cli.names import PathName, whole
 from ops.cli.options import Output
 from ops.cli.output import show
 from ops.common.client import Client, escape
-from ops.common.light_path import unmade
+from ops.common.light_path import patched, unmade
 from ops.common.tables import columns, shown
 from schemas.kinds import TRUNKS, kind_of_name
 
@@ -132,7 +132,16 @@ def _strand(end: str, strand: Mapping[str, Any]) -> str:
         return f"{name} ──"
     at_north = end.split("/")[2].startswith("+") == (strand["strand"] == 0)
     sides = ("north", "south") if at_north else ("south", "north")
-    first, last = (None if strand[s] is None else f"{s[0].upper()}{strand[s]}" for s in sides)
+    first, last = (_port(strand, side) for side in sides)
     if last is None:
         return f"{name} ── {first} {strand['ocs']}, no circuit made"
     return f"{name} ── {first} {strand['ocs']} {last} ──"
+
+
+def _port(strand: Mapping[str, Any], side: str) -> str | None:
+    """Where the fibre is on this side, None if nothing leads there."""
+    if strand[side] is None:
+        return None
+    letter, spare = side[0].upper(), strand.get(f"{side}_spare")
+    port = f"{letter}{strand[side]}"
+    return port if spare is None else patched(port, f"{letter}{spare}")

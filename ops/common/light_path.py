@@ -14,3 +14,8 @@ def unmade(path: Mapping[str, Any]) -> str:
     if not made:
         return f"neither strand to {wanted} is made"
     return f"strand {lost[0]} is not made; strand {made[0]} leads to {wanted}"
+
+
+def patched(port: str, spare: str) -> str:
+    """A fibre that is not at its port: such as `N24 → spare N131`."""
+    return f"{port} → spare {spare}"

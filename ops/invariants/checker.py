@@ -11,6 +11,7 @@ from ops.invariants.holding import HoldChecker
 from ops.invariants.multislice import MultisliceChecker
 from ops.invariants.network import NetworkChecker
 from ops.invariants.order import CauseChecker, WriterChecker
+from ops.invariants.patches import PatchChecker
 from ops.invariants.repairs import RepairChecker
 from ops.invariants.rewirings import ControlChecker, PromiseChecker, StageChecker
 from ops.invariants.rings import RingChecker
@@ -42,6 +43,7 @@ class PodCheckers:
             CircuitChecker(),
             RepairChecker(),
             HardwareChecker(),
+            PatchChecker(),
             GoodputChecker(),
         )
 
@@ -61,6 +63,7 @@ class NetworkCheckers:
             TrafficChecker(self.circuits),
             RepairChecker(),
             HardwareChecker(),
+            PatchChecker(),
         )
 
 

@@ -17,6 +17,7 @@ from schemas.ocs import (
     OcsPartUp,
     OcsUp,
     PortDown,
+    PortPatched,
     PortsDown,
     PortsUp,
     PortUp,
@@ -62,6 +63,8 @@ class HardwareChecker:
             yield from self._report(("host", body.cube, body.host), f"without its {body.reason}")
         elif isinstance(body, ModuleReported):
             yield from self._report(("module", body.end), body.condition.replace("ok", "well"))
+        elif isinstance(body, PortPatched):  # the fibre is at another mirror, which is sound
+            yield from self._report(("port", body.ocs, body.side, body.port), "well")
         elif type(body) in CONDITIONS:
             kind, condition = CONDITIONS[type(body)]
             names = [name for name in ("ocs", "side", "port", "cube", "host", "part") if hasattr(body, name)]

@@ -6,7 +6,7 @@ from schemas.config import AnyPodConfig
 from schemas.config_dcn import DcnConfig
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
-from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
+from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairFailed, RepairOpened
 from schemas.sequencer import FabricCommissioned
 
 
@@ -38,7 +38,7 @@ class RepairChecker:
             self.repairs[body.repair] = "queued"
         elif isinstance(body, RepairBegun):
             yield from self._begin(body)
-        elif isinstance(body, RepairCompleted | RepairCancelled):
+        elif isinstance(body, RepairCompleted | RepairFailed | RepairCancelled):
             state = self.repairs.get(body.repair)
             if state != "begun" and not (isinstance(body, RepairCancelled) and state == "queued"):
                 yield f"{body.repair} ends but was {state}"

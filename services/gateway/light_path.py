@@ -1,5 +1,7 @@
 """The whole light path from one link end: through the circuits of its OCS, or along fixed fibres."""
 
+from collections.abc import Mapping
+
 from schemas.api import ChipPlace, LightPath, LinkRow, StrandPath
 from schemas.documents import OcsDocument
 from services.gateway.documents import read_one
@@ -24,7 +26,9 @@ def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
     """
     plant = plant_of(twin, fabric)
     end = plant.parse(row.name)
-    made, wanted = _circuits(twin, fabric, plant, row)
+    ocs = _ocs(twin, fabric, row)
+    made, wanted = _circuits(plant, ocs)
+    spares = {patch.port: int(patch.spare[1:]) for patch in ocs.patches} if ocs else {}
     far_end, wanted_end = _end_of_light(plant, end, made), _end_of_light(plant, end, wanted)
     partner = far_end or wanted_end
     far_row = find_link(twin, fabric, partner.name) if partner else None
@@ -41,25 +45,31 @@ def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
         ber=row.ber,
         slice=row.slice,
         strands=tuple(
-            _strand(plant, strand, fibre, row.ocs, made) for strand, fibre in enumerate(plant.joined(end))
+            _strand(plant, strand, fibre, row.ocs, made, spares)
+            for strand, fibre in enumerate(plant.joined(end))
         ),
     )
 
 
-def _circuits(
-    twin: TwinPorts, fabric: str, plant: Plant, row: LinkRow
-) -> tuple[IntArray | None, IntArray | None]:
-    """The circuits of the link end's OCS that are made, and those that are wanted, as `Plant.far_ends` takes
-    them; None and None where fibres lead from end to end."""
+def _ocs(twin: TwinPorts, fabric: str, row: LinkRow) -> OcsDocument | None:
+    """The link end's OCS; None where fibres lead from end to end."""
     if row.ocs is None:
-        return None, None
+        return None
     document = read_one(twin, fabric, "ocs", row.ocs, OcsDocument)
     if document is None:
         raise OperationFailed(f"{row.ocs}: the store has no document of it")
+    return document
+
+
+def _circuits(plant: Plant, document: OcsDocument | None) -> tuple[IntArray | None, IntArray | None]:
+    """The circuits of an OCS that are made, and those that are wanted, as `Plant.far_ends` takes them; None
+    and None where there is none."""
+    if document is None:
+        return None, None
     made = [
         south if is_made else NO_PORT for south, is_made in zip(document.wanted, document.made, strict=True)
     ]
-    return circuits_of(plant, {row.ocs: made}), circuits_of(plant, {row.ocs: document.wanted})
+    return circuits_of(plant, {document.name: made}), circuits_of(plant, {document.name: document.wanted})
 
 
 def _end_of_light(plant: Plant, end: Part, switched: IntArray | None) -> Part | None:
@@ -68,15 +78,24 @@ def _end_of_light(plant: Plant, end: Part, switched: IntArray | None) -> Part | 
     return plant.part(end.kind, far, end.fabric) if far != NO_END else None
 
 
-def _strand(plant: Plant, strand: int, fibre: Part, ocs: str | None, made: IntArray | None) -> StrandPath:
-    """One strand whose fibre leads to this part. The port of the other side is null when no circuit is
-    made."""
+def _strand(
+    plant: Plant, strand: int, fibre: Part, ocs: str | None, made: IntArray | None, spares: Mapping[str, int]
+) -> StrandPath:
+    """One strand whose fibre leads to this part, or by its port to one of the `spares`. The port of the other
+    side is null when no circuit is made."""
     if made is None:
         return StrandPath(strand=strand, ocs=None, north=None, south=None)
     joined = next((pair for pair in made.tolist() if fibre.number in pair), [fibre.number])
     ports = [plant.part(fibre.kind, number, fibre.fabric) for number in joined]
     north, south = (next((port["port"] for port in ports if port["side"] == n), None) for n in (0, 1))
-    return StrandPath(strand=strand, ocs=ocs, north=north, south=south)
+    return StrandPath(
+        strand=strand,
+        ocs=ocs,
+        north=north,
+        south=south,
+        north_spare=spares.get(f"N{north}"),
+        south_spare=spares.get(f"S{south}"),
+    )
 
 
 def _chip(end: Part) -> ChipPlace:

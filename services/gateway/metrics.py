@@ -183,7 +183,7 @@ def _open(repairs: RepairCounts) -> dict[str, float]:
 
 
 def _ended(repairs: RepairCounts) -> dict[str, float]:
-    return {"completed": repairs.completed, "cancelled": repairs.cancelled}
+    return {"completed": repairs.completed, "cancelled": repairs.cancelled, "failed": repairs.failed}
 
 
 def _waits(waits: WaitTimes | None) -> dict[str, float]:

@@ -71,6 +71,9 @@ def _ocs_row(fabric: str, document: OcsDocument, blocks: Sequence[str | None] | 
         circuits_stale=document.circuits_stale,
         parts_down=document.parts_down,
         ports_down=document.ports_down,
+        patches=document.patches,
+        ports_dead=document.ports_dead,
+        spares_left=document.spares_left,
         changed_us=document.changed_us,
         circuits=tuple(circuits),
     )

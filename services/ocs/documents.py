@@ -6,9 +6,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from schemas.documents import OcsDocument, OcsSummary
+from schemas.documents import OcsDocument, OcsSummary, PatchStatus
 from schemas.names import number_of
-from services.ocs.state import NO_PORT, OcsState
+from services.ocs.patches import dead_ports, free_spares, patches_of, physical
+from services.ocs.state import NO_PORT, SIDES, OcsState
 from services.ocs.switch import ocs_keys
 from shared.engine.service import DocumentKey
 from shared.models.ocs.alignment import REASONS
@@ -44,20 +45,37 @@ def _ocs(state: OcsState, name: str, ocs: int) -> OcsDocument:
     return OcsDocument(
         name=name,
         state="down" if state.chassis_faults[ocs] else "held" if state.held[ocs] else "up",
-        radix=state.radix,
+        radix=state.ports,
         circuits_wanted=int(np.count_nonzero(wanted != NO_PORT)),
         circuits_made=int(np.count_nonzero(state.made[ocs])),
         circuits_stale=_stale(state, ocs),
         parts_down=_parts_down(state, name),
-        ports_down=tuple(
-            f"{'NS'[side]}{port}" for side, port in np.argwhere(state.port_faults[:, ocs]).tolist()
-        ),
+        ports_down=_ports_down(state, ocs),
+        patches=_patches(state, ocs),
+        ports_dead=tuple(f"{SIDES[side]}{port}" for side, port in dead_ports(state, ocs)),
+        spares_left=(len(free_spares(state, ocs, 0)), len(free_spares(state, ocs, 1))),
         wanted=tuple(wanted.tolist()),
         made=tuple(state.made[ocs].tolist()),
         slices=tuple(state.owner[ocs].tolist()),
         losses_db=_losses_db(state, ocs),
         unaligned=_unaligned(state, ocs),
         changed_us=int(state.changed_us[ocs]),
+    )
+
+
+def _ports_down(state: OcsState, ocs: int) -> tuple[str, ...]:
+    """The broken ports by where their mirrors are, but for those that were left for good."""
+    down = np.argwhere(state.port_faults[:, ocs])
+    dead = set(dead_ports(state, ocs))
+    ports = physical(state, down[:, 0], ocs, down[:, 1]).tolist()
+    found = sorted(set(zip(down[:, 0].tolist(), ports, strict=True)) - dead)
+    return tuple(f"{SIDES[side]}{port}" for side, port in found)
+
+
+def _patches(state: OcsState, ocs: int) -> tuple[PatchStatus, ...]:
+    return tuple(
+        PatchStatus(port=f"{SIDES[side]}{port}", spare=f"{SIDES[side]}{spare}")
+        for side, port, spare in patches_of(state, ocs)
     )
 
 
@@ -89,7 +107,12 @@ def _parts_down(state: OcsState, name: str) -> tuple[str, ...]:
 def _losses_db(state: OcsState, ocs: int) -> tuple[float | None, ...]:
     """By North port, of the circuits that are wanted; made or not, a pair of ports loses what it loses."""
     table = _loss_table(state.seed, state.fabric, *state.wanted.shape, state.technology)[ocs]
-    steps = table[np.arange(state.radix), state.wanted[ocs]]
+    wanted = state.wanted[ocs].astype(np.int64)
+    norths, souths = np.arange(state.radix), wanted
+    if state.patched:
+        norths = physical(state, 0, ocs, norths)
+        souths = np.where(wanted == NO_PORT, NO_PORT, physical(state, 1, ocs, np.maximum(wanted, 0)))
+    steps = table[norths, souths]
     return tuple([None if loss_db < 0 else loss_db for loss_db in (steps / STEPS_PER_DB).tolist()])
 
 

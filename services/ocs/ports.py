@@ -1,4 +1,8 @@
-"""Ports that fail and return: one by itself, or all before the mirrors of a driver board."""
+"""Ports that fail and return: one by itself, or all before the mirrors of a driver board.
+
+Faults strike mirrors, which are those of physical ports; what comes of it is told by the ports at which the
+fibres were wired (`shared.models.ocs.patches`).
+"""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,6 +16,7 @@ from services.ocs.state import NO_PORT, SIDES, IntArray, OcsState
 from services.ocs.switch import Port, forget_stale, north_of, touch
 from shared.engine.service import Output
 from shared.models.ocs.parts import BOARDS_PER_ARRAY
+from shared.models.ocs.patches import place_of, port_at
 from shared.models.optics.palomar import manufactured_ocses, mirror_count
 
 FABRICS_CACHE_MAX = 32
@@ -20,23 +25,23 @@ FABRICS_CACHE_MAX = 32
 
 def lose_port(state: OcsState, target: str) -> list[Output]:
     """A port has one fault more of its own."""
-    port = _port(target)
-    was_broken = _own_faults(state, port) > 0
+    port = logical(state, port_of(target))
+    was_broken = own_faults(state, port) > 0
     state.port_faults[port.side, port.ocs, port.number] += 1
     if was_broken:
         return []
     _lose_circuits(state, port.ocs, port.side, (port.number,))
-    return [PortDown(ocs=port.ocs, side=SIDES[port.side], port=port.number)]
+    return [PortDown(ocs=port.ocs, side=SIDES[port.side], port=port.number, spare=_spare(state, port))]
 
 
 def return_port(state: OcsState, target: str, cause: str) -> list[Output]:
     """One fault less."""
-    port = _port(target)
+    port = logical(state, port_of(target))
     state.port_faults[port.side, port.ocs, port.number] -= 1
-    if _own_faults(state, port) > 0:
+    if own_faults(state, port) > 0:
         return []
-    _restore_circuits(state, port.ocs, port.side, (port.number,), cause)
-    return [PortUp(ocs=port.ocs, side=SIDES[port.side], port=port.number)]
+    restore_circuits(state, port.ocs, port.side, (port.number,), cause)
+    return [PortUp(ocs=port.ocs, side=SIDES[port.side], port=port.number, spare=_spare(state, port))]
 
 
 def lose_board(state: OcsState, target: str, ocs: int) -> PortsDown:
@@ -51,15 +56,18 @@ def return_board(state: OcsState, target: str, ocs: int, cause: str) -> PortsUp:
     """It was swapped: what its mirrors were set to is lost, so that they are programmed again."""
     side, ports = ports_of_board(state, ocs, number_of(target))
     state.port_faults[side, ocs, ports] -= 1
-    _restore_circuits(state, ocs, side, ports, cause)
+    restore_circuits(state, ocs, side, ports, cause)
     return PortsUp(part=target, ocs=ocs, side=SIDES[side], ports=ports)
 
 
 def ports_of_board(state: OcsState, ocs: int, board: int) -> tuple[int, tuple[int, ...]]:
-    """(side as an index of SIDES, its ports whose mirrors this board drives)."""
+    """(side as an index of SIDES, the ports of the fibres before the mirrors that this board drives)."""
     side, of_array = divmod(board, BOARDS_PER_ARRAY)
     boards = _boards(state.seed, state.fabric, *state.wanted.shape)
-    return side, tuple(np.flatnonzero(boards[side, ocs] == of_array).tolist())
+    driven = np.flatnonzero(boards[side, ocs] == of_array).tolist()
+    if not state.patched:
+        return side, tuple(driven)
+    return side, tuple(sorted(logical(state, Port(ocs, side, port)).number for port in driven))
 
 
 @lru_cache(maxsize=FABRICS_CACHE_MAX)
@@ -73,7 +81,7 @@ def _boards(seed: int, fabric: str, ocs_count: int, radix: int) -> IntArray:
     return found
 
 
-def _own_faults(state: OcsState, port: Port) -> int:
+def own_faults(state: OcsState, port: Port) -> int:
     """The faults of a port that are not those of its driver board."""
     by_board = 0
     if state.broken:
@@ -81,6 +89,20 @@ def _own_faults(state: OcsState, port: Port) -> int:
         broken = [b for b in boards if f"{state.fabric}/ocs-{port.ocs}/driver-{b}" in state.broken]
         by_board = sum(port.number in ports_of_board(state, port.ocs, board)[1] for board in broken)
     return int(state.port_faults[port.side, port.ocs, port.number]) - by_board
+
+
+def logical(state: OcsState, physical: Port) -> Port:
+    """The port at which the fibre was wired that is at this port now: itself, unless it was patched."""
+    for place, at in state.patched.items():
+        side, ocs, port = port_at(place)
+        if (ocs, side, at) == physical:
+            return Port(ocs, side, port)
+    return physical
+
+
+def _spare(state: OcsState, port: Port) -> int | None:
+    """Where the fibre of a port is, if not there."""
+    return state.patched.get(place_of(port.side, port.ocs, port.number))
 
 
 def _lose_circuits(state: OcsState, ocs: int, side: int, ports: Sequence[int]) -> None:
@@ -92,7 +114,7 @@ def _lose_circuits(state: OcsState, ocs: int, side: int, ports: Sequence[int]) -
     touch(state, (ocs,))
 
 
-def _restore_circuits(state: OcsState, ocs: int, side: int, ports: Sequence[int], cause: str) -> None:
+def restore_circuits(state: OcsState, ocs: int, side: int, ports: Sequence[int], cause: str) -> None:
     """The wanted circuits of such of these ports as nothing else keeps down are made again."""
     sound = [port for port in ports if state.port_faults[side, ocs, port] == 0]
     restore_later(state, ocs, _norths(state, ocs, side, sound), cause)
@@ -106,7 +128,7 @@ def _norths(state: OcsState, ocs: int, side: int, ports: Sequence[int]) -> list[
     return [north for north in found if north != NO_PORT]
 
 
-def _port(target: str) -> Port:
+def port_of(target: str) -> Port:
     """The port with a name like `pod-0/ocs-17/N24`."""
     ocs, _, label = target.rpartition("/")
     return Port(number_of(ocs), SIDES.index(label[0]), int(label[1:]))

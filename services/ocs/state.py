@@ -18,7 +18,7 @@ from shared.engine.state import State
 from shared.models.network.blocks import network_of
 from shared.models.network.wiring import wiring_of
 from shared.models.superpod.wiring import OCS_COUNT, STRANDS, ocs_radix
-from shared.models.technologies import ocs_technology
+from shared.models.technologies import ocs_technology, ports_of
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -83,17 +83,19 @@ class OcsState(State):
     both −1 for none; `owner[o, n]` the number of the slice that wants it, −1 where it stands for nobody;
     `made[o, n]` whether the mirrors do, and `turning[o, n]` whether they turn there for a command.
 
-    Fibres enter ports 0 to `ports_wired` − 1 of each side; the rest are spares. Faults are counts of active
-    ones: those of a chassis include what it stands in (rack, power), which `housing_faults` counts by itself;
-    those of a port its driver board's. An OCS with `control_faults` does nothing that its network tells it.
-    With `frozen_faults` (of its CPU or FPGA) it carries out nothing at all, and what is given up stays on its
-    mirrors: `stale` has the South port, by OCS × radix + North port. With `blind_faults` (of its cameras and
-    injection modules) it makes nothing. `broken` counts the faults of every part of an OCS, rack and domain
-    that has some, under its name. `connects` (what a superpod's scheduler commanded), `rewirings` (what a
-    network's topology did) and `restores` are keyed by order of arrival, `realignments` by place in a flat
-    array of (OCS, North port). `cross_connects` counts circuits made since the start, `turns` how often each
-    OCS was to turn mirrors. What the OCSes are, the `technology` says by name; one that makes one circuit
-    after another is busy until `busy_us`.
+    Fibres enter ports 0 to `ports_wired` − 1 of each side; the rest of its `ports` are spares. `patched` has
+    by place of a port (`shared.models.ocs.patches`) where its fibre is now, and for a spare that took one the
+    dead port which that left: ports that trade mirrors. All arrays go by logical port. Faults are counts of
+    active ones: those of a chassis include what it stands in (rack, power), which `housing_faults` counts by
+    itself; those of a port its driver board's. An OCS with `control_faults` does nothing that its network
+    tells it. With `frozen_faults` (of its CPU or FPGA) it carries out nothing at all, and what is given up
+    stays on its mirrors: `stale` has the South port, by OCS × radix + North port. With `blind_faults` (of its
+    cameras and injection modules) it makes nothing. `broken` counts the faults of every part of an OCS, rack
+    and domain that has some, under its name. `connects` (what a superpod's scheduler commanded), `rewirings`
+    (what a network's topology did) and `restores` are keyed by order of arrival, `realignments` by place in a
+    flat array of (OCS, North port). `cross_connects` counts circuits made since the start, `turns` how often
+    each OCS was to turn mirrors. What the OCSes are, the `technology` says by name; one that makes one
+    circuit after another is busy until `busy_us`.
     """
 
     config: OcsConfig | PodOcsConfig
@@ -114,6 +116,7 @@ class OcsState(State):
     busy_us: npt.NDArray[np.int64]
     network: NetworkConfig | None = None
     broken: dict[str, int] = field(default_factory=dict)
+    patched: dict[int, int] = field(default_factory=dict)
     technology: str = "palomar"
     stale: dict[int, int] = field(default_factory=dict)
     connects: dict[int, PendingConnect] = field(default_factory=dict)
@@ -130,6 +133,11 @@ class OcsState(State):
     @property
     def radix(self) -> int:
         return int(self.wanted.shape[1])
+
+    @property
+    def ports(self) -> int:
+        """Ports of one side that the switch has: arrays are no shorter than a Palomar's."""
+        return ports_of(ocs_technology(self.technology), self.radix)
 
     @property
     def latches(self) -> bool:

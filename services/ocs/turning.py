@@ -8,6 +8,7 @@ from schemas.config import OcsConfig
 from services.ocs.state import BoolArray, Failed, IntArray, OcsState
 from services.ocs.switch import Circuits
 from shared.models.ocs.alignment import align
+from shared.models.ocs.patches import physical_ports
 from shared.models.technologies import Pace, ocs_technology, pace_of
 
 AT_ONCE_US = 1
@@ -26,7 +27,8 @@ def begin(state: OcsState, circuits: Circuits, turning: BoolArray) -> tuple[int,
     if pace.loop is None:
         return _settled_us(state, ocs, pace), ()
     state.turns[list(circuits.ocses)] += 1
-    found = align(pace.loop, state.seed, state.fabric, ocs, circuits.north[turned], state.turns.take(ocs))
+    mirrors = physical_ports(state.patched, 0, ocs, circuits.north[turned])
+    found = align(pace.loop, state.seed, state.fabric, ocs, mirrors, state.turns.take(ocs))
     due_us = state.now_us + int(found.time_us.max())
     if not found.code.any():
         return due_us, ()

@@ -23,6 +23,7 @@ def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsS
             begun=len(state.begun),
             completed=state.completed,
             cancelled=state.cancelled,
+            failed=state.failed,
         )
     number = number_of(name)
     begun = state.begun.get(number)
@@ -40,4 +41,5 @@ def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsS
         requested_us=repair.requested_us,
         began_us=worked.began_us if worked else None,
         ended_us=ended.ended_us if ended else None,
+        reason=ended.reason if ended else None,
     )

@@ -1,9 +1,11 @@
 """The rules of the repair shop: one open repair a part, those first that keep OCSes from their work, then
 oldest first."""
 
+from dataclasses import replace
+
 from schemas.cubes import RepairRequested, RepairWithdrawn
 from schemas.envelope import Envelope
-from schemas.names import FaultKind
+from schemas.names import FaultKind, number_of
 from schemas.ocs import (
     ControlLost,
     ControlRegained,
@@ -12,11 +14,20 @@ from schemas.ocs import (
     OcsPartDown,
     OcsPartUp,
     PortDown,
+    PortNotPatched,
+    PortPatched,
     PortsDown,
     PortsUp,
     PortUp,
 )
-from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
+from schemas.repairs import (
+    PatchPort,
+    RepairBegun,
+    RepairCancelled,
+    RepairCompleted,
+    RepairFailed,
+    RepairOpened,
+)
 from schemas.sequencer import Tick
 from schemas.trunks import NetworkPartDown, NetworkPartUp
 from services.repairs.state import BegunRepair, EndedRepair, Outcome, Repair, RepairsState
@@ -30,14 +41,16 @@ from shared.models.ocs.parts import PART, part_word
 
 def due(state: RepairsState) -> int | None:
     """When the next technician is done."""
-    return min([repair.ends_us for repair in state.begun.values()], default=None)
+    return min([repair.ends_us for repair in state.begun.values() if not repair.asked], default=None)
 
 
 def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output]:
     done = sorted(
-        (repair.ends_us, number) for number, repair in state.begun.items() if repair.ends_us <= state.now_us
+        (repair.ends_us, number)
+        for number, repair in state.begun.items()
+        if repair.ends_us <= state.now_us and not repair.asked
     )
-    said: list[Output] = [_complete(state, number) for _, number in done]
+    said: list[Output] = [_finish(state, number) for _, number in done]
     return said + _begin_waiting(state)
 
 
@@ -50,7 +63,34 @@ def on_ocs_part_down(state: RepairsState, body: OcsPartDown | PortsDown, message
 
 
 def on_port_down(state: RepairsState, body: PortDown, message: Envelope) -> list[Output]:
-    return _open(state, "port", f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}", message.id)
+    return _open(state, "port", _port_name(state, body), message.id)
+
+
+def on_port_patched(state: RepairsState, body: PortPatched, _message: Envelope) -> list[Output]:
+    """Its fibre is moved: that is the repair."""
+    left = body.port if body.left is None else body.left
+    number = state.open_targets.get(f"{state.fabric}/ocs-{body.ocs}/{body.side}{left}")
+    if number is None or number not in state.begun:
+        return []
+    return [_complete(state, number), *_begin_waiting(state)]
+
+
+def on_port_not_patched(state: RepairsState, body: PortNotPatched, _message: Envelope) -> list[Output]:
+    number = number_of(body.repair)
+    repair = state.begun.pop(number, None)
+    if repair is None:
+        return []
+    state.failed += 1
+    _end(state, number, repair, "failed", body.reason)
+    failed = RepairFailed(
+        repair=body.repair,
+        target=repair.target,
+        technician=repair.technician,
+        waited_us=repair.began_us - repair.requested_us,
+        took_us=state.now_us - repair.began_us,
+        reason=body.reason,
+    )
+    return [CausedBy(repair.cause, failed), *_begin_waiting(state)]
 
 
 def on_ocses_down(state: RepairsState, body: OcsesDown, message: Envelope) -> list[Output]:
@@ -70,7 +110,7 @@ def on_withdrawn(state: RepairsState, body: RepairWithdrawn, _message: Envelope)
 
 
 def on_port_up(state: RepairsState, body: PortUp, _message: Envelope) -> list[Output]:
-    return _cancel(state, f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port}")
+    return _cancel(state, _port_name(state, body))
 
 
 def on_part_back(
@@ -79,6 +119,11 @@ def on_part_back(
     _message: Envelope,
 ) -> list[Output]:
     return _cancel(state, body.part)
+
+
+def _port_name(state: RepairsState, body: PortDown | PortUp) -> str:
+    """Of the port whose mirror it is: a spare, where the fibre is at one."""
+    return f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port if body.spare is None else body.spare}"
 
 
 def _open(state: RepairsState, kind: FaultKind, target: str, cause: str) -> list[Output]:
@@ -135,6 +180,25 @@ def _work_us(state: RepairsState, number: int, kind: FaultKind) -> int:
     return us(hours, US_PER_HOUR)
 
 
+def _finish(state: RepairsState, number: int) -> CausedBy:
+    """The work is done. A mirror is never mended in the field: its fibre is moved to a spare port, if the OCS
+    finds one, and until it has said so the repair is not completed."""
+    repair = state.begun[number]
+    if repair.kind != "port":
+        return _complete(state, number)
+    state.begun[number] = replace(repair, asked=True)
+    ocs, _, port = repair.target.rpartition("/")
+    body = PatchPort.model_validate(
+        {
+            "repair": state.repair_name(number),
+            "ocs": number_of(ocs),
+            "side": port[0],
+            "port": int(port[1:]),
+        }
+    )
+    return CausedBy(repair.cause, body)
+
+
 def _complete(state: RepairsState, number: int) -> CausedBy:
     repair = state.begun.pop(number)
     state.completed += 1
@@ -161,7 +225,9 @@ def _cancel(state: RepairsState, target: str) -> list[Output]:
     return [cancelled, *_begin_waiting(state)]
 
 
-def _end(state: RepairsState, number: int, repair: Repair, outcome: Outcome) -> None:
+def _end(
+    state: RepairsState, number: int, repair: Repair, outcome: Outcome, reason: str | None = None
+) -> None:
     begun = repair if isinstance(repair, BegunRepair) else None
     ended = EndedRepair(
         kind=repair.kind,
@@ -172,6 +238,7 @@ def _end(state: RepairsState, number: int, repair: Repair, outcome: Outcome) -> 
         began_us=begun.began_us if begun else None,
         ended_us=state.now_us,
         outcome=outcome,
+        reason=reason,
     )
     del state.open_targets[repair.target]
     _touch(state, number)

@@ -8,7 +8,7 @@ from schemas.config_dcn import DcnConfig, NetworkRepairsConfig
 from schemas.names import FaultKind
 from shared.engine.state import State
 
-Outcome = Literal["completed", "cancelled"]
+Outcome = Literal["completed", "cancelled", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +23,25 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class BegunRepair(Repair):
-    """A repair in work; `ends_us` is when it will be done."""
+    """A repair in work; `ends_us` is when it will be done. `asked`: the work is, and the OCS was asked to
+    take a fibre where it was put."""
 
     technician: int
     began_us: int
     ends_us: int
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class EndedRepair(Repair):
-    """A repair that was completed, or cancelled, perhaps before it had begun."""
+    """A repair that was completed, or cancelled, perhaps before it had begun, or that failed for a
+    `reason`."""
 
     technician: int | None
     began_us: int | None
     ended_us: int
     outcome: Outcome
+    reason: str | None = None
 
 
 @dataclass
@@ -59,6 +63,7 @@ class RepairsState(State):
     begun: dict[int, BegunRepair]
     ended: dict[int, EndedRepair]
     open_targets: dict[str, int]
+    failed: int = 0
 
     def repair_name(self, number: int) -> str:
         return f"{self.fabric}/repair-{number}"

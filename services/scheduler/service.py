@@ -12,7 +12,7 @@ from schemas.ocs import (
     PortsDown,
     PortsUp,
 )
-from schemas.repairs import RepairCancelled, RepairCompleted, RepairOpened
+from schemas.repairs import RepairCancelled, RepairCompleted, RepairFailed, RepairOpened
 from schemas.scheduler import PodHeld, PodsJoined, PodsParted, PodWaits
 from schemas.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.traffic import JobBandwidthSet, PodsCutOff
@@ -53,6 +53,7 @@ SERVICE: Service[SchedulerState] = Service(
         on(RepairOpened, scores.on_repair_opened),
         on(RepairCompleted, scores.on_repair_closed),
         on(RepairCancelled, scores.on_repair_closed),
+        on(RepairFailed, scores.on_repair_closed),
         on(UsageReported, on_usage_reported),
         on(PodWaits, rules.on_pod_waits, scope="site-wide"),
         on(PodHeld, booked(rules.on_pod_held), scope="site-wide"),

@@ -47,7 +47,7 @@ class ThroughOcs:
 
     def between(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Switched:
         radix = ocs_radix(state.cubes)
-        return strands_of(state.seed, state.fabric, ends, peers, radix, state.technology)
+        return strands_of(state.seed, state.fabric, ends, peers, radix, state.technology, state.patched)
 
     def lanes(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Lanes:
         return lanes_of(state.seed, state.fabric, state.cubes, ends, peers)

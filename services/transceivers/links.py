@@ -16,6 +16,7 @@ from schemas.ocs import (
     CircuitsRestored,
     OcsDown,
     PortDown,
+    PortPatched,
     PortsDown,
 )
 from schemas.transceivers import LinksChanged, LinksTrained
@@ -30,6 +31,7 @@ from services.transceivers.state import (
     TransceiversState,
 )
 from shared.engine.service import Output
+from shared.models.ocs.patches import place_of
 from shared.models.superpod.wiring import (
     ENDS_PER_CUBE,
     FACE_LINKS,
@@ -52,6 +54,10 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
         state.lit[near] = lit
         state.loss_db[near] = loss_db
         state.log10_ber[near] = log10_ber
+    if state.patched and (moved := optics.patched(state, norths)).any():
+        for ends in (norths[moved], souths[moved]):
+            state.loss_db[ends] = optics.loss_db(state, ends)
+            recompute_ber(state, ends)
     if state.faults and (state.excess_db[norths].any() or state.excess_db[souths].any()):
         for ends in (norths, souths):
             recompute_ber(state, ends)
@@ -122,6 +128,20 @@ def on_port_down(state: TransceiversState, body: PortDown, _message: Envelope) -
 
 def on_ports_down(state: TransceiversState, body: PortsDown, _message: Envelope) -> list[Output]:
     return _lose_strands(state, body.ocs, body.side, body.ports)
+
+
+def on_port_patched(state: TransceiversState, body: PortPatched, _message: Envelope) -> list[Output]:
+    """The fibre at this port is at another mirror, collimator and splice."""
+    state.patched[place_of("NS".index(body.side), body.ocs, body.port)] = body.spare
+    end = end_at(body.ocs, body.port).number
+    peer = int(state.peer[end])
+    if peer == NO_END:
+        return []
+    ends = np.array(sorted({end, peer}))
+    state.loss_db[ends] = optics.loss_db(state, ends)
+    recompute_ber(state, ends)
+    touch(state, ends)
+    return judge(state, ends)
 
 
 def _lose_strands(

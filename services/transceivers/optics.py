@@ -7,12 +7,13 @@ from schemas.names import Join
 from services.transceivers.design import design_of
 from services.transceivers.light_paths import LIGHT_PATHS, fabric_pairs
 from services.transceivers.state import BOTH_STRANDS, TransceiversState
+from shared.models.ocs.patches import port_at
 from shared.models.optics.fabric_links import rounded, strand_log10_bers
 from shared.models.optics.link import FloatArray, Strands
 from shared.models.optics.made_modules import Lanes
 from shared.models.optics.modules import LANES_PER_LINK
 from shared.models.optics.palomar import DECIMALS
-from shared.models.superpod.wiring import IntArray
+from shared.models.superpod.wiring import IntArray, end_at
 
 
 def of_joins(state: TransceiversState, joins: tuple[Join, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -20,6 +21,23 @@ def of_joins(state: TransceiversState, joins: tuple[Join, ...]) -> tuple[FloatAr
     links, each of shape (16 × joins,)."""
     loss_db, at_north, at_south = fabric_pairs(state).of_joins(joins)
     return loss_db + state.config.fibre_loss_db, at_north, at_south
+
+
+def loss_db(state: TransceiversState, ends: IntArray) -> FloatArray:
+    """Of the worse strand's fibre and OCS, of these connected ends, wherever their fibres were patched to."""
+    between = LIGHT_PATHS[state.kind].between(state, ends, state.peer[ends].astype(np.int64))
+    found: FloatArray = between.loss_db.max(axis=-1) + state.config.fibre_loss_db
+    return found
+
+
+def patched(state: TransceiversState, ends: IntArray) -> npt.NDArray[np.bool_]:
+    """Which of these connected ends have a link over a port whose fibre was moved: of their two duplex ports
+    at the OCS, what the table of pairs knows is not what their light meets."""
+    if not state.patched:
+        return np.zeros(len(ends), dtype=np.bool_)
+    moved = [end_at(ocs, port).number for _, ocs, port in map(port_at, state.patched)]
+    found: npt.NDArray[np.bool_] = np.isin(ends, moved) | np.isin(state.peer[ends], moved)
+    return found
 
 
 def path_loss_db(state: TransceiversState, ends: IntArray | slice) -> FloatArray:
@@ -42,9 +60,9 @@ def log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
     """Of the worst lane that each of these connected ends receives, dirty connectors counted."""
     peers = state.peer[ends].astype(np.int64)
     found = LIGHT_PATHS[state.kind].clean_log10_ber(state, ends, peers)
-    dirty = np.flatnonzero((state.excess_db[ends] > 0) | (state.excess_db[peers] > 0))
-    if len(dirty):
-        found[dirty] = lane_log10_bers(state, ends[dirty]).max(axis=-1)
+    aside = np.flatnonzero((state.excess_db[ends] > 0) | (state.excess_db[peers] > 0) | patched(state, ends))
+    if len(aside):
+        found[aside] = lane_log10_bers(state, ends[aside]).max(axis=-1)
     return rounded(found)
 
 

@@ -7,6 +7,7 @@ from schemas.ocs import (
     CircuitsRestored,
     OcsDown,
     PortDown,
+    PortPatched,
     PortsDown,
 )
 from schemas.sequencer import Tick
@@ -25,6 +26,7 @@ SERVICE: Service[TransceiversState] = Service(
         on(CircuitsRestored, links.on_restored),
         on(OcsDown, links.on_ocs_down),
         on(PortDown, links.on_port_down),
+        on(PortPatched, links.on_port_patched),
         on(PortsDown, links.on_ports_down),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),

@@ -39,6 +39,8 @@ class TransceiversState(State):
     `code` indexes STATES. The `kind` of the fabric decides what lies between two ends, and the `technology`
     of its OCSes, if it has any, what that loses.
 
+    `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`).
+
     Links that are lit for good are up until they are first judged, at `first_light_us`; that is None where
     there are none, and once it was done.
     """
@@ -58,6 +60,7 @@ class TransceiversState(State):
     technology: str = "palomar"
     first_light_us: int | None = None
     faults: dict[str, EndFault] = field(default_factory=dict)
+    patched: dict[int, int] = field(default_factory=dict)
 
     @property
     def cubes(self) -> int:

@@ -11,6 +11,7 @@ from schemas.ocs import (
     OcsDown,
     OcsesDown,
     PortDown,
+    PortPatched,
 )
 from schemas.sequencer import Tick
 from schemas.topology import StageBegun, StageUndrained
@@ -21,6 +22,7 @@ from services.trunks.state import TrunksState, Watch
 from shared.basics.units import US_PER_S, us
 from shared.engine.service import CausedBy, Output
 from shared.models.network.wiring import NO_PORT, wiring_of
+from shared.models.ocs.patches import place_of
 
 
 def due(state: TrunksState) -> int | None:
@@ -101,6 +103,12 @@ def on_port_down(state: TrunksState, body: PortDown, _message: Envelope) -> list
     else:
         state.lit[body.ocs, state.south_of[body.ocs] == body.port] = False
     return announce(state)
+
+
+def on_port_patched(state: TrunksState, body: PortPatched, _message: Envelope) -> list[Output]:
+    """The fibre at this port is at another mirror; what the next circuit over it loses goes by that."""
+    state.patched[place_of("NS".index(body.side), body.ocs, body.port)] = body.spare
+    return []
 
 
 def on_restored(state: TrunksState, body: CircuitsRestored, _message: Envelope) -> list[Output]:

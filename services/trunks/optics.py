@@ -8,6 +8,7 @@ import numpy as np
 from services.trunks.carrying import CircuitArrays
 from services.trunks.state import BoolArray, TrunksState
 from shared.models.network.wiring import wiring_of
+from shared.models.ocs.patches import physical_ports
 from shared.models.optics.fabric_links import rounded, strand_log10_bers
 from shared.models.optics.link import FloatArray, LinkDesign, Strands, Switched
 from shared.models.optics.made_modules import lanes_between, manufacture_modules
@@ -68,6 +69,8 @@ def _switched(state: TrunksState, circuits: CircuitArrays) -> Switched:
     ocs, north, south = circuits
     ocs_count, radix = state.south_of.shape
     made = manufactured_ocses(state.seed, state.fabric, radix, ocs_count, state.plant.technology.name)
+    north = physical_ports(state.patched, 0, ocs, north)
+    south = physical_ports(state.patched, 1, ocs, south)
     deflection_db = made.deflection_loss_db[made.north_mirror[ocs, north], made.south_mirror[ocs, south]]
     return Switched(
         deflection_db + made.north_loss_db[ocs, north] + made.south_loss_db[ocs, south],

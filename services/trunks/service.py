@@ -1,7 +1,7 @@
 """The table of the service `trunks`: which rule handles which message."""
 
 from schemas.failures import FaultBegan, FaultEnded
-from schemas.ocs import CircuitsRestored, CircuitsRewired, OcsDown, OcsesDown, PortDown
+from schemas.ocs import CircuitsRestored, CircuitsRewired, OcsDown, OcsesDown, PortDown, PortPatched
 from schemas.sequencer import Tick
 from schemas.topology import StageBegun, StageUndrained
 from services.trunks import documents, logic
@@ -20,6 +20,7 @@ SERVICE: Service[TrunksState] = Service(
         on(OcsDown, logic.on_ocs_down),
         on(OcsesDown, logic.on_ocses_down),
         on(PortDown, logic.on_port_down),
+        on(PortPatched, logic.on_port_patched),
         on(CircuitsRestored, logic.on_restored),
         on(FaultBegan, logic.on_fault_began),
         on(FaultEnded, logic.on_fault_ended),

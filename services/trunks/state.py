@@ -4,7 +4,7 @@ drained.
 Arrays of circuits have shape (OCSes, radix) by North port.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,8 @@ class TrunksState(State):
     """`south_of` is the South port of each circuit, −1 for none; `lit` whether its mirrors stand, `fit`
     whether it has shown that light arrives as it should, `drained` whether traffic is kept off it. Faults are
     counts of active ones, `bundle_faults` by block and rack. `links` (B, B) carry traffic, as was last said.
-    `changed_us` by block."""
+    `changed_us` by block. `patched` has the ports whose fibre is at a spare one
+    (`shared.models.ocs.patches`)."""
 
     config: TrunksConfig
     network: NetworkConfig
@@ -51,6 +52,7 @@ class TrunksState(State):
     changed_us: npt.NDArray[np.int64]
     watched: int
     watches: dict[int, Watch]
+    patched: dict[int, int] = field(default_factory=dict)
 
     @property
     def plant(self) -> Plant:

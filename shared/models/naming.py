@@ -37,6 +37,8 @@ def named_fields(model: type[Body], body: Mapping[str, Any], plant: Plant, fabri
     reader = _Reader(plant, fabric, str(body.get("side", "")))
     found: Fields = {}
     for name, read in model.subject_readers.items():
+        if name not in body:  # what nobody said is left out of the line
+            continue
         value = body[name]
         items = [[item] for item in value] if isinstance(value, list | tuple) else [value]
         found[name] = [reader.named(subjects) for item in items if (subjects := list(read(item)))]

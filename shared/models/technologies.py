@@ -63,6 +63,12 @@ def ocs_technology(name: str) -> OcsTechnology:
     return TECHNOLOGIES[name]
 
 
+def ports_of(technology: OcsTechnology, radix: int) -> int:
+    """Ports of one side, of the `radix` that a fabric is laid out for: a Palomar grows with its pod, others
+    have what they have."""
+    return radix if technology.name == "palomar" else min(radix, technology.ports)
+
+
 ALIGNED_BY_CAMERA = ("palomar", "mems")
 """Whose mirrors a camera loop aligns: [LF] 3.2.2; that other MEMS switches do likewise is an assumption."""
 CONNECTION_US = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from schemas.envelope import Envelope
 from schemas.names import Join, number_of
 from schemas.ocs import PortsDown, PortsUp
-from schemas.repairs import RepairCancelled, RepairCompleted, RepairOpened
+from schemas.repairs import RepairCancelled, RepairCompleted, RepairFailed, RepairOpened
 from services.scheduler.placement.occupancy import Corner
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
 from shared.engine.service import Output
@@ -121,7 +121,7 @@ def on_ports_up(state: SchedulerState, body: PortsUp, _message: Envelope) -> lis
 
 
 def on_repair_closed(
-    state: SchedulerState, body: RepairCompleted | RepairCancelled, _message: Envelope
+    state: SchedulerState, body: RepairCompleted | RepairCancelled | RepairFailed, _message: Envelope
 ) -> list[Output]:
     """One part less waits for repair."""
     state.tickets.pop(number_of(body.repair), None)

@@ -7,6 +7,7 @@ strand that enters North at one of them leaves South at the other.
 import numpy as np
 
 from shared.basics.errors import InvalidInput
+from shared.models.ocs.patches import NOT_PATCHED, Patches, physical_ports
 from shared.models.optics.link import Switched
 from shared.models.optics.palomar import insertion_loss_db, return_loss_db
 from shared.models.superpod.wiring import (
@@ -30,10 +31,12 @@ def strands_of(
     peer: int | IntArray,
     ports: int = PALOMAR_RADIX,
     technology: str = "palomar",
+    patched: Patches = NOT_PATCHED,
 ) -> Switched:
     """As the end sees it, of shape (…, strands), where ends and peers are numbers of shape (…).
 
-    A peer must be able to be one (`check_peer`); `ports` are of one side, as `ocs_radix` gives them.
+    A peer must be able to be one (`check_peer`); `ports` are of one side, as `ocs_radix` gives them. Fibres
+    go to the ports where they were wired, but for those that were `patched` to spare ones.
     """
     near, far = (np.asarray(number, dtype=np.int64)[..., None] for number in (end, peer))
     strand = np.arange(STRANDS)
@@ -42,6 +45,7 @@ def strands_of(
     near_port, far_port = port_of(near // ENDS_PER_CUBE, face), port_of(far // ENDS_PER_CUBE, face ^ 1)
     north = np.where(near_is_north, near_port, far_port)
     south = np.where(near_is_north, far_port, near_port)
+    north, south = physical_ports(patched, 0, ocs, north), physical_ports(patched, 1, ocs, south)
     north_db = return_loss_db(seed, fabric, ocs, "N", north, ports)
     south_db = return_loss_db(seed, fabric, ocs, "S", south, ports)
     return Switched(

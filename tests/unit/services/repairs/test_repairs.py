@@ -12,8 +12,25 @@ from hypothesis import strategies as st
 from schemas.body import Body
 from schemas.config import RepairsConfig, SuperpodConfig
 from schemas.cubes import RepairRequested, RepairWithdrawn
-from schemas.ocs import OcsPartDown, OcsPartUp, PortDown, PortsDown, PortsUp, PortUp
-from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairOpened
+from schemas.envelope import Envelope
+from schemas.ocs import (
+    OcsPartDown,
+    OcsPartUp,
+    PortDown,
+    PortNotPatched,
+    PortPatched,
+    PortsDown,
+    PortsUp,
+    PortUp,
+)
+from schemas.repairs import (
+    PatchPort,
+    RepairBegun,
+    RepairCancelled,
+    RepairCompleted,
+    RepairFailed,
+    RepairOpened,
+)
 from services.repairs.service import SERVICE
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.ledger import ENDED_MAX
@@ -33,6 +50,31 @@ def ask(n: int, kind: AskedKind = "host") -> RepairRequested:
 
 def part_down(part: str = "") -> OcsPartDown:
     return OcsPartDown(part=f"pod-0/ocs-17/{part}".rstrip("/"))
+
+
+def work_on(bench: Bench) -> list[Envelope]:
+    """Until the next work is done, and if that is a fibre to be moved, the OCS has moved it."""
+    said = bench.step()
+    for asked in bodies(said, PatchPort):
+        said += bench.say(PortPatched(ocs=asked.ocs, side=asked.side, port=asked.port, spare=130))
+    return said
+
+
+def test_a_port_that_no_spare_is_left_for_stays_as_it_is() -> None:
+    bench = shop(RepairsConfig(technicians=1))
+    bench.say(PortDown(ocs=3, side="S", port=24, spare=130), 100)
+    bench.say(ask(1), 200)
+    (asked,) = bodies(bench.step(), PatchPort)
+    assert (asked.ocs, asked.side, asked.port) == (3, "S", 130)
+    assert bench.documents["repairs", "pod-0/repair-0"].state == "begun"
+    answer = PortNotPatched(repair=asked.repair, ocs=3, side="S", port=130, reason="none is left")
+    failed, begun = bodies(bench.say(answer))
+    assert isinstance(failed, RepairFailed)
+    assert (failed.target, failed.reason) == ("pod-0/ocs-3/S130", "none is left")
+    assert isinstance(begun, RepairBegun)
+    assert bodies(bench.say(answer)) == []
+    document = bench.documents["repairs", "pod-0/repair-0"]
+    assert (document.state, document.reason) == ("failed", "none is left")
 
 
 def test_a_repair_is_opened_begun_and_completed_because_it_was_asked_for() -> None:
@@ -91,7 +133,7 @@ def test_what_breaks_is_repaired_unless_it_comes_back(down: Body, up: Body, kind
     assert bodies(bench.say(up, 13)) == []
     assert bench.due_us() is None
     bench.say(down, 14)
-    assert bodies(bench.step(), RepairCompleted)[0].repair == "pod-0/repair-1"
+    assert bodies(work_on(bench), RepairCompleted)[0].repair == "pod-0/repair-1"
     assert bodies(bench.say(up)) == []
     summary = bench.documents["summaries", "pod-0/repairs"]
     assert (summary.queued, summary.begun, summary.completed, summary.cancelled) == (0, 0, 1, 1)
@@ -107,7 +149,8 @@ def test_ocses_and_ports_go_first_then_the_oldest_request() -> None:
         1,
     ):
         bench.say(body, at_us)
-    bench.run(100 * US_PER_DAY)
+    while bench.due_us() is not None:
+        work_on(bench)
     assert [begun.target for begun in bodies(bench.log, RepairBegun)] == [
         "pod-0/cube-0/host-0",
         "pod-0/ocs-1",

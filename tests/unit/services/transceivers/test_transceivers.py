@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from schemas.config import PodOcsConfig, SuperpodConfig, TransceiversConfig
 from schemas.failures import FaultBegan
-from schemas.ocs import CircuitsConnected, CircuitsDisconnected
+from schemas.ocs import CircuitsConnected, CircuitsDisconnected, PortDown, PortPatched
 from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
+from services.transceivers.optics import lane_log10_bers
 from services.transceivers.service import SERVICE
 from shared.basics.units import US_PER_S
 from shared.models.assumptions import assumed
 from shared.models.optics.link import LinkDesign, Strands, Switched, evaluate
 from shared.models.optics.made_modules import lanes_between, made_modules
-from shared.models.optics.palomar import manufactured_ocses
+from shared.models.optics.palomar import insertion_loss_db, manufactured_ocses
 from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.superpod.wiring import ocs_radix
 from shared.models.technologies import TECHNOLOGIES
@@ -55,6 +56,26 @@ def test_links_without_both_strands_are_down() -> None:
     said = bodies(bench_with(BUDGET).say(connected(missing_ocs=(1,), missing_ports=((3, 7),)), 100))
     down = (NORTH + 1, NORTH + 3, SOUTH + 1, SOUTH + 3)
     assert said == [LinksTrained(slice=NAME, up=28, degraded=(), down=down)]
+
+
+def test_a_link_over_a_patched_port_loses_what_the_spare_mirror_does(trained: Bench) -> None:
+    state = trained.state("transceivers")
+    before_db = state.loss_db.copy()
+    trained.say(PortDown(ocs=0, side="N", port=4), 200)
+    trained.say(PortPatched(ocs=0, side="N", port=4, spare=9), 300)
+    ports = np.array([[9, 7], [7, 4]]).T
+    lost_db = insertion_loss_db(7, "pod-0", np.array([0, 0]), ports[0], ports[1])
+    assert state.loss_db[[NORTH, SOUTH]] == pytest.approx(lost_db.max() + BUDGET.fibre_loss_db)
+    others = np.setdiff1d(np.arange(len(before_db)), [NORTH, SOUTH])
+    assert np.array_equal(state.loss_db[others], before_db[others], equal_nan=True)
+    trained.say(CircuitsDisconnected(slice=NAME, joins=((0, 2, 3),)), 400)
+    after_db = state.loss_db[NORTH]
+    trained.say(connected(), 500)
+    assert np.isnan(after_db)
+    assert state.loss_db[NORTH] == pytest.approx(lost_db.max() + BUDGET.fibre_loss_db)
+    alone = np.array([NORTH, SOUTH])
+    said = lane_log10_bers(state, alone).max(axis=1)
+    assert state.log10_ber[alone] == pytest.approx(said, abs=1e-3)
 
 
 def test_taking_links_away_is_no_news(trained: Bench) -> None:
