@@ -6,7 +6,9 @@ from pydantic import Field
 
 from schemas.body import Body, is_unsaid
 from schemas.names import (
+    GivenName,
     Join,
+    LinkEndIndex,
     NorthPortIndex,
     OcsCircuit,
     OcsIndex,
@@ -17,6 +19,7 @@ from schemas.names import (
     SouthPortIndex,
     TargetName,
 )
+from schemas.operator import TestLink
 
 
 class OcsBody(Body):
@@ -157,6 +160,23 @@ class CircuitsRestored(OcsBody):
 
     ocs: OcsIndex
     circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
+
+
+class LinkLooped(OcsBody):
+    """For this moment the OCS sends a dark module its own light back, from its North port to its South
+    port."""
+
+    end: LinkEndIndex
+    ocs: OcsIndex
+    north: NorthPortIndex
+    south: SouthPortIndex
+
+
+class LinkTestRefused(OcsBody):
+    refuses = (TestLink,)
+
+    end: GivenName
+    reason: str
 
 
 class CircuitsRewired(OcsBody):

@@ -1,6 +1,6 @@
 """What people ask of the twin, through the gateway's inbox."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -70,6 +70,13 @@ class DrainCube(OperatorBody):
 
 class UndrainCube(OperatorBody):
     cube: CubeName
+
+
+class TestLink(OperatorBody):
+    """Let the OCS of a dark link end send the module its own light back, and the module measure it."""
+
+    __test__: ClassVar[bool] = False  # the name begins as tests' do, which pytest would collect
+    end: TargetName
 
 
 class PlanTopology(OperatorBody):

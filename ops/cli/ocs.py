@@ -1,4 +1,4 @@
-"""`lightwave ocs`: what is known of an optical circuit switch by itself, without a twin."""
+"""`lightwave ocs`: one optical circuit switch, as the factory made it and as the twin has it."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.groups import application
 from ops.cli.names import Name
-from ops.cli.options import Out, seed_option
+from ops.cli.options import Comment, Out, Output, RequestKey, seed_option
 from ops.cli.output import rendered, say, write
 from ops.cli.types import OneOf
 
@@ -20,7 +20,7 @@ app = application("ocs")
 
 @app.callback()
 def ocs() -> None:
-    """Look at one optical circuit switch by itself, without a twin."""
+    """Look at one optical circuit switch: as the factory made it, and what the twin's tells."""
 
 
 @app.command()
@@ -56,3 +56,24 @@ def matrix(
         say(f"written to {out}", aside=True)
     else:
         write(as_csv(content) if output == "csv" else rendered(content, output, lambda: table(content)), out)
+
+
+@app.command("test")
+def loop_back(
+    end: Annotated[
+        str, typer.Argument(click_type=Name("links"), metavar="END", help="a dark one, pod-0/cube-12/+y/7")
+    ],
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Send a dark link end its own light back, and say what its module makes of it.
+
+    An end in use is refused with the slice's name. Lightwave Fabrics, 3.1.
+    """
+    from ops.cli.names import whole
+    from ops.cli.request import Said, ask
+    from ops.common.client import Client, escape
+
+    client = Client()
+    ask(client, "test", f"/v1/links/{escape(whole(client, end))}/test", Said(key, comment), output)

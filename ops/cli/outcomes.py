@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ops.common.tables import shown
 from shared.basics.times import moment, span
 
 Message = Mapping[str, Any]
@@ -57,6 +58,23 @@ def _gain(body: Body) -> str:
     )
 
 
+def _tested(message: Message) -> str:
+    """What a module measured of its own light, and the verdict."""
+    body, (end, *_) = message["body"], message["about"]
+    expected = shown("loss_db", body["expected_db"])
+    if body["loss_db"] is None:
+        return f"{end}: none of its light comes back: module or cable is dead (expected {expected} dB)"
+    more_db = body["loss_db"] - body["expected_db"]
+    ber = shown("ber", 10.0 ** body["log10_ber"])
+    said = {
+        "clean": "as made",
+        "lossy": f"{more_db:.1f} dB more than factory matrix and fibre: dirt or a bend at this end",
+        "errors": "too many errors for this much light",
+    }
+    loss = shown("loss_db", body["loss_db"])
+    return f"{end}: {loss} dB out and back, expected {expected} dB, BER {ber}: {said[body['verdict']]}"
+
+
 def _rewiring(message: Message) -> str:
     return str(message["body"]["rewiring"])
 
@@ -92,6 +110,7 @@ SENTENCES: dict[str, list[tuple[str, Callable[[Message], str]]]] = {
     "abort": [
         ("RewiringEnded", lambda message: f"{_rewiring(message)} {message['body']['outcome']}"),
     ],
+    "test": [("LinkTested", _tested)],
     "undrain": [("CubeUndrained", lambda message: f"{message['about'][0]} in use again")],
 }
 """Verb → what its outcome means, the most telling message first."""

@@ -19,6 +19,7 @@ ANSWERS: Mapping[str, frozenset[str]] = {
     "ClearFault": frozenset({"FaultEnded", "FaultRefused"}),
     "DrainCube": frozenset({"CubeDrained", "DrainRefused"}),
     "UndrainCube": frozenset({"CubeUndrained", "DrainRefused"}),
+    "TestLink": frozenset({"LinkLooped", "LinkTestRefused"}),
     "RequestSlice": frozenset({"SliceRequested"}),
     "ReleaseSlice": frozenset({"SliceReleased", "ReleaseRefused"}),
     "PlanTopology": frozenset({"RewiringPlanned", "TopologyKept", "PlanRefused"}),
@@ -32,6 +33,7 @@ ANSWERED_LATER = ("AbortRewiring",)
 READERS = {
     "failures": ("InjectFault", "ClearFault"),
     "cubes": ("DrainCube", "UndrainCube"),
+    "ocs": ("TestLink",),
     "workload": ("RequestSlice", "ReleaseSlice"),
     "topology": ("PlanTopology", "ApproveRewiring", "AbortRewiring"),
 }

@@ -16,7 +16,15 @@ from schemas.config import AnyPodConfig
 from schemas.documents import FaultDocument
 from schemas.envelope import Envelope
 from schemas.kinds import FAULTS, SLICES
-from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.operator import (
+    ClearFault,
+    DrainCube,
+    InjectFault,
+    ReleaseSlice,
+    RequestSlice,
+    TestLink,
+    UndrainCube,
+)
 from schemas.owners import OPERATOR, known_owners
 from schemas.recovery import RecoveryPolicy, recovery_policy
 from services.gateway.documents import read_all
@@ -118,6 +126,17 @@ def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Aske
             raise InvalidInput(f"cube {name!r}: only whole cubes are drained; {fabric} has none")
         raise InvalidInput(f"cube {name!r}: only whole cubes are drained; names are like {fabric}/cube-12")
     return fabric, _valid(DrainCube if drain else UndrainCube, {"cube": name})
+
+
+def link_test_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
+    """A test of a link end by its own light, which an OCS sends back: InvalidInput where none does."""
+    fabric = fabric_of(twin, name)
+    made_of, part = plant(twin, fabric), part_of(twin, name)
+    if part.kind != "end" or not made_of.population("ocs"):
+        raise InvalidInput(
+            f"end {name!r}: only link ends of superpods are tested; names are like pod-0/cube-12/+y/7"
+        )
+    return fabric, _valid(TestLink, {"end": name})
 
 
 MESSAGE_ID = re.compile(r"(operator|sequencer)@([^/@ ]+)/([0-9]{1,19})")

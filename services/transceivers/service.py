@@ -5,13 +5,14 @@ from schemas.ocs import (
     CircuitsConnected,
     CircuitsDisconnected,
     CircuitsRestored,
+    LinkLooped,
     OcsDown,
     PortDown,
     PortPatched,
     PortsDown,
 )
 from schemas.sequencer import Tick
-from services.transceivers import documents, faults, links, logic, telemetry
+from services.transceivers import documents, faults, links, logic, loops, telemetry
 from services.transceivers.state import TransceiversState, commission
 from shared.engine.service import Service, on
 
@@ -27,6 +28,7 @@ SERVICE: Service[TransceiversState] = Service(
         on(OcsDown, links.on_ocs_down),
         on(PortDown, links.on_port_down),
         on(PortPatched, links.on_port_patched),
+        on(LinkLooped, loops.on_looped),
         on(PortsDown, links.on_ports_down),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),

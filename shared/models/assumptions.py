@@ -138,6 +138,9 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "connector_excess_least_db": Assumption(
         0.5, "dB", "what a dirty connector adds is drawn evenly: this is seen, and takes no link down"
     ),
+    "link_test_tolerance_db": Assumption(
+        0.5, "dB", "what a module reads of its own launch and of what comes back, and the matrix, are off by"
+    ),
     "connector_excess_most_db": Assumption(5.0, "dB", "enough to take any link down"),
     "link_degraded_ber": Assumption(
         2e-5,

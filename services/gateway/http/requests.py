@@ -65,7 +65,7 @@ OUTCOMES: dict[int | str, dict[str, Any]] = {
 
 def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     """Fabrics commissioned and retired, slices asked for and released, faults injected and cleared, cubes
-    drained and taken into use again, topologies planned, approved and dropped."""
+    drained and taken into use again, link ends tested, topologies planned, approved and dropped."""
     common["responses"] = common.get("responses", {}) | OUTCOMES
     router = APIRouter(prefix="/v1", tags=["requests"], route_class=JsonRoute, **common)
 
@@ -107,6 +107,14 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     )
     async def undrain(name: str, terms: OnTerms) -> Response:
         return await ask(requests.drain_request(twin, name, drain=False), terms)
+
+    @router.post(
+        "/links/{name:path}/test",
+        summary="Test a dark link end by its own light",
+        response_model=RequestReceipt,
+    )
+    async def test_link(name: str, terms: OnTerms) -> Response:
+        return await ask(requests.link_test_request(twin, name), terms)
 
     _add_rewirings(router, twin)
     return router

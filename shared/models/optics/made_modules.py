@@ -145,6 +145,27 @@ def manufacture_modules(seed: int, fabric: str, ends: npt.NDArray[np.int64]) -> 
     return made
 
 
+def lanes_looped(made: MadeModules, end: int, strands: int) -> Lanes:
+    """What a module receives of its own light where its first strand leads to its second, of shape (strands,
+    lanes of a strand)."""
+
+    def own(lanes: FloatArray) -> FloatArray:
+        found: FloatArray = lanes[end].reshape(strands, LANES_PER_LINK // strands)
+        return found
+
+    def other(lanes: FloatArray) -> FloatArray:
+        return own(lanes)[::-1]
+
+    return Lanes(
+        other(made.launch_db),
+        own(made.launch_db),
+        own(made.sensitivity_db),
+        own(made.burst_orders),
+        other(made.extinction_db),
+        own(made.frequency_ghz) - other(made.frequency_ghz),
+    )
+
+
 def lanes_between(
     made: MadeModules,
     ends: npt.NDArray[np.int64],

@@ -55,6 +55,30 @@ def strands_of(
     )
 
 
+def strands_looped(
+    seed: int,
+    fabric: str,
+    end: int,
+    ports: int = PALOMAR_RADIX,
+    technology: str = "palomar",
+    patched: Patches = NOT_PATCHED,
+) -> Switched:
+    """As an end sees its own light that its OCS sends back from North to South at its duplex port, of shape
+    (strands,)."""
+    own = link_end(end)
+    ocs, port = np.array(own.ocs), np.array(own.port)
+    north, south = physical_ports(patched, 0, ocs, port), physical_ports(patched, 1, ocs, port)
+    loss_db = insertion_loss_db(seed, fabric, ocs, north, south, ports, technology)
+    north_db = return_loss_db(seed, fabric, ocs, "N", north, ports)
+    south_db = return_loss_db(seed, fabric, ocs, "S", south, ports)
+    at_north = np.array([own.side(strand) == "N" for strand in range(STRANDS)])
+    return Switched(
+        np.broadcast_to(loss_db, (STRANDS,)),
+        np.where(at_north, north_db, south_db),
+        np.where(at_north, south_db, north_db),
+    )
+
+
 def check_peer(fabric: str, end: int, peer: int) -> None:
     """InvalidInput unless the ends are on the same OCS, of opposite faces; a cube may be its own partner."""
     near, far = link_end(end), link_end(peer)

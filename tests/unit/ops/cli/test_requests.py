@@ -224,3 +224,31 @@ def test_who_wants_json_gets_the_answer_alone() -> None:
         done = lightwave("inject", "ocs", OCS, "-o", "json", url=twin.url)
         assert json.loads(done.stdout)["id"] == ID
         assert len(twin.asked) == 1
+
+
+LOOPED = {"end": 1191, "expected_db": 2.4, "loss_db": 2.4, "log10_ber": -6.0, "verdict": "clean"}
+
+
+@pytest.mark.parametrize(
+    ("measured", "told"),
+    [
+        ({}, "2.4000 dB out and back, expected 2.4000 dB, BER 1.0e-06: as made"),
+        (
+            {"loss_db": 5.4, "verdict": "lossy"},
+            "3.0 dB more than factory matrix and fibre: dirt or a bend at this end",
+        ),
+        (
+            {"loss_db": None, "log10_ber": None, "verdict": "dark"},
+            "none of its light comes back: module or cable is dead (expected 2.4000 dB)",
+        ),
+    ],
+)
+def test_a_link_test_is_told_in_a_line(measured: dict[str, Any], told: str) -> None:
+    end = "pod-0/cube-12/+y/7"
+    message = {"id": "s/0", "cause": ID, "type": "LinkTested", "body": LOOPED | measured, "about": [end]}
+    said = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": [message]}
+    with answering({f"/v1/links/{end}/test": [as_json(said)]}) as twin:
+        done = lightwave("ocs", "test", end, url=twin.url)
+        assert done.returncode == 0
+        assert done.stdout.startswith(f"{end}: ")
+        assert done.stdout.endswith(f"{told} ({ID})\n")

@@ -710,3 +710,19 @@ def test_any_other_address_needs_a_token(host: str) -> None:
     with pytest.raises(InvalidInput, match="LIGHTWAVE_TOKEN"):
         check_bind(host, tokens=False)
     check_bind(host, tokens=True)
+
+
+def test_a_link_end_is_tested_where_it_is_dark_and_refused_with_the_slice_where_not(
+    twin: DrivenTwin, client: Client
+) -> None:
+    said = ask(client, "links/pod-1/cube-7/+x/0/test")
+    assert types(said) == ["LinkLooped", "LinkTested"]
+    assert said["outcome"][1]["body"]["verdict"] == "clean"
+    name = ask(client, "slices", {"shape": "4x4x8"})["outcome"][0]["body"]["slice"]
+    twin.advance(1)
+    cube = client.get(f"/v1/slices/{name}").json()["cubes"][0]
+    kind, reason = refusal(client, f"links/{cube}/+z/3/test")
+    assert kind == "LinkTestRefused"
+    assert f"is {name}'s" in reason
+    ask(client, f"slices/{name}/release")
+    assert "only link ends" in ask(client, "links/pod-0/cube-1/test", status=422)["error"]
