@@ -19,6 +19,7 @@ from schemas.api import (
     StrandPath,
 )
 from schemas.api_network import BlockRow, BundleRow, DemandRow, DomainRow, RackRow, RewiringRow, TrunkRow
+from schemas.api_readings import FieldReading
 from schemas.body import Model
 
 
@@ -62,10 +63,11 @@ class CubeRelated(Model):
 
 
 class LinkRelated(Model):
-    """Both strands, and the end to which they lead or should."""
+    """Both strands, the end to which they lead or should, and what the module reads of itself."""
 
     strands: tuple[StrandPath, ...]
     partner: tuple[LinkRow, ...]
+    readings: tuple[FieldReading, ...]
     faults: tuple[FaultRow, ...]
     repairs: tuple[RepairRow, ...]
 

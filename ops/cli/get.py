@@ -1,6 +1,7 @@
 """Commands that only look at things: get, describe, trace."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import click
@@ -10,8 +11,9 @@ from ops.cli.groups import application
 from ops.cli.kinds import table_of
 from ops.cli.messages import event_rows
 from ops.cli.names import Name, whole
-from ops.cli.options import Output, Watch
-from ops.cli.output import rendered, watched
+from ops.cli.options import Output, Watch, WideOutput
+from ops.cli.output import Form, rendered, watched
+from ops.cli.readings import lanes, wide
 from ops.cli.types import FieldValue, Kind, KindOrName, SortOrder, no_name, unknown
 from ops.common.client import Client, escape
 from ops.common.light_path import patched
@@ -28,6 +30,7 @@ WELL = {
     "cubes": "all healthy, none drained",
     "hosts": "all up",
     "links": "none down or degraded",
+    "readings": "none: nothing is connected, or no telemetry frame came yet",
     "slices": "none waits, is degraded or recovering",
     "blocks": "all up",
     "trunks": "none down",
@@ -80,7 +83,7 @@ def get(
         ),
     ] = None,
     top: Annotated[int | None, typer.Option(min=1, max=TOP_MAX, metavar="N", help="only the first N")] = None,
-    output: Output = "table",
+    output: WideOutput = "table",
     watch: Watch = False,
 ) -> None:
     """List things of a KIND, or show one by NAME.
@@ -92,17 +95,23 @@ def get(
     if name is not None and (unfit := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{unfit[0]} goes with a whole list, not with a NAME")
     query = {"fabric": fabric, "sort": sort, "limit": top} | values_by_field(state, where)
+    if output == "wide" and kind != "links":
+        raise click.UsageError(
+            f"-o wide: shows what modules of links read, not {kind}; allowed is `get links`"
+        )
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client()
     path = f"/v1/{kind}/{escape(whole(client, name))}" if name is not None else None
+    form: Form = "table" if output == "wide" else output
+    table = wide if output == "wide" else partial(_table, kind=kind)
 
     def look() -> str:
         if path is not None:
             thing = client.thing(path, "name")
-            return rendered(thing, output, lambda: _table(client, kind, [thing]))
+            return rendered(thing, form, lambda: table(client, [thing]))
         things = client.rows(f"/v1/{kind}", "name", **query)
-        return rendered(things, output, lambda: _table(client, kind, things))
+        return rendered(things, form, lambda: table(client, things))
 
     watched(look, watch)
 
@@ -116,7 +125,7 @@ def values_by_field(states: list[str] | None, where: list[str] | None) -> dict[s
     return found
 
 
-def _table(client: Client, kind: str, rows: list[dict[str, Any]]) -> str:
+def _table(client: Client, rows: list[dict[str, Any]], *, kind: str) -> str:
     if not rows:
         return f"no {kind}"
     now_us = client.thing("/v1/clock", "now_us")["now_us"]
@@ -193,7 +202,8 @@ def _described(kind: str, content: Mapping[str, Any]) -> str:
         if rows is None:  # a fabric of this kind has none
             continue
         well = f"  {_all_well(kind, section, shown)}"
-        lines += [f"{_title(section)}:", *(_rows(rows) if rows else [well])]
+        listed = lanes(rows) if section == "readings" else rows
+        lines += [f"{_title(section)}:", *(_rows(listed) if listed else [well])]
     said = len(content["events"])
     told = f" ({said} of {content['events_in_all']})" if said < content["events_in_all"] else ""
     lines.append(f"Last events{told}:")

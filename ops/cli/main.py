@@ -22,6 +22,7 @@ COMMANDS = {
     "get": "get",
     "describe": "get",
     "trace": "trace",
+    "top": "top",
     "impact": "impact",
     "explain": "explain",
     "plan": "plan",

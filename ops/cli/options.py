@@ -1,7 +1,7 @@
 """Options that several commands share, as types of their parameters."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import click
 import typer
@@ -43,6 +43,10 @@ SiteFiles = Annotated[
     ),
 ]
 
+WideOutput = Annotated[
+    Literal["table", "wide", "json", "yaml"],
+    typer.Option("-o", "--output", help="form; wide: links by what their modules read"),
+]
 Output = Annotated[Form, typer.Option("-o", "--output", help="form")]
 PageOutput = Annotated[PageForm, typer.Option("-o", "--output", help="form; html draws it")]
 Out = Annotated[Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write it there")]

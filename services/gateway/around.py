@@ -7,8 +7,10 @@ from schemas.api import CubeRow, FaultRow, HostRow, LinkRow, OcsBrief, OcsRow, R
 from schemas.api_descriptions import CubeRelated, LinkRelated, OcsBlame, PartRelated, SliceRelated
 from services.gateway import rows
 from services.gateway.documents import natural
+from services.gateway.fabrics import part_of
 from services.gateway.light_path import light_path
 from services.gateway.ports import TwinPorts
+from services.gateway.readings import field_readings
 
 RowT = TypeVar("RowT")
 BAD_LINKS = ("degraded", "down")
@@ -47,6 +49,7 @@ def around_link(twin: TwinPorts, fabric: str, row: LinkRow) -> LinkRelated:
     return LinkRelated(
         strands=path.strands,
         partner=present(rows.find_link, twin, fabric, [partner] if partner else []),
+        readings=tuple(field_readings(twin, fabric, part_of(twin, row.name).number)),
         faults=faults_in(twin, fabric, row.name),
         repairs=repairs_in(twin, fabric, row.name),
     )

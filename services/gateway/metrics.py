@@ -14,6 +14,7 @@ from services.gateway.fabrics import living
 from services.gateway.goodput import books_now
 from services.gateway.network_metrics import network_metrics
 from services.gateway.ports import TwinPorts
+from services.gateway.reading_metrics import reading_metrics
 from shared.basics.errors import LightwaveError
 from shared.basics.units import US_PER_S
 from shared.models.jobs.goodput import TIERS, Books
@@ -208,13 +209,13 @@ class TwinCollector(Collector):
             inboxes = {row.name: _waiting(self._twin, row.name) for row in rows}
             pods = [row.name for row in rows if row.network is None]
             books = {name: books_now(self._twin, name) for name in pods}
-            of_networks = network_metrics(self._twin)
+            of_parts = [*network_metrics(self._twin), *reading_metrics(self._twin)]
         except LightwaveError:
-            rows, inboxes, books, of_networks = [], {}, {}, []
+            rows, inboxes, books, of_parts = [], {}, {}, []
         yield from _plain(GaugeMetricFamily, GAUGES, rows)
         yield from _plain(CounterMetricFamily, TOTALS, rows)
         yield from _goodput(books)
-        yield from of_networks
+        yield from of_parts
         yield from _labelled(GaugeMetricFamily, LEVELS, rows)
         yield from _labelled(CounterMetricFamily, TOTALS_BY, rows)
         for place, (name, text) in enumerate(INBOX):

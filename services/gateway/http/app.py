@@ -19,6 +19,7 @@ from services.gateway.http import (
     metrics,
     operations,
     probes,
+    readings,
     request_status,
     requests,
     responses,
@@ -66,7 +67,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         "responses": errors(*responses.ERRORS, tokens=tokens),
     }
     about_the_twin = (dead_letters, clock, operations, about)
-    for module in (things, log, requests, request_status, goodput, *about_the_twin):
+    for module in (things, readings, log, requests, request_status, goodput, *about_the_twin):
         # `include_router` would build each of them a second time, at the first request.
         app.router.routes += module.routes(twin, **common).routes
     questions = AtOnce(QUESTIONS_AT_ONCE)

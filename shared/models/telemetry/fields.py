@@ -103,3 +103,10 @@ FIELDS: dict[str, Field] = {
     )
 }
 """By name, in the order in which people read them."""
+BIT = {name: 1 << place for place, name in enumerate(FIELDS)}
+"""Of each field in a number of flags."""
+
+
+def names_of(flags: int) -> list[str]:
+    """The fields whose bit is set in a number of flags."""
+    return [name for name, bit in BIT.items() if flags & bit]

@@ -4,12 +4,10 @@ end."""
 import numpy as np
 import numpy.typing as npt
 
-from shared.models.telemetry.fields import FIELDS
+from shared.models.telemetry.fields import BIT, FIELDS
 from shared.models.telemetry.readings import Readings, over_lanes
 
 FlagArray = npt.NDArray[np.uint16]
-BIT = {name: 1 << place for place, name in enumerate(FIELDS)}
-"""Of each field in a number of flags."""
 
 
 def flags(readings: Readings) -> tuple[FlagArray, FlagArray]:
@@ -28,8 +26,3 @@ def flags(readings: Readings) -> tuple[FlagArray, FlagArray]:
             if high is not None:
                 raised[highest > high] |= BIT[name]
     return warnings, alarms
-
-
-def names_of(number: int) -> list[str]:
-    """The fields whose bit is set in a number of flags."""
-    return [name for name, bit in BIT.items() if number & bit]

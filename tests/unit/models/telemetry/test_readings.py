@@ -8,8 +8,8 @@ import pytest
 
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.assumptions import assumed
-from shared.models.telemetry.fields import FIELDS
-from shared.models.telemetry.flags import BIT, flags, names_of
+from shared.models.telemetry.fields import BIT, FIELDS, names_of
+from shared.models.telemetry.flags import flags
 from shared.models.telemetry.readings import Light, Readings, calibration, read
 from shared.models.telemetry.registers import DARK_DBM
 from shared.models.telemetry.sensors import Sensors

@@ -22,8 +22,7 @@ from shared.models.optics.palomar import insertion_loss_db, manufactured_ocses
 from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.superpod.wiring import ocs_radix
 from shared.models.technologies import TECHNOLOGIES
-from shared.models.telemetry.fields import FIELDS
-from shared.models.telemetry.flags import names_of
+from shared.models.telemetry.fields import FIELDS, names_of
 from tests.support.ocs_model import CONFIG, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 

@@ -1,0 +1,78 @@
+"""How tables show what modules read of themselves."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ops.cli.kinds import Row
+from ops.common.client import Client
+from ops.common.tables import columns
+
+WIDE = ("NAME", "STATE", "RX-DBM", "TX-DBM", "BIAS-MA", "TEMP-C", "SNR-DB", "BER", "MPI-DB", "FLAGS")
+SHORT = {
+    "rx_power_dbm": "rx",
+    "tx_power_dbm": "tx",
+    "bias_ma": "bias",
+    "temperature_c": "temperature",
+    "supply_v": "supply",
+    "snr_db": "snr",
+    "ber": "ber",
+    "raw_ber": "raw ber",
+    "mpi_db": "mpi",
+}
+"""Field → how flags name it."""
+
+
+def measured(field: str, value: float | None) -> str | None:
+    """A value as tables show that field: rates by their order of magnitude, a supply to the millivolt, others
+    to the hundredth."""
+    if value is None:
+        return None
+    if field.endswith("ber"):
+        return f"{value:.1e}" if value else "0"
+    return f"{value:.3f}" if field == "supply_v" else f"{value:.2f}"
+
+
+def flags(reading: Mapping[str, Any]) -> str | None:
+    """`!` and the fields of a warning, `!!` and those of an alarm."""
+    alarms = [SHORT[field] for field in reading["alarms"]]
+    warnings = [SHORT[field] for field in reading["warnings"] if field not in reading["alarms"]]
+    told = [f"{mark} {', '.join(names)}" for mark, names in (("!!", alarms), ("!", warnings)) if names]
+    return "; ".join(told) or None
+
+
+def readings_of(client: Client, fabrics: Sequence[str]) -> dict[str, Row]:
+    """By link end, of all that are connected."""
+    rows = [row for fabric in fabrics for row in client.rows("/v1/readings", "name", fabric=fabric)]
+    return {row["name"]: row for row in rows}
+
+
+def wide(client: Client, links: Sequence[Row]) -> str:
+    """The table of some link ends by what their modules read."""
+    if not links:
+        return "no links"
+    fabrics = dict.fromkeys(row["name"].partition("/")[0] for row in links)
+    found = readings_of(client, list(fabrics))
+    with client.reading():
+        return columns(WIDE, [cells(row["name"], row["state"], found.get(row["name"])) for row in links])
+
+
+def cells(name: str, state: str, reading: Row | None) -> list[object]:
+    """A row of the wide table; without a reading, for it is dark or there is no frame yet, only its head."""
+    if reading is None:
+        return [name, state, *[None] * (len(WIDE) - 2)]
+    shown = ("rx_power_dbm", "tx_power_dbm", "bias_ma", "temperature_c", "snr_db", "ber", "mpi_db")
+    return [name, state, *(measured(field, reading[field]) for field in shown), flags(reading)]
+
+
+def lanes(readings: Sequence[Row]) -> list[Row]:
+    """All fields of a link end, its values as tables show them, without when each was read, for that is one
+    moment."""
+    plain = ("field", "unit", "flag")
+    return [
+        {
+            name: value if name in plain or value is None else measured(row["field"], value)
+            for name, value in row.items()
+            if name != "at_us"
+        }
+        for row in readings
+    ]

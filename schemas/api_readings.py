@@ -1,0 +1,71 @@
+"""What modules read of themselves, as the HTTP API gives it: the newest frame of telemetry.
+
+Fields and their units are those of `docs/diagnosis.md`. A field is null where the module measures nothing.
+"""
+
+from typing import Literal
+
+from schemas.body import Model
+from schemas.documents import LinkState
+
+FieldName = Literal[
+    "rx_power_dbm",
+    "tx_power_dbm",
+    "bias_ma",
+    "temperature_c",
+    "supply_v",
+    "snr_db",
+    "ber",
+    "raw_ber",
+    "mpi_db",
+]
+
+
+class ReadingRow(Model):
+    """One connected link end: when its module was read, each field of its worst lane, and the fields for
+    which the module raises a warning or an alarm."""
+
+    name: str
+    state: LinkState
+    at_us: int
+    rx_power_dbm: float | None
+    tx_power_dbm: float | None
+    bias_ma: float | None
+    temperature_c: float | None
+    supply_v: float | None
+    snr_db: float | None
+    ber: float | None
+    raw_ber: float | None
+    mpi_db: float | None
+    warnings: tuple[FieldName, ...]
+    alarms: tuple[FieldName, ...]
+
+
+class FieldReading(Model):
+    """One field of a link end, lane by lane, or in `module` where it is of the module as a whole; and beyond
+    which thresholds the module raises a flag, null where it has none."""
+
+    field: FieldName
+    unit: str
+    module: float | None
+    lane_0: float | None
+    lane_1: float | None
+    lane_2: float | None
+    lane_3: float | None
+    lane_4: float | None
+    lane_5: float | None
+    lane_6: float | None
+    lane_7: float | None
+    low_alarm: float | None
+    low_warning: float | None
+    high_warning: float | None
+    high_alarm: float | None
+    flag: Literal["ok", "warning", "alarm"]
+    at_us: int
+
+
+class Sample(Model):
+    """A field of a link end at a moment."""
+
+    at_us: int
+    value: float | None

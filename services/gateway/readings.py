@@ -1,0 +1,123 @@
+"""What modules read of themselves, from telemetry frames: rows of the newest one, one end lane by lane, and
+how a field went over the frames that are kept."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from schemas.api_readings import FieldReading, ReadingRow
+from services.gateway.fabrics import plant
+from services.gateway.ports import TwinPorts
+from shared.models.superpod.wiring import IntArray, link_end
+from shared.models.telemetry.fields import FIELDS, Field, names_of
+
+OF_ALL = ("state", "at_us", "warnings", "alarms", *FIELDS)
+LANES = sum(name.startswith("lane_") for name in FieldReading.model_fields)
+DIGITS = 3
+"""Of rates; other fields have so many decimals, and the supply one more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A telemetry frame of a pod: of when it is, and its Arrow record batch."""
+
+    at_us: int
+    batch: Any
+
+    @property
+    def ends(self) -> IntArray:
+        """The numbers of the link ends, ascending."""
+        found: IntArray = self.batch.column("end").to_numpy()
+        return found
+
+    def row_of(self, end: int) -> int | None:
+        """The row of a link end; None where no circuit leads to it."""
+        place = int(np.searchsorted(self.ends, end))
+        return place if place < len(self.ends) and self.ends[place] == end else None
+
+
+def read_frame(frame: bytes) -> Frame | None:
+    """A frame as bytes; None if it is no frame of link ends that this version knows, or not yet whole."""
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+
+    try:
+        with pa.ipc.open_stream(frame) as reader:
+            batch = reader.read_next_batch()
+    except (pa.ArrowException, StopIteration, OSError):
+        return None
+    if not {"end", *OF_ALL} <= set(batch.schema.names):
+        return None
+    return Frame(int(batch.schema.metadata[b"at_us"]), batch)
+
+
+def newest(twin: TwinPorts, fabric: str) -> Frame | None:
+    """The newest frame of a fabric; None where it has none, or no link ends."""
+    if not plant(twin, fabric).population("end"):
+        return None
+    frame = twin.telemetry(fabric)
+    return None if frame is None else read_frame(frame)
+
+
+def reading_rows(twin: TwinPorts, fabric: str) -> list[ReadingRow]:
+    """Of all connected link ends at the newest frame; none before the first."""
+    frame = newest(twin, fabric)
+    if frame is None:
+        return []
+    columns = {name: frame.batch.column(name).to_pylist() for name in OF_ALL}
+    return [
+        _row(fabric, end, values) for end, values in zip(frame.ends.tolist(), _rows(columns), strict=True)
+    ]
+
+
+def field_readings(twin: TwinPorts, fabric: str, end: int) -> list[FieldReading]:
+    """All fields of a link end at the newest frame; none where that does not have it."""
+    frame = newest(twin, fabric)
+    row = None if frame is None else frame.row_of(end)
+    if frame is None or row is None:
+        return []
+    values = {name: frame.batch.column(name)[row].as_py() for name in frame.batch.schema.names}
+    return [_field(field, values) for field in FIELDS.values()]
+
+
+def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
+
+
+def _row(fabric: str, end: int, values: dict[str, Any]) -> ReadingRow:
+    """Unchecked: a frame is ours, and has thousands of them."""
+    found: dict[str, Any] = {name: as_read(name, values[name]) for name in FIELDS}
+    found |= {level: tuple(names_of(values[level])) for level in ("warnings", "alarms")}
+    found |= {"name": link_end(end).name(fabric), "state": values["state"], "at_us": values["at_us"]}
+    return ReadingRow.model_construct(**found)
+
+
+def _field(field: Field, values: dict[str, Any]) -> FieldReading:
+    name = field.name
+    lanes = (values[field.lanes_column] if field.lanes_column else None) or [None] * LANES
+    warned, alarmed = (name in names_of(values[level]) for level in ("warnings", "alarms"))
+    return FieldReading.model_validate(
+        {
+            "field": name,
+            "unit": field.unit,
+            "module": None if field.by_lane else as_read(name, values[name]),
+            **{f"lane_{number}": as_read(name, value) for number, value in enumerate(lanes)},
+            "low_alarm": field.low_alarm,
+            "low_warning": field.low_warning,
+            "high_warning": field.high_warning,
+            "high_alarm": field.high_alarm,
+            "flag": "alarm" if alarmed else "warning" if warned else "ok",
+            "at_us": values["at_us"],
+        }
+    )
+
+
+def as_read(name: str, value: float | None) -> float | None:
+    """A value with the digits that its register has, and no more."""
+    if value is None:
+        return None
+    if FIELDS[name].is_rate:
+        return float(f"{value:.{DIGITS}e}")
+    return round(value, DIGITS + (name == "supply_v"))
