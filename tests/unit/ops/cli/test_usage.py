@@ -36,7 +36,7 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
         (["lab", "rnu"], "no command 'rnu'; did you mean run?"),
         (["get"], "Missing argument 'KIND'; see `lightwave get --help`"),
         (["get", "slcies"], "no kind 'slcies'; did you mean slices? allowed are fabrics, ocs,"),
-        (["get", "ocs", "-o", "xml"], "'xml' is not one of 'table', 'json', 'yaml'"),
+        (["get", "ocs", "-o", "xml"], "'xml' is not one of 'table', 'wide', 'json', 'yaml'"),
         (["get", "ocs", "a", "b"], "unexpected extra argument (b)"),
         (["get", "ocs", "pod-0/ocs-1", "--fabric", "pod-0"], "--fabric goes with a whole list"),
         (["get", "ocs", "pod-0/ocs-1", "--top", "3"], "--top goes with a whole list"),
