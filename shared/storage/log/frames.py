@@ -12,7 +12,7 @@ FRAMES_MAX = 96
 """Frames kept of one fabric: a day at the default cadence."""
 
 SHARE_MAX = 0.25
-"""Of wall time, that frames of one fabric may take: a twin in a hurry passes some over."""
+"""Of wall time, that frames of one fabric may take by default: a twin in a hurry passes some over."""
 PAUSE_S_MAX = 0.5
 CHEAP_S = 0.005
 """A frame that takes no longer never costs another one."""
@@ -25,8 +25,9 @@ class TelemetryFolder:
     `problems` says of each fabric why its newest frame is lost, `lost` how many frames are; `passed_over` how
     many were not made, for there was no time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, share_max: float = SHARE_MAX) -> None:
         self.folder = folder
+        self._share_max = share_max
         self.lost = 0
         self.passed_over = 0
         self._next_s: dict[str, float] = {}
@@ -48,7 +49,7 @@ class TelemetryFolder:
             self.keep(fabric, at_us, frame)
         took_s = time.perf_counter() - began_s
         if took_s > CHEAP_S:
-            self._next_s[fabric] = began_s + took_s + min(took_s * (1.0 / SHARE_MAX - 1.0), PAUSE_S_MAX)
+            self._next_s[fabric] = began_s + took_s + min(took_s * (1.0 / self._share_max - 1.0), PAUSE_S_MAX)
 
     def keep(self, fabric: str, at_us: int, frame: bytes) -> None:
         """`put` for a twin, which goes on without a frame that cannot be written: nothing is made of frames.

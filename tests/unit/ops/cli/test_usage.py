@@ -141,7 +141,7 @@ def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
         ("lightwave clock ", ["advance", "pause", "resume", "show", "speed", "until"]),
         ("lightwave get F", ["fabrics", "faults"]),
         ("lightwave inject li", ["link"]),
-        ("lightwave get ocs -o ", ["table", "json", "yaml"]),
+        ("lightwave get ocs -o ", ["table", "wide", "json", "yaml"]),
         ("lightwave lab run --tr", ["--trace"]),
         ("lightwave completion ", ["bash", "zsh", "fish"]),
         ("lightwave up --kind ", ["superpod", "static-pod", "dcn"]),
