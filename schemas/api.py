@@ -116,13 +116,16 @@ class OcsRow(OcsBrief):
 
 class CubeRow(Model):
     """A cube and who uses it; its hosts have rows of their own. `draining`: it takes nothing new, and slices
-    are still there; `drained`: it takes nothing new, and nothing is there any more."""
+    are still there; `drained`: it takes nothing new, and nothing is there any more. Not `powered`: no host
+    of it is heard; `throttled`: it is too hot, and its chips run slower."""
 
     name: str
     health: Literal["healthy", "unhealthy"]
     reasons: tuple[str, ...]
     drained: bool
     draining: bool
+    powered: bool = True
+    throttled: bool = False
     changed_us: int
     hosts_down: int
     slices: tuple[str, ...]

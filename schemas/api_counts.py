@@ -54,6 +54,9 @@ class FaultCounts(Model):
 
     host: int
     chip: int
+    cable: int = 0
+    cube_power: int = 0
+    cooling: int = 0
     link: int
     connector: int
     ocs: int

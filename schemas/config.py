@@ -12,6 +12,7 @@ from pydantic import (
 
 from schemas.body import Model
 from schemas.bounds import COUNT_MAX
+from schemas.config_cubes import CubesConfig, JobsConfig
 from schemas.config_network import NetworkConfig
 from schemas.config_scheduler import SchedulerConfig
 from schemas.config_workload import Trace, WorkloadConfig
@@ -37,36 +38,6 @@ class GridConfig(PodConfig):
 
     cubes: int = parameter(
         64, "cubes of 4×4×4 chips, in a grid of 4×4×4 cubes", unit="cubes", source="[LF] 4.2", ge=64, le=64
-    )
-
-
-class JobsConfig(Model):
-    """How jobs notice that a host or chip under them is dead."""
-
-    hang_share: float = parameter(
-        0.3,
-        "share of dead hosts and chips that make the job hang; the others make it stop with an error",
-        unit="fraction",
-        source="assumption",
-        ge=0,
-        le=1,
-        allow_inf_nan=False,
-    )
-    error_s: int = parameter(
-        5,
-        "mean time until an error is noticed; exponential",
-        unit="seconds",
-        source="assumption: seconds",
-        ge=0,
-        le=86_400,
-    )
-    hang_s: int = parameter(
-        300,
-        "how long a job hangs until it gives up",
-        unit="seconds",
-        source="assumption: minutes, as watchdogs of collective operations",
-        ge=0,
-        le=86_400,
     )
 
 
@@ -164,19 +135,6 @@ class TransceiversConfig(Model):
         return self
 
 
-class CubesConfig(Model):
-    """How faults of hosts are noticed."""
-
-    heartbeat_s: int = parameter(
-        30,
-        "interval of host heartbeats; a host fault is seen at the next one",
-        unit="seconds",
-        source="choice",
-        ge=1,
-        le=86_400,
-    )
-
-
 class RepairsConfig(Model):
     """Technicians, and how long their work takes."""
 
@@ -210,6 +168,24 @@ class RepairsConfig(Model):
         le=10_000,
         allow_inf_nan=False,
     )
+    cable_repair_h: float = parameter(
+        24.0,
+        "mean of the log-normal repair time of a copper cable inside a cube",
+        unit="hours",
+        source="assumption: as a host",
+        gt=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    cube_repair_h: float = parameter(
+        24.0,
+        "mean of the log-normal repair time of a cube's power or cooling",
+        unit="hours",
+        source="assumption: as a host",
+        gt=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
     repair_sigma: float = parameter(
         0.5,
         "standard deviation of the logarithm of the repair time",
@@ -234,6 +210,8 @@ class StaticRepairsConfig(Model):
 
     technicians: int = as_in(RepairsConfig, "technicians")
     host_repair_h: float = as_in(RepairsConfig, "host_repair_h")
+    cable_repair_h: float = as_in(RepairsConfig, "cable_repair_h")
+    cube_repair_h: float = as_in(RepairsConfig, "cube_repair_h")
     link_repair_h: float = as_in(RepairsConfig, "link_repair_h")
     repair_sigma: float = as_in(RepairsConfig, "repair_sigma")
     queue_max: int = as_in(RepairsConfig, "queue_max")
@@ -248,6 +226,15 @@ class FailuresConfig(Model):
         "share of machines that fail in a day",
         unit="1/day",
         source="NSDI 2024 (FACTS 12): 0.08 %",
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+    )
+    cable_per_day: float = parameter(
+        0.0,
+        "share of the copper cables inside cubes that fail in a day",
+        unit="1/day",
+        source="choice: none of their own; the published rate of ICI cables is taken per link end",
         ge=0,
         le=100,
         allow_inf_nan=False,
@@ -286,6 +273,7 @@ class StaticFailuresConfig(Model):
 
     enabled: bool = as_in(FailuresConfig, "enabled")
     host_per_day: float = as_in(FailuresConfig, "host_per_day")
+    cable_per_day: float = as_in(FailuresConfig, "cable_per_day")
     link_per_day: float = as_in(FailuresConfig, "link_per_day")
     until_days: float | None = as_in(FailuresConfig, "until_days")
 

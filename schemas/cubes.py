@@ -12,11 +12,12 @@ class CubesBody(Body):
 
 
 class HostDown(CubesBody):
-    """A host missed its heartbeat (`host`), or reports a chip as dead (`chip`)."""
+    """A host missed its heartbeat (`host`), or reports a chip as dead (`chip`), or the link over a copper
+    cable at its tray as lost (`cable`)."""
 
     cube: CubeIndex
     host: HostIndex
-    reason: Literal["host", "chip"]
+    reason: Literal["host", "chip", "cable"]
 
 
 class HostUp(CubesBody):
@@ -32,6 +33,30 @@ class CubeUnhealthy(CubesBody):
 
 
 class CubeHealthy(CubesBody):
+    cube: CubeIndex
+
+
+class CubePowerLost(CubesBody):
+    """All hosts of the cube fell silent within one heartbeat interval: it is its power and not they."""
+
+    cube: CubeIndex
+
+
+class CubePowerRegained(CubesBody):
+    """A host of a cube without power is heard again."""
+
+    cube: CubeIndex
+
+
+class CubeOverheated(CubesBody):
+    """A host says that its chips are too hot: they run slower. The cube stays in use."""
+
+    cube: CubeIndex
+
+
+class CubeCooled(CubesBody):
+    """No host of the cube says any more that its chips are too hot."""
+
     cube: CubeIndex
 
 
@@ -51,7 +76,7 @@ class DrainRefused(CubesBody):
 
 
 class RepairRequested(CubesBody):
-    kind: Literal["host", "chip", "link", "connector"]
+    kind: Literal["host", "chip", "cable", "cube-power", "cooling", "link", "connector"]
     target: TargetName
 
 

@@ -92,12 +92,15 @@ class HostStatus(Model):
 
 
 class CubeDocument(Model):
-    """Written by `cubes`; name `pod-0/cube-12`."""
+    """Written by `cubes`; name `pod-0/cube-12`. Not `powered`: all its hosts fell silent together;
+    `throttled`: its hosts say that its chips are too hot, and run slower."""
 
     name: str
     health: Literal["healthy", "unhealthy"]
     reasons: tuple[str, ...]
     drained: bool
+    powered: bool = True
+    throttled: bool = False
     hosts: tuple[HostStatus, ...]
     changed_us: int
 
@@ -316,6 +319,9 @@ class FailuresSummary(Model):
     active: int
     host: int
     chip: int
+    cable: int = 0
+    cube_power: int = 0
+    cooling: int = 0
     link: int
     connector: int
     ocs: int

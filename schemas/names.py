@@ -59,6 +59,9 @@ older research, and filler runs in the holes that both leave."""
 FaultKind = Literal[
     "host",
     "chip",
+    "cable",
+    "cube-power",
+    "cooling",
     "link",
     "connector",
     "ocs",

@@ -127,7 +127,7 @@ def _ocs(row: Row, _now_us: int) -> list[object]:
 
 def _cube(row: Row, _now_us: int) -> list[object]:
     held = ",".join(name.split("/")[1] for name in row["slices"])
-    reasons = ",".join(reason.partition("/")[2] for reason in row["reasons"])
+    reasons = ",".join([reason.partition("/")[2] for reason in row["reasons"]] + _troubles(row))
     return [
         row["name"],
         row["health"],
@@ -137,6 +137,13 @@ def _cube(row: Row, _now_us: int) -> list[object]:
         held,
         reasons,
         moment(row["changed_us"]),
+    ]
+
+
+def _troubles(cube: Row) -> list[str]:
+    """What is the matter with a cube besides its parts."""
+    return [
+        word for word, is_so in (("no power", not cube["powered"]), ("too hot", cube["throttled"])) if is_so
     ]
 
 

@@ -21,6 +21,8 @@ COMPLETIONS_MAX = 200
 LISTED = {
     "host": "hosts",
     "chip": "hosts",
+    "cube": "cubes",
+    "cable": "cubes",
     "end": "links",
     "ocs": "ocs",
     "port": "ocs",
@@ -136,6 +138,10 @@ class Target(click.ParamType):
         names = names_of(LISTED[part], incomplete) if part is not None else []
         if part == "chip":
             names = [f"{name}/chip-{chip}" for name in names for chip in range(CHIPS_PER_HOST)]
+        elif part == "cable":
+            from shared.models.superpod.cables import CABLES_PER_CUBE
+
+            names = [f"{name}/cable-{cable}" for name in names for cable in range(CABLES_PER_CUBE)]
         elif part == "port":
             names = [f"{name}/{side}" for name in names for side in "NS"]
         elif part in DOMAINS:

@@ -114,7 +114,8 @@ def inject(
         typer.Argument(
             click_type=Target(),
             metavar="TARGET",
-            help="its name: pod-0/cube-12/host-3, …/host-3/chip-1, pod-0/cube-12/+y/7 (link, connector), "
+            help="its name: pod-0/cube-12/host-3, …/host-3/chip-1, pod-0/cube-12/cable-77, "
+            "pod-0/cube-12 (cube-power, cooling), pod-0/cube-12/+y/7 (link, connector), "
             "pod-0/ocs-17 or pod-0/ocs-17/N24; of a network dcn-0/block-3, dcn-0/block-3/bundle-5, "
             "dcn-0/rack-5, dcn-0/control-2 or dcn-0/power-2",
         ),
@@ -129,8 +130,8 @@ def inject(
     comment: Comment = None,
     output: Output = "table",
 ) -> None:
-    """Break something: a host, chip, link, connector, OCS or port; of a network a block, fibre bundle, OCS
-    rack, control or power domain too."""
+    """Break something: a host, chip, cable, link, connector, OCS or port, power or cooling of a cube; of a
+    network a block, fibre bundle, OCS rack, control or power domain too."""
     client = Client()
     body = {"kind": kind, "target": whole(client, target), "duration_s": duration_s}
     answer = ask(client, "inject", "/v1/faults", Said(key, comment), output, body)

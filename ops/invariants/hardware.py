@@ -3,7 +3,18 @@
 from collections.abc import Iterator
 
 from schemas.body import Body
-from schemas.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown, HostUp
+from schemas.cubes import (
+    CubeCooled,
+    CubeDrained,
+    CubeHealthy,
+    CubeOverheated,
+    CubePowerLost,
+    CubePowerRegained,
+    CubeUndrained,
+    CubeUnhealthy,
+    HostDown,
+    HostUp,
+)
 from schemas.envelope import Envelope
 from schemas.ocs import (
     ControlLost,
@@ -30,6 +41,10 @@ CONDITIONS: dict[type[Body], tuple[str, str]] = {
     CubeUnhealthy: ("health", "unhealthy"),
     CubeUndrained: ("drain", "well"),
     CubeDrained: ("drain", "drained"),
+    CubePowerRegained: ("power of cube", "well"),
+    CubePowerLost: ("power of cube", "lost"),
+    CubeCooled: ("cooling of cube", "well"),
+    CubeOverheated: ("cooling of cube", "lost"),
     HostUp: ("host", "well"),
     OcsUp: ("OCS", "well"),
     OcsDown: ("OCS", "down"),

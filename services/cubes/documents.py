@@ -34,6 +34,8 @@ def document(state: CubesState, key: DocumentKey) -> CubeDocument | CubesSummary
         health="unhealthy" if state.bad_parts[cube] else "healthy",
         reasons=reasons(state, cube),
         drained=bool(state.drained[cube]),
+        powered=not state.unpowered[cube],
+        throttled=state.is_hot(cube),
         hosts=tuple(_host_status(state, cube, host) for host in range(HOSTS_PER_CUBE)),
         changed_us=int(state.changed_us[cube]),
     )

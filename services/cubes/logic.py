@@ -1,13 +1,15 @@
-"""The rules of the cubes' monitoring: what is wrong with a host shows at its heartbeat, what is wrong with a
-module at once. What is seen becomes events, the cube's verdict, and requests for repair.
+"""The rules of the cubes' monitoring: what is wrong with a host, and with what it can tell of, shows at its
+heartbeat, what is wrong with a module at once. What is seen becomes events, the cube's verdict, and requests
+for repair.
 """
 
 from dataclasses import replace
-from typing import Literal
 
 from schemas.body import Body
 from schemas.cubes import (
+    CubeCooled,
     CubeDrained,
+    CubeOverheated,
     CubeUndrained,
     DrainRefused,
     HostDown,
@@ -20,19 +22,28 @@ from schemas.failures import FaultBegan, FaultEnded
 from schemas.operator import DrainCube, UndrainCube
 from schemas.sequencer import Tick
 from schemas.transceivers import ModuleReported
+from services.cubes.asking import ask_for_cube, ask_for_host, ask_for_insides
+from services.cubes.power import look, look_us, on_heard, on_silent
 from services.cubes.state import WORKING, CubesState, Heartbeat, Host
 from services.cubes.verdict import change_bad_parts, touch
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_index
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
+from shared.models.plant import Part
+from shared.models.superpod.cables import cable_hosts
 from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.wiring import HOSTS_PER_CUBE, link_end
 
+INSIDE_CUBES = ("host", "chip", "cable", "cube-power", "cooling")
+"""Kinds of faults that hosts show at their heartbeats."""
+
 
 def due(state: CubesState) -> int | None:
-    """The next heartbeat (or its absence) that may show something new."""
-    return min([heartbeat.at_us for heartbeat in state.heartbeats.values()], default=None)
+    """The next heartbeat (or its absence) that may show something new, or the end of a wait for others."""
+    heartbeats = [heartbeat.at_us for heartbeat in state.heartbeats.values()]
+    waits_us = look_us(state)
+    return min(heartbeats if waits_us is None else [*heartbeats, waits_us], default=None)
 
 
 def next_heartbeat_us(state: CubesState, number: int) -> int:
@@ -51,29 +62,70 @@ def on_fault_ended(state: CubesState, body: FaultEnded, message: Envelope) -> li
 
 
 def _count(state: CubesState, kind: str, target: str, change: int, cause: str) -> list[Output]:
-    """A host or chip is in another condition than before; nobody has seen it yet."""
-    if kind not in ("host", "chip"):
+    """Hosts, chips or cables are in another condition than before; nobody has seen it yet."""
+    if kind not in INSIDE_CUBES:
         return []
     part = superpod_plant(state.cubes).parse(target)
-    number = part["cube"] * HOSTS_PER_CUBE + part["host"]
-    before = state.hosts.get(number, WORKING)
-    if part.kind == "host":
-        after = replace(before, faults=before.faults + change)
-        works = after.faults == 0
-    else:
-        chip_faults = list(before.chip_faults)
-        chip_faults[part["chip"]] += change
-        after = replace(before, chip_faults=tuple(chip_faults))
-        works = chip_faults[part["chip"]] == 0
-    _put_host(state, number, after)
-    if works and target in state.repairs_open:
+    for number in _hosts_struck(part):
+        before = state.hosts.get(number, WORKING)
+        after = _changed(before, kind, part, change)
+        _put_host(state, number, after)
+        _watch(state, number, before, after, cause)
+    if part.kind == "cube":
+        state.cube_faults[part.number] = state.cube_faults.get(part.number, 0) + change
+        if not state.cube_faults[part.number]:
+            del state.cube_faults[part.number]
+    if target in state.repairs_open and _works(state, part):
         state.repairs_open[target] = "mended"
+    return []
+
+
+def _hosts_struck(part: Part) -> tuple[int, ...]:
+    """The numbers of the hosts at whose heartbeats the fault of a part shows."""
+    first = part["cube"] * HOSTS_PER_CUBE
+    if part.kind == "cube":
+        return tuple(range(first, first + HOSTS_PER_CUBE))
+    hosts = cable_hosts(part["cable"]) if part.kind == "cable" else (part["host"],)
+    return tuple(first + host for host in hosts)
+
+
+def _changed(host: Host, kind: str, part: Part, change: int) -> Host:
+    """The host when a fault of this kind has begun (+1) or ended (−1)."""
+    if kind == "host":
+        return replace(host, faults=host.faults + change)
+    if kind == "cube-power":
+        return replace(host, dark=host.dark + change)
+    if kind == "cooling":
+        return replace(host, hot=host.hot + change)
+    if kind == "chip":
+        faults = list(host.chip_faults)
+        faults[part["chip"]] += change
+        return replace(host, chip_faults=tuple(faults))
+    cut = list(host.cut_cables)
+    if change > 0:
+        cut.append(part["cable"])
+    else:
+        cut.remove(part["cable"])
+    return replace(host, cut_cables=tuple(sorted(cut)))
+
+
+def _works(state: CubesState, part: Part) -> bool:
+    """Whether a part has no fault any more."""
+    if part.kind == "cube":
+        return part.number not in state.cube_faults
+    host = state.hosts.get(_hosts_struck(part)[0], WORKING)
+    if part.kind == "cable":
+        return part["cable"] not in host.cut_cables
+    return not (host.chip_faults[part["chip"]] if part.kind == "chip" else host.faults)
+
+
+def _watch(state: CubesState, number: int, before: Host, after: Host, cause: str) -> None:
+    """Look at the host's next heartbeat."""
     heartbeat = state.heartbeats.get(number)
     if heartbeat is None:
         state.heartbeats[number] = Heartbeat(next_heartbeat_us(state, number), cause)
     elif after.shows != before.shows:
         state.heartbeats[number] = replace(heartbeat, cause=cause)
-    return []
 
 
 def _put_host(state: CubesState, number: int, host: Host) -> None:
@@ -84,21 +136,22 @@ def _put_host(state: CubesState, number: int, host: Host) -> None:
 
 
 def on_tick(state: CubesState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """The heartbeats that have come due, in order of time and host."""
+    """The heartbeats that have come due, in order of time and host; then hosts whose repair was put off."""
     come = sorted((h.at_us, number) for number, h in state.heartbeats.items() if h.at_us <= state.now_us)
     said: list[Output] = []
     for _, number in come:
         cause = state.heartbeats.pop(number).cause
-        said += [CausedBy(cause, body) for body in _see_host(state, number)]
-    return said
+        said += [CausedBy(cause, body) for body in _see_host(state, number, cause)]
+    return said + look(state)
 
 
-def _see_host(state: CubesState, number: int) -> list[Body]:
+def _see_host(state: CubesState, number: int, cause: str) -> list[Body]:
     """Take over what the host's heartbeat shows."""
     cube, index = divmod(number, HOSTS_PER_CUBE)
     host = state.hosts.get(number, WORKING)
-    silent, dead = host.shows
-    seen = replace(host, silent_seen=silent, dead_seen=dead)
+    silent, dead, cut, hot = host.shows
+    was_hot = state.is_hot(cube)
+    seen = replace(host, silent_seen=silent, dead_seen=dead, cut_seen=cut, hot_seen=hot)
     was, now = host.trouble_seen, seen.trouble_seen
     said: list[Body] = []
     if seen != host:
@@ -111,28 +164,12 @@ def _see_host(state: CubesState, number: int) -> list[Body]:
         change = (now is not None) - (was is not None)
         state.hosts_down += change
         said += change_bad_parts(state, cube, change)
-    return said + _ask_for_repairs(state, number, seen)
-
-
-def _ask_for_repairs(state: CubesState, number: int, host: Host) -> list[Body]:
-    """Ask once for every part while its trouble lasts, and take back what works again.
-
-    A part that worked and broke anew between two heartbeats is asked for again: its repair may have been
-    what made it work. Of the chips of a silent host nothing is known.
-    """
-    name = state.host_name(number)
-    parts: list[tuple[Literal["host", "chip"], str, bool]] = [("host", name, host.silent_seen)]
-    if not host.silent_seen:
-        chips = enumerate(host.chip_faults)
-        parts += [("chip", f"{name}/chip-{chip}", faults > 0) for chip, faults in chips]
-    said: list[Body] = []
-    for kind, target, broken in parts:
-        if broken and state.repairs_open.get(target) != "open":
-            state.repairs_open[target] = "open"
-            said.append(RepairRequested(kind=kind, target=target))
-        elif not broken and state.repairs_open.pop(target, None) is not None:
-            said.append(RepairWithdrawn(target=target))
-    return said
+    if silent != host.silent_seen:
+        said += (on_silent if silent else on_heard)(state, number, cause)
+    if state.is_hot(cube) != was_hot:
+        said.append(CubeCooled(cube=cube) if was_hot else CubeOverheated(cube=cube))
+    said += ask_for_host(state, number) + ask_for_insides(state, number)
+    return said + ask_for_cube(state, number)
 
 
 def on_module_reported(state: CubesState, body: ModuleReported, _message: Envelope) -> list[Output]:

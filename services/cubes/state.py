@@ -1,44 +1,64 @@
 """What the cubes of one fabric remember: hardware as it is, what monitoring saw of it, and drains."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import AnyPodConfig, CubesConfig
+from schemas.config import AnyPodConfig
+from schemas.config_cubes import CubesConfig
 from shared.engine.state import State
 from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE
 
-Trouble = Literal["host", "chip"]
+Trouble = Literal["host", "chip", "cable"]
 OpenRepair = Literal["open", "mended"]
 """Of a part whose repair was requested: `mended` once it has worked since, seen or not."""
+
+
+class Shown(NamedTuple):
+    """What a heartbeat shows: whether there is none, dead chips, cables without their link, hot chips."""
+
+    silent: bool
+    dead: tuple[int, ...]
+    cut: tuple[int, ...]
+    hot: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
     """A host and its chips: first what is true (active faults), then what its last due heartbeat showed.
 
-    A silent host tells nothing of its chips. `dead_seen` are chips, 0 … 3.
+    `dark` and `hot` count faults of its cube's power and cooling. `cut_cables` are cables at its tray, by
+    their number in the cube, once for every fault, in order. A silent host tells nothing of its chips and
+    cables. `dead_seen` are chips, 0 … 3.
     """
 
     faults: int = 0
     chip_faults: tuple[int, ...] = (0,) * CHIPS_PER_HOST
+    cut_cables: tuple[int, ...] = ()
+    dark: int = 0
+    hot: int = 0
     silent_seen: bool = False
     dead_seen: tuple[int, ...] = ()
+    cut_seen: tuple[int, ...] = ()
+    hot_seen: bool = False
 
     @property
-    def shows(self) -> tuple[bool, tuple[int, ...]]:
-        """What its next heartbeat will show: whether it is silent, and its dead chips."""
-        if self.faults:
-            return True, ()
-        return False, tuple(chip for chip, faults in enumerate(self.chip_faults) if faults)
+    def shows(self) -> Shown:
+        """What its next heartbeat will show."""
+        if self.faults or self.dark:
+            return Shown(True, (), (), False)
+        dead = tuple(chip for chip, faults in enumerate(self.chip_faults) if faults)
+        return Shown(False, dead, tuple(dict.fromkeys(self.cut_cables)), self.hot > 0)
 
     @property
     def trouble_seen(self) -> Trouble | None:
         if self.silent_seen:
             return "host"
-        return "chip" if self.dead_seen else None
+        if self.dead_seen:
+            return "chip"
+        return "cable" if self.cut_seen else None
 
 
 WORKING = Host()
@@ -53,14 +73,27 @@ class Heartbeat:
     cause: str
 
 
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Hosts of a cube that fell silent together: within a heartbeat interval from when `first` did, up to
+    `until_us`. By then all others have been heard or missed. `waiting` are those for whose repair nobody has
+    asked yet, because the cube's power may be the matter: (host number, id of the message that changed
+    it)."""
+
+    first: int
+    until_us: int
+    waiting: tuple[tuple[int, str], ...] = ()
+
+
 @dataclass
 class CubesState(State):
     """Tables hold only what is out of order: `hosts` and `heartbeats` by host number (16 × cube + host),
-    `modules` (condition, degraded or failed) by link-end number, `repairs_open` by the name of a host or
-    chip.
+    `modules` (condition, degraded or failed) by link-end number, `repairs_open` by the name of a host, chip,
+    cable or cube, `silences` by cube, `cube_faults` (active ones of power and cooling) by cube.
 
     Arrays have one entry a cube: `bad_parts` counts hosts seen down and failed modules, and a cube is healthy
-    when it has none. `healthy_cube_us` is the integral of healthy cubes up to `at_us`.
+    when it has none; `unpowered` where monitoring holds that the cube has no power. `healthy_cube_us` is the
+    integral of healthy cubes up to `at_us`.
     """
 
     config: CubesConfig
@@ -70,11 +103,14 @@ class CubesState(State):
     repairs_open: dict[str, OpenRepair]
     bad_parts: npt.NDArray[np.int32]
     drained: npt.NDArray[np.bool_]
+    unpowered: npt.NDArray[np.bool_]
     changed_us: npt.NDArray[np.int64]
     hosts_down: int
     healthy: int
     healthy_cube_us: int
     at_us: int
+    silences: dict[int, Silence] = field(default_factory=dict)
+    cube_faults: dict[int, int] = field(default_factory=dict)
 
     @property
     def cubes(self) -> int:
@@ -86,6 +122,15 @@ class CubesState(State):
     def host_name(self, number: int) -> str:
         cube, host = divmod(number, HOSTS_PER_CUBE)
         return f"{self.fabric}/cube-{cube}/host-{host}"
+
+    def hosts_of(self, cube: int) -> list[Host]:
+        """Its 16 hosts, in order."""
+        first = cube * HOSTS_PER_CUBE
+        return [self.hosts.get(number, WORKING) for number in range(first, first + HOSTS_PER_CUBE)]
+
+    def is_hot(self, cube: int) -> bool:
+        """Whether a host says that the cube's chips are too hot."""
+        return any(host.hot_seen for host in self.hosts_of(cube))
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> CubesState:
@@ -102,6 +147,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> CubesState:
         repairs_open={},
         bad_parts=np.zeros(cubes, dtype=np.int32),
         drained=np.zeros(cubes, dtype=np.bool_),
+        unpowered=np.zeros(cubes, dtype=np.bool_),
         changed_us=np.full(cubes, at_us, dtype=np.int64),
         hosts_down=0,
         healthy=cubes,

@@ -18,7 +18,8 @@ def document_keys(state: FailuresState) -> Iterator[DocumentKey]:
 def document(state: FailuresState, key: DocumentKey) -> FaultDocument | FailuresSummary | None:
     kind, name = key
     if kind == "summaries":
-        return FailuresSummary(name=name, active=len(state.active), **state.begun)
+        begun = {kind.replace("-", "_"): count for kind, count in state.begun.items()}
+        return FailuresSummary(name=name, active=len(state.active), **begun)
     number = number_of(name)
     ended = state.ended.get(number)
     fault = ended or state.active.get(number)

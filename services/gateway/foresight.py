@@ -21,6 +21,7 @@ WITHIN_S_MAX = 86_400
 """Of a fabric by itself: where a site has several, all of them are driven."""
 USE = (
     *("CubeUnhealthy", "CubeHealthy", "CubeDrained", "CubeUndrained", "HostDown", "HostUp"),
+    *("CubePowerLost", "CubePowerRegained", "CubeOverheated", "CubeCooled"),
     *("OcsDown", "OcsUp", "PortDown", "PortUp", "RepairOpened"),
     *("OcsPartDown", "OcsPartUp", "OcsHeld", "OcsFreed", "PortsDown", "PortsUp"),
     *("OcsesDown", "OcsesUp", "ControlLost", "ControlRegained", "NetworkPartDown", "NetworkPartUp"),

@@ -102,6 +102,8 @@ def _cube_row(document: CubeDocument, use: CubeUseDocument | None) -> CubeRow:
         reasons=document.reasons,
         drained=document.drained and not slices,
         draining=document.drained and bool(slices),
+        powered=document.powered,
+        throttled=document.throttled,
         changed_us=document.changed_us,
         hosts_down=sum(host.state == "down" for host in document.hosts),
         slices=slices,

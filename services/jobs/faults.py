@@ -1,5 +1,5 @@
-"""Hosts and chips that die under a job: it takes no step any more, and notices that in seconds, by an error,
-or in minutes, because it hangs.
+"""Hosts, chips and cables that die under a job, and cubes without power: it takes no step any more, and
+notices that in seconds, by an error, or in minutes, because it hangs.
 
 How long that takes is drawn by slice and start; what the twin's monitoring sees of a fault, and when, is not
 its business.
@@ -10,30 +10,46 @@ from functools import cache
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from services.jobs.changes import change, put, signals
+from services.jobs.cooling import on_cooling_back, on_cooling_lost
 from services.jobs.state import BrokenPart, Job, JobsState, Symptom
 from shared.basics.keyed_random import draw_exponential, draw_uniform
 from shared.basics.units import US_PER_S, us
 from shared.engine.service import Output
 from shared.models.jobs.progress import TAKES_STEPS, at, hung
+from shared.models.plant import Part
+from shared.models.superpod.cables import cable_chips
 from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, CHIPS_PER_HOST, chip_in_cube
 
 
 def on_fault_began(state: JobsState, body: FaultBegan, message: Envelope) -> list[Output]:
-    """A host or chip is dead: the jobs on it hang, though nobody knows yet."""
-    if body.kind not in ("host", "chip"):
+    """Something of a cube is dead: the jobs on it hang, though nobody knows yet."""
+    if body.kind == "cooling":
+        return on_cooling_lost(state, body, message)
+    if body.kind not in ("host", "chip", "cable", "cube-power"):
         return []
     place = superpod_plant(state.cubes).parse(body.target)
-    first = CHIPS_PER_HOST * place["host"]
-    chips = tuple(range(first, first + CHIPS_PER_HOST)) if body.kind == "host" else (first + place["chip"],)
-    state.broken[body.fault] = BrokenPart(body.target, place["cube"], chips, message.id)
+    is_link = place.kind == "cable"
+    state.broken[body.fault] = BrokenPart(body.target, place["cube"], _chips_of(place), message.id, is_link)
     return [said for number in sorted(state.jobs) for said in strike_if_broken(state, number)]
 
 
-def on_fault_ended(state: JobsState, body: FaultEnded, _message: Envelope) -> list[Output]:
+def on_fault_ended(state: JobsState, body: FaultEnded, message: Envelope) -> list[Output]:
     """The part works again; a job that it hit has still to start anew."""
+    if body.kind == "cooling":
+        return on_cooling_back(state, body, message)
     state.broken.pop(body.fault, None)
     return []
+
+
+def _chips_of(part: Part) -> tuple[int, ...]:
+    """The chips of its cube that a part takes along; of a cable, those at its ends."""
+    if part.kind == "cube":
+        return tuple(range(CHIPS_PER_CUBE))
+    if part.kind == "cable":
+        return cable_chips(part["cable"])
+    first = CHIPS_PER_HOST * part["host"]
+    return (first + part["chip"],) if part.kind == "chip" else tuple(range(first, first + CHIPS_PER_HOST))
 
 
 def strike_if_broken(state: JobsState, number: int) -> list[Output]:
@@ -65,7 +81,10 @@ def _broken_under(state: JobsState, job: Job) -> BrokenPart | None:
 
 
 def _is_on(job: Job, part: BrokenPart) -> bool:
-    return part.cube in job.cubes and not used_chips(job.shape, job.corner).isdisjoint(part.chips)
+    if part.cube not in job.cubes:
+        return False
+    used = used_chips(job.shape, job.corner)
+    return used.issuperset(part.chips) if part.is_link else not used.isdisjoint(part.chips)
 
 
 def _symptom(state: JobsState, number: int, job: Job, part: BrokenPart) -> Symptom:

@@ -26,6 +26,7 @@ from schemas.scheduler import (
 from schemas.sequencer import Tick
 from schemas.workload import SliceRequested
 from services.jobs.changes import change, kept_at_once, signals, touch, turn
+from services.jobs.cooling import granted
 from services.jobs.faults import strike_if_broken
 from services.jobs.multislice import disband, team_of
 from services.jobs.reports import reported
@@ -86,11 +87,11 @@ def on_slice_admitted(state: JobsState, body: SliceAdmitted, message: Envelope) 
 
 def on_slice_started(state: JobsState, body: SliceStarted, message: Envelope) -> list[Output]:
     number = number_of(body.slice)
+    speed_ppm = granted(state, number, body.speed_ppm)
     if number in state.teams:
-        return [*signals(state, number, "goes", body.speed_ppm)]
-    return change(state, number, partial(ready, speed_ppm=body.speed_ppm), message.id) + strike_if_broken(
-        state, number
-    )
+        return [*signals(state, number, "goes", speed_ppm)]
+    said = change(state, number, partial(ready, speed_ppm=speed_ppm), message.id)
+    return said + strike_if_broken(state, number)
 
 
 def on_slice_goes_on(
@@ -99,7 +100,8 @@ def on_slice_goes_on(
     """Whole again, or as well as it gets: a job that stood starts again; one that runs is slower or faster
     from now on."""
     number = number_of(body.slice)
-    speed_ppm = body.speed_ppm if isinstance(body, SliceDegraded) else FULL_SPEED
+    allowed_ppm = body.speed_ppm if isinstance(body, SliceDegraded) else FULL_SPEED
+    speed_ppm = granted(state, number, allowed_ppm)
     if number in state.teams:
         return [*signals(state, number, "goes", speed_ppm)]
     said = change(state, number, partial(goes_on, speed_ppm=speed_ppm), message.id)

@@ -4,25 +4,28 @@ that ended have used."""
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import AnyPodConfig, JobsConfig
+from schemas.config import AnyPodConfig
+from schemas.config_cubes import JobsConfig
 from schemas.names import Shape, Tier
 from shared.basics.units import US_PER_HOUR
 from shared.engine.state import State
 from shared.models.jobs.goodput import OTHERS, OWNERS_MAX
 from shared.models.jobs.ledger import Ledger
-from shared.models.jobs.progress import Progress
+from shared.models.jobs.progress import FULL_SPEED, Progress
 from shared.models.superpod.shapes import chips_of
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenPart:
-    """A host or chip with an active fault; `chips` are the numbers in their cube of those that it takes
-    along. `cause` is the id of the FaultBegan."""
+    """A host, chip, cable or whole cube with an active fault; `chips` are the numbers in their cube of those
+    that it takes along, or that the link between which it takes (`is_link`). `cause` is the id of the
+    FaultBegan."""
 
     name: str
     cube: int
     chips: tuple[int, ...]
     cause: str
+    is_link: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,8 @@ class Job:
     under whom its time is booked.
 
     `turns_us` is when it finishes, has kept what it was told to, or notices its `symptom`, if nothing happens
-    to it; None if it does nothing by itself. `cause` is the id of the message that let it run.
+    to it; None if it does nothing by itself. `cause` is the id of the message that let it run. `granted_ppm`
+    is how fast the links of its slice let it go; cubes that are too hot are slower.
     """
 
     owner: str
@@ -50,6 +54,7 @@ class Job:
     cause: str
     cubes: tuple[int, ...] = ()
     corner: tuple[int, int, int] | None = None
+    granted_ppm: int = FULL_SPEED
     turns_us: int | None = None
     symptom: Symptom | None = None
 
@@ -86,7 +91,8 @@ class Book:
 @dataclass
 class JobsState(State):
     """`jobs` by number of their slice, from request to end; `ended` the last that did, as the scheduler has.
-    `broken` has the hosts and chips that are, by name of the fault. `books` are by `OWNER/TIER`, begun with
+    `broken` has the hosts, chips, cables and cubes without power, by name of the fault, `hot` the cubes
+    without cooling. `books` are by `OWNER/TIER`, begun with
     the first request; `reports_us` is when they are told
     next, after so many `reports`. `teams` are those of jobs over several pods, by number of their slice."""
 
@@ -97,6 +103,7 @@ class JobsState(State):
     jobs: dict[int, Job] = field(default_factory=dict)
     ended: dict[int, Job] = field(default_factory=dict)
     broken: dict[str, BrokenPart] = field(default_factory=dict)
+    hot: dict[str, int] = field(default_factory=dict)
     books: dict[str, Book] = field(default_factory=dict)
     teams: dict[int, Team] = field(default_factory=dict)
 

@@ -14,8 +14,8 @@ from services.scheduler.recovery.recovery import decides_us, strike
 from services.scheduler.state import SchedulerState, occupancy_of
 from shared.engine.service import Output
 
-_HOST = "host-"
-"""In the name of a part of a cube: a host, or a chip of it; else it is a module."""
+_INSIDE = ("host-", "cable-")
+"""In the name of a part of a cube: a host or a chip of it, a cable between two; else it is a module."""
 
 
 def on_cube_unhealthy(state: SchedulerState, body: CubeUnhealthy, message: Envelope) -> list[Output]:
@@ -24,7 +24,7 @@ def on_cube_unhealthy(state: SchedulerState, body: CubeUnhealthy, message: Envel
     if cube in state.unhealthy:
         state.suspects.pop(cube, None)
         return []
-    if not any(_HOST in reason for reason in body.reasons):
+    if not any(word in reason for reason in body.reasons for word in _INSIDE):
         state.lame[cube] = message.id
     return _lose_cube(state, cube, message.id)
 

@@ -9,12 +9,15 @@ from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.transceivers import ModuleReported
 from services.transceivers.links import judge, recompute_ber, touch
+from services.transceivers.power import on_power_back, on_power_lost
 from services.transceivers.state import NO_END, EndFault, TransceiversState
 from shared.engine.service import Output
 from shared.models.plants import plant_of
 
 
 def on_fault_began(state: TransceiversState, body: FaultBegan, _message: Envelope) -> list[Output]:
+    if body.kind == "cube-power":
+        return on_power_lost(state, body.fault, body.target)
     if body.kind not in ("link", "connector"):
         return []
     end = plant_of(state.kind, state.pod).parse(body.target).number
@@ -24,6 +27,8 @@ def on_fault_began(state: TransceiversState, body: FaultBegan, _message: Envelop
 
 
 def on_fault_ended(state: TransceiversState, body: FaultEnded, _message: Envelope) -> list[Output]:
+    if body.fault in state.unpowered:
+        return on_power_back(state, body.fault)
     if body.fault not in state.faults:
         return []
     end = state.faults[body.fault].end

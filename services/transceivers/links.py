@@ -200,6 +200,9 @@ def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:
     dead = state.lit[ends] != BOTH_STRANDS
     if state.faults:
         dead |= (state.failed[ends] > 0) | (state.failed[peers] > 0)
+    if state.unpowered:
+        powerless = state.powerless
+        dead |= powerless[ends] | powerless[peers]
     dead |= worse > math.log10(state.config.down_above_ber)
     return np.where(dead, DOWN, np.where(worse > math.log10(state.config.degraded_above_ber), DEGRADED, UP))
 

@@ -52,6 +52,9 @@ def receiving(state: TransceiversState, ends: IntArray | slice) -> npt.NDArray[n
     """Which of these ends have light to measure: both strands are made, the far end's laser sends, and the
     own module is there to measure."""
     sound = (state.failed[ends] == 0) & (state.failed[state.peer[ends]] == 0)
+    if state.unpowered:
+        powerless = state.powerless
+        sound &= ~(powerless[ends] | powerless[state.peer[ends]])
     found: npt.NDArray[np.bool_] = sound & (state.lit[ends] == BOTH_STRANDS)
     return found
 

@@ -40,6 +40,7 @@ class TransceiversState(State):
     of its OCSes, if it has any, what that loses.
 
     `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`).
+    `unpowered` has the link ends in parts without power, by name of the fault.
 
     Links that are lit for good are up until they are first judged, at `first_light_us`; that is None where
     there are none, and once it was done.
@@ -61,10 +62,19 @@ class TransceiversState(State):
     first_light_us: int | None = None
     faults: dict[str, EndFault] = field(default_factory=dict)
     patched: dict[int, int] = field(default_factory=dict)
+    unpowered: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def cubes(self) -> int:
         return self.pod.cubes
+
+    @property
+    def powerless(self) -> npt.NDArray[np.bool_]:
+        """Which of all link ends have no power: their modules send and hear nothing."""
+        found = np.zeros(len(self.peer), dtype=np.bool_)
+        for ends in self.unpowered.values():
+            found[list(ends)] = True
+        return found
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversState:

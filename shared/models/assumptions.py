@@ -142,6 +142,9 @@ ASSUMPTIONS: dict[str, Assumption] = {
         0.5, "dB", "what a module reads of its own launch and of what comes back, and the matrix, are off by"
     ),
     "connector_excess_most_db": Assumption(5.0, "dB", "enough to take any link down"),
+    "throttled_speed": Assumption(
+        0.5, "", "of full speed, of chips that protect themselves from heat: they halve their clock"
+    ),
     "link_degraded_ber": Assumption(
         2e-5,
         "",

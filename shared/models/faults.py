@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 HazardRate = Literal[
     "host_per_day",
+    "cable_per_day",
     "link_per_day",
     "ocs_per_day",
     "block_per_day",
@@ -29,6 +30,8 @@ HazardRate = Literal[
 """Parameters of `failures`: the share of the parts that fail in a day."""
 RepairTime = Literal[
     "host_repair_h",
+    "cable_repair_h",
+    "cube_repair_h",
     "link_repair_h",
     "ocs_repair_h",
     "block_repair_h",
@@ -72,6 +75,30 @@ FAULTS: "dict[FaultKind, FaultRow]" = {
         repair_time="host_repair_h",
         rank=1,
         meaning="the chip is dead; its host says so at the next heartbeat",
+    ),
+    "cable": FaultRow(
+        strikes="cable",
+        example="cube-12/cable-77",
+        rate="cable_per_day",
+        repair_time="cable_repair_h",
+        rank=1,
+        meaning="a copper cable between two trays is broken; the hosts at its ends say so at heartbeats",
+    ),
+    "cube-power": FaultRow(
+        strikes="cube",
+        example="cube-12",
+        rate=None,
+        repair_time="cube_repair_h",
+        rank=1,
+        meaning="the cube has no power: its hosts fall silent, and its modules are dark",
+    ),
+    "cooling": FaultRow(
+        strikes="cube",
+        example="cube-12",
+        rate=None,
+        repair_time="cube_repair_h",
+        rank=1,
+        meaning="the chips of the cube run slower until it is cooled again; its hosts say so at heartbeats",
     ),
     "link": FaultRow(
         strikes="end",

@@ -7,6 +7,7 @@ import numpy as np
 
 from shared.models.ocs.parts import PART
 from shared.models.plant import Axis, IntArray, LinkEnds, PartKind, Plant
+from shared.models.superpod.cables import CABLES_PER_CUBE
 from shared.models.superpod.wiring import (
     CHIPS_PER_CUBE,
     CHIPS_PER_HOST,
@@ -31,10 +32,11 @@ CUBE_KINDS = (
     PartKind("cube", "cube", "cube-{cube}", "cube-12"),
     PartKind("host", "host", "cube-{cube}/host-{host}", "cube-12/host-3", "cube", "cube"),
     PartKind("chip", "chip", "cube-{cube}/host-{host}/chip-{chip}", "cube-12/host-3/chip-1", "host", "cube"),
+    PartKind("cable", "ICI cable", "cube-{cube}/cable-{cable}", "cube-12/cable-77", "cube", "cube"),
     PartKind("end", "link", "cube-{cube}/{face}/{index}", "cube-12/+y/7", "cube", "cube"),
 )
-"""Parts of the cubes. A cube is used as a whole or not at all: one bad host, chip or module takes it out of
-use (docs/decisions/0008)."""
+"""Parts of the cubes. A cube is used as a whole or not at all: one bad host, chip, cable or module takes it
+out of use (docs/decisions/0008)."""
 OCS_KINDS = (
     PartKind("ocs", "OCS", "ocs-{ocs}", "ocs-17"),
     PartKind("port", "port", "ocs-{ocs}/{side}{port}", "ocs-17/N24", "ocs"),
@@ -57,6 +59,7 @@ def cube_axes(cubes: int) -> dict[str, Axis]:
         "cube": Axis("cube", cubes),
         "host": Axis("host", HOSTS_PER_CUBE),
         "chip": Axis("chip", CHIPS_PER_HOST),
+        "cable": Axis("cable", CABLES_PER_CUBE),
         "face": Axis("faces", len(FACES), FACES),
         "index": Axis("face index", FACE_LINKS),
     }

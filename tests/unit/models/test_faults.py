@@ -50,11 +50,16 @@ def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
         assert rate_per_day(kind, FailuresConfig(), POD) == 0
         assert mean_repair_h(kind, network_repairs) == 5
         return
-    failures = FailuresConfig(host_per_day=0.1, link_per_day=0.2, ocs_per_day=0.3)
-    repairs = RepairsConfig(host_repair_h=1, link_repair_h=2, ocs_repair_h=3)
+    failures = FailuresConfig(cable_per_day=0.4, host_per_day=0.1, link_per_day=0.2, ocs_per_day=0.3)
+    repairs = RepairsConfig(
+        cable_repair_h=4, cube_repair_h=5, host_repair_h=1, link_repair_h=2, ocs_repair_h=3
+    )
     expected: dict[FaultKind, tuple[float, float, int]] = {
         "host": (0.1, 1, 1),
         "chip": (0, 1, 1),
+        "cable": (0.4, 4, 1),
+        "cube-power": (0, 5, 1),
+        "cooling": (0, 5, 1),
         "link": (0.2, 2, 1),
         "connector": (0, 2, 1),
         "ocs": (0.3 * 0.02, 3, 0),
@@ -111,7 +116,8 @@ def test_a_fabric_without_switches_has_no_faults_of_them() -> None:
     with pytest.raises(InvalidInput) as raised:
         fault_target("ocs", "pod-0/ocs-3", "pod-0", static_pod_plant())
     assert str(raised.value) == (
-        "kind 'ocs': pod-0 has nothing that it strikes; allowed are host, chip, link, connector"
+        "kind 'ocs': pod-0 has nothing that it strikes; "
+        "allowed are host, chip, cable, cube-power, cooling, link, connector"
     )
 
 

@@ -19,8 +19,8 @@ ALL_ENDS = np.arange(6144)
 
 
 def test_it_has_a_superpods_cubes_and_no_switch() -> None:
-    assert [kind.word for kind in POD.kinds] == ["cube", "host", "chip", "end"]
-    for word in ("cube", "host", "chip", "end"):
+    assert [kind.word for kind in POD.kinds] == ["cube", "host", "chip", "cable", "end"]
+    for word in ("cube", "host", "chip", "cable", "end"):
         assert POD.population(word) == SUPERPOD.population(word)
     assert POD.population("ocs") == POD.population("port") == 0
     assert (POD.ends.drivers == SUPERPOD.ends.drivers).all()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from shared.basics.errors import InvalidInput
 from shared.models.ocs.parts import PARTS as PARTS_OF_AN_OCS
 from shared.models.plant import Part
+from shared.models.superpod.cables import CABLES_PER_CUBE
 from shared.models.superpod.plant import circuits_of, superpod_plant, switched_ports
 from shared.models.superpod.wiring import (
     FACES,
@@ -37,7 +38,8 @@ PARTS = st.sampled_from(WORDS).flatmap(
 LIKE = (
     "names like pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/ocs-17/supply-1, pod-0/ocs-17/fan-2, pod-0/ocs-17/cpu, "
     "pod-0/ocs-17/fpga, pod-0/ocs-17/driver-5, pod-0/ocs-17/camera-N, pod-0/ocs-17/injector-S, "
-    "pod-0/cube-12, pod-0/cube-12/host-3, pod-0/cube-12/host-3/chip-1 and pod-0/cube-12/+y/7"
+    "pod-0/cube-12, pod-0/cube-12/host-3, pod-0/cube-12/host-3/chip-1, "
+    "pod-0/cube-12/cable-77 and pod-0/cube-12/+y/7"
 )
 
 
@@ -50,6 +52,7 @@ def test_a_full_pod_has_what_the_papers_say() -> None:
         "cube": 64,
         "host": 1024,
         "chip": 4096,
+        "cable": 64 * CABLES_PER_CUBE,
         "end": 6144,
     }
     assert superpod_plant(144).population("port") == 48 * 2 * 296
@@ -150,9 +153,13 @@ def test_a_part_is_among_those_that_its_owner_is_made_of(part: Part) -> None:
         assert part in POD.made_of(owner)
     for inner in POD.made_of(part):
         assert POD.owner(inner) == part
-    sizes = {"cube": 16 + 96, "host": 4, "ocs": 2 * 136 + sum(one.count for one in PARTS_OF_AN_OCS) - 1}
+    sizes = {
+        "cube": 16 + CABLES_PER_CUBE + 96,
+        "host": 4,
+        "ocs": 2 * 136 + sum(one.count for one in PARTS_OF_AN_OCS) - 1,
+    }
     assert len(POD.made_of(part)) == sizes.get(part.kind, 0)
-    of_a_cube = part.kind in ("cube", "host", "chip", "end")
+    of_a_cube = part.kind in ("cube", "host", "chip", "cable", "end")
     assert POD.failure_domain(part).name == (f"{part.fabric}/cube-{part['cube']}" if of_a_cube else part.name)
 
 

@@ -26,13 +26,16 @@ def test_hosts_and_links_break_by_themselves_and_nothing_else() -> None:
     assert bench.now_us <= 20 * US_PER_DAY
 
 
+KINDS = "host, chip, cable, cube-power, cooling, link, connector"
+
+
 @pytest.mark.parametrize(("kind", "target"), [("ocs", "pod-0/ocs-17"), ("port", "pod-0/ocs-17/N24")])
 def test_a_fault_of_a_part_that_is_not_there_is_refused(kind: FaultKind, target: str) -> None:
     bench = Bench([SERVICE], StaticPodConfig())
     (refused,) = bodies(bench.say(InjectFault(kind=kind, target=target), 5))
     assert refused == FaultRefused(
         subject=target,
-        reason=f"kind {kind!r}: pod-0 has nothing that it strikes; allowed are host, chip, link, connector",
+        reason=f"kind {kind!r}: pod-0 has nothing that it strikes; allowed are {KINDS}",
     )
 
 

@@ -178,7 +178,7 @@ def cube_of(end: str) -> str:
         (
             "faults",
             {"kind": "ocs", "target": f"{FIXED}/ocs-3"},
-            f"kind 'ocs': {FIXED} has nothing that it strikes; allowed are host, chip, link, connector",
+            f"kind 'ocs': {FIXED} has nothing that it strikes; allowed are host, chip, cable, ",
         ),
         ("links/pod-2/cube-64/+x/0", None, "cube 64 does not exist; allowed are 0 to 63; the nearest is"),
         (

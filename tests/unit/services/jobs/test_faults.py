@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.config import JobsConfig
+from schemas.config_cubes import JobsConfig
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.jobs import JobCheckpointed, JobFailed
 from schemas.scheduler import CubeSwapped, SliceAdmitted, SliceRestored, SliceStarted

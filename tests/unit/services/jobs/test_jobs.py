@@ -1,7 +1,8 @@
 """The rules of jobs, driven through the dispatch path with hand-made messages of the scheduler."""
 
 from schemas.body import Body
-from schemas.config import JobsConfig, SuperpodConfig
+from schemas.config import SuperpodConfig
+from schemas.config_cubes import JobsConfig
 from schemas.documents import JobDocument, JobsSummary
 from schemas.envelope import Envelope, enclose
 from schemas.jobs import JobCheckpointed, JobFinished, JobTerms

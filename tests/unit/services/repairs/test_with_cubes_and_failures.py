@@ -1,10 +1,14 @@
 """The loop of hosts: a fault begins, is seen, is repaired, ends, and is seen to have ended."""
 
+import random
+
 import pytest
 
-from schemas.config import CubesConfig, FailuresConfig, PodConfig, RepairsConfig, SuperpodConfig
+from schemas.config import FailuresConfig, PodConfig, RepairsConfig, StaticPodConfig, SuperpodConfig
+from schemas.config_cubes import CubesConfig
 from schemas.cubes import CubeHealthy, CubeUnhealthy, RepairRequested, RepairWithdrawn
 from schemas.failures import FaultBegan, FaultEnded
+from schemas.names import FaultKind
 from schemas.operator import InjectFault
 from schemas.repairs import RepairCompleted, RepairOpened
 from services.cubes.service import SERVICE as CUBES
@@ -46,6 +50,60 @@ def test_the_chain_of_causes_leads_from_the_healthy_cube_to_the_injection() -> N
         "FaultBegan",
         "InjectFault",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        ("cable", "pod-0/cube-1/cable-77"),
+        ("cube-power", "pod-0/cube-1"),
+        ("cooling", "pod-0/cube-1"),
+    ],
+)
+@pytest.mark.parametrize("pod", [SuperpodConfig, StaticPodConfig])
+def test_what_breaks_in_a_cube_is_seen_asked_for_and_repaired(
+    kind: FaultKind, target: str, pod: type[SuperpodConfig | StaticPodConfig]
+) -> None:
+    bench = Bench(SERVICES, pod.model_validate({"seed": 3, "failures": {"enabled": False}}))
+    bench.say(InjectFault(kind=kind, target=target), 5)
+    bench.run(30 * US_PER_DAY)
+    (request,) = [body for body in bodies(bench.log, RepairRequested) if body.target == target]
+    assert request.kind == kind
+    (opened,) = [body for body in bodies(bench.log, RepairOpened) if body.target == target]
+    assert opened.kind == kind
+    (done,) = bodies(bench.log, RepairCompleted)
+    assert done.target == target, "a technician comes for nothing else"
+    assert bench.due_us() is None
+    document = bench.documents["cubes", "pod-0/cube-1"]
+    assert (document.health, document.powered, document.throttled) == ("healthy", True, False)
+    assert bench.state("failures").active == {}
+    assert bench.state("cubes").repairs_open == {}
+    assert bench.state("repairs").open_targets == {}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_injected_into_a_cube_is_repaired_in_the_end(seed: int) -> None:
+    """Power, cooling, cables, hosts and chips of the same cube, some of which end by themselves."""
+    draw = random.Random(seed)
+    settings = config(seed, FailuresConfig(enabled=False), heartbeat_s=draw.choice([30, 1_800]))
+    bench = Bench(SERVICES, settings)
+    for _ in range(60):
+        kind: FaultKind = draw.choice(["cable", "cube-power", "cooling", "host", "chip"])
+        inner = {"cable": f"/cable-{draw.randrange(3)}", "host": f"/host-{draw.randrange(16)}"}
+        inner["chip"] = f"/host-{draw.randrange(2)}/chip-{draw.randrange(2)}"
+        expiry = draw.choice([None, US_PER_S, 600 * US_PER_S, 5 * US_PER_HOUR])
+        at_us = bench.now_us + draw.choice([1, US_PER_S, 600 * US_PER_S, 7 * US_PER_HOUR])
+        target = f"pod-0/cube-1{inner.get(kind, '')}"
+        bench.say(InjectFault(kind=kind, target=target, duration_us=expiry), at_us)
+        bench.reload()
+    bench.run(bench.now_us + 400 * US_PER_DAY)
+    assert bench.due_us() is None
+    assert bench.state("failures").active == {}
+    assert bench.documents["summaries", "pod-0/cubes"].healthy == 8
+    assert bench.state("cubes").hosts == {}
+    assert bench.state("cubes").repairs_open == {}
+    assert bench.state("repairs").open_targets == {}
+    bench.assert_documents_hold()
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,0 +1,133 @@
+"""Cables, power and cooling of cubes, as their hosts' heartbeats show them."""
+
+from schemas.cubes import (
+    CubeCooled,
+    CubeHealthy,
+    CubeOverheated,
+    CubePowerLost,
+    CubePowerRegained,
+    CubeUnhealthy,
+    HostDown,
+    HostUp,
+    RepairRequested,
+    RepairWithdrawn,
+)
+from schemas.failures import FaultBegan
+from shared.models.superpod.cables import cable_hosts
+from tests.support.rig import Bench, bodies
+from tests.unit.services.cubes.test_cubes import HEARTBEAT_US, HOST, began, ended, monitored
+
+CUBE = "pod-0/cube-2"
+CABLE = f"{CUBE}/cable-77"
+
+
+def asked(bench: Bench) -> set[tuple[str, str]]:
+    """(kind, target) of the repairs that are asked for and not taken back."""
+    found: dict[str, str] = {}
+    for body in bodies(bench.log):
+        if isinstance(body, RepairRequested):
+            found[body.target] = body.kind
+        elif isinstance(body, RepairWithdrawn):
+            del found[body.target]
+    return {(kind, target) for target, kind in found.items()}
+
+
+def test_a_cable_is_asked_for_when_the_hosts_at_both_its_ends_miss_it() -> None:
+    bench = monitored()
+    bench.say(began(CABLE), 1)
+    fault = bench.log[-1]
+    first, second = bench.step(), bench.step()
+    assert {message.cause for message in [*first, *second]} == {fault.id}
+    down = [body for body in bodies([*first, *second]) if isinstance(body, HostDown)]
+    assert sorted(body.host for body in down) == sorted(cable_hosts(77))
+    assert {body.reason for body in down} == {"cable"}
+    assert bodies(first)[1:] == [CubeUnhealthy(cube=2, reasons=(CABLE,))]
+    assert bodies(second)[1:] == [RepairRequested(kind="cable", target=CABLE)]
+    assert bench.documents["cubes", CUBE].reasons == (CABLE,)
+
+    bench.say(ended(CABLE), bench.now_us + 1)
+    said = bodies([*bench.step(), *bench.step()])
+    assert said.count(RepairWithdrawn(target=CABLE)) == 1
+    assert said[-1] == CubeHealthy(cube=2)
+    assert bench.state("cubes").hosts == {}
+    assert bench.state("cubes").repairs_open == {}
+    bench.assert_documents_hold()
+
+
+def test_a_cube_without_power_is_one_repair_and_not_sixteen() -> None:
+    bench = monitored()
+    bench.say(began(CUBE), 1)
+    bench.run(1 + HEARTBEAT_US)
+    said = bodies(bench.log)
+    assert sum(isinstance(body, HostDown) for body in said) == 16
+    assert [body for body in said if isinstance(body, CubePowerLost)] == [CubePowerLost(cube=2)]
+    assert asked(bench) == {("cube-power", CUBE)}
+    of_hosts = [body for body in said if isinstance(body, RepairRequested) and body.kind == "host"]
+    assert len(of_hosts) == 1, "of the first that fell silent, when nobody could know"
+    document = bench.documents["cubes", CUBE]
+    assert (document.powered, document.health, document.reasons) == (False, "unhealthy", (CUBE,))
+    bench.assert_documents_hold()
+
+    bench.say(ended(CUBE), 5 * HEARTBEAT_US)
+    said = bodies(bench.step())
+    assert isinstance(said[0], HostUp)
+    assert said[1:] == [CubePowerRegained(cube=2), RepairWithdrawn(target=CUBE)]
+    bench.run(7 * HEARTBEAT_US)
+    assert bodies(bench.log, CubeHealthy) == [CubeHealthy(cube=2)]
+    assert asked(bench) == set()
+    state = bench.state("cubes")
+    assert (state.hosts, state.silences, state.cube_faults) == ({}, {}, {})
+    assert bench.due_us() is None
+    bench.assert_documents_hold()
+
+
+def test_a_host_that_stays_silent_when_the_power_is_back_is_asked_for() -> None:
+    bench = monitored()
+    bench.say(began(CUBE, 0), 1)
+    bench.say(began(HOST, 1), 2)
+    bench.run(2 * HEARTBEAT_US)
+    assert asked(bench) == {("cube-power", CUBE)}
+    bench.say(ended(CUBE, 0), 3 * HEARTBEAT_US)
+    bench.run(6 * HEARTBEAT_US)
+    assert asked(bench) == {("host", HOST)}
+    assert bench.documents["cubes", CUBE].reasons == (HOST,)
+
+
+def test_two_hosts_that_fall_silent_together_are_both_asked_for_within_two_heartbeats() -> None:
+    bench = monitored()
+    other = f"{CUBE}/host-4"
+    bench.say(began(HOST, 0), 1)
+    bench.say(began(other, 1), 2)
+    causes = {m.body.target: m.id for m in bench.log if isinstance(m.body, FaultBegan)}
+    bench.run(2 + 2 * HEARTBEAT_US)
+    requests = {m.body.target: m.cause for m in bench.log if isinstance(m.body, RepairRequested)}
+    assert requests == causes
+    assert bodies(bench.log, CubePowerLost) == []
+
+
+def test_a_cube_that_is_too_hot_stays_in_use_and_is_asked_for_at_the_first_heartbeat() -> None:
+    bench = monitored()
+    bench.say(began(CUBE, kind="cooling"), 1)
+    assert bodies(bench.step()) == [CubeOverheated(cube=2), RepairRequested(kind="cooling", target=CUBE)]
+    bench.run(2 * HEARTBEAT_US)
+    document = bench.documents["cubes", CUBE]
+    assert (document.health, document.throttled) == ("healthy", True)
+    assert asked(bench) == {("cooling", CUBE)}
+    bench.say(ended(CUBE, kind="cooling"), 3 * HEARTBEAT_US)
+    said = bodies(bench.run(5 * HEARTBEAT_US))
+    assert said[-2:] == [CubeCooled(cube=2), RepairWithdrawn(target=CUBE)]
+    assert bench.state("cubes").hosts == {}
+    bench.assert_documents_hold()
+
+
+def test_cooling_that_fails_in_a_cube_without_power_is_seen_when_the_power_is_back() -> None:
+    bench = monitored()
+    bench.say(began(CUBE, 0), 1)
+    bench.run(2 * HEARTBEAT_US)
+    bench.say(began(CUBE, 1, "cooling"), 3 * HEARTBEAT_US)
+    bench.run(5 * HEARTBEAT_US)
+    assert asked(bench) == {("cube-power", CUBE)}
+    bench.say(ended(CUBE, 0), 6 * HEARTBEAT_US)
+    bench.run(8 * HEARTBEAT_US)
+    assert asked(bench) == {("cooling", CUBE)}
+    bench.assert_documents_hold()

@@ -1,0 +1,61 @@
+"""Cubes without power: their modules are dark, and no module is at fault."""
+
+from schemas.failures import FaultBegan
+from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
+from services.transceivers import optics
+from services.transceivers.state import DOWN
+from tests.support.ocs_model import fault_began, fault_ended
+from tests.support.rig import Bench, bodies
+from tests.unit.services.transceivers.test_transceivers import (
+    BUDGET,
+    NAME,
+    NORTH,
+    SOUTH,
+    bench_with,
+    connected,
+)
+
+LINKS = (*range(NORTH, NORTH + 16), *range(SOUTH, SOUTH + 16))
+OUTAGE = fault_began("pod-0/fault-1", "cube-power", "pod-0/cube-2")
+
+
+def trained() -> Bench:
+    bench = bench_with(BUDGET)
+    bench.say(connected(), 100)
+    return bench
+
+
+def test_all_links_of_a_cube_without_power_are_down_at_once_and_up_again_with_it() -> None:
+    bench = trained()
+    said = bodies(bench.say(OUTAGE, 200))
+    assert said == [LinksChanged(up=(), degraded=(), down=LINKS)]
+    state = bench.state("transceivers")
+    assert state.powerless.sum() == 96
+    assert not optics.receiving(state, slice(None)).any(), "at neither end there is light to measure"
+    bench.assert_documents_hold()
+    said = bodies(bench.say(fault_ended(OUTAGE), 300))
+    assert said == [LinksChanged(up=LINKS, degraded=(), down=())]
+    assert state.unpowered == {}
+    bench.assert_documents_hold()
+
+
+def test_no_module_says_that_it_has_failed() -> None:
+    bench = trained()
+    bench.say(OUTAGE, 200)
+    assert bodies(bench.log, ModuleReported) == []
+
+
+def test_links_that_are_made_without_power_are_down() -> None:
+    bench = bench_with(BUDGET)
+    assert bodies(bench.say(OUTAGE, 50)) == []
+    assert bodies(bench.say(connected(), 100)) == [LinksTrained(slice=NAME, up=0, degraded=(), down=LINKS)]
+
+
+def test_the_power_is_back_when_the_last_of_its_faults_has_ended() -> None:
+    bench = trained()
+    other: FaultBegan = fault_began("pod-0/fault-2", "cube-power", "pod-0/cube-3")
+    bench.say(OUTAGE, 200)
+    assert bodies(bench.say(other, 201)) == []
+    assert bodies(bench.say(fault_ended(OUTAGE), 300)) == []
+    assert (bench.state("transceivers").code[list(LINKS)] == DOWN).all()
+    assert bodies(bench.say(fault_ended(other), 400)) == [LinksChanged(up=LINKS, degraded=(), down=())]
