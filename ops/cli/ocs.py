@@ -1,6 +1,6 @@
 """`lightwave ocs`: one optical circuit switch, as the factory made it and as the twin has it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import click
 import typer
@@ -9,6 +9,7 @@ from ops.cli.groups import application
 from ops.cli.names import Name
 from ops.cli.options import Comment, Out, Output, RequestKey, seed_option
 from ops.cli.output import rendered, say, write
+from ops.cli.output import show as shown_as
 from ops.cli.types import OneOf
 
 MatrixForm = Literal["table", "json", "yaml", "csv", "parquet"]
@@ -77,3 +78,42 @@ def loop_back(
 
     client = Client()
     ask(client, "test", f"/v1/links/{escape(whole(client, end))}/test", Said(key, comment), output)
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(click_type=Name("ocs"), metavar="OCS", help="such as pod-0/ocs-17")],
+    output: Output = "table",
+) -> None:
+    """Show an OCS of the twin as a device: ports 1A and 1B on, cross-connects by key, as SAI has them."""
+    from ops.cli.names import whole
+    from ops.common.client import Client, escape
+
+    client = Client()
+    path = f"/v1/ocs/{escape(whole(client, name))}/management"
+    content = client.thing(path, "name", "oper_status", "ports", "ports_a_side", "cross_connects")
+    with client.reading():
+        shown_as(content, output, lambda: _device(content))
+
+
+CROSS_CONNECTS = ("KEY", "STATUS", "FACTORY-LOSS-DB", "ACCURACY-DB", "SLICE", "REASON")
+
+
+def _device(content: dict[str, Any]) -> str:
+    """One line of the OCS, one of its ports that are not up, a table of its cross-connects."""
+    from ops.common.tables import columns, shown
+
+    rows = content["cross_connects"]
+    tuned = sum(row["oper_status"] == "tuned" for row in rows)
+    head = f"{content['name']} is {content['oper_status']}: {content['ports_a_side']} ports a side"
+    lines = [f"{head}, {tuned} of {len(rows)} cross-connects tuned"]
+    other = [
+        f"{port['key']} {port['oper_status']}" for port in content["ports"] if port["oper_status"] != "up"
+    ]
+    if other and content["oper_status"] != "down":
+        lines.append(f"ports: {', '.join(other)}")
+    if rows:
+        fields = ("key", "oper_status", "factory_insertion_loss_db", "accuracy_db", "slice", "reason")
+        cells = [[shown("loss_db" if "loss" in f else f, row[f]) for f in fields] for row in rows]
+        lines.append(columns(CROSS_CONNECTS, cells))
+    return "\n".join(lines)

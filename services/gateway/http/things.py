@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from typing_extensions import TypedDict
 
 from schemas.api import LightPath
+from schemas.api_management import OcsManagement
 from schemas.api_network import TrunkPath
 from schemas.config_by_kind import AnyConfig
 from services.gateway import views
@@ -17,6 +18,7 @@ from services.gateway.http.common import Common
 from services.gateway.http.responses import ArrowFrame, answer, no_json
 from services.gateway.invalid import short
 from services.gateway.kinds import VIEWS, KindView
+from services.gateway.management import management
 from services.gateway.ports import TwinPorts
 from services.gateway.selection import PAGE_MAX, Selection, chosen_fields, columns, select
 from shared.basics.errors import InvalidInput, NotFound
@@ -70,6 +72,14 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     def config(fabric: str) -> Response:
         text = config_of(twin, fabric).model_dump_json(exclude={"trace"})
         return Response(text, media_type="application/json")
+
+    @router.get(
+        "/ocs/{name:path}/management",
+        summary="An OCS as a device: ports and cross-connects in the words of SAI",
+        response_model=OcsManagement,
+    )
+    def managed(name: str) -> Response:
+        return answer(management(twin, name))
 
     for view in VIEWS.values():
         _add_kind(router, twin, view)

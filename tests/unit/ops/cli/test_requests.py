@@ -252,3 +252,23 @@ def test_a_link_test_is_told_in_a_line(measured: dict[str, Any], told: str) -> N
         assert done.returncode == 0
         assert done.stdout.startswith(f"{end}: ")
         assert done.stdout.endswith(f"{told} ({ID})\n")
+
+
+def test_an_ocs_is_shown_as_a_device() -> None:
+    row: dict[str, Any] = {
+        "key": "1A-5B",
+        "a_side": "1A",
+        "b_side": "5B",
+        "oper_status": "failed",
+        "reason": "1A down",
+    }
+    row |= {"factory_insertion_loss_db": 1.25, "accuracy_db": 0.1, "slice": SLICE}
+    port = {"key": "1A", "label": "N0", "state": "normal", "oper_status": "down"}
+    said = {"name": OCS, "oper_status": "up", "ports_a_side": 136, "ports": [port], "cross_connects": [row]}
+    with answering({f"/v1/ocs/{OCS}/management": [as_json(said)]}) as twin:
+        done = lightwave("ocs", "show", OCS, url=twin.url)
+        assert done.returncode == 0
+        first, ports, _, only = done.stdout.splitlines()
+        assert first == f"{OCS} is up: 136 ports a side, 0 of 1 cross-connects tuned"
+        assert ports == "ports: 1A down"
+        assert only.split() == ["1A-5B", "failed", "1.2500", "0.1000", SLICE, "1A", "down"]

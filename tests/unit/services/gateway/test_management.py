@@ -1,0 +1,71 @@
+"""An OCS as a device: ports and cross-connects in the words of SAI."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.gateway.management import port_key
+from shared.models.assumptions import assumed
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+
+OCS = "pod-0/ocs-17"
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    folder: Path = tmp_path_factory.mktemp("twin")
+    twin = DrivenTwin(folder, ["pod.cubes=8", *QUIET])
+    yield twin
+    twin.close()
+
+
+@pytest.fixture(scope="module")
+def client(twin: DrivenTwin) -> Client:
+    return twin.client()
+
+
+def managed(client: Client) -> Any:
+    answer = client.get(f"/v1/ocs/{OCS}/management")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize(("label", "key"), [("N0", "1A"), ("S0", "1B"), ("S4", "5B"), ("N135", "136A")])
+def test_ports_count_from_one(label: str, key: str) -> None:
+    assert port_key(label) == key
+
+
+def test_cross_connects_are_the_circuits_that_are_wanted(twin: DrivenTwin, client: Client) -> None:
+    before = managed(client)
+    assert before["cross_connects"] == []
+    assert [port["key"] for port in before["ports"]][::136] == ["1A", "1B"]
+    assert len(before["ports"]) == 2 * before["ports_a_side"] == 272
+    said = client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20}).json()
+    name = said["outcome"][0]["body"]["slice"]
+    assert {row["oper_status"] for row in managed(client)["cross_connects"]} == {"tuning"}
+    twin.advance(1)
+    rows = managed(client)["cross_connects"]
+    plain = client.get(f"/v1/ocs/{OCS}").json()["circuits"]
+    assert [(row["key"], row["factory_insertion_loss_db"]) for row in rows] == [
+        (f"{one['north'] + 1}A-{one['south'] + 1}B", one["loss_db"]) for one in plain
+    ]
+    assert {row["oper_status"] for row in rows} == {"tuned"}
+    assert {row["slice"] for row in rows} == {name}
+    assert {row["accuracy_db"] for row in rows} == {assumed("ocs_matrix_accuracy_db")}
+
+
+def test_what_hinders_a_cross_connect_is_told(client: Client) -> None:
+    first = managed(client)["cross_connects"][0]
+    target = f"{OCS}/N{int(first['a_side'][:-1]) - 1}"
+    client.post("/v1/faults", json={"kind": "port", "target": target}, params={"wait": 20})
+    now = managed(client)
+    (row,) = [row for row in now["cross_connects"] if row["key"] == first["key"]]
+    assert (row["oper_status"], row["reason"]) == ("failed", f"{first['a_side']} down")
+    (port,) = [port for port in now["ports"] if port["key"] == first["a_side"]]
+    assert (port["oper_status"], port["label"]) == ("down", target.rpartition("/")[2])
+
+
+def test_no_such_ocs_is_not_found(client: Client) -> None:
+    assert client.get("/v1/ocs/pod-0/ocs-99/management").status_code == 404
