@@ -23,6 +23,8 @@ COMMANDS = {
     "describe": "get",
     "trace": "trace",
     "top": "top",
+    "plot": "plot",
+    "telemetry": "telemetry",
     "impact": "impact",
     "explain": "explain",
     "plan": "plan",

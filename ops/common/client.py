@@ -97,6 +97,19 @@ class Client:
         """One object, which must have these fields."""
         return self._check(self._ask("GET", _target(path, query), None, None), fields)
 
+    def content(self, path: str, **query: object) -> bytes:
+        """What is no JSON, whole."""
+        connection, answer = self._send("GET", _target(path, query), None, {}, self._timeout_s)
+        try:
+            if answer.status != 200:
+                self._content(answer)
+                raise self.foreign(f"it answers HTTP {answer.status}")
+            return answer.read(ANSWER_MAX)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._lost(error) from None
+        finally:
+            _close(connection, answer)
+
     def having(self, answer: dict[str, Any], *fields: str) -> dict[str, Any]:
         """An object that was answered, which must have these fields, too."""
         return self._check(answer, fields)

@@ -95,6 +95,7 @@ def _ports(
         config=mirror.config,
         site=mirror.site,
         telemetry=mirror.telemetry.latest,
+        frames=mirror.telemetry.after,
         dead_letters=letters.read,
         claim=store.claim,
         health=lambda: _health(store, mirror, surroundings, delays),

@@ -291,6 +291,7 @@ class LivingTwin:
             config=self._config,
             site=lambda fabric: self.places[fabric].site,
             telemetry=self.telemetry.latest,
+            frames=self.telemetry.after,
             dead_letters=self.dead_letters.read,
             claim=self.store.claim,
             health=lambda: [*filter(None, [self.twin.problem]), *self.telemetry.problems],

@@ -1,6 +1,6 @@
 """What the gateway stands on; each runtime brings its own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,18 +43,31 @@ class Questions(Protocol):
         """The active faults of a part and of what is in it, by name, the oldest first."""
 
 
+class FramesAfter(Protocol):
+    """The telemetry frames of a fabric that are kept, after one moment and up to another, oldest first."""
+
+    def __call__(
+        self, fabric: str, after_us: int, until_us: int | None = None
+    ) -> Iterator[tuple[int, bytes]]: ...
+
+
+def no_frames(fabric: str, after_us: int, until_us: int | None = None) -> Iterator[tuple[int, bytes]]:  # noqa: ARG001 -- of nobody
+    """Of a twin that keeps none."""
+    return iter(())
+
+
 @dataclass(frozen=True, slots=True)
 class TwinPorts:
     """A living twin as the gateway sees it.
 
-    `config` is what a fabric was commissioned with, `site` the site whose log it shares; both raise KeyError
-    for a fabric whose beginning is not on the log yet. `health` lists problems in one sentence each, none
-    when all is well; `unready` those for which queries cannot be answered, or not as the twin stands.
-    `runtime_metrics` are counts and gauges of the runtime itself. `telemetry` is a fabric's newest frame
-    (Arrow IPC stream), or None; `dead_letters` are the newest, oldest first. `is_quiet` says whether `log`
-    and `documents` hold all that follows from a fabric's last request or Tick. `claim` takes a name for a
-    site and returns the site that has it, which took it first: of several that ask at once, those of one
-    site go on.
+    `config` is what a fabric was commissioned with, `site` the site whose log it shares; both raise
+    KeyError for a fabric whose beginning is not on the log yet. `health` lists problems in one sentence
+    each, none when all is well; `unready` those for which queries cannot be answered, or not as the twin
+    stands. `runtime_metrics` are counts and gauges of the runtime itself. `telemetry` is a fabric's
+    newest frame (Arrow IPC stream), or None, `frames` those of before; `dead_letters` are the newest,
+    oldest first. `is_quiet` says whether `log` and `documents` hold all that follows from a fabric's last
+    request or Tick. `claim` takes a name for a site and returns the site that has it, which took it
+    first: of several that ask at once, those of one site go on.
     """
 
     about: TwinAbout
@@ -73,3 +86,4 @@ class TwinPorts:
     claim: Callable[[str, str], str]
     is_quiet: Callable[[str], bool]
     questions: Questions
+    frames: FramesAfter = no_frames

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from schemas.api_readings import FieldReading, ReadingRow
+from schemas.api_readings import FieldName, FieldReading, ReadingRow, Sample
 from services.gateway.fabrics import plant
 from services.gateway.ports import TwinPorts
+from shared.basics.errors import InvalidInput
 from shared.models.superpod.wiring import IntArray, link_end
 from shared.models.telemetry.fields import FIELDS, Field, names_of
 
@@ -79,6 +80,28 @@ def field_readings(twin: TwinPorts, fabric: str, end: int) -> list[FieldReading]
         return []
     values = {name: frame.batch.column(name)[row].as_py() for name in frame.batch.schema.names}
     return [_field(field, values) for field in FIELDS.values()]
+
+
+def samples(
+    twin: TwinPorts, fabric: str, end: int, name: FieldName, since_us: int, lane: int | None
+) -> list[Sample]:
+    """How a field of a link end went over the frames that are kept since a moment: of its worst lane, or of
+    one. A sample is of when the module was read."""
+    column = FIELDS[name].lanes_column if lane is not None else name
+    if column is None:
+        raise InvalidInput(f"lane {lane}: {name} is of the module as a whole; allowed is none")
+    found = []
+    for _, content in twin.frames(fabric, since_us - 1):
+        frame = read_frame(content)
+        row = None if frame is None else frame.row_of(end)
+        if frame is None or row is None:
+            continue
+        value = frame.batch.column(column)[row].as_py()
+        if lane is not None and value is not None:
+            value = value[lane]
+        at_us = frame.batch.column("at_us")[row].as_py()
+        found.append(Sample(at_us=at_us, value=as_read(name, value)))
+    return found
 
 
 def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:

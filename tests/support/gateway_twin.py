@@ -154,6 +154,7 @@ class DrivenTwin:
             unready=list,
             runtime_metrics=lambda: {"commits_total": float(sum(r.commits for r in runners))},
             telemetry=telemetry.latest,
+            frames=telemetry.after,
             dead_letters=self.dead_letters.read,
             claim=self.store.claim,
             is_quiet=self._is_quiet,

@@ -23,6 +23,11 @@ from services.gateway.ports import TwinPorts
 from services.gateway.selection import PAGE_MAX, Selection, chosen_fields, columns, select
 from shared.basics.errors import InvalidInput, NotFound
 
+MOMENT_MAX = 2**63 - 1
+AfterUs = Annotated[
+    int | None, Query(ge=-1, le=MOMENT_MAX, description="the first that is kept after this simulated time")
+]
+UntilUs = Annotated[int | None, Query(ge=0, le=MOMENT_MAX, description="and not after this one")]
 ON_A_PAGE: dict[int | str, dict[str, Any]] = {
     200: {
         "headers": {
@@ -53,16 +58,21 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
 
     @router.get(
         "/telemetry/{fabric}",
-        summary="The newest telemetry frame, an Arrow IPC stream",
+        summary="The newest telemetry frame, or the first after a moment; an Arrow IPC stream",
         response_class=Response,
         responses=no_json(ArrowFrame, "the frame"),
     )
-    def telemetry(fabric: str) -> ArrowFrame:
+    def telemetry(fabric: str, after_us: AfterUs = None, until_us: UntilUs = None) -> ArrowFrame:
         config_of(twin, fabric)
-        frame = twin.telemetry(fabric)
-        if frame is None:
-            raise NotFound(f"{fabric}: no telemetry frame yet")
-        return ArrowFrame(frame)
+        if after_us is None and until_us is None:
+            frame = twin.telemetry(fabric)
+            if frame is None:
+                raise NotFound(f"{fabric}: no telemetry frame yet")
+            return ArrowFrame(frame)
+        first = next(twin.frames(fabric, -1 if after_us is None else after_us, until_us), None)
+        if first is None:
+            raise NotFound(f"{fabric}: no telemetry frame of that time is kept")
+        return ArrowFrame(first[1])
 
     @router.get(
         "/config/{fabric}",

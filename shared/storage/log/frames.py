@@ -1,8 +1,9 @@
 """Telemetry frames as files: the newest ones of every fabric, each an Arrow IPC stream."""
 
+import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from shared.basics.errors import OperationFailed, OutOfFiles
@@ -76,6 +77,19 @@ class TelemetryFolder:
             frames = sorted(place.glob("*.arrows"))
             for old in frames[:-FRAMES_MAX]:
                 old.unlink(missing_ok=True)
+        except OSError as error:
+            raise failure(place, error, "telemetry folder") from None
+
+    def after(self, fabric: str, after_us: int, until_us: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """(moment, frame) of those after one moment and up to another that are kept, the oldest first; what
+        is taken away meanwhile is left out. OperationFailed if one cannot be read."""
+        place = self.folder / fabric
+        try:
+            for path in sorted(place.glob("*.arrows")):
+                at_us = int(path.stem)
+                if after_us < at_us and (until_us is None or at_us <= until_us):
+                    with contextlib.suppress(FileNotFoundError):
+                        yield at_us, path.read_bytes()
         except OSError as error:
             raise failure(place, error, "telemetry folder") from None
 

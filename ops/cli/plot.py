@@ -1,0 +1,76 @@
+"""The command that draws how a field of one link end went, in the terminal."""
+
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import click
+import typer
+
+from ops.cli.groups import application
+from ops.cli.names import Name, whole
+from ops.cli.options import Output
+from ops.cli.output import show
+from ops.cli.types import OneOf
+from ops.common.client import Client, escape
+from shared.basics.times import moment
+from shared.models.telemetry.fields import FIELDS
+
+FIELD_NAMES = tuple(FIELDS)
+HOURS_MAX = 10_000.0
+COLUMNS_MAX, ROWS = 110, 18
+LANES_MAX = 7
+LABEL_COLUMNS, COLUMNS_MIN = 10, 20
+NOTHING = (
+    "no samples: the twin keeps the newest 96 telemetry frames, and none of them has this field of this end"
+)
+
+app = application()
+
+
+@app.command()
+def plot(
+    name: Annotated[
+        str, typer.Argument(click_type=Name("links"), metavar="LINK", help="such as pod-0/cube-12/+y/7")
+    ],
+    field: Annotated[
+        str,
+        typer.Option(click_type=OneOf("field", FIELD_NAMES), metavar="FIELD", help=", ".join(FIELD_NAMES)),
+    ] = "rx_power_dbm",
+    hours: Annotated[float, typer.Option(help="of simulated time back from now")] = 24.0,
+    lane: Annotated[
+        int | None, typer.Option(min=0, max=LANES_MAX, help="of this lane [default: the worst]")
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Draw how a field of one link end went, as its module read it."""
+    if not 0.0 < hours <= HOURS_MAX:
+        raise click.UsageError(f"--hours {hours:g}: allowed is above 0, up to {HOURS_MAX:,.0f}")
+    client = Client()
+    path = f"/v1/readings/{escape(whole(client, name))}"
+    samples = client.rows(
+        path, "at_us", "value", field=field, since=f"{max(1, round(3600 * hours))}s", lane=lane
+    )
+    of = f"{name} {field}" + (f" lane {lane}" if lane is not None else "")
+    with client.reading():
+        show(samples, output, lambda: drawn(samples, of, is_rate=field.endswith("ber")))
+
+
+def drawn(samples: Sequence[Mapping[str, Any]], title: str, *, is_rate: bool) -> str:
+    """The chart as text, rates on a logarithmic axis; moments at which nothing was read are left out."""
+    from ops.common.chart import chart
+
+    found = [(row["at_us"], row["value"]) for row in samples if row["value"] is not None]
+    if is_rate:
+        found = [(at_us, math.log10(value)) for at_us, value in found if value > 0.0]
+    if not found:
+        return NOTHING
+    width = min(shutil.get_terminal_size((COLUMNS_MAX, ROWS)).columns, COLUMNS_MAX) - LABEL_COLUMNS
+
+    def label(value: float) -> str:
+        return f"{10.0**value:.1e}" if is_rate else f"{value:.2f}"
+
+    lines = chart(found, max(width, COLUMNS_MIN), ROWS, label)
+    first, last = moment(found[0][0]), moment(found[-1][0])
+    return "\n".join([title, *lines, f"{' ' * LABEL_COLUMNS}{first} to {last}, {len(found)} samples"])

@@ -1,0 +1,45 @@
+"""`lightwave telemetry`: frames as files for whoever works with data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ops.cli.groups import application
+from ops.cli.options import Fabric
+from ops.cli.output import say
+from ops.cli.types import OUT_FILE, Moment
+from ops.common.client import Client
+
+app = application("telemetry")
+
+Begin = Annotated[
+    str | None,
+    typer.Option("--from", click_type=Moment(), metavar="2h", help="back from now, or since 3d02:15:04"),
+]
+End = Annotated[
+    str | None,
+    typer.Option("--to", click_type=Moment(), metavar="1h", help="back from now, or up to 3d02:15:04"),
+]
+
+
+@app.callback()
+def telemetry() -> None:
+    """Work with telemetry frames: what modules read of themselves, or the loads of trunks."""
+
+
+@app.command()
+def export(
+    parquet: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write it there")],
+    fabric: Fabric = None,
+    begin: Begin = None,
+    end: End = None,
+) -> None:
+    """Write the frames that the twin still has into one Parquet file.
+
+    A row a link end and frame, with its name and the frame's simulated time before the columns of
+    docs/diagnosis.md. The twin keeps the newest 96 frames of a fabric.
+    """
+    from ops.common.frames import exported
+
+    say(exported(Client(), fabric, begin, end, parquet), aside=True)

@@ -1,0 +1,98 @@
+"""Telemetry frames of a living twin, one after another, and as one Parquet file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ops.common.client import Client, escape
+from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.grammar import duration_s
+from shared.basics.times import moment, moment_us
+from shared.basics.units import US_PER_S
+from shared.models.superpod.wiring import link_end
+
+FABRIC = "fabric"
+
+
+def exported(client: Client, fabric: str | None, begin: str | None, end: str | None, out: Path) -> str:
+    """Write all frames between two moments, as people write them, into a file; a sentence on what it holds.
+    NotFound if there are none. Whatever goes wrong, no half file is left."""
+    name = fabric if fabric is not None else meant(client)
+    part = out.with_name(f"{out.name}.part")
+    count, rows, last_us, schema = 0, 0, 0, None
+    writer = None
+    try:
+        for at_us, batch in frames(client, name, begin, end):
+            table = flat(name, at_us, batch)
+            if writer is None:
+                schema = table.schema
+                writer = pq.ParquetWriter(part, schema, compression="zstd")
+            if table.schema != schema:  # of another version of the twin
+                continue
+            writer.write_table(table)
+            count, rows, last_us = count + 1, rows + table.num_rows, at_us
+        if writer is None:
+            raise NotFound(f"{name}: no telemetry frames of that time are kept")
+        writer.close()
+        part.replace(out)
+    finally:
+        if writer is not None:
+            writer.close()  # where it was not
+        part.unlink(missing_ok=True)
+    return f"{count} frames up to {moment(last_us)}, {rows:,} rows, written to {out}"
+
+
+def meant(client: Client) -> str:
+    """The fabric where none is named: pod-0, or the first where there is none of this name."""
+    names = [str(row["name"]) for row in client.rows("/v1/fabrics", "name")]
+    return "pod-0" if "pod-0" in names or not names else names[0]
+
+
+def frames(client: Client, fabric: str, begin: str | None, end: str | None) -> Iterator[tuple[int, Any]]:
+    """(simulated time, record batch) of those that the twin keeps, the oldest first."""
+    path, first_us, until_us = f"/v1/telemetry/{escape(fabric)}", *between(client, begin, end)
+    after_us = first_us
+    while True:
+        try:
+            frame = client.content(path, after_us=after_us, until_us=until_us)
+        except NotFound:
+            if after_us == first_us:
+                raise
+            return
+        with client.reading(), pa.ipc.open_stream(frame) as reader:
+            batch = reader.read_next_batch()
+            at_us = int(batch.schema.metadata[b"at_us"])
+        yield at_us, batch
+        after_us = at_us
+
+
+def between(client: Client, begin: str | None, end: str | None) -> tuple[int, int | None]:
+    """(the microsecond before the first, the last) of the simulated time that people write: back from now,
+    or a moment."""
+    now_us = int(client.thing("/v1/clock", "now_us")["now_us"])
+
+    def bounds(text: str) -> tuple[int, int]:
+        back_s = duration_s(text)
+        if back_s is not None:
+            return (now_us - back_s * US_PER_S,) * 2
+        return moment_us(text) or (0, now_us)  # the command line has checked it
+
+    first_us = 0 if begin is None else max(0, bounds(begin)[0])
+    last_us = None if end is None else max(0, bounds(end)[1])
+    if last_us is not None and last_us < first_us:
+        raise InvalidInput(f"--to {end}: comes before --from {begin}")
+    return first_us - 1, last_us
+
+
+def flat(fabric: str, at_us: int, batch: Any) -> Any:
+    """A frame as a table: before its own columns those of when and whose, and the name of a link end."""
+    table = pa.Table.from_batches([batch]).replace_schema_metadata({FABRIC: fabric})
+    heads = {"frame_at_us": pa.array([at_us] * table.num_rows, pa.int64())}
+    if "end" in table.schema.names:
+        names = [link_end(end).name(fabric) for end in table.column("end").to_pylist()]
+        heads["name"] = pa.array(names, pa.string())
+    columns = heads | {name: table.column(name) for name in table.schema.names}
+    return pa.table(columns, metadata={FABRIC: fabric})

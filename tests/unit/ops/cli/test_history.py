@@ -1,0 +1,191 @@
+"""How a field went over the frames that are kept, drawn and exported."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from ops.cli.main import root
+from ops.cli.plot import NOTHING, drawn
+from ops.common.chart import chart
+from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.units import US_PER_S
+from tests.support.fake_twin import Answer, FakeTwin, answering, as_json
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+
+END, DARK = "pod-0/cube-0/+z/5", "pod-0/cube-3/+y/7"
+STEP_US = 900 * US_PER_S
+FRAMES = 5
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Of a slice over two cubes, after some frames."""
+    driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
+    client = driven.client()
+    assert client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20}).status_code == 200
+    driven.advance(0.25 * FRAMES + 0.1)
+    yield client
+    driven.close()
+
+
+@pytest.fixture(scope="module")
+def asked(gateway: Client) -> Iterator[FakeTwin]:
+    """The answers of the gateway to what the commands below ask."""
+    paths = [f"readings/{END}", "clock", "fabrics"]
+    bodies = {f"/v1/{path}": [as_json(gateway.get(f"/v1/{path}").json())] for path in paths}
+    with answering(bodies) as twin:
+        yield twin
+
+
+def invoke(url: str, *words: str) -> tuple[int, str]:
+    """(exit code, what is printed or said)."""
+    done = CliRunner(env={"LIGHTWAVE_URL": url}).invoke(root, list(words))
+    if isinstance(done.exception, NotFound | InvalidInput):
+        return done.exception.exit_code, str(done.exception)
+    return done.exit_code, done.output
+
+
+# --- the gateway --------------------------------------------------------------------------------------------
+
+
+def test_history_has_a_sample_a_frame(gateway: Client) -> None:
+    samples = gateway.get(f"/v1/readings/{END}").json()
+    assert [sample["at_us"] for sample in samples] == [STEP_US * n for n in range(1, FRAMES + 1)]
+    (newest,) = [row for row in gateway.get("/v1/readings").json() if row["name"] == END]
+    assert samples[-1]["value"] == newest["rx_power_dbm"]
+    lanes = [gateway.get(f"/v1/readings/{END}?lane={lane}").json() for lane in range(8)]
+    assert min(lane[0]["value"] for lane in lanes) == samples[0]["value"], "the worst lane stands for all"
+    assert len(gateway.get(f"/v1/readings/{END}?since=35m").json()) == 2
+    assert gateway.get(f"/v1/readings/{DARK}").json() == []
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "sentence"),
+    [
+        (f"readings/{END}?field=power", 422, "field 'power'"),
+        (f"readings/{END}?field=supply_v&lane=2", 422, "lane 2: supply_v is of the module as a whole"),
+        (f"readings/{END}?since=soon", 422, "since 'soon': not a time"),
+        ("readings/pod-0/cube-0", 422, "is no link end"),
+        ("readings/pod-0/cube-99/+y/7", 404, ""),
+        ("telemetry/pod-0?after_us=9000000000", 404, "no telemetry frame of that time is kept"),
+    ],
+)
+def test_what_cannot_be_told_is_a_sentence(gateway: Client, path: str, status: int, sentence: str) -> None:
+    answer = gateway.get(f"/v1/{path}")
+    assert answer.status_code == status, answer.text
+    assert sentence in answer.json()["error"]
+
+
+def test_frames_are_told_one_after_another(gateway: Client) -> None:
+    first, second = (gateway.get(f"/v1/telemetry/pod-0?after_us={us}").content for us in (0, STEP_US))
+    assert first != second
+    assert gateway.get("/v1/telemetry/pod-0?after_us=-1").content == first
+    until = gateway.get(f"/v1/telemetry/pod-0?after_us={STEP_US}&until_us={2 * STEP_US}").content
+    assert until == second
+    last = gateway.get(f"/v1/telemetry/pod-0?after_us={STEP_US * (FRAMES - 1)}").content
+    assert gateway.get("/v1/telemetry/pod-0").content == last
+
+
+# --- plot ---------------------------------------------------------------------------------------------------
+
+
+def test_a_plot_is_drawn_of_the_samples(asked: FakeTwin) -> None:
+    code, text = invoke(asked.url, "plot", END)
+    assert code == 0, text
+    lines = text.splitlines()
+    assert lines[0] == f"{END} rx_power_dbm"
+    assert lines[-1].strip() == f"0d00:15:00 to 0d01:15:00, {FRAMES} samples"
+    code, told = invoke(asked.url, "plot", END, "--lane", "3", "-o", "json")
+    assert (code, len(json.loads(told))) == (0, FRAMES)
+
+
+def test_rates_are_drawn_by_orders_of_magnitude() -> None:
+    samples = [{"at_us": n * STEP_US, "value": 10.0 ** (-9 + n)} for n in range(5)]
+    text = drawn([*samples, {"at_us": 9 * STEP_US, "value": None}], "ber of it", is_rate=True)
+    axis = [line.partition("┤")[0].strip() for line in text.splitlines() if "┤" in line]
+    assert axis[0] == "1.0e-05"
+    assert axis[-1] == "1.0e-09"
+
+
+def test_a_line_goes_from_corner_to_corner_without_a_gap() -> None:
+    lines = chart([(0.0, 1.0), (5.0, 2.0)], 10, 5, "{:.2f}".format)
+    assert [line.split()[0] for line in (lines[0], lines[-1])] == ["2.00", "1.00"]
+    drawn_at = [line.partition("┤")[2] or line.partition("│")[2] for line in lines]
+    assert len(drawn_at[0]) == 10, "it ends above at the right"
+    assert all(line.strip() for line in drawn_at)
+    assert drawn_at[-1][0] != " "
+    assert drawn_at[0][0] == " "
+
+
+def test_a_flat_line_and_a_single_point_are_drawn() -> None:
+    for points in ([(0.0, 3.0), (1.0, 3.0)], [(4.0, 0.0)]):
+        lines = chart(points, 12, 5, "{:.2f}".format)
+        dotted = [n for n, line in enumerate(lines) if any(ord(c) > 0x2800 for c in line)]
+        assert dotted == [2], "in the middle"
+
+
+def test_nothing_to_draw_is_a_sentence() -> None:
+    assert drawn([], "x", is_rate=False) == NOTHING
+    assert drawn([{"at_us": 1, "value": 0.0}], "x", is_rate=True) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["plot", END, "--field", "power"], "no field 'power'"),
+        (["plot", END, "--hours", "0"], "--hours 0: allowed is above 0"),
+        (["plot", END, "--lane", "8"], "8 is not in the range"),
+        (["telemetry", "export"], "Missing option"),
+    ],
+)
+def test_bad_input_is_a_sentence(words: list[str], sentence: str) -> None:
+    code, text = invoke("http://127.0.0.1:1", *words)
+    assert code == 2
+    assert sentence in text
+
+
+# --- export -------------------------------------------------------------------------------------------------
+
+
+def frames_of(gateway: Client) -> dict[str, list[Answer]]:
+    """The frames that the gateway has, as a client asks for one after another."""
+    found = [
+        gateway.get(f"/v1/telemetry/pod-0?after_us={us}")
+        for us in (-1, *(STEP_US * n for n in range(1, FRAMES + 1)))
+    ]
+    assert [one.status_code for one in found] == [200] * FRAMES + [404]
+    answers = [(one.status_code, one.headers["content-type"], one.content) for one in found]
+    return {"/v1/telemetry/pod-0": answers}
+
+
+def test_frames_are_exported_as_one_table(gateway: Client, tmp_path: Path) -> None:
+    paths = {f"/v1/{path}": [as_json(gateway.get(f"/v1/{path}").json())] for path in ("clock", "fabrics")}
+    out = tmp_path / "readings.parquet"
+    with answering(paths | frames_of(gateway)) as twin:
+        code, said = invoke(twin.url, "telemetry", "export", "--parquet", str(out))
+    assert code == 0, said
+    assert f"{FRAMES} frames up to 0d01:15:00" in said
+    table = pq.read_table(out)
+    assert table.num_rows == FRAMES * 2 * 96
+    row = table.slice(0, 1).to_pylist()[0]
+    assert (row["frame_at_us"], row["name"]) == (STEP_US, "pod-0/cube-0/+x/0")
+    assert len(row["lane_rx_power_dbm"]) == 8
+    told = gateway.get(f"/v1/readings/{END}").json()
+    exported = [one for one in table.to_pylist() if one["name"] == END]
+    assert [round(one["rx_power_dbm"], 3) for one in exported] == [sample["value"] for sample in told]
+
+
+def test_without_frames_nothing_is_written(gateway: Client, tmp_path: Path) -> None:
+    paths = {f"/v1/{path}": [as_json(gateway.get(f"/v1/{path}").json())] for path in ("clock", "fabrics")}
+    out = tmp_path / "readings.parquet"
+    with answering(paths) as twin:
+        code, said = invoke(twin.url, "telemetry", "export", "--parquet", str(out))
+        assert code == NotFound.exit_code, said
+        early = ("--from", "0d01:00", "--to", "0d00:30")
+        code, said = invoke(twin.url, "telemetry", "export", "--parquet", str(out), *early)
+    assert (code, said) == (InvalidInput.exit_code, "--to 0d00:30: comes before --from 0d01:00")
+    assert list(tmp_path.iterdir()) == []
