@@ -59,6 +59,20 @@ class FaultCounts(Model):
     cooling: int = 0
     link: int
     connector: int
+    fibre: int = 0
+    laser: int = 0
+    receiver: int = 0
+    transmitter: int = 0
+    flap: int = 0
+    circulator: int = 0
+    heat: int = 0
+    calibration: int = 0
+    stuck: int = 0
+    late: int = 0
+    lying: int = 0
+    mirror: int = 0
+    shake: int = 0
+    batch: int = 0
     ocs: int
     supply: int = 0
     fan: int = 0

@@ -9,7 +9,7 @@ from schemas.body import Model
 from schemas.bounds import COUNT_MAX, DURATION_S_MAX, DURATION_S_MIN, SPEED_MAX
 from schemas.config_by_kind import KindName
 from schemas.names import FaultKind, Tier
-from schemas.operator import Priority
+from schemas.operator import FaultSeverity, Priority
 
 DurationS = Annotated[
     float,
@@ -43,11 +43,14 @@ class SliceRequest(Model):
 
 
 class FaultRequest(Model):
-    """Break something; without a duration it stays broken until it is repaired or cleared."""
+    """Break something; without a duration it stays broken until it is repaired or cleared. `severity` is in
+    the unit of the kind, and drawn where it is not said; `onset_s` is how long it takes to become so."""
 
     kind: FaultKind
     target: str = Field(examples=["pod-0/ocs-17"])
     duration_s: DurationS | None = None
+    severity: FaultSeverity | None = Field(None, examples=[3.0])
+    onset_s: DurationS | None = None
 
 
 class PlanRequest(Model):

@@ -13,6 +13,7 @@ from pydantic import (
 from schemas.body import Model
 from schemas.bounds import COUNT_MAX
 from schemas.config_cubes import CubesConfig, JobsConfig
+from schemas.config_links import TransceiversConfig
 from schemas.config_network import NetworkConfig
 from schemas.config_scheduler import SchedulerConfig
 from schemas.config_workload import Trace, WorkloadConfig
@@ -79,60 +80,6 @@ class PodOcsConfig(OcsConfig):
     technology: Literal["palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength"] = parameter(
         "palomar", "what the OCSes are", unit="-", source="[LF] 3.2, Table C.1"
     )
-
-
-class TransceiversConfig(Model):
-    """The optics of the links, when one counts as bad, and how often it is measured."""
-
-    telemetry_interval_s: int = parameter(
-        900, "cadence of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
-    )
-    fibre_loss_db: float = parameter(
-        1.0,
-        "fibre and connectors of one strand, both ends', without the OCS",
-        unit="dB",
-        source="assumption",
-        ge=0,
-        le=20,
-        allow_inf_nan=False,
-    )
-    lane_rate: Literal["10G-NRZ", "25G-NRZ", "50G-PAM4", "100G-PAM4"] = parameter(
-        "50G-PAM4", "what each wavelength carries one way", unit="-", source="[LF] 3.3.1"
-    )
-    interference_mitigation: bool = parameter(
-        True,
-        "whether receivers take off the tone of the beat with reflections",
-        unit="-",
-        source="[LF] 3.3.2",
-    )
-    soft_fec: bool = parameter(True, "whether the inner code is used", unit="-", source="[LF] 3.3.2")
-    degraded_above_ber: float = parameter(
-        2e-5,
-        "bit error rate before the outer code above which a link is degraded",
-        unit="errors/bit",
-        source="assumption: above the worst healthy pair",
-        ge=1e-15,
-        le=0.5,
-        allow_inf_nan=False,
-    )
-    down_above_ber: float = parameter(
-        2e-4,
-        "bit error rate before the outer code above which a link is down",
-        unit="errors/bit",
-        source="[LF] 4.1.2: the threshold of KP4",
-        ge=1e-15,
-        le=0.5,
-        allow_inf_nan=False,
-    )
-
-    @model_validator(mode="after")
-    def _degraded_before_down(self) -> "TransceiversConfig":
-        if self.degraded_above_ber > self.down_above_ber:
-            raise ValueError(
-                f"degraded_above_ber: {self.degraded_above_ber:g} is not allowed; "
-                f"allowed: at most down_above_ber, which is {self.down_above_ber:g}"
-            )
-        return self
 
 
 class RepairsConfig(Model):
@@ -248,6 +195,15 @@ class FailuresConfig(Model):
         le=100,
         allow_inf_nan=False,
     )
+    optics_per_day: float = parameter(
+        0.00002,
+        "share of link ends of which something begins to fail in a day: dirt, wear, bends, heat, readings",
+        unit="1/day",
+        source="assumption: some 800 in 1e9 hours, as vendors give for modules",
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+    )
     ocs_per_day: float = parameter(
         0.0004,
         "share of OCSes that fail in a day",
@@ -275,6 +231,7 @@ class StaticFailuresConfig(Model):
     host_per_day: float = as_in(FailuresConfig, "host_per_day")
     cable_per_day: float = as_in(FailuresConfig, "cable_per_day")
     link_per_day: float = as_in(FailuresConfig, "link_per_day")
+    optics_per_day: float = as_in(FailuresConfig, "optics_per_day")
     until_days: float | None = as_in(FailuresConfig, "until_days")
 
 

@@ -190,15 +190,17 @@ class JobDocument(Model):
 
 
 class FaultDocument(Model):
-    """Written by `failures`; name `pod-0/fault-7`. `excess_loss_db` is what a dirty connector adds, null for
-    other kinds."""
+    """Written by `failures`; name `pod-0/fault-7`. `severity` is how bad it is or becomes, in `unit`; null
+    for kinds that have none. It is so after `onset_us`."""
 
     name: str
     kind: FaultKind
     target: str
     state: Literal["active", "ended"]
     injected: bool
-    excess_loss_db: float | None
+    severity: float | None
+    unit: str | None
+    onset_us: int
     began_us: int
     expires_us: int | None
     ended_us: int | None
@@ -324,6 +326,20 @@ class FailuresSummary(Model):
     cooling: int = 0
     link: int
     connector: int
+    fibre: int = 0
+    laser: int = 0
+    receiver: int = 0
+    transmitter: int = 0
+    flap: int = 0
+    circulator: int = 0
+    heat: int = 0
+    calibration: int = 0
+    stuck: int = 0
+    late: int = 0
+    lying: int = 0
+    mirror: int = 0
+    shake: int = 0
+    batch: int = 0
     ocs: int
     supply: int = 0
     fan: int = 0

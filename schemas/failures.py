@@ -6,7 +6,7 @@ from pydantic import Field
 
 from schemas.body import Body
 from schemas.names import FaultKind, FaultName, GivenName, TargetName
-from schemas.operator import ClearFault, InjectFault
+from schemas.operator import ClearFault, FaultSeverity, InjectFault
 
 
 class FailuresBody(Body):
@@ -14,13 +14,15 @@ class FailuresBody(Body):
 
 
 class FaultBegan(FailuresBody):
-    """`excess_loss_db` is set for a dirty connector; `expires_us` for an injection with an expiry."""
+    """`severity` is set for kinds that have one, in the kind's unit; it is reached after `onset_us`, which is
+    0 for one that strikes at once. `expires_us` is set for an injection with an expiry."""
 
     fault: FaultName
     kind: FaultKind
     target: TargetName
     injected: bool
-    excess_loss_db: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+    severity: FaultSeverity | None
+    onset_us: Annotated[int, Field(ge=0)] = 0
     expires_us: Annotated[int, Field(ge=0)] | None
 
 

@@ -64,6 +64,17 @@ FaultKind = Literal[
     "cooling",
     "link",
     "connector",
+    "fibre",
+    "laser",
+    "receiver",
+    "transmitter",
+    "flap",
+    "circulator",
+    "heat",
+    "calibration",
+    "stuck",
+    "late",
+    "lying",
     "ocs",
     "supply",
     "fan",
@@ -73,13 +84,16 @@ FaultKind = Literal[
     "camera",
     "injector",
     "port",
+    "mirror",
+    "shake",
+    "batch",
     "block",
     "bundle",
     "rack",
     "control",
     "power",
 ]
-"""Those of pods, those of OCSes and their parts, and those of networks."""
+"""Those of cubes, of links, of OCSes and their parts, and of networks."""
 
 PORTS_MAX = 768
 """Of a side of an OCS: in a network; a pod's have 296 at most."""

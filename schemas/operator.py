@@ -23,6 +23,9 @@ from schemas.names import (
 from schemas.recovery import RecoveryPolicy
 
 DurationUs = Annotated[int, Field(gt=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
+FaultSeverity = Annotated[
+    float, Field(ge=-1e6, le=1e6, allow_inf_nan=False, description="in the unit of the kind of fault")
+]
 Priority = Annotated[int, Field(ge=-PRIORITY_MAX, le=PRIORITY_MAX, description="higher goes first")]
 
 
@@ -51,11 +54,15 @@ class ReleaseSlice(OperatorBody):
 
 
 class InjectFault(OperatorBody):
-    """Break something; without a duration it stays broken until it is repaired or cleared."""
+    """Break something; without a duration it stays broken until it is repaired or cleared. How bad it is, in
+    the unit of its kind, is drawn if it is not said; `onset_us` is how long it takes to become so, at once if
+    it is not said."""
 
     kind: FaultKind
     target: TargetName
     duration_us: DurationUs | None = None
+    severity: FaultSeverity | None = Field(default=None, exclude_if=is_unsaid)
+    onset_us: DurationUs | None = Field(default=None, exclude_if=is_unsaid)
 
 
 class ClearFault(OperatorBody):

@@ -5,6 +5,7 @@ from typing import Annotated, Any, NamedTuple
 import click
 import typer
 
+from ops.cli.fault_kinds import fault_list
 from ops.cli.groups import application
 from ops.cli.names import FAULT_KINDS, Name, Site, Target, whole
 from ops.cli.options import (
@@ -101,7 +102,7 @@ def retire(
         show(answer, output, lambda: retired(fabric, answer))
 
 
-@app.command()
+@app.command(epilog=fault_list())
 def inject(
     kind: Annotated[
         str,
@@ -117,13 +118,23 @@ def inject(
             help="its name: pod-0/cube-12/host-3, …/host-3/chip-1, pod-0/cube-12/cable-77, "
             "pod-0/cube-12 (cube-power, cooling), pod-0/cube-12/+y/7 (link, connector), "
             "pod-0/ocs-17 or pod-0/ocs-17/N24; of a network dcn-0/block-3, dcn-0/block-3/bundle-5, "
-            "dcn-0/rack-5, dcn-0/control-2 or dcn-0/power-2",
+            "dcn-0/rack-5, dcn-0/control-2 or dcn-0/power-2; each kind has its own, below",
         ),
     ],
     duration_s: Annotated[
         int | None,
         typer.Option(
             "--for", click_type=Duration(), metavar="2h", help="simulated time; without it until repaired"
+        ),
+    ] = None,
+    severity: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="how bad, in the unit of the kind [default: drawn]"),
+    ] = None,
+    onset_s: Annotated[
+        int | None,
+        typer.Option(
+            "--onset", click_type=Duration(), metavar="12h", help="time until it is as bad [default: none]"
         ),
     ] = None,
     key: RequestKey = None,
@@ -133,7 +144,8 @@ def inject(
     """Break something: a host, chip, cable, link, connector, OCS or port, power or cooling of a cube; of a
     network a block, fibre bundle, OCS rack, control or power domain too."""
     client = Client()
-    body = {"kind": kind, "target": whole(client, target), "duration_s": duration_s}
+    how = {"duration_s": duration_s, "severity": severity, "onset_s": onset_s}
+    body = {"kind": kind, "target": whole(client, target), **how}
     answer = ask(client, "inject", "/v1/faults", Said(key, comment), output, body)
     _tell_others(client, answer, output, "is faulty already by")
 

@@ -16,7 +16,7 @@ from schemas.operator import RequestSlice
 from schemas.recovery import recovery_policy
 from shared.basics.keyed_random import draw_index, draw_uniform
 from shared.basics.units import US_PER_S
-from shared.models.faults import FAULTS
+from shared.models.faults import FAULTS, kinds_of
 from shared.models.plant import Plant
 
 LEAVES = 0.3
@@ -33,7 +33,10 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     "cable",
     "cube-power",
     "cooling",
+    "laser",
+    "flap",
     "ocs",
+    "mirror",
     "cpu",
     "driver",
     "block",
@@ -115,7 +118,7 @@ class Wishes:
 
     def _fault(self) -> Wish:
         """Of the parts of the pod each is struck once before any is struck again."""
-        kinds = [kind for kind in FAULT_KINDS if self.plant.population(FAULTS[kind].strikes)]
+        kinds = [kind for kind in FAULT_KINDS if kind in kinds_of(self.plant)]
         kind = kinds[self._index("part", len(kinds))]
         target = self._part(FAULTS[kind].strikes)
         duration_us = self._span_us(600, 7_200)

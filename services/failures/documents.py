@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from schemas.documents import FailuresSummary, FaultDocument
 from schemas.names import number_of
-from services.failures.logic import excess_loss_db
 from services.failures.state import FailuresState
 from shared.engine.service import DocumentKey
+from shared.models.faults import FAULTS
 
 
 def document_keys(state: FailuresState) -> Iterator[DocumentKey]:
@@ -25,13 +25,16 @@ def document(state: FailuresState, key: DocumentKey) -> FaultDocument | Failures
     fault = ended or state.active.get(number)
     if fault is None:
         return None
+    severity = FAULTS[fault.kind].severity
     return FaultDocument(
         name=name,
         kind=fault.kind,
         target=fault.target,
         state="ended" if ended else "active",
         injected=fault.injected,
-        excess_loss_db=excess_loss_db(state, number, fault.kind),
+        severity=fault.severity,
+        unit=severity.unit if severity else None,
+        onset_us=fault.onset_us,
         began_us=fault.began_us,
         expires_us=fault.expires_us,
         ended_us=ended.ended_us if ended else None,

@@ -1,15 +1,15 @@
 """When and where things break by themselves: a Poisson process per class of parts (NSDI 2024, FACTS 12).
 
-`shared.models.faults` has the classes and their rates: in pods hosts, the parts of OCSes and ICI cables.
-Assumption: the rate of cables is taken per link end (96 a cube), since module, cable and connector of one end
-are what a technician replaces. All else breaks by injection only.
-"""
+`shared.models.faults` has the classes and their rates: in pods hosts, the parts of OCSes, ICI cables, and
+what goes wrong at link ends without taking the link. Assumption: the rate of cables is taken per link end (96
+a cube), since module, cable and connector of one end are what a technician replaces. All else breaks by
+injection only."""
 
 from schemas.config import FailuresConfig
 from schemas.config_dcn import NetworkFailuresConfig
 from schemas.names import FaultKind
-from shared.basics.keyed_random import draw_exponential, draw_index
-from shared.basics.units import US_PER_DAY, us
+from shared.basics.keyed_random import draw_exponential, draw_index, draw_uniform
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, us
 from shared.models.faults import FAULTS, rate_per_day
 from shared.models.plant import Plant
 
@@ -39,6 +39,23 @@ def draw_gap_us(
     if not config.enabled or rate == 0:
         return None
     return us(draw_exponential(seed, fabric, f"{kind} fault time", drawn, 1 / rate), US_PER_DAY)
+
+
+def draw_severity(seed: int, fabric: str, kind: FaultKind, number: int) -> float | None:
+    """How bad fault `number` of the fabric is, in the unit of its kind; None for kinds that have none."""
+    severity = FAULTS[kind].severity
+    if severity is None:
+        return None
+    return severity.drawn(draw_uniform(seed, fabric, f"{kind} severity", number))
+
+
+def draw_onset_us(seed: int, fabric: str, kind: FaultKind, number: int) -> int:
+    """How long a fault that begins by itself takes to its full severity: a half to three halves of the
+    mean."""
+    mean_h = FAULTS[kind].onset_h
+    if not mean_h:
+        return 0
+    return us(mean_h * (0.5 + draw_uniform(seed, fabric, f"{kind} onset", number)), US_PER_HOUR)
 
 
 def draw_target(seed: int, fabric: str, kind: FaultKind, drawn: int, plant: Plant) -> str:

@@ -9,7 +9,7 @@ from schemas.names import FaultKind
 from schemas.operator import ClearFault, InjectFault
 from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
-from services.failures.hazards import CLASSES, draw_target
+from services.failures.hazards import CLASSES, draw_onset_us, draw_severity, draw_target
 from services.failures.state import (
     ACTIVE_MAX,
     EndedFault,
@@ -19,11 +19,9 @@ from services.failures.state import (
     next_hazard,
 )
 from shared.basics.errors import InvalidInput
-from shared.basics.keyed_random import draw_uniform
 from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
-from shared.models.assumptions import assumed
-from shared.models.faults import fault_target
+from shared.models.faults import check_severity, fault_target
 
 
 def due(state: FailuresState) -> int | None:
@@ -55,7 +53,11 @@ def _strike(state: FailuresState, kind: FaultKind, message: Envelope) -> list[Ou
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
         target = draw_target(state.seed, state.fabric, kind, hazard.drawn, state.plant)
         if not any(f.target == target and f.kind == kind for f in state.active.values()):
-            said.append(_begin(state, Fault(kind, target, message.id, False, state.now_us, None)))
+            number = state.next_number
+            severity = draw_severity(state.seed, state.fabric, kind, number)
+            onset_us = draw_onset_us(state.seed, state.fabric, kind, number)
+            fault = Fault(kind, target, message.id, False, state.now_us, None, severity, onset_us)
+            said.append(_begin(state, fault))
         hazard = next_hazard(state, kind, hazard.drawn + 1, hazard.next_us)
     state.hazards[kind] = hazard
     return said
@@ -66,13 +68,18 @@ def on_inject(state: FailuresState, body: InjectFault, message: Envelope) -> lis
     if refusal is not None:
         return [FaultRefused(subject=body.target, reason=refusal)]
     expires_us = None if body.duration_us is None else state.now_us + body.duration_us
-    return [_begin(state, Fault(body.kind, body.target, message.id, True, state.now_us, expires_us))]
+    severity = body.severity
+    if severity is None:
+        severity = draw_severity(state.seed, state.fabric, body.kind, state.next_number)
+    began = (message.id, True, state.now_us, expires_us, severity, body.onset_us or 0)
+    return [_begin(state, Fault(body.kind, body.target, *began))]
 
 
 def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
     """Why this fault cannot be injected, in a sentence that names field, value and what is allowed."""
     try:
         fault_target(body.kind, body.target, state.fabric, state.plant)
+        check_severity(body.kind, body.severity, body.onset_us)
     except InvalidInput as error:
         return str(error)
     if len(state.active) >= ACTIVE_MAX:
@@ -117,18 +124,10 @@ def _begin(state: FailuresState, fault: Fault) -> FaultBegan:
         kind=fault.kind,
         target=fault.target,
         injected=fault.injected,
-        excess_loss_db=excess_loss_db(state, number, fault.kind),
+        severity=fault.severity,
+        onset_us=fault.onset_us,
         expires_us=fault.expires_us,
     )
-
-
-def excess_loss_db(state: FailuresState, number: int, kind: FaultKind) -> float | None:
-    """What a fault adds to the loss of its link: drawn for every dirty connector, None for other kinds."""
-    if kind != "connector":
-        return None
-    share = draw_uniform(state.seed, state.fabric, "connector excess loss", number)
-    least_db, most_db = assumed("connector_excess_least_db"), assumed("connector_excess_most_db")
-    return least_db + share * (most_db - least_db)
 
 
 def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
@@ -140,6 +139,8 @@ def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
         injected=fault.injected,
         began_us=fault.began_us,
         expires_us=fault.expires_us,
+        severity=fault.severity,
+        onset_us=fault.onset_us,
         ended_us=state.now_us,
         how=how,
     )

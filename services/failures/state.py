@@ -30,7 +30,8 @@ class Hazard:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An active fault. `cause` is the id of the message that began it: an InjectFault or a Tick."""
+    """An active fault. `cause` is the id of the message that began it: an InjectFault or a Tick. `severity`
+    is None for kinds that have none; it is reached after `onset_us`."""
 
     kind: FaultKind
     target: str
@@ -38,6 +39,8 @@ class Fault:
     injected: bool
     began_us: int
     expires_us: int | None
+    severity: float | None
+    onset_us: int
 
 
 @dataclass(frozen=True, slots=True)

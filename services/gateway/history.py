@@ -44,6 +44,7 @@ STATES = {
     "host": ("HostDown", "HostUp"),
     "chip": ("FaultBegan", "FaultEnded"),
     "cable": ("FaultBegan", "FaultEnded"),
+    "batch": ("FaultBegan", "FaultEnded"),
     "ocs": ("OcsDown", "OcsUp", "OcsHeld", "OcsFreed"),
     **dict.fromkeys(("supply", "fan", "cpu", "fpga", "camera", "injector"), ("OcsPartDown", "OcsPartUp")),
     "driver": ("PortsDown", "PortsUp"),

@@ -41,7 +41,7 @@ from shared.basics.times import moment
 from shared.basics.units import US_PER_S, us
 from shared.basics.words import nearest
 from shared.engine.roots import request_id, retirement_id
-from shared.models.faults import fault_target
+from shared.models.faults import check_severity, fault_target
 from shared.models.plants import check_slice
 from shared.models.superpod.shapes import of_several_pods, parse_shape
 from shared.storage.inbox import Received
@@ -91,11 +91,13 @@ def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, AskedBody]
     made_of = plant(twin, fabric)
     try:
         fault_target(asked.kind, asked.target, fabric, made_of)
+        onset_us = _duration_us(asked.onset_s)
+        check_severity(asked.kind, asked.severity, onset_us)
     except InvalidInput as error:
         if made_of.contains(asked.target):
             raise
         raise NotFound(str(error)) from None
-    body = {"kind": asked.kind, "target": asked.target}
+    body = {"kind": asked.kind, "target": asked.target, "severity": asked.severity, "onset_us": onset_us}
     return fabric, _valid(InjectFault, body | {"duration_us": _duration_us(asked.duration_s)})
 
 

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from schemas.config import TransceiversConfig
+from schemas.config_links import TransceiversConfig
 from shared.models.optics.link import LinkDesign
 from shared.models.optics.modules import lane_rate
 

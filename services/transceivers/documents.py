@@ -32,14 +32,14 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
     ends = slice(cube * ENDS_PER_CUBE, (cube + 1) * ENDS_PER_CUBE)
     lit = state.lit[ends] == BOTH_STRANDS
     far = np.where(lit, state.peer[ends], NO_END)
-    conditions = np.where(state.failed[ends] > 0, 2, state.excess_db[ends] > 0)
+    conditions = (state.conditions.get(end, "ok") for end in range(ends.start, ends.stop))
     losses_db = path_loss_db(state, ends).tolist()
     log10_bers = state.log10_ber[ends].tolist()
     return LinkGroupDocument.model_validate(
         {
             "name": name,
             "states": tuple(STATES[code] for code in state.code[ends].tolist()),
-            "conditions": tuple(("ok", "degraded", "failed")[c] for c in conditions.tolist()),
+            "conditions": tuple(conditions),
             "far_ends": tuple(far.tolist()),
             "losses_db": tuple(
                 loss if light else None for light, loss in zip(lit.tolist(), losses_db, strict=True)

@@ -1,61 +1,157 @@
-"""Faults of a link end itself: a dead module or cable, a dirty connector. The module reports on itself at
-once."""
+"""Faults of links: what they do to ends, how they come and go. A module that is dead says so at once."""
 
-import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
+from schemas.names import number_of
 from schemas.transceivers import ModuleReported
 from services.transceivers.links import judge, recompute_ber, touch
 from services.transceivers.power import on_power_back, on_power_lost
 from services.transceivers.state import NO_END, EndFault, TransceiversState
-from shared.engine.service import Output
+from shared.basics.keyed_random import draw_exponential, draw_index
+from shared.basics.units import US_PER_HOUR, US_PER_S, us
+from shared.engine.service import CausedBy, Output
+from shared.models.assumptions import assumed
+from shared.models.link_faults import LINK_FAULTS
+from shared.models.optics.impairments import (
+    SOUND,
+    Impairment,
+    come_share,
+    impairment,
+    next_step_us,
+    together,
+)
 from shared.models.plants import plant_of
+from shared.models.struck_ends import STRANDS_STRUCK, strand_of, struck_ends
+
+OF_THE_END = (*LINK_FAULTS, "batch")
+"""Kinds of faults of which a module or its cable tells."""
 
 
-def on_fault_began(state: TransceiversState, body: FaultBegan, _message: Envelope) -> list[Output]:
+def on_fault_began(state: TransceiversState, body: FaultBegan, message: Envelope) -> list[Output]:
     if body.kind == "cube-power":
         return on_power_lost(state, body.fault, body.target)
-    if body.kind not in ("link", "connector"):
+    ends = struck_ends(plant_of(state.kind, state.pod), body.kind, body.target)
+    if not ends:
         return []
-    end = plant_of(state.kind, state.pod).parse(body.target).number
-    before = condition(state, end)
-    state.faults[body.fault] = EndFault(end, body.excess_loss_db if body.kind == "connector" else None)
-    return _judge_end(state, end, before)
+    strand = strand_of(body.kind, body.target)
+    if body.kind in STRANDS_STRUCK:
+        strand = draw_index(state.seed, state.fabric, "strand struck", number_of(body.fault), 2)
+    fault = EndFault(
+        ends=ends,
+        kind=body.kind,
+        severity=body.severity,
+        began_us=state.now_us,
+        onset_us=body.onset_us,
+        strand=strand,
+        next_us=None,
+        cause=message.id,
+    )
+    state.faults[body.fault] = replace(fault, next_us=_next_us(state, body.fault, fault))
+    return _judge_ends(state, ends, message.id)
 
 
-def on_fault_ended(state: TransceiversState, body: FaultEnded, _message: Envelope) -> list[Output]:
+def on_fault_ended(state: TransceiversState, body: FaultEnded, message: Envelope) -> list[Output]:
     if body.fault in state.unpowered:
         return on_power_back(state, body.fault)
-    if body.fault not in state.faults:
-        return []
-    end = state.faults[body.fault].end
-    before = condition(state, end)
-    del state.faults[body.fault]
-    return _judge_end(state, end, before)
+    fault = state.faults.pop(body.fault, None)
+    return [] if fault is None else _judge_ends(state, fault.ends, message.id)
 
 
-def condition(state: TransceiversState, end: int) -> str:
-    """What the module says of itself and its cable."""
-    if state.failed[end] > 0:
-        return "failed"
-    return "degraded" if state.excess_db[end] > 0 else "ok"
+def next_change_us(state: TransceiversState) -> int | None:
+    """When the next fault changes by itself."""
+    return min((f.next_us for f in state.faults.values() if f.next_us is not None), default=None)
 
 
-def _judge_end(state: TransceiversState, end: int, before: str) -> list[Output]:
-    """Add up the end's faults, exactly and so in any order, then judge the link and the module."""
-    faults = [fault.excess_db for fault in state.faults.values() if fault.end == end]
-    state.failed[end] = sum(excess is None for excess in faults)
-    state.excess_db[end] = math.fsum(excess for excess in faults if excess is not None)
+def change_due(state: TransceiversState) -> list[Output]:
+    """Faults that have grown, come or gone by now, in order of time."""
     said: list[Output] = []
-    after = condition(state, end)
-    if after != before:
-        said.append(ModuleReported.model_validate({"end": end, "condition": after}))
-    peer = int(state.peer[end])
-    ends = np.array([end] if peer == NO_END else sorted({end, peer}))
+    due = [
+        (fault.next_us, name)
+        for name, fault in state.faults.items()
+        if fault.next_us is not None and fault.next_us <= state.now_us
+    ]
+    for _, name in sorted(due, key=lambda row: (row[0], number_of(row[1]))):
+        fault = state.faults[name]
+        if fault.kind == "flap" and not fault.out:
+            fault = replace(fault, out=_lasts(state, fault), outages=fault.outages + 1)
+            for end in fault.ends:
+                state.flaps[end] = state.flaps.get(end, 0) + 1
+        elif fault.kind == "flap":
+            fault = replace(fault, out=False)
+        state.faults[name] = replace(fault, next_us=_next_us(state, name, fault))
+        said += _judge_ends(state, fault.ends, fault.cause)
+    return said
+
+
+def _lasts(state: TransceiversState, fault: EndFault) -> bool:
+    """Whether an outage is longer than links wait; a shorter one is ridden out, and only counted."""
+    return (fault.severity or 0.0) > state.config.ride_out_s
+
+
+def _next_us(state: TransceiversState, name: str, fault: EndFault) -> int | None:
+    if fault.kind != "flap":
+        step_us = next_step_us(state.now_us - fault.began_us, fault.onset_us)
+        return None if step_us is None else fault.began_us + step_us
+    if fault.out:
+        return state.now_us + max(us(fault.severity or 0.0, US_PER_S), 1)
+    mean_h, count = assumed("flap_interval_h"), fault.outages
+    gap_h = draw_exponential(state.seed, name, "time to the next flap", count, mean_h)
+    return state.now_us + max(us(gap_h, US_PER_HOUR), 1)
+
+
+def _ailing(state: TransceiversState) -> set[int]:
+    """The ends of which a module or cable has a fault of its own that has begun to show."""
+    found = set[int]()
+    for fault in state.faults.values():
+        shows = fault.outages > 0 if fault.kind == "flap" else _share(state, fault) > 0.0
+        if shows and fault.kind in OF_THE_END:
+            found.update(fault.ends)
+    return found
+
+
+def _share(state: TransceiversState, fault: EndFault) -> float:
+    """How much of a fault there is now."""
+    if fault.kind == "flap":
+        return float(fault.out)
+    return come_share(state.now_us - fault.began_us, fault.onset_us)
+
+
+def _impairment(state: TransceiversState, end: int) -> Impairment:
+    """All that is wrong with an end now."""
+    found = []
+    for fault in state.faults.values():
+        if end in fault.ends:
+            share = _share(state, fault)
+            found.append(impairment(fault.kind, fault.severity, share, fault.strand, fault.began_us))
+    return together(found)
+
+
+def _judge_ends(state: TransceiversState, struck: Sequence[int], cause: str) -> list[Output]:
+    """Add up what is wrong with these ends, then judge their modules and links."""
+    said: list[Body] = []
+    ailing = _ailing(state)
+    for end in struck:
+        now = _impairment(state, end)
+        state.impaired.pop(end, None)
+        if now != SOUND:
+            state.impaired[end] = now
+        state.failed[end], state.excess_db[end] = now.dead, now.dirt_db
+        condition = "failed" if now.dead else "degraded" if end in ailing else "ok"
+        if condition != state.conditions.pop(end, "ok"):
+            said.append(ModuleReported.model_validate({"end": end, "condition": condition}))
+        if condition != "ok":
+            state.conditions[end] = condition
+    peers = [int(state.peer[end]) for end in struck]
+    ends = np.array(sorted({*struck, *peers} - {NO_END}))
     touch(state, ends)  # whatever is said: what the link carries is shown at both ends
-    if peer != NO_END:
-        recompute_ber(state, ends)
-    return said + judge(state, ends)
+    linked = ends[state.peer[ends] != NO_END]
+    if len(linked):
+        recompute_ber(state, linked)
+    said += judge(state, ends)
+    return [CausedBy(cause, body) for body in said]

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.names import Join
 from schemas.ocs import (
@@ -57,10 +58,11 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
     if state.patched and (moved := optics.patched(state, norths)).any():
         for ends in (norths[moved], souths[moved]):
             state.loss_db[ends] = optics.loss_db(state, ends)
-            recompute_ber(state, ends)
-    if state.faults and (state.excess_db[norths].any() or state.excess_db[souths].any()):
+    if state.patched or state.impaired:
         for ends in (norths, souths):
-            recompute_ber(state, ends)
+            changed = ends[optics.differ(state, ends)]
+            if len(changed):
+                recompute_ber(state, changed)
     code = state_codes(state, norths)
     state.code[norths] = code
     state.code[souths] = code
@@ -141,7 +143,7 @@ def on_port_patched(state: TransceiversState, body: PortPatched, _message: Envel
     state.loss_db[ends] = optics.loss_db(state, ends)
     recompute_ber(state, ends)
     touch(state, ends)
-    return judge(state, ends)
+    return [*judge(state, ends)]
 
 
 def _lose_strands(
@@ -170,10 +172,10 @@ def _set_lit(state: TransceiversState, ends: IntArray, lit: npt.NDArray[np.uint8
     state.lit[ends] = lit
     if seen.any():
         touch(state, ends[seen])
-    return judge(state, ends)
+    return [*judge(state, ends)]
 
 
-def judge(state: TransceiversState, ends: IntArray) -> list[Output]:
+def judge(state: TransceiversState, ends: IntArray) -> list[Body]:
     """Judge these ends anew and say which of the connected ones changed."""
     ends = ends[state.peer[ends] != NO_END]
     code = state_codes(state, ends)
@@ -188,7 +190,7 @@ def judge(state: TransceiversState, ends: IntArray) -> list[Output]:
 
 
 def recompute_ber(state: TransceiversState, ends: IntArray) -> None:
-    """Take over what these connected ends receive, dirty connectors counted."""
+    """Take over what these connected ends receive, with all that is wrong with them and their far ends."""
     state.log10_ber[ends] = optics.log10_ber(state, ends)
 
 
@@ -198,13 +200,20 @@ def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:
     peers = state.peer[ends]
     worse = np.maximum(state.log10_ber[ends], state.log10_ber[peers])
     dead = state.lit[ends] != BOTH_STRANDS
-    if state.faults:
-        dead |= (state.failed[ends] > 0) | (state.failed[peers] > 0)
+    if state.impaired:
+        dead |= state.failed[ends] | state.failed[peers] | _dropped(state, ends)
     if state.unpowered:
         powerless = state.powerless
         dead |= powerless[ends] | powerless[peers]
     dead |= worse > math.log10(state.config.down_above_ber)
     return np.where(dead, DOWN, np.where(worse > math.log10(state.config.degraded_above_ber), DEGRADED, UP))
+
+
+def _dropped(state: TransceiversState, ends: IntArray) -> npt.NDArray[np.bool_]:
+    """Which of these links are down for a moment, by a fault of either end."""
+    gone = [end for end, wrong in state.impaired.items() if wrong.dropped]
+    found: npt.NDArray[np.bool_] = np.isin(ends, gone) | np.isin(state.peer[ends], gone)
+    return found
 
 
 def _with_code(state: TransceiversState, ends: IntArray, code: int) -> tuple[int, ...]:

@@ -1,10 +1,12 @@
-"""What happens when the transceivers are due, and when that is: a telemetry frame at a fixed cadence, and
-before all the first look at links that are lit for good."""
+"""What happens when the transceivers are due, and when that is: a telemetry frame at a fixed cadence, faults
+that grow or come and go, and before all the first look at links that are lit for good."""
 
 import numpy as np
 
 from schemas.envelope import Envelope
 from schemas.sequencer import Tick
+from services.transceivers import telemetry
+from services.transceivers.faults import change_due, next_change_us
 from services.transceivers.links import judge
 from services.transceivers.state import TransceiversState
 from shared.basics.frames import frame_after_us
@@ -12,14 +14,25 @@ from shared.engine.service import Output
 
 
 def due(state: TransceiversState) -> int | None:
-    """When the next frame is, or the first look."""
-    return state.next_frame_us if state.first_light_us is None else state.first_light_us
+    """When the next frame is, or the next fault changes, or the first look."""
+    if state.first_light_us is not None:
+        return state.first_light_us
+    moments = (state.next_frame_us, next_change_us(state))
+    return min((at_us for at_us in moments if at_us is not None), default=None)
 
 
 def on_tick(state: TransceiversState, _tick: Tick, _message: Envelope) -> list[Output]:
     """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
     state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
+    said = change_due(state)
     if state.first_light_us is None:
-        return []
+        return said
     state.first_light_us = None
-    return judge(state, np.arange(len(state.peer)))
+    return [*said, *judge(state, np.arange(len(state.peer)))]
+
+
+def frame(state: TransceiversState, message: Envelope) -> bytes | None:
+    """The telemetry frame, where this is the moment for one."""
+    interval_s = state.config.telemetry_interval_s
+    is_time = frame_after_us(interval_s, message.at_us - 1) == message.at_us
+    return telemetry.frame(state, message) if is_time else None

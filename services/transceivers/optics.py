@@ -6,9 +6,10 @@ import numpy.typing as npt
 from schemas.names import Join
 from services.transceivers.design import design_of
 from services.transceivers.light_paths import LIGHT_PATHS, fabric_pairs
-from services.transceivers.state import BOTH_STRANDS, TransceiversState
+from services.transceivers.state import BOTH_STRANDS, NO_END, TransceiversState
 from shared.models.ocs.patches import port_at
 from shared.models.optics.fabric_links import rounded, strand_log10_bers
+from shared.models.optics.impaired_lanes import Wrong, changed_lanes
 from shared.models.optics.link import FloatArray, Strands
 from shared.models.optics.made_modules import Lanes
 from shared.models.optics.modules import LANES_PER_LINK
@@ -41,17 +42,21 @@ def patched(state: TransceiversState, ends: IntArray) -> npt.NDArray[np.bool_]:
 
 
 def path_loss_db(state: TransceiversState, ends: IntArray | slice) -> FloatArray:
-    """Of the worse strand, from module to module, dirty connectors counted: to the digit to which an OCS's
-    losses are known, so that all who show a loss show the same. NaN where no circuit is wanted."""
-    loss_db = state.loss_db[ends] + state.excess_db[ends] + state.excess_db[state.peer[ends]]
-    found: FloatArray = np.round(loss_db, DECIMALS)
-    return found
+    """Of the worse strand, from module to module, with all that is wrong on the way: to the digit to which an
+    OCS's losses are known, so that all who show a loss show the same. NaN where no circuit is wanted."""
+    numbers = np.arange(len(state.peer))[ends]
+    found: FloatArray = state.loss_db[numbers].copy()
+    changed = np.flatnonzero(differ(state, numbers) & (state.peer[numbers] != NO_END))
+    if len(changed):
+        strands, _ = strands_between(state, numbers[changed])
+        found[changed] = strands.loss_db.max(axis=-1) + state.config.fibre_loss_db
+    return np.round(found, DECIMALS)
 
 
 def receiving(state: TransceiversState, ends: IntArray | slice) -> npt.NDArray[np.bool_]:
     """Which of these ends have light to measure: both strands are made, the far end's laser sends, and the
     own module is there to measure."""
-    sound = (state.failed[ends] == 0) & (state.failed[state.peer[ends]] == 0)
+    sound = ~(state.failed[ends] | state.failed[state.peer[ends]])
     if state.unpowered:
         powerless = state.powerless
         sound &= ~(powerless[ends] | powerless[state.peer[ends]])
@@ -59,13 +64,20 @@ def receiving(state: TransceiversState, ends: IntArray | slice) -> npt.NDArray[n
     return found
 
 
+def differ(state: TransceiversState, ends: IntArray) -> npt.NDArray[np.bool_]:
+    """Which of the links of these ends carry other light than the table of pairs has it."""
+    wrong = [end for end, one in state.impaired.items() if one.changes_light]
+    found: npt.NDArray[np.bool_] = np.isin(ends, wrong) | np.isin(state.peer[ends], wrong)
+    return found | patched(state, ends)
+
+
 def log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
-    """Of the worst lane that each of these connected ends receives, dirty connectors counted."""
+    """Of the worst lane that each of these connected ends receives, with all that is wrong with the link."""
     peers = state.peer[ends].astype(np.int64)
     found = LIGHT_PATHS[state.kind].clean_log10_ber(state, ends, peers)
-    aside = np.flatnonzero((state.excess_db[ends] > 0) | (state.excess_db[peers] > 0) | patched(state, ends))
-    if len(aside):
-        found[aside] = lane_log10_bers(state, ends[aside]).max(axis=-1)
+    changed = np.flatnonzero(differ(state, ends))
+    if len(changed):
+        found[changed] = lane_log10_bers(state, ends[changed]).max(axis=-1)
     return rounded(found)
 
 
@@ -76,8 +88,18 @@ def lane_log10_bers(state: TransceiversState, ends: IntArray) -> FloatArray:
 
 
 def strands_between(state: TransceiversState, ends: IntArray) -> tuple[Strands, Lanes]:
-    """What lies between these ends and their far ends, and how the modules of both were made."""
+    """What lies between these ends and their far ends, and how the modules of both are: as made, and what is
+    wrong with them."""
     peers = state.peer[ends].astype(np.int64)
     paths = LIGHT_PATHS[state.kind]
-    near_db, far_db = (state.excess_db[numbers][:, None] for numbers in (ends, peers))
-    return Strands(paths.between(state, ends, peers), near_db, far_db), paths.lanes(state, ends, peers)
+    between, made = paths.between(state, ends, peers), paths.lanes(state, ends, peers)
+    near, far = Wrong(state.impaired, ends), Wrong(state.impaired, peers)
+    strands = Strands(
+        between,
+        near.dirt_db,
+        far.dirt_db,
+        near.lost_db,
+        far.lost_db,
+        np.broadcast_to(near.leak_db, between.loss_db.shape),
+    )
+    return strands, changed_lanes(made, near, far)

@@ -32,4 +32,4 @@ def _judge_both(state: TransceiversState, ends: IntArray) -> list[Output]:
     peers = state.peer[ends].astype(np.int64)
     both = np.unique(np.concatenate((ends, peers[peers != NO_END])))
     touch(state, both)
-    return judge(state, both)
+    return [*judge(state, both)]

@@ -12,7 +12,7 @@ from schemas.ocs import (
     PortsDown,
 )
 from schemas.sequencer import Tick
-from services.transceivers import documents, faults, links, logic, loops, telemetry
+from services.transceivers import documents, faults, links, logic, loops
 from services.transceivers.state import TransceiversState, commission
 from shared.engine.service import Service, on
 
@@ -36,5 +36,5 @@ SERVICE: Service[TransceiversState] = Service(
     due=logic.due,
     document_keys=documents.document_keys,
     document=documents.document,
-    telemetry=telemetry.frame,
+    telemetry=logic.frame,
 )

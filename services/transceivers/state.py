@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import AnyPodConfig, PodConfig, SuperpodConfig, TransceiversConfig
+from schemas.config import AnyPodConfig, PodConfig, SuperpodConfig
+from schemas.config_links import TransceiversConfig
 from services.transceivers.design import design_of
 from shared.basics.frames import frame_after_us
 from shared.engine.state import State
 from shared.models.optics.fabric_links import direct_log10_bers
+from shared.models.optics.impairments import Impairment
 from shared.models.plants import plant_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
@@ -24,20 +26,33 @@ DARK, UP, DEGRADED, DOWN = range(len(STATES))
 
 @dataclass(frozen=True, slots=True)
 class EndFault:
-    """An active fault of one link end: a dead module or cable, or a connector with this excess loss."""
+    """An active fault of some link ends, or of one `strand` of them. It grows to its severity over
+    `onset_us`. `next_us` is when it changes by itself, None if it does not any more; `cause` is the id of the
+    message that told of it. Of one that comes and goes `out` tells whether the link is down now, and
+    `outages` how many there were."""
 
-    end: int
-    excess_db: float | None
+    ends: tuple[int, ...]
+    kind: str
+    severity: float | None
+    began_us: int
+    onset_us: int
+    strand: int | None
+    next_us: int | None
+    cause: str
+    out: bool = False
+    outages: int = 0
 
 
 @dataclass
 class TransceiversState(State):
     """`peer` is the far end that a circuit is wanted to, or that fixed fibres lead to (−1 none); `lit` has
     bit s set where strand s is made; `loss_db` is that of the worse strand's fibre and OCS, without connector
-    faults, `log10_ber` that of the worst lane that the end receives, with them (both NaN where no circuit is
-    wanted); `excess_db` is what the end's connector faults add; `failed` counts its dead modules and cables;
-    `code` indexes STATES. The `kind` of the fabric decides what lies between two ends, and the `technology`
-    of its OCSes, if it has any, what that loses.
+    faults, `log10_ber` that of the worst lane that the end receives, with all faults (both NaN where no
+    circuit is wanted); `excess_db` is what the end's connector faults add; `failed` tells whether its module
+    or cable is dead; `impaired` has all that is wrong with ends that are not sound, and `flaps` how often
+    links of ends have dropped; `conditions` what modules say of themselves where that is not "ok"; `code`
+    indexes STATES. The `kind` of the fabric decides
+    what lies between two ends, and the `technology` of its OCSes, if it has any, what that loses.
 
     `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`).
     `unpowered` has the link ends in parts without power, by name of the fault.
@@ -55,7 +70,7 @@ class TransceiversState(State):
     loss_db: npt.NDArray[np.float64]
     log10_ber: npt.NDArray[np.float64]
     excess_db: npt.NDArray[np.float64]
-    failed: npt.NDArray[np.int16]
+    failed: npt.NDArray[np.bool_]
     code: npt.NDArray[np.uint8]
     changed_us: npt.NDArray[np.int64]
     technology: str = "palomar"
@@ -63,6 +78,9 @@ class TransceiversState(State):
     faults: dict[str, EndFault] = field(default_factory=dict)
     patched: dict[int, int] = field(default_factory=dict)
     unpowered: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    impaired: dict[int, Impairment] = field(default_factory=dict)
+    conditions: dict[int, str] = field(default_factory=dict)
+    flaps: dict[int, int] = field(default_factory=dict)
 
     @property
     def cubes(self) -> int:
@@ -95,7 +113,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversSta
         loss_db=np.full(ends, np.nan),
         log10_ber=np.full(ends, np.nan),
         excess_db=np.zeros(ends),
-        failed=np.zeros(ends, dtype=np.int16),
+        failed=np.zeros(ends, dtype=np.bool_),
         code=np.full(ends, DARK, dtype=np.uint8),
         changed_us=np.full(cubes, at_us, dtype=np.int64),
     )

@@ -11,12 +11,15 @@ from services.transceivers.design import design_of
 from services.transceivers.optics import path_loss_db, strands_between
 from services.transceivers.state import NO_END, STATES, TransceiversState
 from shared.basics.frames import arrow_frame
+from shared.models.assumptions import assumed
+from shared.models.optics.impaired_lanes import Wrong
 from shared.models.optics.lane_light import known_light
 from shared.models.optics.modules import LANES_PER_LINK
 from shared.models.superpod.wiring import ENDS_PER_CUBE, STRANDS, IntArray
 from shared.models.telemetry.fields import FIELDS
 from shared.models.telemetry.flags import flags
 from shared.models.telemetry.readings import FloatArray, Light, Readings, calibration, read
+from shared.models.telemetry.sensors import Sensors
 from shared.models.telemetry.temperature import module_temperature_c
 
 
@@ -64,9 +67,20 @@ def readings_of(state: TransceiversState, ends: IntArray, at_us: int) -> Reading
     """What the modules at these connected ends say at a moment."""
     seed, fabric = state.seed, state.fabric
     made = calibration(seed, fabric, state.cubes * ENDS_PER_CUBE)
-    return read(
-        seed, fabric, made, ends, light_of(state, ends, at_us), at_us, design_of(state.config).rate.gbps
-    )
+    gbps, light = design_of(state.config).rate.gbps, light_of(state, ends, at_us)
+    return read(seed, fabric, made, ends, light, at_us, gbps, sensors_of(state, ends))
+
+
+def sensors_of(state: TransceiversState, ends: IntArray) -> Sensors | None:
+    """How the sensors of these ends are; None where all are sound."""
+    broken = [(at, state.impaired[end]) for at, end in enumerate(ends.tolist()) if end in state.impaired]
+    if not any(wrong.misreads for _, wrong in broken):
+        return None
+    found = Sensors.sound(len(ends))
+    for at, wrong in broken:
+        found.rx_offset_db[at], found.lying[at] = wrong.reads_db, wrong.lying
+        found.stuck_at_us[at], found.late_us[at] = wrong.stuck_us, wrong.late_us
+    return found
 
 
 def light_of(state: TransceiversState, ends: IntArray, at_us: int) -> Light:
@@ -76,14 +90,15 @@ def light_of(state: TransceiversState, ends: IntArray, at_us: int) -> Light:
     strands, lanes = strands_between(state, ends)
     found = known_light(state.seed, state.fabric, state.cubes, design).of(ends, strands, lanes)
     shape = (len(ends), LANES_PER_LINK)
-    dead, silent = state.failed[ends] > 0, state.failed[state.peer[ends]] > 0
+    dead, silent = state.failed[ends], state.failed[state.peer[ends]]
     made = _lit_strands(state, ends) & ~silent[:, None]
     dark = np.repeat(~made, LANES_PER_LINK // STRANDS, axis=1)
     unread = np.where(dark | dead[:, None], np.nan, 0.0)
     nothing = np.where(dead, np.nan, 0.0)
     received_dbm = np.where(dark, -np.inf, found.received_dbm) + nothing[:, None]
     linked = (state.lit[ends] > 0) & ~silent
-    warmth = module_temperature_c(state.seed, state.fabric, ends, at_us, linked)
+    wrong = Wrong(state.impaired, ends)
+    warmth = module_temperature_c(state.seed, state.fabric, ends, at_us, linked) + wrong.hotter_k[:, 0]
     return Light(
         design.launched_dbm + lanes.near_launch_db.reshape(shape) + nothing[:, None],
         received_dbm,
@@ -91,7 +106,7 @@ def light_of(state: TransceiversState, ends: IntArray, at_us: int) -> Light:
         found.log10_raw_ber + unread,
         found.log10_ber + unread,
         found.interference_db + unread,
-        np.zeros(shape),
+        np.broadcast_to(assumed("laser_wear_bias") * wrong.worn, shape),
         warmth + nothing,
     )
 

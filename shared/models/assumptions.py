@@ -145,6 +145,36 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "throttled_speed": Assumption(
         0.5, "", "of full speed, of chips that protect themselves from heat: they halve their clock"
     ),
+    "fibre_excess_least_db": Assumption(0.5, "dB", "what a bend takes is drawn evenly, as dirt is"),
+    "fibre_excess_most_db": Assumption(5.0, "dB", "as much as dirt takes"),
+    "laser_wear_least_db": Assumption(1.0, "dB", "of launched power: the end of life in a laser's own terms"),
+    "laser_wear_most_db": Assumption(6.0, "dB", "enough to take any link down"),
+    "laser_wear_hidden_share": Assumption(
+        0.5, "", "of a laser's wear-out is hidden by its power control, which raises the bias"
+    ),
+    "laser_wear_bias": Assumption(
+        0.5, "", "of the bias of a new laser: what control can raise it by before the light falls"
+    ),
+    "laser_droop_db_per_k": Assumption(
+        0.05, "dB/K", "an uncooled laser with its modulator, past what power control holds"
+    ),
+    "receiver_wear_least_db": Assumption(1.0, "dB", "more light needed: less is within what is made"),
+    "receiver_wear_most_db": Assumption(6.0, "dB", "enough to take any link down"),
+    "circulator_leak_least_db": Assumption(12.0, "dB", "a coating that comes off: -38 dB instead of -50 dB"),
+    "circulator_leak_most_db": Assumption(25.0, "dB", "a circulator that is one no more"),
+    "heat_least_k": Assumption(10.0, "K", "a fan or heat sink that has come loose: less is weather"),
+    "heat_most_k": Assumption(35.0, "K", "where modules switch themselves off"),
+    "flap_least_s": Assumption(0.1, "s", "outages of a loose contact are drawn evenly in their logarithm"),
+    "flap_most_s": Assumption(30.0, "s", "a few of them last"),
+    "flap_interval_h": Assumption(2.0, "h", "mean time between the outages of a flapping link"),
+    "calibration_error_least_db": Assumption(1.5, "dB", "what lies beyond the scatter of sound modules"),
+    "calibration_error_most_db": Assumption(4.0, "dB", "beyond what CMIS allows (3 dB)"),
+    "late_least_min": Assumption(30.0, "min", "a collector that queues: less is a slow poll"),
+    "late_most_min": Assumption(720.0, "min", "half a day behind, and nobody saw"),
+    "mirror_drift_least_db": Assumption(0.5, "dB", "as little as dirt takes"),
+    "mirror_drift_most_db": Assumption(5.0, "dB", "as much as dirt takes"),
+    "shake_least_db": Assumption(0.3, "dB", "at each port: tenths of a dB show on all circuits at once"),
+    "shake_most_db": Assumption(2.0, "dB", "at each port, so twice on a circuit"),
     "link_degraded_ber": Assumption(
         2e-5,
         "",

@@ -4,10 +4,11 @@ One table for all who must know: ground truth, the repair shop, the gateway, the
 nothing slow, so that a command can show it at once.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from shared.basics.errors import InvalidInput
+from shared.models.fault_row import FaultRow
+from shared.models.link_faults import LINK_FAULTS, NATURAL_SHARES, PATH_FAULTS
 from shared.models.ocs.parts import PART, share_of_one
 
 if TYPE_CHECKING:
@@ -15,49 +16,6 @@ if TYPE_CHECKING:
     from schemas.config_dcn import NetworkFailuresConfig, NetworkRepairsConfig
     from schemas.names import FaultKind
     from shared.models.plant import Part, Plant
-
-HazardRate = Literal[
-    "host_per_day",
-    "cable_per_day",
-    "link_per_day",
-    "ocs_per_day",
-    "block_per_day",
-    "bundle_per_day",
-    "rack_per_day",
-    "control_per_day",
-    "power_per_day",
-]
-"""Parameters of `failures`: the share of the parts that fail in a day."""
-RepairTime = Literal[
-    "host_repair_h",
-    "cable_repair_h",
-    "cube_repair_h",
-    "link_repair_h",
-    "ocs_repair_h",
-    "block_repair_h",
-    "bundle_repair_h",
-    "rack_repair_h",
-    "control_repair_h",
-    "power_repair_h",
-]
-"""Parameters of `repairs`: the mean time of a repair in hours."""
-
-
-@dataclass(frozen=True, slots=True)
-class FaultRow:
-    """What there is to know of one kind of fault.
-
-    `strikes` is the kind of part, all of which are equally at risk; `example` the name of one behind its
-    fabric's. `rate` is None for a kind that is only ever injected. Repairs of lower `rank` are begun first.
-    """
-
-    strikes: str
-    example: str
-    rate: HazardRate | None
-    repair_time: RepairTime
-    rank: int
-    meaning: str
-
 
 FAULTS: "dict[FaultKind, FaultRow]" = {
     "host": FaultRow(
@@ -108,14 +66,7 @@ FAULTS: "dict[FaultKind, FaultRow]" = {
         rank=1,
         meaning="the module or its cable is dead: the link is down",
     ),
-    "connector": FaultRow(
-        strikes="end",
-        example="cube-12/+y/7",
-        rate=None,
-        repair_time="link_repair_h",
-        rank=1,
-        meaning="dirt on the connector takes light from both directions of the link",
-    ),
+    **LINK_FAULTS,
     "ocs": FaultRow(
         strikes="ocs",
         example="ocs-17",
@@ -188,6 +139,7 @@ FAULTS: "dict[FaultKind, FaultRow]" = {
         rank=0,
         meaning="a port of an OCS fails and loses its circuit",
     ),
+    **PATH_FAULTS,
     "block": FaultRow(
         strikes="block",
         example="block-3",
@@ -245,6 +197,7 @@ def rate_per_day(
     the plant has the parts of OCSes, the rate of an OCS is shared out among them."""
     rate = FAULTS[kind].rate
     per_day = 0.0 if rate is None else float(getattr(config, rate, 0.0))
+    per_day *= NATURAL_SHARES.get(kind, 1.0)
     part = PART.get(kind)
     return per_day * share_of_one(part) if part is not None and plant.population("supply") else per_day
 
@@ -254,6 +207,15 @@ def mean_repair_h(kind: "FaultKind", config: "RepairsConfig | NetworkRepairsConf
     return float(getattr(config, FAULTS[kind].repair_time))
 
 
+def kinds_of(plant: "Plant") -> "tuple[FaultKind, ...]":
+    """The kinds of faults that can strike something of a plant."""
+    return tuple(
+        kind
+        for kind, row in FAULTS.items()
+        if plant.population(row.strikes) and (row.needs is None or plant.population(row.needs))
+    )
+
+
 def fault_target(kind: "FaultKind", target: str, fabric: str, plant: "Plant") -> "Part":
     """The part of this fabric that a fault strikes; InvalidInput says in a sentence what is allowed
     otherwise."""
@@ -261,8 +223,8 @@ def fault_target(kind: "FaultKind", target: str, fabric: str, plant: "Plant") ->
     if owner != fabric:
         raise InvalidInput(f"target {target!r}: is in {owner}, allowed are parts of {fabric}")
     row = FAULTS[kind]
-    if not plant.population(row.strikes):
-        possible = ", ".join(k for k, other in FAULTS.items() if plant.population(other.strikes))
+    if kind not in kinds_of(plant):
+        possible = ", ".join(kinds_of(plant))
         raise InvalidInput(f"kind {kind!r}: {fabric} has nothing that it strikes; allowed are {possible}")
     try:
         part = plant.parse(target)
@@ -274,3 +236,15 @@ def fault_target(kind: "FaultKind", target: str, fabric: str, plant: "Plant") ->
             f"allowed are names like {fabric}/{row.example}"
         )
     return part
+
+
+def check_severity(kind: "FaultKind", severity: float | None, onset_us: int | None) -> None:
+    """InvalidInput unless a fault of this kind can be as bad, and come as slowly; None is always allowed."""
+    row = FAULTS[kind]
+    if severity is not None and row.severity is None:
+        raise InvalidInput(f"severity {severity:g}: a fault of kind {kind!r} has none; leave it out")
+    if severity is not None and row.severity is not None:
+        row.severity.check(kind, severity)
+    if onset_us is not None and row.onset_h is None:
+        slow = ", ".join(other for other, known in FAULTS.items() if known.onset_h is not None)
+        raise InvalidInput(f"onset: a fault of kind {kind!r} strikes at once; allowed are {slow}")

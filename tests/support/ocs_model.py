@@ -184,10 +184,8 @@ def board_of(port: Port) -> int:
     return int(mirrors[ocs, number]) // MIRRORS_A_BOARD + 4 * (side == "S")
 
 
-def fault_began(name: str, kind: FaultKind, target: str, excess_loss_db: float | None = None) -> FaultBegan:
-    return FaultBegan(
-        fault=name, kind=kind, target=target, injected=True, excess_loss_db=excess_loss_db, expires_us=None
-    )
+def fault_began(name: str, kind: FaultKind, target: str, severity: float | None = None) -> FaultBegan:
+    return FaultBegan(fault=name, kind=kind, target=target, injected=True, severity=severity, expires_us=None)
 
 
 def fault_ended(began: FaultBegan) -> FaultEnded:

@@ -41,7 +41,7 @@ def link_of_twin(client: Client, name: str, to: str | None, warmer_k: float = 0.
     design, strands = design_of(config.transceivers), _strands(config, fabric, end, far, warmer_k)
     if to is not None and to != joined:
         return Link(design, strands, name, to, note="a link that could be made, with clean connectors")
-    faults = client.rows("/v1/faults", "target", "state", "excess_loss_db", fabric=fabric)
+    faults = client.rows("/v1/faults", "kind", "target", "state", "severity", fabric=fabric)
     with client.reading():
         near_db, far_db = (_excess_db(faults, one) for one in (name, far.name(fabric)))
     return Link(design, strands, name, far.name(fabric), near_db, far_db, note)
@@ -113,5 +113,6 @@ def _lanes(config: SuperpodConfig, fabric: str, end: LinkEnd, far: LinkEnd, warm
 
 def _excess_db(faults: list[dict[str, Any]], end: str) -> float:
     """What all the dirt on one end's connectors adds."""
-    here = [fault for fault in faults if (fault["target"], fault["state"]) == (end, "active")]
-    return math.fsum(fault["excess_loss_db"] for fault in here if fault["excess_loss_db"] is not None)
+    dirt = ("connector", end, "active")
+    here = [fault for fault in faults if (fault["kind"], fault["target"], fault["state"]) == dirt]
+    return math.fsum(fault["severity"] for fault in here)

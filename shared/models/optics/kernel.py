@@ -159,8 +159,7 @@ class LaneKernel:
 
     def received_dbm(self, strands: Strands, lanes: Lanes) -> FloatArray:
         """Average power that arrives, of the same shape."""
-        lost_db = strands.ocs.loss_db + strands.near_excess_db + strands.far_excess_db
-        found: FloatArray = self._lane_dbm - lost_db[:, None] + lanes.far_launch_db
+        found: FloatArray = self._lane_dbm - strands.loss_db[:, None] + lanes.far_launch_db
         return found
 
 

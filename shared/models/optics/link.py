@@ -64,23 +64,34 @@ DIRECT = Switched(np.asarray(0.0), np.asarray(-np.inf), np.asarray(-np.inf))
 
 @dataclass(frozen=True, slots=True)
 class Strands:
-    """All that may change of some strands, as one of the ends sees it: the OCS between, and what dirty
-    connectors at this end and the far one take. Arrays of one broadcast shape."""
+    """All that may change of some strands, as one of the ends sees it: the OCS between, and at this end and
+    the far one what dirty connectors take (`excess`), what is lost behind them without reflection (`lost`),
+    and at this end how much more the circulator leaks. Arrays of one broadcast shape."""
 
     ocs: Switched
     near_excess_db: FloatArray = field(default_factory=lambda: np.asarray(0.0))
     far_excess_db: FloatArray = field(default_factory=lambda: np.asarray(0.0))
+    near_lost_db: FloatArray = field(default_factory=lambda: np.asarray(0.0))
+    far_lost_db: FloatArray = field(default_factory=lambda: np.asarray(0.0))
+    near_leak_db: FloatArray = field(default_factory=lambda: np.asarray(0.0))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Of all arrays together."""
-        return np.broadcast_shapes(
-            self.ocs.loss_db.shape,
-            self.ocs.near_return_db.shape,
-            self.ocs.far_return_db.shape,
-            self.near_excess_db.shape,
-            self.far_excess_db.shape,
-        )
+        switched = (self.ocs.loss_db, self.ocs.near_return_db, self.ocs.far_return_db)
+        return np.broadcast_shapes(*(array.shape for array in (*switched, *self._by_end)))
+
+    @property
+    def loss_db(self) -> FloatArray:
+        """Of all that may change, one way."""
+        dirt_db = self.near_excess_db + self.far_excess_db
+        found: FloatArray = self.ocs.loss_db + dirt_db + (self.near_lost_db + self.far_lost_db)
+        return found
+
+    @property
+    def _by_end(self) -> tuple[FloatArray, ...]:
+        excess, lost = (self.near_excess_db, self.far_excess_db), (self.near_lost_db, self.far_lost_db)
+        return (*excess, *lost, self.near_leak_db)
 
     def each(self) -> "Strands":
         """Flat: one value of each a strand."""
@@ -88,8 +99,8 @@ class Strands:
         return self._with(lambda array: np.broadcast_to(array, shape).ravel())
 
     def part(self, numbers: npt.NDArray[np.intp]) -> "Strands":
-        """Some of them, where they are flat."""
-        return self._with(lambda array: array[numbers])
+        """Some of them, where they are flat; what is one for all stays so."""
+        return self._with(lambda array: array[numbers] if array.ndim else array)
 
     def per_lane(self) -> "Strands":
         """With a last axis for the lanes."""
@@ -98,7 +109,7 @@ class Strands:
     def _with(self, change: Callable[[FloatArray], FloatArray]) -> "Strands":
         ocs = self.ocs
         switched = Switched(*map(change, (ocs.loss_db, ocs.near_return_db, ocs.far_return_db)))
-        return Strands(switched, change(self.near_excess_db), change(self.far_excess_db))
+        return Strands(switched, *map(change, self._by_end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +152,8 @@ class LinkDesign:
         circulator, crosstalk, port = none, None, None
         near_connector_db, far_connector_db, near_port_db, far_port_db = None, None, None, None
         if self.kind.bidi:
-            circulator, crosstalk = _assumed("circulator_loss_db"), _assumed("circulator_crosstalk_db")
+            circulator = _assumed("circulator_loss_db")
+            crosstalk = np.asarray(_assumed("circulator_crosstalk_db") + strands.near_leak_db)
             port = _assumed("circulator_return_db")
             near_connector_db, far_connector_db = (
                 connector_return_db(excess_db)
@@ -149,15 +161,17 @@ class LinkDesign:
             )
             near_port_db, far_port_db = strands.ocs.near_return_db, strands.ocs.far_return_db
         fibre_db = 0.5 * self.fibre_loss_db
+        near_db = strands.near_excess_db + strands.near_lost_db
+        far_db = strands.far_excess_db + strands.far_lost_db
         return (
             Element("mux", mux),
             Element("circulator", circulator, crosstalk),
             Element("circulator port", none, port),
-            Element("near fibre", np.asarray(fibre_db + strands.near_excess_db), near_connector_db),
+            Element("near fibre", np.asarray(fibre_db + near_db), near_connector_db),
             Element("near OCS port", none, near_port_db),
             Element("OCS", strands.ocs.loss_db),
             Element("far OCS port", none, far_port_db),
-            Element("far fibre", np.asarray(fibre_db + strands.far_excess_db), far_connector_db),
+            Element("far fibre", np.asarray(fibre_db + far_db), far_connector_db),
             Element("far circulator port", none, port),
             Element("far circulator", circulator),
             Element("demux", mux),

@@ -34,9 +34,11 @@ CUBE_KINDS = (
     PartKind("chip", "chip", "cube-{cube}/host-{host}/chip-{chip}", "cube-12/host-3/chip-1", "host", "cube"),
     PartKind("cable", "ICI cable", "cube-{cube}/cable-{cable}", "cube-12/cable-77", "cube", "cube"),
     PartKind("end", "link", "cube-{cube}/{face}/{index}", "cube-12/+y/7", "cube", "cube"),
+    PartKind("batch", "batch of modules", "batch-{batch}", "batch-7"),
 )
 """Parts of the cubes. A cube is used as a whole or not at all: one bad host, chip, cable or module takes it
-out of use (docs/decisions/0008)."""
+out of use (docs/decisions/0008). A batch is of modules that were made together: as many as a cube has, mixed
+over all cubes (the twin's convention)."""
 OCS_KINDS = (
     PartKind("ocs", "OCS", "ocs-{ocs}", "ocs-17"),
     PartKind("port", "port", "ocs-{ocs}/{side}{port}", "ocs-17/N24", "ocs"),
@@ -62,6 +64,7 @@ def cube_axes(cubes: int) -> dict[str, Axis]:
         "cable": Axis("cable", CABLES_PER_CUBE),
         "face": Axis("faces", len(FACES), FACES),
         "index": Axis("face index", FACE_LINKS),
+        "batch": Axis("batch", cubes),
     }
 
 

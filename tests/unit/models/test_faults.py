@@ -11,7 +11,7 @@ from schemas.config_dcn import NetworkFailuresConfig, NetworkRepairsConfig
 from schemas.config_network import NetworkConfig
 from schemas.names import FaultKind
 from shared.basics.errors import InvalidInput
-from shared.models.faults import FAULTS, fault_target, mean_repair_h, rate_per_day
+from shared.models.faults import FAULTS, fault_target, kinds_of, mean_repair_h, rate_per_day
 from shared.models.network.parts import network_parts
 from shared.models.ocs.parts import PARTS
 from shared.models.static_pod.plant import static_pod_plant
@@ -28,7 +28,7 @@ def test_the_table_has_every_kind_of_fault_and_no_other() -> None:
 @pytest.mark.parametrize("kind", get_args(FaultKind))
 def test_a_fault_strikes_its_example_and_all_parts_of_that_kind(kind: FaultKind) -> None:
     row = FAULTS[kind]
-    plants = [plant for plant in (POD, NETWORK) if plant.population(row.strikes)]
+    plants = [plant for plant in (POD, NETWORK) if kind in kinds_of(plant)]
     assert plants
     for plant in plants:
         example = plant.parse(f"pod-0/{row.example}")
@@ -50,7 +50,9 @@ def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
         assert rate_per_day(kind, FailuresConfig(), POD) == 0
         assert mean_repair_h(kind, network_repairs) == 5
         return
-    failures = FailuresConfig(cable_per_day=0.4, host_per_day=0.1, link_per_day=0.2, ocs_per_day=0.3)
+    failures = FailuresConfig(
+        cable_per_day=0.4, host_per_day=0.1, link_per_day=0.2, optics_per_day=0.4, ocs_per_day=0.3
+    )
     repairs = RepairsConfig(
         cable_repair_h=4, cube_repair_h=5, host_repair_h=1, link_repair_h=2, ocs_repair_h=3
     )
@@ -61,7 +63,21 @@ def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
         "cube-power": (0, 5, 1),
         "cooling": (0, 5, 1),
         "link": (0.2, 2, 1),
-        "connector": (0, 2, 1),
+        "connector": (0.4 * 0.30, 2, 1),
+        "fibre": (0.4 * 0.10, 2, 1),
+        "laser": (0.4 * 0.18, 2, 1),
+        "receiver": (0.4 * 0.10, 2, 1),
+        "transmitter": (0.4 * 0.05, 2, 1),
+        "flap": (0.4 * 0.07, 2, 1),
+        "circulator": (0.4 * 0.03, 2, 1),
+        "heat": (0.4 * 0.05, 2, 1),
+        "calibration": (0.4 * 0.04, 2, 1),
+        "stuck": (0.4 * 0.03, 2, 1),
+        "late": (0.4 * 0.03, 2, 1),
+        "lying": (0.4 * 0.02, 2, 1),
+        "mirror": (0, 3, 1),
+        "shake": (0, 3, 1),
+        "batch": (0, 2, 1),
         "ocs": (0.3 * 0.02, 3, 0),
         "supply": (0.3 * 0.20 / 2, 3, 1),
         "fan": (0.3 * 0.24 / 4, 3, 1),
@@ -116,8 +132,9 @@ def test_a_fabric_without_switches_has_no_faults_of_them() -> None:
     with pytest.raises(InvalidInput) as raised:
         fault_target("ocs", "pod-0/ocs-3", "pod-0", static_pod_plant())
     assert str(raised.value) == (
-        "kind 'ocs': pod-0 has nothing that it strikes; "
-        "allowed are host, chip, cable, cube-power, cooling, link, connector"
+        "kind 'ocs': pod-0 has nothing that it strikes; allowed are host, chip, cable, cube-power, cooling, "
+        "link, connector, fibre, laser, receiver, transmitter, flap, circulator, heat, calibration, stuck, "
+        "late, lying, batch"
     )
 
 

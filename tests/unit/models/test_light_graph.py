@@ -18,7 +18,7 @@ def test_a_superpods_graph_has_every_part_and_every_fibre() -> None:
     nodes = Counter(data["kind"] for _, data in graph.nodes(data=True))
     assert nodes == {kind.word: plant.population(kind.word) for kind in plant.kinds}
     edges = Counter(data["kind"] for _, _, data in graph.edges(data=True))
-    assert edges == {"part-of": len(graph) - 64 - 48, "drives": 6144, "fibre": 2 * 6144}
+    assert edges == {"part-of": len(graph) - 64 - 48 - 64, "drives": 6144, "fibre": 2 * 6144}
     fibres = nx.Graph((a, b) for a, b, data in graph.edges(data=True) if data["kind"] == "fibre")
     degrees = Counter((graph.nodes[name]["kind"], degree) for name, degree in fibres.degree)
     assert degrees == {("end", 2): 6144, ("port", 1): 2 * 6144}

@@ -29,7 +29,7 @@ END = 2 * 96 + 2 * 16 + 7
 """pod-3/cube-2/+y/7"""
 CHIP = "pod-3/cube-2/host-3/chip-1"
 BROKEN_CHIP = FaultBegan(
-    fault="pod-3/fault-1", kind="chip", target=CHIP, injected=True, excess_loss_db=None, expires_us=None
+    fault="pod-3/fault-1", kind="chip", target=CHIP, injected=True, severity=None, expires_us=None
 )
 CONNECTED = CircuitsConnected(
     slice=SLICE, joins=((1, 2, 3),), missing_ocs=(17,), missing_ports=((18, 24), (19, 2))

@@ -18,10 +18,10 @@ from schemas.registry import TYPES
 NAME_NOTHING = {
     *("reason", "reasons", "kind", "how", "condition", "side", "port", "sentence"),
     *("shape", "corner", "twisted", "injected", "priority", "requested_by", "config"),
-    *("up", "links_down", "links_degraded", "excess_loss_db", "technician", "service", "message", "count"),
+    *("up", "links_down", "links_degraded", "severity", "technician", "service", "message", "count"),
     *("loss_db", "expected_db", "log10_ber", "verdict"),
     *("owner", "tier", "estimate_us", "ahead_us", "until_us", "why"),
-    *("duration_us", "job", "ends_us", "expires_us", "waited_us", "took_us", "due_us"),
+    *("duration_us", "onset_us", "job", "ends_us", "expires_us", "waited_us", "took_us", "due_us"),
     *("key", "asked_by", "comment", "choice", "costs_chip_us", "lost_chip_us", "speed_ppm", "recovery"),
     *("stage", "stages", "takes_us", "takes_back", "circuits", "approval", "outcome", "hour", "weights"),
     *("use_ppm", "use_then_ppm", "transit_ppm", "transit_then_ppm", "bound_ppm", "served_ppm", "direct_ppm"),

@@ -19,7 +19,7 @@ ALL_ENDS = np.arange(6144)
 
 
 def test_it_has_a_superpods_cubes_and_no_switch() -> None:
-    assert [kind.word for kind in POD.kinds] == ["cube", "host", "chip", "cable", "end"]
+    assert [kind.word for kind in POD.kinds] == ["cube", "host", "chip", "cable", "end", "batch"]
     for word in ("cube", "host", "chip", "cable", "end"):
         assert POD.population(word) == SUPERPOD.population(word)
     assert POD.population("ocs") == POD.population("port") == 0

@@ -39,7 +39,7 @@ LIKE = (
     "names like pod-0/ocs-17, pod-0/ocs-17/N24, pod-0/ocs-17/supply-1, pod-0/ocs-17/fan-2, pod-0/ocs-17/cpu, "
     "pod-0/ocs-17/fpga, pod-0/ocs-17/driver-5, pod-0/ocs-17/camera-N, pod-0/ocs-17/injector-S, "
     "pod-0/cube-12, pod-0/cube-12/host-3, pod-0/cube-12/host-3/chip-1, "
-    "pod-0/cube-12/cable-77 and pod-0/cube-12/+y/7"
+    "pod-0/cube-12/cable-77, pod-0/cube-12/+y/7 and pod-0/batch-7"
 )
 
 
@@ -54,6 +54,7 @@ def test_a_full_pod_has_what_the_papers_say() -> None:
         "chip": 4096,
         "cable": 64 * CABLES_PER_CUBE,
         "end": 6144,
+        "batch": 64,
     }
     assert superpod_plant(144).population("port") == 48 * 2 * 296
     assert POD.population("trunk") == 0
@@ -147,7 +148,7 @@ def test_names_and_numbers_lead_back_to_the_part(part: Part) -> None:
 @given(PARTS)
 def test_a_part_is_among_those_that_its_owner_is_made_of(part: Part) -> None:
     owner = POD.owner(part)
-    assert (owner is None) == (part.kind in ("cube", "ocs"))
+    assert (owner is None) == (part.kind in ("cube", "ocs", "batch"))
     if owner is not None:
         assert part.name.startswith(f"{owner.name}/")
         assert part in POD.made_of(owner)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from schemas.config import SuperpodConfig, TransceiversConfig
+from schemas.config import SuperpodConfig
+from schemas.config_links import TransceiversConfig
 from schemas.ocs import CircuitsConnected
 from services.transceivers.service import SERVICE
 from services.transceivers.state import TransceiversState

@@ -206,6 +206,8 @@ def test_what_is_asked_for_is_what_was_typed() -> None:
             "kind": "ocs",
             "target": "pod-0/ocs-17",
             "duration_s": None,
+            "severity": None,
+            "onset_s": None,
         }
         lightwave("events", "--since", "90m", "--type", "Tick", "--limit", "5", url=twin.url)
         assert twin.asked[-1].query == "type=Tick&since=90m&limit=5"

@@ -187,7 +187,7 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
     ("words", "said"),
     [
         ("--inject ocs", "--inject 'ocs': allowed: KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m"),
-        ("--inject laser:pod-0/ocs-1@1h", "no fault of kind 'laser'; allowed are host, chip, cable"),
+        ("--inject lazer:pod-0/ocs-1@1h", "no fault of kind 'lazer'; allowed are host, chip, cable"),
         ("--inject ocs:pod-7/ocs-1@1h", "no fabric 'pod-7'; there is pod-0"),
         ("--inject ocs:pod-0/ocs-48@1h", "ocs-48"),
         ("--inject ocs:ocs-48@1h", "name 'pod-0/ocs-48': OCS 48 does not exist"),

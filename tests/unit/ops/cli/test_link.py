@@ -212,7 +212,7 @@ def test_dirt_is_counted_at_the_end_that_has_it(twin: FakeTwin) -> None:
     assert here["near_excess_db"] == there["far_excess_db"] > 0.5
     assert here["far_excess_db"] == there["near_excess_db"] == 0.0
     both = printed("link", "budget", BOTH_DIRTY)
-    faults = {fault["name"]: fault["excess_loss_db"] for fault in told(twin, "faults")}
+    faults = {fault["name"]: fault["severity"] for fault in told(twin, "faults")}
     assert both["near_excess_db"] == pytest.approx(faults["pod-0/fault-1"] + faults["pod-0/fault-2"])
     assert both["far_excess_db"] == faults["pod-0/fault-3"]
     clean = printed("link", "budget", LINKED)

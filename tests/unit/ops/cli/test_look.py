@@ -163,7 +163,7 @@ def test_a_path_without_far_end_says_why_and_where_it_should_lead(
 
 
 def test_the_budget_of_a_link_that_is_wanted_keeps_its_dirt(twin: FakeTwin) -> None:
-    [dirt_db] = [f["excess_loss_db"] for f in told(twin, "faults") if f["excess_loss_db"] is not None]
+    [dirt_db] = [f["severity"] for f in told(twin, "faults") if f["severity"] is not None]
     here = json.loads("\n".join(read("link", "budget", HALF, "--to", HALF_FAR, "-o", "json")))
     there = json.loads("\n".join(read("link", "budget", HALF_FAR, "--to", HALF, "-o", "json")))
     assert (here["near_excess_db"], there["far_excess_db"]) == (dirt_db, dirt_db)

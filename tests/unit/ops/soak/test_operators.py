@@ -87,7 +87,9 @@ def test_every_wish_is_one_that_the_twin_takes(seed: int, kind: str) -> None:
     assert tiers == {*itertools.product(OWNERS, TIERS)}
     assert recoveries == {*RECOVERIES}
     assert struck == {
-        fault for fault in OF_A_SUPERPOD if kind == "superpod" or fault not in ("ocs", "cpu", "driver")
+        fault
+        for fault in OF_A_SUPERPOD
+        if kind == "superpod" or fault not in ("ocs", "cpu", "driver", "mirror")
     }
 
 
@@ -120,7 +122,7 @@ def test_no_two_wishes_have_the_same_span_and_parts_are_struck_in_turn() -> None
     spans = [(w.type, w.body["duration_us"]) for w in all_wishes if "duration_us" in w.body]
     assert len(spans) == len(set(spans)) > 200
     links = [w.body["target"] for w in all_wishes if w.body.get("kind") == "link"]
-    assert len(links) == len(set(links)) > 12
+    assert len(links) == len(set(links)) > 5
 
 
 class Gateway:

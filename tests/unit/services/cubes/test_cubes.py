@@ -56,7 +56,7 @@ def began(target: str, number: int = 0, kind: FaultKind | None = None) -> FaultB
         kind=kind or kind_of(target),
         target=target,
         injected=True,
-        excess_loss_db=None,
+        severity=None,
         expires_us=None,
     )
 

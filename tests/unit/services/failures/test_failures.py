@@ -46,14 +46,14 @@ def test_every_kind_can_be_injected_and_cleared(kind: FaultKind, target: str) ->
     assert (began.fault, began.kind, began.target) == ("pod-0/fault-0", kind, target)
     assert began.injected
     assert began.expires_us is None
-    assert (began.excess_loss_db is not None) == (kind == "connector")
+    assert (began.severity is not None) == (kind == "connector")
     assert bodies(bench.say(ClearFault(fault="pod-0/fault-0"), 9)) == [
         FaultEnded(fault="pod-0/fault-0", kind=kind, target=target, how="cleared")
     ]
     document = bench.documents["faults", "pod-0/fault-0"]
     assert (document.state, document.began_us, document.ended_us, document.how) == ("ended", 5, 9, "cleared")
-    assert document.excess_loss_db == began.excess_loss_db
-    assert (document.excess_loss_db is None) == (kind != "connector")
+    assert (document.severity, document.onset_us) == (began.severity, 0)
+    assert document.unit == ("dB" if kind == "connector" else None)
     assert bench.documents["summaries", "pod-0/failures"].active == 0
     assert getattr(bench.documents["summaries", "pod-0/failures"], kind) == 1
 
@@ -141,8 +141,8 @@ def test_connector_losses_are_drawn_within_their_bounds() -> None:
     for at_us in range(1, 301):
         (began,) = bodies(bench.say(InjectFault(kind="connector", target=PARTS["connector"]), at_us))
         assert isinstance(began, FaultBegan)
-        assert began.excess_loss_db is not None
-        losses.append(began.excess_loss_db)
+        assert began.severity is not None
+        losses.append(began.severity)
     least_db, most_db = assumed("connector_excess_least_db"), assumed("connector_excess_most_db")
     assert least_db <= min(losses) < least_db + 0.1
     assert most_db - 0.1 < max(losses) <= most_db

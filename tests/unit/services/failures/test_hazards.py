@@ -14,6 +14,7 @@ from schemas.repairs import RepairCompleted
 from services.failures.hazards import draw_target, population
 from services.failures.service import SERVICE
 from shared.basics.units import US_PER_DAY
+from shared.models.link_faults import NATURAL_SHARES
 from shared.models.ocs.parts import PARTS
 from shared.models.superpod.plant import superpod_plant
 from tests.support.rig import Bench, bodies
@@ -45,6 +46,7 @@ def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
     expected: dict[FaultKind, float] = {
         "host": 1024 * 0.0008 * days,
         "link": 6144 * 0.00005 * days,
+        **{kind: 6144 * 0.00002 * share * days for kind, share in NATURAL_SHARES.items()},
         **{part.word: 48 * 0.004 * part.share * days for part in PARTS},
     }
     assert set(counts) == set(expected)
@@ -85,7 +87,7 @@ def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
     "failures",
     [
         FailuresConfig(enabled=False),
-        FailuresConfig(host_per_day=0, link_per_day=0, ocs_per_day=0),
+        FailuresConfig(host_per_day=0, link_per_day=0, optics_per_day=0, ocs_per_day=0),
         FailuresConfig(until_days=0),
     ],
 )

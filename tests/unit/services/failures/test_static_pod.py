@@ -26,7 +26,10 @@ def test_hosts_and_links_break_by_themselves_and_nothing_else() -> None:
     assert bench.now_us <= 20 * US_PER_DAY
 
 
-KINDS = "host, chip, cable, cube-power, cooling, link, connector"
+KINDS = (
+    "host, chip, cable, cube-power, cooling, link, connector, fibre, laser, receiver, transmitter, flap, "
+    "circulator, heat, calibration, stuck, late, lying, batch"
+)
 
 
 @pytest.mark.parametrize(("kind", "target"), [("ocs", "pod-0/ocs-17"), ("port", "pod-0/ocs-17/N24")])

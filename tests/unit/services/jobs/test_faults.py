@@ -23,7 +23,7 @@ def began(target: str = HOST, kind: str = "host", fault: int = 1) -> FaultBegan:
             "kind": kind,
             "target": target,
             "injected": True,
-            "excess_loss_db": None,
+            "severity": None,
             "expires_us": None,
         }
     )

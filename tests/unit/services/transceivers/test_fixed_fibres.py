@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from schemas.config import StaticPodConfig, TransceiversConfig
+from schemas.config import StaticPodConfig
+from schemas.config_links import TransceiversConfig
 from schemas.transceivers import LinksChanged, ModuleReported
 from services.transceivers.design import design_of
 from services.transceivers.service import SERVICE

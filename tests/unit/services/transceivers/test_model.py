@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.body import Body
-from schemas.config import TransceiversConfig
+from schemas.config_links import TransceiversConfig
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan
 from schemas.names import Join
@@ -69,7 +69,7 @@ class LinksRun(Run):
         if began.kind in ("link", "connector"):
             self.end_faults[began.fault] = (
                 superpod_plant(CUBES).parse(began.target).number,
-                began.excess_loss_db,
+                began.severity,
             )
         else:
             super().strike(began)

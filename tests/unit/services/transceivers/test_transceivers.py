@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import PodOcsConfig, SuperpodConfig, TransceiversConfig
+from schemas.config import PodOcsConfig, SuperpodConfig
+from schemas.config_links import TransceiversConfig
 from schemas.failures import FaultBegan
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, PortDown, PortPatched
 from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported

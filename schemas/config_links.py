@@ -1,0 +1,72 @@
+"""The configuration of the links of a pod."""
+
+from typing import Literal
+
+from pydantic import model_validator
+
+from schemas.body import Model
+from schemas.parameter import parameter
+
+
+class TransceiversConfig(Model):
+    """The optics of the links, when one counts as bad, and how often it is measured."""
+
+    telemetry_interval_s: int = parameter(
+        900, "cadence of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
+    )
+    fibre_loss_db: float = parameter(
+        1.0,
+        "fibre and connectors of one strand, both ends', without the OCS",
+        unit="dB",
+        source="assumption",
+        ge=0,
+        le=20,
+        allow_inf_nan=False,
+    )
+    lane_rate: Literal["10G-NRZ", "25G-NRZ", "50G-PAM4", "100G-PAM4"] = parameter(
+        "50G-PAM4", "what each wavelength carries one way", unit="-", source="[LF] 3.3.1"
+    )
+    interference_mitigation: bool = parameter(
+        True,
+        "whether receivers take off the tone of the beat with reflections",
+        unit="-",
+        source="[LF] 3.3.2",
+    )
+    soft_fec: bool = parameter(True, "whether the inner code is used", unit="-", source="[LF] 3.3.2")
+    degraded_above_ber: float = parameter(
+        2e-5,
+        "bit error rate before the outer code above which a link is degraded",
+        unit="errors/bit",
+        source="assumption: above the worst healthy pair",
+        ge=1e-15,
+        le=0.5,
+        allow_inf_nan=False,
+    )
+    down_above_ber: float = parameter(
+        2e-4,
+        "bit error rate before the outer code above which a link is down",
+        unit="errors/bit",
+        source="[LF] 4.1.2: the threshold of KP4",
+        ge=1e-15,
+        le=0.5,
+        allow_inf_nan=False,
+    )
+
+    ride_out_s: float = parameter(
+        2.0,
+        "outages of a link that last no longer are ridden out: it waits, and sends again",
+        unit="seconds",
+        source="assumption: link layer and step time",
+        ge=0,
+        le=3_600,
+        allow_inf_nan=False,
+    )
+
+    @model_validator(mode="after")
+    def _degraded_before_down(self) -> "TransceiversConfig":
+        if self.degraded_above_ber > self.down_above_ber:
+            raise ValueError(
+                f"degraded_above_ber: {self.degraded_above_ber:g} is not allowed; "
+                f"allowed: at most down_above_ber, which is {self.down_above_ber:g}"
+            )
+        return self

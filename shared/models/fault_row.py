@@ -1,0 +1,96 @@
+"""What there is to know of one kind of fault, and how bad one can be."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from shared.basics.errors import InvalidInput
+from shared.models.assumptions import assumed
+
+HazardRate = Literal[
+    "host_per_day",
+    "cable_per_day",
+    "link_per_day",
+    "optics_per_day",
+    "ocs_per_day",
+    "block_per_day",
+    "bundle_per_day",
+    "rack_per_day",
+    "control_per_day",
+    "power_per_day",
+]
+"""Parameters of `failures`: the share of the parts that fail in a day."""
+RepairTime = Literal[
+    "host_repair_h",
+    "cable_repair_h",
+    "cube_repair_h",
+    "link_repair_h",
+    "ocs_repair_h",
+    "block_repair_h",
+    "bundle_repair_h",
+    "rack_repair_h",
+    "control_repair_h",
+    "power_repair_h",
+]
+"""Parameters of `repairs`: the mean time of a repair in hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Severity:
+    """How bad a fault is: a number of `unit`. An injection may ask for `least` to `most`; one that is not
+    asked for is drawn between the assumptions `drawn_from` and `drawn_to`, evenly, or with `by_ratio` evenly
+    in its logarithm. With `either_way` half of those that are drawn are negative, and asked-for ones may be.
+    """
+
+    unit: str
+    meaning: str
+    least: float
+    most: float
+    drawn_from: str
+    drawn_to: str
+    by_ratio: bool = False
+    either_way: bool = False
+
+    def drawn(self, share: float) -> float:
+        """The severity at a share of 0 to 1 of all that are drawn."""
+        least, most = assumed(self.drawn_from), assumed(self.drawn_to)
+        sign = 1.0
+        if self.either_way:
+            sign, share = (-1.0, 2.0 * share) if share < 0.5 else (1.0, 2.0 * share - 1.0)
+        if self.by_ratio:
+            return sign * float(least * (most / least) ** share)
+        return sign * (least + share * (most - least))
+
+    def check(self, kind: str, asked: float) -> None:
+        """InvalidInput names the nearest severity that is allowed, unless this one is."""
+        size = abs(asked) if self.either_way else asked
+        if self.least <= size <= self.most:
+            return
+        nearest = min(max(size, self.least), self.most)
+        nearest = -nearest if self.either_way and asked < 0 else nearest
+        signs = ", or as much less than 0" if self.either_way else ""
+        raise InvalidInput(
+            f"severity {asked:g}: not what a fault of kind {kind!r} can have; allowed are {self.least:g} to "
+            f"{self.most:g} {self.unit}{signs}, the nearest is {nearest:g}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRow:
+    """What there is to know of one kind of fault.
+
+    `strikes` is the kind of part, all of which are equally at risk; `example` the name of one behind its
+    fabric's. `rate` is None for a kind that is only ever injected. Repairs of lower `rank` are begun first.
+    A kind without `severity` is there or not. `onset_h` is the mean time that one which begins by itself
+    takes to its full severity (0: none); None for kinds that have no onset. Only fabrics with parts of the
+    kind `needs` know of it.
+    """
+
+    strikes: str
+    example: str
+    rate: HazardRate | None
+    repair_time: RepairTime
+    rank: int
+    meaning: str
+    severity: Severity | None = None
+    onset_h: float | None = None
+    needs: str | None = None
