@@ -3,15 +3,17 @@ log tells of the past."""
 
 import re
 
-from schemas.api_answers import ExpectedStart, SliceExplanation, SliceHistory, SlicePlan
+from schemas.api_answers import ExpectedStart, Obstacle, SliceExplanation, SliceHistory, SlicePlan
 from schemas.api_requests import SliceRequest
 from schemas.config_dcn import DcnConfig
+from schemas.documents import CubeDocument
 from schemas.envelope import Envelope
 from schemas.kinds import SLICES
 from schemas.names import FABRIC_PATTERN, NUMBER
 from schemas.operator import RequestSlice
 from schemas.scheduler import SliceCompleted, SliceOverran, SliceRecovering, SliceRequeued
 from schemas.workload import SliceRequested
+from services.gateway.documents import read_one
 from services.gateway.fabrics import fabric_of, site_fabrics, site_of
 from services.gateway.history import STATES
 from services.gateway.invalid import short
@@ -60,8 +62,24 @@ def explain_slice(twin: TwinPorts, name: str) -> SliceExplanation:
     found = twin.questions.explain(fabric, name, twin.clock.show().now_us, networks)
     if found is None:
         raise missing(twin, SLICES, name, fabric)
-    told_too = {"history": _history(twin, fabric, name), "start": _with_record(twin, fabric, found.start)}
+    told_too = {
+        "history": _history(twin, fabric, name),
+        "start": _with_record(twin, fabric, found.start),
+        "in_the_way": (*found.in_the_way, *_too_hot(twin, fabric, found)),
+    }
     return found.model_copy(update=told_too)
+
+
+def _too_hot(twin: TwinPorts, fabric: str, found: SliceExplanation) -> list[Obstacle]:
+    """The cubes by whose heat a slice is slow, as their hosts say; the scheduler does not go by that."""
+    if found.state not in ("running", "degraded"):
+        return []
+    documents = [read_one(twin, fabric, "cubes", cube, CubeDocument) for cube in found.cubes]
+    return [
+        Obstacle(kind="cube", name=cube.name, why="too hot: its chips run slower")
+        for cube in documents
+        if cube is not None and cube.throttled
+    ]
 
 
 def explain_request(twin: TwinPorts, name: str) -> SliceExplanation:

@@ -45,6 +45,20 @@ def test_victims_are_named_with_what_they_lose(client: Client, twin: DrivenTwin)
     assert told["start"]["basis"] == "claim"
 
 
+def test_a_slice_on_a_hot_cube_is_told_of_it_and_the_cube_says_why(client: Client, twin: DrivenTwin) -> None:
+    name = ask_for(client, "4x4x8")
+    twin.advance(1)
+    cube = client.get(f"/v1/slices/{name}").json()["cubes"][0]
+    assert client.get(f"/v1/explain/slices/{name}").json()["in_the_way"] == []
+    client.post("/v1/faults", json={"kind": "cooling", "target": cube}, params=WAIT)
+    twin.advance(0.05)
+    told = client.get(f"/v1/explain/slices/{name}").json()
+    assert told["in_the_way"] == [{"kind": "cube", "name": cube, "why": "too hot: its chips run slower"}]
+    assert client.get(f"/v1/cubes/{cube}").json()["throttled"]
+    chain = [message["type"] for message in client.get(f"/v1/why/{cube}").json()]
+    assert chain == ["CubeOverheated", "FaultBegan", "InjectFault"]
+
+
 def test_who_waits_is_told_what_is_in_its_way_and_when_it_starts(client: Client) -> None:
     holder = ask_for(client, "4x4x16", duration_s=7_200)
     first = ask_for(client, "4x4x16", duration_s=3_600)
