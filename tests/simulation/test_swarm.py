@@ -9,6 +9,8 @@ from ops.invariants.checker import AllCheckers, PodCheckers
 from ops.lab.report import pod_report
 from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, OcsSummary, RepairsSummary
 from schemas.registry import TYPES, decode
+from services.failures.state import FailuresState
+from services.ocs.state import OcsState
 from services.roster import ROSTER
 from shared.basics.units import US_PER_DAY
 from shared.engine.site import Site
@@ -42,6 +44,15 @@ def summaries(site: Site) -> dict[str, object]:
     }
 
 
+def spare_ports_dead(site: Site) -> int:
+    """Faults of spare ports: a mirror is not mended, and there is no fibre to move."""
+    failures, ocs = site.instance(POD, "failures").state, site.instance(POD, "ocs").state
+    assert isinstance(failures, FailuresState)
+    assert isinstance(ocs, OcsState)
+    ports = [fault.target.rpartition("/")[2] for fault in failures.active.values() if fault.kind == "port"]
+    return sum(int(port[1:]) >= ocs.ports_wired for port in ports)
+
+
 def unsettled(site: Site) -> list[str]:
     """In words, what is still broken."""
     found = []
@@ -55,7 +66,7 @@ def unsettled(site: Site) -> list[str]:
     assert isinstance(repairs, RepairsSummary)
     if cubes.healthy != cubes.cubes or cubes.hosts_down or cubes.drained:
         found.append(f"cubes: {cubes}")
-    if failures.active:
+    if failures.active > spare_ports_dead(site):
         found.append(f"faults: {failures}")
     if links.down or links.degraded:
         found.append(f"links: {links}")

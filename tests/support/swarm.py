@@ -9,6 +9,7 @@ from schemas.config import SuperpodConfig
 from schemas.names import FaultKind, Shape
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, UndrainCube
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.models.link_faults import LINK_FAULTS
 from shared.models.superpod.wiring import FACES
 from shared.runtimes.lab import LabRequest
 from tests.support.pods import POD
@@ -27,6 +28,7 @@ SHAPES: list[Shape] = [
 ]
 
 
+SLOW: tuple[FaultKind, ...] = tuple(kind for kind, row in LINK_FAULTS.items() if row.onset_h is not None)
 OCS_PARTS: tuple[FaultKind, ...] = ("supply", "fan", "cpu", "cpu", "fpga", "driver", "camera", "injector")
 
 
@@ -62,6 +64,7 @@ def draw_scenario(seed: int) -> Scenario:
         "repairs.cube_repair_h": 0.5,
         "failures.host_per_day": 0.0008 * rate,
         "failures.link_per_day": 0.00005 * rate,
+        "failures.optics_per_day": 0.00002 * rate,
         "failures.cable_per_day": 0.00002 * rate,
         "failures.ocs_per_day": 0.0004 * rate,
         "failures.until_days": quiet_days,
@@ -88,6 +91,16 @@ def draw_part(draw: random.Random, ocs: str, kind: FaultKind) -> str:
     return f"{ocs}/{kind}-{draw.randrange({'supply': 3, 'fan': 5, 'driver': 8}[kind])}"
 
 
+def _of_paths(draw: random.Random, ocs: str, port: str, cubes: int) -> list[Body]:
+    """What nobody sees to: it ends by itself."""
+    expiry = draw.choice([US_PER_HOUR // 2, 3 * US_PER_HOUR])
+    return [
+        InjectFault(kind="mirror", target=port, duration_us=expiry),
+        InjectFault(kind="shake", target=ocs, duration_us=expiry),
+        InjectFault(kind="batch", target=f"pod-0/batch-{draw.randrange(cubes + 1)}", duration_us=expiry),
+    ]
+
+
 def _act(draw: random.Random, cubes: int) -> Body:
     # Some of these name what does not exist: a refusal is an ordinary answer.
     cube = draw.randrange(cubes + 1)
@@ -112,6 +125,9 @@ def _act(draw: random.Random, cubes: int) -> Body:
         InjectFault(kind="cooling", target=name, duration_us=expiry),
         InjectFault(kind="link", target=end, duration_us=expiry),
         InjectFault(kind="connector", target=end, duration_us=expiry),
+        InjectFault(kind=draw.choice(tuple(LINK_FAULTS)), target=end, duration_us=expiry),
+        InjectFault(kind=draw.choice(SLOW), target=end, duration_us=expiry, onset_us=3 * US_PER_HOUR),
+        *_of_paths(draw, ocs, port, cubes),
         ClearFault(fault=f"pod-0/fault-{draw.randrange(20)}"),
         DrainCube(cube=name),
         UndrainCube(cube=name),
