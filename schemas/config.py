@@ -80,6 +80,21 @@ class PodOcsConfig(OcsConfig):
     technology: Literal["palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength"] = parameter(
         "palomar", "what the OCSes are", unit="-", source="[LF] 3.2, Table C.1"
     )
+    restart_s: float = parameter(
+        40.0,
+        "until the software of an OCS runs again that is restarted",
+        unit="seconds",
+        source="assumption",
+        ge=0.001,
+        le=86_400,
+        allow_inf_nan=False,
+    )
+    restart_keeps: bool = parameter(
+        True,
+        "whether circuits stand while the software of an OCS is restarted: its FPGA holds the mirrors",
+        unit="-",
+        source="choice",
+    )
 
 
 class RepairsConfig(Model):

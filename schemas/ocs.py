@@ -19,7 +19,7 @@ from schemas.names import (
     SouthPortIndex,
     TargetName,
 )
-from schemas.operator import TestLink
+from schemas.operator import RestartOcs, TestLink
 
 
 class OcsBody(Body):
@@ -160,6 +160,27 @@ class CircuitsRestored(OcsBody):
 
     ocs: OcsIndex
     circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
+
+
+class OcsRestarting(OcsBody):
+    """Its software is restarted: nothing that it is told is done meanwhile. What becomes of its circuits
+    other messages say, if it does not keep them."""
+
+    ocs: OcsIndex
+    keeps: bool
+
+
+class OcsRestarted(OcsBody):
+    """Its software runs again."""
+
+    ocs: OcsIndex
+
+
+class RestartRefused(OcsBody):
+    refuses = (RestartOcs,)
+
+    ocs: GivenName
+    reason: str
 
 
 class LinkLooped(OcsBody):

@@ -86,6 +86,12 @@ class TestLink(OperatorBody):
     end: TargetName
 
 
+class RestartOcs(OperatorBody):
+    """Restart the software of an OCS: for some tens of seconds nothing that it is told is done."""
+
+    ocs: TargetName
+
+
 class PlanTopology(OperatorBody):
     """Look for better trunks now, and plan how to come there."""
 

@@ -81,6 +81,22 @@ def loop_back(
 
 
 @app.command()
+def restart(
+    name: Annotated[str, typer.Argument(click_type=Name("ocs"), metavar="OCS", help="such as pod-0/ocs-17")],
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Restart the software of an OCS: for some tens of seconds it does nothing that it is told."""
+    from ops.cli.names import whole
+    from ops.cli.request import Said, ask
+    from ops.common.client import Client, escape
+
+    client = Client()
+    ask(client, "restart", f"/v1/ocs/{escape(whole(client, name))}/restart", Said(key, comment), output)
+
+
+@app.command()
 def show(
     name: Annotated[str, typer.Argument(click_type=Name("ocs"), metavar="OCS", help="such as pod-0/ocs-17")],
     output: Output = "table",

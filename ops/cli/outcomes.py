@@ -75,6 +75,11 @@ def _tested(message: Message) -> str:
     return f"{end}: {loss} dB out and back, expected {expected} dB, BER {ber}: {said[body['verdict']]}"
 
 
+def _restarting(message: Message) -> str:
+    circuits = "its circuits stand" if message["body"]["keeps"] else "its circuits are lost until then"
+    return f"{message['about'][0]} restarts its software; {circuits}"
+
+
 def _rewiring(message: Message) -> str:
     return str(message["body"]["rewiring"])
 
@@ -110,6 +115,7 @@ SENTENCES: dict[str, list[tuple[str, Callable[[Message], str]]]] = {
     "abort": [
         ("RewiringEnded", lambda message: f"{_rewiring(message)} {message['body']['outcome']}"),
     ],
+    "restart": [("OcsRestarting", _restarting)],
     "test": [("LinkTested", _tested)],
     "undrain": [("CubeUndrained", lambda message: f"{message['about'][0]} in use again")],
 }

@@ -16,6 +16,8 @@ from schemas.ocs import (
     OcsHeld,
     OcsPartDown,
     OcsPartUp,
+    OcsRestarted,
+    OcsRestarting,
     PortDown,
     PortsDown,
 )
@@ -78,6 +80,10 @@ class CircuitChecker:
             self._controllers_down.add(body.part)
         elif isinstance(body, OcsPartUp):
             self._controllers_down.discard(body.part)
+        elif isinstance(body, OcsRestarting):
+            self._controllers_down.add(_software(body.ocs))
+        elif isinstance(body, OcsRestarted):
+            self._controllers_down.discard(_software(body.ocs))
         elif isinstance(body, OcsHeld):
             self._held.add(body.ocs)
         elif isinstance(body, OcsFreed):
@@ -176,3 +182,8 @@ class CircuitChecker:
         for (one, north), south in list(self._stale.items()):
             if one == ocs and (north if side == "N" else south) in ports:
                 del self._stale[one, north]
+
+
+def _software(ocs: int) -> str:
+    """As a part of the OCS, beside its controllers."""
+    return f"/ocs-{ocs}/software"

@@ -19,6 +19,7 @@ ANSWERS: Mapping[str, frozenset[str]] = {
     "ClearFault": frozenset({"FaultEnded", "FaultRefused"}),
     "DrainCube": frozenset({"CubeDrained", "DrainRefused"}),
     "UndrainCube": frozenset({"CubeUndrained", "DrainRefused"}),
+    "RestartOcs": frozenset({"OcsRestarting", "RestartRefused"}),
     "TestLink": frozenset({"LinkLooped", "LinkTestRefused"}),
     "RequestSlice": frozenset({"SliceRequested"}),
     "ReleaseSlice": frozenset({"SliceReleased", "ReleaseRefused"}),
@@ -33,7 +34,7 @@ ANSWERED_LATER = ("AbortRewiring",)
 READERS = {
     "failures": ("InjectFault", "ClearFault"),
     "cubes": ("DrainCube", "UndrainCube"),
-    "ocs": ("TestLink",),
+    "ocs": ("TestLink", "RestartOcs"),
     "workload": ("RequestSlice", "ReleaseSlice"),
     "topology": ("PlanTopology", "ApproveRewiring", "AbortRewiring"),
 }

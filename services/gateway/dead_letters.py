@@ -25,6 +25,7 @@ from schemas.operator import (
     PlanTopology,
     ReleaseSlice,
     RequestSlice,
+    RestartOcs,
     TestLink,
     UndrainCube,
 )
@@ -33,7 +34,14 @@ from services.gateway.fabrics import config_of, fabric_of, plant
 from services.gateway.invalid import short
 from services.gateway.pods import check_pods
 from services.gateway.ports import TwinPorts
-from services.gateway.requests import REPLAYED, Terms, drain_request, link_test_request, submit
+from services.gateway.requests import (
+    REPLAYED,
+    Terms,
+    drain_request,
+    link_test_request,
+    restart_request,
+    submit,
+)
 from services.gateway.rewirings import abort_request, approve_request, plan_request
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound
 from shared.models.faults import fault_target
@@ -162,6 +170,8 @@ def _check(twin: TwinPorts, fabric: str, body: OperatorBody) -> None:
             return
         case DrainCube() | UndrainCube():
             found, _ = drain_request(twin, body.cube, drain=True)
+        case RestartOcs():
+            found, _ = restart_request(twin, body.ocs)
         case TestLink():
             found, _ = link_test_request(twin, body.end)
         case ReleaseSlice():

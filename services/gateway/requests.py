@@ -22,6 +22,7 @@ from schemas.operator import (
     InjectFault,
     ReleaseSlice,
     RequestSlice,
+    RestartOcs,
     TestLink,
     UndrainCube,
 )
@@ -139,6 +140,16 @@ def link_test_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
             f"end {name!r}: only link ends of superpods are tested; names are like pod-0/cube-12/+y/7"
         )
     return fabric, _valid(TestLink, {"end": name})
+
+
+def restart_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
+    """A restart of an OCS's software: InvalidInput for what is no OCS of a superpod."""
+    fabric = fabric_of(twin, name)
+    if part_of(twin, name).kind != "ocs" or not plant(twin, fabric).population("cube"):
+        raise InvalidInput(
+            f"ocs {name!r}: only OCSes of superpods are restarted; names are like pod-0/ocs-17"
+        )
+    return fabric, _valid(RestartOcs, {"ocs": name})
 
 
 MESSAGE_ID = re.compile(r"(operator|sequencer)@([^/@ ]+)/([0-9]{1,19})")

@@ -4,6 +4,7 @@ from schemas.envelope import Envelope
 from schemas.sequencer import Tick
 from services.ocs.network import settle_rewirings
 from services.ocs.restores import realign, settle_restores
+from services.ocs.software import settle_restarts
 from services.ocs.state import OcsState
 from services.ocs.superpod import settle_connects
 from shared.engine.service import Output
@@ -11,17 +12,18 @@ from shared.engine.service import Output
 
 def on_tick(state: OcsState, _tick: Tick, _message: Envelope) -> list[Output]:
     """Mirrors have settled: commands first, then what comes back, then what is tried again."""
-    said = settle_connects(state) + settle_rewirings(state) + settle_restores(state)
+    said = settle_restarts(state) + settle_connects(state) + settle_rewirings(state) + settle_restores(state)
     realign(state)
     return said
 
 
 def due(state: OcsState) -> int | None:
     """When the next mirrors have settled."""
-    if not (state.connects or state.restores or state.rewirings or state.realignments):
+    if not (state.connects or state.restores or state.rewirings or state.realignments or state.restarts):
         return None
     dues = [pending.due_us for pending in state.connects.values()]
     dues += [pending.due_us for pending in state.restores.values()]
     dues += [pending.due_us for pending in state.rewirings.values()]
+    dues += [restart.due_us for restart in state.restarts.values()]
     dues += [failed.due_us for failed in state.realignments.values()]
     return min(dues)

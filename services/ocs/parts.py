@@ -52,7 +52,7 @@ def return_part(state: OcsState, target: str, cause: str) -> list[Output]:
         return said + lighten_by_own(state, ocs, cause)
     (state.frozen_faults if effect == "commands" else state.blind_faults)[ocs] -= 1
     if not state.frozen_faults[ocs]:
-        said += _park(state, ocs)
+        said += park(state, ocs)
     if not state.held[ocs]:
         forget_realignments(state, ocs)  # all that is missing turns now
         restore_later(state, ocs, None, cause)
@@ -83,7 +83,7 @@ def _out(state: OcsState, target: str) -> int:
     return sum(f"{parent}/{last.partition('-')[0]}-{number}" in state.broken for number in numbers)
 
 
-def _park(state: OcsState, ocs: int) -> list[Output]:
+def park(state: OcsState, ocs: int) -> list[Output]:
     """The controller is back: what was given up meanwhile is taken away at once."""
     circuits = forget_stale(state, ocs)
     return [CircuitsParked(ocs=ocs, circuits=circuits)] if circuits else []

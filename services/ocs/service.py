@@ -1,12 +1,12 @@
 """The table of the service `ocs`: which rule handles which message."""
 
 from schemas.failures import FaultBegan, FaultEnded
-from schemas.operator import TestLink
+from schemas.operator import RestartOcs, TestLink
 from schemas.repairs import PatchPort
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.sequencer import Tick
 from schemas.topology import RewireCircuits
-from services.ocs import documents, faults, logic, loops, network, patches, superpod
+from services.ocs import documents, faults, logic, loops, network, patches, software, superpod
 from services.ocs.state import OcsState, commission
 from shared.engine.service import Service, on
 
@@ -22,6 +22,7 @@ SERVICE: Service[OcsState] = Service(
         on(RewireCircuits, network.on_rewire),
         on(PatchPort, patches.on_patch),
         on(TestLink, loops.on_test_link),
+        on(RestartOcs, software.on_restart),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),
     ),

@@ -65,6 +65,16 @@ class Realignment:
 
 
 @dataclass(frozen=True, slots=True)
+class Restart:
+    """Software that is being restarted until `due_us`; whether the OCS keeps its circuits, and the id of the
+    message because of which."""
+
+    due_us: int
+    keeps: bool
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class PendingRewiring:
     """Circuits of a network whose mirrors have not settled. `cause` is the id of the RewireCircuits."""
 
@@ -88,14 +98,14 @@ class OcsState(State):
     dead port which that left: ports that trade mirrors. All arrays go by logical port. Faults are counts of
     active ones: those of a chassis include what it stands in (rack, power), which `housing_faults` counts by
     itself; those of a port its driver board's. An OCS with `control_faults` does nothing that its network
-    tells it. With `frozen_faults` (of its CPU or FPGA) it carries out nothing at all, and what is given up
-    stays on its mirrors: `stale` has the South port, by OCS × radix + North port. With `blind_faults` (of its
-    cameras and injection modules) it makes nothing. `broken` counts the faults of every part of an OCS, rack
-    and domain that has some, under its name. `connects` (what a superpod's scheduler commanded), `rewirings`
-    (what a network's topology did) and `restores` are keyed by order of arrival, `realignments` by place in a
-    flat array of (OCS, North port). `cross_connects` counts circuits made since the start, `turns` how often
-    each OCS was to turn mirrors. What the OCSes are, the `technology` says by name; one that makes one
-    circuit after another is busy until `busy_us`.
+    tells it. With `frozen_faults` (of its CPU or FPGA, or of `restarts`) it carries out nothing at all, and
+    what is given up stays on its mirrors: `stale` has the South port, by OCS × radix + North port. With
+    `blind_faults` (of its cameras and injection modules) it makes nothing. `broken` counts the faults of
+    every part of an OCS, rack and domain that has some, under its name. `connects` (what a superpod's
+    scheduler commanded), `rewirings` (what a network's topology did) and `restores` are keyed by order of
+    arrival, `realignments` by place in a flat array of (OCS, North port). `cross_connects` counts circuits
+    made since the start, `turns` how often each OCS was to turn mirrors. What the OCSes are, the `technology`
+    says by name; one that makes one circuit after another is busy until `busy_us`.
     """
 
     config: OcsConfig | PodOcsConfig
@@ -117,6 +127,7 @@ class OcsState(State):
     network: NetworkConfig | None = None
     broken: dict[str, int] = field(default_factory=dict)
     patched: dict[int, int] = field(default_factory=dict)
+    restarts: dict[int, Restart] = field(default_factory=dict)
     technology: str = "palomar"
     stale: dict[int, int] = field(default_factory=dict)
     connects: dict[int, PendingConnect] = field(default_factory=dict)

@@ -116,6 +116,12 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     async def test_link(name: str, terms: OnTerms) -> Response:
         return await ask(requests.link_test_request(twin, name), terms)
 
+    @router.post(
+        "/ocs/{name:path}/restart", summary="Restart the software of an OCS", response_model=RequestReceipt
+    )
+    async def restart(name: str, terms: OnTerms) -> Response:
+        return await ask(requests.restart_request(twin, name), terms)
+
     _add_rewirings(router, twin)
     return router
 

@@ -69,3 +69,17 @@ def test_what_hinders_a_cross_connect_is_told(client: Client) -> None:
 
 def test_no_such_ocs_is_not_found(client: Client) -> None:
     assert client.get("/v1/ocs/pod-0/ocs-99/management").status_code == 404
+
+
+def test_its_software_is_restarted_over_the_api(client: Client) -> None:
+    said = client.post(f"/v1/ocs/{OCS}/restart", params={"wait": 20})
+    assert said.status_code == 200, said.text
+    assert [message["type"] for message in said.json()["outcome"]] == ["OcsRestarting", "OcsHeld"]
+    assert managed(client)["oper_status"] == "held"
+    again = client.post(f"/v1/ocs/{OCS}/restart", params={"wait": 20})
+    assert (again.status_code, again.json()["error"]) == (
+        409,
+        f"{OCS}: its software is being restarted already",
+    )
+    wrong = client.post("/v1/ocs/pod-0/cube-1/restart", params={"wait": 20})
+    assert wrong.status_code == 422
