@@ -172,9 +172,9 @@ class StaticRepairsConfig(Model):
 
     technicians: int = as_in(RepairsConfig, "technicians")
     host_repair_h: float = as_in(RepairsConfig, "host_repair_h")
+    link_repair_h: float = as_in(RepairsConfig, "link_repair_h")
     cable_repair_h: float = as_in(RepairsConfig, "cable_repair_h")
     cube_repair_h: float = as_in(RepairsConfig, "cube_repair_h")
-    link_repair_h: float = as_in(RepairsConfig, "link_repair_h")
     repair_sigma: float = as_in(RepairsConfig, "repair_sigma")
     queue_max: int = as_in(RepairsConfig, "queue_max")
 

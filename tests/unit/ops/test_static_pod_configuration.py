@@ -16,6 +16,8 @@ def test_its_parameters_are_a_superpods_without_those_of_ocses() -> None:
         "ocs.camera_noise_urad",
         "ocs.realign_s",
         "ocs.technology",
+        "ocs.restart_keeps",
+        "ocs.restart_s",
         "repairs.ocs_repair_h",
         "failures.ocs_per_day",
     }

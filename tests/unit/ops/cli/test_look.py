@@ -251,7 +251,13 @@ def test_circuits_have_slices_or_blocks(fabric: str, there: list[str], gone: str
     if fabric == "pod-0":
         blocks = {"north_block": None, "south_block": None}
     name = f"{fabric}/ocs-3"
-    thing = {"name": name, "state": "up", "circuits": [circuit | blocks]}
+    thing = {
+        "name": name,
+        "state": "up",
+        "circuits": [circuit | blocks],
+        "spares_left": [8, 8],
+        "patches": [],
+    }
     answer = {"object": thing, "related": {"faults": [], "repairs": []}, "events": [], "events_in_all": 0}
     with answering({}) as fake:
         fake.otherwise = as_json(answer)
