@@ -85,7 +85,10 @@ OCS_PARTS = tuple(
     RunPlan(
         OCS_DAYS,
         seed,
-        ("repairs.technicians=1000", "failures.host_per_day=0", "failures.link_per_day=0"),
+        (
+            *("repairs.technicians=1000", "failures.host_per_day=0"),
+            *("failures.link_per_day=0", "failures.optics_per_day=0"),
+        ),
         services=("failures", "repairs", "ocs"),
     )
     for seed in SEEDS

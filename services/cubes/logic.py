@@ -187,7 +187,7 @@ def on_module_reported(state: CubesState, body: ModuleReported, _message: Envelo
     if change:
         said += change_bad_parts(state, end.cube, change)
         touch(state, end.cube)
-    if was == "ok":
+    if was == "ok" or now == "failed":  # what is dead now may have been seen to since it was only degraded
         said.append(RepairRequested(kind="link" if now == "failed" else "connector", target=target))
     elif now == "ok":
         said.append(RepairWithdrawn(target=target))

@@ -9,6 +9,7 @@ from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import number_of
+from schemas.repairs import RepairCompleted
 from schemas.transceivers import ModuleReported
 from services.transceivers.links import judge, recompute_ber, touch
 from services.transceivers.power import on_power_back, on_power_lost
@@ -61,6 +62,21 @@ def on_fault_ended(state: TransceiversState, body: FaultEnded, message: Envelope
         return on_power_back(state, body.fault)
     fault = state.faults.pop(body.fault, None)
     return [] if fault is None else _judge_ends(state, fault.ends, message.id)
+
+
+def on_repair_completed(state: TransceiversState, body: RepairCompleted, message: Envelope) -> list[Output]:
+    """A module of a bad batch was seen to: the new one is of another."""
+    batches = {name: fault for name, fault in state.faults.items() if fault.kind == "batch"}
+    if not batches:
+        return []
+    plant = plant_of(state.kind, state.pod)
+    part = plant.parse(body.target)
+    if part.kind != plant.ends.kind:
+        return []
+    for name, fault in batches.items():
+        left = tuple(end for end in fault.ends if end != part.number)
+        state.faults[name] = replace(fault, ends=left)
+    return _judge_ends(state, (part.number,), message.id)
 
 
 def next_change_us(state: TransceiversState) -> int | None:

@@ -11,6 +11,7 @@ from schemas.ocs import (
     PortPatched,
     PortsDown,
 )
+from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
 from services.transceivers import documents, faults, links, logic, loops
 from services.transceivers.state import TransceiversState, commission
@@ -32,6 +33,7 @@ SERVICE: Service[TransceiversState] = Service(
         on(PortsDown, links.on_ports_down),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),
+        on(RepairCompleted, faults.on_repair_completed),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

@@ -25,6 +25,7 @@ HARDWARE = (
     "transceivers.telemetry_interval_s=0",
     f"failures.host_per_day={FAILURES_PER_DAY}",
     "failures.link_per_day=0",
+    "failures.optics_per_day=0",
     "failures.ocs_per_day=0",
 )
 

@@ -305,6 +305,7 @@ def idle_cubes(host_per_day: float, days: int) -> Iterator[Occupancy]:
         "transceivers.telemetry_interval_s": 0,
         "failures.host_per_day": host_per_day,
         "failures.link_per_day": 0,
+        "failures.optics_per_day": 0,
         "repairs.technicians": 1000,
         "repairs.host_repair_h": 24,
     }

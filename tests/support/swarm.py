@@ -7,7 +7,15 @@ from ops.common.configuration import settings
 from schemas.body import Body
 from schemas.config import SuperpodConfig
 from schemas.names import FaultKind, Shape
-from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, UndrainCube
+from schemas.operator import (
+    ClearFault,
+    DrainCube,
+    InjectFault,
+    ReleaseSlice,
+    RestartOcs,
+    TestLink,
+    UndrainCube,
+)
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.link_faults import LINK_FAULTS
 from shared.models.superpod.wiring import FACES
@@ -29,7 +37,17 @@ SHAPES: list[Shape] = [
 
 
 SLOW: tuple[FaultKind, ...] = tuple(kind for kind, row in LINK_FAULTS.items() if row.onset_h is not None)
-OCS_PARTS: tuple[FaultKind, ...] = ("supply", "fan", "cpu", "cpu", "fpga", "driver", "camera", "injector")
+OCS_PARTS: tuple[FaultKind, ...] = (
+    "supply",
+    "fan",
+    "cpu",
+    "cpu",
+    "fpga",
+    "driver",
+    "driver",
+    "camera",
+    "injector",
+)
 
 
 @dataclass(frozen=True)
@@ -128,6 +146,11 @@ def _act(draw: random.Random, cubes: int) -> Body:
         InjectFault(kind=draw.choice(tuple(LINK_FAULTS)), target=end, duration_us=expiry),
         InjectFault(kind=draw.choice(SLOW), target=end, duration_us=expiry, onset_us=3 * US_PER_HOUR),
         *_of_paths(draw, ocs, port, cubes),
+        InjectFault(kind="port", target=f"{ocs}/{draw.choice('NS')}{2 * cubes + draw.randrange(6)}"),
+        *[TestLink(end=end)] * 4,
+        *[RestartOcs(ocs=f"pod-0/ocs-{draw.randrange(96)}")] * 2,
+        InjectFault(kind="port", target=port, duration_us=US_PER_HOUR // 2),
+        InjectFault(kind="port", target=port, duration_us=US_PER_HOUR // 4),
         ClearFault(fault=f"pod-0/fault-{draw.randrange(20)}"),
         DrainCube(cube=name),
         UndrainCube(cube=name),

@@ -188,7 +188,10 @@ def test_a_module_is_heard_at_once_and_only_a_failed_one_makes_its_cube_unhealth
         return bodies(bench.say(ModuleReported(end=end.number, condition=condition), bench.now_us + 1))
 
     assert report("degraded") == [RepairRequested(kind="connector", target=name)]
-    assert report("failed") == [CubeUnhealthy(cube=1, reasons=(name,))]
+    assert report("failed") == [
+        CubeUnhealthy(cube=1, reasons=(name,)),
+        RepairRequested(kind="link", target=name),
+    ]
     assert report("failed") == []
     assert report("degraded") == [CubeHealthy(cube=1)]
     assert report("ok") == [RepairWithdrawn(target=name)]

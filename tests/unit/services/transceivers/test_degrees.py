@@ -8,6 +8,7 @@ from schemas.config import SuperpodConfig
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import FaultKind
 from schemas.ocs import CircuitsConnected
+from schemas.repairs import RepairCompleted
 from schemas.transceivers import LinksChanged, ModuleReported
 from services.transceivers.service import SERVICE
 from services.transceivers.state import DOWN, UP, TransceiversState
@@ -215,6 +216,18 @@ def test_a_fault_grows_in_steps_while_it_comes(bench: Bench) -> None:
 def test_a_batch_wears_all_its_modules_and_no_others(bench: Bench) -> None:
     bench.say(began("batch", 3.0, target="pod-0/batch-5"), DAY)
     assert sorted(state_of(bench).impaired) == list(range(5, 64 * 96, 64))
+
+
+def test_a_module_that_was_seen_to_is_of_another_batch(bench: Bench) -> None:
+    bench.say(began("batch", 3.0, target="pod-0/batch-5"), DAY)
+    done = RepairCompleted(
+        repair="pod-0/repair-0", target="pod-0/cube-0/+x/5", technician=0, waited_us=0, took_us=1
+    )
+    assert bodies(bench.say(done, 2 * DAY), ModuleReported) == [ModuleReported(end=5, condition="ok")]
+    assert sorted(state_of(bench).impaired) == list(range(5 + 64, 64 * 96, 64))
+    bench.say(done.model_copy(update={"target": "pod-0/ocs-3"}), 2 * DAY)
+    bench.say(ended("batch", "pod-0/batch-5"), 3 * DAY)
+    assert not state_of(bench).impaired
 
 
 KINDS: list[tuple[FaultKind, float | None, str]] = [
