@@ -114,7 +114,7 @@ PATH_FAULTS: "dict[FaultKind, FaultRow]" = {
         rate=None,
         repair_time="link_repair_h",
         rank=1,
-        meaning="the lasers of a batch of modules wear out, one module after the other",
+        meaning="the lasers of all modules of a batch wear out",
         severity=_db("laser_wear", "launched power lost", 30.0),
         onset_h=_WEEKS_2,
     ),

@@ -1,17 +1,19 @@
 """docs/diagnosis.md states what the code has: the table of fields, and the numbers in its sentences."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from shared.models.assumptions import ASSUMPTIONS
+from shared.models.link_faults import LINK_FAULTS, PATH_FAULTS
 from shared.models.telemetry.fields import FIELDS
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/diagnosis.md").read_text()
 
 
 def test_every_field_stands_there_with_its_thresholds() -> None:
-    rows = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| `")]
+    rows = [line.strip("| ").split(" | ") for line in _table("What is measured")]
     expected = [
         [
             f"`{field.name}`",
@@ -25,6 +27,12 @@ def test_every_field_stands_there_with_its_thresholds() -> None:
         for field in FIELDS.values()
     ]
     assert rows == expected
+
+
+def _table(title: str) -> list[str]:
+    """The rows of a section's table, without its head."""
+    section = PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return [line for line in section.splitlines() if line.startswith("| `")]
 
 
 def _bounds(name: str) -> tuple[float | None, ...]:
@@ -54,3 +62,9 @@ def test_sentences_have_the_numbers_of_the_model(name: str, as_told: str) -> Non
 def test_every_column_of_lanes_is_named() -> None:
     columns = [field.lanes_column for field in FIELDS.values()]
     assert all(f"`{column}`" in PAGE for column in columns if column is not None)
+
+
+def test_every_fault_of_links_stands_in_the_table_of_what_breaks() -> None:
+    cells = [line.split("|")[1] for line in _table("What breaks, and how it shows")]
+    named = [kind for cell in cells for kind in re.findall(r"`([a-z-]+)`", cell)]
+    assert named == [*LINK_FAULTS, *PATH_FAULTS]

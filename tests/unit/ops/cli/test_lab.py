@@ -82,6 +82,8 @@ def test_the_parameters_of_a_kind_are_listed() -> None:
         "ocs.camera_noise_urad",
         "ocs.realign_s",
         "ocs.technology",
+        "ocs.restart_keeps",
+        "ocs.restart_s",
         "repairs.ocs_repair_h",
         "failures.ocs_per_day",
     }

@@ -147,7 +147,10 @@ def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
         ("lightwave up --kind ", ["superpod", "static-pod", "dcn"]),
         (
             "lightwave lab run --set ocs.",
-            ["ocs.switching_time_ms=", "ocs.camera_noise_urad=", "ocs.realign_s=", "ocs.technology="],
+            [
+                *("ocs.switching_time_ms=", "ocs.camera_noise_urad=", "ocs.realign_s=", "ocs.technology="),
+                *("ocs.restart_s=", "ocs.restart_keeps="),
+            ],
         ),
         ("lightwave lab run --kind static-pod --set ocs.", []),
         ("lightwave get ocs pod-", []),
