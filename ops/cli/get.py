@@ -41,7 +41,9 @@ WELL = {
 }
 """Section of a description → what it means that nothing is in it."""
 PPM = 1_000_000
-SPANS = frozenset({"takes_us", "duration_us", "waited_us", "ran_us", "left_us", "median_us", "p95_us"})
+SPANS = frozenset(
+    {"takes_us", "duration_us", "waited_us", "ran_us", "left_us", "onset_us", "median_us", "p95_us"}
+)
 """Fields that are lengths of time and not points in it."""
 SHARES = frozenset(
     {"served", "served_mean", "use", "use_out", "use_back", "bound", "transit", "share", "capacity_kept"}
