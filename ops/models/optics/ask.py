@@ -44,6 +44,7 @@ def link_of_twin(client: Client, name: str, to: str | None, warmer_k: float = 0.
     faults = client.rows("/v1/faults", "kind", "target", "state", "severity", fabric=fabric)
     with client.reading():
         near_db, far_db = (_excess_db(faults, one) for one in (name, far.name(fabric)))
+        note = note or _left_out(faults, {name, far.name(fabric)})
     return Link(design, strands, name, far.name(fabric), near_db, far_db, note)
 
 
@@ -54,6 +55,20 @@ def _note(path: dict[str, Any]) -> str | None:
     if "failed" in (path["condition"], path["far_condition"]):
         return "a module has failed: this is what sound ones would receive"
     return None
+
+
+COUNTED = ("connector", "link", "calibration", "stuck", "late", "lying")
+"""Kinds of faults of an end that a budget counts, tells otherwise, or that do nothing to the light."""
+
+
+def _left_out(faults: list[dict[str, Any]], ends: set[str]) -> str | None:
+    """Which faults of these ends a budget does not count, if any."""
+    others = [
+        f"{fault['kind']} at {fault['target']}"
+        for fault in faults
+        if fault["state"] == "active" and fault["target"] in ends and fault["kind"] not in COUNTED
+    ]
+    return f"not counted: {', '.join(others)}" if others else None
 
 
 def _config(client: Client, fabric: str) -> SuperpodConfig:

@@ -15,6 +15,7 @@ from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave, tol
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
 OWN = ("link", "budget", "--loss-db", "2.5", "--return-loss-db", "-40", "--rate", "50G-PAM4")
+WORN = "pod-0/cube-0/+z/9"
 LINKED, DIRTY, DARK = "pod-0/cube-0/+z/3", "pod-0/cube-1/+z/5", "pod-0/cube-5/+y/7"
 BOTH_DIRTY, FAR_DIRTY = "pod-0/cube-0/+z/7", "pod-0/cube-1/-z/7"
 
@@ -167,13 +168,17 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
         ),
         ("faults", {"kind": "connector", "target": LINKED}),
         ("faults/pod-0/fault-4/clear", None),
+        ("faults", {"kind": "laser", "target": WORN, "severity": 3.0}),
     ]
     for path, body in requests:
         answer = client.post(f"/v1/{path}", json=body, params={"wait": 20})
         assert answer.status_code == 200, answer.text
         twin.advance(0.01)
     ends = [
-        f"pod-0/cube-{cube}/{face}/{index}" for cube in (0, 1) for face in ("+z", "-z") for index in (3, 5, 7)
+        f"pod-0/cube-{cube}/{face}/{index}"
+        for cube in (0, 1)
+        for face in ("+z", "-z")
+        for index in (3, 5, 7, 9)
     ]
     paths = [
         "config/pod-0",
@@ -217,6 +222,12 @@ def test_dirt_is_counted_at_the_end_that_has_it(twin: FakeTwin) -> None:
     assert both["far_excess_db"] == faults["pod-0/fault-3"]
     clean = printed("link", "budget", LINKED)
     assert clean["near_excess_db"] == clean["far_excess_db"] == 0.0
+
+
+def test_a_fault_that_is_not_counted_is_named(twin: FakeTwin) -> None:
+    for end in (WORN, told(twin, f"trace/{WORN}")["far_end"]):
+        assert printed("link", "budget", end)["note"] == f"not counted: laser at {WORN}"
+    assert printed("link", "budget", DIRTY)["note"] is None
 
 
 def test_both_directions_are_told_by_either_end(twin: FakeTwin) -> None:
