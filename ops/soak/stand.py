@@ -48,7 +48,7 @@ def stand_of(twin: WholeTwin) -> Stand:
             row = progress.get((service.name, fabric))
             ticks[service.name, fabric] = None if row is None else row.ticks
         failures = _summary(twin, fabric, "failures")
-        faults[fabric] = sum(failures[kind] for kind in FAULT_KINDS)
+        faults[fabric] = sum(failures[kind.replace("-", "_")] for kind in FAULT_KINDS)
         if any(service.name == "workload" for service in services_of(place.kind)):
             slices[fabric] = _summary(twin, fabric, "workload")["requested"]
     # A cube that is to be drained and still runs something is shown as draining.
