@@ -12,7 +12,6 @@ from schemas.names import number_of
 from schemas.repairs import RepairCompleted
 from schemas.transceivers import ModuleReported
 from services.transceivers.links import judge, recompute_ber, touch
-from services.transceivers.power import on_power_back, on_power_lost
 from services.transceivers.state import NO_END, EndFault, TransceiversState
 from shared.basics.keyed_random import draw_exponential, draw_index
 from shared.basics.units import US_PER_HOUR, US_PER_S, us
@@ -35,8 +34,6 @@ OF_THE_END = (*LINK_FAULTS, "batch")
 
 
 def on_fault_began(state: TransceiversState, body: FaultBegan, message: Envelope) -> list[Output]:
-    if body.kind == "cube-power":
-        return on_power_lost(state, body.fault, body.target)
     ends = struck_ends(plant_of(state.kind, state.pod), body.kind, body.target)
     if not ends:
         return []
@@ -58,8 +55,6 @@ def on_fault_began(state: TransceiversState, body: FaultBegan, message: Envelope
 
 
 def on_fault_ended(state: TransceiversState, body: FaultEnded, message: Envelope) -> list[Output]:
-    if body.fault in state.unpowered:
-        return on_power_back(state, body.fault)
     fault = state.faults.pop(body.fault, None)
     return [] if fault is None else _judge_ends(state, fault.ends, message.id)
 
@@ -157,7 +152,7 @@ def _judge_ends(state: TransceiversState, struck: Sequence[int], cause: str) -> 
         state.impaired.pop(end, None)
         if now != SOUND:
             state.impaired[end] = now
-        state.failed[end], state.excess_db[end] = now.dead, now.dirt_db
+        state.failed[end], state.excess_db[end] = now.dead or now.unpowered, now.dirt_db
         condition = "failed" if now.dead else "degraded" if end in ailing else "ok"
         if condition != state.conditions.pop(end, "ok"):
             said.append(ModuleReported.model_validate({"end": end, "condition": condition}))

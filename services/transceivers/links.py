@@ -202,9 +202,6 @@ def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:
     dead = state.lit[ends] != BOTH_STRANDS
     if state.impaired:
         dead |= state.failed[ends] | state.failed[peers] | _dropped(state, ends)
-    if state.unpowered:
-        powerless = state.powerless
-        dead |= powerless[ends] | powerless[peers]
     dead |= worse > math.log10(state.config.down_above_ber)
     return np.where(dead, DOWN, np.where(worse > math.log10(state.config.degraded_above_ber), DEGRADED, UP))
 

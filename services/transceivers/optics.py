@@ -57,9 +57,6 @@ def receiving(state: TransceiversState, ends: IntArray | slice) -> npt.NDArray[n
     """Which of these ends have light to measure: both strands are made, the far end's laser sends, and the
     own module is there to measure."""
     sound = ~(state.failed[ends] | state.failed[state.peer[ends]])
-    if state.unpowered:
-        powerless = state.powerless
-        sound &= ~(powerless[ends] | powerless[state.peer[ends]])
     found: npt.NDArray[np.bool_] = sound & (state.lit[ends] == BOTH_STRANDS)
     return found
 

@@ -49,13 +49,12 @@ class TransceiversState(State):
     bit s set where strand s is made; `loss_db` is that of the worse strand's fibre and OCS, without connector
     faults, `log10_ber` that of the worst lane that the end receives, with all faults (both NaN where no
     circuit is wanted); `excess_db` is what the end's connector faults add; `failed` tells whether its module
-    or cable is dead; `impaired` has all that is wrong with ends that are not sound, and `flaps` how often
-    links of ends have dropped; `conditions` what modules say of themselves where that is not "ok"; `code`
-    indexes STATES. The `kind` of the fabric decides
-    what lies between two ends, and the `technology` of its OCSes, if it has any, what that loses.
+    or cable is dead, or without power; `impaired` has all that is wrong with ends that are not sound, and
+    `flaps` how often links of ends have dropped; `conditions` what modules say of themselves where that is
+    not "ok"; `code` indexes STATES. The `kind` of the fabric decides what lies between two ends, and the
+    `technology` of its OCSes, if it has any, what that loses.
 
     `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`).
-    `unpowered` has the link ends in parts without power, by name of the fault.
 
     Links that are lit for good are up until they are first judged, at `first_light_us`; that is None where
     there are none, and once it was done.
@@ -77,7 +76,6 @@ class TransceiversState(State):
     first_light_us: int | None = None
     faults: dict[str, EndFault] = field(default_factory=dict)
     patched: dict[int, int] = field(default_factory=dict)
-    unpowered: dict[str, tuple[int, ...]] = field(default_factory=dict)
     impaired: dict[int, Impairment] = field(default_factory=dict)
     conditions: dict[int, str] = field(default_factory=dict)
     flaps: dict[int, int] = field(default_factory=dict)
@@ -85,14 +83,6 @@ class TransceiversState(State):
     @property
     def cubes(self) -> int:
         return self.pod.cubes
-
-    @property
-    def powerless(self) -> npt.NDArray[np.bool_]:
-        """Which of all link ends have no power: their modules send and hear nothing."""
-        found = np.zeros(len(self.peer), dtype=np.bool_)
-        for ends in self.unpowered.values():
-            found[list(ends)] = True
-        return found
 
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversState:

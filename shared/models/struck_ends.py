@@ -16,7 +16,7 @@ STRANDS_STRUCK = ("transmitter",)
 def struck_ends(plant: "Plant", kind: "FaultKind", target: str) -> tuple[int, ...]:
     """Numbers of the link ends whose light or readings a fault of this kind changes, in order; none for kinds
     that strike something else, and for parts without a link. Modules of a batch are dealt out in turn."""
-    if kind != "link" and kind not in LINK_FAULTS and kind not in PATH_FAULTS:
+    if kind not in ("link", "cube-power", *LINK_FAULTS, *PATH_FAULTS):
         return ()
     part = plant.parse(target)
     if part.kind == "batch":

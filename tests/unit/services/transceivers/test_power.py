@@ -1,9 +1,12 @@
 """Cubes without power: their modules are dark, and no module is at fault."""
 
+import numpy as np
+
 from schemas.failures import FaultBegan
 from schemas.transceivers import LinksChanged, LinksTrained, ModuleReported
 from services.transceivers import optics
 from services.transceivers.state import DOWN
+from services.transceivers.telemetry import readings_of
 from tests.support.ocs_model import fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 from tests.unit.services.transceivers.test_transceivers import (
@@ -30,13 +33,22 @@ def test_all_links_of_a_cube_without_power_are_down_at_once_and_up_again_with_it
     said = bodies(bench.say(OUTAGE, 200))
     assert said == [LinksChanged(up=(), degraded=(), down=LINKS)]
     state = bench.state("transceivers")
-    assert state.powerless.sum() == 96
+    assert state.failed.sum() == 96
     assert not optics.receiving(state, slice(None)).any(), "at neither end there is light to measure"
     bench.assert_documents_hold()
     said = bodies(bench.say(fault_ended(OUTAGE), 300))
     assert said == [LinksChanged(up=LINKS, degraded=(), down=())]
-    assert state.unpowered == {}
+    assert state.failed.sum() == len(state.impaired) == 0
     bench.assert_documents_hold()
+
+
+def test_modules_without_power_read_nothing_and_their_far_ends_see_no_light() -> None:
+    bench = trained()
+    bench.say(OUTAGE, 200)
+    said = readings_of(bench.state("transceivers"), np.array([NORTH, SOUTH]), 300)
+    assert np.isnan(said.temperature_c).tolist() == [True, False]
+    assert np.isnan(said.tx_power_dbm).all(axis=1).tolist() == [True, False]
+    assert (said.rx_power_dbm[1] <= -40.0).all()
 
 
 def test_no_module_says_that_it_has_failed() -> None:
