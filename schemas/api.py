@@ -19,14 +19,14 @@ from schemas.documents import (
     LinkState,
     MultisliceDocument,
     PatchStatus,
-    RepairDocument,
     SliceState,
 )
+from schemas.documents_repairs import RepairDocument
 from schemas.envelope import Envelope
 from schemas.names import Tier
 from schemas.registry import TYPES
 
-ModuleCondition = Literal["ok", "degraded", "failed"]
+ModuleCondition = Literal["ok", "failed"]
 FaultRow = FaultDocument
 RepairRow = RepairDocument
 

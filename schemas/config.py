@@ -130,6 +130,24 @@ class RepairsConfig(Model):
         le=10_000,
         allow_inf_nan=False,
     )
+    clean_h: float = parameter(
+        1.0,
+        "mean of the log-normal time in which a technician has come and cleaned a connector",
+        unit="hours",
+        source="assumption: the way, the ladder, the log entry",
+        gt=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
+    reseat_h: float = parameter(
+        2.0,
+        "mean of the log-normal time in which a module is plugged in again and its fibre laid anew",
+        unit="hours",
+        source="assumption: as cleaning, and the way of the fibre",
+        gt=0,
+        le=10_000,
+        allow_inf_nan=False,
+    )
     cable_repair_h: float = parameter(
         24.0,
         "mean of the log-normal repair time of a copper cable inside a cube",
@@ -173,6 +191,8 @@ class StaticRepairsConfig(Model):
     technicians: int = as_in(RepairsConfig, "technicians")
     host_repair_h: float = as_in(RepairsConfig, "host_repair_h")
     link_repair_h: float = as_in(RepairsConfig, "link_repair_h")
+    clean_h: float = as_in(RepairsConfig, "clean_h")
+    reseat_h: float = as_in(RepairsConfig, "reseat_h")
     cable_repair_h: float = as_in(RepairsConfig, "cable_repair_h")
     cube_repair_h: float = as_in(RepairsConfig, "cube_repair_h")
     repair_sigma: float = as_in(RepairsConfig, "repair_sigma")

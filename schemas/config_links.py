@@ -14,6 +14,14 @@ class TransceiversConfig(Model):
     telemetry_interval_s: int = parameter(
         900, "cadence of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
     )
+    look_interval_s: int = parameter(
+        3_600,
+        "how often the readings of link ends are looked at for faults; 0 for never: then none is found",
+        unit="seconds",
+        source="choice",
+        ge=0,
+        le=31_536_000,
+    )
     fibre_loss_db: float = parameter(
         1.0,
         "fibre and connectors of one strand, both ends', without the OCS",

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.body import Model, is_unsaid
+from schemas.documents_repairs import DiagnosisSummary, RepairDocument, RepairsSummary, VerdictDocument
 from schemas.jobs import JobTerms, OwnerUse
 from schemas.names import FaultKind, Shape, Tier
 
@@ -78,7 +79,7 @@ class LinkGroupDocument(Model):
 
     name: str
     states: tuple[LinkState, ...]
-    conditions: tuple[Literal["ok", "degraded", "failed"], ...]
+    conditions: tuple[Literal["ok", "failed"], ...]
     far_ends: tuple[int, ...]
     losses_db: tuple[float | None, ...]
     bers: tuple[float | None, ...]
@@ -207,20 +208,6 @@ class FaultDocument(Model):
     how: str | None
 
 
-class RepairDocument(Model):
-    """Written by `repairs`; name `pod-0/repair-3`. `reason` says why one that `failed` did."""
-
-    name: str
-    kind: FaultKind
-    target: str
-    state: Literal["queued", "begun", "completed", "cancelled", "failed"]
-    technician: int | None
-    requested_us: int
-    began_us: int | None
-    ended_us: int | None
-    reason: str | None = Field(default=None, exclude_if=is_unsaid)
-
-
 class WorkloadSummary(Model):
     """Kind `summaries`, name `pod-0/workload`. `commissioned_us` is when the fabric began; `balked` are
     requests that were not made, for their owners saw too much work waiting."""
@@ -303,17 +290,6 @@ class CubesSummary(Model):
     healthy_cube_us: int
 
 
-class RepairsSummary(Model):
-    """Kind `summaries`, name `pod-0/repairs`."""
-
-    name: str
-    queued: int
-    begun: int
-    completed: int
-    cancelled: int
-    failed: int = 0
-
-
 class FailuresSummary(Model):
     """Kind `summaries`, name `pod-0/failures`: faults begun since the start, by kind, and those active."""
 
@@ -365,6 +341,7 @@ Document = (
     | JobDocument
     | FaultDocument
     | RepairDocument
+    | VerdictDocument
     | WorkloadSummary
     | SchedulerSummary
     | JobsSummary
@@ -372,6 +349,7 @@ Document = (
     | LinksSummary
     | CubesSummary
     | RepairsSummary
+    | DiagnosisSummary
     | FailuresSummary
 )
 
@@ -384,6 +362,7 @@ DOCUMENTS: dict[str, tuple[type[Model], ...]] = {
     "jobs": (JobDocument,),
     "faults": (FaultDocument,),
     "repairs": (RepairDocument,),
+    "verdicts": (VerdictDocument,),
     "summaries": (
         WorkloadSummary,
         SchedulerSummary,
@@ -392,6 +371,7 @@ DOCUMENTS: dict[str, tuple[type[Model], ...]] = {
         LinksSummary,
         CubesSummary,
         RepairsSummary,
+        DiagnosisSummary,
         FailuresSummary,
     ),
 }

@@ -29,6 +29,7 @@ SiteName = Annotated[str, Field(pattern=rf"^{SITE_PATTERN}$", examples=["pod-0",
 SliceName = Annotated[str, part_name("slice", 42), Names("name")]
 FaultName = Annotated[str, part_name("fault", 7), Names("name")]
 RepairName = Annotated[str, part_name("repair", 3), Names("name")]
+VerdictName = Annotated[str, part_name("verdict", 5), Names("name")]
 RewiringName = Annotated[str, part_name("rewiring", 2), Names("name")]
 CubeName = Annotated[str, part_name("cube", 12), Names("name")]
 TargetName = Annotated[

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from schemas import (
     cubes,
     demands,
+    diagnosis,
     failures,
     jobs,
     ocs,
@@ -27,7 +28,7 @@ from schemas.body import Body
 from schemas.envelope import Envelope
 
 MODULES = (
-    *(cubes, demands, failures, jobs, ocs, operator, repairs, scheduler, sequencer),
+    *(cubes, demands, diagnosis, failures, jobs, ocs, operator, repairs, scheduler, sequencer),
     *(topology, traffic, transceivers, trunks, workload),
 )
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schemas.body import Body
+from schemas.diagnosis import Work
 from schemas.names import FaultKind, OcsIndex, PortIndex, RepairName, TargetName
 
 DurationUs = Annotated[int, Field(ge=0)]
@@ -15,9 +16,12 @@ class RepairsBody(Body):
 
 
 class RepairOpened(RepairsBody):
+    """A repair is wanted: of what is held for this kind of fault, by this work."""
+
     repair: RepairName
     kind: FaultKind
     target: TargetName
+    work: Work = "mend"
 
 
 class RepairBegun(RepairsBody):
@@ -27,8 +31,11 @@ class RepairBegun(RepairsBody):
 
 
 class RepairCompleted(RepairsBody):
+    """The `work` is done; whether it has mended anything shows."""
+
     repair: RepairName
     target: TargetName
+    work: Work = "mend"
     technician: Annotated[int, Field(ge=0)]
     waited_us: DurationUs
     took_us: DurationUs

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.body import Body
+from schemas.body import Body, Model
 from schemas.names import LinkEndIndex, SliceName
 
 
@@ -42,8 +42,40 @@ class LinkTested(TransceiversBody):
     verdict: Literal["clean", "lossy", "errors", "dark"]
 
 
-class ModuleReported(TransceiversBody):
-    """The module's own diagnosis of itself and its cable, whether it is connected or dark."""
+Decibels = Annotated[float, Field(allow_inf_nan=False)] | None
+
+
+class EndLook(Model):
+    """What stands at one link end, over what is expected of it: by strand received and launched power, SNR
+    and MPI in dB, None where there is none; bias as a share, temperature in K; how far the lanes of a strand
+    scatter in received power, in dB. `silent`: it says nothing; `age_min`: its readings are so old;
+    `unchanged`: they are to the last digit what they were; `outages` of the link in the last day."""
 
     end: LinkEndIndex
-    condition: Literal["ok", "degraded", "failed"]
+    far: LinkEndIndex | None
+    silent: bool
+    rx_db: tuple[Decibels, Decibels]
+    tx_db: tuple[Decibels, Decibels]
+    snr_db: tuple[Decibels, Decibels]
+    mpi_db: tuple[Decibels, Decibels]
+    bias: Annotated[float, Field(allow_inf_nan=False)]
+    warmer_k: Annotated[float, Field(allow_inf_nan=False)]
+    spread_db: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    age_min: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    unchanged: bool
+    outages: Annotated[int, Field(ge=0)]
+
+
+class EndsStoodOut(TransceiversBody):
+    """What the readings of link ends show that should not be there, of all ends of which that is new, with
+    the far ends of their links; `usual` are those that stood out before and do not any more."""
+
+    ends: tuple[EndLook, ...]
+    usual: tuple[LinkEndIndex, ...]
+
+
+class ModuleReported(TransceiversBody):
+    """Whether the module at a link end answers, or it or its cable is dead; connected or dark."""
+
+    end: LinkEndIndex
+    condition: Literal["ok", "failed"]

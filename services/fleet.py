@@ -2,6 +2,7 @@
 
 from services.cubes.service import SERVICE as CUBES
 from services.demands.service import SERVICE as DEMANDS
+from services.diagnosis.service import SERVICE as DIAGNOSIS
 from services.failures.service import SERVICE as FAILURES
 from services.jobs.service import SERVICE as JOBS
 from services.ocs.service import SERVICE as OCS
@@ -16,7 +17,7 @@ from services.workload.service import SERVICE as WORKLOAD
 from shared.engine.service import AnyService
 
 _SERVICES: tuple[AnyService, ...] = (
-    *(CUBES, DEMANDS, FAILURES, JOBS, OCS, REPAIRS, SCHEDULER),
+    *(CUBES, DEMANDS, DIAGNOSIS, FAILURES, JOBS, OCS, REPAIRS, SCHEDULER),
     *(TOPOLOGY, TRAFFIC, TRANSCEIVERS, TRUNKS, WORKLOAD),
 )
 

@@ -15,8 +15,27 @@ class ServiceName:
 
 
 ROSTER: dict[str, tuple[str, ...]] = {
-    "superpod": ("cubes", "failures", "jobs", "ocs", "repairs", "scheduler", "transceivers", "workload"),
-    "static-pod": ("cubes", "failures", "jobs", "repairs", "scheduler", "transceivers", "workload"),
+    "superpod": (
+        "cubes",
+        "diagnosis",
+        "failures",
+        "jobs",
+        "ocs",
+        "repairs",
+        "scheduler",
+        "transceivers",
+        "workload",
+    ),
+    "static-pod": (
+        "cubes",
+        "diagnosis",
+        "failures",
+        "jobs",
+        "repairs",
+        "scheduler",
+        "transceivers",
+        "workload",
+    ),
     "dcn": ("demands", "failures", "ocs", "repairs", "topology", "traffic", "trunks"),
 }
 """Kind of fabric → its services, in name order: the order in which they read a message."""

@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ops.lab.report import summary_of
-from schemas.documents import FailuresSummary, OcsSummary, RepairsSummary
+from schemas.documents import FailuresSummary, OcsSummary
 from schemas.documents_dcn import TopologySummary, TrafficSummary
+from schemas.documents_repairs import RepairsSummary
 from shared.engine.site import Site
 
 ENDED = ("completed", "aborted", "refused", "taken_back", "overtaken")

@@ -13,10 +13,10 @@ from schemas.documents import (
     LinkGroupDocument,
     LinksSummary,
     OcsSummary,
-    RepairsSummary,
     SchedulerSummary,
     WorkloadSummary,
 )
+from schemas.documents_repairs import RepairsSummary
 from shared.engine.site import Site
 from shared.models.jobs.goodput import TIERS, Books, between, books_of, span_of, spans_between
 from shared.models.ocs.parts import PARTS

@@ -183,13 +183,11 @@ def on_module_reported(state: CubesState, body: ModuleReported, _message: Envelo
     else:
         state.modules[body.end] = now
     said: list[Output] = []
-    change = (now == "failed") - (was == "failed")
-    if change:
-        said += change_bad_parts(state, end.cube, change)
-        touch(state, end.cube)
-    if was == "ok" or now == "failed":  # what is dead now may have been seen to since it was only degraded
-        said.append(RepairRequested(kind="link" if now == "failed" else "connector", target=target))
-    elif now == "ok":
+    said += change_bad_parts(state, end.cube, +1 if now == "failed" else -1)
+    touch(state, end.cube)
+    if now == "failed":
+        said.append(RepairRequested(kind="link", target=target))
+    else:
         said.append(RepairWithdrawn(target=target))
     return said
 

@@ -19,9 +19,12 @@ from services.failures.state import (
     next_hazard,
 )
 from shared.basics.errors import InvalidInput
+from shared.basics.keyed_random import draw_uniform
 from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
-from shared.models.faults import check_severity, fault_target
+from shared.models.assumptions import assumed
+from shared.models.faults import FAULTS, check_severity, fault_target
+from shared.models.works import WORKS, mends
 
 
 def due(state: FailuresState) -> int | None:
@@ -107,9 +110,16 @@ def _clear_refusal(state: FailuresState, name: str, fabric: str, number: int) ->
 
 
 def on_repair_completed(state: FailuresState, body: RepairCompleted, _message: Envelope) -> list[Output]:
-    """A repair ends whatever is wrong with its part."""
-    target = body.target
-    numbers = sorted(number for number, fault in state.active.items() if fault.target == target)
+    """The work ends what it can mend of its part, where it succeeds."""
+    numbers = sorted(
+        number
+        for number, fault in state.active.items()
+        if fault.target == body.target and mends(body.work, FAULTS[fault.kind].work)
+    )
+    chance = WORKS[body.work].succeeds
+    if chance is not None:
+        drawn = (state.seed, body.repair, "work succeeds")
+        numbers = [number for number in numbers if draw_uniform(*drawn, number) < assumed(chance)]
     return [_end(state, number, "repaired") for number in numbers]
 
 

@@ -3,8 +3,9 @@
 from schemas.api import FabricRow
 from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, WaitTimes
 from schemas.api_network import NetworkFigures, RewiringCounts
-from schemas.documents import FailuresSummary, OcsSummary, RepairsSummary
+from schemas.documents import FailuresSummary, OcsSummary
 from schemas.documents_dcn import TrafficSummary
+from schemas.documents_repairs import RepairsSummary
 from services.gateway.fabrics import config_of, network_at, now_us, plant, retired_us, site_of
 from services.gateway.ports import TwinPorts
 from services.gateway.summaries import NetworkSummaries, Summaries, network_summaries_of, summaries_of

@@ -9,11 +9,11 @@ from schemas.documents import (
     JobsSummary,
     LinksSummary,
     OcsSummary,
-    RepairsSummary,
     SchedulerSummary,
     WorkloadSummary,
 )
 from schemas.documents_dcn import DemandsSummary, TopologySummary, TrafficSummary, TrunksSummary
+from schemas.documents_repairs import RepairsSummary
 from services.gateway.documents import DocumentT, read
 from services.gateway.fabrics import plant
 from services.gateway.ports import TwinPorts

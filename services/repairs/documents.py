@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from schemas.documents import RepairDocument, RepairsSummary
+from schemas.documents_repairs import RepairDocument, RepairsSummary
 from schemas.names import number_of
 from services.repairs.state import RepairsState
 from shared.engine.service import DocumentKey
@@ -24,6 +24,7 @@ def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsS
             completed=state.completed,
             cancelled=state.cancelled,
             failed=state.failed,
+            in_vain=state.in_vain,
         )
     number = number_of(name)
     begun = state.begun.get(number)
@@ -36,10 +37,13 @@ def document(state: RepairsState, key: DocumentKey) -> RepairDocument | RepairsS
         name=name,
         kind=repair.kind,
         target=repair.target,
+        work=repair.work,
         state=ended.outcome if ended else "begun" if begun else "queued",
         technician=worked.technician if worked else None,
         requested_us=repair.requested_us,
         began_us=worked.began_us if worked else None,
         ended_us=ended.ended_us if ended else None,
+        verdict=repair.verdict,
+        in_vain=ended is not None and ended.in_vain,
         reason=ended.reason if ended else None,
     )

@@ -4,6 +4,7 @@ oldest first."""
 from dataclasses import replace
 
 from schemas.cubes import RepairRequested, RepairWithdrawn
+from schemas.diagnosis import VerdictGiven, VerdictWithdrawn, Work
 from schemas.envelope import Envelope
 from schemas.names import FaultKind, number_of
 from schemas.ocs import (
@@ -37,6 +38,7 @@ from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.faults import FAULTS, mean_repair_h
 from shared.models.ocs.parts import PART, part_word
+from shared.models.works import WORKS
 
 
 def due(state: RepairsState) -> int | None:
@@ -56,6 +58,26 @@ def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output
 
 def on_requested(state: RepairsState, body: RepairRequested, message: Envelope) -> list[Output]:
     return _open(state, body.kind, body.target, message.id)
+
+
+def on_verdict(state: RepairsState, body: VerdictGiven, message: Envelope) -> list[Output]:
+    """Act on it, right or wrong; what was done before for the same ends was in vain."""
+    before = None if body.after is None else number_of(body.after)
+    if before is not None and before in state.ended:
+        state.ended[before] = replace(state.ended[before], in_vain=True)
+        state.in_vain += 1
+        _touch(state, before)
+    return _open(state, body.kind, body.target, message.id, body.work, body.verdict)
+
+
+def on_verdict_withdrawn(state: RepairsState, body: VerdictWithdrawn, _message: Envelope) -> list[Output]:
+    repair = _open_repair(state, body.target)
+    if repair is None or repair.verdict != body.verdict:
+        return []
+    if not repair.needed:
+        return _cancel(state, body.target)
+    _put(state, replace(repair, verdict=None))
+    return []
 
 
 def on_ocs_part_down(state: RepairsState, body: OcsPartDown | PortsDown, message: Envelope) -> list[Output]:
@@ -106,7 +128,11 @@ def on_network_part_down(state: RepairsState, body: NetworkPartDown, message: En
 
 
 def on_withdrawn(state: RepairsState, body: RepairWithdrawn, _message: Envelope) -> list[Output]:
-    return _cancel(state, body.target)
+    repair = _open_repair(state, body.target)
+    if repair is None or repair.verdict is None:
+        return _cancel(state, body.target)
+    _put(state, replace(repair, needed=False))
+    return []
 
 
 def on_port_up(state: RepairsState, body: PortUp, _message: Envelope) -> list[Output]:
@@ -126,19 +152,61 @@ def _port_name(state: RepairsState, body: PortDown | PortUp) -> str:
     return f"{state.fabric}/ocs-{body.ocs}/{body.side}{body.port if body.spare is None else body.spare}"
 
 
-def _open(state: RepairsState, kind: FaultKind, target: str, cause: str) -> list[Output]:
-    if target in state.open_targets:
+def _open(
+    state: RepairsState,
+    kind: FaultKind,
+    target: str,
+    cause: str,
+    work: Work | None = None,
+    verdict: str | None = None,
+) -> list[Output]:
+    """Ask for a repair, by the work that the kind of fault takes unless another is given; where one of the
+    part is open, for more of it."""
+    asked = Repair(
+        kind, target, cause, state.now_us, work or FAULTS[kind].work, verdict, needed=verdict is None
+    )
+    known = _open_repair(state, target)
+    if known is not None:
+        _extend(state, known, asked)
         return []
     if len(state.queued) >= state.config.queue_max:
         state.dropped += 1
         return []
     number = state.opened
     state.opened += 1
-    state.queued[number] = Repair(kind, target, cause, requested_us=state.now_us)
+    state.queued[number] = asked
     state.open_targets[target] = number
     _touch(state, number)
-    opened = RepairOpened(repair=state.repair_name(number), kind=kind, target=target)
+    opened = RepairOpened(repair=state.repair_name(number), kind=kind, target=target, work=asked.work)
     return [opened, *_begin_waiting(state)]
+
+
+def _open_repair(state: RepairsState, target: str) -> Repair | BegunRepair | None:
+    number = state.open_targets.get(target)
+    return None if number is None else state.queued.get(number) or state.begun[number]
+
+
+def _put(state: RepairsState, repair: Repair | BegunRepair) -> None:
+    """Take over what has changed of an open repair."""
+    number = state.open_targets[repair.target]
+    if isinstance(repair, BegunRepair):
+        state.begun[number] = repair
+    else:
+        state.queued[number] = repair
+    _touch(state, number)
+
+
+def _extend(state: RepairsState, known: Repair | BegunRepair, asked: Repair) -> None:
+    """Another reason for a repair that is open. If it takes more thorough work than was asked for, that is
+    done instead: a technician who is at it has so long from now on."""
+    found = replace(known, verdict=known.verdict or asked.verdict, needed=known.needed or asked.needed)
+    if WORKS[asked.work].depth > WORKS[known.work].depth:
+        found = replace(found, kind=asked.kind, work=asked.work)
+        if isinstance(found, BegunRepair):
+            number = state.open_targets[known.target]
+            hours_us = _work_us(state, number, asked)
+            found = replace(found, ends_us=max(found.ends_us, state.now_us + hours_us))
+    _put(state, found)
 
 
 def _begin_waiting(state: RepairsState) -> list[Output]:
@@ -157,9 +225,12 @@ def _begin_waiting(state: RepairsState) -> list[Output]:
             target=repair.target,
             cause=repair.cause,
             requested_us=repair.requested_us,
+            work=repair.work,
+            verdict=repair.verdict,
+            needed=repair.needed,
             technician=technician,
             began_us=state.now_us,
-            ends_us=state.now_us + _work_us(state, number, repair.kind),
+            ends_us=state.now_us + _work_us(state, number, repair),
         )
         _touch(state, number)
         begun = RepairBegun(repair=state.repair_name(number), target=repair.target, technician=technician)
@@ -167,14 +238,15 @@ def _begin_waiting(state: RepairsState) -> list[Output]:
     return said
 
 
-def _work_us(state: RepairsState, number: int, kind: FaultKind) -> int:
+def _work_us(state: RepairsState, number: int, repair: Repair) -> int:
     """How long the work takes: log-normal, drawn once a repair."""
+    hours_of = WORKS[repair.work].hours
     hours = draw_lognormal(
         state.seed,
         state.fabric,
         "repair time",
         number,
-        mean_repair_h(kind, state.config),
+        mean_repair_h(repair.kind, state.config) if hours_of is None else getattr(state.config, hours_of),
         state.config.repair_sigma,
     )
     return us(hours, US_PER_HOUR)
@@ -206,6 +278,7 @@ def _complete(state: RepairsState, number: int) -> CausedBy:
     body = RepairCompleted(
         repair=state.repair_name(number),
         target=repair.target,
+        work=repair.work,
         technician=repair.technician,
         waited_us=repair.began_us - repair.requested_us,
         took_us=state.now_us - repair.began_us,
@@ -234,6 +307,9 @@ def _end(
         target=repair.target,
         cause=repair.cause,
         requested_us=repair.requested_us,
+        work=repair.work,
+        verdict=repair.verdict,
+        needed=repair.needed,
         technician=begun.technician if begun else None,
         began_us=begun.began_us if begun else None,
         ended_us=state.now_us,

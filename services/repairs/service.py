@@ -1,6 +1,7 @@
 """The table of the service `repairs`: which rule handles which message."""
 
 from schemas.cubes import RepairRequested, RepairWithdrawn
+from schemas.diagnosis import VerdictGiven, VerdictWithdrawn
 from schemas.ocs import (
     ControlLost,
     ControlRegained,
@@ -29,6 +30,8 @@ SERVICE: Service[RepairsState] = Service(
         on(Tick, logic.on_tick),
         on(RepairRequested, logic.on_requested),
         on(RepairWithdrawn, logic.on_withdrawn),
+        on(VerdictGiven, logic.on_verdict),
+        on(VerdictWithdrawn, logic.on_verdict_withdrawn),
         on(OcsPartDown, logic.on_ocs_part_down),
         on(OcsPartUp, logic.on_part_back),
         on(PortsDown, logic.on_ocs_part_down),

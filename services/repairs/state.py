@@ -5,6 +5,7 @@ from typing import Literal
 
 from schemas.config import AnyPodConfig, RepairsConfig
 from schemas.config_dcn import DcnConfig, NetworkRepairsConfig
+from schemas.diagnosis import Work
 from schemas.names import FaultKind
 from shared.engine.state import State
 
@@ -13,12 +14,17 @@ Outcome = Literal["completed", "cancelled", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A repair that was asked for and waits. `cause` is the id of the message that asked for it."""
+    """A repair that was asked for and waits: of which kind of fault, by which work, for the message with the
+    id `cause`. `verdict` is the one that it acts on, None without; `needed`: someone who saw the part fail
+    has asked for it."""
 
     kind: FaultKind
     target: str
     cause: str
     requested_us: int
+    work: Work = "mend"
+    verdict: str | None = None
+    needed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +32,22 @@ class BegunRepair(Repair):
     """A repair in work; `ends_us` is when it will be done. `asked`: the work is, and the OCS was asked to
     take a fibre where it was put."""
 
-    technician: int
-    began_us: int
-    ends_us: int
+    technician: int = 0
+    began_us: int = 0
+    ends_us: int = 0
     asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class EndedRepair(Repair):
     """A repair that was completed, or cancelled, perhaps before it had begun, or that failed for a
-    `reason`."""
+    `reason`. `in_vain`: it was completed, and what it was to mend is still there."""
 
-    technician: int | None
-    began_us: int | None
-    ended_us: int
-    outcome: Outcome
+    technician: int | None = None
+    began_us: int | None = None
+    ended_us: int = 0
+    outcome: Outcome = "completed"
+    in_vain: bool = False
     reason: str | None = None
 
 
@@ -64,6 +71,7 @@ class RepairsState(State):
     ended: dict[int, EndedRepair]
     open_targets: dict[str, int]
     failed: int = 0
+    in_vain: int = 0
 
     def repair_name(self, number: int) -> str:
         return f"{self.fabric}/repair-{number}"

@@ -10,6 +10,7 @@ from schemas.names import number_of
 from services.transceivers.optics import path_loss_db, receiving
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
 from shared.engine.service import DocumentKey
+from shared.models.optics.impairments import SOUND
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 BERS_KEPT_MAX = 65_536
@@ -32,7 +33,8 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
     ends = slice(cube * ENDS_PER_CUBE, (cube + 1) * ENDS_PER_CUBE)
     lit = state.lit[ends] == BOTH_STRANDS
     far = np.where(lit, state.peer[ends], NO_END)
-    conditions = (state.conditions.get(end, "ok") for end in range(ends.start, ends.stop))
+    dead = (state.impaired.get(end, SOUND).dead for end in range(ends.start, ends.stop))
+    conditions = ("failed" if is_dead else "ok" for is_dead in dead)
     losses_db = path_loss_db(state, ends).tolist()
     log10_bers = state.log10_ber[ends].tolist()
     return LinkGroupDocument.model_validate(

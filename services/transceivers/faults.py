@@ -12,12 +12,12 @@ from schemas.names import number_of
 from schemas.repairs import RepairCompleted
 from schemas.transceivers import ModuleReported
 from services.transceivers.links import judge, recompute_ber, touch
+from services.transceivers.looks import note_outage, plan_look
 from services.transceivers.state import NO_END, EndFault, TransceiversState
 from shared.basics.keyed_random import draw_exponential, draw_index
 from shared.basics.units import US_PER_HOUR, US_PER_S, us
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
-from shared.models.link_faults import LINK_FAULTS
 from shared.models.optics.impairments import (
     SOUND,
     Impairment,
@@ -28,9 +28,7 @@ from shared.models.optics.impairments import (
 )
 from shared.models.plants import plant_of
 from shared.models.struck_ends import STRANDS_STRUCK, strand_of, struck_ends
-
-OF_THE_END = (*LINK_FAULTS, "batch")
-"""Kinds of faults of which a module or its cable tells."""
+from shared.models.works import mends
 
 
 def on_fault_began(state: TransceiversState, body: FaultBegan, message: Envelope) -> list[Output]:
@@ -60,13 +58,17 @@ def on_fault_ended(state: TransceiversState, body: FaultEnded, message: Envelope
 
 
 def on_repair_completed(state: TransceiversState, body: RepairCompleted, message: Envelope) -> list[Output]:
-    """A module of a bad batch was seen to: the new one is of another."""
+    """Whoever was at an end sets its counters back. A module of a bad batch that was replaced is of
+    another."""
     batches = {name: fault for name, fault in state.faults.items() if fault.kind == "batch"}
-    if not batches:
+    if not batches and not state.outages:
         return []
     plant = plant_of(state.kind, state.pod)
     part = plant.parse(body.target)
     if part.kind != plant.ends.kind:
+        return []
+    state.outages.pop(part.number, None)
+    if not mends(body.work, "replace") or not any(part.number in fault.ends for fault in batches.values()):
         return []
     for name, fault in batches.items():
         left = tuple(end for end in fault.ends if end != part.number)
@@ -92,7 +94,7 @@ def change_due(state: TransceiversState) -> list[Output]:
         if fault.kind == "flap" and not fault.out:
             fault = replace(fault, out=_lasts(state, fault), outages=fault.outages + 1)
             for end in fault.ends:
-                state.flaps[end] = state.flaps.get(end, 0) + 1
+                note_outage(state, end)
         elif fault.kind == "flap":
             fault = replace(fault, out=False)
         state.faults[name] = replace(fault, next_us=_next_us(state, name, fault))
@@ -116,16 +118,6 @@ def _next_us(state: TransceiversState, name: str, fault: EndFault) -> int | None
     return state.now_us + max(us(gap_h, US_PER_HOUR), 1)
 
 
-def _ailing(state: TransceiversState) -> set[int]:
-    """The ends of which a module or cable has a fault of its own that has begun to show."""
-    found = set[int]()
-    for fault in state.faults.values():
-        shows = fault.outages > 0 if fault.kind == "flap" else _share(state, fault) > 0.0
-        if shows and fault.kind in OF_THE_END:
-            found.update(fault.ends)
-    return found
-
-
 def _share(state: TransceiversState, fault: EndFault) -> float:
     """How much of a fault there is now."""
     if fault.kind == "flap":
@@ -144,20 +136,16 @@ def _impairment(state: TransceiversState, end: int) -> Impairment:
 
 
 def _judge_ends(state: TransceiversState, struck: Sequence[int], cause: str) -> list[Output]:
-    """Add up what is wrong with these ends, then judge their modules and links."""
+    """Add up what is wrong with these ends, judge their links, and have a look at them."""
     said: list[Body] = []
-    ailing = _ailing(state)
     for end in struck:
         now = _impairment(state, end)
-        state.impaired.pop(end, None)
+        was = state.impaired.pop(end, SOUND)
         if now != SOUND:
             state.impaired[end] = now
         state.failed[end], state.excess_db[end] = now.dead or now.unpowered, now.dirt_db
-        condition = "failed" if now.dead else "degraded" if end in ailing else "ok"
-        if condition != state.conditions.pop(end, "ok"):
-            said.append(ModuleReported.model_validate({"end": end, "condition": condition}))
-        if condition != "ok":
-            state.conditions[end] = condition
+        if now.dead != was.dead:
+            said.append(ModuleReported(end=end, condition="failed" if now.dead else "ok"))
     peers = [int(state.peer[end]) for end in struck]
     ends = np.array(sorted({*struck, *peers} - {NO_END}))
     touch(state, ends)  # whatever is said: what the link carries is shown at both ends
@@ -165,4 +153,5 @@ def _judge_ends(state: TransceiversState, struck: Sequence[int], cause: str) -> 
     if len(linked):
         recompute_ber(state, linked)
     said += judge(state, ends)
+    plan_look(state)
     return [CausedBy(cause, body) for body in said]

@@ -15,6 +15,7 @@ from shared.models.optics.link import DIRECT, FloatArray, Switched
 from shared.models.optics.made_modules import Lanes
 from shared.models.optics.strands import strands_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACE_LINKS, STRANDS, IntArray, ocs_radix
+from shared.models.telemetry.looks import matrix_off_db
 
 
 class LightPaths(Protocol):
@@ -29,6 +30,9 @@ class LightPaths(Protocol):
 
     def lanes(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Lanes:
         """As the modules at both ends were made: of shape (ends, strands, lanes)."""
+
+    def off_db(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> FloatArray:
+        """How far what is known of the loss in between is off, strand by strand; of shape (ends, strands)."""
 
 
 class ThroughOcs:
@@ -52,6 +56,10 @@ class ThroughOcs:
     def lanes(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Lanes:
         return lanes_of(state.seed, state.fabric, state.cubes, ends, peers)
 
+    def off_db(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> FloatArray:
+        """By the accuracy of the factory's matrix."""
+        return matrix_off_db(state.seed, state.fabric, ends, peers)
+
 
 class FixedFibres:
     """Ends are joined directly, for good."""
@@ -71,6 +79,15 @@ class FixedFibres:
 
     def lanes(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Lanes:
         return lanes_of(state.seed, state.fabric, state.cubes, ends, peers)
+
+    def off_db(
+        self,
+        state: TransceiversState,  # noqa: ARG002 -- all fibres are known
+        ends: IntArray,
+        peers: IntArray,  # noqa: ARG002 -- all fibres are known
+    ) -> FloatArray:
+        """By nothing: there is no switch whose loss would have to be known."""
+        return np.zeros((len(ends), STRANDS))
 
 
 LIGHT_PATHS: dict[str, LightPaths] = {"superpod": ThroughOcs(), "static-pod": FixedFibres()}

@@ -22,6 +22,7 @@ from schemas.ocs import (
 )
 from schemas.transceivers import LinksChanged, LinksTrained
 from services.transceivers import optics
+from services.transceivers.looks import plan_look, watch
 from services.transceivers.state import (
     BOTH_STRANDS,
     DARK,
@@ -68,7 +69,10 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
     state.code[souths] = code
     ends = np.concatenate((norths, souths))
     _touch_joined(state, body.joins)
+    watch(state, ends)
     counts = np.bincount(code, minlength=DOWN + 1)
+    if state.impaired and (counts[DEGRADED] or counts[DOWN]):
+        plan_look(state, soon=True)
     trained = LinksTrained(
         slice=body.slice,
         up=2 * int(counts[UP]),
@@ -186,6 +190,8 @@ def judge(state: TransceiversState, ends: IntArray) -> list[Body]:
     state.code[ends] = code[moved]
     touch(state, ends)
     up, degraded, down = (_with_code(state, ends, c) for c in (UP, DEGRADED, DOWN))
+    if state.impaired and (degraded or down):
+        plan_look(state, soon=True)
     return [LinksChanged(up=up, degraded=degraded, down=down)]
 
 

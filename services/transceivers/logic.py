@@ -1,5 +1,5 @@
 """What happens when the transceivers are due, and when that is: a telemetry frame at a fixed cadence, faults
-that grow or come and go, and before all the first look at links that are lit for good."""
+that grow or come and go, looks at ends that may stand out, and before all links that are lit for good."""
 
 import numpy as np
 
@@ -8,16 +8,17 @@ from schemas.sequencer import Tick
 from services.transceivers import telemetry
 from services.transceivers.faults import change_due, next_change_us
 from services.transceivers.links import judge
+from services.transceivers.looks import look_due
 from services.transceivers.state import TransceiversState
 from shared.basics.frames import frame_after_us
 from shared.engine.service import Output
 
 
 def due(state: TransceiversState) -> int | None:
-    """When the next frame is, or the next fault changes, or the first look."""
+    """When the next frame or look is, or the next fault changes, or the first light."""
     if state.first_light_us is not None:
         return state.first_light_us
-    moments = (state.next_frame_us, next_change_us(state))
+    moments = (state.next_frame_us, next_change_us(state), state.look_us)
     return min((at_us for at_us in moments if at_us is not None), default=None)
 
 
@@ -25,10 +26,10 @@ def on_tick(state: TransceiversState, _tick: Tick, _message: Envelope) -> list[O
     """The frame is rendered by whoever wants telemetry; the log only marks its moment."""
     state.next_frame_us = frame_after_us(state.config.telemetry_interval_s, state.now_us)
     said = change_due(state)
-    if state.first_light_us is None:
-        return said
-    state.first_light_us = None
-    return [*said, *judge(state, np.arange(len(state.peer)))]
+    if state.first_light_us is not None:
+        state.first_light_us = None
+        said += judge(state, np.arange(len(state.peer)))
+    return [*said, *look_due(state)]
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes | None:

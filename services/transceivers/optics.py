@@ -1,5 +1,7 @@
 """What the link ends receive: losses and bit error rates by the optics of `shared.models.optics`."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,7 @@ from services.transceivers.state import BOTH_STRANDS, NO_END, TransceiversState
 from shared.models.ocs.patches import port_at
 from shared.models.optics.fabric_links import rounded, strand_log10_bers
 from shared.models.optics.impaired_lanes import Wrong, changed_lanes
+from shared.models.optics.impairments import Impairment
 from shared.models.optics.link import FloatArray, Strands
 from shared.models.optics.made_modules import Lanes
 from shared.models.optics.modules import LANES_PER_LINK
@@ -84,13 +87,16 @@ def lane_log10_bers(state: TransceiversState, ends: IntArray) -> FloatArray:
     return found.reshape(len(ends), LANES_PER_LINK)
 
 
-def strands_between(state: TransceiversState, ends: IntArray) -> tuple[Strands, Lanes]:
+def strands_between(
+    state: TransceiversState, ends: IntArray, wrong: Mapping[int, Impairment] | None = None
+) -> tuple[Strands, Lanes]:
     """What lies between these ends and their far ends, and how the modules of both are: as made, and what is
-    wrong with them."""
+    wrong with them; with `wrong` that instead of what really is."""
+    impaired = state.impaired if wrong is None else wrong
     peers = state.peer[ends].astype(np.int64)
     paths = LIGHT_PATHS[state.kind]
     between, made = paths.between(state, ends, peers), paths.lanes(state, ends, peers)
-    near, far = Wrong(state.impaired, ends), Wrong(state.impaired, peers)
+    near, far = Wrong(impaired, ends), Wrong(impaired, peers)
     strands = Strands(
         between,
         near.dirt_db,

@@ -15,6 +15,7 @@ from shared.models.optics.fabric_links import direct_log10_bers
 from shared.models.optics.impairments import Impairment
 from shared.models.plants import plant_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE
+from shared.models.telemetry.looks import Look
 
 NO_END = -1
 BOTH_STRANDS = 3
@@ -50,11 +51,13 @@ class TransceiversState(State):
     faults, `log10_ber` that of the worst lane that the end receives, with all faults (both NaN where no
     circuit is wanted); `excess_db` is what the end's connector faults add; `failed` tells whether its module
     or cable is dead, or without power; `impaired` has all that is wrong with ends that are not sound, and
-    `flaps` how often links of ends have dropped; `conditions` what modules say of themselves where that is
-    not "ok"; `code` indexes STATES. The `kind` of the fabric decides what lies between two ends, and the
-    `technology` of its OCSes, if it has any, what that loses.
+    `outages` when links of ends have dropped in the last day; `code` indexes STATES. The `kind` of the fabric
+    decides what lies between two ends, and the `technology` of its OCSes, if it has any, what that loses.
 
     `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`).
+
+    The next look at ends is at `look_us`, None where nothing could stand out; `told` has those that stood out
+    at the last one, as they were told of.
 
     Links that are lit for good are up until they are first judged, at `first_light_us`; that is None where
     there are none, and once it was done.
@@ -77,8 +80,9 @@ class TransceiversState(State):
     faults: dict[str, EndFault] = field(default_factory=dict)
     patched: dict[int, int] = field(default_factory=dict)
     impaired: dict[int, Impairment] = field(default_factory=dict)
-    conditions: dict[int, str] = field(default_factory=dict)
-    flaps: dict[int, int] = field(default_factory=dict)
+    outages: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    look_us: int | None = None
+    told: dict[int, Look] = field(default_factory=dict)
 
     @property
     def cubes(self) -> int:

@@ -1,6 +1,7 @@
 """Telemetry frames: one row for every connected link end, at a fixed cadence of simulated time. They hold
 what the modules say of themselves, which is near the truth and not the truth."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from services.transceivers.state import NO_END, STATES, TransceiversState
 from shared.basics.frames import arrow_frame
 from shared.models.assumptions import assumed
 from shared.models.optics.impaired_lanes import Wrong
-from shared.models.optics.lane_light import known_light
+from shared.models.optics.impairments import Impairment
+from shared.models.optics.lane_light import known_light, lane_light
 from shared.models.optics.modules import LANES_PER_LINK
 from shared.models.superpod.wiring import ENDS_PER_CUBE, STRANDS, IntArray
 from shared.models.telemetry.fields import FIELDS
@@ -65,9 +67,14 @@ def _fields(readings: Readings) -> dict[str, Any]:
 
 def readings_of(state: TransceiversState, ends: IntArray, at_us: int) -> Readings:
     """What the modules at these connected ends say at a moment."""
+    return readings_in(state, ends, light_of(state, ends, at_us), at_us)
+
+
+def readings_in(state: TransceiversState, ends: IntArray, light: Light, at_us: int) -> Readings:
+    """What the modules at these ends say of this light at a moment."""
     seed, fabric = state.seed, state.fabric
     made = calibration(seed, fabric, state.cubes * ENDS_PER_CUBE)
-    gbps, light = design_of(state.config).rate.gbps, light_of(state, ends, at_us)
+    gbps = design_of(state.config).rate.gbps
     return read(seed, fabric, made, ends, light, at_us, gbps, sensors_of(state, ends))
 
 
@@ -83,22 +90,36 @@ def sensors_of(state: TransceiversState, ends: IntArray) -> Sensors | None:
     return found
 
 
-def light_of(state: TransceiversState, ends: IntArray, at_us: int) -> Light:
-    """What physically is at these connected ends. A dead module measures nothing; one whose far end is dead,
-    or that a strand does not join to it, sees no light there."""
+def light_of(
+    state: TransceiversState,
+    ends: IntArray,
+    at_us: int,
+    wrong: Mapping[int, Impairment] | None = None,
+    *,
+    is_linked: bool = True,
+) -> Light:
+    """What physically is at these ends, all of them connected or none. A dead module measures nothing; one
+    whose far end is dead, or that a strand does not join to it, sees no light there. With `wrong` that takes
+    the place of what is wrong in truth, and every strand is taken as made."""
+    if not is_linked:
+        return _unlinked_light_of(state, ends, at_us, state.impaired if wrong is None else wrong)
     design = design_of(state.config)
-    strands, lanes = strands_between(state, ends)
-    found = known_light(state.seed, state.fabric, state.cubes, design).of(ends, strands, lanes)
+    strands, lanes = strands_between(state, ends, wrong)
+    as_it_is = wrong is None or wrong is state.impaired
+    light = known_light(state.seed, state.fabric, state.cubes, design) if as_it_is else None
+    found = lane_light(design, strands, lanes) if light is None else light.of(ends, strands, lanes)
     shape = (len(ends), LANES_PER_LINK)
     dead, silent = state.failed[ends], state.failed[state.peer[ends]]
-    made = _lit_strands(state, ends) & ~silent[:, None]
+    if not as_it_is:
+        dead, silent = np.zeros_like(dead), np.zeros_like(silent)
+    made = (_lit_strands(state, ends) & ~silent[:, None]) | (not as_it_is)
     dark = np.repeat(~made, LANES_PER_LINK // STRANDS, axis=1)
     unread = np.where(dark | dead[:, None], np.nan, 0.0)
     nothing = np.where(dead, np.nan, 0.0)
     received_dbm = np.where(dark, -np.inf, found.received_dbm) + nothing[:, None]
-    linked = (state.lit[ends] > 0) & ~silent
-    wrong = Wrong(state.impaired, ends)
-    warmth = module_temperature_c(state.seed, state.fabric, ends, at_us, linked) + wrong.hotter_k[:, 0]
+    linked = (state.lit[ends] > 0) & ~state.failed[state.peer[ends]]
+    amiss = Wrong(state.impaired if wrong is None else wrong, ends)
+    warmth = module_temperature_c(state.seed, state.fabric, ends, at_us, linked) + amiss.hotter_k[:, 0]
     return Light(
         design.launched_dbm + lanes.near_launch_db.reshape(shape) + nothing[:, None],
         received_dbm,
@@ -106,7 +127,28 @@ def light_of(state: TransceiversState, ends: IntArray, at_us: int) -> Light:
         found.log10_raw_ber + unread,
         found.log10_ber + unread,
         found.interference_db + unread,
-        np.broadcast_to(assumed("laser_wear_bias") * wrong.worn, shape),
+        np.broadcast_to(assumed("laser_wear_bias") * amiss.worn, shape),
+        warmth + nothing,
+    )
+
+
+def _unlinked_light_of(
+    state: TransceiversState, ends: IntArray, at_us: int, wrong: Mapping[int, Impairment]
+) -> Light:
+    """Of ends without a link: lasers are on, and nothing comes in. How much more or less than the design a
+    laser was made to launch is left out: nobody compares that with another's."""
+    shape = (len(ends), LANES_PER_LINK)
+    amiss = Wrong(wrong, ends)
+    nothing = np.where(state.failed[ends], np.nan, 0.0) if wrong is state.impaired else np.zeros(len(ends))
+    dimmed_db = np.repeat(amiss.dimmed_db, LANES_PER_LINK // STRANDS, axis=1)
+    unlinked = np.zeros(len(ends), dtype=np.bool_)
+    warmth = module_temperature_c(state.seed, state.fabric, ends, at_us, unlinked) + amiss.hotter_k[:, 0]
+    unread = np.full(shape, np.nan)
+    return Light(
+        design_of(state.config).launched_dbm - dimmed_db + nothing[:, None],
+        np.full(shape, -np.inf) + nothing[:, None],
+        *(unread, unread, unread, unread),
+        np.broadcast_to(assumed("laser_wear_bias") * amiss.worn, shape),
         warmth + nothing,
     )
 

@@ -205,6 +205,21 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "reading_window_s": Assumption(
         1.0, "s", "over which the decoder counts errors for one reading: 1e-6 to a percent, 1e-15 not at all"
     ),
+    "cleaning_succeeds": Assumption(
+        0.85, "", "of dirty connectors, at the first time: what is burnt in or scratched stays"
+    ),
+    "reseating_succeeds": Assumption(0.8, "", "of bent fibres and loose contacts, at the first time"),
+    "accepted_power_sigma_db": Assumption(
+        0.05, "dB", "of the acceptance test that compares a module's monitors with a meter, mean of 4 lanes"
+    ),
+    "accepted_snr_sigma_db": Assumption(0.1, "dB", "of the SNR that the acceptance test predicts, as above"),
+    "accepted_mpi_sigma_db": Assumption(
+        0.2, "dB", "of the MPI that reflections as accepted predict: phases of the reflectors average out"
+    ),
+    "accepted_bias_sigma": Assumption(0.005, "", "of the bias at acceptance, mean of 8 lanes, as a share"),
+    "accepted_temperature_sigma_k": Assumption(
+        0.5, "K", "of how much warmer than the hall's mean a place is known to be"
+    ),
     "laser_bias_ma": Assumption(60.0, "mA", "of a new externally modulated laser that is not cooled"),
     "laser_bias_at_c": Assumption(
         50.0, "°C", "the temperature of the case at which the design's bias counts"

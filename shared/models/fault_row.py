@@ -24,6 +24,8 @@ RepairTime = Literal[
     "cable_repair_h",
     "cube_repair_h",
     "link_repair_h",
+    "clean_h",
+    "reseat_h",
     "ocs_repair_h",
     "block_repair_h",
     "bundle_repair_h",
@@ -32,6 +34,10 @@ RepairTime = Literal[
     "power_repair_h",
 ]
 """Parameters of `repairs`: the mean time of a repair in hours."""
+
+
+Work = Literal["clean", "reseat", "replace", "align", "mend"]
+"""What a technician does to a part (`shared.models.works`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +85,10 @@ class FaultRow:
     """What there is to know of one kind of fault.
 
     `strikes` is the kind of part, all of which are equally at risk; `example` the name of one behind its
-    fabric's. `rate` is None for a kind that is only ever injected. Repairs of lower `rank` are begun first.
-    A kind without `severity` is there or not. `onset_h` is the mean time that one which begins by itself
-    takes to its full severity (0: none); None for kinds that have no onset. Only fabrics with parts of the
-    kind `needs` know of it.
+    fabric's. `rate` is None for a kind that is only ever injected. Repairs of lower `rank` are begun first;
+    `work` is the least that mends it. A kind without `severity` is there or not. `onset_h` is the mean time
+    that one which begins by itself takes to its full severity (0: none); None for kinds that have no onset.
+    Only fabrics with parts of the kind `needs` know of it.
     """
 
     strikes: str
@@ -91,6 +97,7 @@ class FaultRow:
     repair_time: RepairTime
     rank: int
     meaning: str
+    work: Work = "mend"
     severity: Severity | None = None
     onset_h: float | None = None
     needs: str | None = None

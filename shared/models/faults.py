@@ -63,6 +63,7 @@ FAULTS: "dict[FaultKind, FaultRow]" = {
         example="cube-12/+y/7",
         rate="link_per_day",
         repair_time="link_repair_h",
+        work="replace",
         rank=1,
         meaning="the module or its cable is dead: the link is down",
     ),

@@ -7,7 +7,8 @@ the rate nor the shares are in the papers."""
 
 from typing import TYPE_CHECKING
 
-from shared.models.fault_row import FaultRow, Severity
+from shared.models.fault_row import FaultRow, Severity, Work
+from shared.models.works import WORKS
 
 if TYPE_CHECKING:
     from schemas.names import FaultKind
@@ -15,12 +16,15 @@ if TYPE_CHECKING:
 _WEEKS_2 = 14 * 24.0
 
 
-def _end(meaning: str, severity: Severity | None, onset_h: float | None, *, natural: bool = True) -> FaultRow:
+def _end(
+    meaning: str, severity: Severity | None, onset_h: float | None, *, work: Work = "replace"
+) -> FaultRow:
     return FaultRow(
         strikes="end",
         example="cube-12/+y/7",
-        rate="optics_per_day" if natural else None,
-        repair_time="link_repair_h",
+        rate="optics_per_day",
+        repair_time=WORKS[work].hours or "link_repair_h",
+        work=work,
         rank=1,
         meaning=meaning,
         severity=severity,
@@ -38,11 +42,13 @@ LINK_FAULTS: "dict[FaultKind, FaultRow]" = {
         "dirt on the connector takes light from both directions of the link, and reflects",
         _db("connector_excess", "loss", 30.0),
         0.0,
+        work="clean",
     ),
     "fibre": _end(
         "the cable of the end is bent or loose: both directions lose light",
         _db("fibre_excess", "loss", 30.0),
         0.0,
+        work="reseat",
     ),
     "laser": _end(
         "the lasers of the module wear out: bias rises, then launched power falls",
@@ -59,6 +65,7 @@ LINK_FAULTS: "dict[FaultKind, FaultRow]" = {
         "the link drops for a moment, again and again",
         Severity("s", "each outage", 0.01, 3_600.0, "flap_least_s", "flap_most_s", by_ratio=True),
         None,
+        work="reseat",
     ),
     "circulator": _end(
         "the module's circulator leaks its own light into its receivers",
@@ -91,6 +98,7 @@ PATH_FAULTS: "dict[FaultKind, FaultRow]" = {
         example="ocs-17/N24",
         rate=None,
         repair_time="ocs_repair_h",
+        work="align",
         rank=1,
         meaning="the mirror of a port drifts: one strand of its link loses light, both ways",
         severity=_db("mirror_drift", "loss", 30.0),
@@ -113,6 +121,7 @@ PATH_FAULTS: "dict[FaultKind, FaultRow]" = {
         example="batch-7",
         rate=None,
         repair_time="link_repair_h",
+        work="replace",
         rank=1,
         meaning="the lasers of all modules of a batch wear out",
         severity=_db("laser_wear", "launched power lost", 30.0),

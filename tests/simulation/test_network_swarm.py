@@ -7,8 +7,9 @@ import pytest
 
 from ops.invariants import AllCheckers
 from ops.invariants.checker import NetworkCheckers
-from schemas.documents import FailuresSummary, RepairsSummary
+from schemas.documents import FailuresSummary
 from schemas.documents_dcn import TrunksSummary
+from schemas.documents_repairs import RepairsSummary
 from schemas.registry import TYPES, decode
 from services.fleet import services_of
 from services.topology.state import TopologyState

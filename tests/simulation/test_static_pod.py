@@ -22,7 +22,8 @@ from ops.lab.run import RunPlan, run_lab
 from schemas.body import Body
 from schemas.config import SuperpodConfig
 from schemas.config_workload import TraceRow, WorkloadConfig
-from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, RepairsSummary, SliceDocument
+from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, SliceDocument
+from schemas.documents_repairs import RepairsSummary
 from schemas.names import Shape
 from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, UndrainCube
 from schemas.registry import decode

@@ -7,7 +7,8 @@ import pytest
 
 from ops.invariants.checker import AllCheckers, PodCheckers
 from ops.lab.report import pod_report
-from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, OcsSummary, RepairsSummary
+from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, OcsSummary
+from schemas.documents_repairs import RepairsSummary
 from schemas.registry import TYPES, decode
 from services.failures.state import FailuresState
 from services.ocs.state import OcsState

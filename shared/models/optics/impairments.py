@@ -8,10 +8,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shared.basics.units import US_PER_S
+from shared.basics.units import US_PER_MIN
 from shared.models.assumptions import assumed
 
-US_PER_MIN = 60 * US_PER_S
 DARK_DB = 60.0
 """What a laser that is off launches less: nothing is left that a receiver could tell."""
 ONSET_STEPS = 8

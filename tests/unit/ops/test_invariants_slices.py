@@ -239,7 +239,7 @@ NEWS: list[list[Body]] = [
     ],
     [OcsDown(ocs=7), OcsUp(ocs=7)],
     [PortDown(ocs=7, side="N", port=3), PortUp(ocs=7, side="N", port=3)],
-    [ModuleReported(end=9, condition="degraded"), ModuleReported(end=9, condition="ok")],
+    [ModuleReported(end=9, condition="failed"), ModuleReported(end=9, condition="ok")],
 ]
 
 

@@ -29,6 +29,7 @@ NAME_NOTHING = {
     *("removed", "made", "missing", "drained", "unfit", "dark"),  # circuits: found under their OCSes
     *("links", "jobs"),  # of pairs of blocks: found under the blocks
     *("multislice", "pod_cubes", "again_us", "chips", "gradient_bytes", "step_us", "signal", "ends"),
+    *("confidence", "evidence"),
     *("planned", "pending"),
     *("chip_us", "tiers", "owners", "slices"),  # accounts of all slices at once, not news of each
 }

@@ -23,6 +23,7 @@ from schemas.operator import RequestSlice
 from schemas.registry import REFUSALS, TYPES, Unreadable, decode, encode
 from schemas.scheduler import SliceDegraded
 from schemas.sequencer import FabricCommissioned
+from schemas.transceivers import EndLook, EndsStoodOut
 
 INTEGER_MAX = 2**63 - 1
 FLOATS = (-0.0, 5e-324, 1e-7, 0.1, 1e16, 1e300)
@@ -226,13 +227,15 @@ def float_fields() -> Iterator[tuple[str, str]]:
 
 NOT_FINITE = (math.nan, math.inf, -math.inf)
 CONFIGURATION = ("FabricCommissioned", "config")
+LOOKS = ("EndsStoodOut", "ends")
+"""Models in models, each of which has a test of its own."""
 
 
 def test_a_fault_and_a_configuration_have_numbers_that_need_not_be_whole() -> None:
     assert {*float_fields()} >= {("FaultBegan", "severity"), CONFIGURATION}
 
 
-@pytest.mark.parametrize(("name", "field"), sorted({*float_fields()} - {CONFIGURATION}))
+@pytest.mark.parametrize(("name", "field"), sorted({*float_fields()} - {CONFIGURATION, LOOKS}))
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_what_is_no_finite_number_is_refused_where_it_is_encoded(
@@ -244,6 +247,28 @@ def test_what_is_no_finite_number_is_refused_where_it_is_encoded(
         made = type(valid)(**{**dict(valid), field: value})
         with pytest.raises(TypeError, match=rf"^{name}: {field}: {value} is no finite number$"):
             encode(message_of(made))
+
+
+@pytest.mark.parametrize("value", NOT_FINITE)
+def test_a_look_with_such_a_number_is_refused(value: float) -> None:
+    pair = (None, value)
+    look = EndLook.model_construct(
+        end=1,
+        far=None,
+        silent=False,
+        rx_db=pair,
+        tx_db=(0.0, 0.0),
+        snr_db=(None, None),
+        mpi_db=(None, None),
+        bias=0.0,
+        warmer_k=0.0,
+        spread_db=0.0,
+        age_min=0.0,
+        unchanged=False,
+        outages=0,
+    )
+    with pytest.raises(TypeError, match=rf"^EndsStoodOut: rx_db: .*{value}"):
+        encode(message_of(EndsStoodOut(ends=(look,), usual=())))
 
 
 @pytest.mark.parametrize("value", NOT_FINITE)

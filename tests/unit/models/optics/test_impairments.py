@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.basics.units import US_PER_MIN
 from shared.models.link_faults import LINK_FAULTS, NATURAL_SHARES, PATH_FAULTS
 from shared.models.optics.impairments import (
     DARK_DB,
     SOUND,
-    US_PER_MIN,
     Impairment,
     come_share,
     impairment,

@@ -198,7 +198,7 @@ def test_beyond_the_bound_of_the_queue_requests_are_counted_and_dropped() -> Non
 
 
 @pytest.mark.parametrize(
-    ("kind", "mean_h"), [("host", 24.0), ("chip", 24.0), ("link", 12.0), ("connector", 12.0), ("ocs", 72.0)]
+    ("kind", "mean_h"), [("host", 24.0), ("chip", 24.0), ("link", 12.0), ("connector", 1.0), ("ocs", 72.0)]
 )
 def test_repair_times_are_log_normal_with_the_mean_of_their_kind(
     kind: AskedKind | Literal["ocs"], mean_h: float

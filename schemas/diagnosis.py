@@ -1,0 +1,36 @@
+"""What the diagnosis says: what it holds for the matter with links, from readings alone."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.body import Body
+from schemas.names import FaultKind, LinkEndIndex, RepairName, TargetName, VerdictName
+
+Work = Literal["clean", "reseat", "replace", "align", "mend"]
+
+
+class DiagnosisBody(Body):
+    writer = "diagnosis"
+
+
+class VerdictGiven(DiagnosisBody):
+    """What is held for the matter, with the part that is suspected, which work should mend it, and how sure
+    that is (the share of such verdicts that are right, by what the evidence leaves open). `ends` are those
+    whose readings say so, `evidence` in words. `after` is the repair of the same ends that did not help."""
+
+    verdict: VerdictName
+    kind: FaultKind
+    target: TargetName
+    work: Work
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    ends: tuple[LinkEndIndex, ...]
+    evidence: str
+    after: RepairName | None
+
+
+class VerdictWithdrawn(DiagnosisBody):
+    """The readings are as they should be again, with no repair of the part."""
+
+    verdict: VerdictName
+    target: TargetName

@@ -1,0 +1,67 @@
+"""The status documents of who finds out what is the matter, and of who sees to it."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.body import Model, is_unsaid
+from schemas.diagnosis import Work
+from schemas.names import FaultKind
+
+
+class RepairDocument(Model):
+    """Written by `repairs`; name `pod-0/repair-3`. `reason` says why one that `failed` did; `in_vain`: it was
+    completed, and what it was to mend is still there; `verdict` is the one that it acts on."""
+
+    name: str
+    kind: FaultKind
+    target: str
+    work: Work
+    state: Literal["queued", "begun", "completed", "cancelled", "failed"]
+    technician: int | None
+    requested_us: int
+    began_us: int | None
+    ended_us: int | None
+    verdict: str | None = Field(default=None, exclude_if=is_unsaid)
+    in_vain: bool = False
+    reason: str | None = Field(default=None, exclude_if=is_unsaid)
+
+
+class VerdictDocument(Model):
+    """Written by `diagnosis`; name `pod-0/verdict-5`: what is held for the matter with `ends` (names), by
+    readings alone. `work` is what should mend it, `confidence` how sure that is, from 0 to 1."""
+
+    name: str
+    kind: FaultKind
+    target: str
+    work: Work
+    state: Literal["open", "repaired", "withdrawn"]
+    confidence: float
+    ends: tuple[str, ...]
+    evidence: str
+    given_us: int
+    ended_us: int | None
+
+
+class RepairsSummary(Model):
+    """Kind `summaries`, name `pod-0/repairs`."""
+
+    name: str
+    queued: int
+    begun: int
+    completed: int
+    cancelled: int
+    failed: int = 0
+    in_vain: int = 0
+
+
+class DiagnosisSummary(Model):
+    """Kind `summaries`, name `pod-0/diagnosis`: verdicts that are open, and how many there were; `repaired`
+    are those whose part was seen to, `in_vain` the repairs that did not help."""
+
+    name: str
+    open: int
+    given: int
+    repaired: int
+    withdrawn: int
+    in_vain: int

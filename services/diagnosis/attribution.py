@@ -1,0 +1,197 @@
+"""From what stands out at the ends of links to what is held for the matter: rules of plain values.
+
+The order is that of what is sure: what a module's readings say of themselves; then what stands at one end
+alone; then what was lost on the way between two ends, by whose launch and reception both are known; last what
+a receiver makes of light that is as it should be. What explains a departure is not held for a second matter:
+light that was never launched was not lost on the way.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from schemas.names import FaultKind
+from shared.models.assumptions import assumed
+from shared.models.telemetry.looks import LANES, READINGS_A_LOOK, THRESHOLDS, Look
+
+MISREAD_DB = 1.0
+"""Received power off by so much at one end alone, and nothing else, is misread."""
+DB_PER_DB = 1.8
+"""An SNR falls by so much with a dB of light, at most: noise that does not depend on light, measured
+electrically."""
+SURE = 0.98
+"""Of evidence that leaves nothing open: something that is not known of may look the same."""
+ONE_OF_TWO = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """What is held for the matter: a kind of fault at a link end, with how sure that is and the evidence in
+    words. `other` is the end that it may be instead. `strand` is the one that is struck, None for both."""
+
+    kind: FaultKind
+    end: int
+    confidence: float
+    evidence: str
+    other: int | None = None
+    strand: int | None = None
+
+
+def suspicions(looks: Mapping[int, Look]) -> list[Suspicion]:
+    """Of all that stand out, each with the far end of its link; one for an end or a link at most, in order of
+    ends."""
+    found: dict[int, Suspicion] = {}
+    for end in sorted(looks):
+        own = of_one_end(looks[end])
+        if own is not None:
+            found[end] = own
+    for end in sorted(looks):
+        far = looks[end].far
+        if far is None or far not in looks or end > far:
+            continue
+        if end not in found and far not in found:
+            found |= {one.end: one for one in _of_link(looks[end], looks[far])}
+    return [found[end] for end in sorted(found)]
+
+
+def of_one_end(look: Look) -> Suspicion | None:
+    """What an end shows whatever is at its far end."""
+    if look.silent:
+        return None  # its host knows, and a cube without power is seen by its hosts
+    end = look.end
+    if look.age_min > THRESHOLDS["age_min"].beyond:
+        return Suspicion("late", end, SURE, f"its readings are {look.age_min:.0f} min old")
+    if look.unchanged:
+        return Suspicion("stuck", end, SURE, "its readings have not changed by a digit")
+    if look.spread_db > THRESHOLDS["spread_db"].beyond:
+        said = f"its lanes are {look.spread_db:.1f} dB apart, which no light is"
+        return Suspicion("lying", end, _beyond("spread_db", look.spread_db), said)
+    dark = [strand for strand, launched in enumerate(look.tx_db) if launched is None]
+    if dark:
+        said = f"strand {dark[0]} launches no light, the other does" if len(dark) == 1 else "it launches none"
+        return Suspicion("transmitter", end, SURE, said, strand=dark[0] if len(dark) == 1 else None)
+    if look.warmer_k > THRESHOLDS["warmer_k"].beyond:
+        said = f"it is {look.warmer_k:.0f} K warmer than its place"
+        return Suspicion("heat", end, _beyond("warmer_k", look.warmer_k), said)
+    launched_db = mean(look.tx_db)
+    if look.bias > THRESHOLDS["bias"].beyond or launched_db < -THRESHOLDS["tx_db"].beyond:
+        said = f"its lasers need {100 * look.bias:.0f} % more bias and launch {-launched_db:.1f} dB less"
+        sure = max(_beyond("bias", look.bias), _beyond("tx_db", -launched_db))
+        return Suspicion("laser", end, sure, said)
+    if look.outages > THRESHOLDS["outages"].beyond:
+        return Suspicion("flap", end, SURE, f"it dropped its link {look.outages} times in a day")
+    return None
+
+
+def _of_link(one: Look, two: Look) -> Iterator[Suspicion]:
+    """What stands at a link whose ends have nothing to say of themselves."""
+    lost = [way for look, far in ((one, two), (two, one)) for way in _lost_db(look, far)]
+    by_strand = [_is_lost(lost[strand], lost[2 + strand]) for strand in range(2)]
+    if all(by_strand):
+        yield _on_the_way(one, two)
+        return
+    if any(by_strand):
+        yield _mirror(one, two, by_strand.index(True), lost)
+        return
+    for look, ways in ((one, lost[:2]), (two, lost[2:])):
+        suspicion = _misread(look, ways) or _receiver(look) or _circulator(look)
+        if suspicion is not None:
+            yield suspicion
+
+
+def _lost_db(look: Look, far: Look) -> list[float | None]:
+    """By strand, how much more is lost to this end than the circuit should take."""
+    if look.silent or far.silent:
+        return [None, None]
+    return [
+        None if received is None or launched is None else launched - received
+        for received, launched in zip(look.rx_db, far.tx_db, strict=True)
+    ]
+
+
+def _is_lost(there_db: float | None, back_db: float | None) -> bool:
+    """Whether a strand loses both ways, as what stands in the way does. Both are about the same; what is
+    known of the circuit is off by some."""
+    if there_db is None or back_db is None:
+        return False
+    limit_db = THRESHOLDS["rx_db"].beyond
+    return there_db + back_db > 2.0 * limit_db and min(there_db, back_db) > limit_db / 2.0
+
+
+def _on_the_way(one: Look, two: Look) -> Suspicion:
+    """Both strands lose both ways: dirt, which reflects most to its own end, or a bend, from behind which
+    less comes back. What comes back over what was launched tells: MPI is over what is received."""
+    back = [mean(look.mpi_db) + mean(look.rx_db) for look in (one, two)]
+    noise_db = _pair_noise_db()
+    lost_db = -mean((*one.rx_db, *two.rx_db))
+    dirty = max(back) > THRESHOLDS["mpi_db"].beyond / 2.0
+    nearer, farther = (one, two) if (back[0] > back[1]) == dirty else (two, one)
+    apart_db = abs(back[0] - back[1])
+    side = _normal_share(apart_db / noise_db)
+    said = f"{lost_db:.1f} dB are lost both ways"
+    if dirty:
+        said += f", and {max(back):.1f} dB more come back here ({min(back):.1f} dB there)"
+    else:
+        said += ", and nothing more comes back"
+    kind: FaultKind = "connector" if dirty else "fibre"
+    return Suspicion(kind, nearer.end, min(side, SURE), said, other=farther.end)
+
+
+def _mirror(one: Look, two: Look, strand: int, lost: list[float | None]) -> Suspicion:
+    amounts = [way for way in (lost[strand], lost[2 + strand]) if way is not None]
+    said = f"strand {strand} loses {mean(amounts):.1f} dB both ways, the other nothing"
+    return Suspicion("mirror", one.end, ONE_OF_TWO, said, other=two.end, strand=strand)
+
+
+def _misread(look: Look, ways: list[float | None]) -> Suspicion | None:
+    """All lanes off alike, and the SNR as if they were not."""
+    if any(way is None for way in ways):
+        return None
+    off_db = mean(look.rx_db)
+    if abs(off_db) < MISREAD_DB or abs(mean(look.snr_db)) > THRESHOLDS["snr_db"].beyond:
+        return None
+    said = f"it reads {off_db:+.1f} dB more light, and errs no more or less for it"
+    return Suspicion("calibration", look.end, SURE, said)
+
+
+def _receiver(look: Look) -> Suspicion | None:
+    """Less SNR than the light that there is should give."""
+    snr_db, light_db = mean(look.snr_db), min(mean(look.rx_db), 0.0)
+    missing_db = DB_PER_DB * light_db - snr_db
+    limit_db = THRESHOLDS["snr_db"].beyond
+    if missing_db < limit_db or mean(look.mpi_db) > THRESHOLDS["mpi_db"].beyond:
+        return None
+    said = f"its SNR is {missing_db:.1f} dB less than the light should give"
+    return Suspicion("receiver", look.end, _beyond("snr_db", missing_db), said)
+
+
+def _circulator(look: Look) -> Suspicion | None:
+    """More of the own light comes back, and nothing is lost on the way."""
+    if mean(look.mpi_db) < THRESHOLDS["mpi_db"].beyond:
+        return None
+    said = f"{mean(look.mpi_db):.1f} dB more of its own light come back, and none is lost on the way"
+    return Suspicion("circulator", look.end, _beyond("mpi_db", mean(look.mpi_db)), said)
+
+
+def mean(values: tuple[float | None, ...] | list[float]) -> float:
+    """Of those that are there; 0 without any."""
+    there = [value for value in values if value is not None]
+    return sum(there) / len(there) if there else 0.0
+
+
+def _beyond(name: str, amount: float) -> float:
+    """How sure it is that an amount is not noise about half its threshold, and what was expected off."""
+    threshold = THRESHOLDS[name]
+    scale = threshold.beyond / 4.0
+    return min(_normal_share(max(amount - threshold.beyond / 2.0, 0.0) / scale), SURE)
+
+
+def _pair_noise_db() -> float:
+    """Standard deviation of the difference of what comes back at two ends, each the mean of two strands:
+    that of one strand."""
+    noise_db = assumed("reading_mpi_noise_db") / math.sqrt(READINGS_A_LOOK * LANES)
+    return math.hypot(noise_db, assumed("accepted_mpi_sigma_db"))
+
+
+def _normal_share(sigmas: float) -> float:
+    return 0.5 * (1.0 + math.erf(sigmas / math.sqrt(2.0)))

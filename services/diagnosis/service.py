@@ -1,0 +1,26 @@
+"""The table of the service `diagnosis`: which rule handles which message. None of them tells what is broken
+in truth."""
+
+from schemas.ocs import CircuitsConnected, CircuitsDisconnected
+from schemas.repairs import RepairCompleted
+from schemas.sequencer import Tick
+from schemas.transceivers import EndsStoodOut
+from services.diagnosis import documents, logic
+from services.diagnosis.state import DiagnosisState, commission
+from shared.engine.service import Service, on
+
+SERVICE: Service[DiagnosisState] = Service(
+    name="diagnosis",
+    state=DiagnosisState,
+    commission=commission,
+    rules=(
+        on(Tick, logic.on_tick),
+        on(CircuitsConnected, logic.on_connected),
+        on(CircuitsDisconnected, logic.on_disconnected),
+        on(EndsStoodOut, logic.on_stood_out),
+        on(RepairCompleted, logic.on_repair_completed),
+    ),
+    due=logic.due,
+    document_keys=documents.document_keys,
+    document=documents.document,
+)

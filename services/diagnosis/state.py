@@ -1,0 +1,94 @@
+"""What the diagnosis of one fabric remembers: what stands out, what is held for the matter, and what was
+tried."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.config import AnyPodConfig
+from schemas.diagnosis import Work
+from schemas.names import FaultKind
+from shared.engine.state import State
+from shared.models.plants import plant_of
+from shared.models.telemetry.looks import Look
+
+NO_END = -1
+VerdictEnd = Literal["repaired", "withdrawn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is held for the matter with some ends; fields as in `VerdictGiven`. `cause` is the id of the
+    message that showed it."""
+
+    kind: FaultKind
+    target: str
+    work: Work
+    confidence: float
+    ends: tuple[int, ...]
+    evidence: str
+    given_us: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndedVerdict(Verdict):
+    """One whose part was repaired, or whose ends read as they should again."""
+
+    ended_us: int = 0
+    how: VerdictEnd = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What was done to a part because its ends stood out: for which kind of fault, and by which repair."""
+
+    kind: FaultKind
+    target: str
+    work: Work
+    repair: str
+
+
+@dataclass
+class DiagnosisState(State):
+    """Tables by link-end number: `looks`, those that stand out now, with the far ends of their links, and
+    `tried`, what was done since they stand out. `checks` has when ends are judged again after a repair.
+    Verdicts by number: open ones, and the last that ended. `peer` is the far end of each end's link (−1
+    none). Of what has been tried in every way nothing more is held.
+    """
+
+    kind: str
+    cubes: int
+    patience_s: int
+    peer: npt.NDArray[np.int32]
+    given: int = 0
+    repaired: int = 0
+    withdrawn: int = 0
+    in_vain: int = 0
+    looks: dict[int, Look] = field(default_factory=dict)
+    tried: dict[int, tuple[Tried, ...]] = field(default_factory=dict)
+    checks: dict[int, int] = field(default_factory=dict)
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    ended: dict[int, EndedVerdict] = field(default_factory=dict)
+
+    def verdict_name(self, number: int) -> str:
+        return f"{self.fabric}/verdict-{number}"
+
+
+PATIENCE_LOOKS = 2
+"""Looks after a repair until ends that still stand out are judged again: by the second one surely."""
+
+
+def commission(fabric: str, config: AnyPodConfig, at_us: int) -> DiagnosisState:
+    """Nothing stands out."""
+    return DiagnosisState(
+        fabric=fabric,
+        seed=config.seed,
+        now_us=at_us,
+        kind=config.kind,
+        cubes=config.pod.cubes,
+        patience_s=PATIENCE_LOOKS * config.transceivers.look_interval_s,
+        peer=plant_of(config.kind, config.pod).far_ends().astype(np.int32),
+    )

@@ -1,0 +1,171 @@
+"""Looks at link ends: which of them stand out by what their modules say, told whenever that changes.
+
+Whoever looks knows what was accepted and which circuits are made, and nothing of what is wrong. Ends where
+nothing is wrong say what is expected of them but for noise, which cannot carry them over a threshold unless
+they are near one already (`doubtful`): so only those are read of which something is wrong, which stood out
+before, or which are doubtful.
+"""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from schemas.body import Body
+from schemas.transceivers import EndsStoodOut
+from services.transceivers.light_paths import LIGHT_PATHS
+from services.transceivers.state import NO_END, TransceiversState
+from services.transceivers.telemetry import light_of, readings_in
+from shared.basics.frames import frame_after_us
+from shared.basics.units import US_PER_DAY, US_PER_MIN
+from shared.models.superpod.wiring import ENDS_PER_CUBE, IntArray
+from shared.models.telemetry.looks import (
+    READINGS_A_LOOK,
+    Departures,
+    Look,
+    Off,
+    acceptance,
+    departures,
+    doubtful,
+    is_news,
+    stands_out,
+)
+from shared.models.telemetry.readings import FloatArray, calibration
+from shared.models.telemetry.sensors import NOT_STUCK
+
+SOON_US = US_PER_MIN
+"""After a link has changed, its ends are looked at so soon."""
+OUTAGES_KEPT_MAX = 16
+DECIMALS = 2
+
+
+def plan_look(state: TransceiversState, *, soon: bool = False) -> None:
+    """Look at the next full interval, or soon; never, where the interval is 0."""
+    at_us = frame_after_us(state.config.look_interval_s, state.now_us)
+    if at_us is None:
+        return
+    if soon:
+        at_us = min(at_us, state.now_us + SOON_US)
+    if state.look_us is None or at_us < state.look_us:
+        state.look_us = at_us
+
+
+def watch(state: TransceiversState, ends: IntArray) -> None:
+    """These ends have new links: have a look, unless none of them could stand out."""
+    if state.impaired or state.told or doubtful(_off(state, ends)).any():
+        plan_look(state)
+
+
+def note_outage(state: TransceiversState, end: int) -> None:
+    """The link of an end has dropped for a moment, and its module counts that."""
+    kept = (*_last_day(state, end), state.now_us)
+    state.outages[end] = kept[-OUTAGES_KEPT_MAX:]
+    plan_look(state)
+
+
+def look_due(state: TransceiversState) -> list[Body]:
+    """The look, where it is due."""
+    if state.look_us is None or state.look_us > state.now_us:
+        return []
+    state.look_us = None
+    for end in list(state.outages):
+        kept = _last_day(state, end)
+        if kept:
+            state.outages[end] = kept
+        else:
+            del state.outages[end]
+    ends = _worth_a_look(state)
+    found = {look.end: look for look in looks_at(state, ends)}
+    if len(ends):
+        plan_look(state)
+    return _told(state, found)
+
+
+def _last_day(state: TransceiversState, end: int) -> tuple[int, ...]:
+    since_us = state.now_us - US_PER_DAY
+    return tuple(at_us for at_us in state.outages.get(end, ()) if at_us > since_us)
+
+
+def _worth_a_look(state: TransceiversState) -> IntArray:
+    """Ends that could stand out, and all that stood out, with the far ends of their links; in order."""
+    linked = np.flatnonzero(state.peer != NO_END)
+    off = _off(state, linked)
+    own = {*state.impaired, *state.outages, *state.told, *linked[doubtful(off)].tolist()}
+    peers = {int(state.peer[end]) for end in own}
+    return np.array(sorted((own | peers) - {NO_END}), dtype=np.int64)
+
+
+def _told(state: TransceiversState, found: dict[int, Look]) -> list[Body]:
+    """Take over what stands out, each with its far end, and say what is news of it."""
+    out = {end for end, look in found.items() if stands_out(look)}
+    out |= {far for end in out if (far := found[end].far) is not None}
+    usual = tuple(sorted(state.told.keys() - out))
+    for end in usual:
+        del state.told[end]
+    news = [
+        found[end] for end in sorted(out) if end not in state.told or is_news(found[end], state.told[end])
+    ]
+    state.told.update((look.end, look) for look in news)
+    if not news and not usual:
+        return []
+    return [EndsStoodOut.model_validate({"ends": tuple(asdict(look) for look in news), "usual": usual})]
+
+
+def looks_at(state: TransceiversState, ends: IntArray) -> list[Look]:
+    """What stands at these ends now, in their order."""
+    linked = state.peer[ends] != NO_END
+    found: dict[int, Look] = {}
+    for group, is_linked in ((ends[linked], True), (ends[~linked], False)):
+        if len(group):
+            found |= {look.end: look for look in _looks(state, group, is_linked=is_linked)}
+    return [found[end] for end in ends.tolist()]
+
+
+def _looks(state: TransceiversState, ends: IntArray, *, is_linked: bool) -> list[Look]:
+    made = calibration(state.seed, state.fabric, state.cubes * ENDS_PER_CUBE)
+    light, expected = (
+        light_of(state, ends, state.now_us, wrong, is_linked=is_linked) for wrong in (state.impaired, {})
+    )
+    moments = [state.now_us - back * US_PER_MIN for back in range(READINGS_A_LOOK)]
+    said = [readings_in(state, ends, light, at_us) for at_us in moments]
+    # Each reading is of the warmth of the look: what changes in minutes is far less than what is a threshold.
+    found = departures(said, expected, made, _off(state, ends), ends)
+    return [_look(state, end, place, found) for place, end in enumerate(ends.tolist())]
+
+
+def _look(state: TransceiversState, end: int, place: int, found: Departures) -> Look:
+    wrong = state.impaired.get(end)
+    since_us = state.now_us - (frame_after_us(state.config.look_interval_s, 0) or 0)
+    far = int(state.peer[end])
+    return Look(
+        end=end,
+        far=None if far == NO_END else far,
+        silent=bool(found.silent[place]),
+        rx_db=_pair(found.rx_db[place]),
+        tx_db=_pair(found.tx_db[place]),
+        snr_db=_pair(found.snr_db[place]),
+        mpi_db=_pair(found.mpi_db[place]),
+        bias=_one(found.bias[place]),
+        warmer_k=_one(found.warmer_k[place]),
+        spread_db=_one(found.spread_db[place]),
+        age_min=0.0 if wrong is None else round(wrong.late_us / US_PER_MIN, DECIMALS),
+        unchanged=wrong is not None and NOT_STUCK < wrong.stuck_us < since_us,
+        outages=len(state.outages.get(end, ())),
+    )
+
+
+def _one(value: float) -> float:
+    """To the digits that are told; 0 where there is nothing to read."""
+    return 0.0 if np.isnan(value) else round(float(value), DECIMALS) + 0.0
+
+
+def _pair(values: FloatArray) -> tuple[float | None, float | None]:
+    first, second = (None if np.isnan(value) else _one(value) for value in values)
+    return first, second
+
+
+def _off(state: TransceiversState, ends: IntArray) -> Off:
+    """How far what is expected of these ends is off."""
+    whole = acceptance(state.seed, state.fabric, state.cubes * ENDS_PER_CUBE)
+    part = Off(*(getattr(whole, name)[ends] for name in Off.__slots__))
+    peers = state.peer[ends].astype(np.int64)
+    return replace(part, rx_db=part.rx_db + LIGHT_PATHS[state.kind].off_db(state, ends, peers))
