@@ -29,6 +29,14 @@ class VerdictGiven(DiagnosisBody):
     after: RepairName | None
 
 
+class TestWanted(DiagnosisBody):
+    """Whether a repair has helped an end that carries no link is to be found out by a link test."""
+
+    __test__ = False  # no test of ours, whatever its name begins with
+
+    end: TargetName
+
+
 class VerdictWithdrawn(DiagnosisBody):
     """The readings are as they should be again, with no repair of the part."""
 

@@ -68,10 +68,12 @@ class EndLook(Model):
 
 class EndsStoodOut(TransceiversBody):
     """What the readings of link ends show that should not be there, of all ends of which that is new, with
-    the far ends of their links; `usual` are those that stood out before and do not any more."""
+    the far ends of their links. Of those that stood out before, `usual` do not any more, and `unseen` carry
+    no link now by which that could be told."""
 
     ends: tuple[EndLook, ...]
     usual: tuple[LinkEndIndex, ...]
+    unseen: tuple[LinkEndIndex, ...]
 
 
 class ModuleReported(TransceiversBody):

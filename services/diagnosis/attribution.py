@@ -47,7 +47,7 @@ def suspicions(looks: Mapping[int, Look]) -> list[Suspicion]:
             found[end] = own
     for end in sorted(looks):
         far = looks[end].far
-        if far is None or far not in looks or end > far:
+        if far is None or far not in looks or looks[far].far != end or end > far:
             continue
         if end not in found and far not in found:
             found |= {one.end: one for one in _of_link(looks[end], looks[far])}

@@ -6,13 +6,14 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from schemas.diagnosis import VerdictGiven, VerdictWithdrawn
+from schemas.diagnosis import TestWanted, VerdictGiven, VerdictWithdrawn
 from schemas.envelope import Envelope
-from schemas.ocs import CircuitsConnected, CircuitsDisconnected
+from schemas.names import FaultKind
+from schemas.ocs import CircuitsConnected, CircuitsDisconnected, LinkTestRefused
 from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
-from schemas.transceivers import EndsStoodOut
-from services.diagnosis.attribution import Suspicion, suspicions
+from schemas.transceivers import EndsStoodOut, LinkTested
+from services.diagnosis.attribution import SURE, Suspicion, suspicions
 from services.diagnosis.remedies import Remedy, remedies
 from services.diagnosis.state import NO_END, DiagnosisState, EndedVerdict, Tried, Verdict, VerdictEnd
 from shared.basics.units import US_PER_S
@@ -21,6 +22,7 @@ from shared.engine.service import Output
 from shared.models.superpod.wiring import join_ends, link_end
 from shared.models.telemetry.looks import Look
 
+PARTNERS_KEPT_MAX = 8
 SHAKEN_LINKS_MIN = 3
 """So many links of one OCS that lose light alike at the same time have that in common."""
 
@@ -32,10 +34,27 @@ def due(state: DiagnosisState) -> int | None:
 
 def on_tick(state: DiagnosisState, _tick: Tick, message: Envelope) -> list[Output]:
     """What was repaired and still stands out was repaired in vain, or there is more that is wrong."""
-    ready = {end for end, at_us in state.checks.items() if at_us <= state.now_us}
+    ready = sorted(end for end, at_us in state.checks.items() if at_us <= state.now_us)
+    said: list[Output] = []
     for end in ready:
         del state.checks[end]
-    return _judge(state, ready, message.id)
+        if end in state.unseen:
+            said += _test(state, end)
+    return said + _judge(state, {*ready} - state.unseen.keys(), message.id)
+
+
+def _test(state: DiagnosisState, end: int) -> list[Output]:
+    """Have an end tested that carries no link. If it carries one, it is looked at; if it did so at the last
+    check already, a look at it has shown nothing."""
+    if state.peer[end] == NO_END:
+        state.testing[end] = True
+        return [TestWanted(end=link_end(end).name(state.fabric))]
+    if end in state.testing:
+        _forget(state, end)
+    else:
+        state.testing[end] = True
+        state.checks[end] = state.now_us + state.patience_s * US_PER_S
+    return []
 
 
 def on_connected(state: DiagnosisState, body: CircuitsConnected, _message: Envelope) -> list[Output]:
@@ -51,18 +70,38 @@ def on_disconnected(state: DiagnosisState, body: CircuitsDisconnected, _message:
 
 
 def on_stood_out(state: DiagnosisState, body: EndsStoodOut, message: Envelope) -> list[Output]:
+    fresh = {look.end for look in body.ends}
     for look in body.ends:
         state.looks[look.end] = Look(**{name: getattr(look, name) for name in Look.__slots__})
+        state.unseen.pop(look.end, None)
+        state.testing.pop(look.end, None)
+        known = state.partners.get(look.end, ())
+        if look.far is not None and look.far not in known:
+            state.partners[look.end] = (*known, look.far)[-PARTNERS_KEPT_MAX:]
     for end in body.usual:
-        state.looks.pop(end, None)
-        state.tried.pop(end, None)
-        state.checks.pop(end, None)
+        _forget(state, end)
+    held = {end for verdict in state.verdicts.values() for end in verdict.ends}
+    for end in body.unseen:
+        if end in held or end in state.tried:
+            state.unseen[end] = state.now_us
+        else:
+            state.looks.pop(end, None)
     said: list[Output] = []
     for number, verdict in list(state.verdicts.items()):
-        if not any(end in state.looks for end in verdict.ends):
+        if _is_over(state, verdict):
+            for end in verdict.ends:
+                if end in state.unseen:
+                    _forget(state, end)
+            fresh |= state.looks.keys() & set(verdict.ends)
             _end(state, number, "withdrawn")
             said.append(VerdictWithdrawn(verdict=state.verdict_name(number), target=verdict.target))
-    return said + _judge(state, {look.end for look in body.ends}, message.id)
+    return said + _judge(state, fresh, message.id)
+
+
+def _is_over(state: DiagnosisState, verdict: Verdict) -> bool:
+    """Whether what was held for bad reads as it should: a suspect by itself, else all ends."""
+    ends = verdict.ends if verdict.suspect is None else (verdict.suspect,)
+    return not any(end in state.looks for end in ends)
 
 
 def on_repair_completed(state: DiagnosisState, body: RepairCompleted, _message: Envelope) -> list[Output]:
@@ -71,23 +110,74 @@ def on_repair_completed(state: DiagnosisState, body: RepairCompleted, _message: 
         if verdict.target != body.target:
             continue
         _end(state, number, "repaired")
+        done = Tried(verdict.kind, body.target, body.work, body.repair)
         for end in verdict.ends:
             if end in state.looks:
-                done = Tried(verdict.kind, body.target, body.work, body.repair)
                 state.tried[end] = (*state.tried.get(end, ()), done)
-                state.checks[end] = state.now_us + state.patience_s * US_PER_S
+                wait_s = 0 if end in state.unseen else state.patience_s
+                state.checks[end] = state.now_us + max(wait_s * US_PER_S, 1)
     return []
+
+
+def on_link_tested(state: DiagnosisState, body: LinkTested, message: Envelope) -> list[Output]:
+    """What a test tells of an end, whoever asked for it, is sure: there is no other end."""
+    end = body.end
+    was_wanted = state.testing.pop(end, None) is not None
+    if body.verdict in ("clean", "dark"):
+        if was_wanted and end in state.unseen:
+            _forget(state, end)
+        return []
+    if any(end in verdict.ends for verdict in state.verdicts.values()):
+        return []
+    tried = state.tried.get(end, ())
+    kind: FaultKind = "connector" if body.verdict == "lossy" else "receiver"
+    if body.loss_db is None or body.verdict == "errors":
+        said = "in a link test it errs at the light that it should have"
+    else:
+        said = f"in a link test it loses {body.loss_db - body.expected_db:.1f} dB more than it should"
+    one = Suspicion(tried[-1].kind if tried else kind, end, SURE, said)
+    given = [_give(state, remedy, message.id) for remedy in _untried(state, remedies(state.fabric, [one]))]
+    if given:
+        state.unseen.setdefault(end, state.now_us)
+    return [output for row in given for output in row]
+
+
+def on_test_refused(state: DiagnosisState, body: LinkTestRefused, _message: Envelope) -> list[Output]:
+    """The end is to carry a link again, or its OCS cannot test now: it is seen to later."""
+    for end in list(state.testing):
+        if link_end(end).name(state.fabric) == body.end:
+            state.checks[end] = state.now_us + state.patience_s * US_PER_S
+    return []
+
+
+def _forget(state: DiagnosisState, end: int) -> None:
+    """Nothing stands out at an end any more."""
+    tables = (state.looks, state.tried, state.checks, state.unseen, state.testing, state.partners)
+    for table in tables:
+        table.pop(end, None)
 
 
 def _judge(state: DiagnosisState, fresh: set[int], cause: str) -> list[Output]:
     """Give verdicts on what stands out at these ends and of which nothing is held yet."""
     held = {end for verdict in state.verdicts.values() for end in verdict.ends} | state.checks.keys()
     found = [one for one in suspicions(state.looks) if one.end in fresh or one.other in fresh]
-    free = [one for one in found if not held & {one.end, one.other}]
+    free = [_by_partners(state, one) for one in found if not held & {one.end, one.other}]
     said: list[Output] = []
     for remedy in _remedies(state, free):
         said += _give(state, remedy, cause)
     return said
+
+
+def _by_partners(state: DiagnosisState, one: Suspicion) -> Suspicion:
+    """Of two ends that may be at fault, that which stood out with more partners: it, and not all of them."""
+    if one.other is None or one.kind == "mirror":
+        return one
+    own, other = (len(state.partners.get(end, ())) for end in (one.end, one.other))
+    if own == other:
+        return one
+    said = f"{one.evidence}; so it was with {max(own, other) - 1} other partners of this end"
+    ends = (one.end, one.other) if own > other else (one.other, one.end)
+    return replace(one, end=ends[0], other=ends[1], evidence=said, confidence=max(one.confidence, SURE))
 
 
 def _remedies(state: DiagnosisState, found: list[Suspicion]) -> Iterable[Remedy]:
@@ -131,7 +221,8 @@ def _give(state: DiagnosisState, remedy: Remedy, cause: str) -> list[Output]:
     row = {name: value for name, value in asdict(remedy).items() if name != "after"}
     state.verdicts[number] = Verdict(**row, given_us=state.now_us, cause=cause)
     _touch(state, number)
-    return [VerdictGiven(verdict=state.verdict_name(number), **asdict(remedy))]
+    told = {name: value for name, value in asdict(remedy).items() if name != "suspect"}
+    return [VerdictGiven(verdict=state.verdict_name(number), **told)]
 
 
 def _end(state: DiagnosisState, number: int, how: VerdictEnd) -> None:

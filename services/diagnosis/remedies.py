@@ -19,10 +19,12 @@ MORE_THOROUGH: dict[Work, tuple[Work, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One thing to do: `work` at `target`, held for the matter of these ends; fields as in `VerdictGiven`."""
+    """One thing to do: `work` at `target`, held for the matter of these ends; fields as in `Verdict`. `after`
+    is the repair that did not help."""
 
     kind: FaultKind
     target: str
+    suspect: int | None
     work: Work
     confidence: float
     ends: tuple[int, ...]
@@ -37,16 +39,28 @@ def remedies(fabric: str, group: list[Suspicion], ocs: int | None = None) -> lis
     first = group[0]
     if ocs is not None:
         said = f"{len(group)} links over it lose light both ways at once"
-        return [Remedy("shake", f"{fabric}/ocs-{ocs}", "mend", SURE, ends, said)]
+        return [Remedy("shake", f"{fabric}/ocs-{ocs}", None, "mend", SURE, ends, said)]
     sides = [(first.end, first.confidence)]
     if first.other is not None:
         sides.append((first.other, 1.0 - first.confidence))
     least = FAULTS[first.kind].work
     return [
-        Remedy(first.kind, _target(fabric, first, end), work, round(sure, 3), ends, first.evidence)
+        Remedy(
+            first.kind,
+            _target(fabric, first, end),
+            _suspect(first, end),
+            work,
+            round(sure, 3),
+            ends,
+            first.evidence,
+        )
         for work in MORE_THOROUGH[least]
         for end, sure in sides
     ]
+
+
+def _suspect(one: Suspicion, end: int) -> int | None:
+    return None if one.kind == "mirror" else end
 
 
 def _target(fabric: str, one: Suspicion, number: int) -> str:

@@ -1,10 +1,9 @@
-"""The table of the service `diagnosis`: which rule handles which message. None of them tells what is broken
-in truth."""
+"""The table of the service `diagnosis`: which rule handles which message."""
 
-from schemas.ocs import CircuitsConnected, CircuitsDisconnected
+from schemas.ocs import CircuitsConnected, CircuitsDisconnected, LinkTestRefused
 from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
-from schemas.transceivers import EndsStoodOut
+from schemas.transceivers import EndsStoodOut, LinkTested
 from services.diagnosis import documents, logic
 from services.diagnosis.state import DiagnosisState, commission
 from shared.engine.service import Service, on
@@ -19,6 +18,8 @@ SERVICE: Service[DiagnosisState] = Service(
         on(CircuitsDisconnected, logic.on_disconnected),
         on(EndsStoodOut, logic.on_stood_out),
         on(RepairCompleted, logic.on_repair_completed),
+        on(LinkTested, logic.on_link_tested),
+        on(LinkTestRefused, logic.on_test_refused),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

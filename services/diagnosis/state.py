@@ -20,11 +20,12 @@ VerdictEnd = Literal["repaired", "withdrawn"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is held for the matter with some ends; fields as in `VerdictGiven`. `cause` is the id of the
-    message that showed it."""
+    """What is held for the matter with some ends; fields as in `VerdictGiven`. `suspect` is the end that is
+    held for bad, None for what is between ends; `cause` is the id of the message that showed it."""
 
     kind: FaultKind
     target: str
+    suspect: int | None
     work: Work
     confidence: float
     ends: tuple[int, ...]
@@ -53,8 +54,11 @@ class Tried:
 
 @dataclass
 class DiagnosisState(State):
-    """Tables by link-end number: `looks`, those that stand out now, with the far ends of their links, and
-    `tried`, what was done since they stand out. `checks` has when ends are judged again after a repair.
+    """Tables by link-end number. `looks`: those that stand out now, with the far ends of their links;
+    `tried`: what was done since they stand out; `partners`: the far ends with which each did; `unseen`: since
+    when no light tells whether they still do; `checks`: when they are judged again after a repair; `testing`:
+    those of which a link test is to tell whether it has helped.
+
     Verdicts by number: open ones, and the last that ended. `peer` is the far end of each end's link (−1
     none). Of what has been tried in every way nothing more is held.
     """
@@ -70,6 +74,9 @@ class DiagnosisState(State):
     looks: dict[int, Look] = field(default_factory=dict)
     tried: dict[int, tuple[Tried, ...]] = field(default_factory=dict)
     checks: dict[int, int] = field(default_factory=dict)
+    unseen: dict[int, int] = field(default_factory=dict)
+    testing: dict[int, bool] = field(default_factory=dict)
+    partners: dict[int, tuple[int, ...]] = field(default_factory=dict)
     verdicts: dict[int, Verdict] = field(default_factory=dict)
     ended: dict[int, EndedVerdict] = field(default_factory=dict)
 

@@ -5,6 +5,7 @@ A test is over within the moment in which it is asked for: it holds no port, and
 next finds the ports free.
 """
 
+from schemas.diagnosis import TestWanted
 from schemas.envelope import Envelope
 from schemas.ocs import LinkLooped, LinkTestRefused
 from schemas.operator import TestLink
@@ -16,8 +17,8 @@ from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.wiring import STRANDS, LinkEnd, link_end
 
 
-def on_test_link(state: OcsState, body: TestLink, _message: Envelope) -> list[Output]:
-    """Loop a dark link end, or refuse to. Whoever else asks for a test has a message with such an `end`."""
+def on_test_link(state: OcsState, body: TestLink | TestWanted, _message: Envelope) -> list[Output]:
+    """Loop a dark link end, or refuse to."""
     try:
         end = _end_of(state, body.end)
     except InvalidInput as error:

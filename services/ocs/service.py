@@ -1,5 +1,6 @@
 """The table of the service `ocs`: which rule handles which message."""
 
+from schemas.diagnosis import TestWanted
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.operator import RestartOcs, TestLink
 from schemas.repairs import PatchPort
@@ -22,6 +23,7 @@ SERVICE: Service[OcsState] = Service(
         on(RewireCircuits, network.on_rewire),
         on(PatchPort, patches.on_patch),
         on(TestLink, loops.on_test_link),
+        on(TestWanted, loops.on_test_link),
         on(RestartOcs, software.on_restart),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),

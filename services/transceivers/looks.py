@@ -98,16 +98,19 @@ def _told(state: TransceiversState, found: dict[int, Look]) -> list[Body]:
     """Take over what stands out, each with its far end, and say what is news of it."""
     out = {end for end, look in found.items() if stands_out(look)}
     out |= {far for end in out if (far := found[end].far) is not None}
-    usual = tuple(sorted(state.told.keys() - out))
-    for end in usual:
+    gone = sorted(state.told.keys() - out)
+    unseen = tuple(end for end in gone if found[end].far is None and state.told[end].far is not None)
+    usual = tuple(end for end in gone if end not in unseen)
+    for end in gone:
         del state.told[end]
     news = [
         found[end] for end in sorted(out) if end not in state.told or is_news(found[end], state.told[end])
     ]
     state.told.update((look.end, look) for look in news)
-    if not news and not usual:
+    if not news and not gone:
         return []
-    return [EndsStoodOut.model_validate({"ends": tuple(asdict(look) for look in news), "usual": usual})]
+    rows = tuple(asdict(look) for look in news)
+    return [EndsStoodOut.model_validate({"ends": rows, "usual": usual, "unseen": unseen})]
 
 
 def looks_at(state: TransceiversState, ends: IntArray) -> list[Look]:

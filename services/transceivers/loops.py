@@ -1,6 +1,7 @@
 """Link tests: what a module makes of its own light that its OCS sends back."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from services.transceivers.state import TransceiversState
 from shared.engine.service import Output
 from shared.models.assumptions import assumed
 from shared.models.optics.fabric_links import rounded, strand_log10_bers
+from shared.models.optics.impaired_lanes import Wrong
+from shared.models.optics.impairments import DARK_DB, SOUND
 from shared.models.optics.link import Strands
 from shared.models.optics.made_modules import lanes_looped, made_modules
 from shared.models.optics.palomar import DECIMALS
@@ -26,13 +29,28 @@ def on_looped(state: TransceiversState, body: LinkLooped, _message: Envelope) ->
     expected_db = round(float(ocs.loss_db.max()) + state.config.fibre_loss_db, DECIMALS)
     if state.failed[end] > 0:
         return [LinkTested(end=end, loss_db=None, expected_db=expected_db, log10_ber=None, verdict="dark")]
-    excess_db = state.excess_db[end]
-    made = made_modules(state.seed, state.fabric, state.cubes * ENDS_PER_CUBE)
-    strands = Strands(ocs, np.full(STRANDS, excess_db), np.full(STRANDS, excess_db))
-    rates = strand_log10_bers(design_of(state.config), strands, lanes_looped(made, end, STRANDS))
+    wrong = Wrong(state.impaired, np.array([end]))
+    dirt_db, lost_db, leak_db = (
+        np.broadcast_to(array[0], (STRANDS,)) for array in (wrong.dirt_db, wrong.lost_db, wrong.leak_db)
+    )
+    dark = state.impaired.get(end, SOUND).dimmed_db
+    if max(dark) >= DARK_DB:
+        return [LinkTested(end=end, loss_db=None, expected_db=expected_db, log10_ber=None, verdict="dark")]
+    made = lanes_looped(made_modules(state.seed, state.fabric, state.cubes * ENDS_PER_CUBE), end, STRANDS)
+    dimmed_db = wrong.dimmed_db[0]
+    lanes = replace(
+        made,
+        far_launch_db=made.far_launch_db - dimmed_db[::-1, None],
+        near_launch_db=made.near_launch_db - dimmed_db[:, None],
+        sensitivity_db=made.sensitivity_db + wrong.deaf_db[0],
+    )
+    strands = Strands(ocs, dirt_db, dirt_db, lost_db, lost_db[::-1], leak_db)
+    rates = strand_log10_bers(design_of(state.config), strands, lanes)
     log10_ber = float(rounded(rates.max()))
-    loss_db = round(expected_db + 2.0 * float(excess_db), DECIMALS)
-    if loss_db - expected_db > assumed("link_test_tolerance_db"):
+    misread_db = state.impaired.get(end, SOUND).reads_db
+    more_db = float((dirt_db + dirt_db + (lost_db + lost_db[::-1])).max()) - misread_db
+    loss_db = round(expected_db + more_db, DECIMALS)
+    if abs(loss_db - expected_db) > assumed("link_test_tolerance_db"):
         verdict = "lossy"
     else:
         verdict = "errors" if log10_ber > math.log10(state.config.degraded_above_ber) else "clean"

@@ -9,19 +9,24 @@ from ops.invariants.checker import AllCheckers, PodCheckers
 from ops.lab.report import pod_report
 from schemas.documents import CubesSummary, FailuresSummary, LinksSummary, OcsSummary
 from schemas.documents_repairs import RepairsSummary
+from schemas.operator import TestLink
 from schemas.registry import TYPES, decode
 from services.failures.state import FailuresState
 from services.ocs.state import OcsState
 from services.roster import ROSTER
+from services.transceivers.state import NO_END, TransceiversState
 from shared.basics.units import US_PER_DAY
 from shared.engine.site import Site
+from shared.models.link_faults import LINK_FAULTS
+from shared.models.plants import plant_of
+from shared.runtimes.lab import LabRequest
 from tests.support.pods import KIND, POD, pod_lab
 from tests.support.swarm import draw_scenario
 
 SEEDS = 100
 BATCH = 50
 SETTLING_STEP_US = US_PER_DAY // 4
-SAID_MIN = 20
+SAID_MIN = 15
 """How often every batch has to see each type of message."""
 NEVER_SAID = {"CircuitsRefused", "FabricRetired", "MessageSkipped"}
 """The scheduler commands only what the OCSes can do, so that a refusal would be a bug; a pod is retired and a
@@ -84,6 +89,18 @@ def unsettled(site: Site) -> list[str]:
     return found
 
 
+def link_tests(site: Site, at_us: int, first: int) -> list[LabRequest]:
+    """What operators do about link ends that no slice has used since they went bad: of these no light tells.
+    A link that carries light is left to the diagnosis."""
+    failures, links = site.instance(POD, "failures").state, site.instance(POD, "transceivers").state
+    assert isinstance(failures, FailuresState)
+    assert isinstance(links, TransceiversState)
+    plant = plant_of(links.kind, links.pod)
+    ends = [fault.target for fault in failures.active.values() if fault.kind in LINK_FAULTS]
+    dark = [end for end in ends if links.peer[plant.parse(end).number] == NO_END]
+    return [LabRequest(at_us, POD, TestLink(end=end), first + place) for place, end in enumerate(dark)]
+
+
 def run_seed(seed: int, said: Counter[str]) -> list[str]:
     """Play a seed's scenario until the pod has settled; returns what was wrong, adds to the types `said`."""
     scenario = draw_scenario(seed)
@@ -99,9 +116,12 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
     lab = pod_lab(scenario.config, sink=judge)
     lab.run(scenario.quiet_us, scenario.requests)
     end_us = scenario.quiet_us
+    asked = 1_000
     while unsettled(lab.site) and end_us < scenario.quiet_us + scenario.patience_us:
         end_us += SETTLING_STEP_US
-        lab.run(end_us)
+        tests = link_tests(lab.site, end_us - SETTLING_STEP_US, asked)
+        asked += len(tests)
+        lab.run(end_us, tests)
     report = pod_report(lab.site, POD, end_us)["slices"]
     own = checkers.fabrics[POD]
     assert isinstance(own, PodCheckers)

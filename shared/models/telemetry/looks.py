@@ -24,6 +24,8 @@ FABRICS_KEPT_MAX = 64
 LANES = LANES_PER_LINK // STRANDS
 MATRIX_SIGMAS = 2.0
 """The accuracy of the matrix is that of nearly all its entries."""
+CLOSED_DB = 0.0
+"""The SNR of an eye that is closed: no less can be told."""
 LIT_DBM = DARK_DBM + 3.0
 """From here on a monitor sees something that is not its own noise."""
 READINGS_A_LOOK = 4
@@ -115,8 +117,9 @@ class Look:
 
     By strand, over what is expected: received power, SNR, MPI, launched power in dB; None where there is
     none. `bias` as a share, `warmer_k`; `spread_db` is how far the lanes of the worse strand scatter about
-    their mean; `silent`: the module says nothing at all, `age_min` how old it says that its readings are,
-    `unchanged`: they are to the last digit what they were an interval ago; `outages` of the last day.
+    their mean, received or launched; `silent`: the module says nothing at all; `age_min`: how old it says
+    that its readings are; `unchanged`: they are to the last digit what they were an interval ago; `outages`
+    of the last day.
     """
 
     end: int
@@ -156,7 +159,7 @@ def departures(
     modules were accepted with and what that is off by (of these ends, circuits included)."""
     rx_db = _mean(said, "rx_power_dbm") - expected.received_dbm - made.rx_db[ends]
     tx_db = _mean(said, "tx_power_dbm") - expected.launched_dbm - made.tx_db[ends]
-    rx_db[_mean(said, "rx_power_dbm") < LIT_DBM] = np.nan
+    rx_db[(_mean(said, "rx_power_dbm") < LIT_DBM) | np.isinf(rx_db)] = np.nan
     tx_db[_mean(said, "tx_power_dbm") < LIT_DBM] = np.nan
     temperature_c = _mean(said, "temperature_c") - made.temperature_k[ends]
     warmer_k = temperature_c - assumed("laser_bias_at_c")
@@ -168,11 +171,11 @@ def departures(
     return Departures(
         rx + off.rx_db,
         by_strand(tx_db) + off.tx_db,
-        by_strand(_mean(said, "snr_db") - expected.snr_db) + off.snr_db,
+        by_strand(_open_db(_mean(said, "snr_db")) - _open_db(expected.snr_db)) + off.snr_db,
         by_strand(_mean(said, "mpi_db") - usual_mpi_db) + off.mpi_db,
         (_mean(said, "bias_ma") / usual_ma).mean(axis=1) - 1.0 + off.bias,
         temperature_c - expected.temperature_c + off.warmer_k,
-        spread_db(rx_db),
+        np.fmax(spread_db(rx_db), spread_db(tx_db)),
         np.isnan(said[0].temperature_c),
     )
 
@@ -189,6 +192,11 @@ def spread_db(lanes: FloatArray) -> FloatArray:
     found = (by_lane - by_lane.mean(axis=2, keepdims=True)).std(axis=2)
     spread: FloatArray = np.fmax(found[:, 0], found[:, 1])
     return spread
+
+
+def _open_db(snr_db: FloatArray) -> FloatArray:
+    found: FloatArray = np.maximum(snr_db, CLOSED_DB)
+    return found
 
 
 def doubtful(off: Off) -> npt.NDArray[np.bool_]:

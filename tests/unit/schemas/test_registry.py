@@ -268,7 +268,7 @@ def test_a_look_with_such_a_number_is_refused(value: float) -> None:
         outages=0,
     )
     with pytest.raises(TypeError, match=rf"^EndsStoodOut: rx_db: .*{value}"):
-        encode(message_of(EndsStoodOut(ends=(look,), usual=())))
+        encode(message_of(EndsStoodOut(ends=(look,), usual=(), unseen=())))
 
 
 @pytest.mark.parametrize("value", NOT_FINITE)
