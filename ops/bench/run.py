@@ -302,6 +302,13 @@ def measure_network(quick: bool) -> list[Figure]:
     return [*measure_dcn(quick), *measure_living(quick)]
 
 
+def measure_verdicts(quick: bool) -> list[Figure]:
+    """What verdicts on links are worth."""
+    from ops.bench.diagnosis import measure_diagnosis
+
+    return measure_diagnosis(quick)
+
+
 GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "lab": measure_lab,
     "speed": measure_speed,
@@ -314,4 +321,5 @@ GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "optics": measure_light,
     "scheduler": measure_decisions,
     "dcn": measure_network,
+    "diagnosis": measure_verdicts,
 }

@@ -147,7 +147,9 @@ def _judge_ends(state: TransceiversState, struck: Sequence[int], cause: str) -> 
         if now.dead != was.dead:
             said.append(ModuleReported(end=end, condition="failed" if now.dead else "ok"))
     peers = [int(state.peer[end]) for end in struck]
-    ends = np.array(sorted({*struck, *peers} - {NO_END}))
+    ends = np.array(
+        sorted({*struck, *peers} - {NO_END}), dtype=np.int64
+    )  # none, of a batch that was replaced
     touch(state, ends)  # whatever is said: what the link carries is shown at both ends
     linked = ends[state.peer[ends] != NO_END]
     if len(linked):
