@@ -28,10 +28,10 @@ SCORED_SEEDS = (101, 102)
 DAYS = 90.0
 QUIET_DAYS = 30.0
 """No fault is injected in the last days, so that what comes slowly has the time to show."""
-A_DAY = 8.0
-"""Faults of links that are injected in a day of the balanced runs: some sixty times the natural rate."""
+A_DAY = 4.0
+"""Faults of links that are injected in a day of the balanced runs: some thirty times the natural rate."""
 BATCHES = 1
-SHARE_OF_SHAKES = 0.25
+SHARE_OF_SHAKES = 0.3
 """A chassis that shakes hides what else is wrong with its links: there are fewer of them."""
 TECHNICIANS = 64
 NATURAL_DAYS = 365.0

@@ -161,11 +161,26 @@ def _judge(state: DiagnosisState, fresh: set[int], cause: str) -> list[Output]:
     """Give verdicts on what stands out at these ends and of which nothing is held yet."""
     held = {end for verdict in state.verdicts.values() for end in verdict.ends} | state.checks.keys()
     found = [one for one in suspicions(state.looks) if one.end in fresh or one.other in fresh]
-    free = [_by_partners(state, one) for one in found if not held & {one.end, one.other}]
+    free = [one for one in found if not held & {one.end, one.other}]
+    free = [_by_partners(state, one) for one in free if not _is_known_to_shake(state, one)]
     said: list[Output] = []
     for remedy in _remedies(state, free):
         said += _give(state, remedy, cause)
     return said
+
+
+def _is_known_to_shake(state: DiagnosisState, one: Suspicion) -> bool:
+    """Whether a link loses as all others over an OCS that is held for shaking: it is one more of them."""
+    if one.kind != "fibre" or state.kind != "superpod":
+        return False
+    target = f"{state.fabric}/ocs-{link_end(one.end).ocs}"
+    for number, verdict in state.verdicts.items():
+        if verdict.kind == "shake" and verdict.target == target:
+            more = {end for end in (one.end, one.other) if end is not None}
+            state.verdicts[number] = replace(verdict, ends=tuple(sorted({*verdict.ends, *more})))
+            _touch(state, number)
+            return True
+    return False
 
 
 def _by_partners(state: DiagnosisState, one: Suspicion) -> Suspicion:
@@ -188,7 +203,7 @@ def _remedies(state: DiagnosisState, found: list[Suspicion]) -> Iterable[Remedy]
         for one in found:
             if one.kind == "fibre":
                 by_ocs[link_end(one.end).ocs].append(one)
-    shaken = {ocs: group for ocs, group in by_ocs.items() if _is_shaken(state, ocs, len(group))}
+    shaken = {ocs: group for ocs, group in by_ocs.items() if _is_shaken(state, ocs, group)}
     for ocs, group in shaken.items():
         yield from _untried(state, remedies(state.fabric, group, ocs))
     for one in found:
@@ -196,11 +211,20 @@ def _remedies(state: DiagnosisState, found: list[Suspicion]) -> Iterable[Remedy]
             yield from _untried(state, remedies(state.fabric, [one]))
 
 
-def _is_shaken(state: DiagnosisState, ocs: int, links: int) -> bool:
-    """Whether so many links that lose are most of those over an OCS."""
+def _is_shaken(state: DiagnosisState, ocs: int, group: list[Suspicion]) -> bool:
+    """Whether so many links that lose are most of those over an OCS, or a link over it does of which both
+    ends did with others as well: what all these have in common is the OCS."""
+    if any(_stood_out_with_others(state, one) for one in group):
+        return True
+    links = len(group)
     connected = np.flatnonzero(state.peer != NO_END)
     over = sum(link_end(end).ocs == ocs for end in connected.tolist()) // 2
     return links >= SHAKEN_LINKS_MIN and 2 * links > over
+
+
+def _stood_out_with_others(state: DiagnosisState, one: Suspicion) -> bool:
+    ends = (one.end, one.other)
+    return all(end is not None and len(state.partners.get(end, ())) > 1 for end in ends)
 
 
 def _untried(state: DiagnosisState, options: list[Remedy]) -> list[Remedy]:

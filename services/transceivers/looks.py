@@ -96,7 +96,7 @@ def _worth_a_look(state: TransceiversState) -> IntArray:
 
 def _told(state: TransceiversState, found: dict[int, Look]) -> list[Body]:
     """Take over what stands out, each with its far end, and say what is news of it."""
-    out = {end for end, look in found.items() if stands_out(look)}
+    out = {end for end, look in found.items() if stands_out(look, did=end in state.told)}
     out |= {far for end in out if (far := found[end].far) is not None}
     gone = sorted(state.told.keys() - out)
     unseen = tuple(end for end in gone if found[end].far is None and state.told[end].far is not None)

@@ -30,6 +30,8 @@ LIT_DBM = DARK_DBM + 3.0
 """From here on a monitor sees something that is not its own noise."""
 READINGS_A_LOOK = 4
 """Their mean halves the noise of one; they are a minute apart."""
+FALLS_BELOW = 0.7
+"""Of a threshold: below that an end stands out no more."""
 NOISES = 6.0
 """What is nearer to a threshold than so many standard deviations of the noise may cross it by noise alone."""
 
@@ -213,14 +215,17 @@ def doubtful(off: Off) -> npt.NDArray[np.bool_]:
     return found
 
 
-def stands_out(look: Look) -> bool:
+def stands_out(look: Look, *, did: bool = False) -> bool:
     """Whether there is something about an end that should not be. That light does not come in is known to
-    those who lost it, and of a module that is silent its host knows."""
+    those who lost it, and of a module that is silent its host knows. One that `did` stand out does so until
+    it is well below the threshold: what is just at it should not come and go."""
+    share = FALLS_BELOW if did else 1.0
     if look.unchanged or (not look.silent and None in look.tx_db):
         return True
     for name, threshold in THRESHOLDS.items():
         for amount in _amounts(look, name):
-            if amount is not None and (amount if threshold.upwards else abs(amount)) > threshold.beyond:
+            size = 0.0 if amount is None else amount if threshold.upwards else abs(amount)
+            if size > share * threshold.beyond:
                 return True
     return False
 
