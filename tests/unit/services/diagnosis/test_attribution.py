@@ -1,0 +1,121 @@
+"""What stands out at ends, and what is held for the matter: plain values, and order does not count."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.names import FaultKind
+from services.diagnosis.attribution import Suspicion, suspicions
+from shared.models.telemetry.looks import Look
+
+NEAR, FAR = 7, 1_200
+USUAL = (0.0, 0.0)
+SOUND = Look(
+    end=NEAR,
+    far=FAR,
+    silent=False,
+    rx_db=USUAL,
+    tx_db=USUAL,
+    snr_db=USUAL,
+    mpi_db=USUAL,
+    bias=0.0,
+    warmer_k=0.0,
+    spread_db=0.05,
+    age_min=0.0,
+    unchanged=False,
+    outages=0,
+)
+AT_FAR = replace(SOUND, end=FAR, far=NEAR)
+
+
+def both(near: dict[str, object], far: dict[str, object] | None = None) -> list[Suspicion]:
+    looks = (replace(SOUND, **near), replace(AT_FAR, **(far or {})))  # type: ignore[arg-type]  # fields by name
+    return suspicions({look.end: look for look in looks})
+
+
+LOW = (-1.5, -1.5)
+CASES: list[tuple[str, dict[str, object], dict[str, object], FaultKind]] = [
+    ("dirt reflects most to its own end", {"rx_db": LOW, "mpi_db": (9.0, 9.4), "snr_db": (-2.4, -2.4)},
+     {"rx_db": LOW, "mpi_db": (6.5, 6.1), "snr_db": (-2.4, -2.4)}, "connector"),
+    ("from behind a bend less comes back", {"rx_db": LOW, "mpi_db": (0.0, 0.1), "snr_db": (-2.4, -2.4)},
+     {"rx_db": LOW, "mpi_db": (1.5, 1.4), "snr_db": (-2.4, -2.4)}, "fibre"),
+    ("a laser at the end of its bias", {"bias": 0.5, "tx_db": LOW, "mpi_db": (-1.5, -1.5)},
+     {"rx_db": LOW, "snr_db": (-2.4, -2.4), "mpi_db": (1.5, 1.5)}, "laser"),
+    ("a laser whose control still hides it", {"bias": 0.12}, {}, "laser"),
+    ("one strand is not lit", {"tx_db": (None, 0.0)},
+     {"rx_db": (None, 0.0), "snr_db": (None, 0.0)}, "transmitter"),
+    ("less SNR at the same light", {"snr_db": (-3.0, -2.9)}, {}, "receiver"),
+    ("more comes back, and nothing is lost", {"mpi_db": (6.0, 5.5)}, {}, "circulator"),
+    ("warm, and so dimmer", {"warmer_k": 20.0, "tx_db": (-1.0, -1.0)}, {"rx_db": (-1.0, -1.0)}, "heat"),
+    ("one reading alone", {"rx_db": (-2.5, -2.5)}, {}, "calibration"),
+    ("more light than there is", {"rx_db": (2.0, 2.1)}, {}, "calibration"),
+    ("to the last digit", {"unchanged": True}, {}, "stuck"),
+    ("old", {"age_min": 90.0}, {}, "late"),
+    ("no light is so uneven", {"spread_db": 2.0, "rx_db": (3.0, -2.0)}, {}, "lying"),
+    ("again and again", {"outages": 4}, {}, "flap"),
+    ("one strand both ways", {"rx_db": (-2.0, 0.0), "snr_db": (-3.2, 0.0)},
+     {"rx_db": (-2.0, 0.0), "snr_db": (-3.2, 0.0)}, "mirror"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "kind"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_a_sign_leads_to_the_kind_and_the_end_that_shows_it(
+    near: dict[str, object], far: dict[str, object], kind: FaultKind
+) -> None:
+    [found] = both(near, far)
+    assert (found.kind, found.end) == (kind, NEAR)
+    assert 0.5 <= found.confidence < 1.0
+    [mirrored] = both(far, near)
+    assert mirrored.kind == kind
+    if kind != "mirror":  # which is of both
+        assert mirrored.end == FAR, "whichever end it is"
+
+
+def test_what_is_sound_is_not_suspected() -> None:
+    assert both({}) == []
+    assert both({"rx_db": (0.3, -0.3), "snr_db": (0.2, -0.2), "mpi_db": (1.0, -3.0)}) == []
+
+
+def test_light_that_was_not_launched_was_not_lost_on_the_way() -> None:
+    """Both lasers are worn: each is held for bad, and the way between them for sound."""
+    worn = {"bias": 0.5, "tx_db": LOW, "rx_db": LOW, "snr_db": (-2.4, -2.4)}
+    assert [(one.kind, one.end) for one in both(worn, worn)] == [("laser", NEAR), ("laser", FAR)]
+
+
+def test_a_silent_module_is_not_judged_nor_its_partner() -> None:
+    silent = {"silent": True, "rx_db": (None, None), "tx_db": (None, None), "snr_db": (None, None)}
+    assert both(silent, {"rx_db": (None, None), "snr_db": (None, None), "mpi_db": (None, None)}) == []
+
+
+def test_of_a_partner_that_is_another_ones_by_now_nothing_is_concluded() -> None:
+    looks = (replace(SOUND, rx_db=LOW), replace(AT_FAR, far=NEAR + 1, rx_db=LOW))
+    assert suspicions({look.end: look for look in looks}) == []
+
+
+AMOUNTS = st.one_of(st.none(), st.floats(-6.0, 6.0))
+PAIRS = st.tuples(AMOUNTS, AMOUNTS)
+LOOKS = st.fixed_dictionaries(
+    {"rx_db": PAIRS, "tx_db": PAIRS, "snr_db": PAIRS, "mpi_db": PAIRS},
+    optional={
+        "bias": st.floats(-0.1, 0.6),
+        "warmer_k": st.floats(-3.0, 30.0),
+        "outages": st.integers(0, 9),
+        "unchanged": st.booleans(),
+        "silent": st.booleans(),
+    },
+)
+
+
+@given(LOOKS, LOOKS)
+def test_whatever_stands_out_one_matter_is_held_of_an_end_at_most(
+    near: dict[str, object], far: dict[str, object]
+) -> None:
+    found = both(near, far)
+    assert len({one.end for one in found}) == len(found)
+    assert all(one.end in (NEAR, FAR) and 0.0 <= one.confidence <= 1.0 for one in found)
+    looks = {look.end: look for look in (replace(AT_FAR, **far), replace(SOUND, **near))}  # type: ignore[arg-type]  # fields by name
+    assert suspicions(looks) == found, "in whatever order they stand"
