@@ -37,15 +37,31 @@ def both(near: dict[str, object], far: dict[str, object] | None = None) -> list[
 
 LOW = (-1.5, -1.5)
 CASES: list[tuple[str, dict[str, object], dict[str, object], FaultKind]] = [
-    ("dirt reflects most to its own end", {"rx_db": LOW, "mpi_db": (9.0, 9.4), "snr_db": (-2.4, -2.4)},
-     {"rx_db": LOW, "mpi_db": (6.5, 6.1), "snr_db": (-2.4, -2.4)}, "connector"),
-    ("from behind a bend less comes back", {"rx_db": LOW, "mpi_db": (0.0, 0.1), "snr_db": (-2.4, -2.4)},
-     {"rx_db": LOW, "mpi_db": (1.5, 1.4), "snr_db": (-2.4, -2.4)}, "fibre"),
-    ("a laser at the end of its bias", {"bias": 0.5, "tx_db": LOW, "mpi_db": (-1.5, -1.5)},
-     {"rx_db": LOW, "snr_db": (-2.4, -2.4), "mpi_db": (1.5, 1.5)}, "laser"),
+    (
+        "dirt reflects most to its own end",
+        {"rx_db": LOW, "mpi_db": (9.0, 9.4), "snr_db": (-2.4, -2.4)},
+        {"rx_db": LOW, "mpi_db": (6.5, 6.1), "snr_db": (-2.4, -2.4)},
+        "connector",
+    ),
+    (
+        "from behind a bend less comes back",
+        {"rx_db": LOW, "mpi_db": (0.0, 0.1), "snr_db": (-2.4, -2.4)},
+        {"rx_db": LOW, "mpi_db": (1.5, 1.4), "snr_db": (-2.4, -2.4)},
+        "fibre",
+    ),
+    (
+        "a laser at the end of its bias",
+        {"bias": 0.5, "tx_db": LOW, "mpi_db": (-1.5, -1.5)},
+        {"rx_db": LOW, "snr_db": (-2.4, -2.4), "mpi_db": (1.5, 1.5)},
+        "laser",
+    ),
     ("a laser whose control still hides it", {"bias": 0.12}, {}, "laser"),
-    ("one strand is not lit", {"tx_db": (None, 0.0)},
-     {"rx_db": (None, 0.0), "snr_db": (None, 0.0)}, "transmitter"),
+    (
+        "one strand is not lit",
+        {"tx_db": (None, 0.0)},
+        {"rx_db": (None, 0.0), "snr_db": (None, 0.0)},
+        "transmitter",
+    ),
     ("less SNR at the same light", {"snr_db": (-3.0, -2.9)}, {}, "receiver"),
     ("more comes back, and nothing is lost", {"mpi_db": (6.0, 5.5)}, {}, "circulator"),
     ("warm, and so dimmer", {"warmer_k": 20.0, "tx_db": (-1.0, -1.0)}, {"rx_db": (-1.0, -1.0)}, "heat"),
@@ -55,9 +71,13 @@ CASES: list[tuple[str, dict[str, object], dict[str, object], FaultKind]] = [
     ("old", {"age_min": 90.0}, {}, "late"),
     ("no light is so uneven", {"spread_db": 2.0, "rx_db": (3.0, -2.0)}, {}, "lying"),
     ("again and again", {"outages": 4}, {}, "flap"),
-    ("one strand both ways", {"rx_db": (-2.0, 0.0), "snr_db": (-3.2, 0.0)},
-     {"rx_db": (-2.0, 0.0), "snr_db": (-3.2, 0.0)}, "mirror"),
-]  # fmt: skip
+    (
+        "one strand both ways",
+        {"rx_db": (-2.0, 0.0), "snr_db": (-3.2, 0.0)},
+        {"rx_db": (-2.0, 0.0), "snr_db": (-3.2, 0.0)},
+        "mirror",
+    ),
+]
 
 
 @pytest.mark.parametrize(
