@@ -17,6 +17,7 @@ from ops.invariants.rewirings import ControlChecker, PromiseChecker, StageChecke
 from ops.invariants.rings import RingChecker
 from ops.invariants.slices import CubeChecker, PreflightChecker, SliceChecker
 from ops.invariants.traffic import TrafficChecker
+from ops.invariants.verdicts import VerdictChecker
 from schemas.config_dcn import DcnConfig
 from schemas.envelope import Envelope
 from schemas.sequencer import FabricCommissioned
@@ -44,6 +45,7 @@ class PodCheckers:
             RepairChecker(),
             HardwareChecker(),
             PatchChecker(),
+            VerdictChecker(),
             GoodputChecker(),
         )
 

@@ -1,0 +1,48 @@
+"""The checker of verdicts sees what must not be, and nothing else."""
+
+from ops.invariants.verdicts import VerdictChecker
+from schemas.body import Body
+from schemas.diagnosis import VerdictGiven, VerdictWithdrawn
+from schemas.repairs import RepairCompleted
+from schemas.transceivers import EndsStoodOut
+from tests.unit.ops.test_invariants_slices import judged
+
+END = "pod-0/cube-1/+x/7"
+
+
+def given(number: int, after: str | None = None, target: str = END) -> VerdictGiven:
+    return VerdictGiven(
+        verdict=f"pod-0/verdict-{number}",
+        kind="connector",
+        target=target,
+        work="clean",
+        confidence=0.9,
+        ends=(103,),
+        evidence="dirt",
+        after=after,
+    )
+
+
+DONE = RepairCompleted(
+    repair="pod-0/repair-0", target=END, work="clean", technician=0, waited_us=0, took_us=1
+)
+
+
+def test_a_verdict_its_repair_and_one_that_follows_are_well() -> None:
+    log: list[Body] = [given(0), DONE, given(1, "pod-0/repair-0")]
+    log.append(VerdictWithdrawn(verdict="pod-0/verdict-1", target=END))
+    assert judged(VerdictChecker(), log) == []
+
+
+def test_what_must_not_be_is_told() -> None:
+    withdrawn = VerdictWithdrawn(verdict="pod-0/verdict-0", target=END)
+    for log in (
+        [given(0), given(1)],
+        [given(0), withdrawn, given(0)],
+        [withdrawn],
+        [given(0), DONE, withdrawn],
+        [given(0, "pod-0/repair-3")],
+        [EndsStoodOut(ends=(), usual=(3,), unseen=())],
+        [EndsStoodOut(ends=(), usual=(3,), unseen=(3,))],
+    ):
+        assert judged(VerdictChecker(), log), log
