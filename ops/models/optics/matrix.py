@@ -16,7 +16,7 @@ from shared.models.optics.palomar import DECIMALS, ManufacturedOcses, manufactur
 from shared.models.plants import check_ocs
 from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.wiring import SIDES, ocs_radix
-from shared.models.technologies import ALIGNED_BY_CAMERA
+from shared.models.technologies import ALIGNED_BY_CAMERA, ocs_technology, ports_of
 
 QUANTILES = (0.0, 0.5, 0.95, 0.99, 1.0)
 WORST = 10
@@ -38,13 +38,15 @@ def matrix(name: str, seed: int, config: SuperpodConfig) -> dict[str, Any]:
     part = superpod_plant(cubes).parse(name)
     if part.kind != "ocs":
         raise InvalidInput(f"ocs {name}: is no OCS; allowed are names such as pod-0/ocs-17")
-    fabric, ports = name.split("/", maxsplit=1)[0], ocs_radix(cubes)
-    made = manufacture(seed, fabric, np.array([number_of(name)]), ports, technology)
+    # A twin lays all out for as many ports as a Palomar has: of a smaller switch the first are there.
+    fabric, radix = name.split("/", maxsplit=1)[0], ocs_radix(cubes)
+    ports = ports_of(ocs_technology(technology), radix)
+    made = manufacture(seed, fabric, np.array([number_of(name)]), radix, technology)
     has_mirrors = technology in ALIGNED_BY_CAMERA
     sides = zip(
         SIDES,
         (made.north_mirror[0], made.south_mirror[0]),
-        (made.north_return_loss_db[0], made.south_return_loss_db[0]),
+        (made.north_return_loss_db[0, :ports], made.south_return_loss_db[0, :ports]),
         strict=True,
     )
     listed, spare = [], {}
@@ -64,7 +66,7 @@ def matrix(name: str, seed: int, config: SuperpodConfig) -> dict[str, Any]:
         "spare_mirrors": spare,
         "accuracy_db": assumed("ocs_matrix_accuracy_db"),
         "ports": listed,
-        "insertion_loss_db": _losses_db(made),
+        "insertion_loss_db": _losses_db(made, ports),
         "repeat": _repeat(name, seed, config),
     }
 
@@ -75,8 +77,8 @@ def _repeat(name: str, seed: int, config: SuperpodConfig) -> str:
     return f"lightwave ocs matrix {name} {options} -o json"
 
 
-def _losses_db(made: ManufacturedOcses) -> list[list[float]]:
-    rows: list[list[float]] = np.round(made.insertion_loss_db()[0], DECIMALS).tolist()
+def _losses_db(made: ManufacturedOcses, ports: int) -> list[list[float]]:
+    rows: list[list[float]] = np.round(made.insertion_loss_db()[0, :ports, :ports], DECIMALS).tolist()
     return rows
 
 

@@ -16,7 +16,7 @@ from ops.cli.main import root
 from ops.cli.ocs import TECHNOLOGIES
 from schemas.config import PodOcsConfig
 from shared.basics.errors import InvalidInput
-from shared.models.optics.palomar import insertion_loss_db, return_loss_db
+from shared.models.optics.palomar import insertion_loss_db, manufactured_ocses, return_loss_db
 
 NAME, SEED = "pod-0/ocs-17", 7
 CALL = ("ocs", "matrix", NAME, "--seed", str(SEED))
@@ -88,6 +88,25 @@ def test_what_has_no_mirrors_tells_of_none() -> None:
     assert "no mirrors" in run(*call).stdout
     first = next(csv.DictReader(io.StringIO(run(*call, "-o", "csv").stdout)))
     assert first["north_mirror"] == ""
+
+
+@pytest.mark.parametrize(
+    ("technology", "cubes", "ports"),
+    [("guided-wave", 4, 16), ("wavelength", 46, 100), ("mems", 64, 136), ("robotic", 64, 136)],
+)
+def test_a_switch_has_its_own_ports_and_no_more_than_a_pod_uses(
+    technology: str, cubes: int, ports: int
+) -> None:
+    """[LF] Table C.1; a twin of the pod has the same, port by port."""
+    found = json.loads(
+        run(*CALL, "--technology", technology, "--cubes", str(cubes), "-o", "json").stdout,
+    )
+    assert found["ports_a_side"] == ports
+    assert np.array(found["insertion_loss_db"]).shape == (ports, ports)
+    assert [row["port"] for row in found["ports"]][::ports] == ["N0", "S0"]
+    assert len(found["ports"]) == 2 * ports
+    twins = manufactured_ocses(SEED, "pod-0", 136, 48, technology).insertion_loss_db()[17]
+    assert found["insertion_loss_db"] == np.round(twins[:ports, :ports], 4).tolist()
 
 
 @pytest.mark.parametrize(
