@@ -21,7 +21,8 @@ class ManagedPort(Model):
 
 class ManagedCrossConnect(Model):
     """One cross-connect that is wanted: `tuned` where the mirrors make it, `tuning` while they turn or wait
-    to be told, `failed` where something hinders it, which `reason` tells. `slice` is who holds it."""
+    to be told, `failed` where something hinders it, which `reason` tells. `slice` is who holds it; of one
+    that was made by hand `made_by` is the id of the message that asked for it."""
 
     key: str
     a_side: str
@@ -31,6 +32,7 @@ class ManagedCrossConnect(Model):
     factory_insertion_loss_db: float | None
     accuracy_db: float
     slice: str | None
+    made_by: str | None = None
 
 
 class OcsManagement(Model):

@@ -9,7 +9,7 @@ from schemas.body import Model
 from schemas.bounds import COUNT_MAX, DURATION_S_MAX, DURATION_S_MIN, SPEED_MAX
 from schemas.config_by_kind import KindName
 from schemas.names import FaultKind, Tier
-from schemas.operator import FaultSeverity, Priority
+from schemas.operator import CrossConnectKeys, ErrorMode, FaultSeverity, Priority
 
 DurationS = Annotated[
     float,
@@ -51,6 +51,14 @@ class FaultRequest(Model):
     duration_s: DurationS | None = None
     severity: FaultSeverity | None = Field(None, examples=[3.0])
     onset_s: DurationS | None = None
+
+
+class CrossConnectsRequest(Model):
+    """Cross-connects of one OCS by key, carried out one by one: up to the first that is refused
+    (SAI_BULK_OP_ERROR_MODE_STOP_ON_ERROR), or all of them (SAI_BULK_OP_ERROR_MODE_IGNORE_ERROR)."""
+
+    cross_connects: CrossConnectKeys = Field(strict=False, examples=[["1A-5B", "2A-6B"]])
+    error_mode: ErrorMode = "stop-on-error"
 
 
 class PlanRequest(Model):

@@ -36,6 +36,13 @@ class PatchStatus(Model):
     spare: str
 
 
+class ByHandStatus(Model):
+    """A circuit that somebody made by hand: its North port, and the id of the message that asked for it."""
+
+    north: int
+    request: str
+
+
 class OcsDocument(Model):
     """Written by `ocs`; name `pod-0/ocs-17`.
 
@@ -46,7 +53,8 @@ class OcsDocument(Model):
     stand, none can be made; `circuits_stale` are those that its mirrors still make although they were given
     up. `parts_down` are its broken parts, such as `supply-1`; `power` is that of the chassis. `ports_down`
     are those that wait for repair, `ports_dead` those that a fibre was moved from for good, `patches` where
-    to; `spares_left` are the ports, North and South, that fibres can still be moved to.
+    to; `spares_left` are the ports, North and South, that fibres can still be moved to. `by_hand` are those
+    of the circuits that somebody made by hand, which no slice wants.
     """
 
     name: str
@@ -65,6 +73,7 @@ class OcsDocument(Model):
     slices: tuple[int, ...]
     losses_db: tuple[float | None, ...]
     unaligned: tuple[str, ...] = ()
+    by_hand: tuple[ByHandStatus, ...] = ()
     changed_us: int
 
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from schemas.body import Body, is_unsaid
 from schemas.names import (
+    CrossConnectKey,
     GivenName,
     Join,
     LinkEndIndex,
@@ -19,7 +20,7 @@ from schemas.names import (
     SouthPortIndex,
     TargetName,
 )
-from schemas.operator import RestartOcs, TestLink
+from schemas.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
 
 
 class OcsBody(Body):
@@ -178,6 +179,49 @@ class OcsRestarted(OcsBody):
 
 class RestartRefused(OcsBody):
     refuses = (RestartOcs,)
+
+    ocs: GivenName
+    reason: str
+
+
+class CrossConnectsDoneBody(OcsBody):
+    """Which cross-connects of a request were carried out, as (North port, South port); which were `refused`,
+    by key and reason; which were not tried, after the first error."""
+
+    ocs: OcsIndex
+    circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
+    refused: tuple[tuple[CrossConnectKey, str], ...]
+    not_tried: tuple[CrossConnectKey, ...]
+
+
+class CrossConnectsTaken(CrossConnectsDoneBody):
+    """By hand: these are wanted now, and mirrors turn."""
+
+
+class CrossConnectsRemoved(CrossConnectsDoneBody):
+    """By hand: these are wanted no longer, and their mirrors are parked."""
+
+
+class CrossConnectsMade(OcsBody):
+    """Cross-connects that are wanted by hand: their mirrors have found their places, for the first time or
+    after something that they lacked came back. No link comes of them."""
+
+    ocs: OcsIndex
+    circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
+
+
+class CrossConnectsDropped(OcsBody):
+    """Cross-connects by hand that are gone for the reason told: nobody wants them any more."""
+
+    ocs: OcsIndex
+    circuits: tuple[tuple[NorthPortIndex, SouthPortIndex], ...]
+    reason: str
+
+
+class CrossConnectsRefused(OcsBody):
+    """None of them was carried out."""
+
+    refuses = (CreateCrossConnects, RemoveCrossConnects)
 
     ocs: GivenName
     reason: str

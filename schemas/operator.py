@@ -1,6 +1,6 @@
 """What people ask of the twin, through the gateway's inbox."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -9,6 +9,8 @@ from schemas.body import is_unsaid
 from schemas.bounds import DURATION_US_MAX, PRIORITY_MAX
 from schemas.multislice import Pods
 from schemas.names import (
+    PORTS_MAX,
+    CrossConnectKey,
     CubeName,
     FabricName,
     FaultKind,
@@ -90,6 +92,28 @@ class RestartOcs(OperatorBody):
     """Restart the software of an OCS: for some tens of seconds nothing that it is told is done."""
 
     ocs: TargetName
+
+
+ErrorMode = Literal["stop-on-error", "ignore-error"]
+"""SAI_BULK_OP_ERROR_MODE_STOP_ON_ERROR and SAI_BULK_OP_ERROR_MODE_IGNORE_ERROR."""
+CrossConnectKeys = Annotated[tuple[CrossConnectKey, ...], Field(min_length=1, max_length=PORTS_MAX)]
+
+
+class CrossConnectsBody(OperatorBody):
+    """Cross-connects of one OCS, by hand: carried out one by one in their order, up to the first that is
+    refused or, with `ignore-error`, all."""
+
+    ocs: TargetName
+    cross_connects: CrossConnectKeys
+    error_mode: ErrorMode = "stop-on-error"
+
+
+class CreateCrossConnects(CrossConnectsBody):
+    """Make cross-connects between ports that nothing else has."""
+
+
+class RemoveCrossConnects(CrossConnectsBody):
+    """Take away cross-connects that were made by hand."""
 
 
 class PlanTopology(OperatorBody):

@@ -8,9 +8,9 @@ import typer
 from ops.cli.groups import application
 from ops.cli.names import Name
 from ops.cli.options import Comment, Out, Output, RequestKey, seed_option
-from ops.cli.output import rendered, say, write
+from ops.cli.output import Form, rendered, say, write
 from ops.cli.output import show as shown_as
-from ops.cli.types import OneOf
+from ops.cli.types import CrossConnect, OneOf
 
 MatrixForm = Literal["table", "json", "yaml", "csv", "parquet"]
 TECHNOLOGIES = ("palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength")
@@ -96,6 +96,65 @@ def restart(
     ask(client, "restart", f"/v1/ocs/{escape(whole(client, name))}/restart", Said(key, comment), output)
 
 
+Keys = Annotated[
+    list[str],
+    typer.Argument(
+        click_type=CrossConnect(),
+        metavar="A:B...",
+        help="ports of either side, such as 1A:5B, or keys, 1A-5B",
+    ),
+]
+GoOn = Annotated[bool, typer.Option("--go-on", help="after one is refused, with the next")]
+
+
+@app.command()
+def connect(
+    name: Annotated[str, typer.Argument(click_type=Name("ocs"), metavar="OCS", help="such as pod-0/ocs-17")],
+    keys: Keys,
+    go_on: GoOn = False,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Make cross-connects by hand, one after another up to the first that is refused.
+
+    Only of ports that nothing else has. They go when a slice takes their ports, or with the chassis' power.
+    """
+    _ask_by_hand("connect", name, keys, go_on, (key, comment), output)
+
+
+@app.command()
+def disconnect(
+    name: Annotated[str, typer.Argument(click_type=Name("ocs"), metavar="OCS", help="such as pod-0/ocs-17")],
+    keys: Keys,
+    go_on: GoOn = False,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: Output = "table",
+) -> None:
+    """Take away cross-connects that were made by hand, up to the first that is refused."""
+    _ask_by_hand("disconnect", name, keys, go_on, (key, comment), output)
+
+
+def _ask_by_hand(
+    verb: str, name: str, keys: list[str], go_on: bool, said: tuple[str | None, str | None], output: Form
+) -> None:
+    """Ask for it; what was refused of it is the command's failure, after the rest is told."""
+    from ops.cli.names import whole
+    from ops.cli.outcomes import partly_refused
+    from ops.cli.request import Said, ask
+    from ops.common.client import Client, escape
+
+    client = Client()
+    path = f"/v1/ocs/{escape(whole(client, name))}/cross-connects"
+    mode = "ignore-error" if go_on else "stop-on-error"
+    body = {"cross_connects": keys, "error_mode": mode}
+    path = path if verb == "connect" else f"{path}/remove"
+    answer = ask(client, verb, path, Said(*said), output, body)
+    if partly_refused(answer):
+        raise typer.Exit(1)
+
+
 @app.command()
 def show(
     name: Annotated[str, typer.Argument(click_type=Name("ocs"), metavar="OCS", help="such as pod-0/ocs-17")],
@@ -112,7 +171,7 @@ def show(
         shown_as(content, output, lambda: _device(content))
 
 
-CROSS_CONNECTS = ("KEY", "STATUS", "FACTORY-LOSS-DB", "ACCURACY-DB", "SLICE", "REASON")
+CROSS_CONNECTS = ("KEY", "STATUS", "FACTORY-LOSS-DB", "ACCURACY-DB", "HELD-BY", "REASON")
 
 
 def _device(content: dict[str, Any]) -> str:
@@ -130,6 +189,7 @@ def _device(content: dict[str, Any]) -> str:
         lines.append(f"ports: {', '.join(other)}")
     if rows:
         fields = ("key", "oper_status", "factory_insertion_loss_db", "accuracy_db", "slice", "reason")
-        cells = [[shown("loss_db" if "loss" in f else f, row[f]) for f in fields] for row in rows]
+        held = [row | {"slice": row["slice"] or row.get("made_by")} for row in rows]
+        cells = [[shown("loss_db" if "loss" in f else f, row[f]) for f in fields] for row in held]
         lines.append(columns(CROSS_CONNECTS, cells))
     return "\n".join(lines)

@@ -80,6 +80,21 @@ def _restarting(message: Message) -> str:
     return f"{message['about'][0]} restarts its software; {circuits}"
 
 
+def _by_hand(how: str) -> Callable[[Message], str]:
+    """Which cross-connects of a request were carried out, and why others were not."""
+
+    def said(message: Message) -> str:
+        body = message["body"]
+        keys = ", ".join(f"{north + 1}A-{south + 1}B" for north, south in body["circuits"])
+        ocs = message["about"][0].rpartition("/")[0] if message["about"] else f"ocs-{body['ocs']}"
+        parts = [f"{ocs}: {keys} {how}", *(f"{key} refused: {reason}" for key, reason in body["refused"])]
+        if body["not_tried"]:
+            parts.append(f"not tried: {', '.join(body['not_tried'])}")
+        return "; ".join(parts)
+
+    return said
+
+
 def _rewiring(message: Message) -> str:
     return str(message["body"]["rewiring"])
 
@@ -115,6 +130,8 @@ SENTENCES: dict[str, list[tuple[str, Callable[[Message], str]]]] = {
     "abort": [
         ("RewiringEnded", lambda message: f"{_rewiring(message)} {message['body']['outcome']}"),
     ],
+    "connect": [("CrossConnectsTaken", _by_hand("taken, and mirrors turn"))],
+    "disconnect": [("CrossConnectsRemoved", _by_hand("removed"))],
     "restart": [("OcsRestarting", _restarting)],
     "test": [("LinkTested", _tested)],
     "undrain": [("CubeUndrained", lambda message: f"{message['about'][0]} in use again")],
@@ -152,6 +169,11 @@ def refusal_of(answer: Mapping[str, Any]) -> str | None:
         return None
     reason = answer["reason"]
     return f"{reason} ({answer['id']})"
+
+
+def partly_refused(answer: Mapping[str, Any]) -> bool:
+    """Whether some of what was asked for in one request was refused."""
+    return any(message["body"].get("refused") for message in answer["outcome"])
 
 
 def drained(name: str, answer: Mapping[str, Any], slices: list[str]) -> str:

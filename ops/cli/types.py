@@ -76,6 +76,18 @@ class MessageType(click.ParamType):
         return [CompletionItem(kind) for kind in TYPES if kind.lower().startswith(incomplete.lower())]
 
 
+class CrossConnect(click.ParamType):
+    """Ports of either side of an OCS, `1A:5B`, or the key of a cross-connect, `1A-5B`: given as the key."""
+
+    name = "cross-connect"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        key = value.replace(":", "-")
+        if not re.fullmatch(r"[1-9][0-9]{0,3}A-[1-9][0-9]{0,3}B", key):
+            self.fail(f"{value!r}: allowed are two ports, one of either side, such as 1A:5B", param, ctx)
+        return key
+
+
 class Duration(click.ParamType):
     """`30s`, `15m`, `2h`, `1d12h`, as seconds."""
 

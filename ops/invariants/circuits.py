@@ -11,6 +11,10 @@ from schemas.ocs import (
     CircuitsDisconnected,
     CircuitsParked,
     CircuitsRestored,
+    CrossConnectsDropped,
+    CrossConnectsMade,
+    CrossConnectsRemoved,
+    CrossConnectsTaken,
     OcsDown,
     OcsFreed,
     OcsHeld,
@@ -23,9 +27,11 @@ from schemas.ocs import (
 )
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.sequencer import FabricCommissioned
-from shared.models.superpod.wiring import OCS_COUNT, join_ports, ocs_radix
+from shared.models.superpod.wiring import FACE_LINKS, OCS_COUNT, STRANDS, join_ports, ocs_radix
 
 CONTROLLERS = ("/cpu", "/fpga")
+ByHand = CrossConnectsTaken | CrossConnectsMade | CrossConnectsRemoved | CrossConnectsDropped
+BY_HAND = (CrossConnectsTaken, CrossConnectsMade, CrossConnectsRemoved, CrossConnectsDropped)
 NOBODY = "nobody"
 """Whose circuits are that stand although no slice has them."""
 
@@ -42,6 +48,8 @@ class CircuitChecker:
         self._held: set[int] = set()
         self._stale: dict[tuple[int, int], int] = {}
         """(OCS, North port) → South port."""
+        self._by_hand: dict[tuple[int, int], int] = {}
+        """Likewise, of those that operators made and that no slice wants."""
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
@@ -62,6 +70,8 @@ class CircuitChecker:
         elif isinstance(body, CircuitsRestored):
             for port, far in body.circuits:
                 yield from self._light(body.ocs, port, far)
+                if (body.ocs, port) in self._by_hand:
+                    yield f"OCS {body.ocs} restores N{port} for a slice, but it was taken by hand"
         elif isinstance(body, OcsDown):
             self._north[body.ocs] = -1
             self._south[body.ocs] = -1
@@ -70,8 +80,35 @@ class CircuitChecker:
             self._darken(body.ocs, body.side, (body.port,))
         elif isinstance(body, PortsDown):
             self._darken(body.ocs, body.side, body.ports)
+        elif isinstance(body, BY_HAND):
+            for north, south in body.circuits:
+                yield from self._of_hand(body, north, south)
         else:
             yield from self._control(message)
+
+    def _of_hand(self, body: ByHand, north: int, south: int) -> Iterator[str]:
+        """One circuit that an operator takes, gets, gives up or loses."""
+        ocs, what = body.ocs, f"OCS {body.ocs}: N{north} to S{south} by hand"
+        if isinstance(body, CrossConnectsTaken):
+            near = [
+                at for at, far in self._by_hand.items() if at == (ocs, north) or (at[0], far) == (ocs, south)
+            ]
+            if near or any(_face(ocs, port) in self._joins for port in (north, south)):
+                yield f"{what} takes a port that something else has"
+            self._by_hand[ocs, north] = south
+            return
+        if self._by_hand.get((ocs, north)) != south:
+            yield f"{what} was never taken"
+        if isinstance(body, CrossConnectsMade):
+            yield from self._light(ocs, north, south)
+            return
+        self._by_hand.pop((ocs, north), None)
+        if self._north[ocs, north] != -1 and self._frozen(ocs):
+            self._stale[ocs, north] = south
+            if isinstance(body, CrossConnectsRemoved):
+                yield f"{what} is removed without its controller"
+        self._north[ocs, north] = -1
+        self._south[ocs, south] = -1
 
     def _control(self, message: Envelope) -> Iterator[str]:
         """What an OCS can be told, and what its mirrors do meanwhile."""
@@ -145,6 +182,9 @@ class CircuitChecker:
         missing = np.isin(ocs, body.missing_ocs)
         for number, port in body.missing_ports:
             missing |= (ocs == number) & (north == port)
+        for one, port in self._by_hand:
+            if np.any((ocs == one) & ((north == port) | (south == self._by_hand[one, port]))):
+                yield f"{body.slice} has a port of OCS {one} that was taken by hand"
         ocs, north, south = ocs[~missing], north[~missing], south[~missing]
         near, far = self._north[ocs, north], self._south[ocs, south]
         if np.any((near != -1) & (near != south)) or np.any((far != -1) & (far != north)):
@@ -182,6 +222,12 @@ class CircuitChecker:
         for (one, north), south in list(self._stale.items()):
             if one == ocs and (north if side == "N" else south) in ports:
                 del self._stale[one, north]
+
+
+def _face(ocs: int, port: int) -> tuple[int, int]:
+    """Whose port this is of either side of an OCS, as joins are known by: both fibres of a module enter one
+    duplex port, those of + faces the even ones."""
+    return 2 * (ocs // FACE_LINKS) + port % STRANDS, port // STRANDS
 
 
 def _software(ocs: int) -> str:

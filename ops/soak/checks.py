@@ -20,6 +20,8 @@ ANSWERS: Mapping[str, frozenset[str]] = {
     "DrainCube": frozenset({"CubeDrained", "DrainRefused"}),
     "UndrainCube": frozenset({"CubeUndrained", "DrainRefused"}),
     "RestartOcs": frozenset({"OcsRestarting", "RestartRefused"}),
+    "CreateCrossConnects": frozenset({"CrossConnectsTaken", "CrossConnectsRefused"}),
+    "RemoveCrossConnects": frozenset({"CrossConnectsRemoved", "CrossConnectsRefused"}),
     "TestLink": frozenset({"LinkLooped", "LinkTestRefused"}),
     "RequestSlice": frozenset({"SliceRequested"}),
     "ReleaseSlice": frozenset({"SliceReleased", "ReleaseRefused"}),
@@ -34,7 +36,7 @@ ANSWERED_LATER = ("AbortRewiring",)
 READERS = {
     "failures": ("InjectFault", "ClearFault"),
     "cubes": ("DrainCube", "UndrainCube"),
-    "ocs": ("TestLink", "RestartOcs"),
+    "ocs": ("TestLink", "RestartOcs", "CreateCrossConnects", "RemoveCrossConnects"),
     "workload": ("RequestSlice", "ReleaseSlice"),
     "topology": ("PlanTopology", "ApproveRewiring", "AbortRewiring"),
 }

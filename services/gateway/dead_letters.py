@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import replace
 
 from schemas.api_letters import DeadLetterReport, LetterState
-from schemas.api_requests import RequestReceipt
+from schemas.api_requests import CrossConnectsRequest, RequestReceipt
 from schemas.asked import AskedBody
 from schemas.config import AnyPodConfig
 from schemas.envelope import Envelope
@@ -19,11 +19,13 @@ from schemas.operator import (
     AbortRewiring,
     ApproveRewiring,
     ClearFault,
+    CreateCrossConnects,
     DrainCube,
     InjectFault,
     OperatorBody,
     PlanTopology,
     ReleaseSlice,
+    RemoveCrossConnects,
     RequestSlice,
     RestartOcs,
     TestLink,
@@ -37,6 +39,7 @@ from services.gateway.ports import TwinPorts
 from services.gateway.requests import (
     REPLAYED,
     Terms,
+    cross_connect_request,
     drain_request,
     link_test_request,
     restart_request,
@@ -172,6 +175,9 @@ def _check(twin: TwinPorts, fabric: str, body: OperatorBody) -> None:
             found, _ = drain_request(twin, body.cube, drain=True)
         case RestartOcs():
             found, _ = restart_request(twin, body.ocs)
+        case CreateCrossConnects() | RemoveCrossConnects():
+            asked = CrossConnectsRequest(cross_connects=body.cross_connects, error_mode=body.error_mode)
+            found, _ = cross_connect_request(twin, body.ocs, asked, create=True)
         case TestLink():
             found, _ = link_test_request(twin, body.end)
         case ReleaseSlice():

@@ -43,6 +43,9 @@ def problem(error: Mapping[str, Any]) -> str:
     """What is wrong with a value, in words that know no Python."""
     if error["type"] == "too_long":
         return f"input should have at most {error['ctx']['max_length']:,} items"
+    if error["type"] == "too_short":
+        least = error["ctx"]["min_length"]
+        return f"input should have at least {least:,} item{'s' if least > 1 else ''}"
     text = str(error["msg"])
     return JSON_WORDS.get(error["type"], f"{text[:1].lower()}{text[1:]}")
 

@@ -66,10 +66,11 @@ def _circuits(plant: Plant, document: OcsDocument | None) -> tuple[IntArray | No
     and None where there is none."""
     if document is None:
         return None, None
-    made = [
-        south if is_made else NO_PORT for south, is_made in zip(document.wanted, document.made, strict=True)
-    ]
-    return circuits_of(plant, {document.name: made}), circuits_of(plant, {document.name: document.wanted})
+    wanted = [*document.wanted]
+    for circuit in document.by_hand:
+        wanted[circuit.north] = NO_PORT  # no module is trained for it: no light goes that way
+    made = [south if is_made else NO_PORT for south, is_made in zip(wanted, document.made, strict=True)]
+    return circuits_of(plant, {document.name: made}), circuits_of(plant, {document.name: wanted})
 
 
 def _end_of_light(plant: Plant, end: Part, switched: IntArray | None) -> Part | None:

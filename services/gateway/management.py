@@ -9,8 +9,9 @@ from services.gateway.fabrics import fabric_of
 from services.gateway.not_found import missing
 from services.gateway.ports import TwinPorts
 from shared.models.assumptions import assumed
+from shared.models.ocs import device
 
-FACES = {"N": "A", "S": "B"}
+SIDES = ("N", "S")
 
 
 def management(twin: TwinPorts, name: str) -> OcsManagement:
@@ -32,14 +33,14 @@ def management(twin: TwinPorts, name: str) -> OcsManagement:
 
 def port_key(label: str) -> str:
     """Of N0 it is 1A, of S4 it is 5B."""
-    return f"{int(label[1:]) + 1}{FACES[label[0]]}"
+    return device.port_key(SIDES.index(label[0]), int(label[1:]))
 
 
 def _ports(document: OcsDocument, at: dict[str, str]) -> list[ManagedPort]:
     """Those of side A, then those of side B."""
     fibres = {spare: port for port, spare in at.items()}
     found = []
-    for side in FACES:
+    for side in SIDES:
         for number in range(document.radix):
             port = f"{side}{number}"
             status = "down" if port in document.ports_down or document.state == "down" else "up"
@@ -70,6 +71,7 @@ def _cross_connect(fabric: str, document: OcsDocument, at: dict[str, str], north
             "factory_insertion_loss_db": document.losses_db[north],
             "accuracy_db": assumed("ocs_matrix_accuracy_db"),
             "slice": f"{fabric}/slice-{number}" if number >= 0 else None,
+            "made_by": next((row.request for row in document.by_hand if row.north == north), None),
         }
     )
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from schemas.api import LogMessage
-from schemas.api_requests import FaultRequest, RequestReceipt, SliceRequest
+from schemas.api_requests import CrossConnectsRequest, FaultRequest, RequestReceipt, SliceRequest
 from schemas.asked import AskedBody
 from schemas.bounds import COMMENT_MAX, KEY_MAX
 from schemas.config import AnyPodConfig
@@ -18,9 +18,11 @@ from schemas.envelope import Envelope
 from schemas.kinds import FAULTS, SLICES
 from schemas.operator import (
     ClearFault,
+    CreateCrossConnects,
     DrainCube,
     InjectFault,
     ReleaseSlice,
+    RemoveCrossConnects,
     RequestSlice,
     RestartOcs,
     TestLink,
@@ -150,6 +152,20 @@ def restart_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
             f"ocs {name!r}: only OCSes of superpods are restarted; names are like pod-0/ocs-17"
         )
     return fabric, _valid(RestartOcs, {"ocs": name})
+
+
+def cross_connect_request(
+    twin: TwinPorts, name: str, asked: CrossConnectsRequest, *, create: bool
+) -> tuple[str, AskedBody]:
+    """Cross-connects by hand: InvalidInput for what is no OCS of a superpod."""
+    fabric = fabric_of(twin, name)
+    if part_of(twin, name).kind != "ocs" or not plant(twin, fabric).population("cube"):
+        raise InvalidInput(
+            f"ocs {name!r}: only OCSes of superpods are connected by hand; names are like pod-0/ocs-17"
+        )
+    return fabric, _valid(
+        CreateCrossConnects if create else RemoveCrossConnects, {"ocs": name} | asked.model_dump()
+    )
 
 
 MESSAGE_ID = re.compile(r"(operator|sequencer)@([^/@ ]+)/([0-9]{1,19})")

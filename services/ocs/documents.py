@@ -6,10 +6,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from schemas.documents import OcsDocument, OcsSummary, PatchStatus
+from schemas.documents import ByHandStatus, OcsDocument, OcsSummary, PatchStatus
 from schemas.names import number_of
 from services.ocs.patches import dead_ports, free_spares, patches_of, physical
-from services.ocs.state import NO_PORT, SIDES, OcsState
+from services.ocs.state import NO_OWNER, NO_PORT, SIDES, OcsState
 from services.ocs.switch import ocs_keys
 from shared.engine.service import DocumentKey
 from shared.models.ocs.alignment import REASONS
@@ -56,9 +56,10 @@ def _ocs(state: OcsState, name: str, ocs: int) -> OcsDocument:
         spares_left=(len(free_spares(state, ocs, 0)), len(free_spares(state, ocs, 1))),
         wanted=tuple(wanted.tolist()),
         made=tuple(state.made[ocs].tolist()),
-        slices=tuple(state.owner[ocs].tolist()),
+        slices=tuple(np.maximum(state.owner[ocs], NO_OWNER).tolist()),
         losses_db=_losses_db(state, ocs),
         unaligned=_unaligned(state, ocs),
+        by_hand=_by_hand(state, ocs),
         changed_us=int(state.changed_us[ocs]),
     )
 
@@ -87,6 +88,15 @@ def _unaligned(state: OcsState, ocs: int) -> tuple[str, ...]:
             for place, failed in sorted(state.realignments.items())
             if place // state.radix == ocs
         ]
+    )
+
+
+def _by_hand(state: OcsState, ocs: int) -> tuple[ByHandStatus, ...]:
+    first = ocs * state.radix
+    return tuple(
+        ByHandStatus(north=place - first, request=request)
+        for place, request in sorted(state.by_hand.items())
+        if place // state.radix == ocs
     )
 
 

@@ -9,7 +9,7 @@ from schemas.diagnosis import TestWanted
 from schemas.envelope import Envelope
 from schemas.ocs import LinkLooped, LinkTestRefused
 from schemas.operator import TestLink
-from services.ocs.state import NO_OWNER, NO_PORT, SIDES, OcsState
+from services.ocs.state import BY_HAND, NO_OWNER, NO_PORT, SIDES, OcsState
 from services.ocs.switch import Port, north_of
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
@@ -50,12 +50,7 @@ def _why_not(state: OcsState, end: LinkEnd) -> str | None:
     for side, label in enumerate(SIDES):
         north = north_of(state, Port(ocs, side, end.port))
         if north != NO_PORT:
-            owner = int(state.owner[ocs, north])
-            whose = (
-                "stands for whoever wants it next"
-                if owner == NO_OWNER
-                else f"is {state.fabric}/slice-{owner}'s"
-            )
+            whose = _whose(state, int(state.owner[ocs, north]))
             return f"in use: the circuit at {label}{end.port} of {name} {whose}; allowed are dark ends"
     if state.chassis_faults[ocs]:
         return f"{name} is down"
@@ -65,3 +60,9 @@ def _why_not(state: OcsState, end: LinkEnd) -> str | None:
         if state.port_faults[side, ocs, end.port]:
             return f"{label}{end.port} of {name} is down"
     return None
+
+
+def _whose(state: OcsState, owner: int) -> str:
+    if owner == BY_HAND:
+        return "was made by hand"
+    return "stands for whoever wants it next" if owner == NO_OWNER else f"is {state.fabric}/slice-{owner}'s"

@@ -7,6 +7,7 @@ alignment, and make nothing: its circuits hold, open loop. A driver board takes 
 
 from schemas.names import number_of
 from schemas.ocs import CircuitsParked, OcsFreed, OcsHeld, OcsPartDown, OcsPartUp
+from services.ocs.by_hand import lose_by_hand
 from services.ocs.chassis import breaks, darken_by_own, lighten_by_own, mends
 from services.ocs.ports import lose_board, return_board
 from services.ocs.restores import forget_realignments, restore_later
@@ -29,7 +30,7 @@ def lose_part(state: OcsState, target: str) -> list[Output]:
     if part.effect == "light" and _out(state, target) != part.spare + 1:
         return said
     if effect == "light":
-        return said + darken_by_own(state, ocs)
+        return [*said, *darken_by_own(state, ocs), *lose_by_hand(state, ocs)]
     if not state.held[ocs]:
         said.append(OcsHeld(ocs=ocs))
     (state.frozen_faults if effect == "commands" else state.blind_faults)[ocs] += 1

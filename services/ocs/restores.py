@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from schemas.ocs import CircuitsRestored
-from services.ocs.state import NO_PORT, IntArray, OcsState, PendingRestore
+from schemas.ocs import CircuitsRestored, CrossConnectsMade
+from services.ocs.state import BY_HAND, NO_PORT, IntArray, OcsState, PendingRestore
 from services.ocs.switch import circuits_of, make, touch
 from services.ocs.turning import begin
 from shared.engine.service import CausedBy, Output
@@ -38,9 +38,11 @@ def settle_restores(state: OcsState) -> list[Output]:
             continue
         found = circuits_of(np.full_like(norths, ocs), norths, souths, state.radix)
         _, sound = make(state, found, pending.failed, pending.cause)
-        circuits = tuple(zip(norths[sound].tolist(), souths[sound].tolist(), strict=True))
-        if circuits:
-            said.append(CausedBy(pending.cause, CircuitsRestored(ocs=ocs, circuits=circuits)))
+        by_hand = state.owner[ocs, norths] == BY_HAND
+        for body, which in ((CircuitsRestored, sound & ~by_hand), (CrossConnectsMade, sound & by_hand)):
+            circuits = tuple(zip(norths[which].tolist(), souths[which].tolist(), strict=True))
+            if circuits:
+                said.append(CausedBy(pending.cause, body(ocs=ocs, circuits=circuits)))
     return said
 
 

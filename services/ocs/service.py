@@ -2,12 +2,12 @@
 
 from schemas.diagnosis import TestWanted
 from schemas.failures import FaultBegan, FaultEnded
-from schemas.operator import RestartOcs, TestLink
+from schemas.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
 from schemas.repairs import PatchPort
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.sequencer import Tick
 from schemas.topology import RewireCircuits
-from services.ocs import documents, faults, logic, loops, network, patches, software, superpod
+from services.ocs import by_hand, documents, faults, logic, loops, network, patches, software, superpod
 from services.ocs.state import OcsState, commission
 from shared.engine.service import Service, on
 
@@ -25,6 +25,8 @@ SERVICE: Service[OcsState] = Service(
         on(TestLink, loops.on_test_link),
         on(TestWanted, loops.on_test_link),
         on(RestartOcs, software.on_restart),
+        on(CreateCrossConnects, by_hand.on_create),
+        on(RemoveCrossConnects, by_hand.on_remove),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),
     ),

@@ -25,6 +25,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 NO_PORT = -1
 NO_OWNER = -1
+BY_HAND = -2
+"""In place of a slice: an operator made the circuit."""
 SIDES: tuple[Literal["N", "S"], ...] = ("N", "S")
 Failed = tuple[tuple[int, int], ...]
 """Circuits whose mirrors do not find their place, as (place in a flat array of (OCS, North port), code of the
@@ -90,7 +92,8 @@ class PendingRewiring:
 @dataclass
 class OcsState(State):
     """`wanted[o, n]` is the South port that North port n is to be joined to, `wanted_from[o, s]` its inverse,
-    both −1 for none; `owner[o, n]` the number of the slice that wants it, −1 where it stands for nobody;
+    both −1 for none; `owner[o, n]` the number of the slice that wants it, −1 where it stands for nobody,
+    −2 where it was made by hand, for the message that `by_hand` has by place in a flat array;
     `made[o, n]` whether the mirrors do, and `turning[o, n]` whether they turn there for a command.
 
     Fibres enter ports 0 to `ports_wired` − 1 of each side; the rest of its `ports` are spares. `patched` has
@@ -134,6 +137,7 @@ class OcsState(State):
     rewirings: dict[int, PendingRewiring] = field(default_factory=dict)
     restores: dict[int, PendingRestore] = field(default_factory=dict)
     realignments: dict[int, Realignment] = field(default_factory=dict)
+    by_hand: dict[int, str] = field(default_factory=dict)
     orders: int = 0
     cross_connects: int = 0
 

@@ -12,6 +12,7 @@ from schemas.envelope import Envelope
 from schemas.names import Join, number_of
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRefused
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
+from services.ocs.by_hand import yield_to
 from services.ocs.restores import realign
 from services.ocs.state import NO_OWNER, SIDES, OcsState, PendingConnect
 from services.ocs.switch import (
@@ -35,17 +36,19 @@ Hindrance = tuple[Port, str]
 
 
 def on_connect(state: OcsState, body: ConnectCircuits, message: Envelope) -> list[Output]:
-    """Take the joins as wanted and let the mirrors turn, or refuse all of them."""
+    """Take the joins as wanted and let the mirrors turn, or refuse all of them. What somebody made by hand at
+    their ports has to go."""
     hindrance = _misnamed(body.joins, state.ports_wired) or _why_not_connect(state, body)
     if hindrance is not None:
         return [_refusal(body.slice, hindrance)]
     circuits = _circuits(body.joins, state.radix)
+    dropped = yield_to(state, circuits, body.slice)
     turning = want(state, circuits, number_of(body.slice))
     due_us, failed = begin(state, circuits, turning)
     state.orders += 1
     state.connects[state.orders] = PendingConnect(body.slice, body.joins, due_us, message.id, failed)
     realign(state, circuits.ocses)
-    return []
+    return dropped
 
 
 def on_disconnect(state: OcsState, body: DisconnectCircuits, _message: Envelope) -> list[Output]:

@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from services.ocs.state import NO_OWNER, NO_PORT, SIDES, BoolArray, Failed, IntArray, OcsState, Realignment
+from services.ocs.state import (
+    BY_HAND,
+    NO_OWNER,
+    NO_PORT,
+    SIDES,
+    BoolArray,
+    Failed,
+    IntArray,
+    OcsState,
+    Realignment,
+)
 from shared.basics.units import US_PER_S, us
 
 
@@ -177,7 +187,7 @@ def forget_stale(
 
 def busy_port(state: OcsState, circuits: Circuits) -> Port | None:
     """The first port of these circuits that another circuit is wanted at, North ports first; None if all are
-    free, or have the same circuit standing."""
+    free, or have the same circuit standing. What was made by hand keeps no port."""
     taken_over = standing(state, circuits)
     sides = (
         (0, state.wanted, circuits.north_at, circuits.north),
@@ -185,6 +195,9 @@ def busy_port(state: OcsState, circuits: Circuits) -> Port | None:
     )
     for side, taken, at, ports in sides:
         busy = (taken.take(at) != NO_PORT) & ~taken_over
+        if state.by_hand:
+            norths = ports if side == 0 else taken.take(at)
+            busy &= state.owner[circuits.ocs, norths] != BY_HAND  # of a free port whose is no matter
         if busy.any():
             first = int(np.argmax(busy))
             return Port(int(circuits.ocs[first]), side, int(ports[first]))

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 from ops.common.configuration import settings
 from schemas.body import Body
@@ -9,9 +10,11 @@ from schemas.config import SuperpodConfig
 from schemas.names import FaultKind, Shape
 from schemas.operator import (
     ClearFault,
+    CreateCrossConnects,
     DrainCube,
     InjectFault,
     ReleaseSlice,
+    RemoveCrossConnects,
     RestartOcs,
     TestLink,
     UndrainCube,
@@ -90,11 +93,11 @@ def draw_scenario(seed: int) -> Scenario:
     config = settings([f"{name}={value}" for name, value in pairs.items()], seed=seed)
     quiet_us = round(quiet_days * US_PER_DAY)
     times = sorted(draw.randrange(1, quiet_us) for _ in range(draw.choice([0, 10, 60])))
-    requests = [
-        LabRequest(at_us, POD, _act(draw, cubes), number) for number, at_us in enumerate(times, start=1)
-    ]
+    acts = [(at_us, _act(draw, cubes)) for at_us in times]
+    acts = sorted([*acts, *_by_hand(seed, cubes, quiet_us)], key=lambda act: act[0])
+    requests = [LabRequest(at_us, POD, body, number) for number, (at_us, body) in enumerate(acts, start=1)]
     undrain = [
-        LabRequest(quiet_us, POD, UndrainCube(cube=f"pod-0/cube-{cube}"), len(times) + 1 + cube)
+        LabRequest(quiet_us, POD, UndrainCube(cube=f"pod-0/cube-{cube}"), len(acts) + 1 + cube)
         for cube in range(cubes)
     ]
     return Scenario(config, requests + undrain, quiet_us, 20 * US_PER_DAY)
@@ -117,6 +120,32 @@ def _of_paths(draw: random.Random, ocs: str, port: str, cubes: int) -> list[Body
         InjectFault(kind="shake", target=ocs, duration_us=expiry),
         InjectFault(kind="batch", target=f"pod-0/batch-{draw.randrange(cubes + 1)}", duration_us=expiry),
     ]
+
+
+def _by_hand(seed: int, cubes: int, quiet_us: int) -> list[tuple[int, Body]]:
+    """Cross-connects by hand, and when: of one OCS, so that one meets another; of ports that slices want, of
+    spares, and of none at all. They have draws of their own: all else of a seed is as without them."""
+    draw = random.Random(f"{seed} by hand")
+    first = 2 * cubes + 1
+    wired = tuple(f"{port}A-{port}B" for port in range(1, first))
+    spares = (f"{first}A-{first + 1}B", f"{first + 1}A-{first + 2}B", f"{first + 2}A-1B")
+
+    def asked() -> dict[str, Any]:
+        ports = (draw.randrange(1, first), first, first + 1, draw.randrange(1, 200))
+        some = tuple(f"{draw.choice(ports)}A-{draw.choice(ports)}B" for _ in range(4))
+        keys = draw.choice([some, wired, spares])
+        modes = ["ignore-error"] if keys is wired else ["stop-on-error", "ignore-error"]
+        ocs = f"pod-0/ocs-{draw.choice([20] * 9 + [60])}"
+        return {"ocs": ocs, "cross_connects": keys, "error_mode": draw.choice(modes)}
+
+    acts: list[tuple[int, Body]] = []
+    for _ in range(draw.choice([0, 6, 12])):
+        at_us = draw.randrange(1, quiet_us - US_PER_HOUR)
+        after_us = draw.choice([1, 5_000, US_PER_HOUR])
+        acts.append((at_us, CreateCrossConnects.model_validate(asked())))
+        gone = asked() | draw.choice([{}, {"cross_connects": wired + spares, "error_mode": "ignore-error"}])
+        acts.append((at_us + after_us, RemoveCrossConnects.model_validate(gone)))
+    return acts
 
 
 def _act(draw: random.Random, cubes: int) -> Body:

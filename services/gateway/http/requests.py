@@ -6,6 +6,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Header, Query, Response
 
 from schemas.api_requests import (
+    CrossConnectsRequest,
     FabricRequest,
     FaultRequest,
     PlanRequest,
@@ -65,7 +66,8 @@ OUTCOMES: dict[int | str, dict[str, Any]] = {
 
 def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     """Fabrics commissioned and retired, slices asked for and released, faults injected and cleared, cubes
-    drained and taken into use again, link ends tested, topologies planned, approved and dropped."""
+    drained and taken into use again, link ends tested, cross-connects made
+    and removed, topologies planned, approved and dropped."""
     common["responses"] = common.get("responses", {}) | OUTCOMES
     router = APIRouter(prefix="/v1", tags=["requests"], route_class=JsonRoute, **common)
 
@@ -122,8 +124,33 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     async def restart(name: str, terms: OnTerms) -> Response:
         return await ask(requests.restart_request(twin, name), terms)
 
+    _add_cross_connects(router, twin)
     _add_rewirings(router, twin)
     return router
+
+
+def _add_cross_connects(router: APIRouter, twin: TwinPorts) -> None:
+    """What is asked of an OCS as a device."""
+
+    async def ask(name: str, asked: CrossConnectsRequest, terms: requests.Terms, *, create: bool) -> Response:
+        request = requests.cross_connect_request(twin, name, asked, create=create)
+        return received(await requests.submit(twin, *request, terms))
+
+    @router.post(
+        "/ocs/{name:path}/cross-connects",
+        summary="Make cross-connects of an OCS by hand",
+        response_model=RequestReceipt,
+    )
+    async def connect(name: str, asked: CrossConnectsRequest, terms: OnTerms) -> Response:
+        return await ask(name, asked, terms, create=True)
+
+    @router.post(
+        "/ocs/{name:path}/cross-connects/remove",
+        summary="Take away cross-connects that were made by hand",
+        response_model=RequestReceipt,
+    )
+    async def disconnect(name: str, asked: CrossConnectsRequest, terms: OnTerms) -> Response:
+        return await ask(name, asked, terms, create=False)
 
 
 def _add_rewirings(router: APIRouter, twin: TwinPorts) -> None:

@@ -272,3 +272,45 @@ def test_an_ocs_is_shown_as_a_device() -> None:
         assert first == f"{OCS} is up: 136 ports a side, 0 of 1 cross-connects tuned"
         assert ports == "ports: 1A down"
         assert only.split() == ["1A-5B", "failed", "1.2500", "0.1000", SLICE, "1A", "down"]
+
+
+def test_a_cross_connect_by_hand_is_shown_with_who_asked_for_it() -> None:
+    row = {"key": "1A-5B", "a_side": "1A", "b_side": "5B", "oper_status": "tuned", "reason": None}
+    more = {"factory_insertion_loss_db": 1.25, "accuracy_db": 0.1, "slice": None, "made_by": ID}
+    said = {"name": OCS, "oper_status": "up", "ports_a_side": 136, "ports": []}
+    with answering({f"/v1/ocs/{OCS}/management": [as_json(said | {"cross_connects": [row | more]})]}) as twin:
+        done = lightwave("ocs", "show", OCS, url=twin.url)
+    assert done.stdout.splitlines()[-1].split() == ["1A-5B", "tuned", "1.2500", "0.1000", ID, "-"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "kind", "refused", "not_tried", "code", "told"),
+    [
+        ("connect", "CrossConnectsTaken", [], [], 0, "1A-5B taken, and mirrors turn"),
+        (
+            *("connect", "CrossConnectsTaken", [["2A-6B", "2A is down"]], ["3A-7B"], 1),
+            "1A-5B taken, and mirrors turn; 2A-6B refused: 2A is down; not tried: 3A-7B",
+        ),
+        ("disconnect", "CrossConnectsRemoved", [], [], 0, "1A-5B removed"),
+    ],
+)
+def test_what_became_of_cross_connects_is_told_in_a_line(
+    verb: str, kind: str, refused: Any, not_tried: Any, code: int, told: str
+) -> None:
+    body = {"ocs": 17, "circuits": [[0, 4]], "refused": refused, "not_tried": not_tried}
+    about = [f"{OCS}/N0", f"{OCS}/S4"]
+    message = {"id": "ocs@pod-0/0", "cause": ID, "type": kind, "body": body, "about": about}
+    said = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": [message]}
+    path = f"/v1/ocs/{OCS}/cross-connects" + ("/remove" if verb == "disconnect" else "")
+    with answering({path: [as_json(said)]}) as twin:
+        done = lightwave("ocs", verb, OCS, "1A:5B", "2A-6B", "--go-on", url=twin.url)
+        assert (done.returncode, done.stdout) == (code, f"{OCS}: {told} ({ID})\n")
+        sent = json.loads(twin.asked[0].body)
+    assert sent == {"cross_connects": ["1A-5B", "2A-6B"], "error_mode": "ignore-error"}
+
+
+@pytest.mark.parametrize("key", ["1A", "1B:5A", "0A:1B", "N0:S4"])
+def test_what_is_no_pair_of_ports_is_not_sent(key: str) -> None:
+    done = lightwave("ocs", "connect", OCS, key, url="http://127.0.0.1:1")
+    assert done.returncode == 2
+    assert "allowed are two ports, one of either side, such as 1A:5B" in " ".join(done.stderr.split())

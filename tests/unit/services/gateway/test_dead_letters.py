@@ -5,7 +5,15 @@ import pytest
 from schemas.body import Body
 from schemas.envelope import enclose
 from schemas.operations import DeadLetterReplayed, DeadLettersDropped
-from schemas.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
+from schemas.operator import (
+    ClearFault,
+    CreateCrossConnects,
+    DrainCube,
+    InjectFault,
+    ReleaseSlice,
+    RequestSlice,
+    UndrainCube,
+)
 from schemas.registry import encode
 from schemas.sequencer import FabricRetired
 from schemas.workload import ReleaseRefused
@@ -134,3 +142,12 @@ def test_only_an_administrator_replays_and_drops(twin: DrivenTwin) -> None:
     (drain,) = [m for m in twin.messages() if m["type"] == "DrainCube"]
     assert drain["body"]["asked_by"] == "the-administrator"
     assert [row.who for _, row in twin.operations.read()] == ["the-administrator"]
+
+
+def test_cross_connects_are_asked_for_again_as_they_were(twin: DrivenTwin, client: Client) -> None:
+    asked = CreateCrossConnects(ocs="pod-0/ocs-3", cross_connects=("1A-5B",), error_mode="ignore-error")
+    twin.dead_letters.put("pod-0:9", FOREIGN, stray(asked))
+    twin.dead_letters.put("pod-0:10", FOREIGN, stray(asked.model_copy(update={"ocs": "pod-0/ocs-99"})))
+    receipt = client.post(f"{URL}/pod-0:9/replay?wait=20").json()
+    assert [message["type"] for message in receipt["outcome"]] == ["CrossConnectsTaken"]
+    assert client.post(f"{URL}/pod-0:10/replay").status_code == 422

@@ -71,6 +71,54 @@ def test_no_such_ocs_is_not_found(client: Client) -> None:
     assert client.get("/v1/ocs/pod-0/ocs-99/management").status_code == 404
 
 
+def by_hand(client: Client, keys: list[str], way: str = "", **more: str) -> Any:
+    body = {"cross_connects": keys, **more}
+    return client.post(f"/v1/ocs/{OCS}/cross-connects{way}", json=body, params={"wait": 20})
+
+
+def test_cross_connects_are_made_and_removed_over_the_api(twin: DrivenTwin, client: Client) -> None:
+    taken = managed(client)["cross_connects"][0]
+    said = by_hand(client, ["17A-18B", taken["key"], "18A-17B"], error_mode="ignore-error")
+    assert said.status_code == 200, said.text
+    body = said.json()["outcome"][0]["body"]
+    holder = f"{taken['a_side']} is taken by a circuit of {taken['slice']}"
+    assert (body["circuits"], body["refused"]) == ([[16, 17], [17, 16]], [[taken["key"], holder]])
+    twin.advance(1)
+    rows = {row["key"]: row for row in managed(client)["cross_connects"]}
+    row = rows["17A-18B"]
+    assert (row["oper_status"], row["slice"], row["made_by"]) == ("tuned", None, said.json()["id"])
+    assert rows[taken["key"]]["made_by"] is None
+    again = by_hand(client, ["17A-18B"])
+    refusal = f"{OCS}: 17A-18B: 17A is taken by cross-connect 17A-18B, made by hand"
+    assert (again.status_code, again.json()["error"]) == (409, refusal)
+    report = client.get(f"/v1/requests/{again.json()['id']}").json()
+    assert (report["type"], report["status"]) == ("CreateCrossConnects", "refused")
+    assert by_hand(client, ["17A-18B"], "/remove").status_code == 200
+    assert "17A-18B" not in {row["key"] for row in managed(client)["cross_connects"]}
+
+
+@pytest.mark.parametrize(
+    ("keys", "more", "told"),
+    [
+        ([], {}, "cross_connects []: input should have at least 1 item"),
+        (["1A:5B"], {}, "cross_connects.0 '1A:5B': "),
+        (["5B-1A"], {}, "cross_connects.0 '5B-1A': "),
+        (["0A-1B"], {}, "cross_connects.0 '0A-1B': "),
+        (["1A-1B"], {"error_mode": "perhaps"}, "should be 'stop-on-error' or 'ignore-error'"),
+    ],
+)
+def test_what_is_no_cross_connect_is_invalid(client: Client, keys: list[str], more: Any, told: str) -> None:
+    said = by_hand(client, keys, **more)
+    assert said.status_code == 422
+    assert told in said.json()["error"]
+
+
+def test_only_ocses_of_pods_are_connected_by_hand(client: Client) -> None:
+    body = {"cross_connects": ["1A-5B"]}
+    assert client.post("/v1/ocs/pod-0/cube-1/cross-connects", json=body).status_code == 422
+    assert client.post("/v1/ocs/pod-0/ocs-99/cross-connects", json=body).status_code == 404
+
+
 def test_its_software_is_restarted_over_the_api(client: Client) -> None:
     said = client.post(f"/v1/ocs/{OCS}/restart", params={"wait": 20})
     assert said.status_code == 200, said.text
