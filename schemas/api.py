@@ -264,6 +264,7 @@ class ImpactReport(Model):
     `domain` goes out of use as a whole. `cubes`, `hosts` and `chips` are in the part, or have one of its
     links; `link_ends` are in it, or their fibres lead to it or to those that are. `links` in use end at it or
     run through it. `slices` hold what goes out of use, or have such a link between cubes of their own.
+    `note` says why less hangs on the part than its place lets expect, or other things.
     """
 
     target: str
@@ -274,6 +275,7 @@ class ImpactReport(Model):
     link_ends: tuple[str, ...]
     links: tuple[ImpactLink, ...]
     slices: tuple[SliceRow, ...]
+    note: str | None = None
 
 
 # --- messages -----------------------------------------------------------------------------------------------

@@ -222,8 +222,9 @@ def _table(found: Mapping[str, Any], now_us: int) -> str:
         for field, one in (("links", "link"), ("cubes", "cube"), ("hosts", "host"), ("chips", "chip"))
     )
     target, domain = found["target"], found["domain"]
+    note = found.get("note")
     lines = [
-        f"{target} goes out of use" if target == domain else f"{target} takes {domain} out of use",
+        note or (f"{target} goes out of use" if target == domain else f"{target} takes {domain} out of use"),
         f"concerned: {counts}, {_count(len(found['slices']), 'slice')}",
     ]
     if found["slices"]:

@@ -1,11 +1,14 @@
 """Blast radius: which links, cubes and slices hang on a part of a pod now, and what a network loses with one
 of its parts."""
 
+import numpy as np
+
 from schemas.api import ImpactLink, ImpactReport
 from schemas.api_loss import LossReport
-from schemas.documents import LinkGroupDocument
-from services.gateway.documents import read_all
-from services.gateway.fabrics import part_of, plant, retired_us
+from schemas.config import SuperpodConfig
+from schemas.documents import LinkGroupDocument, OcsDocument
+from services.gateway.documents import read_all, read_one
+from services.gateway.fabrics import config_of, part_of, plant, retired_us
 from services.gateway.ports import TwinPorts
 from services.gateway.rewirings import is_network
 from services.gateway.rows import slice_rows
@@ -14,6 +17,11 @@ from shared.basics.times import moment
 from shared.models.faults import FAULTS
 from shared.models.impact import impact_by_name
 from shared.models.ocs.parts import PART
+from shared.models.plant import IntArray, Part, Plant
+from shared.models.struck_ends import struck_ends
+from shared.models.technologies import ocs_technology
+
+NO_ENDS: IntArray = np.array([], dtype=np.int64)
 
 
 def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
@@ -27,12 +35,14 @@ def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
         )
     fabric = part.fabric
     made_of = plant(twin, fabric)
+    own, note = _own_ends(twin, made_of, part)
     slices = {row.name: row for row in slice_rows(twin, fabric) if row.ended_us is None}
     found = impact_by_name(
         made_of,
         target,
         far_ends={group.name: group.far_ends for group in read_all(twin, fabric, "links", LinkGroupDocument)},
         slices={name: row.cubes for name, row in slices.items()},
+        own=own,
     )
     return ImpactReport(
         target=found.target,
@@ -43,7 +53,39 @@ def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
         link_ends=found.parts["end"],
         links=tuple(ImpactLink(end=end, far_end=far_end) for end, far_end in found.links),
         slices=tuple(slices[name] for name in found.slices),
+        note=note,
     )
+
+
+def _own_ends(twin: TwinPorts, made_of: Plant, part: Part) -> tuple[IntArray | None, str | None]:
+    """(link ends of a part, None where its plant tells them; what else is to be said of it)."""
+    config = config_of(twin, part.fabric)
+    if part.kind == "batch":
+        ends = struck_ends(made_of, "batch", part.name)
+        return np.array(ends), f"{part.name} is {len(ends)} modules that were made together"
+    if part.kind == "port":
+        return _ends_at(twin, made_of, part)
+    if part.kind != "ocs" or not isinstance(config, SuperpodConfig):
+        return None, None
+    if not ocs_technology(config.ocs.technology).latching:
+        return None, None
+    keeps = f"{part.name} keeps its circuits without power ({config.ocs.technology}), and takes no command"
+    return NO_ENDS, f"{keeps} until it is back"
+
+
+def _ends_at(twin: TwinPorts, made_of: Plant, part: Part) -> tuple[IntArray | None, str | None]:
+    """Of a port of an OCS by the fibre that is there now: some were moved to spare ports."""
+    ocs, _, label = part.name.rpartition("/")
+    document = read_one(twin, part.fabric, "ocs", ocs, OcsDocument)
+    for patch in document.patches if document is not None else ():
+        if patch.spare == label:
+            fibre = made_of.parse(f"{ocs}/{patch.port}")
+            return made_of.ends_on(fibre), f"the fibre of {patch.port} is at this spare port"
+    if document is not None and label in document.ports_dead:
+        at = next((patch.spare for patch in document.patches if patch.port == label), None)
+        moved = f", its fibre at {at}" if at is not None else ""
+        return NO_ENDS, f"{part.name} is dead for good{moved}: nothing hangs on it any more"
+    return None, None
 
 
 def loss_of(twin: TwinPorts, target: str) -> LossReport:

@@ -26,15 +26,22 @@ class Impact:
     slices: tuple[str, ...]
 
 
-def impact(plant: Plant, target: Part, *, far_ends: IntArray, slices: Mapping[str, Iterable[int]]) -> Impact:
+def impact(
+    plant: Plant,
+    target: Part,
+    *,
+    far_ends: IntArray,
+    slices: Mapping[str, Iterable[int]],
+    own: IntArray | None = None,
+) -> Impact:
     """What hangs on a part.
 
     `far_ends`, of shape (ends,), has the link end that each one is linked to now, −1 for none: what
     `Plant.far_ends` makes of circuits. `slices` has the numbers of the parts (`Plant.unit`: cubes) that each
-    slice holds.
+    slice holds. `own` are the link ends that are the part's, where it is not for the plant alone to say.
     """
     ends, domain = plant.ends, plant.failure_domain(target)
-    own = plant.ends_on(target)
+    own = plant.ends_on(target) if own is None else own
     pairs = np.sort(np.stack([own, far_ends[own]], axis=1)[far_ends[own] != NO_END], axis=1)
     links: list[list[int]] = np.unique(pairs, axis=0).tolist()
     concerned = {ends.kind: {*own.tolist(), *pairs.ravel().tolist()}}
@@ -66,6 +73,7 @@ def impact_by_name(
     *,
     far_ends: Mapping[str, Sequence[int]],
     slices: Mapping[str, Sequence[str]],
+    own: IntArray | None = None,
 ) -> Impact:
     """The same from status documents. InvalidInput if no part has the target's name.
 
@@ -78,4 +86,4 @@ def impact_by_name(
         numbers = plant.numbers_in(plant.parse(name), plant.ends.kind)
         table[numbers.start : numbers.stop] = group
     held = {name: [plant.parse(cube).number for cube in cubes] for name, cubes in slices.items()}
-    return impact(plant, part, far_ends=table, slices=held)
+    return impact(plant, part, far_ends=table, slices=held, own=own)

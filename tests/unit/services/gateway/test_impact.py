@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,3 +115,50 @@ def test_the_command_says_it_in_words_and_as_data(client: Client, monkeypatch: p
     ]
     assert "pod-0/slice-1" in said.output
     assert json.loads(data.output) == found
+
+
+def test_a_batch_takes_its_modules_which_are_dealt_over_the_pod(client: Client) -> None:
+    found = impact(client, "pod-0/batch-1")
+    rows = [row["name"] for row in client.get("/v1/links?fabric=pod-0").json()]
+    assert {*rows[1::4]} <= {*found["link_ends"]}
+    assert len(rows[1::4]) == 96
+    assert found["note"] == "pod-0/batch-1 is 96 modules that were made together"
+    assert found["links"]
+    assert {"pod-0/slice-0", "pod-0/slice-1"} == {row["name"] for row in found["slices"]}
+    assert found["domain"] == "pod-0/batch-1"
+
+
+def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> None:
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4", "repairs.ocs_repair_h=0.1", *QUIET])
+    try:
+        client, port = twin.client(), "pod-0/ocs-17/N2"
+        client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
+        twin.advance(1)
+        before = impact(client, port)
+        assert (len(before["link_ends"]) > 0, before["note"]) == (True, None)
+        client.post("/v1/faults", json={"kind": "port", "target": port}, params={"wait": 20})
+        for _ in range(200):
+            twin.advance(60)
+            patches = client.get("/v1/ocs/pod-0/ocs-17").json()["patches"]
+            if patches:
+                break
+        spare = patches[0]["spare"]
+        at_spare = impact(client, f"pod-0/ocs-17/{spare}")
+        assert at_spare["note"] == "the fibre of N2 is at this spare port"
+        fields = ("links", "link_ends", "cubes", "hosts")
+        assert [at_spare[field] for field in fields] == [before[field] for field in fields]
+        left = impact(client, port)
+        assert left["note"] == f"{port} is dead for good, its fibre at {spare}: nothing hangs on it any more"
+        assert (left["links"], left["link_ends"], left["slices"]) == ([], [], [])
+    finally:
+        twin.close()
+
+
+def test_an_ocs_that_latches_takes_nothing_with_it(tmp_path: Path) -> None:
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4", "ocs.technology=robotic", *QUIET])
+    try:
+        found = impact(twin.client(), "pod-0/ocs-17")
+    finally:
+        twin.close()
+    said = "pod-0/ocs-17 keeps its circuits without power (robotic), and takes no command until it is back"
+    assert (found["note"], found["links"], found["link_ends"]) == (said, [], [])
