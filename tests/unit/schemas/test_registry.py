@@ -46,7 +46,7 @@ def values_of(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Values:
     if kind == "array":
         if "prefixItems" in schema:
             return st.tuples(*[values_of(item, defs) for item in schema["prefixItems"]]).map(list)
-        return st.lists(values_of(schema["items"], defs), max_size=4)
+        return st.lists(values_of(schema["items"], defs), min_size=schema.get("minItems", 0), max_size=4)
     if kind == "string":
         pattern = schema.get("pattern")
         text = (

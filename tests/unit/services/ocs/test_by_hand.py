@@ -163,7 +163,7 @@ def test_ports_that_are_down_dead_or_taken_by_a_patch_are_refused() -> None:
     bench.say(fault_began("pod-0/fault-0", "port", f"{OCS}/N4"))
     assert bodies(bench.say(create("5A-5B"))) == refused("5A-5B: 5A is down")
     (patched,) = bodies(bench.say(PatchPort(repair="pod-0/repair-0", ocs=17, side="N", port=4)))
-    spare = f"{patched.spare + 1}A"  # type: ignore[attr-defined]
+    spare = f"{patched.spare + 1}A"  # type: ignore[attr-defined]  # it is a PortPatched
     assert bodies(bench.say(create("5A-5B"))) == refused(f"5A-5B: 5A is dead: its fibre was moved to {spare}")
     assert bodies(bench.say(create(f"{spare}-5B"))) == refused(
         f"{spare}-5B: {spare} is the spare that the fibre of N4 was moved to"
@@ -178,7 +178,7 @@ def test_a_fibre_that_is_patched_takes_its_cross_connect_along() -> None:
     bench.say(broken)
     assert document(bench).circuits_made == 1
     (patched,) = bodies(bench.say(PatchPort(repair="pod-0/repair-0", ocs=17, side="N", port=4)))
-    assert patched.spare == 9, "a spare that is cross-connected is not free"  # type: ignore[attr-defined]
+    assert patched.spare == 9, "a spare that is cross-connected is not free"  # type: ignore[attr-defined]  # it is a PortPatched
     assert later(bench) == [made((4, 0))]
     bench.say(fault_ended(broken))
     assert bodies(bench.say(remove("5A-1B"))) == refused("5A-1B: no such cross-connect")
