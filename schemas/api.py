@@ -1,8 +1,8 @@
 """What the HTTP API gives: rows of things, descriptions, messages, the clock.
 
-Rows are joined from status documents (`schemas.documents`); faults and repairs are shown as their documents
-are. Losses are in dB. Times (`now_us`, `commissioned_us`, …) are the simulated time of the site, in
-microseconds: a fabric that joined a site later began at its `commissioned_us`, and not at 0.
+Rows are joined from status documents (`schemas.documents`); faults, verdicts and repairs are shown as
+their documents are. Losses are in dB. Times (`now_us`, `commissioned_us`, …) are the simulated time of the
+site, in microseconds: a fabric that joined a site later began at its `commissioned_us`, and not at 0.
 """
 
 from typing import Annotated, Any, Literal, TypeVar, Union
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union
 from pydantic import Field, GetJsonSchemaHandler, SerializeAsAny, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 
-from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, WaitTimes
+from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, VerdictCounts, WaitTimes
 from schemas.api_network import NetworkFigures
 from schemas.body import Body, Model, is_unsaid
 from schemas.config_by_kind import KindName
@@ -21,7 +21,7 @@ from schemas.documents import (
     PatchStatus,
     SliceState,
 )
-from schemas.documents_repairs import RepairDocument
+from schemas.documents_repairs import RepairDocument, VerdictDocument
 from schemas.envelope import Envelope
 from schemas.names import Tier
 from schemas.registry import TYPES
@@ -29,6 +29,7 @@ from schemas.registry import TYPES
 ModuleCondition = Literal["ok", "failed"]
 FaultRow = FaultDocument
 RepairRow = RepairDocument
+VerdictRow = VerdictDocument
 
 
 RowT = TypeVar("RowT", bound=Model)
@@ -72,6 +73,7 @@ class FabricRow(Model):
     network: NetworkFigures | None
     faults_active: int
     faults_begun: FaultCounts
+    verdicts: VerdictCounts | None
     repairs: RepairCounts
 
 

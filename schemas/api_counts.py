@@ -40,13 +40,25 @@ class WaitTimes(Model):
 
 
 class RepairCounts(Model):
-    """Open repairs, and since the start those that ended."""
+    """Open repairs, and since the start those that ended; of the completed ones, `in_vain` were those after
+    which there still was what they were to mend."""
 
     queued: int
     begun: int
     completed: int
     cancelled: int
     failed: int
+    in_vain: int
+
+
+class VerdictCounts(Model):
+    """Open verdicts, and since the start those that were given; and of these that ended, whether by the
+    repair of the part or because the readings were as they should be again."""
+
+    open: int
+    given: int
+    repaired: int
+    withdrawn: int
 
 
 class FaultCounts(Model):

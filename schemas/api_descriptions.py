@@ -3,6 +3,8 @@ it lately."""
 
 from typing import Generic
 
+from pydantic import Field
+
 from schemas.api import (
     CubeRow,
     FabricRow,
@@ -17,10 +19,11 @@ from schemas.api import (
     RowT,
     SliceRow,
     StrandPath,
+    VerdictRow,
 )
 from schemas.api_network import BlockRow, BundleRow, DemandRow, DomainRow, RackRow, RewiringRow, TrunkRow
 from schemas.api_readings import FieldReading
-from schemas.body import Model
+from schemas.body import Model, is_unsaid
 
 
 class OcsBlame(Model):
@@ -41,14 +44,17 @@ class FabricRelated(Model):
     trunks: tuple[TrunkRow, ...] | None
     rewirings: tuple[RewiringRow, ...] | None
     faults: tuple[FaultRow, ...]
+    verdicts: tuple[VerdictRow, ...] | None
     repairs: tuple[RepairRow, ...]
 
 
 class PartRelated(Model):
     """Active faults and open repairs of a part or anything in it; of an OCS of a network also of its rack and
-    domains, of a fibre bundle of what takes the light from either end."""
+    domains, of a fibre bundle of what takes the light from either end. In a pod also the open verdicts that
+    name any of these."""
 
     faults: tuple[FaultRow, ...]
+    verdicts: tuple[VerdictRow, ...] | None = Field(default=None, exclude_if=is_unsaid)
     repairs: tuple[RepairRow, ...]
 
 
@@ -59,15 +65,27 @@ class CubeRelated(Model):
     links: tuple[LinkRow, ...]
     slices: tuple[SliceRow, ...]
     faults: tuple[FaultRow, ...]
+    verdicts: tuple[VerdictRow, ...]
     repairs: tuple[RepairRow, ...]
 
 
 class LinkRelated(Model):
-    """Both strands, the end to which they lead or should, and what the module reads of itself."""
+    """Both strands, the end to which they lead or should, what the module reads of itself, and the open
+    verdicts that name the end."""
 
     strands: tuple[StrandPath, ...]
     partner: tuple[LinkRow, ...]
     readings: tuple[FieldReading, ...]
+    faults: tuple[FaultRow, ...]
+    verdicts: tuple[VerdictRow, ...]
+    repairs: tuple[RepairRow, ...]
+
+
+class VerdictRelated(Model):
+    """The link ends that a verdict is about, what is broken in truth at its target, and the repairs that act
+    on it, ended ones too."""
+
+    links: tuple[LinkRow, ...]
     faults: tuple[FaultRow, ...]
     repairs: tuple[RepairRow, ...]
 
@@ -156,6 +174,10 @@ class FaultDescription(Description[FaultRow, PartRelated]):
 
 class RepairDescription(Description[RepairRow, PartRelated]):
     """A repair, with all that is known of its target."""
+
+
+class VerdictDescription(Description[VerdictRow, VerdictRelated]):
+    """A verdict, with the link ends that it is about and what was done on it."""
 
 
 class BlockDescription(Description[BlockRow, BlockRelated]):

@@ -95,7 +95,18 @@ REPAIRS = Kind(
     ("repair", "repairs"),
     documents=("repairs",),
     parts=(),
-    columns=("NAME", "KIND", "TARGET", "STATE", "TECHNICIAN", "WAITED", "WORKED"),
+    columns=(
+        *("NAME", "KIND", "TARGET", "WORK", "STATE", "IN-VAIN", "TECHNICIAN"),
+        *("WAITED", "WORKED", "VERDICT"),
+    ),
+)
+VERDICTS = Kind(
+    "verdicts",
+    "verdict",
+    ("verdict", "verdicts"),
+    documents=("verdicts",),
+    parts=(),
+    columns=("NAME", "KIND", "TARGET", "WORK", "CONFIDENCE", "STATE", "GIVEN", "ENDED", "EVIDENCE"),
 )
 
 BLOCKS = Kind(
@@ -167,7 +178,7 @@ DOMAINS = Kind(
 _ALL = (
     *(FABRICS, OCS, CUBES, HOSTS, LINKS, SLICES),
     *(BLOCKS, TRUNKS, DEMANDS, REWIRINGS, RACKS, BUNDLES, DOMAINS),
-    *(FAULTS, REPAIRS),
+    *(FAULTS, VERDICTS, REPAIRS),
 )
 KINDS: dict[str, Kind] = {kind.word: kind for kind in _ALL}
 """Word → kind, in the order in which people read them."""

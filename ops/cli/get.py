@@ -37,6 +37,7 @@ WELL = {
     "rewirings": "none planned or under way",
     "domains": "all have control and power",
     "faults": "none active",
+    "verdicts": "none open",
     "repairs": "none open",
 }
 """Section of a description → what it means that nothing is in it."""
@@ -46,9 +47,20 @@ SPANS = frozenset(
 )
 """Fields that are lengths of time and not points in it."""
 SHARES = frozenset(
-    {"served", "served_mean", "use", "use_out", "use_back", "bound", "transit", "share", "capacity_kept"}
+    {
+        "served",
+        "served_mean",
+        "use",
+        "use_out",
+        "use_back",
+        "bound",
+        "transit",
+        "share",
+        "capacity_kept",
+        "confidence",
+    }
 )
-"""Fields of networks that are parts of one, beside those in millionths."""
+"""Fields that are parts of one, beside those in millionths."""
 SPELT = {"ocs": "OCS", "ocses": "OCSes", "ber": "BER", "db": "dB", "gbps": "Gb/s", "mbps": "Mb/s"}
 """Words of a field's name that people write otherwise."""
 

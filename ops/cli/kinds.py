@@ -194,7 +194,32 @@ def _repair(row: Row, now_us: int) -> list[object]:
     began_us, ended_us = row["began_us"], row["ended_us"]
     waited = _span(row["requested_us"], ended_us if began_us is None else began_us, now_us)
     worked = _span(began_us, ended_us, now_us)
-    return [row["name"], row["kind"], row["target"], row["state"], row["technician"], waited, worked]
+    return [
+        row["name"],
+        row["kind"],
+        row["target"],
+        row["work"],
+        row["state"],
+        row["in_vain"],
+        row["technician"],
+        waited,
+        worked,
+        row.get("verdict"),
+    ]
+
+
+def _verdict(row: Row, _now_us: int) -> list[object]:
+    return [
+        row["name"],
+        row["kind"],
+        row["target"],
+        row["work"],
+        _share(row["confidence"], 0),
+        row["state"],
+        moment(row["given_us"]),
+        moment(row["ended_us"]),
+        row["evidence"],
+    ]
 
 
 # --- things of networks -------------------------------------------------------------------------------------
@@ -296,6 +321,7 @@ CELLS: dict[str, Callable[[Row, int], list[object]]] = {
     "bundles": _bundle,
     "domains": lambda row, _: [row["name"], row["state"], *_ocses(row)],
     "faults": _fault,
+    "verdicts": _verdict,
     "repairs": _repair,
 }
 """Kind → the cells of a row under its columns."""

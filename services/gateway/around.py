@@ -3,11 +3,28 @@
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from schemas.api import CubeRow, FaultRow, HostRow, LinkRow, OcsBrief, OcsRow, RepairRow, SliceRow
-from schemas.api_descriptions import CubeRelated, LinkRelated, OcsBlame, PartRelated, SliceRelated
+from schemas.api import (
+    CubeRow,
+    FaultRow,
+    HostRow,
+    LinkRow,
+    OcsBrief,
+    OcsRow,
+    RepairRow,
+    SliceRow,
+    VerdictRow,
+)
+from schemas.api_descriptions import (
+    CubeRelated,
+    LinkRelated,
+    OcsBlame,
+    PartRelated,
+    SliceRelated,
+    VerdictRelated,
+)
 from services.gateway import rows
 from services.gateway.documents import natural
-from services.gateway.fabrics import part_of
+from services.gateway.fabrics import network_at, part_of
 from services.gateway.light_path import light_path
 from services.gateway.ports import TwinPorts
 from services.gateway.readings import field_readings
@@ -38,6 +55,7 @@ def around_cube(twin: TwinPorts, fabric: str, row: CubeRow) -> CubeRelated:
         ),
         slices=present(rows.find_slice, twin, fabric, row.slices),
         faults=faults_in(twin, fabric, row.name),
+        verdicts=verdicts_in(twin, fabric, row.name),
         repairs=repairs_in(twin, fabric, row.name),
     )
 
@@ -51,7 +69,17 @@ def around_link(twin: TwinPorts, fabric: str, row: LinkRow) -> LinkRelated:
         partner=present(rows.find_link, twin, fabric, [partner] if partner else []),
         readings=tuple(field_readings(twin, fabric, part_of(twin, row.name).number)),
         faults=faults_in(twin, fabric, row.name),
+        verdicts=verdicts_in(twin, fabric, row.name),
         repairs=repairs_in(twin, fabric, row.name),
+    )
+
+
+def around_verdict(twin: TwinPorts, fabric: str, row: VerdictRow) -> VerdictRelated:
+    """The ends that it is about, with what is so in truth and what was done."""
+    return VerdictRelated(
+        links=present(rows.find_link, twin, fabric, row.ends),
+        faults=faults_in(twin, fabric, row.target),
+        repairs=tuple(one for one in rows.repair_rows(twin, fabric) if one.verdict == row.name),
     )
 
 
@@ -72,13 +100,23 @@ def around_slice(twin: TwinPorts, fabric: str, row: SliceRow) -> SliceRelated:
 
 
 def _around_name(twin: TwinPorts, fabric: str, name: str) -> PartRelated:
-    return PartRelated(faults=faults_in(twin, fabric, name), repairs=repairs_in(twin, fabric, name))
+    return PartRelated(
+        faults=faults_in(twin, fabric, name),
+        verdicts=verdicts_in(twin, fabric, name) if network_at(twin, fabric) is None else None,
+        repairs=repairs_in(twin, fabric, name),
+    )
 
 
 def faults_in(twin: TwinPorts, fabric: str, name: str) -> tuple[FaultRow, ...]:
     """Active faults of a part or anything in it."""
     found = rows.fault_rows(twin, fabric)
     return tuple(row for row in found if row.state == "active" and _is_within(row.target, name))
+
+
+def verdicts_in(twin: TwinPorts, fabric: str, name: str) -> tuple[VerdictRow, ...]:
+    """Open verdicts on a part or anything in it, or on link ends of which it is one, or that are in it."""
+    found = [row for row in rows.verdict_rows(twin, fabric) if row.state == "open"]
+    return tuple(row for row in found if any(_is_within(one, name) for one in (row.target, *row.ends)))
 
 
 def repairs_in(twin: TwinPorts, fabric: str, name: str) -> tuple[RepairRow, ...]:

@@ -16,7 +16,15 @@ from schemas.api_descriptions import (
 from schemas.api_network import BlockRow, BundleRow, DemandRow, DomainRow, RackRow, RewiringRow, TrunkRow
 from schemas.names import number_of
 from services.gateway import network_rows, rows
-from services.gateway.around import WAITS_OR_AILS, around_part, brief, faults_in, present, repairs_in
+from services.gateway.around import (
+    WAITS_OR_AILS,
+    around_part,
+    brief,
+    faults_in,
+    present,
+    repairs_in,
+    verdicts_in,
+)
 from services.gateway.fabrics import network_at
 from services.gateway.ports import TwinPorts
 from shared.models.network.blocks import DOMAINS
@@ -44,6 +52,7 @@ def around_fabric(twin: TwinPorts, fabric: str, row: FabricRow) -> FabricRelated
         trunks=None if is_pod else _trunks_down(twin, fabric),
         rewirings=None if is_pod else _open_rewirings(twin, fabric),
         faults=faults_in(twin, fabric, fabric),
+        verdicts=verdicts_in(twin, fabric, fabric) if is_pod else None,
         repairs=repairs_in(twin, fabric, fabric),
     )
 

@@ -1,11 +1,11 @@
 """Rows of fabrics: each at a glance, from its services' summaries."""
 
 from schemas.api import FabricRow
-from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, WaitTimes
+from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, VerdictCounts, WaitTimes
 from schemas.api_network import NetworkFigures, RewiringCounts
 from schemas.documents import FailuresSummary, OcsSummary
 from schemas.documents_dcn import TrafficSummary
-from schemas.documents_repairs import RepairsSummary
+from schemas.documents_repairs import DiagnosisSummary, RepairsSummary
 from services.gateway.fabrics import config_of, network_at, now_us, plant, retired_us, site_of
 from services.gateway.ports import TwinPorts
 from services.gateway.summaries import NetworkSummaries, Summaries, network_summaries_of, summaries_of
@@ -64,6 +64,7 @@ def _pod(twin: TwinPorts, fabric: str) -> FabricRow:
         network=None,
         faults_active=found.failures.active,
         faults_begun=_fault_counts(found.failures),
+        verdicts=_verdict_counts(found.diagnosis),
         repairs=_repair_counts(found.repairs),
     )
 
@@ -95,6 +96,7 @@ def _network(twin: TwinPorts, fabric: str) -> FabricRow:
         network=_figures(found),
         faults_active=found.failures.active,
         faults_begun=_fault_counts(found.failures),
+        verdicts=None,
         repairs=_repair_counts(found.repairs),
     )
 
@@ -155,6 +157,10 @@ def _fault_counts(failures: FailuresSummary) -> FaultCounts:
 
 def _repair_counts(repairs: RepairsSummary) -> RepairCounts:
     return RepairCounts(**{name: getattr(repairs, name) for name in RepairCounts.model_fields})
+
+
+def _verdict_counts(diagnosis: DiagnosisSummary) -> VerdictCounts:
+    return VerdictCounts(**{name: getattr(diagnosis, name) for name in VerdictCounts.model_fields})
 
 
 def _slice_counts(found: Summaries) -> SliceCounts:

@@ -36,6 +36,7 @@ STATES = {
         *("PodWaits", "PodHeld", "PodsJoined", "PodsParted", "JobBandwidthSet"),
     ),
     "fault": ("FaultBegan", "FaultEnded"),
+    "verdict": ("VerdictGiven", "VerdictWithdrawn"),
     "repair": ("RepairOpened", "RepairBegun", "RepairCompleted", "RepairFailed", "RepairCancelled"),
     "cube": (
         *("CubeUnhealthy", "CubeHealthy", "CubeDrained", "CubeUndrained"),

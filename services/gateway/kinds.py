@@ -20,6 +20,7 @@ from schemas.api import (
     RepairRow,
     RowT,
     SliceRow,
+    VerdictRow,
 )
 from schemas.api_descriptions import (
     BlockDescription,
@@ -38,6 +39,7 @@ from schemas.api_descriptions import (
     RewiringDescription,
     SliceDescription,
     TrunkDescription,
+    VerdictDescription,
 )
 from schemas.api_network import BlockRow, BundleRow, DemandRow, DomainRow, RackRow, RewiringRow, TrunkRow
 from services.gateway import around, around_network, fabric_rows, network_rows, rows
@@ -168,6 +170,14 @@ _VIEWS: tuple[KindView[Any, Any], ...] = (
         rows.fault_rows,
         rows.find_fault,
         around.around_target,
+    ),
+    KindView(
+        kinds.VERDICTS,
+        VerdictRow,
+        VerdictDescription,
+        rows.verdict_rows,
+        rows.find_verdict,
+        around.around_verdict,
     ),
     KindView(
         kinds.REPAIRS,

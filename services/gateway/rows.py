@@ -12,6 +12,7 @@ from schemas.api import (
     RepairRow,
     SliceCondition,
     SliceRow,
+    VerdictRow,
 )
 from schemas.documents import CubeDocument, CubeUseDocument, LinkGroupDocument, OcsDocument, SliceDocument
 from schemas.names import number_of
@@ -211,7 +212,7 @@ def _torus_on(use: CubeUseDocument | None) -> str | None:
     )
 
 
-# --- slices, faults, repairs --------------------------------------------------------------------------------
+# --- slices, faults, verdicts, repairs ----------------------------------------------------------------------
 
 
 def slice_rows(twin: TwinPorts, fabric: str) -> list[SliceRow]:
@@ -255,6 +256,14 @@ def fault_rows(twin: TwinPorts, fabric: str) -> list[FaultRow]:
 
 def find_fault(twin: TwinPorts, fabric: str, name: str) -> FaultRow | None:
     return read_one(twin, fabric, "faults", name, FaultRow)
+
+
+def verdict_rows(twin: TwinPorts, fabric: str) -> list[VerdictRow]:
+    return read_all(twin, fabric, "verdicts", VerdictRow)
+
+
+def find_verdict(twin: TwinPorts, fabric: str, name: str) -> VerdictRow | None:
+    return read_one(twin, fabric, "verdicts", name, VerdictRow)
 
 
 def repair_rows(twin: TwinPorts, fabric: str) -> list[RepairRow]:

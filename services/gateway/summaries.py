@@ -13,7 +13,7 @@ from schemas.documents import (
     WorkloadSummary,
 )
 from schemas.documents_dcn import DemandsSummary, TopologySummary, TrafficSummary, TrunksSummary
-from schemas.documents_repairs import RepairsSummary
+from schemas.documents_repairs import DiagnosisSummary, RepairsSummary
 from services.gateway.documents import DocumentT, read
 from services.gateway.fabrics import plant
 from services.gateway.ports import TwinPorts
@@ -29,6 +29,7 @@ class Summaries:
     transceivers: LinksSummary
     ocs: OcsSummary | None
     failures: FailuresSummary
+    diagnosis: DiagnosisSummary
     repairs: RepairsSummary
     workload: WorkloadSummary
     jobs: JobsSummary
@@ -57,6 +58,7 @@ def summaries_of(twin: TwinPorts, fabric: str) -> Summaries:
         transceivers=rows.of("transceivers", LinksSummary),
         ocs=rows.of("ocs", OcsSummary) if has_ocs else None,
         failures=rows.of("failures", FailuresSummary),
+        diagnosis=rows.of("diagnosis", DiagnosisSummary),
         repairs=rows.of("repairs", RepairsSummary),
         workload=rows.of("workload", WorkloadSummary),
         jobs=rows.of("jobs", JobsSummary),

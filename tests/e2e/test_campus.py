@@ -19,6 +19,7 @@ KINDS = (
     "domains",
     "ocs",
     "faults",
+    "verdicts",
     "repairs",
 )
 

@@ -39,12 +39,13 @@ def settle(twin: LivingTwin, kind: str, name: str, state: str) -> dict[str, obje
         ("hosts", 2048),
         ("links", 12288),
         ("faults", 0),
+        ("verdicts", 0),
         ("repairs", 0),
     ],
 )
 def test_lists_are_lists_of_named_objects(twin: LivingTwin, kind: str, count: int) -> None:
     rows = twin.json("get", kind)
-    assert len(rows) == count or kind in ("faults", "repairs")
+    assert len(rows) == count or kind in ("faults", "verdicts", "repairs")
     assert len({row["name"] for row in rows}) == len(rows)
     if rows:
         one = twin.json("get", kind, rows[-1]["name"])

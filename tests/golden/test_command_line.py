@@ -40,6 +40,7 @@ get slices
 get faults
 get repairs
 get repair pod-0/repair-0 -o json
+get verdicts
 trace pod-0/cube-3/+z/7
 trace pod-0/cube-3/+z/7 -o json
 trace pod-0/cube-3/+z/14

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from ops.cli.get import _described
+from ops.cli.kinds import table_of
 from ops.cli.main import root
 from shared.basics.errors import LightwaveError, NotFound
 from tests.support.fake_twin import FakeTwin, answering, as_json, told
@@ -282,3 +283,30 @@ def test_shares_are_told_as_lists_tell_them() -> None:
     assert "103.58%" in result.output
     assert ["NAME", "USE", "TRANSIT"] in [line.split() for line in result.output.splitlines()]
     assert ["dcn-0/rewiring-2", "64.96%", "100.00%"] in [line.split() for line in result.output.splitlines()]
+
+
+def test_a_verdict_is_told_with_how_sure_it_is() -> None:
+    verdict = {
+        "name": "pod-0/verdict-5",
+        "kind": "connector",
+        "target": SOUND,
+        "work": "clean",
+        "state": "open",
+        "confidence": 0.98,
+        "ends": [SOUND, "pod-0/cube-1/-z/7"],
+        "evidence": "1.4 dB are lost both ways",
+        "given_us": 7_200_000_000,
+        "ended_us": None,
+    }
+    headers, (row,) = table_of("verdicts", [verdict], 0)
+    assert headers[-3:] == ["GIVEN", "ENDED", "EVIDENCE"]
+    assert row == [
+        *("pod-0/verdict-5", "connector", SOUND, "clean", "98%", "open", "0d02:00:00", "-"),
+        "1.4 dB are lost both ways",
+    ]
+    repair = {"name": "pod-0/repair-2", "kind": "connector", "target": SOUND, "work": "clean"}
+    times = {"state": "completed", "technician": 0, "requested_us": 0, "began_us": 0, "ended_us": 0}
+    told = repair | times | {"in_vain": True, "verdict": "pod-0/verdict-5"}
+    headers, (row,) = table_of("repairs", [told], 0)
+    shown = dict(zip(headers, row, strict=True))
+    assert (shown["WORK"], shown["IN-VAIN"], shown["VERDICT"]) == ("clean", True, "pod-0/verdict-5")

@@ -28,7 +28,9 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
     client = twin.client()
     client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20})
     client.post("/v1/faults", json={"kind": "ocs", "target": "pod-0/ocs-17"}, params={"wait": 20})
-    twin.advance(0.1)
+    dirt = {"kind": "connector", "target": "pod-0/cube-0/+x/3", "severity": 1.5}
+    client.post("/v1/faults", json=dirt, params={"wait": 20})
+    twin.advance(2.0)
     yield twin
     twin.close()
 

@@ -548,7 +548,7 @@ def test_a_store_that_does_not_answer_is_said_so(twin: DrivenTwin) -> None:
             return fail
 
     client = twin.client(documents=Gone(), inbox=Gone())
-    kinds = ("fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "repairs")
+    kinds = ("fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "verdicts", "repairs")
     paths = [*(f"{kind}" for kind in kinds), "trace/pod-0/cube-0/+x/0", "describe/ocs/pod-0/ocs-1", "why/a/1"]
     answers = [client.get(f"/v1/{path}") for path in paths]
     answers.append(client.post("/v1/slices", json={"shape": "4x4x4"}))

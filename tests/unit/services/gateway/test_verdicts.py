@@ -1,0 +1,108 @@
+"""What is held for the matter with a link, wherever people look for it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
+
+END, OTHER = "pod-0/cube-0/+x/3", "pod-0/cube-0/-x/3"
+"""Of a loop of one cube."""
+VERDICT, REPAIR = "pod-0/verdict-0", "pod-0/repair-0"
+LONG = "repairs.clean_h=100"
+"""The technician is still at it."""
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    """A dirty connector is found by what both ends of its link read."""
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", LONG, *QUIET])
+    client = twin.client()
+    for path, body in (
+        ("slices", {"shape": "4x4x4"}),
+        ("faults", {"kind": "connector", "target": END, "severity": 1.5}),
+    ):
+        assert client.post(f"/v1/{path}", json=body, params={"wait": 20}).status_code == 200
+        twin.advance(0.1)
+    twin.advance(2.0)
+    yield twin
+    twin.close()
+
+
+@pytest.fixture(scope="module")
+def client(twin: DrivenTwin) -> Client:
+    return twin.client()
+
+
+def test_a_verdict_is_listed_as_its_document_is(client: Client) -> None:
+    (row,) = get(client, "verdicts")
+    assert row == get(client, f"verdicts/{VERDICT}")
+    told = {name: row[name] for name in ("name", "kind", "target", "work", "state", "ended_us")}
+    assert told == {
+        "name": VERDICT,
+        "kind": "connector",
+        "target": END,
+        "work": "clean",
+        "state": "open",
+        "ended_us": None,
+    }
+    assert set(row["ends"]) == {END, OTHER}
+    assert get(client, "verdicts?state=open&kind=connector&sort=-confidence") == [row]
+    assert get(client, "verdicts?state=withdrawn") == []
+
+
+def test_a_repair_says_on_which_verdict_it_acts(client: Client) -> None:
+    (row,) = get(client, f"repairs?verdict={VERDICT}")
+    assert (row["name"], row["work"], row["in_vain"]) == (REPAIR, "clean", False)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"links/{END}", f"links/{OTHER}", "cubes/pod-0/cube-0", "fabrics/pod-0"),
+        *("faults/pod-0/fault-0", f"repairs/{REPAIR}"),
+    ],
+)
+def test_a_thing_is_described_with_the_verdicts_that_name_it(client: Client, path: str) -> None:
+    assert get(client, f"describe/{path}")["related"]["verdicts"] == get(client, "verdicts")
+
+
+@pytest.mark.parametrize(
+    "path", ["links/pod-0/cube-0/+x/4", "cubes/pod-0/cube-1", "ocs/pod-0/ocs-3", "hosts/pod-0/cube-1/host-3"]
+)
+def test_a_thing_of_no_verdict_has_none(client: Client, path: str) -> None:
+    assert get(client, f"describe/{path}")["related"]["verdicts"] == []
+
+
+def test_a_verdict_is_described_with_its_ends_and_what_was_done(client: Client) -> None:
+    described = get(client, f"describe/verdicts/{VERDICT}")
+    assert described["object"] == get(client, f"verdicts/{VERDICT}")
+    related = described["related"]
+    assert [row["name"] for row in related["links"]] == list(described["object"]["ends"])
+    assert [row["name"] for row in related["faults"]] == ["pod-0/fault-0"]
+    assert [row["name"] for row in related["repairs"]] == [REPAIR]
+    assert [message["type"] for message in described["events"]] == ["VerdictGiven"]
+
+
+def test_a_fabric_counts_its_verdicts_and_repairs(client: Client) -> None:
+    row = get(client, "fabrics/pod-0")
+    assert row["verdicts"] == {"open": 1, "given": 1, "repaired": 0, "withdrawn": 0}
+    assert row["repairs"] == {
+        "queued": 0,
+        "begun": 1,
+        "completed": 0,
+        "cancelled": 0,
+        "failed": 0,
+        "in_vain": 0,
+    }
+
+
+def test_a_verdict_that_is_none_is_named(client: Client) -> None:
+    answer = client.get("/v1/verdicts/pod-0/verdict-9")
+    assert answer.status_code == 404
+    assert answer.json()["error"].startswith("verdict 'pod-0/verdict-9': no such verdict in pod-0")
+
+
+def test_why_a_verdict_was_given(client: Client) -> None:
+    types = [message["type"] for message in get(client, f"why/{VERDICT}")]
+    assert types == ["VerdictGiven", "EndsStoodOut", "Tick"]
