@@ -4,7 +4,7 @@ The types that name something are marked (`schemas.names`), and every body is re
 a message of a new type is found under all that it names, without a word more.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -33,6 +33,10 @@ def subject_reader(annotation: Any, metadata: tuple[Any, ...] = ()) -> SubjectRe
     mark = next((item for item in metadata if isinstance(item, Names)), None)
     if mark is not None:
         return _leaf(mark.kind)
+    named_by = getattr(annotation, "named_by", None)
+    if named_by is not None:
+        field = annotation.model_fields[named_by]
+        return _inside(named_by, subject_reader(field.annotation, tuple(field.metadata)))
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return subject_reader(arguments[0], arguments[1:])
@@ -59,6 +63,17 @@ def _each(reader: SubjectReader | None) -> SubjectReader | None:
     def read(values: Any) -> Iterator[Subject]:
         for value in values:
             yield from reader(value)
+
+    return read
+
+
+def _inside(field: str, reader: SubjectReader | None) -> SubjectReader | None:
+    """Of a model in a body, by the one field of it that says what it is about."""
+    if reader is None:
+        return None
+
+    def read(value: Any) -> Iterator[Subject]:
+        yield from reader(value[field] if isinstance(value, Mapping) else getattr(value, field))
 
     return read
 

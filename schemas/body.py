@@ -20,6 +20,9 @@ class Model(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
+    named_by: ClassVar[str | None] = None
+    """The field that says what such a value is about where it is a part of a body; None where nothing is."""
+
 
 def is_unsaid(value: object) -> bool:
     """For fields of a body that are left out of the line where nobody said them."""

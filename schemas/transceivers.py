@@ -1,6 +1,6 @@
 """What the link ends say: how links came up, how they changed, how each module judges itself."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -50,6 +50,8 @@ class EndLook(Model):
     and MPI in dB, None where there is none; bias as a share, temperature in K; how far the lanes of a strand
     scatter in received power, in dB. `silent`: it says nothing; `age_min`: its readings are so old;
     `unchanged`: they are to the last digit what they were; `outages` of the link in the last day."""
+
+    named_by: ClassVar[str | None] = "end"
 
     end: LinkEndIndex
     far: LinkEndIndex | None

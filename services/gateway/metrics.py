@@ -52,6 +52,11 @@ GAUGES: tuple[tuple[str, str, Figure], ...] = (
     ("chips_used", "chips that slices hold now", lambda row: row.chips_used),
     ("faults_active", "faults active in truth", lambda row: row.faults_active),
     (
+        "verdicts_open",
+        "what is held for the matter with links, right or wrong",
+        lambda row: row.verdicts.open if row.verdicts else None,
+    ),
+    (
         "utilisation_ratio",
         "chips that slices hold now, of all that are healthy and not drained",
         lambda row: row.utilisation_now,
@@ -109,6 +114,12 @@ TOTALS: tuple[tuple[str, str, Figure], ...] = (
     ("slices_evicted", "slices that lost their cubes before they were done", _of_slices("evicted")),
     ("slices_refused", "slices refused or withdrawn", _of_slices("refused")),
     ("cube_swaps", "cubes of slices that others took the place of", _of_slices("swapped")),
+    ("verdicts", "verdicts given on links", lambda row: row.verdicts.given if row.verdicts else None),
+    (
+        "repairs_in_vain",
+        "repairs after which there still was what they were to mend",
+        lambda row: row.repairs.in_vain,
+    ),
     ("cross_connects", "circuits made", lambda row: row.cross_connects),
     ("dcn_rewirings_planned", "rewirings of a network that were planned", _planned),
     ("dcn_weights_solved", "times that weights were solved anew", _of_network("solved")),

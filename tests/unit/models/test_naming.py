@@ -13,7 +13,7 @@ from schemas.ocs import CircuitsConnected, CircuitsRestored, OcsDown, PortDown
 from schemas.operator import DrainCube
 from schemas.registry import TYPES
 from schemas.scheduler import CubeSwapped, SliceAdmitted
-from schemas.transceivers import LinksChanged, ModuleReported
+from schemas.transceivers import EndLook, EndsStoodOut, LinksChanged, ModuleReported
 from shared.models.naming import about, found_under, named_fields, under
 from shared.models.network.parts import network_parts
 from shared.models.static_pod.plant import static_pod_plant
@@ -34,6 +34,17 @@ BROKEN_CHIP = FaultBegan(
 CONNECTED = CircuitsConnected(
     slice=SLICE, joins=((1, 2, 3),), missing_ocs=(17,), missing_ports=((18, 24), (19, 2))
 )
+
+
+def look(end: int) -> EndLook:
+    """At an end at which nothing is wrong; what it is about is the end, and not the far one."""
+    strands = dict.fromkeys(("rx_db", "tx_db", "snr_db", "mpi_db"), (0.0, 0.0))
+    rest = {"bias": 0.0, "warmer_k": 0.0, "spread_db": 0.0, "age_min": 0.0, "outages": 0}
+    return EndLook.model_validate(
+        {"end": end, "far": 90, "silent": False, "unchanged": False} | strands | rest
+    )
+
+
 CASES: list[tuple[Body, list[str], list[str]]] = [
     (OcsDown(ocs=17), ["ocs-17"], []),
     (HostDown(cube=2, host=3, reason="host"), ["cube-2/host-3"], ["cube-2"]),
@@ -58,6 +69,11 @@ CASES: list[tuple[Body, list[str], list[str]]] = [
     (DrainCube(cube="pod-3/cube-2"), ["cube-2"], []),
     (DrainRefused(target="pod-3/cube-2", reason="is drained"), ["cube-2"], []),
     (ModuleReported(end=END, condition="failed"), ["cube-2/+y/7"], ["cube-2"]),
+    (
+        EndsStoodOut(ends=(look(END), look(END + 1)), usual=(1,), unseen=()),
+        ["cube-2/+y/7", "cube-2/+y/8", "cube-0/+x/1"],
+        ["cube-0"],
+    ),
     (
         LinksChanged(up=(), degraded=(1,), down=(END, END + 1)),
         ["cube-0/+x/1", "cube-2/+y/7", "cube-2/+y/8"],

@@ -28,7 +28,7 @@ NAME_NOTHING = {
     *("path_ppm", "cut_off", "solved", "sent", "mbps", "rings"),
     *("removed", "made", "missing", "drained", "unfit", "dark"),  # circuits: found under their OCSes
     *("links", "jobs"),  # of pairs of blocks: found under the blocks
-    *("multislice", "pod_cubes", "again_us", "chips", "gradient_bytes", "step_us", "signal", "ends"),
+    *("multislice", "pod_cubes", "again_us", "chips", "gradient_bytes", "step_us", "signal"),
     *("confidence", "evidence"),
     *("cross_connects", "refused", "not_tried"),  # by keys of ports; their circuits are under their OCSes
     *("planned", "pending"),
@@ -43,7 +43,10 @@ NAMES_OF_PEOPLE = {"OwnerName"}
 def leaves(annotation: Any, metadata: tuple[Any, ...] = ()) -> Iterator[tuple[Any, Names | None]]:
     """(type, mark) of all that a value of a type is made of."""
     mark = next((item for item in metadata if isinstance(item, Names)), None)
-    if mark is not None or not get_args(annotation):
+    if (named_by := getattr(annotation, "named_by", None)) is not None:
+        field = annotation.model_fields[named_by]
+        yield from leaves(field.annotation, tuple(field.metadata))
+    elif mark is not None or not get_args(annotation):
         yield annotation, mark
     elif get_origin(annotation) is Annotated:
         inner, *more = get_args(annotation)
@@ -71,6 +74,9 @@ def sample(annotation: Any, metadata: tuple[Any, ...], numbers: Iterator[int], n
         value = {"join": (0, number, number), "trunk": (number, number + 1, 0)}.get(mark.kind, number)
         named.append((mark.kind, value))
         return value
+    if (named_by := getattr(annotation, "named_by", None)) is not None:
+        field = annotation.model_fields[named_by]
+        return {named_by: sample(field.annotation, tuple(field.metadata), numbers, named)}
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return sample(arguments[0], arguments[1:], numbers, named)

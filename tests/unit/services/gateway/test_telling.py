@@ -1,20 +1,25 @@
 """A message of the log in one short line, with names."""
 
+from typing import Any
+
 import pytest
 
 from schemas.body import Body
 from schemas.cubes import HostUp
 from schemas.demands import DemandMoved
+from schemas.diagnosis import VerdictGiven
 from schemas.failures import FaultRefused
 from schemas.ocs import CircuitsConnected, PortDown
 from schemas.scheduler import RecoveryCosts, SliceAdmitted, SliceRecovering, SliceStarted
 from schemas.sequencer import Tick
 from schemas.traffic import JobBandwidthSet, TrafficCarried
-from schemas.transceivers import LinksChanged
+from schemas.transceivers import EndLook, EndsStoodOut, LinksChanged
+from services.gateway.looks import BOUNDS, EITHER_WAY, WORDS
 from services.gateway.telling import line
 from shared.basics.brief import LINE_MAX
 from shared.models.naming import named_fields
 from shared.models.superpod.plant import superpod_plant
+from shared.models.telemetry.looks import THRESHOLDS
 
 PLANT = superpod_plant(64)
 SLICE = "pod-0/slice-1"
@@ -92,5 +97,74 @@ def test_of_a_long_list_only_what_concerns_the_thing() -> None:
     assert text(down, "pod-0/cube-0/+x/8") == "down=pod-0/cube-0/+x/8 (of 9)"
 
 
+def look(end: int, **found: Any) -> EndLook:
+    """At an end where all is as it should be, but for what was found."""
+    even = dict.fromkeys(("rx_db", "tx_db", "snr_db", "mpi_db"), (0.05, -0.1))
+    none = dict.fromkeys(("bias", "warmer_k", "spread_db", "age_min"), 0.0)
+    rest = {"far": 16, "silent": False, "unchanged": False, "outages": 0}
+    return EndLook(**{"end": end, **even, **none, **rest, **found})
+
+
+DIRTY = look(0, rx_db=(-1.41, -1.38), mpi_db=(12.35, 11.8))
+
+
+@pytest.mark.parametrize(
+    ("looks", "thing", "said"),
+    [
+        ((DIRTY,), None, "pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB)"),
+        ((DIRTY, look(16)), None, "pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB); pod-0/cube-0/-x/0"),
+        (
+            (*map(look, range(20, 56)), DIRTY),
+            None,
+            "(37 of them) pod-0/cube-0/-x/4,pod-0/cube-0/-x/5,pod-0/cube-0/-x/6…",
+        ),
+        (
+            (*map(look, range(20, 56)), DIRTY),
+            "pod-0/cube-0/+x/0",
+            "(37 of them) pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB)",
+        ),
+        ((look(3, tx_db=(None, 0.0)),), None, "pod-0/cube-0/+x/3 (launches nothing)"),
+        ((look(3, silent=True, tx_db=(None, None)),), None, "pod-0/cube-0/+x/3 (silent)"),
+        (
+            (look(3, bias=0.12, warmer_k=6.0, outages=4, unchanged=True),),
+            None,
+            "pod-0/cube-0/+x/3 (bias +12%, +6.0 K, 4 outages in a day, readings stand still)",
+        ),
+        ((look(3, mpi_db=(-9.0, -9.0), rx_db=(None, None)),), None, "pod-0/cube-0/+x/3"),
+    ],
+)
+def test_of_ends_that_stand_out_a_line_says_by_what(
+    looks: tuple[EndLook, ...], thing: str | None, said: str
+) -> None:
+    assert (
+        text(EndsStoodOut(ends=looks, usual=(), unseen=(5,)), thing)
+        == f"ends={said} unseen=pod-0/cube-0/+x/5"
+    )
+
+
+def test_a_verdict_says_why_before_it_lists_the_ends() -> None:
+    given = VerdictGiven(
+        verdict="pod-0/verdict-5",
+        kind="laser",
+        target="pod-0/cube-0/+x/0",
+        work="replace",
+        confidence=0.98,
+        ends=(0, 16),
+        evidence="bias is 12% up",
+        after=None,
+    )
+    told = text(given)
+    assert told.startswith(
+        "verdict=pod-0/verdict-5 kind=laser target=pod-0/cube-0/+x/0 work=replace confidence=0.98 "
+    )
+    assert told.index("evidence=") < told.index("ends=") if "ends=" in told else told.endswith("…")
+
+
 def test_a_line_is_short() -> None:
     assert len(text(FaultRefused(subject="pod-0/fault-2", reason="x" * 500))) == LINE_MAX
+
+
+def test_what_stands_out_is_told_by_the_bounds_of_those_who_look() -> None:
+    assert {name: one.beyond for name, one in THRESHOLDS.items()} == BOUNDS
+    assert {name for name, one in THRESHOLDS.items() if not one.upwards} == EITHER_WAY
+    assert WORDS.keys() == BOUNDS.keys()

@@ -1,6 +1,7 @@
 """What is held for the matter with a link, wherever people look for it."""
 
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 
@@ -106,3 +107,30 @@ def test_a_verdict_that_is_none_is_named(client: Client) -> None:
 def test_why_a_verdict_was_given(client: Client) -> None:
     types = [message["type"] for message in get(client, f"why/{VERDICT}")]
     assert types == ["VerdictGiven", "EndsStoodOut", "Tick"]
+
+
+@pytest.mark.parametrize("name", [END, OTHER])
+def test_what_the_diagnosis_said_is_found_under_the_ends(client: Client, name: str) -> None:
+    types = [message["type"] for message in get(client, f"events?for={quote(name)}&ticks=false")]
+    assert [kind for kind in types if kind in ("EndsStoodOut", "VerdictGiven")] == [
+        "EndsStoodOut",
+        "VerdictGiven",
+    ]
+    (said,) = [
+        row["text"]
+        for row in get(client, f"describe/links/{name}")["events"]
+        if row["type"] == "EndsStoodOut"
+    ]
+    assert said.startswith(f"ends=(2 of them) {name} (received -1.")
+
+
+def test_what_the_diagnosis_said_is_not_found_under_other_ends(client: Client) -> None:
+    types = {message["type"] for message in get(client, "events?for=pod-0/cube-0/%2Bx/4&ticks=false")}
+    assert "EndsStoodOut" not in types
+
+
+def test_verdicts_are_counted_for_prometheus(client: Client) -> None:
+    text = client.get("/metrics").text
+    assert 'lightwave_verdicts_open{fabric="pod-0"} 1.0' in text
+    assert 'lightwave_verdicts_total{fabric="pod-0"} 1.0' in text
+    assert 'lightwave_repairs_in_vain_total{fabric="pod-0"} 0.0' in text
