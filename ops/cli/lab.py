@@ -70,9 +70,10 @@ def lab_run(
     inject: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KIND:TARGET@TIME+FOR",
+            metavar="KIND:TARGET@TIME+FOR[,severity=N][,onset=12h]",
             help="inject a fault, such as ocs:pod-0/ocs-17@2d+10m; TIME counts from the beginning, warm-up "
-            "included; without +FOR it lasts until it is repaired; may be repeated",
+            "included; without +FOR it lasts until it is repaired; severity and onset as of `lightwave "
+            "inject`; may be repeated",
         ),
     ] = None,
     log: Annotated[

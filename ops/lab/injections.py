@@ -1,5 +1,7 @@
-"""Faults that a lab run injects: `KIND:TARGET@TIME+FOR`, such as `ocs:pod-0/ocs-17@2d+10m`."""
+"""Faults that a lab run injects: `KIND:TARGET@TIME+FOR,severity=NUMBER,onset=FOR`, such as
+`ocs:pod-0/ocs-17@2d+10m` or `laser:pod-0/cube-12/+y/7@2d,severity=3,onset=12h`."""
 
+import math
 from collections.abc import Sequence
 
 from ops.common.quoted import quoted
@@ -11,11 +13,16 @@ from shared.basics.errors import InvalidInput
 from shared.basics.grammar import duration_s
 from shared.basics.times import moment
 from shared.basics.units import US_PER_DAY, US_PER_S
-from shared.models.faults import FAULTS, fault_target
+from shared.models.faults import FAULTS, check_severity, fault_target
 from shared.models.plants import plant_of
 from shared.runtimes.lab import LabRequest
 
-FORM = "KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m; without +FOR until it is repaired"
+FORM = (
+    "KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m; without +FOR until it is repaired; then, where "
+    "the kind has them, ,severity=3 and ,onset=12h"
+)
+DEGREES = ("severity", "onset")
+"""What may stand behind a fault's time, in any order."""
 
 
 def injections(texts: Sequence[str], sites: Sequence[SitePlan], days: float) -> tuple[LabRequest, ...]:
@@ -36,6 +43,7 @@ def injections(texts: Sequence[str], sites: Sequence[SitePlan], days: float) -> 
 def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, InjectFault]:
     """(time, fabric, what is asked of it)."""
     said = f"--inject {quoted(text)}"
+    text, *words = text.split(",")
     kind, colon, rest = text.partition(":")
     target, at, when = rest.rpartition("@")
     target = with_fabric(target, [*fabrics])
@@ -48,17 +56,45 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
     if fabric not in fabrics:
         raise InvalidInput(f"{said}: no fabric {quoted(fabric)}; there is {', '.join(fabrics)}")
     config = fabrics[fabric]
+    degrees = _degrees(said, words)
+    severity = _number(said, degrees["severity"]) if "severity" in degrees else None
+    onset_us = _us(said, degrees["onset"], least_s=1) if "onset" in degrees else None
     try:
         fault_target(struck, target, fabric, plant_of(config.kind, config.hardware))
+        check_severity(struck, severity, onset_us)
     except InvalidInput as error:
         raise InvalidInput(f"{said}: {error}") from None
     begin, plus, span = when.partition("+")
     duration_us = _us(said, span, least_s=1) if plus else None
-    return (
-        _us(said, begin, least_s=0),
-        fabric,
-        InjectFault(kind=struck, target=target, duration_us=duration_us),
+    body = InjectFault(
+        kind=struck, target=target, duration_us=duration_us, severity=severity, onset_us=onset_us
     )
+    return _us(said, begin, least_s=0), fabric, body
+
+
+def _degrees(said: str, words: Sequence[str]) -> dict[str, str]:
+    """What `severity=3` and `onset=12h` give, by name."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in DEGREES or not equals:
+            raise InvalidInput(f"{said}: {quoted(word)} is not understood; allowed: {FORM}")
+        if name in found:
+            raise InvalidInput(f"{said}: {name} is given twice; leave one of them out")
+        found[name] = value
+    return found
+
+
+def _number(said: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidInput(
+            f"{said}: severity {quoted(text)} is no number; allowed are numbers like 3 and 0.5"
+        )
+    return number
 
 
 def _us(said: str, text: str, *, least_s: int) -> int:

@@ -15,6 +15,7 @@ from ops.lab.board import shared_board
 from ops.lab.injections import injections
 from ops.lab.replay import replay
 from ops.lab.run import RunPlan, partial, run_lab, run_site
+from schemas.failures import FaultBegan
 from schemas.registry import decode
 from schemas.site_plan import SitePlan
 from services.fleet import services_of
@@ -102,6 +103,26 @@ def test_injected_faults_begin_and_end_when_they_are_asked_to(tmp_path: Path) ->
     assert spans == {"pod-1/ocs-17": 600, "pod-1/cube-3/+y/7": 30, "pod-0/cube-2/host-1": 3_600}
     assert replay(path).report()["clean"] is True
     assert result["interrupted"] is False
+
+
+def test_injected_faults_are_as_bad_as_asked_and_come_as_slowly(tmp_path: Path) -> None:
+    path, pods = tmp_path / "log", sites(1)
+    texts = [
+        "connector:cube-2/+y/7@2h+1h,onset=30m,severity=3",
+        "laser:pod-0/cube-3/-z/2@3h,onset=12h",
+        "calibration:cube-1/+x/0@4h,severity=-1.5",
+    ]
+    run_lab(RunPlan(pods, 0.2, requests=injections(texts, pods, 0.2)), jobs=1, log=path, repeat=REPEAT)
+    bodies = [decode(line).body for line in read_lines(path)]
+    began = {
+        body.kind: (body.severity, body.onset_us)
+        for body in bodies
+        if isinstance(body, FaultBegan) and body.injected
+    }
+    drawn = began.pop("laser")
+    assert began == {"connector": (3.0, 1_800 * US_PER_S), "calibration": (-1.5, 0)}
+    assert drawn[0] is not None
+    assert drawn[1] == 12 * US_PER_HOUR
 
 
 def children() -> list[int]:

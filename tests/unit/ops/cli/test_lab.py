@@ -196,6 +196,27 @@ def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
         ("--inject ocs:ocs-1@1h --pods 2", "no fabric 'ocs-1'; there is pod-0, pod-1"),
         ("--inject ocs:pod-0/ocs-4@soon", "'soon' is no such time; allowed are 0s, 30s"),
         ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is no such time; allowed are 30s"),
+        (
+            "--inject connector:cube-12/+y/7@2h,sever=3",
+            "'sever=3' is not understood; allowed: KIND:TARGET@TIME",
+        ),
+        ("--inject connector:cube-12/+y/7@2h,severity", "'severity' is not understood; allowed: KIND:TARGET"),
+        ("--inject connector:cube-12/+y/7@2h,severity=x", "severity 'x' is no number; allowed are numbers"),
+        (
+            "--inject connector:cube-12/+y/7@2h,severity=nan",
+            "severity 'nan' is no number; allowed are numbers",
+        ),
+        ("--inject laser:cube-12/+y/7@2h,onset=soon", "'soon' is no such time; allowed are 30s"),
+        ("--inject laser:cube-12/+y/7@2h,onset=1h,onset=2h", "onset is given twice; leave one of them out"),
+        (
+            "--inject connector:cube-12/+y/7@2h,severity=99",
+            "severity 99: not what a fault of kind 'connector' can have; allowed are 0.05 to 30 dB",
+        ),
+        ("--inject ocs:ocs-1@2h,severity=3", "severity 3: a fault of kind 'ocs' has none; leave it out"),
+        (
+            "--inject flap:cube-12/+y/7@2h,onset=1h",
+            "onset: a fault of kind 'flap' strikes at once; allowed are",
+        ),
         ("--inject ocs:pod-0/ocs-4@1d1h", "--inject at 1d01:00:00: is after the end of the run"),
         ("--set pod.cubes=4 --set pod.cubes=8", "--set pod.cubes: given twice; leave one of them out"),
         ("--set seed=3 --seed 4", "--seed 4: --set seed=3 says another; leave one of them out"),
