@@ -15,6 +15,7 @@ from schemas.api_network import NetworkFigures
 from schemas.body import Body, Model, is_unsaid
 from schemas.config_by_kind import KindName
 from schemas.documents import (
+    EndImpairment,
     FaultDocument,
     LinkState,
     MultisliceDocument,
@@ -234,7 +235,8 @@ class StrandPath(Model):
 class LightPath(Model):
     """The way of the light from one link end, by the circuits that are made, or along fixed fibres.
     `wanted_end` is where it would lead if all circuits that are wanted were made; `far_condition` is that of
-    the module there."""
+    the module there. `impairment` and `far_impairment` are what is wrong with the light of both ends, if it
+    is not as made."""
 
     end: str
     chip: ChipPlace
@@ -248,6 +250,8 @@ class LightPath(Model):
     ber: float | None
     slice: str | None
     strands: tuple[StrandPath, ...]
+    impairment: EndImpairment | None = Field(default=None, exclude_if=is_unsaid)
+    far_impairment: EndImpairment | None = Field(default=None, exclude_if=is_unsaid)
 
 
 # --- what hangs on a part -----------------------------------------------------------------------------------

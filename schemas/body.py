@@ -29,6 +29,11 @@ def is_unsaid(value: object) -> bool:
     return value is None
 
 
+def is_empty(value: object) -> bool:
+    """For fields of a document that are left out where there is nothing to say."""
+    return not value
+
+
 class Body(Model):
     """What a message says. `writer` is the only service that may append this type to a log."""
 

@@ -41,6 +41,18 @@ class TransceiversConfig(Model):
         source="[LF] 3.3.2",
     )
     soft_fec: bool = parameter(True, "whether the inner code is used", unit="-", source="[LF] 3.3.2")
+    circulator: Literal["integrated", "external"] = parameter(
+        "integrated",
+        "where the circulator is: in the module, or before it, behind connectors",
+        unit="-",
+        source="[LF] B: external at first, then integrated",
+    )
+    laser: Literal["EML", "DML"] = parameter(
+        "EML",
+        "externally modulated, or directly, which chirps: interference cannot be mitigated",
+        unit="-",
+        source="[LF] C.1",
+    )
     degraded_above_ber: float = parameter(
         2e-5,
         "bit error rate before the outer code above which a link is degraded",

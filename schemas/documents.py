@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.body import Model, is_unsaid
+from schemas.body import Model, is_empty, is_unsaid
 from schemas.documents_repairs import DiagnosisSummary, RepairDocument, RepairsSummary, VerdictDocument
 from schemas.jobs import JobTerms, OwnerUse
 from schemas.names import FaultKind, Shape, Tier
@@ -77,13 +77,30 @@ class OcsDocument(Model):
     changed_us: int
 
 
+class EndImpairment(Model):
+    """What is wrong with the light of a link end. `dirt_db` is loss that reflects, `lost_db` by strand loss
+    that does not, `dimmed_db` by strand launched power lost; `deaf_db` light that the receivers need more,
+    `leak_db` crosstalk of the circulator more, `hotter_k` warmer than the hall makes it. `end` is its number.
+    """
+
+    end: int
+    unpowered: bool
+    dirt_db: float
+    lost_db: tuple[float, float]
+    dimmed_db: tuple[float, float]
+    deaf_db: float
+    leak_db: float
+    hotter_k: float
+
+
 class LinkGroupDocument(Model):
     """Written by `transceivers`; name `pod-0/cube-12`: the 96 link ends of one cube, in order of face and
     index.
 
     `far_ends` are link-end numbers, −1 where no circuit is made on both strands. `losses_db` are those of the
     worse strand's fibre and OCS, null there, too; `bers` those of the worst lane received, before the outer
-    code, null also where this or the far end's module has failed.
+    code, null also where this or the far end's module has failed. `impaired` has the ends whose light is not
+    as made, in order.
     """
 
     name: str
@@ -93,6 +110,7 @@ class LinkGroupDocument(Model):
     losses_db: tuple[float | None, ...]
     bers: tuple[float | None, ...]
     changed_us: int
+    impaired: tuple[EndImpairment, ...] = Field(default=(), exclude_if=is_empty)
 
 
 class HostStatus(Model):

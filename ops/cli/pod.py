@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import click
 import typer
 
 from ops.cli.groups import application
@@ -24,6 +25,17 @@ def qualify(
         bool, typer.Option("--no-mitigation", help="without the notch against interference")
     ] = False,
     no_soft_fec: Annotated[bool, typer.Option("--no-soft-fec", help="without the inner code")] = False,
+    rate: Annotated[str, typer.Option(help="10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4")] = "50G-PAM4",
+    launch_dbm: Annotated[
+        float | None, typer.Option(help="average power of a lane into the mux [default: of the rate's laser]")
+    ] = None,
+    circulator: Annotated[
+        str,
+        typer.Option(click_type=click.Choice(["integrated", "external"]), help="in the module, or before it"),
+    ] = "integrated",
+    laser: Annotated[
+        str, typer.Option(click_type=click.Choice(["EML", "DML"]), help="modulated externally, or directly")
+    ] = "EML",
     return_loss_db: Annotated[
         float | None,
         typer.Option(help="every port of every OCS reflects so much [default: as made]"),
@@ -39,14 +51,22 @@ def qualify(
     from ops.models.optics.qualify import report, table
     from shared.models.optics.budget import check_ranges
     from shared.models.optics.link import LinkDesign
+    from shared.models.optics.modules import lane_rate
     from shared.models.optics.qualification import Conditions, qualify_pod
 
-    if return_loss_db is not None:
-        check_ranges({"return_loss_db": return_loss_db})
+    given = {"return_loss_db": return_loss_db, "launch_dbm": launch_dbm}
+    check_ranges({name: value for name, value in given.items() if value is not None})
     conditions = Conditions(
         seed=seed,
         cubes=cubes,
-        design=LinkDesign(mitigation=not no_mitigation, soft_fec=not no_soft_fec),
+        design=LinkDesign(
+            rate=lane_rate(rate),
+            launch_dbm=launch_dbm,
+            mitigation=not no_mitigation,
+            soft_fec=not no_soft_fec,
+            circulator="external" if circulator == "external" else "integrated",
+            laser="DML" if laser == "DML" else "EML",
+        ),
         return_loss_db=return_loss_db,
     )
     result = qualify_pod(conditions)

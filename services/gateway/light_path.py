@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from schemas.api import ChipPlace, LightPath, LinkRow, StrandPath
-from schemas.documents import OcsDocument
+from schemas.documents import EndImpairment, LinkGroupDocument, OcsDocument
 from services.gateway.documents import read_one
 from services.gateway.fabrics import plant as plant_of
 from services.gateway.ports import TwinPorts
@@ -48,7 +48,17 @@ def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
             _strand(plant, strand, fibre, row.ocs, made, spares)
             for strand, fibre in enumerate(plant.joined(end))
         ),
+        impairment=_impairment(twin, end),
+        far_impairment=_impairment(twin, partner) if partner else None,
     )
+
+
+def _impairment(twin: TwinPorts, end: Part) -> EndImpairment | None:
+    """What is wrong with the light of a link end; None where it is as made."""
+    cube = end.name.rsplit("/", 2)[0]
+    group = read_one(twin, end.fabric, "links", cube, LinkGroupDocument)
+    found = group.impaired if group else ()
+    return next((one for one in found if one.end == end.number), None)
 
 
 def _ocs(twin: TwinPorts, fabric: str, row: LinkRow) -> OcsDocument | None:

@@ -15,4 +15,6 @@ def design_of(config: TransceiversConfig) -> LinkDesign:
         fibre_loss_db=config.fibre_loss_db,
         mitigation=config.interference_mitigation,
         soft_fec=config.soft_fec,
+        circulator=config.circulator,
+        laser=config.laser,
     )

@@ -1,11 +1,12 @@
 """Status documents of the link ends: one for each cube's 96, and a summary."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from schemas.documents import LinkGroupDocument, LinksSummary
+from schemas.documents import EndImpairment, LinkGroupDocument, LinksSummary
 from schemas.names import number_of
 from services.transceivers.optics import path_loss_db, receiving
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
@@ -14,6 +15,7 @@ from shared.models.optics.impairments import SOUND
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 BERS_KEPT_MAX = 65_536
+WRONG_WITH_LIGHT = tuple(name for name in EndImpairment.model_fields if name != "end")
 
 
 def document_keys(state: TransceiversState) -> Iterable[DocumentKey]:
@@ -51,8 +53,17 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
                 for light, log10_ber in zip(receiving(state, ends).tolist(), log10_bers, strict=True)
             ),
             "changed_us": int(state.changed_us[cube]),
+            "impaired": tuple(_impaired(state, ends)),
         }
     )
+
+
+def _impaired(state: TransceiversState, ends: slice) -> Iterator[dict[str, Any]]:
+    """What is wrong with the light of these ends."""
+    for end in sorted(end for end in state.impaired if ends.start <= end < ends.stop):
+        wrong = state.impaired[end]
+        if wrong.changes_light or wrong.unpowered:
+            yield {"end": end} | {name: getattr(wrong, name) for name in WRONG_WITH_LIGHT}
 
 
 @lru_cache(maxsize=BERS_KEPT_MAX)

@@ -82,6 +82,15 @@ ASSUMPTIONS: dict[str, Assumption] = {
     ),
     "laser_drift_nm_per_k": Assumption(0.1, "nm/K", "of a distributed-feedback laser that is not cooled"),
     "laser_chirp": Assumption(0.5, "", "of an electro-absorption modulator, in the width of its spectrum"),
+    "directly_modulated_launch_db": Assumption(
+        1.5, "dB", "more launched than with a modulator that absorbs, by a laser that is modulated itself"
+    ),
+    "directly_modulated_extinction_db": Assumption(
+        4.0, "dB", "a laser must stay above threshold to be fast, so its lowest level stays high"
+    ),
+    "directly_modulated_chirp": Assumption(
+        3.0, "", "of a distributed-feedback laser whose current is modulated, in the width of its spectrum"
+    ),
     "mux_loss_db": Assumption(1.0, "dB", "a thin-film multiplexer of four wavelengths; its twin likewise"),
     "mux_bounce_loss_db": Assumption(
         0.1, "dB", "light of each further lane bounces once more off the filters of a multiplexer"
@@ -91,6 +100,15 @@ ASSUMPTIONS: dict[str, Assumption] = {
         -50.0, "dB", "from transmitter to receiver of the same module, for bidirectional use"
     ),
     "circulator_return_db": Assumption(-50.0, "dB", "of the port to the fibre, as its lenses are coated"),
+    "external_circulator_loss_db": Assumption(
+        1.0, "dB", "one pass of a packaged circulator, with fibre at every port"
+    ),
+    "external_circulator_connector_db": Assumption(
+        0.25, "dB", "of the connector between a module and its circulator, one pass"
+    ),
+    "external_circulator_crosstalk_db": Assumption(
+        -45.0, "dB", "of circulators made for amplifiers, before those for bidirectional use ([LF] 3.3.1)"
+    ),
     "connector_return_db": Assumption(-52.0, "dB", "angled connectors, all of one end taken together"),
     "dirt_return_db": Assumption(
         -27.0, "dB", "of what dirt takes out of the light: 3 dB of dirt reflect as badly as a port of -30 dB"

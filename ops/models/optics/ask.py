@@ -1,7 +1,7 @@
 """The strands of a link of the running twin: its OCS as manufactured from the twin's seed, its modules as the
 twin's configuration has them."""
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,13 @@ from ops.common.client import Client, escape
 from ops.common.light_path import unmade
 from ops.models.optics.budget import Link, Strand
 from schemas.config import SuperpodConfig
+from schemas.documents import EndImpairment
 from services.transceivers.design import design_of
 from shared.basics.errors import InvalidInput
+from shared.models.ocs.patches import Patches, place_of
 from shared.models.optics.fabric_links import lanes_of
+from shared.models.optics.impaired_lanes import Wrong, changed_lanes
+from shared.models.optics.impairments import SOUND, Impairment
 from shared.models.optics.made_modules import Lanes
 from shared.models.optics.palomar import DECIMALS
 from shared.models.optics.strands import check_peer, strands_of
@@ -25,8 +29,8 @@ PATH_FIELDS = ("end", "far_end", "wanted_end", "condition", "far_condition", "st
 
 def link_of_twin(client: Client, name: str, to: str | None, warmer_k: float = 0.0) -> Link:
     """The link that the twin has made from this end now, or with `to` the one to that end: as it is where the
-    twin wants it, made or not, else as it could be made, with clean connectors and sound modules. The module
-    of this end is `warmer_k` warmer than the far one."""
+    twin wants it, made or not, with all that is wrong with its light; else as it could be made, with clean
+    connectors and sound modules. The module of this end is `warmer_k` warmer than the far one."""
     path = client.thing(f"/v1/trace/{escape(name)}", *PATH_FIELDS)
     with client.reading():
         fabric = str(path["end"]).split("/")[0]
@@ -38,14 +42,39 @@ def link_of_twin(client: Client, name: str, to: str | None, warmer_k: float = 0.
         nearest = joined or LinkEnd(end.cube, end.face ^ 1, end.index).name(fabric)
         raise InvalidInput(f"link {name}: {why}; name an end with --to, such as {nearest}")
     far = _partner(fabric, end, joined if to is None else to, config.pod.cubes)
-    design, strands = design_of(config.transceivers), _strands(config, fabric, end, far, warmer_k)
     if to is not None and to != joined:
-        return Link(design, strands, name, to, note="a link that could be made, with clean connectors")
-    faults = client.rows("/v1/faults", "kind", "target", "state", "severity", fabric=fabric)
+        path, note = {}, "a link that could be made, with clean connectors"
     with client.reading():
-        near_db, far_db = (_excess_db(faults, one) for one in (name, far.name(fabric)))
-        note = note or _left_out(faults, {name, far.name(fabric)})
-    return Link(design, strands, name, far.name(fabric), near_db, far_db, note)
+        wrong = (_impairment(path.get("impairment")), _impairment(path.get("far_impairment")))
+        patched = _patched(end.ocs, path.get("strands", ()))
+    return Link(
+        design_of(config.transceivers),
+        _strands(config, fabric, (end, far), wrong, patched, warmer_k),
+        name,
+        far.name(fabric),
+        wrong[0].dirt_db,
+        wrong[1].dirt_db,
+        note,
+        *wrong,
+    )
+
+
+def _impairment(told: dict[str, Any] | None) -> Impairment:
+    """What is wrong with the light of an end, as a path tells it."""
+    if told is None:
+        return SOUND
+    found = EndImpairment.model_validate(told, strict=False)
+    return Impairment(**{name: value for name, value in found if name != "end"})
+
+
+def _patched(ocs: int, strands: Sequence[dict[str, Any]]) -> Patches:
+    """Where the fibres of a path are that are not at their ports."""
+    return {
+        place_of(side, ocs, strand[word]): strand[f"{word}_spare"]
+        for strand in strands
+        for side, word in enumerate(("north", "south"))
+        if strand.get(f"{word}_spare") is not None
+    }
 
 
 def _note(path: dict[str, Any]) -> str | None:
@@ -54,21 +83,9 @@ def _note(path: dict[str, Any]) -> str | None:
         return f"{unmade(path)}: this is what the link would receive"
     if "failed" in (path["condition"], path["far_condition"]):
         return "a module has failed: this is what sound ones would receive"
+    if any((path.get(which) or {}).get("unpowered") for which in ("impairment", "far_impairment")):
+        return "a cube is without power: this is what the link would receive"
     return None
-
-
-COUNTED = ("connector", "link", "calibration", "stuck", "late", "lying")
-"""Kinds of faults of an end that a budget counts, tells otherwise, or that do nothing to the light."""
-
-
-def _left_out(faults: list[dict[str, Any]], ends: set[str]) -> str | None:
-    """Which faults of these ends a budget does not count, if any."""
-    others = [
-        f"{fault['kind']} at {fault['target']}"
-        for fault in faults
-        if fault["state"] == "active" and fault["target"] in ends and fault["kind"] not in COUNTED
-    ]
-    return f"not counted: {', '.join(others)}" if others else None
 
 
 def _config(client: Client, fabric: str) -> SuperpodConfig:
@@ -94,14 +111,19 @@ def _partner(fabric: str, end: LinkEnd, to: str, cubes: int) -> LinkEnd:
 
 
 def _strands(
-    config: SuperpodConfig, fabric: str, end: LinkEnd, far: LinkEnd, warmer_k: float
+    config: SuperpodConfig,
+    fabric: str,
+    ends: tuple[LinkEnd, LinkEnd],
+    wrong: tuple[Impairment, Impairment],
+    patched: Patches,
+    warmer_k: float,
 ) -> tuple[Strand, ...]:
+    """Of the link between the near end and the far one, with what is wrong with the light of each."""
+    end, far = ends
     radix, technology = ocs_radix(config.pod.cubes), config.ocs.technology
-    here, there = (
-        _lanes(config, fabric, one, other, kelvin)
-        for one, other, kelvin in ((end, far, warmer_k), (far, end, -warmer_k))
-    )
-    switched = strands_of(config.seed, fabric, end.number, far.number, radix, technology)
+    here = _lanes(config, fabric, ends, wrong, warmer_k)
+    there = _lanes(config, fabric, (far, end), (wrong[1], wrong[0]), -warmer_k)
+    switched = strands_of(config.seed, fabric, end.number, far.number, radix, technology, patched)
     found = []
     for strand in range(STRANDS):
         north, south = (end, far) if end.side(strand) == "N" else (far, end)
@@ -113,6 +135,8 @@ def _strands(
                 f"{fabric}/ocs-{end.ocs}",
                 north.port,
                 south.port,
+                wrong[0].lost_db[strand],
+                wrong[1].lost_db[strand],
                 here.part(strand),
                 there.part(strand),
             )
@@ -120,14 +144,16 @@ def _strands(
     return tuple(found)
 
 
-def _lanes(config: SuperpodConfig, fabric: str, end: LinkEnd, far: LinkEnd, warmer_k: float) -> Lanes:
-    """What one end receives from the other, as both modules were made."""
-    near, away = (np.asarray(one.number) for one in (end, far))
-    return lanes_of(config.seed, fabric, config.pod.cubes, near, away, warmer_k)
-
-
-def _excess_db(faults: list[dict[str, Any]], end: str) -> float:
-    """What all the dirt on one end's connectors adds."""
-    dirt = ("connector", end, "active")
-    here = [fault for fault in faults if (fault["kind"], fault["target"], fault["state"]) == dirt]
-    return math.fsum(fault["severity"] for fault in here)
+def _lanes(
+    config: SuperpodConfig,
+    fabric: str,
+    ends: tuple[LinkEnd, LinkEnd],
+    wrong: tuple[Impairment, Impairment],
+    warmer_k: float,
+) -> Lanes:
+    """What the first end receives from the second, of shape (strands, lanes), as both modules were made and
+    with what is wrong with them."""
+    near, far = (np.array([end.number]) for end in ends)
+    made = lanes_of(config.seed, fabric, config.pod.cubes, near, far, warmer_k)
+    impaired = {end.number: one for end, one in zip(ends, wrong, strict=True)}
+    return changed_lanes(made, Wrong(impaired, near), Wrong(impaired, far)).each()

@@ -7,6 +7,7 @@ import numpy as np
 
 from ops.common.tables import columns
 from shared.models.optics.budget import Budget, link_budget
+from shared.models.optics.impairments import SOUND, Impairment
 from shared.models.optics.link import LinkDesign, Strands, Switched
 from shared.models.optics.made_modules import AS_DESIGNED, Lanes
 from shared.models.optics.receiver import BER_THRESHOLD
@@ -25,10 +26,20 @@ OFFSET = (
 )
 
 
+LIGHT = ("dirt_db", "lost_db", "dimmed_db", "deaf_db", "leak_db", "hotter_k")
+"""What may be wrong with the light of an end, as `Impairment` has it."""
+WORDS = {
+    "deaf_db": "receivers need {:.2f} dB more",
+    "leak_db": "the circulator leaks {:.2f} dB more",
+    "hotter_k": "it is {:.1f} K warmer",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Strand:
     """One fibre between two ends: what its OCS loses, and what the ports at this end's side and at the far
-    end's send back. Without an OCS by name the numbers are somebody's own."""
+    end's send back; what is lost besides at either end, and the lanes with all that is wrong with the
+    modules. Without an OCS by name the numbers are somebody's own."""
 
     loss_db: float
     near_return_db: float
@@ -36,6 +47,8 @@ class Strand:
     ocs: str | None = None
     north: int | None = None
     south: int | None = None
+    near_lost_db: float = 0.0
+    far_lost_db: float = 0.0
     made: Lanes = AS_DESIGNED
     made_reverse: Lanes = AS_DESIGNED
 
@@ -45,6 +58,8 @@ class Strand:
             self,
             near_return_db=self.far_return_db,
             far_return_db=self.near_return_db,
+            near_lost_db=self.far_lost_db,
+            far_lost_db=self.near_lost_db,
             made=self.made_reverse,
             made_reverse=self.made,
         )
@@ -52,7 +67,8 @@ class Strand:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What joins two ends, as the first one receives it. The excess is that of dirty connectors."""
+    """What joins two ends, as the first one receives it. The excess is that of dirty connectors; the
+    impairments are all that a twin says is wrong with the light of either end, dirt included."""
 
     design: LinkDesign
     strands: tuple[Strand, ...]
@@ -61,6 +77,8 @@ class Link:
     near_excess_db: float = 0.0
     far_excess_db: float = 0.0
     note: str | None = None
+    near_impairment: Impairment = SOUND
+    far_impairment: Impairment = SOUND
 
     def reversed(self) -> "Link":
         """As the far end receives it."""
@@ -71,6 +89,8 @@ class Link:
             far_end=self.end,
             near_excess_db=self.far_excess_db,
             far_excess_db=self.near_excess_db,
+            near_impairment=self.far_impairment,
+            far_impairment=self.near_impairment,
         )
 
 
@@ -95,6 +115,8 @@ def _one_way(link: Link) -> dict[str, Any]:
         "length_km": design.length_km,
         "near_excess_db": link.near_excess_db,
         "far_excess_db": link.far_excess_db,
+        "near_impairment": _wrong(link.near_impairment),
+        "far_impairment": _wrong(link.far_impairment),
         "threshold_ber": BER_THRESHOLD,
         "note": link.note,
         "worst": {
@@ -116,8 +138,17 @@ def _one_way(link: Link) -> dict[str, Any]:
 def _budget(link: Link, strand: Strand) -> Budget:
     figures = (strand.loss_db, strand.near_return_db, strand.far_return_db)
     ocs = Switched(*(np.asarray(figure) for figure in figures))
-    excess_db = (np.asarray(figure) for figure in (link.near_excess_db, link.far_excess_db))
-    return link_budget(link.design, Strands(ocs, *excess_db), strand.made)
+    wrong = (
+        *(link.near_excess_db, link.far_excess_db),
+        *(strand.near_lost_db, strand.far_lost_db),
+        link.near_impairment.leak_db,
+    )
+    return link_budget(link.design, Strands(ocs, *map(np.asarray, wrong)), strand.made)
+
+
+def _wrong(end: Impairment) -> dict[str, Any] | None:
+    """What is wrong with the light of an end, by name; None with a sound one."""
+    return {name: getattr(end, name) for name in LIGHT} if end.changes_light else None
 
 
 def _fields(strand: Strand) -> dict[str, Any]:
@@ -144,12 +175,32 @@ def table(content: dict[str, Any]) -> str:
     if content["end"]:
         lines.insert(0, f"{content['end']} receives from {content['far_end']}")
     lines += [content["note"]] * (content["note"] is not None)
+    lines += [
+        f"wrong at {content[end]}: {_in_words(content[wrong])}"
+        for end, wrong in (("end", "near_impairment"), ("far_end", "far_impairment"))
+        if content[wrong]
+    ]
     for strand in content["strands"]:
         lines += ["", *_strand(strand)]
     lines += ["", RETURNED, OFFSET, f"worst: {_verdict(content)}"]
     if content["reverse"]:
         lines.append(f"worst the other way, at {content['far_end']}: {_verdict(content['reverse'])}")
     return "\n".join(lines)
+
+
+def _in_words(wrong: dict[str, Any]) -> str:
+    """`dirt takes 2.00 dB, strand 1 launches 60.00 dB less`."""
+    found = [f"dirt takes {wrong['dirt_db']:.2f} dB"] if wrong["dirt_db"] else []
+    for name, said in (("lost_db", "loses {:.2f} dB"), ("dimmed_db", "launches {:.2f} dB less")):
+        first, second = wrong[name]
+        if first == second and first:
+            found.append(f"it {said.format(first)}")
+        elif first != second:
+            found += [f"strand {n} {said.format(amount)}" for n, amount in enumerate(wrong[name]) if amount]
+    for name, said in WORDS.items():
+        if wrong[name]:
+            found.append(said.format(wrong[name]))
+    return ", ".join(found)
 
 
 def _verdict(content: dict[str, Any]) -> str:

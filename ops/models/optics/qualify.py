@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ops.common.tables import columns
+from shared.models.optics.link import LinkDesign
 from shared.models.optics.qualification import Qualification
 from shared.models.superpod.wiring import LinkEnd, link_end
 
@@ -19,6 +20,10 @@ def report(result: Qualification, worst: int) -> dict[str, Any]:
         "seed": conditions.seed,
         "fabric": conditions.fabric,
         "cubes": conditions.cubes,
+        "rate": conditions.design.rate.name,
+        "launch_dbm": conditions.design.launched_dbm,
+        "circulator": conditions.design.circulator,
+        "laser": conditions.design.laser,
         "mitigation": conditions.design.mitigation,
         "soft_fec": conditions.design.soft_fec,
         "return_loss_db": conditions.return_loss_db,
@@ -63,6 +68,14 @@ def repeat(result: Qualification) -> str:
     words += ["--no-mitigation"] * (not conditions.design.mitigation) + ["--no-soft-fec"] * (
         not conditions.design.soft_fec
     )
+    usual = LinkDesign()
+    words += ["--rate", conditions.design.rate.name] * (conditions.design.rate != usual.rate)
+    if conditions.design.launch_dbm is not None:
+        words += ["--launch-dbm", f"{conditions.design.launch_dbm:g}"]
+    words += ["--circulator", conditions.design.circulator] * (
+        conditions.design.circulator != usual.circulator
+    )
+    words += ["--laser", conditions.design.laser] * (conditions.design.laser != usual.laser)
     if conditions.return_loss_db is not None:
         words += ["--return-loss-db", f"{conditions.return_loss_db:g}"]
     return " ".join([*words, "-o", "json"])
@@ -75,11 +88,13 @@ def table(content: dict[str, Any]) -> str:
     verdict = "qualified" if content["qualified"] else "NOT QUALIFIED"
     reflected = content["return_loss_db"]
     reflects = "" if reflected is None else f", every port reflecting {reflected:g} dB"
+    parts = f"{content['rate']}, {content['laser']}s, circulators {content['circulator']}"
     rows = [[f"{100 * float(share):g}%", f"{ber:.1e}"] for share, ber in content["ber_quantiles"].items()]
     pairings = f"{content['pairings']:,} pairings of {content['ends']:,} link ends"
     failed = f"{content['pairings_above']:,} pairings ({100 * content['share_above']:.2g}%)"
     lines = [
         f"{verdict}: {pairings} with {content['partners']} partners each{switched}{reflects}",
+        f"modules: {parts}, {content['launch_dbm']:g} dBm a lane",
         f"above {content['threshold_ber']:g}: {failed}, {content['ends_above']:,} link ends",
         f"median margin: {content['median_margin_orders']:.2f} orders of magnitude",
         "",

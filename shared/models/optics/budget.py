@@ -31,9 +31,11 @@ LASER = "far laser"
 AS_RECEIVED = {
     "mux": "near demux",
     "circulator": "near circulator",
+    "circulator connector": "near circulator's connector",
     "circulator port": "near circulator's port",
     "near fibre": "near fibre and connectors",
     "far fibre": "far fibre and connectors",
+    "far circulator connector": "far circulator's connector",
     "far circulator port": "far circulator's port",
     "demux": "far mux",
 }
@@ -125,13 +127,12 @@ def link_budget(design: LinkDesign, strand: Strands, made: Lanes = AS_DESIGNED) 
 def _lanes(design: LinkDesign, strand: Strands, made: Lanes) -> tuple[LaneBudget, ...]:
     found = evaluate(design, strand, made)
     lanes = len(found.ber)
-    extinction_db = design.receiver.parts.extinction_db if made.extinction_db is None else made.extinction_db
     columns = (
         lanes_nm(design.kind),
         design.launched_dbm + made.far_launch_db,
         found.received_dbm,
         made.sensitivity_db,
-        np.asarray(extinction_db),
+        design.extinction_of(made),
         np.full(lanes, None) if made.offset_ghz is None else made.offset_ghz,
         np.array([mpi_db if math.isfinite(mpi_db) else None for mpi_db in found.interference_db.tolist()]),
         dispersion_ps_per_nm(lanes_nm(design.kind), design.length_km),

@@ -31,11 +31,14 @@ def dispersion_ps_per_nm(wavelength_nm: FloatArray, length_km: float) -> FloatAr
     return found
 
 
-def dispersion_penalty_db(symbol_gbd: float, wavelength_nm: FloatArray, length_km: float) -> FloatArray:
+def dispersion_penalty_db(
+    symbol_gbd: float, wavelength_nm: FloatArray, length_km: float, chirp: float | None = None
+) -> FloatArray:
     """What the spread of a symbol costs: −5 log₁₀(1 − (4 B D σ)²), where σ is the spectral width of a laser,
-    B λ² ÷ c √(1 + α²): what modulation alone gives it, and the chirp α of its modulator."""
+    B λ² ÷ c √(1 + α²): what modulation alone gives it, and its chirp α (None: that of an externally modulated
+    one)."""
     symbol_hz = symbol_gbd * 1e9
-    chirped = np.hypot(1.0, assumed("laser_chirp"))
+    chirped = np.hypot(1.0, assumed("laser_chirp") if chirp is None else chirp)
     width_nm = np.asarray(wavelength_nm) ** 2 * symbol_hz / LIGHT_NM_PER_S * chirped
     spread = 4.0 * symbol_hz * 1e-12 * dispersion_ps_per_nm(wavelength_nm, length_km) * width_nm
     left = np.maximum(1.0 - spread**2, 10.0 ** (-PENALTY_MAX_DB / 5.0))

@@ -28,7 +28,7 @@ from shared.models.optics.link import (
     loss_db,
     with_bursts,
 )
-from shared.models.optics.made_modules import EXTINCTION_STEP_DB, Lanes, extinctions_db
+from shared.models.optics.made_modules import EXTINCTION_STEP_DB, Lanes
 from shared.models.optics.receiver import NONE, Receiver
 
 STEP_DB = 1.0 / 64.0
@@ -89,12 +89,12 @@ class LaneKernel:
         clear_db = loss_db(design.path(Strands(DIRECT))) + design.lane_losses_db
         self._lane_dbm = design.launched_dbm - clear_db
         self._penalties_db = design.penalties_db
-        self._set_alike = ber_table(design.receiver, (design.receiver.parts.extinction_db,))
-        self._as_set = ber_table(design.receiver, extinctions_db())
+        self._set_alike = ber_table(design.receiver, (design.extinction_db,))
+        self._as_set = ber_table(design.receiver, design.extinctions_db)
         raw = design.receiver.uncoded()
-        self._raw_alike = ber_table(raw, (raw.parts.extinction_db,))
-        self._raw_as_set = ber_table(raw, extinctions_db())
-        self._closes = _closes(design.receiver, notched=False), _closes(design.receiver, notched=True)
+        self._raw_alike = ber_table(raw, (design.extinction_db,))
+        self._raw_as_set = ber_table(raw, design.extinctions_db)
+        self._closes = _closes(design, notched=False), _closes(design, notched=True)
 
     def log10_ber(self, strands: Strands, lanes: Lanes) -> FloatArray:
         """log10 of the bit error rate before the outer code, of shape (strands, lanes), where `strands` has
@@ -103,7 +103,7 @@ class LaneKernel:
             return log10_ber(self.design, strands, lanes)
         reads_dbm = self.received_dbm(strands, lanes) - (self._penalties_db + lanes.sensitivity_db)
         table = self._set_alike if lanes.extinction_db is None else self._as_set
-        found = with_bursts(table.log10_ber(reads_dbm, lanes.extinction_db), lanes)
+        found = with_bursts(table.log10_ber(reads_dbm, self.design.extinction_of(lanes)), lanes)
         if lanes.offset_ghz is None or not self.design.kind.bidi:
             return found
         beating = in_reach(lanes.offset_ghz, self.design.receiver.bandwidth_ghz)
@@ -126,7 +126,8 @@ class LaneKernel:
         table = self._raw_alike if lanes.extinction_db is None else self._raw_as_set
         decisions, ln10 = 2.0 * (receiver.levels - 1), np.log(10.0)
         share = receiver.errors_per_decision
-        worst = table.log10_ber(reads_dbm, lanes.extinction_db) * ln10 + np.log(decisions / share)
+        worst = table.log10_ber(reads_dbm, self.design.extinction_of(lanes)) * ln10
+        worst = worst + np.log(decisions / share)
         q = -scipy.special.ndtri_exp(np.minimum(worst, np.log(0.5)))
         notched = has_a_tone(np.asarray(lanes.offset_ghz)) & receiver.mitigation
         closes = np.where(notched, self._closes[1], self._closes[0])
@@ -145,7 +146,7 @@ class LaneKernel:
             return decided_log10_ber(self.design, arrival, lanes, raw)
         reads_dbm = arrival.received_dbm - (self._penalties_db + lanes.sensitivity_db)
         table = self._raw_alike if lanes.extinction_db is None else self._raw_as_set
-        found = table.log10_ber(reads_dbm, lanes.extinction_db)
+        found = table.log10_ber(reads_dbm, self.design.extinction_of(lanes))
         if lanes.offset_ghz is None or not self.design.kind.bidi:
             return found
         beating = in_reach(lanes.offset_ghz, self.design.receiver.bandwidth_ghz)
@@ -163,10 +164,10 @@ class LaneKernel:
         return found
 
 
-def _closes(receiver: Receiver, *, notched: bool) -> float:
+def _closes(design: LinkDesign, *, notched: bool) -> float:
     """The share of an eye that the swing of a beat takes, over the field that beats: at most, between the
     highest levels of the lowest extinction ratio."""
-    levels = receiver.relative_levels(np.asarray(extinctions_db()[0]))
+    levels = design.receiver.relative_levels(np.asarray(design.extinctions_db[0]))
     eye = 0.5 * float(levels[1] - levels[0])
     beats = products(levels[:, None], np.array([float(notched)]))
     return 2.0 * float(np.abs(beats).max()) / eye

@@ -16,14 +16,14 @@ import numpy.typing as npt
 from shared.models.assumptions import assumed
 from shared.models.optics.dispersion import dispersion_penalty_db, lanes_nm
 from shared.models.optics.fec import post_fec_ber
-from shared.models.optics.made_modules import AS_DESIGNED, Lanes
+from shared.models.optics.made_modules import AS_DESIGNED, Lanes, extinctions_db
 from shared.models.optics.modules import (
     MODULE_KINDS,
     LaneRate,
     ModuleKind,
     lane_rate,
 )
-from shared.models.optics.parts import parts_of
+from shared.models.optics.parts import CirculatorName, LaserName, circulator_of, laser_of, parts_of
 from shared.models.optics.receiver import BER_THRESHOLD, Receiver
 
 FloatArray = npt.NDArray[np.float64]
@@ -124,20 +124,44 @@ class LinkDesign:
     length_km: float = field(default_factory=lambda: assumed("fibre_length_km"))
     mitigation: bool = True
     soft_fec: bool = True
+    circulator: CirculatorName = "integrated"
+    laser: LaserName = "EML"
 
     @property
     def receiver(self) -> Receiver:
-        return Receiver(self.rate, self.mitigation, self.soft_fec)
+        """Its notch finds the beat of steady lasers only."""
+        return Receiver(self.rate, self.mitigation and laser_of(self.laser).steady, self.soft_fec)
 
     @property
     def launched_dbm(self) -> float:
         """`launch_dbm`, or what the parts of the rate launch."""
-        return parts_of(self.rate).launch_dbm if self.launch_dbm is None else self.launch_dbm
+        if self.launch_dbm is not None:
+            return self.launch_dbm
+        return parts_of(self.rate).launch_dbm + laser_of(self.laser).launch_db
+
+    @property
+    def extinctions_db(self) -> tuple[float, ...]:
+        """All extinction ratios that lasers are set to, ascending."""
+        more_db = laser_of(self.laser).extinction_db
+        return tuple(ratio_db + more_db for ratio_db in extinctions_db())
+
+    @property
+    def extinction_db(self) -> float:
+        """Of lasers that are as designed."""
+        return parts_of(self.rate).extinction_db + laser_of(self.laser).extinction_db
+
+    def extinction_of(self, lanes: Lanes) -> FloatArray:
+        """The extinction ratios of lanes as made, or of the design."""
+        if lanes.extinction_db is None:
+            return np.asarray(self.extinction_db)
+        more_db = laser_of(self.laser).extinction_db
+        return lanes.extinction_db + more_db if more_db else lanes.extinction_db
 
     @property
     def penalties_db(self) -> FloatArray:
         """What dispersion costs each lane of a strand, of shape (lanes,)."""
-        return dispersion_penalty_db(self.receiver.symbol_gbd, lanes_nm(self.kind), self.length_km)
+        chirp = laser_of(self.laser).chirp
+        return dispersion_penalty_db(self.receiver.symbol_gbd, lanes_nm(self.kind), self.length_km, chirp)
 
     @property
     def lane_losses_db(self) -> FloatArray:
@@ -149,11 +173,12 @@ class LinkDesign:
     def path(self, strands: Strands) -> tuple[Element, ...]:
         """From this end's laser to the far end's receiver, for the first lane."""
         mux, none = _assumed("mux_loss_db"), np.asarray(0.0)
-        circulator, crosstalk, port = none, None, None
+        circulator, crosstalk, port, joined_db = none, None, None, None
         near_connector_db, far_connector_db, near_port_db, far_port_db = None, None, None, None
         if self.kind.bidi:
-            circulator = _assumed("circulator_loss_db")
-            crosstalk = np.asarray(_assumed("circulator_crosstalk_db") + strands.near_leak_db)
+            part = circulator_of(self.circulator)
+            circulator, joined_db = np.asarray(part.loss_db), part.connector_db
+            crosstalk = np.asarray(part.crosstalk_db + strands.near_leak_db)
             port = _assumed("circulator_return_db")
             near_connector_db, far_connector_db = (
                 connector_return_db(excess_db)
@@ -163,8 +188,11 @@ class LinkDesign:
         fibre_db = 0.5 * self.fibre_loss_db
         near_db = strands.near_excess_db + strands.near_lost_db
         far_db = strands.far_excess_db + strands.far_lost_db
+        # The two fibres of an external circulator to its module reflect to the laser, or nothing.
+        joins = () if joined_db is None else (np.asarray(joined_db),)
         return (
             Element("mux", mux),
+            *(Element("circulator connector", loss_db) for loss_db in joins),
             Element("circulator", circulator, crosstalk),
             Element("circulator port", none, port),
             Element("near fibre", np.asarray(fibre_db + near_db), near_connector_db),
@@ -174,6 +202,7 @@ class LinkDesign:
             Element("far fibre", np.asarray(fibre_db + far_db), far_connector_db),
             Element("far circulator port", none, port),
             Element("far circulator", circulator),
+            *(Element("far circulator connector", loss_db) for loss_db in joins),
             Element("demux", mux),
         )
 
@@ -311,7 +340,7 @@ def decided_log10_ber(
         arrival.strongest_db + penalty_db,
         arrival.rest_db + penalty_db,
         lanes.offset_ghz,
-        lanes.extinction_db,
+        design.extinction_of(lanes),
     )
 
 

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from ops.cli.main import root
+from ops.models.optics.ask import _note
 from shared.basics.errors import LightwaveError, NotFound
+from shared.models.optics.palomar import insertion_loss_db
 from shared.models.optics.sensitivity import sensitivity_dbm
 from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave, told
 from tests.support.gateway_twin import QUIET, DrivenTwin
@@ -17,6 +20,8 @@ from tests.support.gateway_twin import QUIET, DrivenTwin
 OWN = ("link", "budget", "--loss-db", "2.5", "--return-loss-db", "-40", "--rate", "50G-PAM4")
 WORN = "pod-0/cube-0/+z/9"
 LINKED, DIRTY, DARK = "pod-0/cube-0/+z/3", "pod-0/cube-1/+z/5", "pod-0/cube-5/+y/7"
+BROKEN, ONE_WAY, DRIFTED, PATCHED = (f"pod-0/cube-0/+z/{index}" for index in (1, 11, 13, 15))
+WRONG = {"fibre": 2.0, "receiver": 1.5, "circulator": 15.0, "heat": 20.0}
 BOTH_DIRTY, FAR_DIRTY = "pod-0/cube-0/+z/7", "pod-0/cube-1/-z/7"
 
 
@@ -167,9 +172,14 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
             for end in (DIRTY, BOTH_DIRTY, BOTH_DIRTY, FAR_DIRTY)
         ),
         ("faults", {"kind": "connector", "target": LINKED}),
-        ("faults/pod-0/fault-4/clear", None),
+        ("faults/pod-0/fault-5/clear", None),
         ("faults", {"kind": "laser", "target": WORN, "severity": 3.0}),
+        *(("faults", {"kind": kind, "target": BROKEN, "severity": db}) for kind, db in WRONG.items()),
+        ("faults", {"kind": "transmitter", "target": ONE_WAY}),
+        ("faults", {"kind": "mirror", "target": "pod-0/ocs-45/N0", "severity": 2.5}),
     ]
+    client.post("/v1/faults", json={"kind": "port", "target": "pod-0/ocs-47/N0"}, params={"wait": 20})
+    twin.advance(100)  # until its fibre is at a spare port
     for path, body in requests:
         answer = client.post(f"/v1/{path}", json=body, params={"wait": 20})
         assert answer.status_code == 200, answer.text
@@ -178,7 +188,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
         f"pod-0/cube-{cube}/{face}/{index}"
         for cube in (0, 1)
         for face in ("+z", "-z")
-        for index in (3, 5, 7, 9)
+        for index in range(1, 16, 2)
     ]
     paths = [
         "config/pod-0",
@@ -197,7 +207,7 @@ def twin(asked: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
     return asked
 
 
-@pytest.mark.parametrize("end", [LINKED, DIRTY, BOTH_DIRTY])
+@pytest.mark.parametrize("end", [LINKED, DIRTY, BOTH_DIRTY, WORN, BROKEN, ONE_WAY, DRIFTED, PATCHED])
 def test_a_twin_s_link_errs_in_its_budget_as_in_the_twin(twin: FakeTwin, end: str) -> None:
     """The worst of its eight lanes, and the loss of its worse strand; seen from both ends."""
     for name in (end, told(twin, f"trace/{end}")["far_end"]):
@@ -207,7 +217,12 @@ def test_a_twin_s_link_errs_in_its_budget_as_in_the_twin(twin: FakeTwin, end: st
         ports = [(strand["ocs"], strand["north"], strand["south"]) for strand in found["strands"]]
         assert ports == [(s["ocs"], s["north"], s["south"]) for s in path["strands"]]
         dirt_db = found["near_excess_db"] + found["far_excess_db"]
-        losses = [strand["insertion_loss_db"] for strand in found["strands"]]
+        sound = {"lost_db": (0.0, 0.0)}
+        near, far = (found[which] or sound for which in ("near_impairment", "far_impairment"))
+        losses = [
+            strand["insertion_loss_db"] + lost + far_lost
+            for strand, lost, far_lost in zip(found["strands"], near["lost_db"], far["lost_db"], strict=True)
+        ]
         assert round(max(losses) + dirt_db + 1.0, 4) == path["loss_db"]
 
 
@@ -218,16 +233,51 @@ def test_dirt_is_counted_at_the_end_that_has_it(twin: FakeTwin) -> None:
     assert here["far_excess_db"] == there["near_excess_db"] == 0.0
     both = printed("link", "budget", BOTH_DIRTY)
     faults = {fault["name"]: fault["severity"] for fault in told(twin, "faults")}
-    assert both["near_excess_db"] == pytest.approx(faults["pod-0/fault-1"] + faults["pod-0/fault-2"])
-    assert both["far_excess_db"] == faults["pod-0/fault-3"]
+    assert both["near_excess_db"] == pytest.approx(faults["pod-0/fault-2"] + faults["pod-0/fault-3"])
+    assert both["far_excess_db"] == faults["pod-0/fault-4"]
     clean = printed("link", "budget", LINKED)
     assert clean["near_excess_db"] == clean["far_excess_db"] == 0.0
 
 
-def test_a_fault_that_is_not_counted_is_named(twin: FakeTwin) -> None:
-    for end in (WORN, told(twin, f"trace/{WORN}")["far_end"]):
-        assert printed("link", "budget", end)["note"] == f"not counted: laser at {WORN}"
-    assert printed("link", "budget", DIRTY)["note"] is None
+def test_fibres_at_spare_ports_lose_what_is_lost_there(twin: FakeTwin) -> None:
+    """Which port of either end it is, the budget of both says."""
+    [spare] = {strand.get("north_spare") for strand in told(twin, f"trace/{PATCHED}")["strands"]} - {None}
+    config = told(twin, "config/pod-0")
+    losses = [strand["insertion_loss_db"] for strand in printed("link", "budget", PATCHED)["strands"]]
+    moved, kept = (
+        insertion_loss_db(config["seed"], "pod-0", np.array(47), np.array(north), np.array(3))
+        for north in (spare, 0)
+    )
+    assert losses[0] == round(float(moved), 4) != round(float(kept), 4)
+
+
+def test_whatever_is_wrong_with_the_light_is_counted_and_named(twin: FakeTwin) -> None:
+    for end, said in (
+        (WORN, "it launches 3.00 dB less"),
+        (
+            BROKEN,
+            (
+                "it loses 2.00 dB, it launches 1.00 dB less, receivers need 1.50 dB more, the circulator "
+                "leaks 15.00 dB more, it is 20.0 K warmer"
+            ),
+        ),
+        (ONE_WAY, "strand 0 launches 60.00 dB less"),
+    ):
+        far_end = told(twin, f"trace/{end}")["far_end"]
+        for name in (end, far_end):
+            assert f"wrong at {end}: {said}" in run("link", "budget", name).stdout.splitlines()
+        here, there = printed("link", "budget", end), printed("link", "budget", far_end)
+        assert here["near_impairment"] == there["far_impairment"] != here["far_impairment"] is None
+    clean = printed("link", "budget", LINKED)
+    assert clean["near_impairment"] is clean["far_impairment"] is clean["note"] is None
+
+
+def test_the_budget_of_a_cube_without_power_says_so() -> None:
+    path = {"far_end": LINKED, "condition": "ok", "far_condition": "ok"}
+    assert _note(path) is None
+    assert _note(path | {"far_impairment": {"unpowered": False}}) is None
+    said = _note(path | {"far_impairment": {"unpowered": True}})
+    assert said == "a cube is without power: this is what the link would receive"
 
 
 def test_both_directions_are_told_by_either_end(twin: FakeTwin) -> None:

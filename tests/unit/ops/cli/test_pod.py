@@ -39,6 +39,22 @@ def test_switches_take_margin_away() -> None:
     assert [content["soft_fec"] for content in contents] == [True, True, False]
 
 
+def test_parts_and_rate_of_the_modules_are_taken_and_said() -> None:
+    words = ["--rate", "100G-PAM4", "--launch-dbm", "2", "--circulator", "external", "--laser", "DML"]
+    done = run(*SMALL, *words, "-o", "json")
+    content = json.loads(done.stdout)
+    said = [content[name] for name in ("rate", "launch_dbm", "circulator", "laser")]
+    assert said == ["100G-PAM4", 2.0, "external", "DML"]
+    assert run(*content["repeat"].split()[1:]).stdout == done.stdout
+    assert "modules: 100G-PAM4, DMLs, circulators external, 2 dBm a lane" in run(*SMALL, *words).stdout
+    usual = json.loads(run(*SMALL, "-o", "json").stdout)
+    assert [usual[name] for name in ("rate", "launch_dbm", "circulator", "laser")] == [
+        *("50G-PAM4", 0.4, "integrated", "EML")
+    ]
+    said_no = run(*SMALL, "--launch-dbm", "11")
+    assert "launch-dbm 11 dBm: allowed are -20 to 10 dBm; the nearest is 10" in str(said_no.exception)
+
+
 def test_return_loss_is_taken_for_every_port() -> None:
     relaxed = json.loads(run(*SMALL, "--return-loss-db", "-28", "-o", "json").stdout)
     assert relaxed["return_loss_db"] == -28.0
