@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.body import Model, is_empty, is_unsaid
+from schemas.documents_links import EndImpairment
 from schemas.documents_repairs import DiagnosisSummary, RepairDocument, RepairsSummary, VerdictDocument
 from schemas.jobs import JobTerms, OwnerUse
 from schemas.names import FaultKind, Shape, Tier
@@ -75,22 +76,6 @@ class OcsDocument(Model):
     unaligned: tuple[str, ...] = ()
     by_hand: tuple[ByHandStatus, ...] = ()
     changed_us: int
-
-
-class EndImpairment(Model):
-    """What is wrong with the light of a link end. `dirt_db` is loss that reflects, `lost_db` by strand loss
-    that does not, `dimmed_db` by strand launched power lost; `deaf_db` light that the receivers need more,
-    `leak_db` crosstalk of the circulator more, `hotter_k` warmer than the hall makes it. `end` is its number.
-    """
-
-    end: int
-    unpowered: bool
-    dirt_db: float
-    lost_db: tuple[float, float]
-    dimmed_db: tuple[float, float]
-    deaf_db: float
-    leak_db: float
-    hotter_k: float
 
 
 class LinkGroupDocument(Model):

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from schemas.api import ChipPlace, LightPath, LinkRow, StrandPath
-from schemas.documents import EndImpairment, LinkGroupDocument, OcsDocument
+from schemas.documents import LinkGroupDocument, OcsDocument
+from schemas.documents_links import EndImpairment
 from services.gateway.documents import read_one
 from services.gateway.fabrics import plant as plant_of
 from services.gateway.ports import TwinPorts

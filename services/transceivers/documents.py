@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from schemas.documents import EndImpairment, LinkGroupDocument, LinksSummary
+from schemas.documents import LinkGroupDocument, LinksSummary
+from schemas.documents_links import EndImpairment
 from schemas.names import number_of
 from services.transceivers.optics import path_loss_db, receiving
 from services.transceivers.state import BOTH_STRANDS, NO_END, STATES, TransceiversState
