@@ -15,13 +15,13 @@ from schemas.api_network import NetworkFigures
 from schemas.body import Body, Model, is_unsaid
 from schemas.config_by_kind import KindName
 from schemas.documents import (
-    EndImpairment,
     FaultDocument,
     LinkState,
     MultisliceDocument,
     PatchStatus,
     SliceState,
 )
+from schemas.documents_links import EndImpairment
 from schemas.documents_repairs import RepairDocument, VerdictDocument
 from schemas.envelope import Envelope
 from schemas.names import Tier

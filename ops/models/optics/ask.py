@@ -11,7 +11,7 @@ from ops.common.client import Client, escape
 from ops.common.light_path import unmade
 from ops.models.optics.budget import Link, Strand
 from schemas.config import SuperpodConfig
-from schemas.documents import EndImpairment
+from schemas.documents_links import EndImpairment
 from services.transceivers.design import design_of
 from shared.basics.errors import InvalidInput
 from shared.models.ocs.patches import Patches, place_of
