@@ -54,7 +54,13 @@ def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
         cable_per_day=0.4, host_per_day=0.1, link_per_day=0.2, optics_per_day=0.4, ocs_per_day=0.3
     )
     repairs = RepairsConfig(
-        cable_repair_h=4, cube_repair_h=5, host_repair_h=1, link_repair_h=2, ocs_repair_h=3
+        cable_repair_h=4,
+        cube_repair_h=5,
+        host_repair_h=1,
+        link_repair_h=2,
+        ocs_repair_h=3,
+        clean_h=6,
+        reseat_h=7,
     )
     expected: dict[FaultKind, tuple[float, float, int]] = {
         "host": (0.1, 1, 1),
@@ -63,12 +69,12 @@ def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
         "cube-power": (0, 5, 1),
         "cooling": (0, 5, 1),
         "link": (0.2, 2, 1),
-        "connector": (0.4 * 0.30, 2, 1),
-        "fibre": (0.4 * 0.10, 2, 1),
+        "connector": (0.4 * 0.30, 6, 1),
+        "fibre": (0.4 * 0.10, 7, 1),
         "laser": (0.4 * 0.18, 2, 1),
         "receiver": (0.4 * 0.10, 2, 1),
         "transmitter": (0.4 * 0.05, 2, 1),
-        "flap": (0.4 * 0.07, 2, 1),
+        "flap": (0.4 * 0.07, 7, 1),
         "circulator": (0.4 * 0.03, 2, 1),
         "heat": (0.4 * 0.05, 2, 1),
         "calibration": (0.4 * 0.04, 2, 1),
