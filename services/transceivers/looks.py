@@ -89,7 +89,8 @@ def _worth_a_look(state: TransceiversState) -> IntArray:
     """Ends that could stand out, and all that stood out, with the far ends of their links; in order."""
     linked = np.flatnonzero(state.peer != NO_END)
     off = _off(state, linked)
-    own = {*state.impaired, *state.outages, *state.told, *linked[doubtful(off)].tolist()}
+    impaired = (end for end, wrong in state.impaired.items() if wrong.shows_dark or state.peer[end] != NO_END)
+    own = {*impaired, *state.outages, *state.told, *linked[doubtful(off)].tolist()}
     peers = {int(state.peer[end]) for end in own}
     return np.array(sorted((own | peers) - {NO_END}), dtype=np.int64)
 

@@ -52,6 +52,11 @@ class Impairment:
         return any(amounts)
 
     @property
+    def shows_dark(self) -> bool:
+        """Whether the module of an end without a link says otherwise than a sound one would."""
+        return bool(any(self.dimmed_db) or self.hotter_k or self.worn or self.misreads)
+
+    @property
     def misreads(self) -> bool:
         """Whether what the module says of itself is wrong."""
         return bool(self.reads_db or self.late_us or self.lying or self.stuck_us != NOT_STUCK)
