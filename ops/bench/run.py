@@ -302,6 +302,13 @@ def measure_network(quick: bool) -> list[Figure]:
     return [*measure_dcn(quick), *measure_living(quick)]
 
 
+def measure_device_costs(quick: bool) -> list[Figure]:
+    """What a pod-year costs whose hardware behaves."""
+    from ops.bench.hardware import measure_hardware
+
+    return measure_hardware(quick, command())
+
+
 def measure_verdicts(quick: bool) -> list[Figure]:
     """What verdicts on links are worth."""
     from ops.bench.diagnosis import measure_diagnosis
@@ -321,5 +328,6 @@ GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "optics": measure_light,
     "scheduler": measure_decisions,
     "dcn": measure_network,
+    "hardware": measure_device_costs,
     "diagnosis": measure_verdicts,
 }
