@@ -4,13 +4,15 @@ from schemas.body import Model
 
 
 class EndImpairment(Model):
-    """What is wrong with the light of a link end. `dirt_db` is loss that reflects, `lost_db` by strand loss
+    """What is wrong with the light of a link end. It has none where its cube is `unpowered`, or it is
+    `worked_on`: a technician has it in hand. `dirt_db` is loss that reflects, `lost_db` by strand loss
     that does not, `dimmed_db` by strand launched power lost; `deaf_db` light that the receivers need more,
     `leak_db` crosstalk of the circulator more, `hotter_k` warmer than the hall makes it. `end` is its number.
     """
 
     end: int
     unpowered: bool
+    worked_on: bool = False
     dirt_db: float
     lost_db: tuple[float, float]
     dimmed_db: tuple[float, float]

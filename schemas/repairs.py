@@ -30,6 +30,16 @@ class RepairBegun(RepairsBody):
     technician: Annotated[int, Field(ge=0)]
 
 
+class HandsOnBegun(RepairsBody):
+    """The technician has found the part and takes it out of use: from here to the end of the repair a link
+    end has no connector in it, and no light."""
+
+    repair: RepairName
+    target: TargetName
+    work: Work
+    technician: Annotated[int, Field(ge=0)]
+
+
 class RepairCompleted(RepairsBody):
     """The `work` is done; whether it has mended anything shows."""
 

@@ -33,13 +33,13 @@ class LinkTested(TransceiversBody):
     """What a module measured of its own light: the loss from module to module, and what the factory's matrix
     of the OCS and the fibre make of it; the bit error rate of the worst lane. None where nothing arrived.
     `lossy`: more is lost than readings are off by, `errors`: too many come though light does, `dark`: the
-    module or its cable is dead."""
+    module or its cable is dead, `open`: a technician has the end in hand."""
 
     end: LinkEndIndex
     loss_db: Annotated[float, Field(allow_inf_nan=False)] | None
     expected_db: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     log10_ber: Annotated[float, Field(allow_inf_nan=False)] | None
-    verdict: Literal["clean", "lossy", "errors", "dark"]
+    verdict: Literal["clean", "lossy", "errors", "dark", "open"]
 
 
 Decibels = Annotated[float, Field(allow_inf_nan=False)] | None

@@ -62,6 +62,8 @@ def _tested(message: Message) -> str:
     """What a module measured of its own light, and the verdict."""
     body, (end, *_) = message["body"], message["about"]
     expected = shown("loss_db", body["expected_db"])
+    if body["verdict"] == "open":
+        return f"{end}: a technician has it in hand, it is not plugged in; test it when the repair is done"
     if body["loss_db"] is None:
         return f"{end}: none of its light comes back: module or cable is dead (expected {expected} dB)"
     more_db = body["loss_db"] - body["expected_db"]

@@ -113,7 +113,12 @@ def _condition(path: Mapping[str, Any]) -> str:
     if path["loss_db"] is not None:
         ber = "-" if path["ber"] is None else shown("ber", path["ber"])
         words += f", path loss {shown('loss_db', path['loss_db'])} dB, BER {ber}"
-    return f"{words}; the far end's module has failed" if path["far_condition"] == "failed" else words
+    if path["far_condition"] == "failed":
+        words += "; the far end's module has failed"
+    for which, whose in (("impairment", "it"), ("far_impairment", "the far end")):
+        if (path.get(which) or {}).get("worked_on"):
+            words += f"; a technician has {whose} in hand"
+    return words
 
 
 def _end(name: str, chip: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,14 @@ from schemas.config import AnyPodConfig
 from schemas.config_dcn import DcnConfig
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
-from schemas.repairs import RepairBegun, RepairCancelled, RepairCompleted, RepairFailed, RepairOpened
+from schemas.repairs import (
+    HandsOnBegun,
+    RepairBegun,
+    RepairCancelled,
+    RepairCompleted,
+    RepairFailed,
+    RepairOpened,
+)
 from schemas.sequencer import FabricCommissioned
 
 
@@ -38,12 +45,22 @@ class RepairChecker:
             self.repairs[body.repair] = "queued"
         elif isinstance(body, RepairBegun):
             yield from self._begin(body)
+        elif isinstance(body, HandsOnBegun):
+            yield from self._take_in_hand(body)
         elif isinstance(body, RepairCompleted | RepairFailed | RepairCancelled):
             state = self.repairs.get(body.repair)
-            if state != "begun" and not (isinstance(body, RepairCancelled) and state == "queued"):
+            is_called_off = isinstance(body, RepairCancelled) and state == "queued"
+            if state not in ("begun", "in hand") and not is_called_off:
                 yield f"{body.repair} ends but was {state}"
             self.repairs[body.repair] = "ended"
             self._busy = {t: r for t, r in self._busy.items() if r != body.repair}
+
+    def _take_in_hand(self, body: HandsOnBegun) -> Iterator[str]:
+        if self.repairs.get(body.repair) != "begun":
+            yield f"{body.repair} is in hand but was {self.repairs.get(body.repair)}"
+        if self._busy.get(body.technician) != body.repair:
+            yield f"technician {body.technician} has {body.repair} in hand and is not at it"
+        self.repairs[body.repair] = "in hand"
 
     def _begin(self, body: RepairBegun) -> Iterator[str]:
         if self.repairs.get(body.repair) != "queued":

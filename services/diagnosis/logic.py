@@ -122,6 +122,10 @@ def on_repair_completed(state: DiagnosisState, body: RepairCompleted, _message: 
 def on_link_tested(state: DiagnosisState, body: LinkTested, message: Envelope) -> list[Output]:
     """What a test tells of an end, whoever asked for it, is sure: there is no other end."""
     end = body.end
+    if body.verdict == "open":  # it is told when that is done
+        if end in state.testing:
+            state.checks[end] = state.now_us + state.patience_s * US_PER_S
+        return []
     was_wanted = state.testing.pop(end, None) is not None
     if body.verdict in ("clean", "dark"):
         if was_wanted and end in state.unseen:

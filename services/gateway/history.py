@@ -37,7 +37,10 @@ STATES = {
     ),
     "fault": ("FaultBegan", "FaultEnded"),
     "verdict": ("VerdictGiven", "VerdictWithdrawn"),
-    "repair": ("RepairOpened", "RepairBegun", "RepairCompleted", "RepairFailed", "RepairCancelled"),
+    "repair": (
+        *("RepairOpened", "RepairBegun", "HandsOnBegun"),
+        *("RepairCompleted", "RepairFailed", "RepairCancelled"),
+    ),
     "cube": (
         *("CubeUnhealthy", "CubeHealthy", "CubeDrained", "CubeUndrained"),
         *("CubePowerLost", "CubePowerRegained", "CubeOverheated", "CubeCooled"),

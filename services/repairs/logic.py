@@ -22,6 +22,7 @@ from schemas.ocs import (
     PortUp,
 )
 from schemas.repairs import (
+    HandsOnBegun,
     PatchPort,
     RepairBegun,
     RepairCancelled,
@@ -38,12 +39,14 @@ from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.faults import FAULTS, mean_repair_h
 from shared.models.ocs.parts import PART, part_word
-from shared.models.works import WORKS
+from shared.models.works import WORKS, hands_on_us
 
 
 def due(state: RepairsState) -> int | None:
-    """When the next technician is done."""
-    return min([repair.ends_us for repair in state.begun.values() if not repair.asked], default=None)
+    """When the next technician is at a part, or done."""
+    moments = [repair.ends_us for repair in state.begun.values() if not repair.asked]
+    moments += [repair.hands_on_us for repair in state.begun.values() if repair.hands_on_us is not None]
+    return min(moments, default=None)
 
 
 def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output]:
@@ -53,7 +56,29 @@ def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output
         if repair.ends_us <= state.now_us and not repair.asked
     )
     said: list[Output] = [_finish(state, number) for _, number in done]
-    return said + _begin_waiting(state)
+    return [*said, *_begin_waiting(state), *_hands_on(state)]
+
+
+def _hands_on(state: RepairsState) -> list[Output]:
+    """Technicians who are at their parts by now, in order of time."""
+    there = sorted(
+        (repair.hands_on_us, number)
+        for number, repair in state.begun.items()
+        if repair.hands_on_us is not None and repair.hands_on_us <= state.now_us
+    )
+    return [_take_in_hand(state, number) for _, number in there]
+
+
+def _take_in_hand(state: RepairsState, number: int) -> CausedBy:
+    repair = replace(state.begun[number], hands_on_us=None)
+    state.begun[number] = repair
+    body = HandsOnBegun(
+        repair=state.repair_name(number),
+        target=repair.target,
+        work=repair.work,
+        technician=repair.technician,
+    )
+    return CausedBy(repair.cause, body)
 
 
 def on_requested(state: RepairsState, body: RepairRequested, message: Envelope) -> list[Output]:
@@ -204,8 +229,10 @@ def _extend(state: RepairsState, known: Repair | BegunRepair, asked: Repair) -> 
         found = replace(found, kind=asked.kind, work=asked.work)
         if isinstance(found, BegunRepair):
             number = state.open_targets[known.target]
-            hours_us = _work_us(state, number, asked)
-            found = replace(found, ends_us=max(found.ends_us, state.now_us + hours_us))
+            ends_us = max(found.ends_us, state.now_us + _work_us(state, number, asked))
+            # Who has the part in hand already goes on with it.
+            hands_us = None if found.hands_on_us is None else _hands_on_us(state, asked.work, ends_us)
+            found = replace(found, ends_us=ends_us, hands_on_us=hands_us)
     _put(state, found)
 
 
@@ -220,6 +247,7 @@ def _begin_waiting(state: RepairsState) -> list[Output]:
         busy = [repair.technician for repair in state.begun.values()]
         technician = next(t for t in range(state.config.technicians) if t not in busy)
         repair = state.queued.pop(number)
+        ends_us = state.now_us + _work_us(state, number, repair)
         state.begun[number] = BegunRepair(
             kind=repair.kind,
             target=repair.target,
@@ -230,12 +258,21 @@ def _begin_waiting(state: RepairsState) -> list[Output]:
             needed=repair.needed,
             technician=technician,
             began_us=state.now_us,
-            ends_us=state.now_us + _work_us(state, number, repair),
+            ends_us=ends_us,
+            hands_on_us=_hands_on_us(state, repair.work, ends_us),
         )
         _touch(state, number)
         begun = RepairBegun(repair=state.repair_name(number), target=repair.target, technician=technician)
         said.append(CausedBy(repair.cause, begun))
+        if state.begun[number].hands_on_us == state.now_us:
+            said.append(_take_in_hand(state, number))
     return said
+
+
+def _hands_on_us(state: RepairsState, work: Work, ends_us: int) -> int | None:
+    """When the technician is at the part: the way there, and all that has to be found out, comes first."""
+    last_us = hands_on_us(work)
+    return None if last_us is None else max(state.now_us, ends_us - last_us)
 
 
 def _work_us(state: RepairsState, number: int, repair: Repair) -> int:

@@ -29,13 +29,15 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class BegunRepair(Repair):
-    """A repair in work; `ends_us` is when it will be done. `asked`: the work is, and the OCS was asked to
-    take a fibre where it was put."""
+    """A repair in work; `ends_us` is when it will be done, `hands_on_us` when the technician will be at the
+    part, None once that is so, and for work that leaves it in use. `asked`: the work is done, and the OCS was
+    asked to take a fibre where it was put."""
 
     technician: int = 0
     began_us: int = 0
     ends_us: int = 0
     asked: bool = False
+    hands_on_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def _impaired(state: TransceiversState, ends: slice) -> Iterator[dict[str, Any]]
     """What is wrong with the light of these ends."""
     for end in sorted(end for end in state.impaired if ends.start <= end < ends.stop):
         wrong = state.impaired[end]
-        if wrong.changes_light or wrong.unpowered:
+        if wrong.changes_light or wrong.unpowered or wrong.worked_on:
             yield {"end": end} | {name: getattr(wrong, name) for name in WRONG_WITH_LIGHT}
 
 

@@ -9,7 +9,6 @@ from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import number_of
-from schemas.repairs import RepairCompleted
 from schemas.transceivers import ModuleReported
 from services.transceivers.links import judge, recompute_ber, touch
 from services.transceivers.looks import note_outage, plan_look
@@ -28,7 +27,6 @@ from shared.models.optics.impairments import (
 )
 from shared.models.plants import plant_of
 from shared.models.struck_ends import STRANDS_STRUCK, strand_of, struck_ends
-from shared.models.works import mends
 
 
 def on_fault_began(state: TransceiversState, body: FaultBegan, message: Envelope) -> list[Output]:
@@ -49,31 +47,12 @@ def on_fault_began(state: TransceiversState, body: FaultBegan, message: Envelope
         cause=message.id,
     )
     state.faults[body.fault] = replace(fault, next_us=_next_us(state, body.fault, fault))
-    return _judge_ends(state, ends, message.id)
+    return judge_ends(state, ends, message.id)
 
 
 def on_fault_ended(state: TransceiversState, body: FaultEnded, message: Envelope) -> list[Output]:
     fault = state.faults.pop(body.fault, None)
-    return [] if fault is None else _judge_ends(state, fault.ends, message.id)
-
-
-def on_repair_completed(state: TransceiversState, body: RepairCompleted, message: Envelope) -> list[Output]:
-    """Whoever was at an end sets its counters back. A module of a bad batch that was replaced is of
-    another."""
-    batches = {name: fault for name, fault in state.faults.items() if fault.kind == "batch"}
-    if not batches and not state.outages:
-        return []
-    plant = plant_of(state.kind, state.pod)
-    part = plant.parse(body.target)
-    if part.kind != plant.ends.kind:
-        return []
-    state.outages.pop(part.number, None)
-    if not mends(body.work, "replace") or not any(part.number in fault.ends for fault in batches.values()):
-        return []
-    for name, fault in batches.items():
-        left = tuple(end for end in fault.ends if end != part.number)
-        state.faults[name] = replace(fault, ends=left)
-    return _judge_ends(state, (part.number,), message.id)
+    return [] if fault is None else judge_ends(state, fault.ends, message.id)
 
 
 def next_change_us(state: TransceiversState) -> int | None:
@@ -98,7 +77,7 @@ def change_due(state: TransceiversState) -> list[Output]:
         elif fault.kind == "flap":
             fault = replace(fault, out=False)
         state.faults[name] = replace(fault, next_us=_next_us(state, name, fault))
-        said += _judge_ends(state, fault.ends, fault.cause)
+        said += judge_ends(state, fault.ends, fault.cause)
     return said
 
 
@@ -127,7 +106,7 @@ def _share(state: TransceiversState, fault: EndFault) -> float:
 
 def _impairment(state: TransceiversState, end: int) -> Impairment:
     """All that is wrong with an end now."""
-    found = []
+    found = [Impairment(worked_on=True)] if end in state.worked_on else []
     for fault in state.faults.values():
         if end in fault.ends:
             share = _share(state, fault)
@@ -135,7 +114,7 @@ def _impairment(state: TransceiversState, end: int) -> Impairment:
     return together(found)
 
 
-def _judge_ends(state: TransceiversState, struck: Sequence[int], cause: str) -> list[Output]:
+def judge_ends(state: TransceiversState, struck: Sequence[int], cause: str) -> list[Output]:
     """Add up what is wrong with these ends, judge their links, and have a look at them."""
     said: list[Body] = []
     for end in struck:
@@ -143,7 +122,8 @@ def _judge_ends(state: TransceiversState, struck: Sequence[int], cause: str) -> 
         was = state.impaired.pop(end, SOUND)
         if now != SOUND:
             state.impaired[end] = now
-        state.failed[end], state.excess_db[end] = now.dead or now.unpowered, now.dirt_db
+        state.failed[end] = now.dead or now.unpowered or now.worked_on
+        state.excess_db[end] = now.dirt_db
         if now.dead != was.dead:
             said.append(ModuleReported(end=end, condition="failed" if now.dead else "ok"))
     peers = [int(state.peer[end]) for end in struck]

@@ -92,21 +92,27 @@ def _worth_a_look(state: TransceiversState) -> IntArray:
     impaired = (end for end, wrong in state.impaired.items() if wrong.shows_dark or state.peer[end] != NO_END)
     own = {*impaired, *state.outages, *state.told, *linked[doubtful(off)].tolist()}
     peers = {int(state.peer[end]) for end in own}
-    return np.array(sorted((own | peers) - {NO_END}), dtype=np.int64)
+    return np.array(sorted((own | peers) - {NO_END} - _in_hand(state)), dtype=np.int64)
+
+
+def _in_hand(state: TransceiversState) -> set[int]:
+    """Ends that are worked on, and the far ends of their links: nothing that they say tells of a fault."""
+    return {*state.worked_on, *(int(state.peer[end]) for end in state.worked_on)} - {NO_END}
 
 
 def _told(state: TransceiversState, found: dict[int, Look]) -> list[Body]:
-    """Take over what stands out, each with its far end, and say what is news of it."""
+    """Take over what stands out, each with its far end, and say what is news of it. What is worked on stands
+    as it was told of."""
     out = {end for end, look in found.items() if stands_out(look, did=end in state.told)}
     out |= {far for end in out if (far := found[end].far) is not None}
+    out |= state.told.keys() & _in_hand(state)
     gone = sorted(state.told.keys() - out)
     unseen = tuple(end for end in gone if found[end].far is None and state.told[end].far is not None)
     usual = tuple(end for end in gone if end not in unseen)
     for end in gone:
         del state.told[end]
-    news = [
-        found[end] for end in sorted(out) if end not in state.told or is_news(found[end], state.told[end])
-    ]
+    looked_at = sorted(out & found.keys())
+    news = [found[end] for end in looked_at if end not in state.told or is_news(found[end], state.told[end])]
     state.told.update((look.end, look) for look in news)
     if not news and not gone:
         return []

@@ -27,6 +27,8 @@ def on_looped(state: TransceiversState, body: LinkLooped, _message: Envelope) ->
     end, radix = body.end, ocs_radix(state.cubes)
     ocs = strands_looped(state.seed, state.fabric, end, radix, state.technology, state.patched)
     expected_db = round(float(ocs.loss_db.max()) + state.config.fibre_loss_db, DECIMALS)
+    if end in state.worked_on:
+        return [LinkTested(end=end, loss_db=None, expected_db=expected_db, log10_ber=None, verdict="open")]
     if state.failed[end] > 0:
         return [LinkTested(end=end, loss_db=None, expected_db=expected_db, log10_ber=None, verdict="dark")]
     wrong = Wrong(state.impaired, np.array([end]))

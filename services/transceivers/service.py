@@ -11,9 +11,9 @@ from schemas.ocs import (
     PortPatched,
     PortsDown,
 )
-from schemas.repairs import RepairCompleted
+from schemas.repairs import HandsOnBegun, RepairCancelled, RepairCompleted, RepairFailed
 from schemas.sequencer import Tick
-from services.transceivers import documents, faults, links, logic, loops
+from services.transceivers import documents, faults, links, logic, loops, works
 from services.transceivers.state import TransceiversState, commission
 from shared.engine.service import Service, on
 
@@ -33,7 +33,10 @@ SERVICE: Service[TransceiversState] = Service(
         on(PortsDown, links.on_ports_down),
         on(FaultBegan, faults.on_fault_began),
         on(FaultEnded, faults.on_fault_ended),
-        on(RepairCompleted, faults.on_repair_completed),
+        on(HandsOnBegun, works.on_hands_on_begun),
+        on(RepairCompleted, works.on_repair_completed),
+        on(RepairCancelled, works.on_repair_ended),
+        on(RepairFailed, works.on_repair_ended),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

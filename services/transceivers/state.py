@@ -51,7 +51,8 @@ class TransceiversState(State):
     faults, `log10_ber` that of the worst lane that the end receives, with all faults (both NaN where no
     circuit is wanted); `excess_db` is what the end's connector faults add; `failed` tells whether its module
     or cable is dead, or without power; `impaired` has all that is wrong with ends that are not sound, and
-    `outages` when links of ends have dropped in the last day; `code` indexes STATES. The `kind` of the fabric
+    `outages` when links of ends have dropped in the last day; `worked_on` the ends that a technician has in
+    hand, each with the repair; `code` indexes STATES. The `kind` of the fabric
     decides what lies between two ends, and the `technology` of its OCSes, if it has any, what that loses.
 
     `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`).
@@ -81,6 +82,7 @@ class TransceiversState(State):
     patched: dict[int, int] = field(default_factory=dict)
     impaired: dict[int, Impairment] = field(default_factory=dict)
     outages: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    worked_on: dict[int, str] = field(default_factory=dict)
     look_us: int | None = None
     told: dict[int, Look] = field(default_factory=dict)
 

@@ -227,6 +227,13 @@ ASSUMPTIONS: dict[str, Assumption] = {
         0.85, "", "of dirty connectors, at the first time: what is burnt in or scratched stays"
     ),
     "reseating_succeeds": Assumption(0.8, "", "of bent fibres and loose contacts, at the first time"),
+    "cleaning_hands_on_min": Assumption(
+        10.0, "min", "at the end of a cleaning: unplug, look, wipe, look again, plug in; not the way there"
+    ),
+    "reseating_hands_on_min": Assumption(15.0, "min", "at the end of it: the fibre is laid anew as well"),
+    "replacing_hands_on_min": Assumption(
+        20.0, "min", "at the end of it: the new module starts, and is told its wavelengths and firmware"
+    ),
     "accepted_power_sigma_db": Assumption(
         0.05, "dB", "of the acceptance test that compares a module's monitors with a meter, mean of 4 lanes"
     ),

@@ -85,6 +85,8 @@ def _note(path: dict[str, Any]) -> str | None:
         return "a module has failed: this is what sound ones would receive"
     if any((path.get(which) or {}).get("unpowered") for which in ("impairment", "far_impairment")):
         return "a cube is without power: this is what the link would receive"
+    if any((path.get(which) or {}).get("worked_on") for which in ("impairment", "far_impairment")):
+        return "a technician has an end in hand: this is what the link would receive"
     return None
 
 

@@ -23,15 +23,17 @@ NOT_STUCK = -1
 class Impairment:
     """All that is wrong with an end; the default is a sound one.
 
-    `dead` and `unpowered` modules have no light and no readings, and `dropped` is a link for the moment. By
-    strand: `lost_db` is loss that does not reflect, at this end's side of the path, both ways; `dimmed_db` is
-    launched power lost. For all lanes: `dirt_db` loss that reflects, `deaf_db` light that the receivers need
-    more, `leak_db` crosstalk of the circulator more, `hotter_k` warmer than the hall makes it, `worn` of the
-    bias that is left to a laser (0 to 1). Readings: `reads_db` that received power is read too high,
-    `stuck_us` since when they do not change, `late_us` old, `lying` unrelated to anything."""
+    `dead` and `unpowered` modules have no light and no readings, nor has one that is `worked_on`; `dropped`
+    is a link for the moment. By strand: `lost_db` is loss that does not reflect, at this end's side of the
+    path, both ways; `dimmed_db` is launched power lost. For all lanes: `dirt_db` loss that reflects,
+    `deaf_db` light that the receivers need more, `leak_db` crosstalk of the circulator more, `hotter_k`
+    warmer than the hall makes it, `worn` of the bias that is left to a laser (0 to 1). Readings: `reads_db`
+    that received power is read too high, `stuck_us` since when they do not change, `late_us` old, `lying`
+    unrelated to anything."""
 
     dead: bool = False
     unpowered: bool = False
+    worked_on: bool = False
     dropped: bool = False
     dirt_db: float = 0.0
     lost_db: tuple[float, float] = (0.0, 0.0)
@@ -135,6 +137,7 @@ def together(found: Iterable[Impairment]) -> Impairment:
     return Impairment(
         dead=any(one.dead for one in all_of),
         unpowered=any(one.unpowered for one in all_of),
+        worked_on=any(one.worked_on for one in all_of),
         dropped=any(one.dropped for one in all_of),
         dirt_db=total("dirt_db"),
         lost_db=by_strand("lost_db"),

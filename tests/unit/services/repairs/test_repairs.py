@@ -24,6 +24,7 @@ from schemas.ocs import (
     PortUp,
 )
 from schemas.repairs import (
+    HandsOnBegun,
     PatchPort,
     RepairBegun,
     RepairCancelled,
@@ -32,7 +33,7 @@ from schemas.repairs import (
     RepairOpened,
 )
 from services.repairs.service import SERVICE
-from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
 from shared.engine.ledger import ENDED_MAX
 from tests.support.rig import Bench, bodies
 
@@ -55,6 +56,8 @@ def part_down(part: str = "") -> OcsPartDown:
 def work_on(bench: Bench) -> list[Envelope]:
     """Until the next work is done, and if that is a fibre to be moved, the OCS has moved it."""
     said = bench.step()
+    if bodies(said, HandsOnBegun):
+        said += bench.step()
     for asked in bodies(said, PatchPort):
         said += bench.say(PortPatched(ocs=asked.ocs, side=asked.side, port=asked.port, spare=130))
     return said
@@ -75,6 +78,41 @@ def test_a_port_that_no_spare_is_left_for_stays_as_it_is() -> None:
     assert bodies(bench.say(answer)) == []
     document = bench.documents["repairs", "pod-0/repair-0"]
     assert (document.state, document.reason) == ("failed", "none is left")
+
+
+def test_an_end_is_in_hand_at_the_end_of_its_repair_only() -> None:
+    bench = shop()
+    _, begun = bench.say(ask(5, "connector"), 100)
+    (in_hand,) = bench.step()
+    (completed,) = bench.step()
+    target = "pod-0/cube-5/+x/0"
+    assert in_hand.body == HandsOnBegun(repair="pod-0/repair-0", target=target, work="clean", technician=0)
+    assert completed.at_us - in_hand.at_us == 10 * US_PER_MIN
+    assert in_hand.at_us > begun.at_us
+    assert isinstance(completed.body, RepairCompleted)
+
+
+def test_work_shorter_than_it_takes_at_the_part_is_in_hand_from_its_beginning() -> None:
+    bench = shop(RepairsConfig(clean_h=0.1, repair_sigma=0.0))
+    said = bench.say(ask(5, "connector"), 100)
+    assert [type(body) for body in bodies(said)] == [RepairOpened, RepairBegun, HandsOnBegun]
+    (completed,) = bench.step()
+    assert completed.at_us == 100 + US_PER_HOUR // 10
+
+
+def test_more_thorough_work_puts_off_the_moment_at_the_part_unless_it_is_in_hand() -> None:
+    bench = shop(RepairsConfig(repair_sigma=0.0))
+    bench.say(ask(5, "connector"), 100)
+    bench.say(ask(5, "link"), 200)
+    (in_hand,) = bench.step()
+    assert isinstance(in_hand.body, HandsOnBegun)
+    assert (in_hand.body.work, in_hand.at_us) == ("replace", 200 + 24 * US_PER_HOUR - 20 * US_PER_MIN)
+    bench.say(ask(6, "connector"), in_hand.at_us + 1)
+    bench.run(in_hand.at_us + 55 * US_PER_MIN)
+    bench.say(ask(6, "link"))
+    rest = bench.run(40 * US_PER_DAY)
+    assert [body.work for body in bodies(rest, RepairCompleted)] == ["replace"]
+    assert not bodies(rest, HandsOnBegun)
 
 
 def test_a_repair_is_opened_begun_and_completed_because_it_was_asked_for() -> None:

@@ -1,0 +1,59 @@
+"""What technicians do at link ends: while one has an end in hand it has no light, and what is done to it."""
+
+from dataclasses import replace
+
+from schemas.envelope import Envelope
+from schemas.repairs import HandsOnBegun, RepairCancelled, RepairCompleted, RepairFailed
+from services.transceivers.faults import judge_ends
+from services.transceivers.state import TransceiversState
+from shared.engine.service import Output
+from shared.models.plants import plant_of
+from shared.models.works import mends
+
+
+def on_hands_on_begun(state: TransceiversState, body: HandsOnBegun, message: Envelope) -> list[Output]:
+    """The connector is out, whatever is done to it: the link is down at both ends."""
+    end = _end_of(state, body.target)
+    if end is None:
+        return []
+    state.worked_on[end] = body.repair
+    return judge_ends(state, (end,), message.id)
+
+
+def on_repair_completed(state: TransceiversState, body: RepairCompleted, message: Envelope) -> list[Output]:
+    """Whoever was at an end sets its counters back. A module of a bad batch that was replaced is of
+    another."""
+    end = _end_of(state, body.target)
+    if end is None:
+        return []
+    state.outages.pop(end, None)
+    is_changed = state.worked_on.pop(end, None) is not None
+    if mends(body.work, "replace"):
+        is_changed |= _leave_batches(state, end)
+    return judge_ends(state, (end,), message.id) if is_changed else []
+
+
+def on_repair_ended(
+    state: TransceiversState, body: RepairCancelled | RepairFailed, message: Envelope
+) -> list[Output]:
+    """Nothing was done to the end, and it is plugged in again."""
+    end = _end_of(state, body.target) if state.worked_on else None
+    if end is None or state.worked_on.pop(end, None) is None:
+        return []
+    return judge_ends(state, (end,), message.id)
+
+
+def _end_of(state: TransceiversState, target: str) -> int | None:
+    """The link end of this name; None for any other part."""
+    plant = plant_of(state.kind, state.pod)
+    part = plant.parse(target)
+    return part.number if part.kind == plant.ends.kind else None
+
+
+def _leave_batches(state: TransceiversState, end: int) -> bool:
+    """Whether the module that was at an end was of a bad batch."""
+    batches = [name for name, fault in state.faults.items() if fault.kind == "batch" and end in fault.ends]
+    for name in batches:
+        fault = state.faults[name]
+        state.faults[name] = replace(fault, ends=tuple(other for other in fault.ends if other != end))
+    return bool(batches)
