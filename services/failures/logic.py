@@ -24,6 +24,7 @@ from shared.engine.ledger import keep_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
 from shared.models.faults import FAULTS, check_severity, fault_target
+from shared.models.struck_ends import struck_ends
 from shared.models.works import WORKS, mends
 
 
@@ -120,7 +121,24 @@ def on_repair_completed(state: FailuresState, body: RepairCompleted, _message: E
     if chance is not None:
         drawn = (state.seed, body.repair, "work succeeds")
         numbers = [number for number in numbers if draw_uniform(*drawn, number) < assumed(chance)]
-    return [_end(state, number, "repaired") for number in numbers]
+    return [_end(state, number, "repaired") for number in numbers + _batches_replaced(state, body)]
+
+
+def _batches_replaced(state: FailuresState, body: RepairCompleted) -> list[int]:
+    """The batches of which a module was replaced now that had no other left: a module that comes new is of
+    another batch."""
+    numbers = sorted(number for number, fault in state.active.items() if fault.kind == "batch")
+    part = state.plant.parse(body.target) if numbers and mends(body.work, "replace") else None
+    if part is None or part.kind != FAULTS["link"].strikes:
+        return []
+    over = []
+    for number in numbers:
+        ends = struck_ends(state.plant, "batch", state.active[number].target)
+        if part.number in ends:
+            state.replaced[number] = tuple(sorted({*state.replaced.get(number, ()), part.number}))
+            if state.replaced[number] == ends:
+                over.append(number)
+    return over
 
 
 def _begin(state: FailuresState, fault: Fault) -> FaultBegan:
@@ -142,6 +160,7 @@ def _begin(state: FailuresState, fault: Fault) -> FaultBegan:
 
 def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
     fault = state.active.pop(number)
+    state.replaced.pop(number, None)
     ended = EndedFault(
         kind=fault.kind,
         target=fault.target,

@@ -1,6 +1,6 @@
 """What is broken in truth in one fabric, and when each class of parts breaks next."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from schemas.config import AnyPodConfig, FailuresConfig, Hardware, StaticFailuresConfig
@@ -52,7 +52,8 @@ class EndedFault(Fault):
 @dataclass
 class FailuresState(State):
     """`hazards` and `begun` (faults begun since the start) are keyed by fault kind, `active` and `ended` (the
-    last to end) by fault number. `config.until_days` counts from `commissioned_us`. `kind` and
+    last to end) by fault number; `replaced` has, of active batches, the ends whose modules were replaced.
+    `config.until_days` counts from `commissioned_us`. `kind` and
     `hardware` decide which parts there are."""
 
     config: FailuresConfig | NetworkFailuresConfig
@@ -63,6 +64,7 @@ class FailuresState(State):
     begun: dict[str, int]
     active: dict[int, Fault]
     ended: dict[int, EndedFault]
+    replaced: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def plant(self) -> Plant:

@@ -21,6 +21,7 @@ from shared.models.superpod.wiring import ENDS_PER_CUBE, STRANDS, IntArray
 from shared.models.telemetry.fields import FIELDS
 from shared.models.telemetry.flags import flags
 from shared.models.telemetry.readings import FloatArray, Light, Readings, calibration, read
+from shared.models.telemetry.registers import DARK_DBM
 from shared.models.telemetry.sensors import Sensors
 from shared.models.telemetry.temperature import module_temperature_c
 
@@ -114,7 +115,8 @@ def light_of(
         dead, silent = np.zeros_like(dead), np.zeros_like(silent)
     made = (_lit_strands(state, ends) & ~silent[:, None]) | (not as_it_is)
     dark = np.repeat(~made, LANES_PER_LINK // STRANDS, axis=1)
-    unread = np.where(dark | dead[:, None], np.nan, 0.0)
+    faint = dark | (found.received_dbm < DARK_DBM)  # as of a laser that is off: too little to lock on
+    unread = np.where(faint | dead[:, None], np.nan, 0.0)
     nothing = np.where(dead, np.nan, 0.0)
     received_dbm = np.where(dark, -np.inf, found.received_dbm) + nothing[:, None]
     linked = (state.lit[ends] > 0) & ~state.failed[state.peer[ends]]

@@ -17,6 +17,7 @@ from services.failures.service import SERVICE
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.ledger import ENDED_MAX
 from shared.models.assumptions import assumed
+from shared.models.superpod.wiring import link_end
 from tests.support.rig import Bench, bodies
 
 QUIET = SuperpodConfig(pod=PodConfig(cubes=4), failures=FailuresConfig(enabled=False))
@@ -133,6 +134,21 @@ def test_a_repair_ends_every_fault_of_its_part_and_no_other() -> None:
     assert list(bench.state("failures").active) == [1]
     assert bench.due_us() is None
     assert bodies(bench.say(repaired(PARTS["link"]), 9)) == []
+
+
+def test_a_batch_is_over_when_the_last_of_its_modules_was_replaced() -> None:
+    bench = quiet_bench()
+    bench.say(InjectFault(kind="batch", target="pod-0/batch-3"), 5)
+    *most, last = [link_end(end).name("pod-0") for end in range(3, 4 * 96, 4)]
+    for name in (*most, last):
+        cleaned = repaired(name).model_copy(update={"work": "reseat"})
+        assert bodies(bench.say(cleaned, 6)) == []
+    for name in (*most, "pod-0/cube-0/+x/4", most[0]):
+        assert bodies(bench.say(repaired(name), 7)) == []
+    over = FaultEnded(fault="pod-0/fault-0", kind="batch", target="pod-0/batch-3", how="repaired")
+    assert bodies(bench.say(repaired(last), 8)) == [over]
+    assert not bench.state("failures").active
+    assert not bench.state("failures").replaced
 
 
 def test_connector_losses_are_drawn_within_their_bounds() -> None:

@@ -1,0 +1,540 @@
+"""Every kind of fault the whole way: injected, seen in telemetry or told by who has it, repaired, gone.
+
+What is to be seen is what docs/diagnosis.md ("What breaks, and how it shows"; "How faults are found") and
+docs/ocs.md ("What a failure does") say of each kind, not what the code does. A kind without a row fails.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schemas.envelope import Envelope
+from schemas.names import FaultKind
+from schemas.trunks import TrunksChanged
+from services.diagnosis.state import DiagnosisState
+from services.failures.state import FailuresState
+from services.repairs.state import RepairsState
+from services.transceivers.state import TransceiversState
+from shared.basics.units import US_PER_MIN
+from shared.models.faults import FAULTS, kinds_of
+from shared.models.plants import plant_of
+from shared.models.superpod.wiring import ENDS_PER_CUBE, link_end
+from tests.support.one_fault import OneFault, Said, Seen, network_config, pod_config, said
+
+OWN, FAR = 1 * ENDS_PER_CUBE + 7, 5 * ENDS_PER_CUBE + 16 + 7
+"""cube-1/+x/7 and cube-5/-x/7: the link that is struck. The circuit of its first strand goes from North port
+2 of ocs-7 to South port 11."""
+ENDS = {"own": OWN, "far": FAR}
+POD, NETWORK = "pod-0", "dcn-0"
+WATCHED = ("rx_power_dbm", "tx_power_dbm", "bias_ma", "temperature_c", "snr_db")
+"""These stay as they were wherever a row says nothing else."""
+
+Range = tuple[float, float]
+Shift = tuple[Range, Range]
+"""By how much a field moves, of the strand that moves least and of the other; (nan, nan): it is null."""
+Shifts = Mapping[tuple[str, str], Shift]
+NULL: Range = (math.nan, math.nan)
+STAYS: Range = (-0.02, 0.02)
+ANY: Range = (-math.inf, math.inf)
+GONE: Range = (-math.inf, -25.0)
+
+
+def both(about: float, within: float = 0.05) -> Shift:
+    return ((about - within, about + within),) * 2
+
+
+def rises(least: float) -> Shift:
+    return ((least, math.inf),) * 2
+
+
+def falls(least: float) -> Shift:
+    return ((-math.inf, -least),) * 2
+
+
+def one_strand(about: float) -> Shift:
+    return (about - 0.05, about + 0.05), STAYS
+
+
+def no_light(*places: str) -> dict[tuple[str, str], Shift]:
+    """Nothing comes in: power reads the least there is, what is measured of light is null, and a module
+    without a link is 15 K cooler."""
+    found: dict[tuple[str, str], Shift] = {}
+    for place in places:
+        found |= {(place, "rx_power_dbm"): (GONE, GONE), (place, "snr_db"): (NULL, NULL)}
+        found |= {(place, "temperature_c"): both(-15.0), (place, "bias_ma"): falls(1.0)}
+    return found
+
+
+def silent(place: str) -> dict[tuple[str, str], Shift]:
+    """A dead module says nothing at all."""
+    return {(place, name): (NULL, NULL) for name in WATCHED}
+
+
+def lost(db: float) -> dict[tuple[str, str], Shift]:
+    """Both ways, both strands."""
+    return {
+        (place, name): shift
+        for place in ENDS
+        for name, shift in (("rx_power_dbm", both(-db)), ("snr_db", falls(db)))
+    }
+
+
+@dataclass(frozen=True)
+class Row:
+    """What becomes of one fault. `shows`: how the readings of the link's ends move while it is there, those
+    of `WATCHED` not at all elsewhere; `touches`: the ends that say anything else than without it. `says` is
+    asked about the readings where no amount is to be expected. `found` is what finds it, said so many
+    `times`, `told` what was said by then, in order, `again` what is said when it is repaired, `work` the
+    kind, part and work of the repair. After it all is as it was, but for links that are `patched`."""
+
+    part: str
+    found: Said
+    work: tuple[str, str, str]
+    severity: float | None = None
+    shows: Shifts = field(default_factory=dict)
+    touches: Callable[[int], bool] = lambda _end: False
+    says: Callable[[OneFault, Seen], bool] | None = None
+    told: tuple[Said, ...] = ()
+    again: tuple[Said, ...] = ()
+    times: int = 1
+    patched: bool = False
+
+
+def on_the_link(end: int) -> bool:
+    return end in (OWN, FAR)
+
+
+def at_the_end(end: int) -> bool:
+    return end == OWN
+
+
+def over_the_ocs(end: int) -> bool:
+    return end % ENDS_PER_CUBE in (7, 16 + 7)
+
+
+def of_the_cube(end: int) -> bool:
+    """All links of cube 1: in a ring of two, its far ends are in the cubes beside it in each dimension."""
+    cube, face = end // ENDS_PER_CUBE, end % ENDS_PER_CUBE // 32
+    return cube == 1 or cube == (5, 3, 0)[face]
+
+
+def of_the_batch(end: int) -> bool:
+    """Every eighth of a pod of eight cubes, at both ends of their links."""
+    return end % 8 == 7
+
+
+END, CUBE, OCS = "cube-1/+x/7", "cube-1", "ocs-7"
+
+
+def verdict(kind: str, part: str, work: str) -> Said:
+    return said("VerdictGiven", kind=kind, target=f"{POD}/{part}", work=work, after=None)
+
+
+def at_end(kind: str, work: str, severity: float | None, shows: Shifts, **more: object) -> Row:
+    """A fault of one link end, which diagnosis finds by the readings."""
+    touches = more.pop("touches", on_the_link)
+    found, done = verdict(kind, END, work), (kind, END, work)
+    return Row(END, found, done, severity, shows, touches, **more)  # type: ignore[arg-type]  # fields of Row
+
+
+def part_of_ocs(part: str, kind: str, *told: Said, again: tuple[Said, ...] = ()) -> Row:
+    """A part of an OCS, which says so itself. Light stays."""
+    name = f"{POD}/{part}"
+    back = (said("OcsPartUp", part=name), *again)
+    return Row(part, said("OcsPartDown", part=name), (kind, part, "mend"), told=told, again=back)
+
+
+HELD, FREED = said("OcsHeld", ocs=7), said("OcsFreed", ocs=7)
+LINK_DOWN = said("LinksChanged", down=(OWN, FAR))
+LINK_UP = said("LinksChanged", up=(OWN, FAR))
+
+
+def reflects_most_at_its_own_end(_one: OneFault, seen: Seen) -> bool:
+    own, far = (min(seen.shifts(ENDS[place], "mpi_db")) for place in ("own", "far"))
+    return own > far + 3.0
+
+
+def reflects_nothing(_one: OneFault, seen: Seen) -> bool:
+    """MPI is over what is received, of which there are 3 dB less: by so much it rises at most."""
+    return all(max(seen.shifts(end, "mpi_db")) < 3.5 for end in (OWN, FAR))
+
+
+def errs_more(_one: OneFault, seen: Seen) -> bool:
+    return min(seen.shifts(OWN, "raw_ber")) > 1.0 and max(seen.shifts(FAR, "raw_ber")) < 0.1
+
+
+def leaks_at_its_own_end(_one: OneFault, seen: Seen) -> bool:
+    return min(seen.shifts(OWN, "mpi_db")) > 10.0 and abs(max(seen.shifts(FAR, "mpi_db"))) < 0.1
+
+
+def never_changes(one: OneFault, seen: Seen) -> bool:
+    """To the last digit as it was at the beginning, and with its time; the far end's move."""
+    first = int(np.flatnonzero(seen.ends == OWN)[0])
+    then = Seen.of(one, one.now_us - 30 * US_PER_MIN)
+    own = [
+        then.now.field(name)[first].tolist() == seen.now.field(name)[first].tolist()
+        for name in ("rx_power_dbm", "tx_power_dbm")
+    ]
+    other = int(np.flatnonzero(seen.ends == FAR)[0])
+    return all(own) and then.now.rx_power_dbm[other].tolist() != seen.now.rx_power_dbm[other].tolist()
+
+
+def is_an_hour_old(one: OneFault, seen: Seen) -> bool:
+    place = int(np.flatnonzero(seen.ends == OWN)[0])
+    return int(seen.now.at_us[place]) == one.now_us - 60 * US_PER_MIN
+
+
+def is_not_of_this_light(_one: OneFault, seen: Seen) -> bool:
+    """Lanes of one strand are apart as those of no light are, and nothing of it is at the far end."""
+    place = int(np.flatnonzero(seen.ends == OWN)[0])
+    lanes = (seen.now.rx_power_dbm - seen.sound.rx_power_dbm)[place].reshape(2, 4)
+    return float(lanes.std(axis=1).max()) > 1.0
+
+
+def flapped(one: OneFault, _seen: Seen) -> bool:
+    """Thirty seconds is more than is ridden out: the link went down and up each time."""
+    return [LINK_DOWN.fits(m) for m in one.since if m.type == "LinksChanged"] == [True, False] * 3
+
+
+MISREADS: dict[tuple[str, str], Shift] = {("own", name): (ANY, ANY) for name in WATCHED}
+"""Nothing is to be expected of what such a module says."""
+POD_ROWS: dict[FaultKind, Row] = {
+    "host": Row(
+        "cube-1/host-3",
+        said("HostDown", cube=1, host=3, reason="host"),
+        ("host", "cube-1/host-3", "mend"),
+        again=(said("HostUp", cube=1, host=3), said("CubeHealthy", cube=1)),
+    ),
+    "chip": Row(
+        "cube-1/host-3/chip-1",
+        said("HostDown", cube=1, host=3, reason="chip"),
+        ("chip", "cube-1/host-3/chip-1", "mend"),
+        again=(said("HostUp", cube=1, host=3), said("CubeHealthy", cube=1)),
+    ),
+    "cable": Row(
+        "cube-1/cable-77",
+        said("HostDown", cube=1, reason="cable"),
+        ("cable", "cube-1/cable-77", "mend"),
+        again=(said("HostUp", cube=1), said("HostUp", cube=1), said("CubeHealthy", cube=1)),
+        times=2,
+    ),
+    "cube-power": Row(
+        CUBE,
+        said("CubePowerLost", cube=1),
+        ("cube-power", CUBE, "mend"),
+        shows=silent("own") | no_light("far"),
+        touches=of_the_cube,
+        told=(said("HostDown", cube=1, reason="host"),),
+        again=(said("HostUp", cube=1), said("CubeHealthy", cube=1)),
+    ),
+    "cooling": Row(
+        CUBE, said("CubeOverheated", cube=1), ("cooling", CUBE, "mend"), again=(said("CubeCooled", cube=1),)
+    ),
+    "link": Row(
+        END,
+        said("ModuleReported", end=OWN, condition="failed"),
+        ("link", END, "replace"),
+        shows=silent("own") | no_light("far"),
+        touches=on_the_link,
+        told=(LINK_DOWN, said("CubeUnhealthy", cube=1)),
+        again=(said("ModuleReported", end=OWN, condition="ok"), LINK_UP, said("CubeHealthy", cube=1)),
+    ),
+    "connector": at_end("connector", "clean", 3.0, lost(3.0), says=reflects_most_at_its_own_end),
+    "fibre": at_end("fibre", "reseat", 3.0, lost(3.0), says=reflects_nothing),
+    "laser": at_end(
+        "laser",
+        "replace",
+        3.0,
+        {
+            ("own", "bias_ma"): rises(20.0),
+            ("own", "tx_power_dbm"): both(-3.0),
+            ("far", "rx_power_dbm"): both(-3.0),
+            ("far", "snr_db"): falls(3.0),
+        },
+    ),
+    "receiver": at_end(
+        "receiver", "replace", 3.0, {("own", "snr_db"): falls(2.0)}, touches=at_the_end, says=errs_more
+    ),
+    "transmitter": at_end(
+        "transmitter",
+        "replace",
+        None,
+        {
+            ("own", "tx_power_dbm"): (GONE, STAYS),
+            ("far", "rx_power_dbm"): (GONE, STAYS),
+            ("far", "snr_db"): (NULL, STAYS),
+        },
+        told=(LINK_DOWN,),
+        again=(LINK_UP,),
+    ),
+    "flap": at_end("flap", "reseat", 30.0, {}, touches=lambda _end: False, says=flapped),
+    "circulator": at_end(
+        "circulator",
+        "replace",
+        20.0,
+        {("own", "snr_db"): (ANY, ANY)},
+        touches=at_the_end,
+        says=leaks_at_its_own_end,
+    ),
+    "heat": at_end(
+        "heat",
+        "replace",
+        20.0,
+        {
+            ("own", "temperature_c"): both(20.0),
+            ("own", "bias_ma"): rises(1.0),
+            ("own", "tx_power_dbm"): both(-1.0),
+            ("far", "rx_power_dbm"): both(-1.0),
+            ("far", "snr_db"): falls(0.5),
+        },
+    ),
+    "calibration": at_end(
+        "calibration", "replace", -2.5, {("own", "rx_power_dbm"): both(-2.5)}, touches=at_the_end
+    ),
+    "stuck": at_end("stuck", "replace", None, MISREADS, touches=at_the_end, says=never_changes),
+    "late": at_end("late", "replace", 60.0, MISREADS, touches=at_the_end, says=is_an_hour_old),
+    "lying": at_end("lying", "replace", None, MISREADS, touches=at_the_end, says=is_not_of_this_light),
+    "ocs": Row(
+        OCS,
+        said("OcsPartDown", part=f"{POD}/{OCS}"),
+        ("ocs", OCS, "mend"),
+        shows=no_light("own", "far"),
+        touches=over_the_ocs,
+        told=(said("OcsDown", ocs=7), said("LinksChanged")),
+        again=(said("OcsUp", ocs=7), said("CircuitsRestored", ocs=7), said("LinksChanged")),
+    ),
+    "supply": part_of_ocs("ocs-7/supply-1", "supply"),
+    "fan": part_of_ocs("ocs-7/fan-2", "fan"),
+    "cpu": part_of_ocs("ocs-7/cpu", "cpu", HELD, again=(FREED,)),
+    "fpga": part_of_ocs("ocs-7/fpga", "fpga", HELD, again=(FREED,)),
+    "driver": Row(
+        "ocs-7/driver-0",
+        said("PortsDown", part=f"{POD}/ocs-7/driver-0", side="N"),
+        ("driver", "ocs-7/driver-0", "mend"),
+        shows=no_light("own", "far"),
+        touches=over_the_ocs,
+        told=(said("LinksChanged"),),
+        again=(said("PortsUp", side="N"), said("CircuitsRestored", ocs=7), said("LinksChanged")),
+    ),
+    "camera": part_of_ocs("ocs-7/camera-N", "camera", HELD, again=(FREED,)),
+    "injector": part_of_ocs("ocs-7/injector-S", "injector", HELD, again=(FREED,)),
+    "port": Row(
+        "ocs-7/N2",
+        said("PortDown", ocs=7, side="N", port=2),
+        ("port", "ocs-7/N2", "mend"),
+        shows={
+            (place, name): (GONE if name == "rx_power_dbm" else NULL, STAYS)
+            for place in ENDS
+            for name in ("rx_power_dbm", "snr_db")
+        },
+        touches=on_the_link,
+        told=(LINK_DOWN,),
+        again=(said("PortPatched", ocs=7, side="N", port=2), said("CircuitsRestored", ocs=7), LINK_UP),
+        patched=True,
+    ),
+    "mirror": Row(
+        "ocs-7/N2",
+        verdict("mirror", "ocs-7/N2", "align"),
+        ("mirror", "ocs-7/N2", "align"),
+        2.0,
+        {
+            (place, name): shift
+            for place in ENDS
+            for name, shift in (("rx_power_dbm", one_strand(-2.0)), ("snr_db", ((-math.inf, -2.0), STAYS)))
+        },
+        on_the_link,
+    ),
+    "shake": Row(OCS, verdict("shake", OCS, "mend"), ("shake", OCS, "mend"), 1.5, lost(3.0), over_the_ocs),
+    "batch": Row(
+        "batch-7",
+        verdict("laser", END, "replace"),
+        ("laser", END, "replace"),
+        3.0,
+        {
+            (place, name): shift
+            for place in ENDS
+            for name, shift in (
+                ("bias_ma", rises(20.0)),
+                ("tx_power_dbm", both(-3.0)),
+                ("rx_power_dbm", both(-3.0)),
+                ("snr_db", falls(3.0)),
+            )
+        },
+        of_the_batch,
+    ),
+}
+
+
+def works_of(kind: str, row: Row) -> Counter[tuple[str, str, str]]:
+    """What technicians have to do, by kind of fault, part and work: of a batch at every end of it."""
+    word, part, work = row.work
+    parts = [f"{POD}/{part}"]
+    if kind == "batch":
+        parts = [link_end(end).name(POD) for end in range(8 * ENDS_PER_CUBE) if of_the_batch(end)]
+    return Counter((word, name, work) for name in parts)
+
+
+def assert_seen(row: Row, one: OneFault) -> None:
+    """Telemetry shows it at the ends where it should, and nothing at others."""
+    seen = Seen.of(one)
+    assert seen.touched() == {end for end in seen.ends.tolist() if row.touches(end)}
+    for place, end in ENDS.items():
+        for name in WATCHED:
+            expected = row.shows.get((place, name), (STAYS, STAYS))
+            moved = seen.shifts(end, name)
+            assert all(map(is_in, moved, expected)), (place, name, moved)
+    assert row.says is None or row.says(one, seen)
+
+
+def is_in(value: float, bounds: Range) -> bool:
+    low, high = bounds
+    return math.isnan(value) if math.isnan(low) else low <= value <= high or (low, high) == ANY
+
+
+def assert_in_order(log: list[Envelope], wanted: tuple[Said, ...]) -> None:
+    rest = iter(log)
+    for one in wanted:
+        assert any(one.fits(message) for message in rest), one
+
+
+def assert_repaired(one: OneFault, works: Counter[tuple[str, str, str]], by_diagnosis: bool) -> None:
+    """What was opened and not called off is what should be done, and is done; verdicts come of readings and
+    not of faults, reports of others of what happened."""
+    bodies: dict[str, list[Any]] = {
+        type_: [m.body for m in one.since if m.type == type_] for type_ in REPAIR_TYPES
+    }
+    opened = {body.repair: (body.kind, body.target, body.work) for body in bodies["RepairOpened"]}
+    for body in bodies["RepairCancelled"]:
+        del opened[body.repair]
+    assert Counter(opened.values()) == works
+    assert {body.repair for body in bodies["RepairCompleted"]} == opened.keys()
+    verdicts = Counter((body.kind, body.target, body.work) for body in bodies["VerdictGiven"])
+    assert verdicts == (works if by_diagnosis else Counter())
+    roots = {one.root_of(m).type for m in one.since if m.type == "RepairOpened"}
+    assert roots == {"Tick" if by_diagnosis else "InjectFault"}
+
+
+REPAIR_TYPES = ("RepairOpened", "RepairCancelled", "RepairCompleted", "VerdictGiven")
+
+
+def assert_over(one: OneFault) -> None:
+    """No fault, verdict or repair is left."""
+    failures, repairs = one.state("failures"), one.state("repairs")
+    assert isinstance(failures, FailuresState)
+    assert isinstance(repairs, RepairsState)
+    assert not failures.active
+    assert not repairs.queued
+    assert not repairs.begun
+
+
+def assert_as_before(one: OneFault, *, patched: bool) -> None:
+    """Nothing stands out, light and readings are what they were, and so is what people read of all parts."""
+    diagnosis, was, now = one.state("diagnosis"), one.before["transceivers"], one.state("transceivers")
+    assert isinstance(diagnosis, DiagnosisState)
+    assert isinstance(now, TransceiversState)
+    for name in ("verdicts", "looks", "tried", "unseen", "checks", "testing"):
+        assert not getattr(diagnosis, name), name
+    for name in ("faults", "impaired", "outages", "told"):
+        assert not getattr(now, name), name
+    moved = {OWN, FAR} if patched else set()
+    assert Seen.of(one).touched() == moved  # by the losses of the spare port
+    for name in ("lit", "failed", "code", "excess_db", "loss_db", "log10_ber"):
+        differs = np.flatnonzero(getattr(was, name) != getattr(now, name)).tolist()
+        assert set(differs) <= moved, name
+    elsewhere = {("ocs", f"{POD}/{OCS}"), ("links", f"{POD}/cube-1"), ("links", f"{POD}/cube-5")}
+    documents = one.documents()
+    changed = {key for key, document in documents.items() if document != one.documents_before[key]}
+    assert changed == (elsewhere if patched else set())
+    (row,) = one.state("scheduler").slices.values()
+    assert row.state == "running"
+
+
+@pytest.mark.parametrize("kind", kinds_of(plant_of("superpod", pod_config().hardware)))
+def test_a_fault_of_a_pod_is_seen_found_and_repaired(kind: FaultKind) -> None:
+    row = POD_ROWS[kind]
+    one = OneFault(POD, pod_config(), kind, row.part, row.severity)
+    assert len(one.run_to(row.found, row.times)) == row.times
+    assert_seen(row, one)
+    assert_in_order(one.since, row.told)
+    (ended,) = one.run_to(said("FaultEnded", kind=kind, target=f"{POD}/{row.part}"))
+    assert ended.body.how == "repaired"  # type: ignore[attr-defined]  # of that type
+    one.settle()
+    assert_in_order(one.since[one.since.index(ended) - 2 :], row.again)
+    assert_repaired(one, works_of(kind, row), by_diagnosis=row.found.type == "VerdictGiven")
+    assert_over(one)
+    assert_as_before(one, patched=row.patched)
+
+
+LINKS = {(0, 1): 256, (0, 2): 256, (1, 2): 256}
+"""Of 512 of each of three blocks, by pair: 16 over each OCS, 64 over each rack and each domain."""
+
+
+@dataclass(frozen=True)
+class NetworkRow:
+    """Who tells of it, in which words, and how; `left`, links of pairs that carry less than before."""
+
+    part: str
+    found: Said
+    again: Said
+    left: Mapping[tuple[int, int], int]
+
+
+def of_all(links: int) -> dict[tuple[int, int], int]:
+    return dict.fromkeys(LINKS, links)
+
+
+def in_network(part: str, down: str, up: str, left: Mapping[tuple[int, int], int]) -> NetworkRow:
+    name = f"{NETWORK}/{part}"
+    return NetworkRow(part, said(down, part=name), said(up, part=name), left)
+
+
+NETWORK_ROWS: dict[FaultKind, NetworkRow] = {
+    "ocs": in_network("ocs-1", "OcsPartDown", "OcsPartUp", of_all(240)),
+    "port": NetworkRow(
+        "ocs-1/N0",
+        said("PortDown", ocs=1, side="N", port=0),
+        said("PortPatched", ocs=1, side="N", port=0),
+        {(0, 1): 255},
+    ),
+    "block": in_network("block-1", "NetworkPartDown", "NetworkPartUp", {(0, 1): 0, (1, 2): 0}),
+    "bundle": in_network("block-1/bundle-2", "NetworkPartDown", "NetworkPartUp", {(0, 1): 192, (1, 2): 192}),
+    "rack": in_network("rack-2", "OcsesDown", "OcsesUp", of_all(192)),
+    "control": in_network("control-2", "ControlLost", "ControlRegained", {}),
+    "power": in_network("power-2", "OcsesDown", "OcsesUp", of_all(192)),
+}
+
+
+def carrying(log: list[Envelope]) -> dict[tuple[int, int], int]:
+    """The links of every pair of blocks that carry traffic, as they were told."""
+    found: dict[tuple[int, int], int] = {}
+    for message in log:
+        if isinstance(message.body, TrunksChanged):
+            found |= {(first, second): links for first, second, links in message.body.links}
+    return found
+
+
+@pytest.mark.parametrize("kind", kinds_of(plant_of("dcn", network_config().hardware)))
+def test_a_fault_of_a_network_is_told_and_repaired(kind: FaultKind) -> None:
+    row = NETWORK_ROWS[kind]
+    one = OneFault(NETWORK, network_config(), kind, row.part, None)
+    assert carrying(one.earlier) == LINKS
+    assert len(one.run_to(row.found)) == 1
+    assert carrying(one.log) == LINKS | dict(row.left)
+    if kind == "control":
+        assert one.state("ocs").control_faults.any()  # nothing in the domain can be changed
+    (ended,) = one.run_to(said("FaultEnded", kind=kind, target=f"{NETWORK}/{row.part}"))
+    assert ended.body.how == "repaired"  # type: ignore[attr-defined]  # of that type
+    one.settle()
+    assert_in_order(one.since[one.since.index(ended) - 2 :], (row.again,))
+    assert carrying(one.log) == LINKS
+    assert_repaired(one, Counter([(kind, f"{NETWORK}/{row.part}", "mend")]), by_diagnosis=False)
+    assert_over(one)
+
+
+def test_no_kind_of_fault_is_without_a_row() -> None:
+    assert FAULTS.keys() == POD_ROWS.keys() | NETWORK_ROWS.keys()
