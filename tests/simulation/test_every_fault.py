@@ -19,7 +19,7 @@ from schemas.trunks import TrunksChanged
 from services.diagnosis.state import DiagnosisState
 from services.failures.state import FailuresState
 from services.repairs.state import RepairsState
-from services.transceivers.state import TransceiversState
+from services.transceivers.state import DOWN, TransceiversState
 from shared.basics.units import US_PER_MIN
 from shared.models.faults import FAULTS, kinds_of
 from shared.models.plants import plant_of
@@ -461,6 +461,9 @@ def test_a_fault_of_a_pod_is_seen_found_and_repaired(kind: FaultKind) -> None:
     assert len(one.run_to(row.found, row.times)) == row.times
     assert_seen(row, one)
     assert_in_order(one.since, row.told)
+    if row.work[2] in ("clean", "reseat", "replace"):
+        one.run_to(said("HandsOnBegun", target=f"{POD}/{row.work[1]}"))
+        assert one.state("transceivers").code[[OWN, FAR]].tolist() == [DOWN, DOWN]  # it is unplugged
     (ended,) = one.run_to(said("FaultEnded", kind=kind, target=f"{POD}/{row.part}"))
     assert ended.body.how == "repaired"  # type: ignore[attr-defined]  # of that type
     one.settle()
