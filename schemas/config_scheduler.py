@@ -147,6 +147,46 @@ class SchedulerConfig(Model):
         ge=0,
         le=86_400,
     )
+    preflight_tries: int = parameter(
+        2,
+        "failed preflights in a row after which cubes are still replaced at once, for a link has two ends",
+        unit="times",
+        source="choice: both ends of a link have had their turn",
+        ge=0,
+        le=1_000,
+    )
+    preflight_stay_s: int = parameter(
+        300,
+        "after that, how long a slice keeps its cubes for links that come up by themselves",
+        unit="seconds",
+        source="choice: mirrors that did not find their places have tried five times more",
+        ge=0,
+        le=86_400,
+    )
+    preflight_backoff_s: int = parameter(
+        300,
+        "when it has left its cubes after that, how long it wants none; twice as long each time",
+        unit="seconds",
+        source="choice: the longest wait of Kubernetes' CrashLoopBackOff, whose retries cost less",
+        ge=1,
+        le=86_400,
+    )
+    preflight_backoff_max_s: int = parameter(
+        3_600,
+        "the longest time for which it wants none, if that is not less than preflight_backoff_s",
+        unit="seconds",
+        source="Kueue: requeuingStrategy.backoffMaxSeconds is 3600",
+        ge=1,
+        le=864_000,
+    )
+    preflight_reset_s: int = parameter(
+        600,
+        "how long a slice must run until its failed preflights count no more",
+        unit="seconds",
+        source="Kubernetes: CrashLoopBackOff begins anew after 10 min without a problem",
+        ge=0,
+        le=864_000,
+    )
     hot_spares: int = parameter(
         0,
         "healthy idle cubes that are kept warm: one takes the place of a failed cube without preflight",

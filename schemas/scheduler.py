@@ -6,7 +6,7 @@ from pydantic import Field
 
 from schemas.body import Body, Model
 from schemas.jobs import ChipTime
-from schemas.names import CubeIndex, FabricName, Join, Shape, SliceName, TargetName
+from schemas.names import CubeIndex, FabricName, Join, OcsIndex, Shape, SliceName, TargetName
 from schemas.operator import RequestSlice
 from schemas.recovery import Choice
 
@@ -92,6 +92,17 @@ class SliceRequeued(SchedulerBody):
     slice: SliceName
     reason: str
     lost_chip_us: Count = 0
+
+
+class SliceBackedOff(SchedulerBody):
+    """It left its cubes, for so many `preflights` in a row failed, and wants none until `until_us`. The last
+    one found so many `links` down; `ocses` has (OCS, links over it), those with most first."""
+
+    slice: SliceName
+    until_us: Count
+    preflights: Annotated[int, Field(ge=1)]
+    links: Count
+    ocses: tuple[tuple[OcsIndex, Count], ...]
 
 
 class SliceOverran(SchedulerBody):

@@ -15,7 +15,7 @@ from ops.invariants.patches import PatchChecker
 from ops.invariants.repairs import RepairChecker
 from ops.invariants.rewirings import ControlChecker, PromiseChecker, StageChecker
 from ops.invariants.rings import RingChecker
-from ops.invariants.slices import CubeChecker, PreflightChecker, SliceChecker
+from ops.invariants.slices import BackOffChecker, CubeChecker, PreflightChecker, SliceChecker
 from ops.invariants.traffic import TrafficChecker
 from ops.invariants.verdicts import VerdictChecker
 from schemas.config_dcn import DcnConfig
@@ -38,6 +38,7 @@ class PodCheckers:
         self.checkers: tuple[Checker, ...] = (
             self.slices,
             PreflightChecker(),
+            BackOffChecker(),
             CubeChecker(),
             HoldChecker(),
             BoxChecker(),

@@ -12,6 +12,7 @@ from schemas.envelope import Envelope
 from schemas.scheduler import (
     CubeSwapped,
     SliceAdmitted,
+    SliceBackedOff,
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
@@ -172,6 +173,42 @@ class PreflightChecker:
         self._unchecked.discard(name)
         self._until_us.pop(name, None)
         self._choices.pop(name, None)
+
+
+class BackOffChecker:
+    """A slice that backs off for failed preflights has no cubes when it says so, is given none before that is
+    over, and is left alone for at least `scheduler.preflight_backoff_s` and at most the longest back-off."""
+
+    def __init__(self) -> None:
+        self._bounds_us = (0, 0)
+        self._until_us: dict[str, int] = {}
+        self._requeued: set[str] = set()
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if isinstance(body, FabricCommissioned) and isinstance(body.config, AnyPodConfig):
+            config = body.config.scheduler
+            least_s = config.preflight_backoff_s
+            most_s = max(least_s, config.preflight_backoff_max_s)
+            self._bounds_us = (least_s * US_PER_S, most_s * US_PER_S)
+        elif isinstance(body, SliceRequeued):
+            self._requeued.add(body.slice)
+        elif isinstance(body, SliceBackedOff):
+            least_us, most_us = self._bounds_us
+            lasts_us = body.until_us - message.at_us
+            if body.slice not in self._requeued:
+                yield f"{body.slice} backs off, and is not in the queue again"
+            if not least_us <= lasts_us <= most_us:
+                yield f"{body.slice} backs off for {lasts_us} us, not {least_us} to {most_us}"
+            self._until_us[body.slice] = body.until_us
+        elif isinstance(body, SliceAdmitted):
+            self._requeued.discard(body.slice)
+            until_us = self._until_us.pop(body.slice, 0)
+            if message.at_us < until_us:
+                yield f"{body.slice} is given cubes, and backs off until {until_us}"
+        elif isinstance(body, SliceCompleted | SliceEvicted):
+            self._requeued.discard(body.slice)
+            self._until_us.pop(body.slice, None)
 
 
 class CubeChecker:

@@ -34,7 +34,8 @@ HISTORY_MAX = 500
 """Messages of a slice's history, the newest."""
 HISTORY = (
     *STATES["slice"],
-    *("SlicePreflight", "SliceOverran", "SliceReleased", "JobFailed", "JobCheckpointed", "JobFinished"),
+    *("SlicePreflight", "SliceOverran", "SliceReleased"),
+    *("JobFailed", "JobCheckpointed", "JobFinished"),
 )
 """Types that tell what became of a slice."""
 _SLICE = re.compile(rf"{FABRIC_PATTERN}/slice-{NUMBER}")

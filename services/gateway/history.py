@@ -31,7 +31,7 @@ STATES = {
             "SliceDegraded",
             "SliceRestored",
         ),
-        *("SliceRecovering", "CubeSwapped", "SliceNoticed", "SliceRequeued"),
+        *("SliceRecovering", "CubeSwapped", "SliceNoticed", "SliceRequeued", "SliceBackedOff"),
         *("SliceEvicted", "SliceCompleted"),
         *("PodWaits", "PodHeld", "PodsJoined", "PodsParted", "JobBandwidthSet"),
     ),

@@ -21,6 +21,7 @@ from schemas.scheduler import (
 from services.scheduler.placement.circuits import connect, leave_standing, part
 from services.scheduler.placement.occupancy import Corner
 from services.scheduler.queue.stays import leaves_us, still_runs_us
+from services.scheduler.recovery.backing_off import placed_now, runs_no_more, runs_now
 from services.scheduler.recovery.traffic import speed_of
 from services.scheduler.state import (
     SchedulerState,
@@ -72,6 +73,7 @@ def admit(
     waits for them; any other starts, perhaps on links that are bad already."""
     occupancy_of(state).hold(row.number, cubes, row.shape, corner)
     touch_uses(state, cubes)
+    placed_now(state, row)
     state.chips_allocated += row.chips
     state.admitted += 1
     state.queued -= 1
@@ -95,7 +97,6 @@ def admit(
         reason=None,
         progress=progress,
         checked=False,
-        checks_failed=0,
         placed_us=state.now_us,
         ends_us=leaves_us(state, row, state.now_us),
     )
@@ -139,7 +140,8 @@ def settle(state: SchedulerState, row: Slice, cause: str | None = None) -> list[
         put(state, replace(row, state=condition, changed_us=now_us, reason=reason))
         return []
     name = slice_name(state, row.number)
-    row = replace(row, speed_ppm=speed_of(state, row), checks_failed=0)
+    row = replace(row, speed_ppm=speed_of(state, row))
+    runs_now(state, row)
     bodies: list[SchedulerBody] = []
     if row.started_us is None:
         bodies.append(SliceStarted(slice=name, speed_ppm=row.speed_ppm))
@@ -290,6 +292,7 @@ def end(state: SchedulerState, row: Slice, how: Ends, reason: str) -> list[Sched
 
 def _enter_ended(state: SchedulerState, row: Slice, how: Ended, reason: str) -> None:
     state.slices.pop(row.number, None)
+    state.setbacks.pop(row.number, None)
     ended = replace(
         row,
         state=how,
@@ -335,6 +338,7 @@ def requeue(state: SchedulerState, row: Slice, reason: str, cause: str, lost_us:
         spent = f"{reason}; it came back {most} times already (scheduler.retries_max)"
         return evict(state, row, spent, cause)
     bodies: list[SchedulerBody] = [*leave(state, row)]
+    runs_no_more(state, row)
     state.queued += 1
     progress, member = row.progress, state.members.get(row.number)
     if member is not None and member.hung is not None:

@@ -29,6 +29,7 @@ from services.scheduler.lifecycle import (
     settle,
     slice_name,
 )
+from services.scheduler.recovery.backing_off import note_failed
 from services.scheduler.recovery.recovery import decides_us, strike
 from services.scheduler.recovery.traffic import part_down, speed_of
 from services.scheduler.state import SchedulerState, Slice, occupancy_of
@@ -91,7 +92,8 @@ def _checked(state: SchedulerState, row: Slice, cause: str) -> list[Output]:
     """A link that is down goes through the plan at once, as any other fault; else the slice starts."""
     if not row.links_down or state.placement.links_stay:
         return settle(state, row)
-    row = state.slices[row.number] = replace(row, checks_failed=row.checks_failed + 1)
+    state.slices[row.number] = row
+    note_failed(state, row)
     return strike(state, row, part_down(state, row), cause, state.now_us) + cycle(state)
 
 

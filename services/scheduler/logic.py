@@ -7,6 +7,7 @@ from services.scheduler.health import clear_suspects
 from services.scheduler.links import end_preflights, preflights_end_us
 from services.scheduler.multislice.holding import end_backoffs, end_holds, members_due_us
 from services.scheduler.queue.estimates import double_overrun, overruns_us
+from services.scheduler.recovery.backing_off import end_rests, rests_end_us
 from services.scheduler.recovery.moves import end_moves, moves_end_us
 from services.scheduler.recovery.notices import end_graces, graces_end_us
 from services.scheduler.recovery.recovery import decided_us
@@ -31,6 +32,7 @@ def _decides_us(state: SchedulerState) -> int | None:
         min(state.suspects.values(), default=None),
         state.wakes_us,
         members_due_us(state),
+        rests_end_us(state),
     )
     return min([at_us for at_us in times if at_us is not None], default=None)
 
@@ -48,4 +50,5 @@ def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Outp
     said += end_moves(state)
     said += end_holds(state)
     end_backoffs(state)
+    end_rests(state)
     return said + cycle(state)

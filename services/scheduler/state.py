@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.config import AnyPodConfig, PodOcsConfig, RepairsConfig, SuperpodConfig
+from schemas.config import AnyPodConfig
 from schemas.config_scheduler import SchedulerConfig
 from schemas.documents import SliceState
 from schemas.jobs import JobTerms
@@ -20,8 +20,9 @@ from services.scheduler.multislice.member import Member
 from services.scheduler.placement.occupancy import Occupancy
 from services.scheduler.placement.placement import PLACEMENTS, Placement
 from services.scheduler.queue.queue import TIERS, Line, Place, Queue
+from services.scheduler.recovery.setback import Setback
+from services.scheduler.spans import Spans, spans_of
 from shared.basics.keyed_random import draw_uniform
-from shared.basics.units import US_PER_HOUR, US_PER_S, us
 from shared.engine.state import TRANSIENT, State
 from shared.models.jobs.progress import Progress
 from shared.models.superpod.shapes import is_mesh
@@ -47,9 +48,8 @@ class Slice:
     and by its estimate leaves at `ends_us` (None: nobody knows). `progress` is how far its job has come, as
     far as the scheduler hears of it. `since_us` has when it last came into each state, the present one last.
     Link counts are in link ends; what goes around those that are down leaves it `speed_ppm`.
-    It is `checked` if a preflight found its circuits in order and none was made since; `checks_failed` is how
-    often one found links that are down since it last ran. `recovery` is what its owner allows when hardware
-    fails under it, None where nobody said.
+    It is `checked` if a preflight found its circuits in order and none was made since. `recovery` is what its
+    owner allows when hardware fails under it, None where nobody said.
     """
 
     number: int
@@ -80,7 +80,6 @@ class Slice:
     placed_us: int | None = None
     speed_ppm: int = FULL_SPEED
     checked: bool = False
-    checks_failed: int = 0
     ends_us: int | None = None
     recovery: RecoveryPolicy | None = None
 
@@ -108,19 +107,6 @@ class Move:
     spare: int
     corner: tuple[int, int, int] | None
     reason: Literal["drained", "compacted"] = "drained"
-
-
-@dataclass(frozen=True, slots=True)
-class Spans:
-    """How long things take that others do, as far as the scheduler knows: from one heartbeat of a host to the
-    next, and repairs on average; `ocs` says how long circuits take (`switching_us`), None where there are
-    none."""
-
-    heartbeat_us: int
-    ocs: PodOcsConfig | None
-    host_repair_us: int
-    link_repair_us: int
-    ocs_repair_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +165,8 @@ class SchedulerState(State):
     than now. `standing` has the circuits that are made though no slice wants them: 3 × north cube + dimension
     → south cube. `tickets` maps a repair to the cube of which a part waits for it, `boards` a driver board of
     an OCS that is broken to the cubes whose links it takes. `members` are the slices
-    of jobs over several pods, `cut_off` by network the pods that it does not reach.
+    of jobs over several pods, `cut_off` by network the pods that it does not reach. `setbacks` are of those
+    whose preflights failed and that have not run for long since.
     """
 
     config: SchedulerConfig
@@ -189,6 +176,7 @@ class SchedulerState(State):
     slices: dict[int, Slice] = field(default_factory=dict)
     awaited: dict[int, tuple[Join, ...]] = field(default_factory=dict)
     stalls: dict[int, Stall] = field(default_factory=dict)
+    setbacks: dict[int, Setback] = field(default_factory=dict)
     claims: dict[int, Claim] = field(default_factory=dict)
     notices: dict[int, Notice] = field(default_factory=dict)
     promises: dict[int, int] = field(default_factory=dict)
@@ -247,23 +235,11 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> SchedulerState:
         config=config.scheduler,
         kind=config.kind,
         cubes=config.pod.cubes,
-        spans=_spans(config),
+        spans=spans_of(config),
         at_us=at_us,
     )
     state.chips_by_place["idle_unwanted"] = state.chips
     return state
-
-
-def _spans(config: AnyPodConfig) -> Spans:
-    """Where there are no OCSes, nobody waits for them."""
-    repairs = config.repairs
-    return Spans(
-        heartbeat_us=config.cubes.heartbeat_s * US_PER_S,
-        ocs=config.ocs if isinstance(config, SuperpodConfig) else None,
-        host_repair_us=us(repairs.host_repair_h, US_PER_HOUR),
-        link_repair_us=us(repairs.link_repair_h, US_PER_HOUR),
-        ocs_repair_us=us(repairs.ocs_repair_h, US_PER_HOUR) if isinstance(repairs, RepairsConfig) else 0,
-    )
 
 
 def occupancy_of(state: SchedulerState) -> Occupancy:
@@ -313,8 +289,14 @@ def line_up(state: SchedulerState, row: Slice) -> None:
 
 def is_outside(state: SchedulerState, row: Slice) -> bool:
     """Whether a slice that waits does so outside of all lines: for an OCS that is down, or until it tries
-    again to have cubes at the same time as the others of its job."""
-    return backs_off(state, row) or waits_for_ocs(state, row)
+    again to pass a preflight, or to have cubes at the same time as the others of its job."""
+    return rests(state, row) or backs_off(state, row) or waits_for_ocs(state, row)
+
+
+def rests(state: SchedulerState, row: Slice) -> bool:
+    """Whether a slice whose preflights failed wants no cubes for a while."""
+    setback = state.setbacks.get(row.number)
+    return setback is not None and setback.again_us is not None
 
 
 def backs_off(state: SchedulerState, row: Slice) -> bool:
@@ -342,7 +324,7 @@ def speed_without_ocses(state: SchedulerState, row: Slice) -> int:
 
 def waiting_outside(state: SchedulerState) -> list[Slice]:
     """The slices that wait outside of all lines, by number."""
-    if not state.ocs_down and not state.members:
+    if not state.ocs_down and not state.members and not state.setbacks:
         return []
     return [
         row

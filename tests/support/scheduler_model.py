@@ -28,6 +28,7 @@ from schemas.scheduler import (
     DisconnectCircuits,
     LeaveCircuits,
     SliceAdmitted,
+    SliceBackedOff,
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
@@ -71,6 +72,7 @@ Said = (
     | SliceNoticed
     | SlicePreflight
     | SliceRequeued
+    | SliceBackedOff
     | SliceOverran
     | Ended
 )

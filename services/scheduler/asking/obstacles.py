@@ -9,6 +9,7 @@ from services.scheduler.placement.holdback import held_back
 from services.scheduler.queue.order import borrows, chips_held, quotas_of
 from services.scheduler.queue.preemption import Rule, evictable, strength_of
 from services.scheduler.queue.why import use_of, waits_of, why_not_around
+from services.scheduler.recovery.backing_off import setback_of
 from services.scheduler.recovery.hits import dead_cubes
 from services.scheduler.state import (
     SchedulerState,
@@ -17,6 +18,7 @@ from services.scheduler.state import (
     on_cubes,
     policy_of,
     queue_of,
+    rests,
     waits_for_ocs,
 )
 from shared.basics.times import moment
@@ -81,7 +83,26 @@ def _of_waiting(state: SchedulerState, row: Slice) -> list[Obstacle]:
         rule = f"recovery {recovery_text(policy_of(state, row))}"
         ocses = _ocses(state, set(state.ocs_down))
         return [*ocses, Obstacle(kind="rule", name=rule, why=why_not_around(state, row))]
+    if rests(state, row):
+        return _failed(state, row)
     return [*_cubes(state, row), *_holders(state, row), *_quota(state, row), *_rules(state, row)]
+
+
+def _failed(state: SchedulerState, row: Slice) -> list[Obstacle]:
+    """The OCSes over which its last preflight found links down, and the rule by which it stays away."""
+    setback, config = setback_of(state, row), state.config
+    found = [
+        Obstacle(
+            kind="ocs",
+            name=f"{state.fabric}/ocs-{ocs}",
+            why=f"{links} link{'' if links == 1 else 's'} down over it in the last preflight",
+        )
+        for ocs, links in setback.ocses
+    ]
+    name = f"scheduler.preflight_backoff_s {config.preflight_backoff_s}"
+    until = moment(setback.again_us)
+    why = f"after {setback.failed} failed preflights in a row it wants no cubes until {until}"
+    return [*found, Obstacle(kind="rule", name=name, why=why)]
 
 
 def _cubes(state: SchedulerState, row: Slice) -> list[Obstacle]:

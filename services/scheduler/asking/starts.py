@@ -11,7 +11,7 @@ from services.scheduler.queue.preemption import evictable, strength_of
 from services.scheduler.queue.promise import FOREVER
 from services.scheduler.queue.why import before_it, waits_of
 from services.scheduler.recovery.recovery_plan import expected_left_us
-from services.scheduler.state import SchedulerState, Slice, on_cubes, waits_for_ocs
+from services.scheduler.state import SchedulerState, Slice, on_cubes, rests, waits_for_ocs
 from shared.basics.times import moment
 
 ESTIMATE_DEPTH = 500
@@ -28,6 +28,8 @@ def expected_start(state: SchedulerState, row: Slice) -> ExpectedStart:
         return _by_claim(state, row)
     if waits_for_ocs(state, row):
         return _by_repair(state)
+    if rests(state, row):
+        return _unknown("its preflights failed: nobody knows whether the next one will pass")
     if row.tier == "filler":
         return _unknown("filler is promised nothing: it takes what nobody else wants")
     if row.number in state.promises:

@@ -8,6 +8,7 @@ from services.scheduler.placement.holdback import held_back
 from services.scheduler.placement.room import Rooms
 from services.scheduler.queue.order import borrows, chips_held, fair_share_order, quotas_of
 from services.scheduler.queue.queue import FILLER, Line
+from services.scheduler.recovery.backing_off import failures_in_words, setback_of
 from services.scheduler.state import (
     SchedulerState,
     Slice,
@@ -16,6 +17,7 @@ from services.scheduler.state import (
     occupancy_of,
     policy_of,
     queue_of,
+    rests,
     speed_without_ocses,
     waiting_outside,
     waits_for_ocs,
@@ -48,6 +50,8 @@ def why_it_waits(state: SchedulerState, row: Slice) -> str:
         return _claim(state, row)
     if waits_for_ocs(state, row):
         return _ocses(state, row)
+    if rests(state, row):
+        return _rests(state, row)
     waits = waits_of(state)
     if row.number == waits.first:
         return f"first in line; needs {needs(state, row.shape)}: {supply(state)}{_reserve(state)}"
@@ -73,6 +77,12 @@ def _ocses(state: SchedulerState, row: Slice) -> str:
     ]
     policy = recovery_text(policy_of(state, row))
     return f"waits for {'; '.join(back)}: {why_not_around(state, row)} (recovery {policy})"
+
+
+def _rests(state: SchedulerState, row: Slice) -> str:
+    """Until when it wants no cubes, and for which links."""
+    until = f"backs off until {moment(setback_of(state, row).again_us)}"
+    return f"{until}: {failures_in_words(state, row)} (scheduler.preflight_backoff_s)"
 
 
 def why_not_around(state: SchedulerState, row: Slice) -> str:

@@ -2,10 +2,12 @@
 
 from collections import Counter
 
+from schemas.recovery import Choice, RecoveryPolicy
 from services.scheduler.queue.backfill import timeline_of
 from services.scheduler.queue.preemption import evictable
 from services.scheduler.queue.promise import FOREVER
 from services.scheduler.queue.queue import TIERS
+from services.scheduler.recovery.backing_off import is_rewired, setback_of, stays_until_us
 from services.scheduler.recovery.recovery_plan import Delays, Hit, expected_left_us
 from services.scheduler.recovery.traffic import down_ends, speed_around
 from services.scheduler.state import (
@@ -26,9 +28,6 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE, link_end
 
 CUBES_OF_SWAP = 2
 """Joins that a cube in the place of another takes in each dimension: one on either side."""
-CHECKS_FAILED_MAX = 2
-"""After so many failed preflights in a row cubes are still replaced for a link that is down: those of both of
-its ends. Then the whole slice may go elsewhere."""
 
 
 def delays(state: SchedulerState) -> Delays:
@@ -50,15 +49,16 @@ def cubes_to_leave(state: SchedulerState, row: Slice) -> tuple[int, ...]:
     """The cubes of a slice that others should replace: those that are dead; else those whose links are down,
     as few as will do, as far as that is not because of an OCS, which takes all cubes the same links. A link
     has two ends, and either may be at fault: where nothing tells them apart the cube of the other end has its
-    turn after the next preflight that fails, for cubes keep the places of those that they replace."""
+    turn after the next preflight that fails, for cubes keep the places of those that they replace. After more
+    of those the slice is not wired again where it is."""
     dead = dead_cubes(state, row)
-    if dead or row.checks_failed > CHECKS_FAILED_MAX or not state.placement.can_move(row.cubes):
+    if dead or not is_rewired(state, row) or not state.placement.can_move(row.cubes):
         return dead
     links = Counter(
         [link_end(end).cube for end in down_ends(state, row) if link_end(end).ocs not in state.ocs_down]
     )
     chosen: list[int] = []
-    turn = -1 if row.checks_failed % 2 else 1
+    turn = -1 if setback_of(state, row).failed % 2 else 1
     # Every link that is down has both its ends in this table, so that half of it is to be covered.
     while links and 2 * sum([links[cube] for cube in chosen]) < sum(links.values()):
         left = [cube for cube in links if cube not in chosen]
@@ -104,9 +104,19 @@ def hit_of(state: SchedulerState, row: Slice, stall: Stall) -> Hit:
         ends=tuple(sorted(ends)),
         short=_short_of(state, row, len(dead), by_ocs),
         box_us=_box_us(state, row, repair_us) if dead and not state.placement.can_move(row.cubes) else None,
-        choices=policy.choices,
+        choices=_choices(state, row, policy, bool(dead)),
         replicates=row.terms is not None and row.terms.replicates,
     )
+
+
+def _choices(state: SchedulerState, row: Slice, policy: RecoveryPolicy, dead: bool) -> tuple[Choice, ...]:
+    """What a slice may do. One whose preflights failed again and again does not wait on its cubes for links
+    that have not come up by themselves, if its owner lets it leave them: it would be checked in vain as often
+    as one of them comes and goes."""
+    overdue = not dead and not is_rewired(state, row) and stays_until_us(state, row) is None
+    if not overdue or "evict" not in policy.choices or not state.placement.can_move(row.cubes):
+        return policy.choices
+    return tuple([choice for choice in policy.choices if choice != "wait"])
 
 
 def _box_us(state: SchedulerState, row: Slice, repair_us: int) -> int:
@@ -121,8 +131,9 @@ def _short_of(state: SchedulerState, row: Slice, dead: int, by_ocs: bool) -> int
     """How many cubes a slice is short of if it starts anew by way of the queue, where those of its own that
     are in order come back as for any that is promised its start; None if that is no help."""
     can_move = state.placement.can_move(row.cubes)
-    if not dead and row.checks_failed > CHECKS_FAILED_MAX:
-        return cubes_of(row.shape) if can_move else None  # others than its own
+    if not dead and not is_rewired(state, row):
+        leaves = can_move and stays_until_us(state, row) is None
+        return cubes_of(row.shape) if leaves else None  # others than its own
     if dead:
         is_wanted = state.queued > 0 or dead <= len(occupancy_of(state).idle)
         return dead if can_move and is_wanted else None  # else its others would be of no use to anybody

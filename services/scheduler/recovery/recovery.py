@@ -4,11 +4,18 @@ Any healthy idle cube can take the place of one that failed, and only the circui
 (Lightwave Fabrics 4.2.2). A slice whose cubes are joined for good stays.
 """
 
-from schemas.scheduler import RecoveryCosts, SliceRecovering
+from schemas.scheduler import RecoveryCosts, SliceBackedOff, SliceRecovering
 from services.scheduler.lifecycle import drop_move, is_alone, put, requeue, settle, slice_name
 from services.scheduler.placement.occupancy import Corner
 from services.scheduler.placement.scores import room_for_one
 from services.scheduler.placement.spares import give_back_hot
+from services.scheduler.recovery.backing_off import (
+    failures_in_words,
+    is_rewired,
+    rest,
+    runs_no_more,
+    stays_until_us,
+)
 from services.scheduler.recovery.hits import cubes_to_leave, dead_cubes, delays, hit_of, is_whole, yields_to
 from services.scheduler.recovery.notices import tell_to_leave
 from services.scheduler.recovery.recovery_plan import Decision, Hit, recovery_plan
@@ -16,6 +23,7 @@ from services.scheduler.recovery.swaps import swap
 from services.scheduler.recovery.traffic import part_down
 from services.scheduler.state import SchedulerState, Slice, Stall, occupancy_of, policy_of
 from shared.basics.records import replace
+from shared.basics.times import moment
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
 from shared.models.jobs.progress import at, halted, struck
@@ -30,6 +38,7 @@ def strike(state: SchedulerState, row: Slice, part: str, cause: str, decides_us:
     if row.number in state.stalls:
         return []
     drop_move(state, row)
+    runs_no_more(state, row)
     state.preflights.pop(row.number, None)
     progress, lost_us = row.progress, 0
     if progress is not None and progress.phase != "preparing":
@@ -105,9 +114,7 @@ def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) ->
         row = replace(row, progress=struck(row.progress, state.now_us))
         state.slices[number] = row
     if choice == "evict":
-        dearer = "and to wait for a cube or the repair costs more than to start anew"
-        reason = f"{stall.part} failed{_checks(row) or ','} {dearer}"
-        said += requeue(state, row, reason, stall.cause, stall.lost_us)
+        said += _evict(state, row, stall)
         return True
     leaving = cubes_to_leave(state, row)
     if choice in ("spare", "swap") or (choice == "wait" and takes_cubes and "swap" not in decision.costs):
@@ -121,6 +128,29 @@ def _carry_out(state: SchedulerState, decision: Decision, said: list[Output]) ->
     del state.stalls[number]
     said += settle(state, row, stall.cause)
     return False
+
+
+def _evict(state: SchedulerState, row: Slice, stall: Stall) -> list[Output]:
+    """A slice goes back to the queue; one that leaves for failed preflights, and not for dead cubes, wants no
+    others for a while."""
+    why, number = _checks(state, row), row.number
+    rests = not dead_cubes(state, row) and not is_rewired(state, row)
+    dearer = "to wait for a cube or the repair costs more than to start anew"
+    reason = f"{stall.part} failed{why or ','} and {'it leaves its cubes' if rests else dearer}"
+    if not rests:
+        return requeue(state, row, reason, stall.cause, stall.lost_us)
+    setback = rest(state, row)
+    said = requeue(state, row, reason, stall.cause, stall.lost_us)
+    if number not in state.slices or setback.again_us is None:
+        return said
+    body = SliceBackedOff(
+        slice=slice_name(state, number),
+        until_us=setback.again_us,
+        preflights=setback.failed,
+        links=setback.links,
+        ocses=setback.ocses,
+    )
+    return [*said, CausedBy(stall.cause, body)]
 
 
 def _make_room(state: SchedulerState, row: Slice, stall: Stall, hit: Hit) -> list[Output]:
@@ -151,20 +181,26 @@ def _still(state: SchedulerState, row: Slice, stall: Stall) -> Stall:
 
 def _wait(state: SchedulerState, row: Slice, stall: Stall, hit: Hit) -> None:
     again_us = state.now_us + max(hit.repair_us // 2, LOOK_AGAIN_US)
+    stays_us = stays_until_us(state, row)
+    if stays_us is not None:
+        again_us = min(again_us, stays_us)
     if stall.choice != "wait" or stall.due_us <= state.now_us:
         state.stalls[row.number] = replace(stall, choice="wait", due_us=again_us)
     why = "it waits for that, or for a healthy idle cube"
     if not state.placement.can_move(row.cubes):
         why = "the slice cannot leave it"
+    elif stays_us is not None:
+        why = f"it waits for its links until {moment(stays_us)} (scheduler.preflight_stay_s)"
     elif not hit.moves:
         why = "it waits for the repair"
-    reason = f"{stall.part} failed{_checks(row)} and {why}"
+    reason = f"{stall.part} failed{_checks(state, row)} and {why}"
     put(state, replace(row, state="recovering", reason=reason, checked=False))
 
 
-def _checks(row: Slice) -> str:
-    """How often a slice that has not run since failed its preflight, in words."""
-    return f", at preflight {row.checks_failed} in a row," if row.checks_failed else ""
+def _checks(state: SchedulerState, row: Slice) -> str:
+    """How often a slice that has not run for long since failed its preflight, in words."""
+    by_links = row.number in state.setbacks and not dead_cubes(state, row)
+    return f", {failures_in_words(state, row)}," if by_links else ""
 
 
 def _replace_cubes(

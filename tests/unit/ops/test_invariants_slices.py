@@ -6,7 +6,7 @@ import pytest
 
 from ops.invariants.checker import Checker
 from ops.invariants.hardware import HardwareChecker
-from ops.invariants.slices import CubeChecker, PreflightChecker, SliceChecker
+from ops.invariants.slices import BackOffChecker, CubeChecker, PreflightChecker, SliceChecker
 from schemas.body import Body
 from schemas.config import SuperpodConfig
 from schemas.config_scheduler import SchedulerConfig
@@ -17,6 +17,7 @@ from schemas.recovery import Choice
 from schemas.scheduler import (
     CubeSwapped,
     SliceAdmitted,
+    SliceBackedOff,
     SliceCompleted,
     SliceDegraded,
     SliceEvicted,
@@ -24,6 +25,7 @@ from schemas.scheduler import (
     SlicePreflight,
     SliceRecovering,
     SliceRefused,
+    SliceRequeued,
     SliceRestored,
     SliceStarted,
 )
@@ -122,6 +124,26 @@ def test_lives_that_a_slice_may_have(life: list[Body]) -> None:
 )
 def test_lives_that_no_slice_has(life: list[Body], problem: str) -> None:
     assert problem in judged(SliceChecker(), [requested(), admitted(), *life])
+
+
+BACKED_OFF = SliceBackedOff(slice=NAME, until_us=300 * US_PER_S + 3, preflights=3, links=1, ocses=((0, 1),))
+REQUEUED = SliceRequeued(slice=NAME, reason="its links are down")
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ([REQUEUED, BACKED_OFF], None),
+        ([REQUEUED, BACKED_OFF, COMPLETED], None),
+        ([REQUEUED, BACKED_OFF, admitted()], "is given cubes, and backs off until"),
+        ([STARTED, BACKED_OFF], "is not in the queue again"),
+        ([REQUEUED, STARTED, BACKED_OFF], "not 300000000 to 3600000000"),
+    ],
+)
+def test_who_backs_off_has_no_cubes_until_that_is_over(said: list[Body], problem: str | None) -> None:
+    commissioned = FabricCommissioned(site="pod-0", config=SuperpodConfig())
+    found = judged(BackOffChecker(), [commissioned, *said])
+    assert [problem in one for one in found] == [True] if problem else found == []
 
 
 CHECKED = (preflight(140 * US_PER_S),)

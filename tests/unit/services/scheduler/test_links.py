@@ -11,6 +11,7 @@ from schemas.scheduler import (
     DisconnectCircuits,
     LeaveCircuits,
     SliceAdmitted,
+    SliceBackedOff,
     SliceDegraded,
     SliceEvicted,
     SlicePreflight,
@@ -21,7 +22,9 @@ from schemas.scheduler import (
     SliceStarted,
 )
 from schemas.transceivers import LinksChanged, LinksTrained
+from services.scheduler.asking.explaining import explain
 from services.scheduler.placement.circuits import standing
+from shared.basics.units import US_PER_S
 from shared.models.superpod.shapes import cubes_of
 from tests.support.scheduler_model import Said, World
 
@@ -269,27 +272,68 @@ def test_whoever_asks_while_an_ocs_is_down_is_passed_by_those_who_can_use_cubes(
 
 
 def choices_on_bad_cubes(world: World, name: str) -> list[str | None]:
-    """What is chosen for a slice that has a bad link on every cube that it is given."""
+    """What is chosen for a slice that has a bad link on every cube that it is given, until that may be it."""
     choices: list[str | None] = []
-    while world.commands:
-        (cube,) = world.held_cubes[name]
-        said = world.train(down=(96 * cube, 96 * cube + 16))
-        if world.state.preflights:
-            said += world.tick()
+    while name not in world.ended:
+        setback = world.state.setbacks.get(0)
+        if world.commands:
+            (cube,) = world.held_cubes[name]
+            said = world.train(down=(96 * cube, 96 * cube + 16))
+            if world.state.preflights:
+                said += world.tick()
+        elif setback is not None and max(setback.stays_until_us or 0, setback.again_us or 0) > world.now_us:
+            said = world.tick()
+        else:
+            break
         choices += [body.choice for body in said if isinstance(body, SliceRecovering)]
     return choices
 
 
-def test_who_finds_a_bad_link_on_every_cube_starts_anew_elsewhere_and_not_for_ever() -> None:
+def test_who_finds_a_bad_link_on_every_cube_stays_leaves_backs_off_and_not_for_ever() -> None:
     world = World(policy=STAYS_OFF.model_copy(update={"preflight_s": 120, "retries_max": 1}))
     name, _ = world.request((4, 4, 4))
-    assert choices_on_bad_cubes(world, name) == ["swap", "swap", "evict"] * 2
+    assert choices_on_bad_cubes(world, name) == ["swap", "swap", "wait", "evict", "wait", "evict"]
     document = world.status(name)
     assert (document.state, document.restarts) == ("evicted", 1)
     assert document.reason == (
-        "pod-0/cube-0/+x/0 failed, at preflight 3 in a row, and to wait for a cube or the repair costs more "
-        "than to start anew; it came back 1 times already (scheduler.retries_max)"
+        "pod-0/cube-0/+x/0 failed, preflight 4 in a row found 1 link down, over pod-0/ocs-0 (1), and it "
+        "leaves its cubes; it came back 1 times already (scheduler.retries_max)"
     )
+    assert world.state.setbacks == {}
+    world.check()
+
+
+def test_who_backs_off_says_so_and_comes_back_after_that() -> None:
+    world = World(policy=STAYS_OFF.model_copy(update={"preflight_s": 120, "preflight_tries": 0}))
+    name, _ = world.request((4, 4, 4))
+    (hit,) = [*world.train(down=(0, 16)), *world.tick()][-1:]
+    assert isinstance(hit, SliceRecovering)
+    assert hit.choice == "wait"
+    assert "and it waits for its links until 0d00:07:00" in (world.status(name).reason or "")
+    *_, evicted, left, requeued, backed_off = world.tick()
+    assert [type(evicted), type(left), type(requeued)] == [SliceRecovering, LeaveCircuits, SliceRequeued]
+    until_us = world.now_us + 300 * US_PER_S
+    assert backed_off == SliceBackedOff(slice=name, until_us=until_us, preflights=1, links=1, ocses=((0, 1),))
+    row = world.status(name)
+    assert (row.state, row.queue_position) == ("queued", 1)
+    assert row.reason == (
+        "backs off until 0d00:12:00: preflight 1 in a row found 1 link down, over pod-0/ocs-0 (1) "
+        "(scheduler.preflight_backoff_s)"
+    )
+    explained = explain(world.state, name)
+    assert explained is not None
+    assert [(found.kind, found.name) for found in explained.in_the_way] == [
+        ("ocs", "pod-0/ocs-0"),
+        ("rule", "scheduler.preflight_backoff_s 300"),
+    ]
+    assert explained.start is not None
+    assert explained.start.basis == "unknown"
+    world.check()
+    assert SliceAdmitted in [type(body) for body in world.tick()]
+    assert world.now_us == until_us
+    world.train()
+    world.tick()
+    assert world.status(name).state == "running"
     world.check()
 
 
@@ -317,7 +361,8 @@ def test_who_may_not_start_anew_waits_where_its_link_fails_every_preflight() -> 
     name, _ = world.request((4, 4, 4), recovery=stays)
     assert choices_on_bad_cubes(world, name) == ["swap", "swap", "wait"]
     assert world.status(name).reason == (
-        "pod-0/cube-0/+x/0 failed, at preflight 3 in a row, and it waits for the repair"
+        "pod-0/cube-0/+x/0 failed, preflight 3 in a row found 1 link down, over pod-0/ocs-0 (1), and it "
+        "waits for the repair"
     )
     world.check()
     (told,) = world.change_links(up=(0, 16))

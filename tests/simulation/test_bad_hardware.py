@@ -1,0 +1,75 @@
+"""A pod whose hardware is bad does not thrash: nobody is wired again without end, and work goes on."""
+
+from collections import Counter
+
+from ops.common.configuration import settings
+from ops.invariants.checker import AllCheckers
+from ops.lab.report import pod_report
+from schemas.operator import InjectFault
+from schemas.registry import decode
+from schemas.scheduler import SlicePreflight, SliceStarted
+from services.scheduler.state import SchedulerState
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.runtimes.lab import LabRequest
+from tests.support.pods import POD, pod_lab
+
+PREFLIGHTS_A_DAY = 40
+"""What a slice has at most that is not started: by its back-offs some thirty, and those of the first hour."""
+
+
+class Judge:
+    """Sees a log: what breaks an invariant, preflights since a slice started last, and who started when."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.in_vain: Counter[str] = Counter()
+        self.most = 0
+        self.started_us: list[int] = []
+        self._checkers = AllCheckers()
+
+    def __call__(self, lines: bytes) -> None:
+        for line in lines.splitlines():
+            message = decode(line)
+            self.problems += self._checkers.see(message)
+            if isinstance(message.body, SlicePreflight):
+                self.in_vain[message.body.slice] += 1
+                self.most = max(self.most, self.in_vain[message.body.slice])
+            elif isinstance(message.body, SliceStarted):
+                self.in_vain.pop(message.body.slice, None)
+                self.started_us.append(message.at_us)
+
+
+def kept_share(report: dict[str, object]) -> float:
+    goodput = report["goodput"]
+    assert isinstance(goodput, dict)
+    kept = goodput["chip_us"]["productive"] + goodput["chip_us"]["uncommitted"]
+    return float(kept / goodput["total_chip_us"])
+
+
+def test_slices_start_over_nearly_blind_cameras_with_few_preflights() -> None:
+    """A third of the circuits fail at first, and are aligned within minutes."""
+    pairs = ["pod.cubes=8", "ocs.camera_noise_urad=60", "scheduler.route_around_share=0"]
+    judge = Judge()
+    lab = pod_lab(settings(pairs, seed=7), sink=judge)
+    lab.run(US_PER_DAY)
+    assert judge.problems == []
+    assert judge.most <= 10
+    assert kept_share(pod_report(lab.site, POD, US_PER_DAY)) > 0.7
+
+
+def test_a_shaking_ocs_is_not_tried_without_end_and_the_pod_recovers_with_it() -> None:
+    """No slice of whole cubes can run over it meanwhile, for none goes around."""
+    pairs = ["pod.cubes=8", "scheduler.route_around_share=0", "repairs.ocs_repair_h=1000"]
+    judge = Judge()
+    lab = pod_lab(settings(pairs, seed=7), sink=judge)
+    shakes_us, ends_us, end_us = 3 * US_PER_HOUR, 15 * US_PER_HOUR, 20 * US_PER_HOUR
+    shake = InjectFault(kind="shake", target=f"{POD}/ocs-17", duration_us=ends_us - shakes_us, severity=2.0)
+    lab.run(ends_us, [LabRequest(shakes_us, POD, shake, 1)])
+    assert 3 <= judge.most <= PREFLIGHTS_A_DAY * (ends_us - shakes_us) / US_PER_DAY
+    lab.run(end_us)
+    assert judge.problems == []
+    assert any(at_us > ends_us for at_us in judge.started_us)
+    scheduler = lab.site.instance(POD, "scheduler").state
+    assert isinstance(scheduler, SchedulerState)
+    assert [row for row in scheduler.slices.values() if row.state == "recovering"] == []
+    assert [setback for setback in scheduler.setbacks.values() if setback.again_us is not None] == []

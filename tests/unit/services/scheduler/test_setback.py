@@ -1,0 +1,78 @@
+"""How long a slice whose preflights fail is left alone, and when that is forgotten."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.config_scheduler import SchedulerConfig
+from services.scheduler.recovery.setback import (
+    OCSES_TOLD,
+    Setback,
+    backed_off,
+    backoff_us,
+    failed_again,
+    placed,
+    runs,
+    stopped,
+)
+from shared.basics.units import US_PER_DAY, US_PER_S
+
+CONFIG = SchedulerConfig()
+
+
+def test_the_back_off_doubles_from_the_first_failure_too_many_up_to_its_most() -> None:
+    seconds = [backoff_us(failed, CONFIG) // US_PER_S for failed in range(1, 9)]
+    assert seconds == [300, 300, 300, 600, 1_200, 2_400, 3_600, 3_600]
+    longer = SchedulerConfig(preflight_backoff_s=900, preflight_backoff_max_s=60)
+    assert {backoff_us(failed, longer) for failed in range(1, 9)} == {900 * US_PER_S}
+
+
+@given(
+    failed=st.integers(1, 10**6),
+    least_s=st.integers(1, 86_400),
+    most_s=st.integers(1, 864_000),
+    tries=st.integers(0, 1_000),
+)
+def test_no_back_off_is_shorter_than_the_one_before_it_or_out_of_its_bounds(
+    failed: int, least_s: int, most_s: int, tries: int
+) -> None:
+    config = SchedulerConfig(
+        preflight_tries=tries, preflight_backoff_s=least_s, preflight_backoff_max_s=most_s
+    )
+    first, second = backoff_us(failed, config), backoff_us(failed + 1, config)
+    assert least_s * US_PER_S <= first <= second <= max(least_s, most_s) * US_PER_S
+
+
+def test_a_slice_that_fails_for_ever_tries_some_thirty_times_a_day() -> None:
+    setback, now_us, tries = Setback(), 0, 0
+    while now_us < US_PER_DAY:
+        setback = failed_again(placed(setback), CONFIG, now_us, {0: 1})
+        tries += 1
+        if setback.failed > CONFIG.preflight_tries:
+            assert setback.stays_until_us == now_us + CONFIG.preflight_stay_s * US_PER_S
+            now_us = setback.stays_until_us
+            setback = backed_off(setback, CONFIG, now_us)
+            assert setback.again_us is not None
+            now_us = setback.again_us
+        now_us += CONFIG.preflight_s * US_PER_S
+    assert tries < 30
+
+
+def test_only_who_runs_for_a_while_begins_as_at_first() -> None:
+    reset_us = CONFIG.preflight_reset_s * US_PER_S
+    failed = failed_again(Setback(), CONFIG, 0, {3: 1})
+    running = runs(runs(failed, 100), 200)
+    assert running.runs_since_us == 100
+    assert stopped(failed, CONFIG, US_PER_DAY) == failed
+    assert stopped(running, CONFIG, 99 + reset_us) == failed
+    assert stopped(running, CONFIG, 100 + reset_us) is None
+
+
+def test_it_tells_the_ocses_with_most_links_and_stays_once_on_the_same_cubes() -> None:
+    config = SchedulerConfig(preflight_tries=0)
+    links = {ocs: 1 + ocs % 3 for ocs in range(OCSES_TOLD + 4)}
+    setback = failed_again(Setback(), config, 0, links)
+    assert setback.links == sum(links.values())
+    assert setback.ocses == ((2, 3), (5, 3), (8, 3), (11, 3), (1, 2), (4, 2), (7, 2), (10, 2))
+    again = failed_again(setback, config, 50, links)
+    assert again.stays_until_us == setback.stays_until_us
+    assert failed_again(placed(setback), config, 50, links).stays_until_us != setback.stays_until_us
