@@ -11,12 +11,22 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.fake_twin import lightwave
 from tests.support.living import LIGHTWAVE, LivingTwin, cli, living
+
+
+class Asked(LivingTwin):
+    """A twin whose commands are forked from one process that has imported all: the program itself, which
+    takes longer to start than to answer, is started by the tests below that watch it or stop it."""
+
+    def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return lightwave(*words, url=self.url)
 
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
-    yield from living(tmp_path_factory.mktemp("cli") / "data", "--speed", "600", "--seed", "7", "--pods", "2")
+    data = tmp_path_factory.mktemp("cli") / "data"
+    yield from living(data, "--speed", "600", "--seed", "7", "--pods", "2", kind=Asked)
 
 
 def settle(twin: LivingTwin, kind: str, name: str, state: str) -> dict[str, object]:

@@ -114,9 +114,9 @@ class LivingTwin:
         return self.process.wait(timeout=60)
 
 
-def living(data: Path, *options: str) -> Iterator[LivingTwin]:
+def living(data: Path, *options: str, kind: type[LivingTwin] = LivingTwin) -> Iterator[LivingTwin]:
     """A started twin; whatever happens, its process is gone afterwards."""
-    twin = LivingTwin(data, options)
+    twin = kind(data, options)
     twin.start()
     try:
         yield twin

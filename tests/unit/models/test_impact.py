@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import networkx as nx
 import numpy as np
@@ -36,8 +37,9 @@ def switched(circuits: tuple[Circuit, ...], cubes: int) -> np.ndarray[tuple[int,
     return switched_ports(ocs, north, south, ocs_radix(cubes))
 
 
+@lru_cache(maxsize=2)
 def light(plant: Plant, circuits: tuple[Circuit, ...], strand: int) -> "nx.Graph[str]":
-    """The ends and ports, with one strand's fibres and the circuits."""
+    """The ends and ports, with one strand's fibres and the circuits; of a static pod always the same."""
     fibres = light_graph(plant, POD).edges(data=True)
     graph = nx.Graph((a, b) for a, b, edge in fibres if strand in edge.get("strands", ()))
     for ocs, north, south in circuits:
@@ -54,6 +56,14 @@ def linked(lights: list["nx.Graph[str]"], ends: set[str], without: set[str]) -> 
         groups = (frozenset(ends & group) for group in nx.connected_components(rest))
         found.append({group for group in groups if len(group) == 2})
     return set.intersection(*found)
+
+
+@lru_cache(maxsize=1)
+def linked_whole(plant: Plant, circuits: tuple[Circuit, ...]) -> set[frozenset[str]]:
+    """The pairs of link ends between which light runs while nothing is taken out."""
+    nodes = light_graph(plant, POD).nodes(data=True)
+    ends = {name for name, data in nodes if data["kind"] == "end"}
+    return linked([light(plant, circuits, strand) for strand in (0, 1)], ends, set())
 
 
 def graph_impact(plant: Plant, target: str, use: Use) -> Lost:
@@ -80,7 +90,7 @@ def graph_impact(plant: Plant, target: str, use: Use) -> Lost:
     own |= {near for port in ports for near in graph[port] if kinds[near] == "end"}
     ends = {name for name, kind in kinds.items() if kind == "end"}
     lights = [light(plant, use.circuits, strand) for strand in (0, 1)]
-    links = linked(lights, ends, set()) - linked(lights, ends, gone)
+    links = linked_whole(plant, use.circuits) - linked(lights, ends, gone)
     losing = {end for link in links for end in link}
     touched = {name for chip in (drives[end] for end in losing) for name in above(chip)}
     touched |= {name for chip in gone if kinds[chip] == "chip" for name in above(chip)}
