@@ -22,7 +22,7 @@ from schemas.api import (
     VerdictRow,
 )
 from schemas.api_network import BlockRow, BundleRow, DemandRow, DomainRow, RackRow, RewiringRow, TrunkRow
-from schemas.api_readings import FieldReading
+from schemas.api_readings import FieldReading, OcsFieldReading
 from schemas.body import Model, is_unsaid
 
 
@@ -56,6 +56,12 @@ class PartRelated(Model):
     faults: tuple[FaultRow, ...]
     verdicts: tuple[VerdictRow, ...] | None = Field(default=None, exclude_if=is_unsaid)
     repairs: tuple[RepairRow, ...]
+
+
+class OcsRelated(PartRelated):
+    """As of any part, and what the OCS reads of itself."""
+
+    readings: tuple[OcsFieldReading, ...]
 
 
 class CubeRelated(Model):
@@ -148,8 +154,8 @@ class FabricDescription(Description[FabricRow, FabricRelated]):
     """A fabric, and what is not as it should be there."""
 
 
-class OcsDescription(Description[OcsRow, PartRelated]):
-    """An OCS, with its faults and repairs."""
+class OcsDescription(Description[OcsRow, OcsRelated]):
+    """An OCS, with what it reads of itself, its faults and repairs."""
 
 
 class CubeDescription(Description[CubeRow, CubeRelated]):

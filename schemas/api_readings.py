@@ -1,4 +1,4 @@
-"""What modules read of themselves, as the HTTP API gives it: the newest frame of telemetry.
+"""What modules and OCSes read of themselves, as the HTTP API gives it: the newest frame of telemetry.
 
 Fields and their units are those of `docs/diagnosis.md`. A field is null where the module measures nothing.
 """
@@ -19,6 +19,20 @@ FieldName = Literal[
     "raw_ber",
     "mpi_db",
 ]
+
+
+OcsFieldName = Literal[
+    "mirror_drive_v",
+    "mirror_error_urad",
+    "camera_snr_db",
+    "monitor_power_dbm",
+    "inlet_c",
+    "temperature_c",
+    "supply_v",
+    "supply_a",
+    "fan_rpm",
+]
+AnyFieldName = Literal[FieldName, OcsFieldName]
 
 
 class ReadingRow(Model):
@@ -64,8 +78,49 @@ class FieldReading(Model):
     at_us: int
 
 
+class OcsReadingRow(Model):
+    """One OCS: when it was read, each field of its worst mirror, camera, supply or fan, `mirror` the one with
+    the largest error, such as N24, and the fields for which it raises a warning or an alarm."""
+
+    name: str
+    state: Literal["up", "held", "down"]
+    at_us: int
+    mirror_drive_v: float | None
+    mirror_error_urad: float | None
+    camera_snr_db: float | None
+    monitor_power_dbm: float | None
+    inlet_c: float | None
+    temperature_c: float | None
+    supply_v: float | None
+    supply_a: float | None
+    fan_rpm: float | None
+    mirror: str | None
+    warnings: tuple[OcsFieldName, ...]
+    alarms: tuple[OcsFieldName, ...]
+
+
+class OcsFieldReading(Model):
+    """One field of an OCS over the `count` mirrors, cameras, supplies or fans that it was read of: which one
+    is the worst (`at`: N24, S, 1; null of the chassis); and beyond which thresholds the OCS raises a flag,
+    null where it has none."""
+
+    field: OcsFieldName
+    unit: str
+    count: int
+    lowest: float | None
+    median: float | None
+    highest: float | None
+    at: str | None
+    low_alarm: float | None
+    low_warning: float | None
+    high_warning: float | None
+    high_alarm: float | None
+    flag: Literal["ok", "warning", "alarm"]
+    at_us: int
+
+
 class Sample(Model):
-    """A field of a link end at a moment."""
+    """A field of a link end or an OCS at a moment."""
 
     at_us: int
     value: float | None

@@ -69,6 +69,17 @@ class PathName(click.ParamType):
         )
 
 
+class ReaderName(click.ParamType):
+    """The name of what reads itself: a link end, or an OCS."""
+
+    name = "name"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        return _items([name for kind in ("links", "ocs") for name in names_of(kind, incomplete)], incomplete)
+
+
 class Thing(click.ParamType):
     """KIND/NAME, such as slice/pod-0/slice-3."""
 

@@ -1,4 +1,4 @@
-"""The command that draws how a field of one link end went, in the terminal."""
+"""The command that draws how a field of one link end or OCS went, in the terminal."""
 
 import math
 import shutil
@@ -9,22 +9,21 @@ import click
 import typer
 
 from ops.cli.groups import application
-from ops.cli.names import Name, whole
+from ops.cli.names import ReaderName, whole
 from ops.cli.options import Output
 from ops.cli.output import show
 from ops.cli.types import OneOf
 from ops.common.client import Client, escape
 from shared.basics.times import moment
 from shared.models.telemetry.fields import FIELDS
+from shared.models.telemetry.ocs_fields import OCS_FIELDS
 
-FIELD_NAMES = tuple(FIELDS)
+FIELD_NAMES = tuple(dict.fromkeys((*FIELDS, *OCS_FIELDS)))
 HOURS_MAX = 10_000.0
 COLUMNS_MAX, ROWS = 110, 18
 LANES_MAX = 7
 LABEL_COLUMNS, COLUMNS_MIN = 10, 20
-NOTHING = (
-    "no samples: the twin keeps the newest 96 telemetry frames, and none of them has this field of this end"
-)
+NOTHING = "no samples: the twin keeps the newest 96 telemetry frames, and none of them has this field of it"
 
 app = application()
 
@@ -32,29 +31,44 @@ app = application()
 @app.command()
 def plot(
     name: Annotated[
-        str, typer.Argument(click_type=Name("links"), metavar="LINK", help="such as pod-0/cube-12/+y/7")
+        str,
+        typer.Argument(
+            click_type=ReaderName(), metavar="NAME", help="such as pod-0/cube-12/+y/7, or pod-0/ocs-17"
+        ),
     ],
     field: Annotated[
-        str,
-        typer.Option(click_type=OneOf("field", FIELD_NAMES), metavar="FIELD", help=", ".join(FIELD_NAMES)),
-    ] = "rx_power_dbm",
+        str | None,
+        typer.Option(
+            click_type=OneOf("field", FIELD_NAMES),
+            metavar="FIELD",
+            help=f"of a link end: {', '.join(FIELDS)}; of an OCS: {', '.join(OCS_FIELDS)} "
+            "[default: rx_power_dbm, or mirror_error_urad]",
+        ),
+    ] = None,
     hours: Annotated[float, typer.Option(help="of simulated time back from now")] = 24.0,
     lane: Annotated[
         int | None, typer.Option(min=0, max=LANES_MAX, help="of this lane [default: the worst]")
     ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N24", help="of this mirror, camera (S), supply or fan (1) of an OCS [default: the worst]"
+        ),
+    ] = None,
     output: Output = "table",
 ) -> None:
-    """Draw how a field of one link end went, as its module read it."""
+    """Draw how a field of one link end or OCS went, as its module or the OCS itself read it."""
     if not 0.0 < hours <= HOURS_MAX:
         raise click.UsageError(f"--hours {hours:g}: allowed is above 0, up to {HOURS_MAX:,.0f}")
     client = Client()
-    path = f"/v1/readings/{escape(whole(client, name))}"
-    samples = client.rows(
-        path, "at_us", "value", field=field, since=f"{max(1, round(3600 * hours))}s", lane=lane
-    )
-    of = f"{name} {field}" + (f" lane {lane}" if lane is not None else "")
+    full = whole(client, name)
+    of_which = {"field": field, "lane": lane, "of": of}
+    since = f"{max(1, round(3600 * hours))}s"
+    samples = client.rows(f"/v1/readings/{escape(full)}", "at_us", "value", since=since, **of_which)
+    shown = field or ("mirror_error_urad" if "/ocs-" in full else "rx_power_dbm")
+    title = f"{name} {shown}" + (f" lane {lane}" if lane is not None else "") + (f" of {of}" if of else "")
     with client.reading():
-        show(samples, output, lambda: drawn(samples, of, is_rate=field.endswith("ber")))
+        show(samples, output, lambda: drawn(samples, title, is_rate=shown.endswith("ber")))
 
 
 def drawn(samples: Sequence[Mapping[str, Any]], title: str, *, is_rate: bool) -> str:

@@ -1,4 +1,4 @@
-"""How tables show what modules read of themselves."""
+"""How tables show what modules and OCSes read of themselves."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,18 +18,26 @@ SHORT = {
     "ber": "ber",
     "raw_ber": "raw ber",
     "mpi_db": "mpi",
+    "mirror_drive_v": "mirror drive",
+    "mirror_error_urad": "mirror error",
+    "camera_snr_db": "camera",
+    "monitor_power_dbm": "monitor beam",
+    "inlet_c": "inlet",
+    "supply_a": "current",
+    "fan_rpm": "fan",
 }
 """Field → how flags name it."""
 
 
 def measured(field: str, value: float | None) -> str | None:
-    """A value as tables show that field: rates by their order of magnitude, a supply to the millivolt, others
-    to the hundredth."""
+    """A value as tables show that field: rates by their order of magnitude, a supply to the millivolt, most
+    others to the hundredth."""
     if value is None:
         return None
     if field.endswith("ber"):
         return f"{value:.1e}" if value else "0"
-    return f"{value:.3f}" if field == "supply_v" else f"{value:.2f}"
+    digits = {"supply_v": 3, "mirror_error_urad": 1, "fan_rpm": 0}.get(field, 2)
+    return f"{value:.{digits}f}"
 
 
 def flags(reading: Mapping[str, Any]) -> str | None:
@@ -65,9 +73,9 @@ def cells(name: str, state: str, reading: Row | None) -> list[object]:
 
 
 def lanes(readings: Sequence[Row]) -> list[Row]:
-    """All fields of a link end, its values as tables show them, without when each was read, for that is one
-    moment."""
-    plain = ("field", "unit", "flag")
+    """All fields of a link end or OCS, its values as tables show them, without when each was read, for that
+    is one moment."""
+    plain = ("field", "unit", "flag", "count", "at")
     return [
         {
             name: value if name in plain or value is None else measured(row["field"], value)

@@ -8,7 +8,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import Fabric
 from ops.cli.output import say
-from ops.cli.types import OUT_FILE, Moment
+from ops.cli.types import OUT_FILE, Moment, OneOf
 from ops.common.client import Client
 
 app = application("telemetry")
@@ -25,21 +25,30 @@ End = Annotated[
 
 @app.callback()
 def telemetry() -> None:
-    """Work with telemetry frames: what modules read of themselves, or the loads of trunks."""
+    """Work with telemetry frames: what modules and OCSes read of themselves, or the loads of trunks."""
 
 
 @app.command()
 def export(
     parquet: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write it there")],
     fabric: Fabric = None,
+    of: Annotated[
+        str,
+        typer.Option(
+            "--of",
+            click_type=OneOf("of", ("links", "trunks", "ocs")),
+            metavar="links|trunks|ocs",
+            help="whose: those of a pod's link ends or a network's trunks, or those of OCSes",
+        ),
+    ] = "links",
     begin: Begin = None,
     end: End = None,
 ) -> None:
     """Write the frames that the twin still has into one Parquet file.
 
-    A row a link end and frame, with its name and the frame's simulated time before the columns of
-    docs/diagnosis.md. The twin keeps the newest 96 frames of a fabric.
+    A row a link end (or OCS, or trunk) and frame, with its name and the frame's simulated time before the
+    columns of docs/diagnosis.md. The twin keeps the newest 96 frames of a fabric.
     """
     from ops.common.frames import exported
 
-    say(exported(Client(), fabric, begin, end, parquet), aside=True)
+    say(exported(Client(), fabric, begin, end, parquet, of_ocses=of == "ocs"), aside=True)

@@ -1,5 +1,5 @@
 """The command that shows the worst, again and again: link ends by what their modules read, and OCSes by what
-the link ends on them do."""
+they and the link ends on them read."""
 
 import sys
 from collections import defaultdict
@@ -16,7 +16,9 @@ from ops.common.client import Client
 from ops.common.tables import columns
 from shared.basics.times import moment
 
-OF_OCS = ("NAME", "LINK-ENDS", "DOWN", "DEGRADED", "ALARMS", "WARNINGS", "RX-DBM", "BER", "WORST")
+OF_ENDS = ("LINK-ENDS", "DOWN", "DEGRADED", "ALARMS", "WARNINGS", "RX-DBM", "BER", "WORST")
+OF_ITSELF = ("ERROR-URAD", "MIRROR", "CAMERA-DB", "TEMP-C", "SUPPLY-V", "SUPPLY-A", "FLAGS")
+OF_OCS = ("NAME", *OF_ITSELF, *OF_ENDS)
 ROWS_MAX = 1_000
 NONE_YET = "no readings: nothing is connected, or no telemetry frame came yet"
 
@@ -34,18 +36,20 @@ def top(
     count: Annotated[int, typer.Option("-n", "--count", min=1, max=ROWS_MAX, help="so many")] = 10,
     once: Annotated[bool, typer.Option("--once", help="and end; so it is where no terminal listens")] = False,
 ) -> None:
-    """Show the worst link ends or OCSes by what modules read, every second anew until Ctrl-C.
+    """Show the worst link ends or OCSes by what modules and OCSes read, every second anew until Ctrl-C.
 
-    Those with alarms come first, then those with warnings, then by bit error rate.
+    Those with alarms come first, then those with warnings, then by bit error rate. Of an OCS its own flags
+    go before those of the link ends on it.
     """
     client = Client()
 
     def look() -> str:
         rows = client.rows("/v1/readings", "name", fabric=fabric)
+        own = client.rows("/v1/ocs-readings", "name", fabric=fabric) if kind == "ocs" else []
         with client.reading():
-            if not rows:
+            if not rows and not own:
                 return NONE_YET
-            return _links(rows, count) if kind == "links" else _ocses(client, rows, count)
+            return _links(rows, count) if kind == "links" else _ocses(client, rows, own, count)
 
     if once or not sys.stdout.isatty():
         say(look())
@@ -63,39 +67,67 @@ def _links(rows: list[dict[str, Any]], count: int) -> str:
     return f"{_head(rows)}\n\n" + columns(WIDE, [cells(row["name"], row["state"], row) for row in worst])
 
 
-def _ocses(client: Client, rows: list[dict[str, Any]], count: int) -> str:
-    """By OCS, the sums and the worst of the link ends on it."""
+def _ocses(client: Client, rows: list[dict[str, Any]], own: list[dict[str, Any]], count: int) -> str:
+    """By OCS, what it reads of itself, and the sums and the worst of the link ends on it."""
     fabrics = dict.fromkeys(row["name"].partition("/")[0] for row in rows)
     ocs_of = {
         link["name"]: link["ocs"]
         for fabric in fabrics
         for link in client.rows("/v1/links", "name", "ocs", fabric=fabric, fields="name,ocs")
     }
-    by_ocs = defaultdict(list)
+    by_ocs: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         if (ocs := ocs_of.get(row["name"])) is not None:
             by_ocs[ocs].append(row)
-    if not by_ocs:
+    itself = {row["name"]: row for row in own}
+    names = dict.fromkeys([*itself, *by_ocs])
+    if not names:
         return "no OCSes: fibres lead straight from end to end"
-    ranked = sorted(
-        by_ocs.items(), key=lambda item: (_sums(item[1]), worst_first(min(item[1], key=worst_first)))
-    )
-    return f"{_head(rows)}\n\n" + columns(OF_OCS, [_ocs(name, ends) for name, ends in ranked[:count]])
+    ranked = sorted(names, key=lambda name: _ocs_first(itself.get(name), by_ocs.get(name, [])))
+    lines = [_ocs(name, itself.get(name), by_ocs.get(name, [])) for name in ranked[:count]]
+    return f"{_head_of_ocses(own, rows)}\n\n" + columns(OF_OCS, lines)
+
+
+def _ocs_first(itself: dict[str, Any] | None, ends: list[dict[str, Any]]) -> tuple[Any, ...]:
+    """What OCSes are sorted by: their own flags, those of the link ends, and what these read."""
+    own = (0, 0) if itself is None else (-len(itself["alarms"]), -len(itself["warnings"]))
+    worst = worst_first(min(ends, key=worst_first)) if ends else (0, 0, 0.0, "")
+    error_urad = 0.0 if itself is None else itself["mirror_error_urad"] or 0.0
+    return own, _sums(ends), worst, -error_urad
+
+
+def _head_of_ocses(own: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
+    """Of when the readings are, and how many raise a flag."""
+    if not own:
+        return _head(rows)
+    alarms, warnings = (sum(bool(row[level]) for row in own) for level in ("alarms", "warnings"))
+    newest_us = max(row["at_us"] for row in own)
+    told = f"{moment(newest_us)}  {len(own)} OCSes read, {alarms} with alarms, {warnings} with warnings"
+    return "\n".join([told, _head(rows)]) if rows else told
 
 
 def _sums(ends: list[dict[str, Any]]) -> tuple[int, int]:
     return -sum(bool(end["alarms"]) for end in ends), -sum(bool(end["warnings"]) for end in ends)
 
 
-def _ocs(name: str, ends: list[dict[str, Any]]) -> list[object]:
+def _ocs(name: str, itself: dict[str, Any] | None, ends: list[dict[str, Any]]) -> list[object]:
+    shown = ("mirror_error_urad", "camera_snr_db", "temperature_c", "supply_v", "supply_a")
+    own: list[object] = [None] * len(OF_ITSELF)
+    if itself is not None:
+        error, *others = (measured(field, itself[field]) for field in shown)
+        own = [error, itself["mirror"], *others, flags(itself)]
+    return [name, *own, *_of_ends(ends)]
+
+
+def _of_ends(ends: list[dict[str, Any]]) -> list[object]:
+    if not ends:
+        return [0, *[None] * (len(OF_ENDS) - 1)]
     worst = min(ends, key=worst_first)
     states = [end["state"] for end in ends]
     alarms, warnings = _sums(ends)
     powers = [end["rx_power_dbm"] for end in ends if end["rx_power_dbm"] is not None]
     rates = [end["ber"] for end in ends if end["ber"] is not None]
-    told = f"{worst['name']} {flags(worst) or ''}".rstrip()
     return [
-        name,
         len(ends),
         states.count("down"),
         states.count("degraded"),
@@ -103,7 +135,7 @@ def _ocs(name: str, ends: list[dict[str, Any]]) -> list[object]:
         -warnings,
         measured("rx_power_dbm", min(powers, default=None)),
         measured("ber", max(rates, default=None)),
-        told,
+        f"{worst['name']} {flags(worst) or ''}".rstrip(),
     ]
 
 

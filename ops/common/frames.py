@@ -17,15 +17,24 @@ from shared.models.superpod.wiring import link_end
 FABRIC = "fabric"
 
 
-def exported(client: Client, fabric: str | None, begin: str | None, end: str | None, out: Path) -> str:
+def exported(
+    client: Client,
+    fabric: str | None,
+    begin: str | None,
+    end: str | None,
+    out: Path,
+    *,
+    of_ocses: bool = False,
+) -> str:
     """Write all frames between two moments, as people write them, into a file; a sentence on what it holds.
-    NotFound if there are none. Whatever goes wrong, no half file is left."""
+    Those of a pod's link ends or a network's trunks, or those of their OCSes. NotFound if there are none.
+    Whatever goes wrong, no half file is left."""
     name = fabric if fabric is not None else meant(client)
     part = out.with_name(f"{out.name}.part")
     count, rows, last_us, schema = 0, 0, 0, None
     writer = None
     try:
-        for at_us, batch in frames(client, name, begin, end):
+        for at_us, batch in frames(client, name, begin, end, of_ocses=of_ocses):
             table = flat(name, at_us, batch)
             if writer is None:
                 schema = table.schema
@@ -51,9 +60,12 @@ def meant(client: Client) -> str:
     return "pod-0" if "pod-0" in names or not names else names[0]
 
 
-def frames(client: Client, fabric: str, begin: str | None, end: str | None) -> Iterator[tuple[int, Any]]:
+def frames(
+    client: Client, fabric: str, begin: str | None, end: str | None, *, of_ocses: bool = False
+) -> Iterator[tuple[int, Any]]:
     """(simulated time, record batch) of those that the twin keeps, the oldest first."""
-    path, first_us, until_us = f"/v1/telemetry/{escape(fabric)}", *between(client, begin, end)
+    path = f"/v1/telemetry/{escape(fabric)}" + ("/ocs" if of_ocses else "")
+    first_us, until_us = between(client, begin, end)
     after_us = first_us
     while True:
         try:
@@ -88,11 +100,15 @@ def between(client: Client, begin: str | None, end: str | None) -> tuple[int, in
 
 
 def flat(fabric: str, at_us: int, batch: Any) -> Any:
-    """A frame as a table: before its own columns those of when and whose, and the name of a link end."""
+    """A frame as a table: before its own columns those of when and whose, and the name of a link end
+    or OCS."""
     table = pa.Table.from_batches([batch]).replace_schema_metadata({FABRIC: fabric})
     heads = {"frame_at_us": pa.array([at_us] * table.num_rows, pa.int64())}
     if "end" in table.schema.names:
         names = [link_end(end).name(fabric) for end in table.column("end").to_pylist()]
+        heads["name"] = pa.array(names, pa.string())
+    if "ocs" in table.schema.names:
+        names = [f"{fabric}/ocs-{ocs}" for ocs in table.column("ocs").to_pylist()]
         heads["name"] = pa.array(names, pa.string())
     columns = heads | {name: table.column(name) for name in table.schema.names}
     return pa.table(columns, metadata={FABRIC: fabric})

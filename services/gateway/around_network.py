@@ -8,6 +8,7 @@ from schemas.api_descriptions import (
     BlockRelated,
     DemandRelated,
     FabricRelated,
+    OcsRelated,
     PartRelated,
     RackRelated,
     RewiringRelated,
@@ -26,6 +27,7 @@ from services.gateway.around import (
     verdicts_in,
 )
 from services.gateway.fabrics import network_at
+from services.gateway.ocs_readings import ocs_field_readings
 from services.gateway.ports import TwinPorts
 from shared.models.network.blocks import DOMAINS
 from shared.models.network.parts import ocses_of
@@ -119,8 +121,15 @@ def _around_ocses(twin: TwinPorts, fabric: str, name: str, kind: str) -> RackRel
     return RackRelated(ocs=tuple([brief(ocs) for ocs in ocses]), faults=found.faults, repairs=found.repairs)
 
 
-def around_ocs(twin: TwinPorts, fabric: str, row: OcsRow) -> PartRelated:
-    """What an OCS suffers from: in a network also what its rack and domains do."""
+def around_ocs(twin: TwinPorts, fabric: str, row: OcsRow) -> OcsRelated:
+    """What an OCS reads of itself, and what it suffers from."""
+    found = _suffered_by_ocs(twin, fabric, row)
+    readings = ocs_field_readings(twin, fabric, number_of(row.name))
+    return OcsRelated(faults=found.faults, verdicts=found.verdicts, repairs=found.repairs, readings=readings)
+
+
+def _suffered_by_ocs(twin: TwinPorts, fabric: str, row: OcsRow) -> PartRelated:
+    """In a network also what its rack and domains do."""
     network = network_at(twin, fabric)
     if network is None:
         return around_part(twin, fabric, row)

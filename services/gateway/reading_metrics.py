@@ -1,93 +1,133 @@
-"""Metrics for Prometheus of what modules read: per fabric what is lowest, in the middle and highest of each
-field, who raises flags, and the few worst link ends by name. Never a series a lane or a port."""
+"""Metrics for Prometheus of what modules and OCSes read: per fabric what is lowest, in the middle and highest
+of each field, who raises flags, and the few worst by name. Never a series a lane, a port or a mirror."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from services.gateway.fabrics import living
+from services.gateway.ocs_readings import newest_of_ocses
 from services.gateway.ports import TwinPorts
-from services.gateway.readings import Frame, newest
+from services.gateway.readings import newest
 from shared.basics.units import US_PER_S
 from shared.models.superpod.wiring import link_end
-from shared.models.telemetry.fields import BIT, FIELDS
+from shared.models.telemetry import fields, ocs_fields
 
 FloatArray = npt.NDArray[np.float64]
+Frames = Mapping[str, tuple[int, Any]]
+"""Fabric → (of when its newest frame is, its record batch)."""
 STATISTICS: tuple[tuple[str, Callable[[FloatArray], float]], ...] = (
     ("lowest", lambda values: float(values.min())),
     ("median", lambda values: float(np.median(values))),
     ("highest", lambda values: float(values.max())),
 )
-NAMED = ("rx_power_dbm", "ber", "temperature_c")
-"""Fields of which the worst link ends are named."""
 NAMED_MAX = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """Who reads itself: `word` in names of metrics, which end is `worst` by field, the bit of each field in a
+    number of flags, the fields of which the worst are `named`, and who a row of a frame is of."""
+
+    word: str
+    noun: str
+    worst: Mapping[str, str]
+    bits: Mapping[str, int]
+    named: tuple[str, ...]
+    column: str
+    name: Callable[[str, int], str]
+
+
+LINKS = Readers(
+    "link",
+    "link ends that are connected, each of its worst lane",
+    {name: field.worst for name, field in fields.FIELDS.items()},
+    fields.BIT,
+    ("rx_power_dbm", "ber", "temperature_c"),
+    "end",
+    lambda fabric, number: link_end(number).name(fabric),
+)
+OCSES = Readers(
+    "ocs",
+    "OCSes, each of its worst mirror, camera, supply or fan",
+    {name: field.worst for name, field in ocs_fields.OCS_FIELDS.items()},
+    ocs_fields.BIT,
+    ("mirror_error_urad", "camera_snr_db", "temperature_c"),
+    "ocs",
+    lambda fabric, number: f"{fabric}/ocs-{number}",
+)
+
+
 def reading_metrics(twin: TwinPorts) -> list[Metric]:
-    """Of the newest telemetry frame of every living pod."""
-    found = {fabric: newest(twin, fabric) for fabric in living(twin)}
-    frames = {fabric: frame for fabric, frame in found.items() if frame is not None}
-    return [_ages(frames), *_statistics(frames), _flags(frames), *_worst(frames)]
+    """Of the newest telemetry frames of every living fabric."""
+    ends = {fabric: (f.at_us, f.batch) for fabric in living(twin) if (f := newest(twin, fabric))}
+    ocses = {fabric: (o.at_us, o.batch) for fabric in living(twin) if (o := newest_of_ocses(twin, fabric))}
+    found = [_ages(ends)]
+    for readers, frames in ((LINKS, ends), (OCSES, ocses)):
+        found += [*_statistics(readers, frames), _flags(readers, frames), *_worst(readers, frames)]
+    return found
 
 
-def _ages(frames: Mapping[str, Frame]) -> Metric:
+def _ages(frames: Frames) -> Metric:
     family = GaugeMetricFamily(
         "lightwave_telemetry_simulated_seconds",
         "simulated time of the newest telemetry frame",
         labels=["fabric"],
     )
-    for fabric, frame in frames.items():
-        family.add_metric([fabric], frame.at_us / US_PER_S)
+    for fabric, (at_us, _) in frames.items():
+        family.add_metric([fabric], at_us / US_PER_S)
     return family
 
 
-def _statistics(frames: Mapping[str, Frame]) -> Iterable[Metric]:
-    for name in FIELDS:
+def _statistics(readers: Readers, frames: Frames) -> Iterable[Metric]:
+    for name in readers.bits:
         family = GaugeMetricFamily(
-            f"lightwave_link_{name}",
-            "what modules read, each of its worst lane, over the link ends that are connected",
+            f"lightwave_{readers.word}_{name}",
+            f"what is read of themselves by {readers.noun}",
             labels=["fabric", "statistic"],
         )
-        for fabric, frame in frames.items():
-            values, _ = _values(frame, name)
+        for fabric, (_, batch) in frames.items():
+            values, _ = _values(readers, batch, name)
             for statistic, of in STATISTICS if len(values) else ():
                 family.add_metric([fabric, statistic], of(values))
         yield family
 
 
-def _flags(frames: Mapping[str, Frame]) -> Metric:
+def _flags(readers: Readers, frames: Frames) -> Metric:
     family = GaugeMetricFamily(
-        "lightwave_link_flags",
-        "link ends whose module raises a flag, by field",
+        f"lightwave_{readers.word}_flags",
+        f"how many raise a flag of {readers.noun}, by field",
         labels=["fabric", "field", "level"],
     )
-    for fabric, frame in frames.items():
+    for fabric, (_, batch) in frames.items():
         for column, level in (("warnings", "warning"), ("alarms", "alarm")):
-            raised = frame.batch.column(column).to_numpy()
-            for name, bit in BIT.items():
+            raised = batch.column(column).to_numpy()
+            for name, bit in readers.bits.items():
                 family.add_metric([fabric, name, level], int(np.count_nonzero(raised & bit)))
     return family
 
 
-def _worst(frames: Mapping[str, Frame]) -> Iterable[Metric]:
-    for name in NAMED:
+def _worst(readers: Readers, frames: Frames) -> Iterable[Metric]:
+    for name in readers.named:
         family = GaugeMetricFamily(
-            f"lightwave_link_worst_{name}",
-            f"what the modules read that are worst by it, {NAMED_MAX} of a fabric",
-            labels=["fabric", "link"],
+            f"lightwave_{readers.word}_worst_{name}",
+            f"what those read that are worst by it, {NAMED_MAX} of a fabric",
+            labels=["fabric", readers.word],
         )
-        for fabric, frame in frames.items():
-            values, ends = _values(frame, name)
-            order = np.argsort(values if FIELDS[name].worst == "low" else -values, kind="stable")
+        for fabric, (_, batch) in frames.items():
+            values, numbers = _values(readers, batch, name)
+            order = np.argsort(values if readers.worst[name] == "low" else -values, kind="stable")
             for place in order[:NAMED_MAX].tolist():
-                family.add_metric([fabric, link_end(int(ends[place])).name(fabric)], float(values[place]))
+                family.add_metric([fabric, readers.name(fabric, int(numbers[place]))], float(values[place]))
         yield family
 
 
-def _values(frame: Frame, name: str) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """A field where it was read, and of which link ends."""
-    values: FloatArray = frame.batch.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
+def _values(readers: Readers, batch: Any, name: str) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """A field where it was read, and of which link ends or OCSes."""
+    values: FloatArray = batch.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
     read = ~np.isnan(values)
-    return values[read], frame.ends[read]
+    return values[read], batch.column(readers.column).to_numpy()[read]

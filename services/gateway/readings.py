@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from schemas.api_readings import FieldName, FieldReading, ReadingRow, Sample
+from schemas.api_readings import FieldReading, ReadingRow, Sample
 from services.gateway.fabrics import plant
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
@@ -83,10 +83,12 @@ def field_readings(twin: TwinPorts, fabric: str, end: int) -> list[FieldReading]
 
 
 def samples(
-    twin: TwinPorts, fabric: str, end: int, name: FieldName, since_us: int, lane: int | None
+    twin: TwinPorts, fabric: str, end: int, name: str, since_us: int, lane: int | None
 ) -> list[Sample]:
     """How a field of a link end went over the frames that are kept since a moment: of its worst lane, or of
     one. A sample is of when the module was read."""
+    if name not in FIELDS:
+        raise InvalidInput(f"field {name}: a module does not read it; allowed are {', '.join(FIELDS)}")
     column = FIELDS[name].lanes_column if lane is not None else name
     if column is None:
         raise InvalidInput(f"lane {lane}: {name} is of the module as a whole; allowed is none")

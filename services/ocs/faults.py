@@ -7,6 +7,7 @@ from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import number_of
 from schemas.ocs import ControlLost, ControlRegained, OcsesDown, OcsesUp
 from services.ocs.chassis import breaks, darken, lighten, mends
+from services.ocs.drifts import drift, settle
 from services.ocs.parts import lose_part, return_part
 from services.ocs.ports import lose_port, return_port
 from services.ocs.state import OcsState
@@ -24,6 +25,8 @@ def on_fault_began(state: OcsState, body: FaultBegan, _message: Envelope) -> lis
             return _lose_housing(state, body.kind, body.target)
         case "control":
             return _lose_control(state, body.target)
+        case "mirror" | "shake":
+            return drift(state, body)
         case _:
             return lose_part(state, body.target) if body.kind in PART else []
 
@@ -36,6 +39,8 @@ def on_fault_ended(state: OcsState, body: FaultEnded, message: Envelope) -> list
             return _return_housing(state, body.kind, body.target, message.id)
         case "control":
             return _regain_control(state, body.target)
+        case "mirror" | "shake":
+            return settle(state, body)
         case _:
             return return_part(state, body.target, message.id) if body.kind in PART else []
 

@@ -7,7 +7,18 @@ from schemas.repairs import PatchPort
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.sequencer import Tick
 from schemas.topology import RewireCircuits
-from services.ocs import by_hand, documents, faults, logic, loops, network, patches, software, superpod
+from services.ocs import (
+    by_hand,
+    documents,
+    faults,
+    logic,
+    loops,
+    network,
+    patches,
+    software,
+    superpod,
+    telemetry,
+)
 from services.ocs.state import OcsState, commission
 from shared.engine.service import Service, on
 
@@ -33,4 +44,7 @@ SERVICE: Service[OcsState] = Service(
     due=logic.due,
     document_keys=documents.document_keys,
     document=documents.document,
+    telemetry=telemetry.frame,
+    frames_at=("transceivers", "traffic"),
+    frames_of="ocs",
 )

@@ -77,6 +77,20 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """A fault for which mirrors point elsewhere than they are told: that of one `port` of a side, by where it
+    is, or with None for both all of the OCS. Each loses `loss_db` when all of it has come, which takes
+    `onset_us` from `began_us` on."""
+
+    ocs: int
+    side: int | None
+    port: int | None
+    loss_db: float
+    began_us: int
+    onset_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class PendingRewiring:
     """Circuits of a network whose mirrors have not settled. `cause` is the id of the RewireCircuits."""
 
@@ -107,8 +121,10 @@ class OcsState(State):
     every part of an OCS, rack and domain that has some, under its name. `connects` (what a superpod's
     scheduler commanded), `rewirings` (what a network's topology did) and `restores` are keyed by order of
     arrival, `realignments` by place in a flat array of (OCS, North port). `cross_connects` counts circuits
-    made since the start, `turns` how often each OCS was to turn mirrors. What the OCSes are, the `technology`
-    says by name; one that makes one circuit after another is busy until `busy_us`.
+    made since the start, `turns` how often each OCS was to turn mirrors. `drifts` has by fault how far
+    mirrors are off. What the OCSes are, the `technology` says by name; one that makes one circuit after
+    another is busy until `busy_us`. Telemetry frames come every `telemetry_interval_s`, with those of link
+    ends or trunks.
     """
 
     config: OcsConfig | PodOcsConfig
@@ -138,6 +154,8 @@ class OcsState(State):
     restores: dict[int, PendingRestore] = field(default_factory=dict)
     realignments: dict[int, Realignment] = field(default_factory=dict)
     by_hand: dict[int, str] = field(default_factory=dict)
+    drifts: dict[str, Drift] = field(default_factory=dict)
+    telemetry_interval_s: int = 0
     orders: int = 0
     cross_connects: int = 0
 
@@ -174,10 +192,12 @@ def commission(fabric: str, config: SuperpodConfig | DcnConfig, at_us: int) -> O
         state = _dark(fabric, config, at_us, (network.ocs_count, wiring.radix), wiring.ports_wired)
         state.network = config.network
         state.technology = network.technology.name
+        state.telemetry_interval_s = config.traffic.telemetry_interval_s
         return state
     shape = (OCS_COUNT, ocs_radix(config.pod.cubes))
     state = _dark(fabric, config, at_us, shape, STRANDS * config.pod.cubes)
     state.technology = config.ocs.technology
+    state.telemetry_interval_s = config.transceivers.telemetry_interval_s
     return state
 
 

@@ -60,7 +60,9 @@ class Service(Generic[StateT]):
     (simulated microseconds): whatever is counted or waited for begins then. `rules` has one row a body type;
     the rule of `Tick` runs when `due` has come. `document` renders one status document of the state, or None
     if there is no such thing any more; `document_keys` lists all of them.
-    `telemetry` renders the frame (Arrow IPC stream) that a Tick of this service calls for, or None.
+    `telemetry` renders the frame (Arrow IPC stream) that a Tick calls for, or None: a Tick of this service,
+    or of those in `frames_at`, if there are any: then it needs none of its own in the log. Frames are found
+    under the fabric's name, or, where that is taken, under it and `frames_of`.
     """
 
     name: str
@@ -71,6 +73,16 @@ class Service(Generic[StateT]):
     document_keys: Callable[[StateT], Iterable[DocumentKey]]
     document: Callable[[StateT, DocumentKey], BaseModel | None]
     telemetry: Callable[[StateT, Envelope], bytes | None] | None = None
+    frames_at: tuple[str, ...] = ()
+    frames_of: str = ""
+
+    def is_asked_for_frames(self, ticked: str) -> bool:
+        """Whether a Tick of the service with this name may call for a frame of this one."""
+        return self.telemetry is not None and ticked in (self.frames_at or (self.name,))
+
+    def frames_name(self, fabric: str) -> str:
+        """Under which its frames of a fabric are found."""
+        return f"{fabric}/{self.frames_of}" if self.frames_of else fabric
 
 
 AnyService = Service[Any]

@@ -503,6 +503,8 @@ class TestMirror:
             (b"pod-0", b"frame", [("at_us", "٣".encode())]),
             (b"pod-0", b"frame", [("at_us", b"\xff"), ("more", b"")]),
             (b"pod-0", b"frame", []),
+            (b"pod-0/ocs/x", b"frame", good),
+            (b"pod-0/ocs", b"of its OCSes", good),
             (b"pod-0", b"the frame", good),
         ):
             producer.send(endpoints.topics.telemetry, value, key, headers, partition=0)
@@ -517,7 +519,8 @@ class TestMirror:
             assert mirror.problem is None
         finally:
             mirror.stop()
-        assert [path.name for path in tmp_path.rglob("*.arrows")] == [f"{7:020d}.arrows"]
+        assert mirror.telemetry.latest("pod-0/ocs") == b"of its OCSes"
+        assert [path.name for path in tmp_path.rglob("*.arrows")] == [f"{7:020d}.arrows"] * 2
         assert [path.name for path in mirror.telemetry.folder.iterdir()] == ["pod-0"]
 
     @pytest.mark.parametrize("name", ["../victim", "{home}/victim", "", "."])

@@ -1,14 +1,15 @@
-"""Routes to what modules read of themselves."""
+"""Routes to what modules and OCSes read of themselves."""
 
 from typing import Annotated, Unpack
 
 from fastapi import APIRouter, Query, Response
 
-from schemas.api_readings import FieldName, ReadingRow, Sample
+from schemas.api_readings import AnyFieldName, OcsReadingRow, ReadingRow, Sample
 from services.gateway.fabrics import fabric_of, living, part_of
 from services.gateway.history import moment_of
 from services.gateway.http.common import Common
 from services.gateway.http.responses import answer
+from services.gateway.ocs_readings import ocs_reading_rows, ocs_samples
 from services.gateway.ports import TwinPorts
 from services.gateway.readings import reading_rows, samples
 from services.gateway.selection import PAGE_MAX, Selection, select
@@ -24,6 +25,16 @@ Since = Annotated[
     Query(
         description="simulated time back from now, 30s, 15m, 2h, 1d12h, or a moment like 3d02:15:04; "
         "without it all that is kept"
+    ),
+]
+OcsSort = Annotated[
+    str | None, Query(description="by these columns, downwards with - in front: `-mirror_error_urad`")
+]
+Of = Annotated[
+    str | None,
+    Query(
+        max_length=8,
+        description="of an OCS, of this mirror (N24), camera (S), supply or fan (1); without it the worst",
     ),
 ]
 Lane = Annotated[int | None, Query(ge=0, le=7, description="of this lane; without it the worst")]
@@ -44,22 +55,42 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
         return answer(select(ReadingRow, rows, Selection({}, sort, limit)).rows)
 
     @router.get(
-        "/readings/{end:path}",
-        summary="How a field of a link end went over the telemetry frames that are kept",
+        "/ocs-readings",
+        summary="What all OCSes read of themselves, newest",
+        response_model=list[OcsReadingRow],
+    )
+    def ocs_readings(fabric: Fabric = None, sort: OcsSort = None, limit: Limit = None) -> Response:
+        fabrics = living(twin) if fabric is None else [fabric]
+        rows = [row for name in fabrics for row in ocs_reading_rows(twin, name)]
+        return answer(select(OcsReadingRow, rows, Selection({}, sort, limit)).rows)
+
+    @router.get(
+        "/readings/{name:path}",
+        summary="How a field of a link end or an OCS went over the telemetry frames that are kept",
         response_model=list[Sample],
     )
     def history(
-        end: str,
-        field: FieldName = "rx_power_dbm",
+        name: str,
+        field: AnyFieldName | None = None,
         since: Since = None,
         lane: Lane = None,
+        of: Of = None,
         limit: Limit = None,
     ) -> Response:
-        part = part_of(twin, end)
-        if part.kind != "end":
-            raise InvalidInput(f"{end}: is no link end; allowed are those like pod-0/cube-12/+y/7")
+        part, fabric = part_of(twin, name), fabric_of(twin, name)
+        if part.kind not in ("end", "ocs"):
+            raise InvalidInput(
+                f"{name}: is no link end or OCS; allowed are those like pod-0/cube-12/+y/7 and pod-0/ocs-17"
+            )
         since_us = 0 if since is None else moment_of(twin, "since", since)[0]
-        found = samples(twin, fabric_of(twin, end), part.number, field, since_us, lane)
+        if part.kind == "ocs":
+            if lane is not None:
+                raise InvalidInput(f"lane {lane}: an OCS has none; allowed is `of`, such as N24")
+            found = ocs_samples(twin, fabric, part.number, field or "mirror_error_urad", since_us, of)
+        else:
+            if of is not None:
+                raise InvalidInput(f"of {of}: is of OCSes; allowed for a link end is `lane`, 0 to 7")
+            found = samples(twin, fabric, part.number, field or "rx_power_dbm", since_us, lane)
         return answer(found if limit is None else found[-limit:])
 
     return router

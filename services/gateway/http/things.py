@@ -19,6 +19,7 @@ from services.gateway.http.responses import ArrowFrame, answer, no_json
 from services.gateway.invalid import short
 from services.gateway.kinds import VIEWS, KindView
 from services.gateway.management import management
+from services.gateway.ocs_readings import frames_name
 from services.gateway.ports import TwinPorts
 from services.gateway.selection import PAGE_MAX, Selection, chosen_fields, columns, select
 from shared.basics.errors import InvalidInput, NotFound
@@ -64,15 +65,17 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
     )
     def telemetry(fabric: str, after_us: AfterUs = None, until_us: UntilUs = None) -> ArrowFrame:
         config_of(twin, fabric)
-        if after_us is None and until_us is None:
-            frame = twin.telemetry(fabric)
-            if frame is None:
-                raise NotFound(f"{fabric}: no telemetry frame yet")
-            return ArrowFrame(frame)
-        first = next(twin.frames(fabric, -1 if after_us is None else after_us, until_us), None)
-        if first is None:
-            raise NotFound(f"{fabric}: no telemetry frame of that time is kept")
-        return ArrowFrame(first[1])
+        return _frame(twin, fabric, after_us, until_us)
+
+    @router.get(
+        "/telemetry/{fabric}/ocs",
+        summary="The newest telemetry frame of OCSes, or the first after a moment; an Arrow IPC stream",
+        response_class=Response,
+        responses=no_json(ArrowFrame, "the frame"),
+    )
+    def ocs_telemetry(fabric: str, after_us: AfterUs = None, until_us: UntilUs = None) -> ArrowFrame:
+        config_of(twin, fabric)
+        return _frame(twin, frames_name(fabric), after_us, until_us)
 
     @router.get(
         "/config/{fabric}",
@@ -101,6 +104,19 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
         raise InvalidInput(f"kind {short(repr(kind))}: input should be {allowed}")
 
     return router
+
+
+def _frame(twin: TwinPorts, name: str, after_us: int | None, until_us: int | None) -> ArrowFrame:
+    """The newest frame of this name, or the first between two moments."""
+    if after_us is None and until_us is None:
+        frame = twin.telemetry(name)
+        if frame is None:
+            raise NotFound(f"{name}: no telemetry frame yet")
+        return ArrowFrame(frame)
+    first = next(twin.frames(name, -1 if after_us is None else after_us, until_us), None)
+    if first is None:
+        raise NotFound(f"{name}: no telemetry frame of that time is kept")
+    return ArrowFrame(first[1])
 
 
 def _add_kind(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -> None:

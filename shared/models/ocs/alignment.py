@@ -219,6 +219,12 @@ def pointing_loss_db(error_urad: FloatArray) -> FloatArray:
     return found
 
 
+def pointing_error_urad(loss_db: FloatArray) -> FloatArray:
+    """The inverse, of one mirror each: how far one is off that loses so much, of the same shape."""
+    found: FloatArray = np.sqrt(loss_db / assumed("pointing_loss_db_per_mrad2")) * 1e3
+    return found
+
+
 def drift_loss_db(hours: float) -> float:
     """What a circuit loses more, on average, so long after its camera or monitor beam died: each of two tilts
     of two mirrors walks at random, so that the mean square of the error grows with time."""

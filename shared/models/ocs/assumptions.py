@@ -1,5 +1,5 @@
-"""What no paper gives of an optical circuit switch: the camera loop of its mirrors, and how long technologies
-without mirrors take.
+"""What no paper gives of an optical circuit switch: the camera loop of its mirrors, what it reads of itself,
+and how long technologies without mirrors take.
 
 A number that a paper states stands where it is used, with its source; only assumptions stand here.
 """
@@ -42,6 +42,50 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "µrad/√h",
         "a mirror that no camera holds: dielectric charging and warmth take either tilt on a random walk",
     ),
+    "drive_full_v": Assumption(
+        100.0, "V", "for a beam across the whole die: what [LF] Table C.1 has for MEMS switches"
+    ),
+    "drive_mirror_sigma": Assumption(
+        0.02, "", "of mirrors about that, as a share: springs and gaps scatter from one to the next"
+    ),
+    "drive_noise_v": Assumption(0.05, "V", "from one reading of an amplifier to the next"),
+    "error_images": Assumption(
+        100.0, "images", "over which the error of a mirror is read, root mean square, that tell something new"
+    ),
+    "error_mirror_sigma": Assumption(
+        0.03, "", "of mirrors, as a share of what is read: how well the scale of an image is known there"
+    ),
+    "camera_snr_db": Assumption(
+        26.0,
+        "dB",
+        "of a spot over the noise: a twentieth of a pixel, where an image errs by `camera_noise_urad`",
+    ),
+    "camera_snr_sigma_db": Assumption(0.3, "dB", "of cameras about that: lenses and how they were aligned"),
+    "camera_snr_noise_db": Assumption(0.1, "dB", "from one reading to the next"),
+    "monitor_power_dbm": Assumption(
+        0.0, "dBm", "of a beam as it is injected: a milliwatt, as small lasers of 850 nm give"
+    ),
+    "monitor_power_sigma_db": Assumption(0.4, "dB", "of sources and their photodiodes about that"),
+    "monitor_power_noise_db": Assumption(0.05, "dB", "from one reading to the next, as of modules"),
+    "core_rise_k": Assumption(
+        15.0,
+        "K",
+        "of the optical core over the inlet, by a whole chassis' watts with all fans; more with less air",
+    ),
+    "thermometer_sigma_k": Assumption(
+        0.5, "K", "of sensors on boards: half of what those in modules are off by"
+    ),
+    "thermometer_noise_k": Assumption(0.1, "K", "from one reading to the next, as of modules"),
+    "supply_v": Assumption(12.0, "V", "what servers and switches give their boards"),
+    "supply_sigma_v": Assumption(0.05, "V", "of supplies as made: half a percent"),
+    "supply_noise_v": Assumption(0.02, "V", "ripple at the moment of the reading"),
+    "supply_share_sigma": Assumption(0.01, "", "of what two supplies share, either way"),
+    "supply_noise_a": Assumption(
+        0.03, "A", "from one reading to the next: drivers and camera draw now more, now less"
+    ),
+    "fan_rpm": Assumption(6_000.0, "1/min", "of fans of 80 mm at the speed at which they run all day"),
+    "fan_sigma_rpm": Assumption(60.0, "1/min", "of fans as made: a percent"),
+    "fan_noise_rpm": Assumption(30.0, "1/min", "from one reading to the next"),
     "piezo_ms": Assumption(10.0, "ms", "actuators with position sensors of their own; the table says ms"),
     "robotic_s": Assumption(
         60.0, "s", "a robot unplugs, carries, cleans and plugs a fibre: the table says minutes"

@@ -208,7 +208,15 @@ def _return_loss_db(drawn: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def _deflection_loss_db(mirrors: int) -> FloatArray:
-    """Over all pairs of mirrors (N, S): grows with the square of the angle between two facing dies.
+    """Over all pairs of mirrors (N, S): grows with the square of the angle between two facing dies."""
+    loss_db = np.round(assumed("ocs_deflection_loss_db") * squared_deflection(mirrors), DECIMALS)
+    return _fixed(loss_db)
+
+
+@lru_cache(maxsize=8)
+def squared_deflection(mirrors: int) -> FloatArray:
+    """Over all pairs of mirrors (N, S), read-only: the square of the angle by which both of them turn, as a
+    share of that of the largest one.
 
     The dies are grids, 11 × 16 for 176 mirrors; the angle is the sideways distance of the two mirrors over
     the distance of the dies, so only its ratio to the largest one, across the diagonal, matters.
@@ -218,6 +226,4 @@ def _deflection_loss_db(mirrors: int) -> FloatArray:
     row, column = np.divmod(np.arange(mirrors), columns)
     square = (row[:, None] - row) ** 2 + (column[:, None] - column) ** 2
     largest = max(1, (rows - 1) ** 2 + (columns - 1) ** 2)
-    loss_db: FloatArray = np.round(assumed("ocs_deflection_loss_db") * (square / largest), DECIMALS)
-    loss_db.flags.writeable = False
-    return loss_db
+    return _fixed(square / largest)

@@ -301,8 +301,12 @@ class SiteRunner:
         self._readers = {}
 
     def _publish_telemetry(self, tick: Envelope, body: Tick) -> None:
-        instance = self.site.instance(tick.fabric, body.service)
-        render = instance.service.telemetry
-        if self._telemetry is None or render is None or instance.state is None:
+        if self._telemetry is None:
             return
-        self._telemetry.make(tick.fabric, tick.at_us, partial(render, instance.state, tick))
+        for instance in self.site.instances:
+            service, state = instance.service, instance.state
+            if instance.fabric != tick.fabric or state is None or service.telemetry is None:
+                continue
+            if service.is_asked_for_frames(body.service):
+                render = partial(service.telemetry, state, tick)
+                self._telemetry.make(service.frames_name(tick.fabric), tick.at_us, render)

@@ -41,9 +41,11 @@ from shared.storage.log.reader import commissioned_with
 SAVE_EVERY_S = 1.0
 POLL_MS = 200
 RETRY_S = 0.5
-FRAMES_BACK = 16
+FRAMES_BACK = 32
 """Telemetry frames of a partition that are looked at again at the start."""
 _TIME = re.compile(r"[0-9]{1,16}")
+_FRAMES_NAME = re.compile(rf"{FABRIC_PATTERN}(/[a-z]{{1,16}})?")
+"""Of a fabric, or of one service of it beside those."""
 
 log = logging.getLogger("lightwave.live")
 
@@ -239,11 +241,11 @@ class LogMirror:
     def _keep_frames(self, rows: list[Any]) -> None:
         for row in rows:
             record = record_of(0, row.offset, row.value, row.headers)
-            fabric = (row.key or b"").decode("utf-8", "replace")
+            name = (row.key or b"").decode("utf-8", "replace")
             at_us = record.header("at_us") or ""
             # Both become names of files: whatever else a stranger wrote is passed over.
-            if record.value and re.fullmatch(FABRIC_PATTERN, fabric) and _TIME.fullmatch(at_us):
-                self.telemetry.put(fabric, int(at_us), record.value)
+            if record.value and _FRAMES_NAME.fullmatch(name) and _TIME.fullmatch(at_us):
+                self.telemetry.put(name, int(at_us), record.value)
 
     # --- on the disk ----------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from shared.storage.tracked import Tracker, changes_of
 log = logging.getLogger("lightwave.live")
 
 Publish = Callable[[str, int, bytes], None]
-"""Takes a telemetry frame: fabric, simulated time, Arrow IPC stream."""
+"""Takes a telemetry frame: under which name it is found, simulated time, Arrow IPC stream."""
 
 
 class WentBack(OperationFailed):
@@ -181,14 +181,18 @@ class PartitionFold:
     def _fold(self, records: Sequence[Record]) -> _Batch:
         batch = _Batch()
         for record in records:
-            if not (self._judges or self._handles(record)):
+            reads = self._judges or self._handles(record)
+            if not (reads or self._asks_for_frame(record)):
                 continue
             try:
                 message = open_record(record, self._twin)
-                if message is not None:
+                if message is not None and reads:
                     self._read(record, message, batch)
+                if message is not None and isinstance(message.body, Tick):
+                    self._render_telemetry(message, message.body)
             except Unreadable as error:
-                batch.dead[record.offset] = dead_letter(record, self.name, str(error))
+                if reads:
+                    batch.dead[record.offset] = dead_letter(record, self.name, str(error))
         return batch
 
     @property
@@ -201,6 +205,13 @@ class PartitionFold:
         if kind == Tick.__name__:
             return (record.header(SOURCE) or "").startswith(f"tick.{self.name}@")
         return kind in self._reads and is_known(record)
+
+    def _asks_for_frame(self, record: Record) -> bool:
+        """By its headers alone: whether it is a Tick, maybe another service's, that calls for a frame."""
+        if self._publish is None or record.header(TYPE) != Tick.__name__:
+            return False
+        ticked = (record.header(SOURCE) or "").partition("@")[0].removeprefix("tick.")
+        return any(service.is_asked_for_frames(ticked) for service in self._served.by_kind.values())
 
     def _read(self, record: Record, message: Envelope, batch: _Batch) -> None:
         if isinstance(message.body, FabricCommissioned):
@@ -227,8 +238,6 @@ class PartitionFold:
             except ServiceFailed as error:
                 raise _Raised(record, message, instance.fabric, error) from error
         batch.readers[instance.source] = instance
-        if isinstance(message.body, Tick):
-            self._render_telemetry(instance, message)
         for index, output in enumerate(said):
             place = (record.offset, instance.fabric, self.name, index)
             batch.outbox.append(OutboxEntry(*place, output.type, output.source, encode(output)))
@@ -251,14 +260,17 @@ class PartitionFold:
             self._residents[message.fabric] = resident
             batch.fields.update(note_of(message.fabric, resident))
 
-    def _render_telemetry(self, instance: ServiceInstance, tick: Envelope) -> None:
+    def _render_telemetry(self, tick: Envelope, body: Tick) -> None:
         """Published before the commit: a frame may come twice, and none is lost."""
-        render = instance.service.telemetry
-        if self._publish is None or render is None or instance.state is None:
+        instance = self._instances.get(tick.fabric)
+        if self._publish is None or instance is None or instance.state is None:
             return
-        frame = render(instance.state, tick)
+        service = instance.service
+        if service.telemetry is None or not service.is_asked_for_frames(body.service):
+            return
+        frame = service.telemetry(instance.state, tick)
         if frame is not None:
-            self._publish(instance.fabric, tick.at_us, frame)
+            self._publish(service.frames_name(tick.fabric), tick.at_us, frame)
 
     def _commit(self, position: int, batch: _Batch) -> bool:
         changes = changes_of(batch.readers.values(), self._trackers)

@@ -73,12 +73,10 @@ def _publisher(endpoints: Endpoints) -> Publish:
     except KafkaError as error:
         raise unreachable(endpoints.kafka, error) from None
 
-    def publish(fabric: str, at_us: int, frame: bytes) -> None:
+    def publish(name: str, at_us: int, frame: bytes) -> None:
         headers = [("at_us", str(at_us).encode())]
         try:
-            sent = producer.send(
-                endpoints.topics.telemetry, value=frame, key=fabric.encode(), headers=headers
-            )
+            sent = producer.send(endpoints.topics.telemetry, value=frame, key=name.encode(), headers=headers)
             sent.get(timeout=FRAME_S_MAX)
         except KafkaError as error:
             raise unreachable(endpoints.kafka, error) from None

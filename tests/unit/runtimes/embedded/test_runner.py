@@ -3,6 +3,7 @@
 import copy
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from schemas.config import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.operator import DrainCube, InjectFault, RequestSlice
 from schemas.registry import decode, encode
+from schemas.sequencer import Tick
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
 from shared.engine.codec import encode_instance
 from shared.engine.roots import is_root
@@ -555,6 +557,24 @@ def test_every_tick_of_a_service_with_telemetry_publishes_its_frame(tmp_path: Pa
     assert folder.latest("pod-0") is None
     runner.take(next_tick(runner.site))
     assert folder.latest("pod-0") == b"cubes 10000000 1"
+
+
+def test_a_service_may_render_a_frame_at_the_tick_of_another_beside_that_one_s(tmp_path: Path) -> None:
+    cubes, ocs, *others = TOYS
+    beside = replace(ocs, frames_at=("cubes",), frames_of="ocs")
+    twin = Twin(tmp_path, (cubes, beside, *others))
+    folder = TelemetryFolder(tmp_path / "telemetry")
+    twin.start(telemetry=folder)
+    twin.runner.take(first_message(CONFIG))
+    ticked: list[str] = []
+    while len(set(ticked)) < 2:
+        tick = next_tick(twin.runner.site)
+        ticked.append(tick.body.service if isinstance(tick.body, Tick) else "")
+        twin.runner.take(tick)
+    frames = [frame for _, frame in folder.after("pod-0/ocs", -1)]
+    assert ticked == ["cubes", "ocs"]
+    assert [frame[:13] for frame in frames] == [b"ocs 10000000 "]
+    assert (folder.latest("pod-0") or b"").startswith(b"cubes 10000000 ")
 
 
 def test_frames_that_would_hold_up_the_twin_are_passed_over_and_counted(

@@ -10,7 +10,7 @@ from ops.common.configuration import settings
 from schemas.envelope import Envelope, enclose
 from schemas.operator import DrainCube, UndrainCube
 from schemas.registry import encode
-from schemas.sequencer import MessageSkipped
+from schemas.sequencer import MessageSkipped, Tick
 from services.cubes.logic import on_drain
 from services.cubes.service import SERVICE as CUBES
 from services.cubes.state import CubesState
@@ -72,6 +72,28 @@ def store() -> MemoryStore:
     store = MemoryStore()
     store.place("pod-0", pod_place())
     return store
+
+
+def test_a_service_renders_a_frame_at_the_tick_of_another_and_reads_nothing_of_it(store: MemoryStore) -> None:
+    frames: list[tuple[str, int, bytes]] = []
+    service = replace(
+        OCS, telemetry=lambda state, tick: f"{state.now_us} {tick.at_us}".encode(), frames_at=("cubes",)
+    )
+    fold = PartitionFold(served(service), 0, TWIN, store, publish=lambda *frame: frames.append(frame))
+    ticks = [
+        enclose(
+            Tick(service=name, due_us=9, count=1),
+            fabric="pod-0",
+            at_us=9,
+            cause=None,
+            source=f"tick.{name}@pod-0",
+            seq=1,
+        )
+        for name in ("cubes", "scheduler")
+    ]
+    assert fold.take([RECORDS[0], *(as_root(1 + n, tick) for n, tick in enumerate(ticks))])
+    assert frames == [("pod-0/ocs", 9, b"0 9")]
+    assert fold.position == 3
 
 
 @pytest.mark.parametrize("step", [1, 2, 4])

@@ -1,0 +1,166 @@
+"""What OCSes read of themselves, from telemetry frames: rows of the newest one, one OCS field by field, and
+how a field went over the frames that are kept."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from schemas.api_readings import OcsFieldReading, OcsReadingRow, Sample
+from services.gateway.fabrics import plant
+from services.gateway.ports import TwinPorts
+from shared.basics.errors import InvalidInput
+from shared.models.telemetry.ocs_fields import OCS_FIELDS, OcsField, ocs_fields_of
+
+FRAMES_OF = "ocs"
+"""Frames of a fabric's OCSes are found under its name and this word."""
+OF_ALL = ("state", "at_us", "warnings", "alarms", *OCS_FIELDS)
+DIGITS = 3
+SIDES = ("N", "S")
+
+
+@dataclass(frozen=True, slots=True)
+class OcsFrame:
+    """A telemetry frame of a fabric's OCSes: of when it is, and its Arrow record batch, a row an OCS in their
+    order."""
+
+    at_us: int
+    batch: Any
+
+    @property
+    def count(self) -> int:
+        found: int = self.batch.num_rows
+        return found
+
+
+def frames_name(fabric: str) -> str:
+    """Under which the frames of a fabric's OCSes are found."""
+    return f"{fabric}/{FRAMES_OF}"
+
+
+def read_ocs_frame(frame: bytes) -> OcsFrame | None:
+    """A frame as bytes; None if it is none of OCSes that this version knows, or not yet whole."""
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+
+    try:
+        with pa.ipc.open_stream(frame) as reader:
+            batch = reader.read_next_batch()
+    except (pa.ArrowException, StopIteration, OSError):
+        return None
+    if not {"ocs", *OF_ALL} <= set(batch.schema.names):
+        return None
+    return OcsFrame(int(batch.schema.metadata[b"at_us"]), batch)
+
+
+def newest_of_ocses(twin: TwinPorts, fabric: str) -> OcsFrame | None:
+    """The newest frame of a fabric's OCSes; None where it has none of either."""
+    if not plant(twin, fabric).population("ocs"):
+        return None
+    frame = twin.telemetry(frames_name(fabric))
+    return None if frame is None else read_ocs_frame(frame)
+
+
+def ocs_reading_rows(twin: TwinPorts, fabric: str) -> list[OcsReadingRow]:
+    """Of all OCSes at the newest frame; none before the first."""
+    frame = newest_of_ocses(twin, fabric)
+    if frame is None:
+        return []
+    columns = {name: frame.batch.column(name).to_pylist() for name in (*OF_ALL, "each_mirror_error_urad")}
+    return [
+        _row(f"{fabric}/ocs-{ocs}", {name: column[ocs] for name, column in columns.items()})
+        for ocs in range(frame.count)
+    ]
+
+
+def ocs_field_readings(twin: TwinPorts, fabric: str, ocs: int) -> tuple[OcsFieldReading, ...]:
+    """All fields of an OCS at the newest frame; none before the first."""
+    frame = newest_of_ocses(twin, fabric)
+    if frame is None or ocs >= frame.count:
+        return ()
+    values = {name: frame.batch.column(name)[ocs].as_py() for name in frame.batch.schema.names}
+    return tuple([_field(field, values) for field in OCS_FIELDS.values()])
+
+
+def ocs_samples(
+    twin: TwinPorts, fabric: str, ocs: int, name: str, since_us: int, part: str | None
+) -> list[Sample]:
+    """How a field of an OCS went over the frames that are kept since a moment: of its worst mirror, camera,
+    supply or fan, or of one."""
+    field = OCS_FIELDS.get(name)
+    if field is None:
+        raise InvalidInput(f"field {name}: an OCS does not read it; allowed are {', '.join(OCS_FIELDS)}")
+    if part is not None and field.each_column is None:
+        raise InvalidInput(f"of {part}: {field.name} is of the chassis as a whole; allowed is none")
+    found = []
+    for at_us, content in twin.frames(frames_name(fabric), since_us - 1):
+        frame = read_ocs_frame(content)
+        if frame is None or ocs >= frame.count:
+            continue
+        value = frame.batch.column(name if part is None else field.each_column)[ocs].as_py()
+        if part is not None:
+            value = value[_place(field, part, len(value))]
+        found.append(Sample(at_us=at_us, value=_as_read(value)))
+    return found
+
+
+def _place(field: OcsField, part: str, count: int) -> int:
+    """Where in a list of all of a field's parts one is: N24 of mirrors, S of cameras, 1 of supplies."""
+    labels = _labels(field, count)
+    if part not in labels:
+        allowed = f"{labels[0]} to {labels[-1]}" if len(labels) > len(SIDES) else " and ".join(labels)
+        raise InvalidInput(f"of {part}: no {field.of} of an OCS; allowed are {allowed}")
+    return labels.index(part)
+
+
+def _labels(field: OcsField, count: int) -> Sequence[str]:
+    """How people call the parts that a field is of, in the order of a frame."""
+    if field.of == "mirror":
+        return [f"{side}{port}" for side in SIDES for port in range(count // len(SIDES))]
+    return SIDES if field.of == "array" else [str(number) for number in range(count)]
+
+
+def _worst(field: OcsField, each: Sequence[float | None] | None) -> str | None:
+    """Which part reads worst of those that are read; None of the chassis, or where none is."""
+    read = [(value, place) for place, value in enumerate(each or ()) if value is not None]
+    if not read:
+        return None
+    fold = min if field.worst == "low" else max
+    return _labels(field, len(each or ()))[fold(read, key=lambda row: row[0])[1]]
+
+
+def _row(name: str, values: dict[str, Any]) -> OcsReadingRow:
+    found: dict[str, Any] = {field: _as_read(values[field]) for field in OCS_FIELDS}
+    found |= {level: tuple(ocs_fields_of(values[level])) for level in ("warnings", "alarms")}
+    found["mirror"] = _worst(OCS_FIELDS["mirror_error_urad"], values["each_mirror_error_urad"])
+    found |= {"name": name, "state": values["state"], "at_us": values["at_us"]}
+    return OcsReadingRow.model_validate(found)
+
+
+def _field(field: OcsField, values: dict[str, Any]) -> OcsFieldReading:
+    name = field.name
+    each = values[field.each_column] if field.each_column is not None else [values[name]]
+    read = [value for value in each if value is not None]
+    warned, alarmed = (name in ocs_fields_of(values[level]) for level in ("warnings", "alarms"))
+    return OcsFieldReading.model_validate(
+        {
+            "field": name,
+            "unit": field.unit,
+            "count": len(read),
+            "lowest": _as_read(min(read, default=None)),
+            "median": _as_read(median(read) if read else None),
+            "highest": _as_read(max(read, default=None)),
+            "at": _worst(field, each) if field.each_column is not None else None,
+            "low_alarm": field.low_alarm,
+            "low_warning": field.low_warning,
+            "high_warning": field.high_warning,
+            "high_alarm": field.high_alarm,
+            "flag": "alarm" if alarmed else "warning" if warned else "ok",
+            "at_us": values["at_us"],
+        }
+    )
+
+
+def _as_read(value: float | None) -> float | None:
+    """A value with the digits that its step has, and no more."""
+    return None if value is None or math.isnan(value) else round(value, DIGITS)

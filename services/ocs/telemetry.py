@@ -1,0 +1,137 @@
+"""Telemetry frames: one row an OCS, with what it reads of itself, at the moments at which link ends of a pod
+are read, or trunks of a network."""
+
+from typing import Any
+
+import numpy as np
+
+from schemas.envelope import Envelope
+from services.ocs.drifts import lost_db
+from services.ocs.parts import ocs_of
+from services.ocs.state import SIDES, BoolArray, OcsState
+from shared.basics.frames import arrow_frame, frame_after_us
+from shared.models.ocs.alignment import Loop
+from shared.models.ocs.parts import PART, PARTS, part_word
+from shared.models.ocs.patches import physical_ports
+from shared.models.optics.palomar import manufactured_ocses, mirror_count, squared_deflection
+from shared.models.technologies import ALIGNED_BY_CAMERA
+from shared.models.telemetry.ocs_fields import OCS_FIELDS
+from shared.models.telemetry.ocs_readings import (
+    FANS,
+    Chassis,
+    FloatArray,
+    OcsReadings,
+    calibration,
+    ocs_flags,
+    read,
+)
+
+STATES = ("up", "held", "down")
+"""Of an OCS, by code."""
+
+
+def frame(state: OcsState, message: Envelope) -> bytes | None:
+    """Where this is the moment for one, an Arrow IPC stream of one record batch: `ocs` (number), `state`,
+    `at_us`; `warnings` and `alarms`, the flags that it raises, a bit a field; then the fields of
+    `shared.models.telemetry.ocs_fields`, each the worst, and beside it all of them: of mirrors those of the
+    North side's ports, then of the South side's, by where mirrors are. What is not read is null."""
+    if frame_after_us(state.telemetry_interval_s, message.at_us - 1) != message.at_us:
+        return None
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+
+    readings = readings_of(state, message.at_us)
+    warnings, alarms = ocs_flags(readings)
+    codes = np.where(state.chassis_faults > 0, 2, np.where(state.held, 1, 0)).astype(np.int8)
+    columns = {
+        "ocs": pa.array(np.arange(state.ocs_count, dtype=np.int32)),
+        "state": pa.DictionaryArray.from_arrays(pa.array(codes), list(STATES)),
+        "at_us": pa.array(np.full(state.ocs_count, message.at_us)),
+        "warnings": pa.array(warnings),
+        "alarms": pa.array(alarms),
+    }
+    return arrow_frame(columns | _fields(readings), state.fabric, message.at_us)
+
+
+def _fields(readings: OcsReadings) -> dict[str, Any]:
+    """The columns of all fields."""
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+
+    def floats(values: FloatArray) -> Any:
+        return pa.array(values.astype(np.float32), mask=np.isnan(values))
+
+    columns: dict[str, Any] = {}
+    for name, field in OCS_FIELDS.items():
+        columns[name] = floats(readings.worst(name))
+        if field.each_column is not None:
+            each = readings.each(name)
+            columns[field.each_column] = pa.FixedSizeListArray.from_arrays(
+                floats(each.ravel()), each.shape[1]
+            )
+    return columns
+
+
+def readings_of(state: OcsState, at_us: int) -> OcsReadings:
+    """What all OCSes say at a moment."""
+    made = calibration(state.seed, state.fabric, state.ocs_count, state.radix)
+    return read(state.seed, state.fabric, made, chassis_of(state, at_us), at_us)
+
+
+def chassis_of(state: OcsState, at_us: int) -> Chassis:
+    """How all OCSes are at a moment."""
+    whole = _working(state, "ocs")[:, 0] & (state.housing_faults == 0)
+    supplies, fans = _working(state, "supply"), _working(state, "fan")
+    powered = whole & supplies.any(axis=1) & (FANS - fans.sum(axis=1) <= PART["fan"].spare)
+    by_camera = state.technology in ALIGNED_BY_CAMERA
+    reached = state.control_faults == 0
+    restarting = np.isin(np.arange(state.ocs_count), list(state.restarts))
+    return Chassis(
+        deflection=_deflection(state),
+        loss_db=lost_db(state, at_us),
+        cameras=_working(state, "camera"),
+        beams=_working(state, "injector"),
+        supplies=supplies,
+        fans=fans,
+        watts=_watts(state),
+        answers=powered & reached & _working(state, "cpu")[:, 0] & ~restarting,
+        run=_working(state, "fpga")[:, 0],
+        loop=Loop(camera_noise_urad=state.config.camera_noise_urad) if by_camera else None,
+    )
+
+
+def _deflection(state: OcsState) -> FloatArray:
+    """By how much of the largest angle the mirrors of circuits that are made turn, both of one alike; not a
+    number of others."""
+    found = np.full((state.ocs_count, len(SIDES), state.radix), np.nan)
+    ocs, norths = np.nonzero(state.made)
+    if not len(ocs):
+        return found
+    souths = state.wanted[ocs, norths].astype(np.int64)
+    north_at = physical_ports(state.patched, 0, ocs, norths.astype(np.int64))
+    south_at = physical_ports(state.patched, 1, ocs, souths)
+    made = manufactured_ocses(state.seed, state.fabric, state.radix, state.ocs_count, state.technology)
+    squares = squared_deflection(mirror_count(state.radix))
+    angle = np.sqrt(squares[made.north_mirror[ocs, north_at], made.south_mirror[ocs, south_at]])
+    found[ocs, 0, north_at] = found[ocs, 1, south_at] = angle
+    return found
+
+
+def _working(state: OcsState, word: str) -> BoolArray:
+    """Which of a kind of part work, of shape (OCSes, how many there are of it in one)."""
+    found = np.ones((state.ocs_count, PART[word].count), dtype=np.bool_)
+    for name in state.broken:
+        if part_word(name) == word:
+            label = name.rpartition("-")[2]
+            place = 0 if PART[word].count == 1 else SIDES.index(label) if label in SIDES else int(label)
+            found[ocs_of(name), place] = False
+    return found
+
+
+def _watts(state: OcsState) -> FloatArray:
+    """What all parts draw but the supplies, of shape (OCSes,); broken ones draw nothing."""
+    drawing = [part for part in PARTS if part.word != "supply"]
+    watts = np.full(state.ocs_count, sum(part.count * part.watts for part in drawing))
+    for name in state.broken:
+        part = PART.get(part_word(name))
+        if part in drawing:
+            watts[ocs_of(name)] -= part.watts
+    return watts
