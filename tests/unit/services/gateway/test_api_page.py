@@ -19,6 +19,7 @@ NO_JSON = {
     "/metrics": "text/plain; version=0.0.4; charset=utf-8",
     "/v1/events/stream": "text/event-stream",
     "/v1/telemetry/{fabric}": "application/vnd.apache.arrow.stream",
+    "/v1/telemetry/{fabric}/ocs": "application/vnd.apache.arrow.stream",
 }
 """Path → media type of what is no JSON."""
 METHODS = ("get", "post", "put", "patch", "delete")
