@@ -145,7 +145,8 @@ class HostRow(Model):
 
 class LinkRow(Model):
     """One link end. Loss and bit error rate are null where there is no light to measure, the OCS where the
-    fibres lead straight to the far end."""
+    fibres lead straight to the far end. Its module is the one of commissioning (`generation` 0) or has taken
+    the place of that many before it; it is there since `installed_us`."""
 
     name: str
     state: LinkState
@@ -155,6 +156,8 @@ class LinkRow(Model):
     ber: float | None
     ocs: str | None
     slice: str | None
+    generation: int = 0
+    installed_us: int = 0
 
 
 class SliceCondition(Model):
@@ -236,7 +239,8 @@ class LightPath(Model):
     """The way of the light from one link end, by the circuits that are made, or along fixed fibres.
     `wanted_end` is where it would lead if all circuits that are wanted were made; `far_condition` is that of
     the module there. `impairment` and `far_impairment` are what is wrong with the light of both ends, if it
-    is not as made."""
+    is not as made; `generation` and `far_generation` tell how many modules were at the ends before those of
+    now, if any."""
 
     end: str
     chip: ChipPlace
@@ -252,6 +256,8 @@ class LightPath(Model):
     strands: tuple[StrandPath, ...]
     impairment: EndImpairment | None = Field(default=None, exclude_if=is_unsaid)
     far_impairment: EndImpairment | None = Field(default=None, exclude_if=is_unsaid)
+    generation: int | None = Field(default=None, exclude_if=is_unsaid)
+    far_generation: int | None = Field(default=None, exclude_if=is_unsaid)
 
 
 # --- what hangs on a part -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.body import Model, is_empty, is_unsaid
-from schemas.documents_links import EndImpairment
+from schemas.documents_links import EndImpairment, EndModule
 from schemas.documents_repairs import DiagnosisSummary, RepairDocument, RepairsSummary, VerdictDocument
 from schemas.jobs import JobTerms, OwnerUse
 from schemas.names import FaultKind, Shape, Tier
@@ -85,7 +85,7 @@ class LinkGroupDocument(Model):
     `far_ends` are link-end numbers, −1 where no circuit is made on both strands. `losses_db` are those of the
     worse strand's fibre and OCS, null there, too; `bers` those of the worst lane received, before the outer
     code, null also where this or the far end's module has failed. `impaired` has the ends whose light is not
-    as made, in order.
+    as made, `replaced` those whose module is not the one of when all were new (`commissioned_us`), in order.
     """
 
     name: str
@@ -95,7 +95,9 @@ class LinkGroupDocument(Model):
     losses_db: tuple[float | None, ...]
     bers: tuple[float | None, ...]
     changed_us: int
+    commissioned_us: int = 0
     impaired: tuple[EndImpairment, ...] = Field(default=(), exclude_if=is_empty)
+    replaced: tuple[EndModule, ...] = Field(default=(), exclude_if=is_empty)
 
 
 class HostStatus(Model):

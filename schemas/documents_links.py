@@ -19,3 +19,12 @@ class EndImpairment(Model):
     deaf_db: float
     leak_db: float
     hotter_k: float
+
+
+class EndModule(Model):
+    """A module that took the place of another at a link end, by its number: the how manieth there, and since
+    when."""
+
+    end: int
+    generation: int
+    since_us: int

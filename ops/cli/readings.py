@@ -6,8 +6,11 @@ from typing import Any
 from ops.cli.kinds import Row
 from ops.common.client import Client
 from ops.common.tables import columns
+from shared.basics.times import span
 
 WIDE = ("NAME", "STATE", "RX-DBM", "TX-DBM", "BIAS-MA", "TEMP-C", "SNR-DB", "BER", "MPI-DB", "FLAGS")
+OF_MODULES = ("GEN", "AGE")
+"""Columns before FLAGS of what is known of the modules of listed links."""
 SHORT = {
     "rx_power_dbm": "rx",
     "tx_power_dbm": "tx",
@@ -60,8 +63,15 @@ def wide(client: Client, links: Sequence[Row]) -> str:
         return "no links"
     fabrics = dict.fromkeys(row["name"].partition("/")[0] for row in links)
     found = readings_of(client, list(fabrics))
+    now_us = client.thing("/v1/clock", "now_us")["now_us"]
     with client.reading():
-        return columns(WIDE, [cells(row["name"], row["state"], found.get(row["name"])) for row in links])
+        rows = [_with_module(row, found.get(row["name"]), now_us) for row in links]
+        return columns((*WIDE[:-1], *OF_MODULES, WIDE[-1]), rows)
+
+
+def _with_module(link: Row, reading: Row | None, now_us: int) -> list[object]:
+    *measures, raised = cells(link["name"], link["state"], reading)
+    return [*measures, link["generation"], span(now_us - link["installed_us"]), raised]
 
 
 def cells(name: str, state: str, reading: Row | None) -> list[object]:

@@ -51,6 +51,8 @@ def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
         ),
         impairment=_impairment(twin, end),
         far_impairment=_impairment(twin, partner) if partner else None,
+        generation=row.generation or None,
+        far_generation=(far_row.generation or None) if far_row else None,
     )
 
 

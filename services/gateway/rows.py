@@ -183,10 +183,11 @@ def _links(
     first = number_of(group.name) * ENDS_PER_CUBE
     use = uses.get(group.name)
     holder = use.slices[0] if use and use.slices else None
+    modules = {module.end: module for module in group.replaced}
     columns = zip(group.states, group.conditions, group.far_ends, group.losses_db, group.bers, strict=True)
     rows = []
     for number, (state, condition, far, loss_db, ber) in enumerate(columns, first):
-        end = link_end(number)
+        end, module = link_end(number), modules.get(number)
         if fixed is not None:
             far_cube = f"{fabric}/cube-{fixed[number] // ENDS_PER_CUBE}"
             holder = _torus_on(use) if _torus_on(use) == _torus_on(uses.get(far_cube)) else None
@@ -200,6 +201,8 @@ def _links(
                 ber=ber,
                 ocs=f"{fabric}/ocs-{end.ocs}" if fixed is None else None,
                 slice=holder if state != "dark" else None,
+                generation=module.generation if module else 0,
+                installed_us=module.since_us if module else group.commissioned_us,
             )
         )
     return rows

@@ -54,7 +54,9 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
                 for light, log10_ber in zip(receiving(state, ends).tolist(), log10_bers, strict=True)
             ),
             "changed_us": int(state.changed_us[cube]),
+            "commissioned_us": state.commissioned_us,
             "impaired": tuple(_impaired(state, ends)),
+            "replaced": tuple(_replaced(state, ends)),
         }
     )
 
@@ -65,6 +67,13 @@ def _impaired(state: TransceiversState, ends: slice) -> Iterator[dict[str, Any]]
         wrong = state.impaired[end]
         if wrong.changes_light or wrong.unpowered or wrong.worked_on:
             yield {"end": end} | {name: getattr(wrong, name) for name in WRONG_WITH_LIGHT}
+
+
+def _replaced(state: TransceiversState, ends: slice) -> Iterator[dict[str, Any]]:
+    """The modules at these ends that are not those of the commissioning."""
+    for end in sorted(end for end in state.replaced if ends.start <= end < ends.stop):
+        module = state.replaced[end]
+        yield {"end": end, "generation": module.generation, "since_us": module.since_us}
 
 
 @lru_cache(maxsize=BERS_KEPT_MAX)

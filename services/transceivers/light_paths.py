@@ -9,10 +9,11 @@ from typing import Protocol
 import numpy as np
 
 from services.transceivers.design import design_of
+from services.transceivers.modules import modules_of
 from services.transceivers.state import TransceiversState
-from shared.models.optics.fabric_links import Pairs, direct_log10_bers, lanes_of, pairs
+from shared.models.optics.fabric_links import Pairs, direct_log10_bers
 from shared.models.optics.link import DIRECT, FloatArray, Switched
-from shared.models.optics.made_modules import Lanes
+from shared.models.optics.made_modules import Lanes, lanes_between
 from shared.models.optics.strands import strands_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACE_LINKS, STRANDS, IntArray, ocs_radix
 from shared.models.telemetry.looks import matrix_off_db
@@ -54,7 +55,7 @@ class ThroughOcs:
         return strands_of(state.seed, state.fabric, ends, peers, radix, state.technology, state.patched)
 
     def lanes(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Lanes:
-        return lanes_of(state.seed, state.fabric, state.cubes, ends, peers)
+        return lanes_between(modules_of(state).made, ends, peers, STRANDS)
 
     def off_db(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> FloatArray:
         """By the accuracy of the factory's matrix."""
@@ -66,7 +67,7 @@ class FixedFibres:
 
     def clean_log10_ber(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> FloatArray:
         design = design_of(state.config)
-        return direct_log10_bers(state.seed, state.fabric, state.cubes, design, ends, peers)
+        return direct_log10_bers(modules_of(state).made, design, ends, peers)
 
     def between(
         self,
@@ -78,7 +79,7 @@ class FixedFibres:
         return DIRECT.over((len(ends), STRANDS))
 
     def lanes(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> Lanes:
-        return lanes_of(state.seed, state.fabric, state.cubes, ends, peers)
+        return lanes_between(modules_of(state).made, ends, peers, STRANDS)
 
     def off_db(
         self,
@@ -96,4 +97,7 @@ LIGHT_PATHS: dict[str, LightPaths] = {"superpod": ThroughOcs(), "static-pod": Fi
 
 def fabric_pairs(state: TransceiversState) -> Pairs:
     """All links that a superpod could be asked for."""
-    return pairs(state.seed, state.fabric, state.cubes, design_of(state.config), state.technology)
+    found = modules_of(state).pairs
+    if found is None:
+        raise LookupError(f"{state.fabric}: a {state.kind} has no OCSes")
+    return found

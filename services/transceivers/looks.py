@@ -13,23 +13,23 @@ import numpy as np
 from schemas.body import Body
 from schemas.transceivers import EndsStoodOut
 from services.transceivers.light_paths import LIGHT_PATHS
+from services.transceivers.modules import modules_of
 from services.transceivers.state import NO_END, TransceiversState
 from services.transceivers.telemetry import light_of, readings_in
 from shared.basics.frames import frame_after_us
 from shared.basics.units import US_PER_DAY, US_PER_MIN
-from shared.models.superpod.wiring import ENDS_PER_CUBE, IntArray
+from shared.models.superpod.wiring import IntArray
 from shared.models.telemetry.looks import (
     READINGS_A_LOOK,
     Departures,
     Look,
     Off,
-    acceptance,
     departures,
     doubtful,
     is_news,
     stands_out,
 )
-from shared.models.telemetry.readings import FloatArray, calibration
+from shared.models.telemetry.readings import FloatArray
 from shared.models.telemetry.sensors import NOT_STUCK
 
 SOON_US = US_PER_MIN
@@ -131,7 +131,7 @@ def looks_at(state: TransceiversState, ends: IntArray) -> list[Look]:
 
 
 def _looks(state: TransceiversState, ends: IntArray, *, is_linked: bool) -> list[Look]:
-    made = calibration(state.seed, state.fabric, state.cubes * ENDS_PER_CUBE)
+    made = modules_of(state).calibration
     light, expected = (
         light_of(state, ends, state.now_us, wrong, is_linked=is_linked) for wrong in (state.impaired, {})
     )
@@ -175,7 +175,7 @@ def _pair(values: FloatArray) -> tuple[float | None, float | None]:
 
 def _off(state: TransceiversState, ends: IntArray) -> Off:
     """How far what is expected of these ends is off."""
-    whole = acceptance(state.seed, state.fabric, state.cubes * ENDS_PER_CUBE)
+    whole = modules_of(state).accepted
     part = Off(*(getattr(whole, name)[ends] for name in Off.__slots__))
     peers = state.peer[ends].astype(np.int64)
     return replace(part, rx_db=part.rx_db + LIGHT_PATHS[state.kind].off_db(state, ends, peers))

@@ -9,6 +9,7 @@ from schemas.envelope import Envelope
 from schemas.ocs import LinkLooped
 from schemas.transceivers import LinkTested
 from services.transceivers.design import design_of
+from services.transceivers.modules import modules_of
 from services.transceivers.state import TransceiversState
 from shared.engine.service import Output
 from shared.models.assumptions import assumed
@@ -16,10 +17,10 @@ from shared.models.optics.fabric_links import rounded, strand_log10_bers
 from shared.models.optics.impaired_lanes import Wrong
 from shared.models.optics.impairments import DARK_DB, SOUND
 from shared.models.optics.link import Strands
-from shared.models.optics.made_modules import lanes_looped, made_modules
+from shared.models.optics.made_modules import lanes_looped
 from shared.models.optics.palomar import DECIMALS
 from shared.models.optics.strands import strands_looped
-from shared.models.superpod.wiring import ENDS_PER_CUBE, STRANDS, ocs_radix
+from shared.models.superpod.wiring import STRANDS, ocs_radix
 
 
 def on_looped(state: TransceiversState, body: LinkLooped, _message: Envelope) -> list[Output]:
@@ -38,7 +39,7 @@ def on_looped(state: TransceiversState, body: LinkLooped, _message: Envelope) ->
     dark = state.impaired.get(end, SOUND).dimmed_db
     if max(dark) >= DARK_DB:
         return [LinkTested(end=end, loss_db=None, expected_db=expected_db, log10_ber=None, verdict="dark")]
-    made = lanes_looped(made_modules(state.seed, state.fabric, state.cubes * ENDS_PER_CUBE), end, STRANDS)
+    made = lanes_looped(modules_of(state).made, end, STRANDS)
     dimmed_db = wrong.dimmed_db[0]
     lanes = replace(
         made,

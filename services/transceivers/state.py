@@ -10,12 +10,14 @@ from schemas.config import AnyPodConfig, PodConfig, SuperpodConfig
 from schemas.config_links import TransceiversConfig
 from services.transceivers.design import design_of
 from shared.basics.frames import frame_after_us
-from shared.engine.state import State
+from shared.engine.state import TRANSIENT, State
 from shared.models.optics.fabric_links import direct_log10_bers
 from shared.models.optics.impairments import Impairment
+from shared.models.optics.made_modules import made_modules
 from shared.models.plants import plant_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 from shared.models.telemetry.looks import Look
+from shared.models.telemetry.modules_now import ModulesNow
 
 NO_END = -1
 BOTH_STRANDS = 3
@@ -44,6 +46,14 @@ class EndFault:
     outages: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One that took the place of another at a link end: of which generation, and since when it is there."""
+
+    generation: int
+    since_us: int
+
+
 @dataclass
 class TransceiversState(State):
     """`peer` is the far end that a circuit is wanted to, or that fixed fibres lead to (−1 none); `lit` has
@@ -56,6 +66,9 @@ class TransceiversState(State):
     decides what lies between two ends, and the `technology` of its OCSes, if it has any, what that loses.
 
     `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`).
+
+    At `commissioned_us` all modules were new; `replaced` has the ends with others now. `modules` is what
+    follows from that, where somebody has asked for it (`services.transceivers.modules`).
 
     The next look at ends is at `look_us`, None where nothing could stand out; `told` has those that stood out
     at the last one, as they were told of.
@@ -83,8 +96,11 @@ class TransceiversState(State):
     impaired: dict[int, Impairment] = field(default_factory=dict)
     outages: dict[int, tuple[int, ...]] = field(default_factory=dict)
     worked_on: dict[int, str] = field(default_factory=dict)
+    commissioned_us: int = 0
+    replaced: dict[int, Module] = field(default_factory=dict)
     look_us: int | None = None
     told: dict[int, Look] = field(default_factory=dict)
+    modules: ModulesNow | None = field(default=None, metadata=TRANSIENT)
 
     @property
     def cubes(self) -> int:
@@ -112,6 +128,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversSta
         failed=np.zeros(ends, dtype=np.bool_),
         code=np.full(ends, DARK, dtype=np.uint8),
         changed_us=np.full(cubes, at_us, dtype=np.int64),
+        commissioned_us=at_us,
     )
     _light_for_good(state)
     return state
@@ -127,7 +144,8 @@ def _light_for_good(state: TransceiversState) -> None:
     state.loss_db[joined] = state.config.fibre_loss_db
     ends, peers = np.flatnonzero(joined), state.peer[joined].astype(np.int64)
     design = design_of(state.config)
-    state.log10_ber[joined] = direct_log10_bers(state.seed, state.fabric, state.cubes, design, ends, peers)
+    made = made_modules(state.seed, state.fabric, len(state.peer))
+    state.log10_ber[joined] = direct_log10_bers(made, design, ends, peers)
     state.code[joined] = UP
     if (state.log10_ber[joined] > math.log10(state.config.degraded_above_ber)).any():
         state.first_light_us = state.now_us

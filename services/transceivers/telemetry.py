@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from schemas.envelope import Envelope
 from services.transceivers.design import design_of
+from services.transceivers.modules import aged, modules_of, usually_aged
 from services.transceivers.optics import path_loss_db, strands_between
 from services.transceivers.state import NO_END, STATES, TransceiversState
 from shared.basics.frames import arrow_frame
@@ -17,10 +18,10 @@ from shared.models.optics.impaired_lanes import Wrong
 from shared.models.optics.impairments import Impairment
 from shared.models.optics.lane_light import known_light, lane_light
 from shared.models.optics.modules import LANES_PER_LINK
-from shared.models.superpod.wiring import ENDS_PER_CUBE, STRANDS, IntArray
+from shared.models.superpod.wiring import STRANDS, IntArray
 from shared.models.telemetry.fields import FIELDS
 from shared.models.telemetry.flags import flags
-from shared.models.telemetry.readings import FloatArray, Light, Readings, calibration, read
+from shared.models.telemetry.readings import FloatArray, Light, Readings, read
 from shared.models.telemetry.registers import DARK_DBM
 from shared.models.telemetry.sensors import Sensors
 from shared.models.telemetry.temperature import module_temperature_c
@@ -74,7 +75,7 @@ def readings_of(state: TransceiversState, ends: IntArray, at_us: int) -> Reading
 def readings_in(state: TransceiversState, ends: IntArray, light: Light, at_us: int) -> Readings:
     """What the modules at these ends say of this light at a moment."""
     seed, fabric = state.seed, state.fabric
-    made = calibration(seed, fabric, state.cubes * ENDS_PER_CUBE)
+    made = modules_of(state).calibration
     gbps = design_of(state.config).rate.gbps
     return read(seed, fabric, made, ends, light, at_us, gbps, sensors_of(state, ends))
 
@@ -101,7 +102,7 @@ def light_of(
 ) -> Light:
     """What physically is at these ends, all of them connected or none. A dead module measures nothing; one
     whose far end is dead, or that a strand does not join to it, sees no light there. With `wrong` that takes
-    the place of what is wrong in truth, and every strand is taken as made."""
+    the place of what is wrong in truth, every strand is taken as made, and lasers as aged as is usual."""
     if not is_linked:
         return _unlinked_light_of(state, ends, at_us, state.impaired if wrong is None else wrong)
     design = design_of(state.config)
@@ -121,6 +122,7 @@ def light_of(
     received_dbm = np.where(dark, -np.inf, found.received_dbm) + nothing[:, None]
     linked = (state.lit[ends] > 0) & ~state.failed[state.peer[ends]]
     amiss = Wrong(state.impaired if wrong is None else wrong, ends)
+    age = aged if as_it_is else usually_aged
     warmth = module_temperature_c(state.seed, state.fabric, ends, at_us, linked) + amiss.hotter_k[:, 0]
     return Light(
         design.launched_dbm + lanes.near_launch_db.reshape(shape) + nothing[:, None],
@@ -129,7 +131,7 @@ def light_of(
         found.log10_raw_ber + unread,
         found.log10_ber + unread,
         found.interference_db + unread,
-        np.broadcast_to(assumed("laser_wear_bias") * amiss.worn, shape),
+        age(state, ends, at_us) + assumed("laser_wear_bias") * amiss.worn,
         warmth + nothing,
     )
 
@@ -141,6 +143,7 @@ def _unlinked_light_of(
     laser was made to launch is left out: nobody compares that with another's."""
     shape = (len(ends), LANES_PER_LINK)
     amiss = Wrong(wrong, ends)
+    age = aged if wrong is state.impaired else usually_aged
     nothing = np.where(state.failed[ends], np.nan, 0.0) if wrong is state.impaired else np.zeros(len(ends))
     dimmed_db = np.repeat(amiss.dimmed_db, LANES_PER_LINK // STRANDS, axis=1)
     unlinked = np.zeros(len(ends), dtype=np.bool_)
@@ -150,7 +153,7 @@ def _unlinked_light_of(
         design_of(state.config).launched_dbm - dimmed_db + nothing[:, None],
         np.full(shape, -np.inf) + nothing[:, None],
         *(unread, unread, unread, unread),
-        np.broadcast_to(assumed("laser_wear_bias") * amiss.worn, shape),
+        age(state, ends, at_us) + assumed("laser_wear_bias") * amiss.worn,
         warmth + nothing,
     )
 

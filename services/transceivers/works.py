@@ -5,6 +5,7 @@ from dataclasses import replace
 from schemas.envelope import Envelope
 from schemas.repairs import HandsOnBegun, RepairCancelled, RepairCompleted, RepairFailed
 from services.transceivers.faults import judge_ends
+from services.transceivers.modules import replace_module
 from services.transceivers.state import TransceiversState
 from shared.engine.service import Output
 from shared.models.plants import plant_of
@@ -21,15 +22,17 @@ def on_hands_on_begun(state: TransceiversState, body: HandsOnBegun, message: Env
 
 
 def on_repair_completed(state: TransceiversState, body: RepairCompleted, message: Envelope) -> list[Output]:
-    """Whoever was at an end sets its counters back. A module of a bad batch that was replaced is of
-    another."""
+    """Whoever was at an end sets its counters back. Where the module was replaced there is another now, and
+    not one of a bad batch."""
     end = _end_of(state, body.target)
     if end is None:
         return []
     state.outages.pop(end, None)
     is_changed = state.worked_on.pop(end, None) is not None
     if mends(body.work, "replace"):
-        is_changed |= _leave_batches(state, end)
+        _leave_batches(state, end)
+        replace_module(state, end)
+        is_changed = True
     return judge_ends(state, (end,), message.id) if is_changed else []
 
 
@@ -50,10 +53,9 @@ def _end_of(state: TransceiversState, target: str) -> int | None:
     return part.number if part.kind == plant.ends.kind else None
 
 
-def _leave_batches(state: TransceiversState, end: int) -> bool:
-    """Whether the module that was at an end was of a bad batch."""
+def _leave_batches(state: TransceiversState, end: int) -> None:
+    """What was wrong with the batch of the module that was at an end is no more so there."""
     batches = [name for name, fault in state.faults.items() if fault.kind == "batch" and end in fault.ends]
     for name in batches:
         fault = state.faults[name]
         state.faults[name] = replace(fault, ends=tuple(other for other in fault.ends if other != end))
-    return bool(batches)

@@ -234,6 +234,15 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "replacing_hands_on_min": Assumption(
         20.0, "min", "at the end of it: the new module starts, and is told its wavelengths and firmware"
     ),
+    "laser_ageing": Assumption(
+        0.01, "1/year", "median of how much more bias a laser needs: half as much again, its end, in decades"
+    ),
+    "laser_ageing_sigma": Assumption(
+        0.5, "", "of the logarithm, from laser to laser: one in a hundred ages three times as fast"
+    ),
+    "bias_baseline_days": Assumption(
+        90.0, "d", "by which what is usual of a laser lags behind its ageing: the mean of half a year"
+    ),
     "accepted_power_sigma_db": Assumption(
         0.05, "dB", "of the acceptance test that compares a module's monitors with a meter, mean of 4 lanes"
     ),

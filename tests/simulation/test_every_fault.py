@@ -19,7 +19,7 @@ from schemas.trunks import TrunksChanged
 from services.diagnosis.state import DiagnosisState
 from services.failures.state import FailuresState
 from services.repairs.state import RepairsState
-from services.transceivers.state import DOWN, TransceiversState
+from services.transceivers.state import DOWN, NO_END, TransceiversState
 from shared.basics.units import US_PER_MIN
 from shared.models.faults import FAULTS, kinds_of
 from shared.models.plants import plant_of
@@ -433,7 +433,8 @@ def assert_over(one: OneFault) -> None:
 
 
 def assert_as_before(one: OneFault, *, patched: bool) -> None:
-    """Nothing stands out, light and readings are what they were, and so is what people read of all parts."""
+    """Nothing stands out, light and readings are what they were, and so is what people read of all parts; but
+    for modules that were replaced, which are others, and the far ends of their links."""
     diagnosis, was, now = one.state("diagnosis"), one.before["transceivers"], one.state("transceivers")
     assert isinstance(diagnosis, DiagnosisState)
     assert isinstance(now, TransceiversState)
@@ -442,14 +443,20 @@ def assert_as_before(one: OneFault, *, patched: bool) -> None:
     for name in ("faults", "impaired", "outages", "told"):
         assert not getattr(now, name), name
     moved = {OWN, FAR} if patched else set()
-    assert Seen.of(one).touched() == moved  # by the losses of the spare port
+    renewed = set(now.replaced)
+    other = renewed | ({int(now.peer[end]) for end in renewed} - {NO_END})
+    touched = Seen.of(one).touched()
+    assert touched - other == moved  # by the losses of the spare port
+    assert touched >= {end for end in renewed if now.peer[end] != NO_END}
     for name in ("lit", "failed", "code", "excess_db", "loss_db", "log10_ber"):
         differs = np.flatnonzero(getattr(was, name) != getattr(now, name)).tolist()
-        assert set(differs) <= moved, name
+        assert set(differs) <= (moved | other if name == "log10_ber" else moved), name
     elsewhere = {("ocs", f"{POD}/{OCS}"), ("links", f"{POD}/cube-1"), ("links", f"{POD}/cube-5")}
     documents = one.documents()
     changed = {key for key, document in documents.items() if document != one.documents_before[key]}
-    assert changed == (elsewhere if patched else set())
+    cubes_of = [{("links", f"{POD}/cube-{end // 96}") for end in ends} for ends in (renewed, other)]
+    assert changed >= cubes_of[0]
+    assert changed - cubes_of[1] == (elsewhere if patched else set())
     (row,) = one.state("scheduler").slices.values()
     assert row.state == "running"
 

@@ -1,7 +1,7 @@
 """The strands of a link of the running twin: its OCS as manufactured from the twin's seed, its modules as the
 twin's configuration has them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,20 @@ from schemas.documents_links import EndImpairment
 from services.transceivers.design import design_of
 from shared.basics.errors import InvalidInput
 from shared.models.ocs.patches import Patches, place_of
-from shared.models.optics.fabric_links import lanes_of
 from shared.models.optics.impaired_lanes import Wrong, changed_lanes
 from shared.models.optics.impairments import SOUND, Impairment
-from shared.models.optics.made_modules import Lanes
+from shared.models.optics.made_modules import (
+    Lanes,
+    MadeModules,
+    lanes_between,
+    made_modules,
+    manufacture_modules,
+)
 from shared.models.optics.palomar import DECIMALS
 from shared.models.optics.strands import check_peer, strands_of
 from shared.models.superpod.plant import superpod_plant
-from shared.models.superpod.wiring import STRANDS, LinkEnd, link_end, ocs_radix
+from shared.models.superpod.wiring import ENDS_PER_CUBE, STRANDS, LinkEnd, link_end, ocs_radix
+from shared.models.telemetry.modules_now import renewed
 
 PATH_FIELDS = ("end", "far_end", "wanted_end", "condition", "far_condition", "strands")
 
@@ -44,12 +50,13 @@ def link_of_twin(client: Client, name: str, to: str | None, warmer_k: float = 0.
     far = _partner(fabric, end, joined if to is None else to, config.pod.cubes)
     if to is not None and to != joined:
         path, note = {}, "a link that could be made, with clean connectors"
+    made = _made(config, fabric, _generations(client, fabric, (end, far), path))
     with client.reading():
         wrong = (_impairment(path.get("impairment")), _impairment(path.get("far_impairment")))
         patched = _patched(end.ocs, path.get("strands", ()))
     return Link(
         design_of(config.transceivers),
-        _strands(config, fabric, (end, far), wrong, patched, warmer_k),
+        _strands(config, fabric, (end, far), wrong, patched, made, warmer_k),
         name,
         far.name(fabric),
         wrong[0].dirt_db,
@@ -118,13 +125,14 @@ def _strands(
     ends: tuple[LinkEnd, LinkEnd],
     wrong: tuple[Impairment, Impairment],
     patched: Patches,
+    made: MadeModules,
     warmer_k: float,
 ) -> tuple[Strand, ...]:
     """Of the link between the near end and the far one, with what is wrong with the light of each."""
     end, far = ends
     radix, technology = ocs_radix(config.pod.cubes), config.ocs.technology
-    here = _lanes(config, fabric, ends, wrong, warmer_k)
-    there = _lanes(config, fabric, (far, end), (wrong[1], wrong[0]), -warmer_k)
+    here = _lanes(made, ends, wrong, warmer_k)
+    there = _lanes(made, (far, end), (wrong[1], wrong[0]), -warmer_k)
     switched = strands_of(config.seed, fabric, end.number, far.number, radix, technology, patched)
     found = []
     for strand in range(STRANDS):
@@ -146,9 +154,30 @@ def _strands(
     return tuple(found)
 
 
+def _generations(
+    client: Client, fabric: str, ends: tuple[LinkEnd, LinkEnd], path: Mapping[str, Any]
+) -> dict[int, int | None]:
+    """Of the modules at both ends of a path; of one that is not made, as the list of links has them."""
+    if path:
+        told = (path.get("generation"), path.get("far_generation"))
+    else:
+        rows = [client.thing(f"/v1/links/{escape(end.name(fabric))}", "name") for end in ends]
+        told = (rows[0].get("generation"), rows[1].get("generation"))
+    return {end.number: generation for end, generation in zip(ends, told, strict=True)}
+
+
+def _made(config: SuperpodConfig, fabric: str, generations: Mapping[int, int | None]) -> MadeModules:
+    """The modules of a fabric, at these ends those of these generations."""
+    made = made_modules(config.seed, fabric, config.pod.cubes * ENDS_PER_CUBE)
+    for end, generation in generations.items():
+        if generation:
+            number = np.array([end])
+            made = renewed(made, number, manufacture_modules(config.seed, fabric, number, generation))
+    return made
+
+
 def _lanes(
-    config: SuperpodConfig,
-    fabric: str,
+    made: MadeModules,
     ends: tuple[LinkEnd, LinkEnd],
     wrong: tuple[Impairment, Impairment],
     warmer_k: float,
@@ -156,6 +185,6 @@ def _lanes(
     """What the first end receives from the second, of shape (strands, lanes), as both modules were made and
     with what is wrong with them."""
     near, far = (np.array([end.number]) for end in ends)
-    made = lanes_of(config.seed, fabric, config.pod.cubes, near, far, warmer_k)
+    lanes = lanes_between(made, near, far, STRANDS, warmer_k)
     impaired = {end.number: one for end, one in zip(ends, wrong, strict=True)}
-    return changed_lanes(made, Wrong(impaired, near), Wrong(impaired, far)).each()
+    return changed_lanes(lanes, Wrong(impaired, near), Wrong(impaired, far)).each()

@@ -1,11 +1,11 @@
 """Every link that a pod could be asked for: each + face end with each − face end on the same OCS.
 
 [LF] Figure 13. A pod of 64 cubes has 48 × 64 × 64 of them, 32 strands of each cube on 48 OCSes with any other
-cube's. A pair of ends as made never changes, so each is computed once, when a cube is first asked for;
-whoever connects circuits only looks up.
+cube's. A pair of modules never changes, so each is computed once, when a cube is first asked for, and those
+of an end once more when its module is replaced; whoever connects circuits only looks up.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shared.models.optics.kernel import LaneKernel
 from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands
-from shared.models.optics.made_modules import Lanes, lanes_between, made_modules
+from shared.models.optics.made_modules import Lanes, MadeModules, lanes_between, made_modules
 from shared.models.optics.palomar import DECIMALS
 from shared.models.optics.strands import strands_of
 from shared.models.superpod.wiring import (
@@ -40,6 +40,7 @@ class Pairs:
     """Whole numbers by (dimension, cube of the + face end, cube of the − face end, face index, figure), in
     the parts above: half the memory of double precision, and nothing lost. All that a join of two cubes asks
     for lies together. `known`, by dimension and cube of the + face end, tells which have been computed.
+    `made` has the modules at the ends, None for those that the fabric was commissioned with.
 
     The figures are told in this order: insertion loss of the worse strand in dB, log10 of the bit error rate
     of the worst lane that the + face end receives, the same of the − face end.
@@ -50,6 +51,7 @@ class Pairs:
     cubes: int
     design: LinkDesign
     technology: str
+    made: MadeModules | None = None
     parts: WholeArray = field(init=False)
     known: npt.NDArray[np.bool_] = field(init=False)
 
@@ -79,21 +81,48 @@ class Pairs:
         asked = np.zeros_like(self.known)
         asked[dimension, plus] = True
         for d, a in np.argwhere(asked & ~self.known).tolist():
-            index = np.arange(FACE_LINKS)
-            plus_ends = a * ENDS_PER_CUBE + 2 * d * FACE_LINKS + index
-            minus_ends = np.arange(self.cubes)[:, None] * ENDS_PER_CUBE + (2 * d + 1) * FACE_LINKS + index
-            here = np.broadcast_to(plus_ends, minus_ends.shape)
-            loss_db, at_plus = self._received(here, minus_ends)
-            _, at_minus = self._received(minus_ends, here)
-            figures = (loss_db * PER_DB, at_plus * PER_ORDER, at_minus * PER_ORDER)
-            self.parts[d, a] = np.rint(np.stack(figures, axis=-1))
+            cubes, index = np.arange(self.cubes)[:, None], np.arange(FACE_LINKS)
+            self.parts[d, a] = self._figures_of(d, np.asarray(a), cubes, index)
             self.known[d, a] = True
+
+    def renewed(self, made: MadeModules, end: int) -> "Pairs":
+        """The links of the fabric with these modules, of which only the one at this end is another."""
+        found = replace(self, made=made)
+        found.parts[:], found.known[:] = self.parts, self.known
+        found.compute_end(end)
+        return found
+
+    def compute_end(self, end: int) -> None:
+        """Once more all known links of an end."""
+        cube, rest = divmod(end, ENDS_PER_CUBE)
+        face, index = divmod(rest, FACE_LINKS)
+        d, own, cubes = face // 2, np.asarray(cube), np.arange(self.cubes)
+        known = np.flatnonzero(self.known[d])
+        if face % 2:
+            self.parts[d, known, cube, index] = self._figures_of(d, known, own, np.asarray(index))
+        elif self.known[d, cube]:
+            self.parts[d, cube, :, index] = self._figures_of(d, own, cubes, np.asarray(index))
+
+    def _figures_of(self, dimension: int, plus: IntArray, minus: IntArray, index: IntArray) -> FloatArray:
+        """The figures, as `parts` has them, of the links of one dimension between + faces and − faces of
+        cubes, in the common shape of all three."""
+        first = 2 * dimension * FACE_LINKS
+        plus_ends, minus_ends = np.broadcast_arrays(
+            plus * ENDS_PER_CUBE + first + index, minus * ENDS_PER_CUBE + first + FACE_LINKS + index
+        )
+        loss_db, at_plus = self._received(plus_ends, minus_ends)
+        _, at_minus = self._received(minus_ends, plus_ends)
+        found: FloatArray = np.rint(
+            np.stack((loss_db * PER_DB, at_plus * PER_ORDER, at_minus * PER_ORDER), axis=-1)
+        )
+        return found
 
     def _received(self, ends: IntArray, peers: IntArray) -> tuple[FloatArray, FloatArray]:
         """(insertion loss of the worse strand, log10 of the bit error rate of the worst lane) that these ends
         receive, of their shape."""
         ocs = strands_of(self.seed, self.fabric, ends, peers, ocs_radix(self.cubes), self.technology)
-        lanes = lanes_of(self.seed, self.fabric, self.cubes, ends, peers)
+        made = self.made or made_modules(self.seed, self.fabric, self.cubes * ENDS_PER_CUBE)
+        lanes = lanes_between(made, ends, peers, STRANDS)
         rates = strand_log10_bers(self.design, Strands(ocs), lanes)
         return ocs.loss_db.max(axis=-1), rates.max(axis=(-2, -1))
 
@@ -128,13 +157,11 @@ def kernel_of(design: LinkDesign) -> LaneKernel:
     return LaneKernel(design)
 
 
-def direct_log10_bers(
-    seed: int, fabric: str, cubes: int, design: LinkDesign, ends: IntArray, peers: IntArray
-) -> FloatArray:
+def direct_log10_bers(made: MadeModules, design: LinkDesign, ends: IntArray, peers: IntArray) -> FloatArray:
     """log10 of the bit error rate of the worst lane that each of these ends of a pod receives from its peer
     over fibre alone, by clean connectors, of their shape."""
     fibres = Strands(DIRECT.over((*ends.shape, STRANDS)))
-    rates = strand_log10_bers(design, fibres, lanes_of(seed, fabric, cubes, ends, peers))
+    rates = strand_log10_bers(design, fibres, lanes_between(made, ends, peers, STRANDS))
     return rounded(rates.max(axis=(-2, -1)))
 
 

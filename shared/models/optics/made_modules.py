@@ -1,7 +1,8 @@
 """Modules as manufactured from a seed: no two lanes of a pod are quite alike.
 
 [LF] 4.1.2: all corner cases of manufacturing and component variation have to be resolved. A module is a
-function of (seed, fabric, link end). Its test station sets limits: what is made beyond them is not shipped,
+function of (seed, fabric, link end, generation): 0 is the one that the fabric was commissioned with, and each
+that replaces it one more. Its test station sets limits: what is made beyond them is not shipped,
 and a laser's bias is set in steps, so that its extinction ratio is one of few. How wide each figure scatters
 is assumed. Everything is rounded: the last bit of a machine's logarithm never shows.
 """
@@ -108,20 +109,27 @@ def extinctions_db() -> tuple[float, ...]:
     return tuple(middle_db + EXTINCTION_STEP_DB * step for step in range(-farthest, farthest + 1))
 
 
+def of_generation(purpose: str, generation: int) -> str:
+    """What is drawn of a module for one purpose is drawn anew for each that takes its place."""
+    return purpose if generation == 0 else f"{purpose}, generation {generation}"
+
+
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def made_modules(seed: int, fabric: str, ends: int) -> MadeModules:
     """The modules of the first so many link ends of a fabric, kept at hand."""
     return manufacture_modules(seed, fabric, np.arange(ends))
 
 
-def manufacture_modules(seed: int, fabric: str, ends: npt.NDArray[np.int64]) -> MadeModules:
+def manufacture_modules(
+    seed: int, fabric: str, ends: npt.NDArray[np.int64], generation: int = 0
+) -> MadeModules:
     """The modules of these link ends, of shape (n,), in the same order."""
     first = LANES_PER_LINK * ends.astype(np.uint64)[:, None]
     module, lane = first, (first + np.arange(LANES_PER_LINK, dtype=np.uint64)).astype(np.uint64)
 
     def scattered(what: str, counts: npt.NDArray[np.uint64]) -> FloatArray:
         """Normal, cut where nothing is shipped."""
-        drawn = draw_uniform_array(seed, fabric, f"module {what}", counts)
+        drawn = draw_uniform_array(seed, fabric, of_generation(f"module {what}", generation), counts)
         outside = 0.5 * math.erfc(SHIPPED_SIGMAS / math.sqrt(2.0))
         found: FloatArray = scipy.special.ndtri(outside + drawn * (1.0 - 2.0 * outside))
         return found

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from shared.basics.keyed_random import draw_bits_array
 from shared.models.assumptions import assumed
+from shared.models.optics.made_modules import of_generation
 from shared.models.optics.modules import LANES_PER_LINK
 from shared.models.superpod.wiring import STRANDS, IntArray
 from shared.models.telemetry.noise import normals
@@ -81,9 +82,19 @@ class Off:
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def acceptance(seed: int, fabric: str, ends: int) -> Off:
     """Of the first so many link ends of a fabric, without their circuits; kept at hand."""
-    by_strand = draw_bits_array(seed, fabric, "acceptance", np.arange(STRANDS * ends, dtype=np.uint64))
-    by_strand = by_strand.reshape(ends, STRANDS)
-    by_end = draw_bits_array(seed, fabric, "module acceptance", np.arange(ends, dtype=np.uint64))
+    return accepted(seed, fabric, np.arange(ends))
+
+
+def accepted(seed: int, fabric: str, ends: IntArray, generation: int = 0) -> Off:
+    """Of the modules of one generation at these link ends, without their circuits. How warm a place is does
+    not go by its module."""
+    numbers = ends.astype(np.uint64)
+    strands = STRANDS * ends[:, None] + np.arange(STRANDS)
+    by_strand = draw_bits_array(
+        seed, fabric, of_generation("acceptance", generation), strands.astype(np.uint64)
+    )
+    by_end = draw_bits_array(seed, fabric, of_generation("module acceptance", generation), numbers)
+    by_place = draw_bits_array(seed, fabric, "module acceptance", numbers)
     power_db = assumed("accepted_power_sigma_db")
     found = Off(
         power_db * normals(by_strand, 0),
@@ -91,7 +102,7 @@ def acceptance(seed: int, fabric: str, ends: int) -> Off:
         assumed("accepted_snr_sigma_db") * normals(by_strand, 2),
         assumed("accepted_mpi_sigma_db") * normals(by_strand, 3),
         assumed("accepted_bias_sigma") * normals(by_end, 0),
-        assumed("accepted_temperature_sigma_k") * normals(by_end, 1),
+        assumed("accepted_temperature_sigma_k") * normals(by_place, 1),
     )
     for array in (found.rx_db, found.tx_db, found.snr_db, found.mpi_db, found.bias, found.warmer_k):
         array.flags.writeable = False
@@ -168,6 +179,7 @@ def departures(
     usual_ma = (
         assumed("laser_bias_ma") * made.bias[ends] * (1.0 + assumed("laser_bias_per_k") * warmer_k)[:, None]
     )
+    usual_ma *= 1.0 + expected.wear
     usual_mpi_db = np.maximum(expected.interference_db, assumed("reading_mpi_floor_db"))
     rx = by_strand(rx_db)
     return Departures(

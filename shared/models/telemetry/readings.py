@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from shared.basics.keyed_random import draw_bits_array, draw_uniform_array
 from shared.models.assumptions import assumed
+from shared.models.optics.made_modules import of_generation
 from shared.models.optics.modules import LANES_PER_LINK
 from shared.models.superpod.wiring import ENDS_PER_CUBE, IntArray
 from shared.models.telemetry import registers
@@ -26,6 +27,8 @@ FloatArray = npt.NDArray[np.float64]
 FABRICS_KEPT_MAX = 64
 """Fabrics whose calibration is kept at hand: 1.2 megabytes each for 64 cubes."""
 BITS_PER_GBIT = 1e9
+AGEING_DECIMALS = 6
+"""The last bit of a machine's exponential never shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +88,14 @@ def over_lanes(fold: Callable[[FloatArray, FloatArray], FloatArray], values: Flo
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How modules were made, read-only: how far their power monitors are off, in dB, and the bias of a new
-    laser over the design's, of shape (ends, 8 lanes); how far their thermometers are off, in K, and their
-    supply, in V, of shape (ends,)."""
+    """How modules were made, read-only: how far their power monitors are off, in dB, the bias of a new laser
+    over the design's, and by what share of that it grows in a year, of shape (ends, 8 lanes); how far their
+    thermometers are off, in K, and their supply, in V, of shape (ends,)."""
 
     rx_db: FloatArray
     tx_db: FloatArray
     bias: FloatArray
+    ageing: FloatArray
     temperature_k: FloatArray
     supply_v: FloatArray
 
@@ -99,15 +103,24 @@ class Calibration:
 @lru_cache(maxsize=FABRICS_KEPT_MAX)
 def calibration(seed: int, fabric: str, ends: int) -> Calibration:
     """Of the modules at the first so many link ends of a fabric, kept at hand."""
-    numbers = np.arange(ends)
-    by_lane = draw_bits_array(seed, fabric, "calibration", _lane_keys(numbers))
-    by_module = draw_bits_array(seed, fabric, "module calibration", numbers.astype(np.uint64))
+    return calibrated(seed, fabric, np.arange(ends))
+
+
+def calibrated(seed: int, fabric: str, numbers: IntArray, generation: int = 0) -> Calibration:
+    """Of the modules of one generation at these link ends. The supply is their racks' more than theirs."""
+    by_lane = draw_bits_array(seed, fabric, of_generation("calibration", generation), _lane_keys(numbers))
+    purpose = of_generation("module calibration", generation)
+    by_module = draw_bits_array(seed, fabric, purpose, numbers.astype(np.uint64))
     racks = draw_bits_array(seed, fabric, "rack supply", (numbers // ENDS_PER_CUBE).astype(np.uint64))
     supply = assumed("supply_rack_sigma_v") * normals(racks, 0)
     made = Calibration(
         assumed("reading_rx_power_sigma_db") * normals(by_lane, 0),
         assumed("reading_tx_power_sigma_db") * normals(by_lane, 1),
         1.0 + assumed("laser_bias_sigma") * normals(by_lane, 2),
+        np.round(
+            assumed("laser_ageing") * np.exp(assumed("laser_ageing_sigma") * normals(by_lane, 3)),
+            AGEING_DECIMALS,
+        ),
         assumed("reading_temperature_sigma_k") * normals(by_module, 0),
         assumed("supply_v") + supply + assumed("supply_module_sigma_v") * normals(by_module, 1),
     )

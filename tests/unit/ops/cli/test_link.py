@@ -12,8 +12,11 @@ from click.testing import CliRunner, Result
 from ops.cli.main import root
 from ops.models.optics.ask import _note
 from shared.basics.errors import LightwaveError, NotFound
+from shared.models.optics.fabric_links import pairs
+from shared.models.optics.link import LinkDesign
 from shared.models.optics.palomar import insertion_loss_db
 from shared.models.optics.sensitivity import sensitivity_dbm
+from shared.models.telemetry.modules_now import modules_now
 from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave, told
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
@@ -194,6 +197,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
         "config/pod-0",
         "faults",
         *(f"{kind}/{end}" for end in (*ends, DARK) for kind in ("trace", "links")),
+        *(f"links/{end}" for end in ("pod-0/cube-6/-z/3", DARK.replace("+y", "-y"))),
     ]
     bodies = {f"/v1/{path}": [as_json(client.get(f"/v1/{path}").json())] for path in paths}
     twin.close()
@@ -288,6 +292,34 @@ def test_both_directions_are_told_by_either_end(twin: FakeTwin) -> None:
     assert said.startswith(f"worst the other way, at {far_end}: strand ")
     assert f"BER {there['worst']['ber']:.2g}" in said
     assert printed(*OWN)["reverse"] is None
+
+
+def test_a_replaced_module_counts_in_links_that_are_made_and_that_could_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driven = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
+    client, end, far, other = driven.client(), LINKED, "pod-0/cube-1/-z/3", "pod-0/cube-3/-z/3"
+    client.post("/v1/faults", json={"kind": "link", "target": end}, params={"wait": 20})
+    driven.advance(100)
+    client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
+    driven.advance(0.01)
+    paths = ["config/pod-0", *(f"{kind}/{one}" for one in (end, far, other) for kind in ("trace", "links"))]
+    bodies = {f"/v1/{path}": [as_json(client.get(f"/v1/{path}").json())] for path in paths}
+    driven.close()
+    with answering(bodies) as twin:
+        monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
+        assert told(twin, f"links/{end}")["generation"] == told(twin, f"trace/{end}")["generation"] == 1
+        assert told(twin, f"trace/{far}")["far_generation"] == 1
+        for name in (end, far):
+            found = printed("link", "budget", name)["worst"]["ber"]
+            assert found == pytest.approx(told(twin, f"trace/{name}")["ber"], rel=0.007)
+        could = printed("link", "budget", end, "--to", other)["worst"]["ber"]
+    first = pairs(3, "pod-0", 4, LinkDesign())
+    made = modules_now(3, "pod-0", 4 * 96, 0, {64 + 3: (1, 0)}, lambda _: None).made
+    place = tuple(np.array([number]) for number in (35, 0, 3))
+    now, before = (10.0 ** table.at(*place)[1][0] for table in (first.renewed(made, 64 + 3), first))
+    assert could == pytest.approx(now, rel=0.007)
+    assert could != pytest.approx(before, rel=0.007)
 
 
 def test_a_link_that_could_be_made(twin: FakeTwin) -> None:

@@ -50,6 +50,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
     paths = ["config/pod-0", "faults", "clock", "describe/slices/pod-0/slice-0", "describe/ocs/pod-0/ocs-37"]
     kinds = ("trace", "links", "describe/links")
     paths += [f"{kind}/{end}" for end in (*ENDS, *ABSENT) for kind in kinds if end or kind != "links"]
+    paths += ["links/pod-0/cube-2/-x/9"]
     answers = {path: client.get(f"/v1/{path}") for path in paths}
     driven.close()
     bodies = {f"/v1/{path}": [as_json(answer.json(), answer.status_code)] for path, answer in answers.items()}

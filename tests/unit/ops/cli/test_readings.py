@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from ops.cli.main import root
 from ops.cli.readings import WIDE
 from schemas.api_readings import FieldName, ReadingRow
+from shared.basics.times import span
 from shared.models.telemetry.fields import FIELDS, names_of
 from tests.support.fake_twin import FakeTwin, answering, as_json, told
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
@@ -163,19 +164,20 @@ def test_fields_of_the_api_are_those_of_the_model() -> None:
 
 def test_wide_lists_have_what_modules_read(twin: FakeTwin) -> None:
     lines = read("get", "links", "-o", "wide")
-    assert lines[0].split() == list(WIDE)
+    assert lines[0].split() == [*WIDE[:-1], "GEN", "AGE", "FLAGS"]
     assert len(lines) == 1 + 4 * 96
-    assert row_of(lines, DARK) == [DARK, "dark", *["-"] * 8]
-    assert row_of(lines, DEAD) == [DEAD, "down", *["-"] * 8]
+    age = span(told(twin, "clock")["now_us"])
+    assert row_of(lines, DARK) == [DARK, "dark", *["-"] * 7, "0", age, "-"]
+    assert row_of(lines, DEAD) == [DEAD, "down", *["-"] * 7, "0", age, "-"]
     dead_far = row_of(lines, DEAD_FAR)
     assert [dead_far[2], *dead_far[6:9]] == ["-40.00", "-", "-", "-"]
-    assert dead_far[9] == "!! rx"
+    assert dead_far[11] == "!! rx"
     (reading,) = [row for row in told(twin, "readings") if row["name"] == DIRTY]
     dirty = row_of(lines, DIRTY)
     assert dirty[2] == f"{reading['rx_power_dbm']:.2f}"
     assert dirty[7] == f"{reading['ber']:.1e}"
-    assert dirty[9].startswith("!! ")
-    assert row_of(lines, SOUND)[9] == "-"
+    assert dirty[11].startswith("!! ")
+    assert row_of(lines, SOUND)[11] == "-"
     assert row_of(read("get", "links", SOUND, "-o", "wide"), SOUND) == row_of(lines, SOUND)
 
 

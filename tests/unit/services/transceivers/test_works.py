@@ -8,10 +8,16 @@ from schemas.failures import FaultBegan, FaultEnded
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, LinkLooped
 from schemas.repairs import HandsOnBegun, RepairCancelled, RepairCompleted
 from schemas.transceivers import EndsStoodOut, LinksChanged, LinksTrained, LinkTested, ModuleReported
+from services.transceivers.looks import looks_at
+from services.transceivers.modules import US_PER_YEAR, aged, modules_of, usually_aged
+from services.transceivers.optics import lane_log10_bers
 from services.transceivers.service import SERVICE
+from services.transceivers.state import TransceiversState
 from services.transceivers.telemetry import readings_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
 from shared.models.fault_row import Work
+from shared.models.optics.fabric_links import pairs
+from shared.models.optics.made_modules import made_modules, manufacture_modules
 from tests.support.rig import Bench, bodies
 
 NEAR, FAR = 1 * 96 + 7, 2 * 96 + 16 + 7
@@ -29,6 +35,12 @@ def bench() -> Bench:
     found = Bench([SERVICE], SuperpodConfig())
     found.say(CONNECTED, 100)
     return found
+
+
+def state_of(bench: Bench) -> TransceiversState:
+    state = bench.state("transceivers")
+    assert isinstance(state, TransceiversState)
+    return state
 
 
 def in_hand(work: Work = "clean", target: str = TARGET) -> HandsOnBegun:
@@ -116,3 +128,118 @@ def test_a_link_test_of_an_end_in_hand_finds_it_open(bench: Bench) -> None:
 
 def test_work_at_other_parts_puts_out_no_light(bench: Bench) -> None:
     assert bodies(bench.say(in_hand("replace", "pod-0/cube-1/host-0"), DAY)) == []
+
+
+# --- another module -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("work", ["clean", "reseat"])
+def test_what_is_not_replaced_stays_the_module_that_it_was(bench: Bench, work: Work) -> None:
+    bench.say(done(work), DAY)
+    assert not state_of(bench).replaced
+
+
+def test_a_replaced_module_is_another_and_all_others_are_as_before(bench: Bench) -> None:
+    state = state_of(bench)
+    ends = len(state.peer)
+    first, others = modules_of(state), np.arange(ends) != NEAR
+    bench.say(done("replace"), DAY)
+    second = modules_of(state)
+    bench.say(done("replace"), 2 * DAY)
+    third = modules_of(state)
+    assert first.made is made_modules(state.seed, "pod-0", ends)
+    for which in ("made", "calibration", "accepted"):
+        for name in type(getattr(first, which)).__dataclass_fields__:
+            was, then, now = (getattr(getattr(one, which), name) for one in (first, second, third))
+            assert np.array_equal(was[others], then[others])
+            assert np.array_equal(was[others], now[others])
+            of_place = name == "warmer_k"
+            assert np.array_equal(was[NEAR], then[NEAR]) == of_place, name
+            assert np.array_equal(then[NEAR], now[NEAR]) == of_place, name
+    made = manufacture_modules(state.seed, "pod-0", np.array([NEAR]), 2)
+    assert np.array_equal(third.made.launch_db[NEAR], made.launch_db[0])
+    (row,) = bench.documents["links", "pod-0/cube-1"].replaced
+    assert (row.end, row.generation, row.since_us) == (NEAR, 2, 2 * DAY)
+
+
+def test_a_link_over_a_replaced_module_receives_what_that_makes_of_it(bench: Bench) -> None:
+    """By the table of links, by the plain kernel for its two ends, now and when it is made anew."""
+    state, ends = state_of(bench), np.array([NEAR, FAR])
+    before = state.log10_ber[ends].copy()
+    bench.say(done("replace"), DAY)
+    after = state.log10_ber[ends].copy()
+    assert after[0] != before[0]
+    assert after == pytest.approx(lane_log10_bers(state, ends).max(axis=1), abs=1e-3)
+    bench.say(CircuitsDisconnected(slice=SLICE, joins=JOINS), DAY + 1)
+    bench.say(CONNECTED, DAY + 2)
+    assert np.array_equal(state.log10_ber[ends], after)
+    linked = np.flatnonzero(state.peer >= 0)
+    plain = lane_log10_bers(state, linked).max(axis=1)
+    assert state.log10_ber[linked] == pytest.approx(plain, abs=1.5e-3)
+
+
+@pytest.mark.parametrize("target", [TARGET, "pod-0/cube-2/-x/7"])
+def test_the_table_of_links_is_the_same_replaced_bit_by_bit_or_made_anew(bench: Bench, target: str) -> None:
+    state = state_of(bench)
+    bench.say(done("replace", target), DAY)
+    bench.say(done("replace", "pod-0/cube-3/+y/2"), 2 * DAY)
+    bench.say(done("replace", target), 3 * DAY)
+    kept = modules_of(state).pairs
+    state.modules = None
+    anew = modules_of(state).pairs
+    assert kept is not None
+    assert anew is not None
+    assert not anew.known.any()
+    cubes = np.arange(state.cubes)
+    here, there = (array.ravel() for array in np.meshgrid(cubes, cubes))
+    commissioned = pairs(state.seed, "pod-0", state.cubes, kept.design)
+    for ocs in (7, 8, 18):
+        found = [table.at(np.full(len(here), ocs), here, there) for table in (kept, anew, commissioned)]
+        for incremental, whole, first in zip(*found, strict=True):
+            assert np.array_equal(incremental, whole)
+            changed = set(np.flatnonzero(incremental != first).tolist())
+            assert bool(changed) <= (ocs != 8)
+    own, figure = (here == 1, 1) if target == TARGET else (there == 2, 2)
+    now, first = (table.at(np.full(len(here), 7), here, there)[figure] for table in (kept, commissioned))
+    assert (now != first)[own].mean() > 0.8
+    assert not (now != first)[~own].any()
+
+
+# --- age ----------------------------------------------------------------------------------------------------
+
+
+def test_lasers_age_each_at_its_own_rate_and_anew_when_replaced(bench: Bench) -> None:
+    state, ends = state_of(bench), np.arange(96 * 4)
+    year = aged(state, ends, US_PER_YEAR)
+    assert 0.008 < np.median(year) < 0.012
+    assert year.min() > 0.0
+    assert (year > 0.03).mean() < 0.05
+    assert aged(state, ends, 3 * US_PER_YEAR) == pytest.approx(3.0 * year)
+    assert (aged(state, ends, 0) == 0.0).all()
+    bench.say(done("replace"), 2 * DAY)
+    ages = aged(state, np.array([NEAR, FAR]), 2 * DAY)
+    assert (ages[0] == 0.0).all()
+    assert (ages[1] > 0.0).all()
+
+
+def test_age_shows_in_the_bias_and_in_nothing_else(bench: Bench) -> None:
+    state, ends = state_of(bench), np.array([NEAR, FAR])
+    old = readings_of(state, ends, 10 * US_PER_YEAR)
+    share = aged(state, ends, 10 * US_PER_YEAR)
+    state.commissioned_us, state.modules = 10 * US_PER_YEAR, None
+    new = readings_of(state, ends, 10 * US_PER_YEAR)
+    assert old.bias_ma / new.bias_ma - 1.0 == pytest.approx(share, abs=2e-4)
+    for name in ("tx_power_dbm", "rx_power_dbm", "snr_db", "temperature_c", "ber"):
+        assert np.array_equal(old.field(name), new.field(name))
+
+
+def test_what_is_usual_follows_age_and_wear_out_stands_out_of_old_lasers_as_of_new_ones(bench: Bench) -> None:
+    state, ends = state_of(bench), np.arange(96, 96 + 16)
+    state.now_us = 20 * US_PER_YEAR
+    quiet = np.array([look.bias for look in looks_at(state, ends)])
+    lag = (aged(state, ends, state.now_us) - usually_aged(state, ends, state.now_us)).mean(axis=1)
+    assert (lag < 0.02).all()
+    assert (np.abs(quiet) < 0.05).all()
+    bench.say(began("laser", 4.0), state.now_us + 1)
+    (look,) = looks_at(state, np.array([NEAR]))
+    assert look.bias > 0.3
