@@ -71,6 +71,7 @@ def test_every_pairing_is_as_the_documentation_says() -> None:
         Conditions(7, design=LinkDesign(rate=LANE_RATES["100G-PAM4"])),
         Conditions(7, design=LinkDesign(circulator="external")),
         Conditions(7, design=LinkDesign(laser="DML")),
+        Conditions(7, design=LinkDesign(laser="DML", launch_dbm=LinkDesign().launched_dbm)),
         Conditions(7, design=LinkDesign(circulator="external", laser="DML")),
         *(Conditions(7, return_loss_db=reflects) for reflects in (-38.0, -35.0, -30.0)),
     )

@@ -64,6 +64,14 @@ def test_lanes_of_twice_the_rate_qualify_with_parts_made_for_them() -> None:
     assert not qualify_pod(Conditions(7, design=old_parts)).qualified
 
 
+def test_lasers_modulated_directly_fail_unless_they_are_brighter() -> None:
+    """[LF] Appendix C.1: externally modulated lasers are critical against interference. At equal launched
+    power that follows; by what is assumed of brighter ones it does not."""
+    as_bright = LinkDesign(laser="DML", launch_dbm=LinkDesign().launched_dbm)
+    assert not qualify_pod(Conditions(7, design=as_bright)).qualified
+    assert qualify_pod(Conditions(7, design=LinkDesign(laser="DML"))).qualified
+
+
 def test_mitigation_and_specification_each_add_margin() -> None:
     """To the worst pairing; the median has none to gain from light."""
     margins = []
