@@ -8,7 +8,7 @@ light that was never launched was not lost on the way.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemas.names import FaultKind
 from shared.models.assumptions import assumed
@@ -27,7 +27,9 @@ ONE_OF_TWO = 0.5
 @dataclass(frozen=True, slots=True)
 class Suspicion:
     """What is held for the matter: a kind of fault at a link end, with how sure that is and the evidence in
-    words. `other` is the end that it may be instead. `strand` is the one that is struck, None for both."""
+    words. `other` is the end that it may be instead. `strand` is the one that is struck, None for both.
+    `lost_db` is what the worse strand loses on the way, of the mean of both ways; 0 where nothing is lost
+    there."""
 
     kind: FaultKind
     end: int
@@ -35,6 +37,7 @@ class Suspicion:
     evidence: str
     other: int | None = None
     strand: int | None = None
+    lost_db: float = 0.0
 
 
 def suspicions(looks: Mapping[int, Look]) -> list[Suspicion]:
@@ -88,7 +91,7 @@ def _of_link(one: Look, two: Look) -> Iterator[Suspicion]:
     lost = [way for look, far in ((one, two), (two, one)) for way in _lost_db(look, far)]
     by_strand = [_is_lost(lost[strand], lost[2 + strand]) for strand in range(2)]
     if all(by_strand):
-        yield _on_the_way(one, two)
+        yield replace(_on_the_way(one, two), lost_db=max(_both_ways(lost, strand) for strand in range(2)))
         return
     if any(by_strand):
         yield _mirror(one, two, by_strand.index(True), lost)
@@ -138,9 +141,14 @@ def _on_the_way(one: Look, two: Look) -> Suspicion:
 
 
 def _mirror(one: Look, two: Look, strand: int, lost: list[float | None]) -> Suspicion:
-    amounts = [way for way in (lost[strand], lost[2 + strand]) if way is not None]
-    said = f"strand {strand} loses {mean(amounts):.1f} dB both ways, the other nothing"
-    return Suspicion("mirror", one.end, ONE_OF_TWO, said, other=two.end, strand=strand)
+    lost_db = _both_ways(lost, strand)
+    said = f"strand {strand} loses {lost_db:.1f} dB both ways, the other nothing"
+    return Suspicion("mirror", one.end, ONE_OF_TWO, said, two.end, strand, lost_db)
+
+
+def _both_ways(lost: list[float | None], strand: int) -> float:
+    """What a strand loses: the mean of there and back."""
+    return mean([way for way in (lost[strand], lost[2 + strand]) if way is not None])
 
 
 def _misread(look: Look, ways: list[float | None]) -> Suspicion | None:

@@ -14,6 +14,7 @@ from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
 from schemas.transceivers import EndsStoodOut, LinkTested
 from services.diagnosis.attribution import SURE, Suspicion, suspicions
+from services.diagnosis.blind import is_blind, is_drift
 from services.diagnosis.remedies import Remedy, remedies
 from services.diagnosis.state import NO_END, DiagnosisState, EndedVerdict, Tried, Verdict, VerdictEnd
 from shared.basics.units import US_PER_S
@@ -76,7 +77,7 @@ def on_stood_out(state: DiagnosisState, body: EndsStoodOut, message: Envelope) -
         state.unseen.pop(look.end, None)
         state.testing.pop(look.end, None)
         known = state.partners.get(look.end, ())
-        if look.far is not None and look.far not in known:
+        if look.far is not None and look.far not in known and not is_blind(state, look.end):
             state.partners[look.end] = (*known, look.far)[-PARTNERS_KEPT_MAX:]
     for end in body.usual:
         _forget(state, end)
@@ -165,7 +166,7 @@ def _judge(state: DiagnosisState, fresh: set[int], cause: str) -> list[Output]:
     """Give verdicts on what stands out at these ends and of which nothing is held yet."""
     held = {end for verdict in state.verdicts.values() for end in verdict.ends} | state.checks.keys()
     found = [one for one in suspicions(state.looks) if one.end in fresh or one.other in fresh]
-    free = [one for one in found if not held & {one.end, one.other}]
+    free = [one for one in found if not held & {one.end, one.other} and not is_drift(state, one)]
     free = [_by_partners(state, one) for one in free if not _is_known_to_shake(state, one)]
     said: list[Output] = []
     for remedy in _remedies(state, free):

@@ -1,10 +1,10 @@
 """The table of the service `diagnosis`: which rule handles which message."""
 
-from schemas.ocs import CircuitsConnected, CircuitsDisconnected, LinkTestRefused
+from schemas.ocs import CircuitsConnected, CircuitsDisconnected, LinkTestRefused, OcsPartDown, OcsPartUp
 from schemas.repairs import RepairCompleted
 from schemas.sequencer import Tick
 from schemas.transceivers import EndsStoodOut, LinkTested
-from services.diagnosis import documents, logic
+from services.diagnosis import blind, documents, logic
 from services.diagnosis.state import DiagnosisState, commission
 from shared.engine.service import Service, on
 
@@ -17,6 +17,8 @@ SERVICE: Service[DiagnosisState] = Service(
         on(CircuitsConnected, logic.on_connected),
         on(CircuitsDisconnected, logic.on_disconnected),
         on(EndsStoodOut, logic.on_stood_out),
+        on(OcsPartDown, blind.on_part_down),
+        on(OcsPartUp, blind.on_part_up),
         on(RepairCompleted, logic.on_repair_completed),
         on(LinkTested, logic.on_link_tested),
         on(LinkTestRefused, logic.on_test_refused),

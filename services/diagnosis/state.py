@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.config import AnyPodConfig
+from schemas.config import AnyPodConfig, SuperpodConfig
 from schemas.diagnosis import Work
 from schemas.names import FaultKind
 from shared.engine.state import State
@@ -59,6 +59,9 @@ class DiagnosisState(State):
     when no light tells whether they still do; `checks`: when they are judged again after a repair; `testing`:
     those of which a link test is to tell whether it has helped.
 
+    The `technology` is that of the fabric's OCSes, if it has any; `blind` has the cameras and injection
+    modules that OCSes have said are broken, where mirrors need them: since when, by name.
+
     Verdicts by number: open ones, and the last that ended. `peer` is the far end of each end's link (−1
     none). Of what has been tried in every way nothing more is held.
     """
@@ -67,6 +70,7 @@ class DiagnosisState(State):
     cubes: int
     patience_s: int
     peer: npt.NDArray[np.int32]
+    technology: str = "palomar"
     given: int = 0
     repaired: int = 0
     withdrawn: int = 0
@@ -77,6 +81,7 @@ class DiagnosisState(State):
     unseen: dict[int, int] = field(default_factory=dict)
     testing: dict[int, bool] = field(default_factory=dict)
     partners: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    blind: dict[str, int] = field(default_factory=dict)
     verdicts: dict[int, Verdict] = field(default_factory=dict)
     ended: dict[int, EndedVerdict] = field(default_factory=dict)
 
@@ -98,4 +103,5 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> DiagnosisState:
         cubes=config.pod.cubes,
         patience_s=PATIENCE_LOOKS * config.transceivers.look_interval_s,
         peer=plant_of(config.kind, config.pod).far_ends().astype(np.int32),
+        technology=config.ocs.technology if isinstance(config, SuperpodConfig) else "palomar",
     )

@@ -9,7 +9,10 @@ from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.names import number_of
+from schemas.ocs import PortPatched
 from schemas.transceivers import ModuleReported
+from services.transceivers import links
+from services.transceivers.drift import drift_at, drift_on, is_adrift, lose_sight, next_drift_us, regain_sight
 from services.transceivers.links import judge, recompute_ber, touch
 from services.transceivers.looks import note_outage, plan_look
 from services.transceivers.state import NO_END, EndFault, TransceiversState
@@ -17,6 +20,7 @@ from shared.basics.keyed_random import draw_exponential, draw_index
 from shared.basics.units import US_PER_HOUR, US_PER_S, us
 from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
+from shared.models.ocs.patches import SIDES
 from shared.models.optics.impairments import (
     SOUND,
     Impairment,
@@ -27,11 +31,13 @@ from shared.models.optics.impairments import (
 )
 from shared.models.plants import plant_of
 from shared.models.struck_ends import STRANDS_STRUCK, strand_of, struck_ends
+from shared.models.superpod.wiring import STRANDS, end_at
 
 
 def on_fault_began(state: TransceiversState, body: FaultBegan, message: Envelope) -> list[Output]:
     ends = struck_ends(plant_of(state.kind, state.pod), body.kind, body.target)
     if not ends:
+        lose_sight(state, body.fault, body.target, message.id)
         return []
     strand = strand_of(body.kind, body.target)
     if body.kind in STRANDS_STRUCK:
@@ -52,12 +58,23 @@ def on_fault_began(state: TransceiversState, body: FaultBegan, message: Envelope
 
 def on_fault_ended(state: TransceiversState, body: FaultEnded, message: Envelope) -> list[Output]:
     fault = state.faults.pop(body.fault, None)
-    return [] if fault is None else judge_ends(state, fault.ends, message.id)
+    ends = regain_sight(state, body.fault, body.target) if fault is None else fault.ends
+    return judge_ends(state, ends, message.id) if ends else []
+
+
+def on_port_patched(state: TransceiversState, body: PortPatched, message: Envelope) -> list[Output]:
+    """The fibre is before another mirror, which may have drifted by another amount."""
+    said = links.on_port_patched(state, body, message)
+    if is_adrift(state, body.ocs, SIDES.index(body.side)) and body.port < STRANDS * state.cubes:
+        said += judge_ends(state, (end_at(body.ocs, body.port).number,), message.id)
+    return said
 
 
 def next_change_us(state: TransceiversState) -> int | None:
-    """When the next fault changes by itself."""
-    return min((f.next_us for f in state.faults.values() if f.next_us is not None), default=None)
+    """When the next fault changes by itself, or mirrors drift on."""
+    moments = [f.next_us for f in state.faults.values()]
+    moments.append(next_drift_us(state))
+    return min((at_us for at_us in moments if at_us is not None), default=None)
 
 
 def change_due(state: TransceiversState) -> list[Output]:
@@ -78,6 +95,8 @@ def change_due(state: TransceiversState) -> list[Output]:
             fault = replace(fault, out=False)
         state.faults[name] = replace(fault, next_us=_next_us(state, name, fault))
         said += judge_ends(state, fault.ends, fault.cause)
+    for cause, ends in drift_on(state):
+        said += judge_ends(state, ends, cause)
     return said
 
 
@@ -106,7 +125,9 @@ def _share(state: TransceiversState, fault: EndFault) -> float:
 
 def _impairment(state: TransceiversState, end: int) -> Impairment:
     """All that is wrong with an end now."""
-    found = [Impairment(worked_on=True)] if end in state.worked_on else []
+    found = drift_at(state, end)
+    if end in state.worked_on:
+        found.append(Impairment(worked_on=True))
     for fault in state.faults.values():
         if end in fault.ends:
             share = _share(state, fault)

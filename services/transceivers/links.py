@@ -71,7 +71,7 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
     _touch_joined(state, body.joins)
     watch(state, ends)
     counts = np.bincount(code, minlength=DOWN + 1)
-    if state.impaired and (counts[DEGRADED] or counts[DOWN]):
+    if state.impaired and ((code != UP) & (lit == BOTH_STRANDS)).any():
         plan_look(state, soon=True)
     trained = LinksTrained(
         slice=body.slice,

@@ -3,7 +3,8 @@
 Whoever looks knows what was accepted and which circuits are made, and nothing of what is wrong. Ends where
 nothing is wrong say what is expected of them but for noise, which cannot carry them over a threshold unless
 they are near one already (`doubtful`): so only those are read of which something is wrong, which stood out
-before, or which are doubtful.
+before, or which are doubtful. Where nothing is wrong but that mirrors drift, that alone is so little for days
+that the same question is asked of it.
 """
 
 from dataclasses import asdict, replace
@@ -18,7 +19,8 @@ from services.transceivers.state import NO_END, TransceiversState
 from services.transceivers.telemetry import light_of, readings_in
 from shared.basics.frames import frame_after_us
 from shared.basics.units import US_PER_DAY, US_PER_MIN
-from shared.models.superpod.wiring import IntArray
+from shared.models.optics.impairments import SOUND
+from shared.models.superpod.wiring import STRANDS, IntArray, link_end
 from shared.models.telemetry.looks import (
     READINGS_A_LOOK,
     Departures,
@@ -35,6 +37,8 @@ from shared.models.telemetry.sensors import NOT_STUCK
 SOON_US = US_PER_MIN
 """After a link has changed, its ends are looked at so soon."""
 OUTAGES_KEPT_MAX = 16
+SNR_DB_PER_DB = 2.0
+"""An SNR falls by no more with a dB of light."""
 DECIMALS = 2
 
 
@@ -89,7 +93,14 @@ def _worth_a_look(state: TransceiversState) -> IntArray:
     """Ends that could stand out, and all that stood out, with the far ends of their links; in order."""
     linked = np.flatnonzero(state.peer != NO_END)
     off = _off(state, linked)
-    impaired = (end for end, wrong in state.impaired.items() if wrong.shows_dark or state.peer[end] != NO_END)
+    only_adrift = _only_adrift(state)
+    if only_adrift:
+        off = _off_by_drift(state, linked, off, only_adrift)
+    impaired = (
+        end
+        for end, wrong in state.impaired.items()
+        if end not in only_adrift and (wrong.shows_dark or state.peer[end] != NO_END)
+    )
     own = {*impaired, *state.outages, *state.told, *linked[doubtful(off)].tolist()}
     peers = {int(state.peer[end]) for end in own}
     return np.array(sorted((own | peers) - {NO_END} - _in_hand(state)), dtype=np.int64)
@@ -98,6 +109,35 @@ def _worth_a_look(state: TransceiversState) -> IntArray:
 def _in_hand(state: TransceiversState) -> set[int]:
     """Ends that are worked on, and the far ends of their links: nothing that they say tells of a fault."""
     return {*state.worked_on, *(int(state.peer[end]) for end in state.worked_on)} - {NO_END}
+
+
+def _only_adrift(state: TransceiversState) -> set[int]:
+    """Ends with nothing wrong but mirrors that drift: most of an OCS, and for long too little to be seen."""
+    if not state.adrift:
+        return set()
+    drifting = {number // STRANDS for number in state.adrift}
+    return {
+        end
+        for end, wrong in state.impaired.items()
+        if link_end(end).ocs in drifting and replace(wrong, lost_db=SOUND.lost_db) == SOUND
+    }
+
+
+def _off_by_drift(state: TransceiversState, linked: IntArray, off: Off, adrift: set[int]) -> Off:
+    """How far these linked ends are off at most with the light that drift costs them, so that noise tells
+    which of them could stand out; of those that are dark nothing can be told."""
+    here = np.flatnonzero(np.isin(linked, list(adrift)) & (state.lit[linked] > 0))
+    ends = linked[here]
+    both = (ends.tolist(), state.peer[ends].tolist())
+    lost_db = sum(
+        np.array([state.impaired.get(end, SOUND).lost_db for end in side]).reshape(-1, STRANDS)
+        for side in both
+    )
+    rx_db, snr_db, mpi_db = off.rx_db.copy(), off.snr_db.copy(), off.mpi_db.copy()
+    rx_db[here] -= lost_db
+    snr_db[here] -= SNR_DB_PER_DB * lost_db
+    mpi_db[here] += lost_db
+    return replace(off, rx_db=rx_db, snr_db=snr_db, mpi_db=mpi_db)
 
 
 def _told(state: TransceiversState, found: dict[int, Look]) -> list[Body]:

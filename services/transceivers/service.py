@@ -28,7 +28,7 @@ SERVICE: Service[TransceiversState] = Service(
         on(CircuitsRestored, links.on_restored),
         on(OcsDown, links.on_ocs_down),
         on(PortDown, links.on_port_down),
-        on(PortPatched, links.on_port_patched),
+        on(PortPatched, faults.on_port_patched),
         on(LinkLooped, loops.on_looped),
         on(PortsDown, links.on_ports_down),
         on(FaultBegan, faults.on_fault_began),

@@ -54,6 +54,20 @@ class Module:
     since_us: int
 
 
+@dataclass(frozen=True, slots=True)
+class Adrift:
+    """An array of mirrors that nothing holds, because of some `faults` of its camera or monitor beam, since
+    `began_us`. After so many `steps` of their walk mirrors are off by `tilts`, in nanoradians, and cost
+    `loss_db`, both by physical port; `cause` is the id of the message that told of the first fault."""
+
+    faults: tuple[str, ...]
+    began_us: int
+    cause: str
+    steps: int = 0
+    tilts: tuple[tuple[int, ...], ...] = ()
+    loss_db: tuple[float, ...] = ()
+
+
 @dataclass
 class TransceiversState(State):
     """`peer` is the far end that a circuit is wanted to, or that fixed fibres lead to (−1 none); `lit` has
@@ -65,7 +79,8 @@ class TransceiversState(State):
     hand, each with the repair; `code` indexes STATES. The `kind` of the fabric
     decides what lies between two ends, and the `technology` of its OCSes, if it has any, what that loses.
 
-    `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`).
+    `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`), `adrift` the
+    arrays of mirrors that no camera holds, by 2 × OCS + side.
 
     At `commissioned_us` all modules were new; `replaced` has the ends with others now. `modules` is what
     follows from that, where somebody has asked for it (`services.transceivers.modules`).
@@ -98,6 +113,7 @@ class TransceiversState(State):
     worked_on: dict[int, str] = field(default_factory=dict)
     commissioned_us: int = 0
     replaced: dict[int, Module] = field(default_factory=dict)
+    adrift: dict[int, Adrift] = field(default_factory=dict)
     look_us: int | None = None
     told: dict[int, Look] = field(default_factory=dict)
     modules: ModulesNow | None = field(default=None, metadata=TRANSIENT)

@@ -71,6 +71,8 @@ def ports_of(technology: OcsTechnology, radix: int) -> int:
 
 ALIGNED_BY_CAMERA = ("palomar", "mems")
 """Whose mirrors a camera loop aligns: [LF] 3.2.2; that other MEMS switches do likewise is an assumption."""
+DRIFTING = tuple(name for name in ALIGNED_BY_CAMERA if not TECHNOLOGIES[name].latching)
+"""Whose mirrors stay where they are only while a camera holds them."""
 CONNECTION_US = {
     "nanoseconds": us(assumed("solid_state_ns") / 1_000, 1),
     "milliseconds": us(assumed("piezo_ms"), US_PER_MS),

@@ -225,11 +225,12 @@ def pointing_error_urad(loss_db: FloatArray) -> FloatArray:
     return found
 
 
-def drift_loss_db(hours: float) -> float:
-    """What a circuit loses more, on average, so long after its camera or monitor beam died: each of two tilts
-    of two mirrors walks at random, so that the mean square of the error grows with time."""
+def drift_loss_db(hours: float, arrays: int = MIRRORS) -> float:
+    """What a circuit loses more, on average, so long after the camera or monitor beam of one or both arrays
+    died: each of two tilts of a mirror walks at random, so that the mean square of the error grows with
+    time."""
     not_negative("hours", hours)
-    square_mrad2 = MIRRORS * TILTS * (assumed("drift_urad_per_rt_h") * 1e-3) ** 2 * hours
+    square_mrad2 = arrays * TILTS * (assumed("drift_urad_per_rt_h") * 1e-3) ** 2 * hours
     return assumed("pointing_loss_db_per_mrad2") * square_mrad2
 
 

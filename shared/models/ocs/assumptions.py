@@ -38,9 +38,10 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "one mirror: a beam of 0.15 mm waist over 0.1 m meets its fibre aside and askew by twice the error",
     ),
     "drift_urad_per_rt_h": Assumption(
-        60.0,
+        12.0,
         "µrad/√h",
-        "a mirror that no camera holds: dielectric charging and warmth take either tilt on a random walk",
+        "a mirror that no camera holds: charging and warmth take either tilt on a random walk; no more, or "
+        "it would darken circuits for longer than the published availability of light allows",
     ),
     "drive_full_v": Assumption(
         100.0, "V", "for a beam across the whole die: what [LF] Table C.1 has for MEMS switches"

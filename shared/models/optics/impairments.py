@@ -123,9 +123,16 @@ def _by_strand(amount: float, strand: int | None) -> tuple[float, float]:
     return (amount, 0.0) if strand == 0 else (0.0, amount)
 
 
+def lost_on(amount: float, strand: int) -> Impairment:
+    """Loss that does not reflect, of one strand."""
+    return Impairment(lost_db=_by_strand(amount, strand))
+
+
 def together(found: Iterable[Impairment]) -> Impairment:
     """Of all faults of an end: amounts add up exactly, and so in any order; wear and delay are the worst."""
     all_of = list(found)
+    if len(all_of) < 2:
+        return all_of[0] if all_of else SOUND
 
     def total(name: str) -> float:
         return math.fsum(getattr(one, name) for one in all_of)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.models.ocs.alignment import Loop, drift_loss_db, expected_us, failing_share, failure_probability
+from shared.models.ocs.assumptions import assumed
 
 TEXT = Path("docs/ocs.md").read_text(encoding="utf-8")
 LOOP = Loop()
@@ -42,5 +43,6 @@ def test_the_loop_is_as_assumed() -> None:
 
 
 def test_the_drift_is_computed() -> None:
-    said = [f"{drift_loss_db(1):.2f} dB", f"{drift_loss_db(6):.2f} dB", f"{drift_loss_db(24):.1f} dB"]
+    said = [f"{drift_loss_db(hours):.2f} dB" for hours in (24, 72)]
+    said += [f"{drift_loss_db(72, arrays=1):.2f} dB", f"{assumed('drift_urad_per_rt_h'):g} µrad"]
     assert all(one in TEXT for one in said)

@@ -1,0 +1,48 @@
+"""Mirrors of an array that has no camera or no monitor beam: nothing holds them, and they drift.
+
+Either tilt of a mirror walks at random, by a draw an hour that depends on the mirror and the hour and on
+nothing else. Tilts are whole nanoradians, so that their sum is exact.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from shared.basics.keyed_random import draw_uniform_array
+from shared.basics.units import US_PER_HOUR
+from shared.models.ocs.alignment import DECIMALS, TILTS, FloatArray, pointing_loss_db
+from shared.models.ocs.assumptions import assumed
+from shared.models.ocs.parts import PART
+from shared.models.ocs.patches import SIDES
+
+STEP_US = US_PER_HOUR
+"""Between two steps of the walk; one is the walk of an hour."""
+NRAD_PER_URAD = 1_000
+PORT_BITS = 10
+Tilts = npt.NDArray[np.int64]
+"""Of shape (tilts, ports), by physical port."""
+
+
+def array_of(part: str) -> tuple[int, int] | None:
+    """(OCS, side as an index of SIDES) of the array that is blind without this part: of
+    `pod-0/ocs-17/camera-N` it is (17, 0); None for parts that blind none."""
+    _, _, inside = part.partition("/ocs-")
+    ocs, _, last = inside.partition("/")
+    word, _, side = last.partition("-")
+    if word not in PART or PART[word].effect != "alignment":
+        return None
+    return int(ocs), SIDES.index("N" if side == "N" else "S")
+
+
+def step_nrad(seed: int, fabric: str, ocs: int, side: int, step: int, ports: int) -> Tilts:
+    """How the mirrors of an array move in its hour number `step` without a camera."""
+    sigma_nrad = assumed("drift_urad_per_rt_h") * NRAD_PER_URAD
+    counts = (np.uint64(step) << np.uint64(PORT_BITS)) | np.arange(ports, dtype=np.uint64)
+    entity = f"{fabric}/ocs-{ocs}/{SIDES[side]}"
+    uniform = [draw_uniform_array(seed, entity, f"drift of tilt {tilt}", counts) for tilt in range(TILTS)]
+    return np.rint(sigma_nrad * np.round(ndtri(np.stack(uniform)), DECIMALS)).astype(np.int64)
+
+
+def drifted_db(tilts: Tilts) -> FloatArray:
+    """What a mirror so far from its place costs, by physical port."""
+    return pointing_loss_db(tilts / NRAD_PER_URAD)
