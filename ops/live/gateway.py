@@ -30,6 +30,7 @@ from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations import OperationsLog
 from shared.runtimes.waiting import until
 from shared.storage.copies import Copies
+from shared.storage.redis_frames import newest_of
 from shared.storage.redis_store import RedisStore
 from shared.storage.residents import awaited, residents
 
@@ -94,7 +95,7 @@ def _ports(
         operations=operations,
         config=mirror.config,
         site=mirror.site,
-        telemetry=mirror.telemetry.latest,
+        telemetry=newest_of(store, mirror.telemetry),
         frames=mirror.telemetry.after,
         dead_letters=letters.read,
         claim=store.claim,

@@ -49,6 +49,7 @@ from shared.storage.copies import Copies
 from shared.storage.log.frames import TelemetryFolder
 from shared.storage.log.indexed import IndexedLogs
 from shared.storage.log.reader import commissioned_with
+from shared.storage.redis_frames import newest_of
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import Commit, FabricPlace
 
@@ -149,7 +150,7 @@ class LivingTwin:
         self.logs.index(SiteSubjects)
         stack.callback(self.logs.close)
         self.dead_letters = DeadLetters(folder.dead_letters)
-        self.telemetry = TelemetryFolder(folder.telemetry)
+        self.telemetry = TelemetryFolder(folder.telemetry, newest=self.store.keep_frame)
         kept = folder.kept_clock()
         self._kept_us = kept.now_us
         speed = options.speed if options.speed is not None else kept.speed or 1.0
@@ -290,7 +291,7 @@ class LivingTwin:
             operations=self.operations,
             config=self._config,
             site=lambda fabric: self.places[fabric].site,
-            telemetry=self.telemetry.latest,
+            telemetry=newest_of(self.store, self.telemetry),
             frames=self.telemetry.after,
             dead_letters=self.dead_letters.read,
             claim=self.store.claim,

@@ -302,6 +302,20 @@ class RedisStore(RedisInbox):
     def one(self, fabric: str, kind: str, name: str) -> bytes | None:
         return self._one(form.documents_key(self._partition_of(fabric), fabric, kind), name)
 
+    # --- telemetry ------------------------------------------------------------------------------------------
+
+    def keep_frame(self, name: str, at_us: int, frame: bytes) -> bool:
+        """Whether this frame is the newest of its name (a fabric, or a service of one, `pod-0/ocs`): then it
+        is kept, in place of the one before."""
+        return bool(self._client.run_script(form.KEEP_FRAME, [self._frame_key(name)], [str(at_us), frame]))
+
+    def frame(self, name: str) -> bytes | None:
+        """The newest frame of a name, None without any."""
+        return self._one(self._frame_key(name), "frame")
+
+    def _frame_key(self, name: str) -> str:
+        return form.key(self._partition_of(name.partition("/")[0]), f"frame:{name}")
+
     # --- single keys ----------------------------------------------------------------------------------------
 
     def _all(self, key: str) -> dict[bytes, bytes]:

@@ -14,8 +14,10 @@ from schemas.operator import DrainCube
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed, StoreUnreachable
 from shared.engine.codec import encode_instance, restore_instance
 from shared.engine.roots import Request, ServiceClock
+from shared.storage.log.frames import TelemetryFolder
 from shared.storage.memory import MemoryStore
 from shared.storage.redis_form import PAIRS_MAX
+from shared.storage.redis_frames import newest_of
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import (
     Commit,
@@ -453,6 +455,28 @@ class TestRedisStore(StateStoreContract):
         store = RedisStore(redis_url)
         yield placed(store)
         store.close()
+
+    def test_it_keeps_the_newest_frame_of_every_name(self, store: RedisStore) -> None:
+        """One that is rendered again after a newer one changes nothing."""
+        assert store.frame("pod-0") is None
+        assert store.keep_frame("pod-0", 2_000, b"second")
+        assert store.keep_frame("pod-0/ocs", 10**15, b"of its OCSes")
+        assert not store.keep_frame("pod-0", 1_000, b"first")
+        assert store.frame("pod-0") == b"second"
+        assert store.keep_frame("pod-0", 10_000, b"third")
+        assert (store.frame("pod-0"), store.frame("pod-0/ocs")) == (b"third", b"of its OCSes")
+        with pytest.raises(OperationFailed, match="pod-9"):
+            store.keep_frame("pod-9", 1, b"of nobody")
+
+    def test_frames_go_with_the_states_of_their_partition(self, store: RedisStore, tmp_path: Path) -> None:
+        folder = TelemetryFolder(tmp_path, newest=store.keep_frame)
+        newest = newest_of(store, folder)
+        folder.keep("pod-0", 5, b"frame")
+        assert (store.frame("pod-0"), newest("pod-0")) == (b"frame", b"frame")
+        store.keep_frame("pod-0", 6, b"of another process")
+        assert newest("pod-0") == b"of another process"
+        store.erase(0)
+        assert (store.frame("pod-0"), newest("pod-0")) == (None, b"frame")
 
     def test_the_server_is_new_enough(self, store: RedisStore) -> None:
         store.check()

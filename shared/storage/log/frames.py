@@ -24,11 +24,18 @@ log = logging.getLogger("lightwave.log")
 class TelemetryFolder:
     """`FOLDER/FABRIC/AT_US.arrows`. A frame written again is the same file: a redelivery is harmless.
     `problems` says of each fabric why its newest frame is lost, `lost` how many frames are; `passed_over` how
-    many were not made, for there was no time."""
+    many were not made, for there was no time. Frames that are made go to `newest` as well, where one is
+    given: by name and time."""
 
-    def __init__(self, folder: Path, share_max: float = SHARE_MAX) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        share_max: float = SHARE_MAX,
+        newest: Callable[[str, int, bytes], object] | None = None,
+    ) -> None:
         self.folder = folder
         self._share_max = share_max
+        self._newest = newest
         self.lost = 0
         self.passed_over = 0
         self._next_s: dict[str, float] = {}
@@ -56,6 +63,8 @@ class TelemetryFolder:
         """`put` for a twin, which goes on without a frame that cannot be written: nothing is made of frames.
         OutOfFiles as it is raised there, for another try will do."""
         try:
+            if self._newest is not None:
+                self._newest(fabric, at_us, frame)
             self.put(fabric, at_us, frame)
         except OutOfFiles:
             raise

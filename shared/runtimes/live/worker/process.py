@@ -32,7 +32,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
     twin = join_twin(store, endpoints, options.replica, options.software, wait_s=options.wait_s)
     sends = any(service.telemetry is not None for service in served.by_kind.values())
-    publish = _publisher(endpoints) if sends else None
+    publish = _publisher(endpoints, store) if sends else None
     fill = gaps_read_again(endpoints.kafka, endpoints.topics.log)
     folds = WorkerFolds(served, twin.twin, store, publish, fill)
     watch = WorkerWatch(
@@ -63,8 +63,9 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         health.stop()
 
 
-def _publisher(endpoints: Endpoints) -> Publish:
-    """Frames go out before the commit; one that Kafka does not take ends the process."""
+def _publisher(endpoints: Endpoints, store: RedisStore) -> Publish:
+    """Frames go out before the commit, to Kafka and, as the newest, to Redis; one that is not taken ends the
+    process."""
     import_module("pyarrow")  # makes the frames; later there may be no file descriptor left to load it
     try:
         producer = KafkaProducer(
@@ -80,6 +81,7 @@ def _publisher(endpoints: Endpoints) -> Publish:
             sent.get(timeout=FRAME_S_MAX)
         except KafkaError as error:
             raise unreachable(endpoints.kafka, error) from None
+        store.keep_frame(name, at_us, frame)
 
     return publish
 

@@ -293,11 +293,12 @@ def test_a_frame_that_kafka_does_not_take_says_where_it_was_looked_for(
         raise KafkaConnectionError("nobody listens")
 
     endpoints = Endpoints(Brokers("kafka.example:9092"), "redis://unused", Topics("t"))
+    store = RedisStore(endpoints.redis)
     said = r"Kafka at kafka\.example:9092: .*; see that it runs there and takes requests"
     monkeypatch.setattr(worker_process, "KafkaProducer", Deaf)
-    publish = worker_process._publisher(endpoints)
+    publish = worker_process._publisher(endpoints, store)
     with pytest.raises(LogUnreachable, match=said):
         publish("pod-0", 7, b"frame")
     monkeypatch.setattr(worker_process, "KafkaProducer", away)
     with pytest.raises(LogUnreachable, match=said):
-        worker_process._publisher(endpoints)
+        worker_process._publisher(endpoints, store)
