@@ -174,11 +174,14 @@ def _receiver(look: Look) -> Suspicion | None:
 
 
 def _circulator(look: Look) -> Suspicion | None:
-    """More of the own light comes back, and nothing is lost on the way."""
-    if mean(look.mpi_db) < THRESHOLDS["mpi_db"].beyond:
+    """More of the own light comes back, and nothing is lost on the way. MPI is over what is received: where
+    that is less, nothing more need come back."""
+    missing_db = -mean(look.rx_db)
+    back_db = mean(look.mpi_db) - (missing_db if missing_db > THRESHOLDS["rx_db"].beyond else 0.0)
+    if back_db < THRESHOLDS["mpi_db"].beyond:
         return None
-    said = f"{mean(look.mpi_db):.1f} dB more of its own light come back, and none is lost on the way"
-    return Suspicion("circulator", look.end, _beyond("mpi_db", mean(look.mpi_db)), said)
+    said = f"{back_db:.1f} dB more of its own light come back, and none is lost on the way"
+    return Suspicion("circulator", look.end, _beyond("mpi_db", back_db), said)
 
 
 def mean(values: tuple[float | None, ...] | list[float]) -> float:

@@ -1,5 +1,7 @@
 """The modules that are at the link ends now: how old they are, and what is known of them."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -52,6 +54,19 @@ def replace_module(state: TransceiversState, end: int) -> None:
     module = Module(generation_of(state, end) + 1, state.now_us)
     state.replaced[end] = module
     state.modules = before.replaced(state.seed, state.fabric, end, module.generation, module.since_us)
+
+
+def modules_then(state: TransceiversState, then: Mapping[int, Module | None]) -> ModulesNow:
+    """As they were when these ends had these modules, None the first one; without a table of links, where
+    that is another than now."""
+    differs = {end: module for end, module in then.items() if module != state.replaced.get(end)}
+    if not differs:
+        return modules_of(state)
+    first = Module(FIRST, state.commissioned_us)
+    rows = {end: module or first for end, module in differs.items()}
+    return modules_of(state).others(
+        state.seed, state.fabric, {end: (module.generation, module.since_us) for end, module in rows.items()}
+    )
 
 
 def aged(state: TransceiversState, ends: IntArray, at_us: int) -> npt.NDArray[np.float64]:

@@ -14,6 +14,7 @@ from schemas.ocs import (
 from schemas.repairs import HandsOnBegun, RepairCancelled, RepairCompleted, RepairFailed
 from schemas.sequencer import Tick
 from services.transceivers import documents, faults, links, logic, loops, works
+from services.transceivers.remembered import remembering
 from services.transceivers.state import TransceiversState, commission
 from shared.engine.service import Service, on
 
@@ -22,21 +23,21 @@ SERVICE: Service[TransceiversState] = Service(
     state=TransceiversState,
     commission=commission,
     rules=(
-        on(Tick, logic.on_tick),
-        on(CircuitsConnected, links.on_connected),
-        on(CircuitsDisconnected, links.on_disconnected),
-        on(CircuitsRestored, links.on_restored),
-        on(OcsDown, links.on_ocs_down),
-        on(PortDown, links.on_port_down),
-        on(PortPatched, faults.on_port_patched),
+        on(Tick, remembering(logic.on_tick)),
+        on(CircuitsConnected, remembering(links.on_connected)),
+        on(CircuitsDisconnected, remembering(links.on_disconnected)),
+        on(CircuitsRestored, remembering(links.on_restored)),
+        on(OcsDown, remembering(links.on_ocs_down)),
+        on(PortDown, remembering(links.on_port_down)),
+        on(PortPatched, remembering(faults.on_port_patched)),
         on(LinkLooped, loops.on_looped),
-        on(PortsDown, links.on_ports_down),
-        on(FaultBegan, faults.on_fault_began),
-        on(FaultEnded, faults.on_fault_ended),
-        on(HandsOnBegun, works.on_hands_on_begun),
-        on(RepairCompleted, works.on_repair_completed),
-        on(RepairCancelled, works.on_repair_ended),
-        on(RepairFailed, works.on_repair_ended),
+        on(PortsDown, remembering(links.on_ports_down)),
+        on(FaultBegan, remembering(faults.on_fault_began)),
+        on(FaultEnded, remembering(faults.on_fault_ended)),
+        on(HandsOnBegun, remembering(works.on_hands_on_begun)),
+        on(RepairCompleted, remembering(works.on_repair_completed)),
+        on(RepairCancelled, remembering(works.on_repair_ended)),
+        on(RepairFailed, remembering(works.on_repair_ended)),
     ),
     due=logic.due,
     document_keys=documents.document_keys,

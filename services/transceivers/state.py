@@ -1,7 +1,7 @@
 """What is known at the link ends of one fabric. Arrays are indexed by link-end number, 96 a cube."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +68,25 @@ class Adrift:
     loss_db: tuple[float, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What the light at an end depended on since `since_us`: the far end of its circuit (−1 none), which
+    strands were made, all that was wrong with it and with its far end, drifting mirrors with it, the ports of
+    both whose fibre was moved, each with where to, and which of the two had another module than at first."""
+
+    since_us: int
+    far: int
+    lit: int
+    own: Impairment
+    other: Impairment
+    patched: tuple[tuple[int, int], ...]
+    replaced: tuple[tuple[int, Module], ...]
+
+    def is_as(self, other: "Moment") -> bool:
+        """Whether nothing has changed since another."""
+        return replace(self, since_us=other.since_us) == other
+
+
 @dataclass
 class TransceiversState(State):
     """`peer` is the far end that a circuit is wanted to, or that fixed fibres lead to (−1 none); `lit` has
@@ -75,8 +94,9 @@ class TransceiversState(State):
     faults, `log10_ber` that of the worst lane that the end receives, with all faults (both NaN where no
     circuit is wanted); `excess_db` is what the end's connector faults add; `failed` tells whether its module
     or cable is dead, or without power; `impaired` has all that is wrong with ends that are not sound, and
-    `outages` when links of ends have dropped in the last day; `worked_on` the ends that a technician has in
-    hand, each with the repair; `code` indexes STATES. The `kind` of the fabric
+    `outages` when links of ends have dropped in the last day; `remembered` what was at ends whose sensors are
+    stuck or late, in order of time (`services.transceivers.remembered`); `worked_on` the ends that a
+    technician has in hand, each with the repair; `code` indexes STATES. The `kind` of the fabric
     decides what lies between two ends, and the `technology` of its OCSes, if it has any, what that loses.
 
     `patched` has the ports of OCSes whose fibre is at a spare one (`shared.models.ocs.patches`), `adrift` the
@@ -110,6 +130,7 @@ class TransceiversState(State):
     patched: dict[int, int] = field(default_factory=dict)
     impaired: dict[int, Impairment] = field(default_factory=dict)
     outages: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    remembered: dict[int, tuple[Moment, ...]] = field(default_factory=dict)
     worked_on: dict[int, str] = field(default_factory=dict)
     commissioned_us: int = 0
     replaced: dict[int, Module] = field(default_factory=dict)

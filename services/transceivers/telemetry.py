@@ -11,6 +11,7 @@ from schemas.envelope import Envelope
 from services.transceivers.design import design_of
 from services.transceivers.modules import aged, modules_of, usually_aged
 from services.transceivers.optics import path_loss_db, strands_between
+from services.transceivers.remembered import as_it_was
 from services.transceivers.state import NO_END, STATES, TransceiversState
 from shared.basics.frames import arrow_frame
 from shared.models.assumptions import assumed
@@ -21,7 +22,8 @@ from shared.models.optics.modules import LANES_PER_LINK
 from shared.models.superpod.wiring import STRANDS, IntArray
 from shared.models.telemetry.fields import FIELDS
 from shared.models.telemetry.flags import flags
-from shared.models.telemetry.readings import FloatArray, Light, Readings, read
+from shared.models.telemetry.modules_now import renewed
+from shared.models.telemetry.readings import Calibration, FloatArray, Light, Readings, read
 from shared.models.telemetry.registers import DARK_DBM
 from shared.models.telemetry.sensors import Sensors
 from shared.models.telemetry.temperature import module_temperature_c
@@ -77,7 +79,33 @@ def readings_in(state: TransceiversState, ends: IntArray, light: Light, at_us: i
     seed, fabric = state.seed, state.fabric
     made = modules_of(state).calibration
     gbps = design_of(state.config).rate.gbps
-    return read(seed, fabric, made, ends, light, at_us, gbps, sensors_of(state, ends))
+    sensors = sensors_of(state, ends)
+    if sensors is not None and state.remembered:
+        light, made = _as_told(state, ends, light, sensors.seen_us(at_us))
+    return read(seed, fabric, made, ends, light, at_us, gbps, sensors)
+
+
+def _as_told(
+    state: TransceiversState, ends: IntArray, light: Light, seen_us: IntArray
+) -> tuple[Light, Calibration]:
+    """The light that stuck and late sensors tell of, and how the modules that told were calibrated: where one
+    was replaced since, that is another. A module that is dead now says nothing of any."""
+    found = Light(*(getattr(light, name).copy() for name in Light.__slots__))
+    made = modules_of(state).calibration
+    for place, end in enumerate(ends.tolist()):
+        past = as_it_was(state, end, int(seen_us[place]))
+        if past is None or state.failed[end]:
+            continue
+        one = np.array([end])
+        is_linked = bool(past.peer[end] != NO_END)
+        was = light_of(past, one, int(seen_us[place]), is_linked=is_linked)
+        for name in Light.__slots__:
+            getattr(found, name)[place] = getattr(was, name)[0]
+        if past.replaced.get(end) != state.replaced.get(end):
+            then = modules_of(past).calibration
+            rows = Calibration(*(getattr(then, name)[one] for name in Calibration.__slots__))
+            made = renewed(made, one, rows)
+    return found, made
 
 
 def sensors_of(state: TransceiversState, ends: IntArray) -> Sensors | None:

@@ -24,7 +24,7 @@ from shared.basics.units import US_PER_MIN
 from shared.models.faults import FAULTS, kinds_of
 from shared.models.plants import plant_of
 from shared.models.superpod.wiring import ENDS_PER_CUBE, link_end
-from tests.support.one_fault import OneFault, Said, Seen, network_config, pod_config, said
+from tests.support.one_fault import INJECTED_US, OneFault, Said, Seen, network_config, pod_config, said
 
 OWN, FAR = 1 * ENDS_PER_CUBE + 7, 5 * ENDS_PER_CUBE + 16 + 7
 """cube-1/+x/7 and cube-5/-x/7: the link that is struck. The circuit of its first strand goes from North port
@@ -176,10 +176,7 @@ def never_changes(one: OneFault, seen: Seen) -> bool:
     """To the last digit as it was at the beginning, and with its time; the far end's move."""
     first = int(np.flatnonzero(seen.ends == OWN)[0])
     then = Seen.of(one, one.now_us - 30 * US_PER_MIN)
-    own = [
-        then.now.field(name)[first].tolist() == seen.now.field(name)[first].tolist()
-        for name in ("rx_power_dbm", "tx_power_dbm")
-    ]
+    own = [then.now.field(name)[first].tolist() == seen.now.field(name)[first].tolist() for name in WATCHED]
     other = int(np.flatnonzero(seen.ends == FAR)[0])
     return all(own) and then.now.rx_power_dbm[other].tolist() != seen.now.rx_power_dbm[other].tolist()
 
@@ -478,6 +475,22 @@ def test_a_fault_of_a_pod_is_seen_found_and_repaired(kind: FaultKind) -> None:
     assert_repaired(one, works_of(kind, row), by_diagnosis=row.found.type == "VerdictGiven")
     assert_over(one)
     assert_as_before(one, patched=row.patched)
+
+
+def test_a_stuck_module_hides_what_becomes_of_its_laser_until_it_is_replaced() -> None:
+    one = OneFault(POD, pod_config(), "stuck", END, None)
+    one.inject("laser", END, 3.0, one.now_us + US_PER_MIN)
+    (found,) = one.run_to(said("VerdictGiven"))
+    assert verdict("stuck", END, "replace").fits(found)
+    place = int(np.flatnonzero(Seen.of(one).ends == OWN)[0])
+    then, now = Seen.of(one, INJECTED_US), Seen.of(one)
+    for name in WATCHED:
+        assert now.now.field(name)[place].tolist() == then.sound.field(name)[place].tolist(), name
+    assert all(is_in(db, (-3.05, -2.95)) for db in now.shifts(FAR, "rx_power_dbm"))
+    assert len(one.run_to(said("FaultEnded", how="repaired"), times=2)) == 2
+    one.settle()
+    assert_over(one)
+    assert_as_before(one, patched=False)
 
 
 LINKS = {(0, 1): 256, (0, 2): 256, (1, 2): 256}

@@ -69,22 +69,25 @@ class OneFault:
         self.fabric = fabric
         self.log: list[Envelope] = []
         self.lab = Lab(fabric, {fabric: config}, services_of, self._keep)
-        number = 1
+        self._asked = 0
         if config.kind == "superpod":
-            self._ask(number, US_PER_MIN, RequestSlice(shape=(8, 8, 8)))
-            number += 1
+            self._ask(US_PER_MIN, RequestSlice(shape=(8, 8, 8)))
         self.lab.run(INJECTED_US - 1)
         self.before = {name: copy.deepcopy(self.state(name)) for name in self._services()}
         self.documents_before = self.documents()
         self._start = len(self.log)
-        target = f"{fabric}/{part}"
-        self._ask(number, INJECTED_US, InjectFault(kind=kind, target=target, severity=severity))
+        self.inject(kind, part, severity, INJECTED_US)
 
     def _keep(self, lines: bytes) -> None:
         self.log += [decode(line) for line in lines.splitlines()]
 
-    def _ask(self, number: int, at_us: int, body: Body) -> None:
-        self.lab.run(at_us, [LabRequest(at_us, self.fabric, body, number)])
+    def inject(self, kind: FaultKind, part: str, severity: float | None, at_us: int) -> None:
+        target = f"{self.fabric}/{part}"
+        self._ask(at_us, InjectFault(kind=kind, target=target, severity=severity))
+
+    def _ask(self, at_us: int, body: Body) -> None:
+        self._asked += 1
+        self.lab.run(at_us, [LabRequest(at_us, self.fabric, body, self._asked)])
 
     def _services(self) -> list[str]:
         return [instance.name for instance in self.lab.site.instances]

@@ -31,9 +31,21 @@ class ModulesNow:
 
     def replaced(self, seed: int, fabric: str, end: int, generation: int, at_us: int) -> "ModulesNow":
         """With another module at an end."""
-        found = _with(self, seed, fabric, {end: (generation, at_us)})
+        found = self.others(seed, fabric, {end: (generation, at_us)})
         pairs = None if self.pairs is None else self.pairs.renewed(found.made, end)
         return ModulesNow(found.made, found.calibration, found.accepted, found.since_us, pairs)
+
+    def others(self, seed: int, fabric: str, modules: Mapping[int, tuple[int, int]]) -> "ModulesNow":
+        """With these modules, each (generation, since when), at some ends, and no table of links."""
+        made, monitors, off = self.made, self.calibration, self.accepted
+        for generation in sorted({generation for generation, _ in modules.values()}):
+            ends = np.array([end for end, row in modules.items() if row[0] == generation], dtype=np.int64)
+            made = renewed(made, ends, manufacture_modules(seed, fabric, ends, generation))
+            monitors = renewed(monitors, ends, calibrated(seed, fabric, ends, generation))
+            off = renewed(off, ends, accepted(seed, fabric, ends, generation))
+        since_us = self.since_us.copy()
+        since_us[list(modules)] = [at_us for _, at_us in modules.values()]
+        return ModulesNow(made, monitors, off, since_us, None)
 
 
 def modules_now(
@@ -53,22 +65,9 @@ def modules_now(
         np.full(ends, commissioned_us, dtype=np.int64),
         None,
     )
-    now = _with(first, seed, fabric, replaced) if replaced else first
+    now = first.others(seed, fabric, replaced) if replaced else first
     table = pairs(now.made if replaced else None)
     return ModulesNow(now.made, now.calibration, now.accepted, now.since_us, table)
-
-
-def _with(was: ModulesNow, seed: int, fabric: str, replaced: Mapping[int, tuple[int, int]]) -> ModulesNow:
-    """With these modules, and no table of links."""
-    made, monitors, off = was.made, was.calibration, was.accepted
-    for generation in sorted({generation for generation, _ in replaced.values()}):
-        ends = np.array([end for end, row in replaced.items() if row[0] == generation], dtype=np.int64)
-        made = renewed(made, ends, manufacture_modules(seed, fabric, ends, generation))
-        monitors = renewed(monitors, ends, calibrated(seed, fabric, ends, generation))
-        off = renewed(off, ends, accepted(seed, fabric, ends, generation))
-    since_us = was.since_us.copy()
-    since_us[list(replaced)] = [at_us for _, at_us in replaced.values()]
-    return ModulesNow(made, monitors, off, since_us, None)
 
 
 def renewed(whole: ArraysT, ends: IntArray, rows: ArraysT) -> ArraysT:
