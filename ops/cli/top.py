@@ -38,8 +38,8 @@ def top(
 ) -> None:
     """Show the worst link ends or OCSes by what modules and OCSes read, every second anew until Ctrl-C.
 
-    Those with alarms come first, then those with warnings, then by bit error rate. Of an OCS its own flags
-    go before those of the link ends on it.
+    Those with alarms come first, then those with warnings, then by bit error rate. OCSes go by how many link
+    ends on them are down, then by their own flags, then by those of the link ends.
     """
     client = Client()
 
@@ -89,11 +89,13 @@ def _ocses(client: Client, rows: list[dict[str, Any]], own: list[dict[str, Any]]
 
 
 def _ocs_first(itself: dict[str, Any] | None, ends: list[dict[str, Any]]) -> tuple[Any, ...]:
-    """What OCSes are sorted by: their own flags, those of the link ends, and what these read."""
+    """What OCSes are sorted by: link ends that are down, their own flags, those of the link ends, and what
+    these read."""
     own = (0, 0) if itself is None else (-len(itself["alarms"]), -len(itself["warnings"]))
     worst = worst_first(min(ends, key=worst_first)) if ends else (0, 0, 0.0, "")
     error_urad = 0.0 if itself is None else itself["mirror_error_urad"] or 0.0
-    return own, _sums(ends), worst, -error_urad
+    down = sum(end["state"] == "down" for end in ends)
+    return -down, own, _sums(ends), worst, -error_urad
 
 
 def _head_of_ocses(own: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:

@@ -78,7 +78,8 @@ def of_one_end(look: Look) -> Suspicion | None:
         return Suspicion("heat", end, _beyond("warmer_k", look.warmer_k), said)
     launched_db = mean(look.tx_db)
     if look.bias > THRESHOLDS["bias"].beyond or launched_db < -THRESHOLDS["tx_db"].beyond:
-        said = f"its lasers need {100 * look.bias:.0f} % more bias and launch {-launched_db:.1f} dB less"
+        less = f" and launch {-launched_db:.1f} dB less" if launched_db < -THRESHOLDS["tx_db"].beyond else ""
+        said = f"its lasers need {100 * look.bias:.0f} % more bias{less}"
         sure = max(_beyond("bias", look.bias), _beyond("tx_db", -launched_db))
         return Suspicion("laser", end, sure, said)
     if look.outages > THRESHOLDS["outages"].beyond:
@@ -158,7 +159,8 @@ def _misread(look: Look, ways: list[float | None]) -> Suspicion | None:
     off_db = mean(look.rx_db)
     if abs(off_db) < MISREAD_DB or abs(mean(look.snr_db)) > THRESHOLDS["snr_db"].beyond:
         return None
-    said = f"it reads {off_db:+.1f} dB more light, and errs no more or less for it"
+    which = "more" if off_db > 0 else "less"
+    said = f"it reads {abs(off_db):.1f} dB {which} light than there is, and errs as usual"
     return Suspicion("calibration", look.end, SURE, said)
 
 

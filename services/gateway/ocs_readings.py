@@ -9,6 +9,7 @@ from typing import Any
 
 from schemas.api_readings import OcsFieldReading, OcsReadingRow, Sample
 from services.gateway.fabrics import plant
+from services.gateway.frame_reading import opened
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.models.telemetry.ocs_fields import OCS_FIELDS, OcsField, ocs_fields_of
@@ -41,16 +42,9 @@ def frames_name(fabric: str) -> str:
 
 def read_ocs_frame(frame: bytes) -> OcsFrame | None:
     """A frame as bytes; None if it is none of OCSes that this version knows, or not yet whole."""
-    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
-
-    try:
-        with pa.ipc.open_stream(frame) as reader:
-            batch = reader.read_next_batch()
-    except (pa.ArrowException, StopIteration, OSError):
-        return None
-    if not {"ocs", *OF_ALL} <= set(batch.schema.names):
-        return None
-    return OcsFrame(int(batch.schema.metadata[b"at_us"]), batch)
+    lists = [field.each_column for field in OCS_FIELDS.values() if field.each_column is not None]
+    found = opened(frame, "ocs", OCS_FIELDS, lists)
+    return None if found is None else OcsFrame(*found)
 
 
 def newest_of_ocses(twin: TwinPorts, fabric: str) -> OcsFrame | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from schemas.api_readings import FieldReading, ReadingRow, Sample
 from services.gateway.fabrics import plant
+from services.gateway.frame_reading import opened
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.models.superpod.wiring import IntArray, link_end
@@ -41,16 +42,9 @@ class Frame:
 
 def read_frame(frame: bytes) -> Frame | None:
     """A frame as bytes; None if it is no frame of link ends that this version knows, or not yet whole."""
-    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
-
-    try:
-        with pa.ipc.open_stream(frame) as reader:
-            batch = reader.read_next_batch()
-    except (pa.ArrowException, StopIteration, OSError):
-        return None
-    if not {"end", *OF_ALL} <= set(batch.schema.names):
-        return None
-    return Frame(int(batch.schema.metadata[b"at_us"]), batch)
+    lists = [field.lanes_column for field in FIELDS.values() if field.lanes_column is not None]
+    found = opened(frame, "end", FIELDS, lists)
+    return None if found is None else Frame(*found)
 
 
 def newest(twin: TwinPorts, fabric: str) -> Frame | None:

@@ -51,7 +51,8 @@ def _why_not(state: OcsState, end: LinkEnd) -> str | None:
         north = north_of(state, Port(ocs, side, end.port))
         if north != NO_PORT:
             whose = _whose(state, int(state.owner[ocs, north]))
-            return f"in use: the circuit at {label}{end.port} of {name} {whose}; allowed are dark ends"
+            allowed = "allowed are ends without a circuit: drain the cube, or release the slice"
+            return f"in use: the circuit at {label}{end.port} of {name} {whose}; {allowed}"
     if state.chassis_faults[ocs]:
         return f"{name} is down"
     if state.held[ocs]:

@@ -68,6 +68,7 @@ def forget_realignments(state: OcsState, ocs: int, norths: Collection[int] | Non
     for place in inside:
         if norths is None or place - first in norths:
             del state.realignments[place]
+            state.misses.pop(place, None)
 
 
 def _restorable(state: OcsState, pending: PendingRestore) -> tuple[IntArray, IntArray]:

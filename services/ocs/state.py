@@ -120,7 +120,8 @@ class OcsState(State):
     `blind_faults` (of its cameras and injection modules) it makes nothing. `broken` counts the faults of
     every part of an OCS, rack and domain that has some, under its name. `connects` (what a superpod's
     scheduler commanded), `rewirings` (what a network's topology did) and `restores` are keyed by order of
-    arrival, `realignments` by place in a flat array of (OCS, North port). `cross_connects` counts circuits
+    arrival, `realignments` by place in a flat array of (OCS, North port), as are `misses`: how often in a row
+    mirrors did not find their places. `cross_connects` counts circuits
     made since the start, `turns` how often each OCS was to turn mirrors. `drifts` has by fault how far
     mirrors are off. What the OCSes are, the `technology` says by name; one that makes one circuit after
     another is busy until `busy_us`. Telemetry frames come every `telemetry_interval_s`, with those of link
@@ -153,6 +154,7 @@ class OcsState(State):
     rewirings: dict[int, PendingRewiring] = field(default_factory=dict)
     restores: dict[int, PendingRestore] = field(default_factory=dict)
     realignments: dict[int, Realignment] = field(default_factory=dict)
+    misses: dict[int, int] = field(default_factory=dict)
     by_hand: dict[int, str] = field(default_factory=dict)
     drifts: dict[str, Drift] = field(default_factory=dict)
     telemetry_interval_s: int = 0

@@ -26,6 +26,9 @@ from services.ocs.state import (
 )
 from shared.basics.units import US_PER_S, us
 
+DOUBLINGS_MAX = 6
+"""Mirrors that do not find their places are tried again after 1, 2, 4, … 64 times `ocs.realign_s`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Circuits:
@@ -108,9 +111,10 @@ def drop(state: OcsState, circuits: Circuits) -> None:
 
 def forget_failures(state: OcsState, circuits: Circuits) -> None:
     """Whatever mirrors of these circuits did not find before is not tried again."""
-    if state.realignments:
+    if state.misses:
         for place in circuits.north_at.tolist():
             state.realignments.pop(place, None)
+            state.misses.pop(place, None)
 
 
 def make(
@@ -135,8 +139,9 @@ def make(
     up |= stands
     sound |= stands
     good = up & sound
-    for place in at[good].tolist() if state.realignments else ():
+    for place in at[good].tolist() if state.misses else ():
         state.realignments.pop(place, None)
+        state.misses.pop(place, None)
     state.cross_connects += int(np.count_nonzero(good & ~stands))
     _flat(state.made)[at] = good
     _flat(state.turning)[at] = False
@@ -145,13 +150,15 @@ def make(
 
 
 def _fail(state: OcsState, at: IntArray, could: BoolArray, failed: Failed, cause: str) -> BoolArray:
-    """Which of these places have mirrors that failed. Those that nothing else hinders are tried again; for
-    the others, that is the matter of what comes back."""
-    due_us = state.now_us + us(state.config.realign_s, US_PER_S)
+    """Which of these places have mirrors that failed. Those that nothing else hinders are tried again, after
+    twice as long each time; for the others, that is the matter of what comes back."""
+    once_us = us(state.config.realign_s, US_PER_S)
     reasons = dict(failed)
     bad = np.isin(at, list(reasons))
     for place in at[bad & could].tolist():
-        state.realignments[place] = Realignment(reasons[place], due_us, cause)
+        misses = state.misses[place] = state.misses.get(place, 0) + 1
+        wait_us = once_us << min(misses - 1, DOUBLINGS_MAX)
+        state.realignments[place] = Realignment(reasons[place], state.now_us + wait_us, cause)
     return bad
 
 

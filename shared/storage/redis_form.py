@@ -37,14 +37,6 @@ end
 """Removes requests from the inbox, and from how many of each asker wait. It counts down before they go, as
 PUT counts up after: a file of Redis that was cut in between leaves a count too low, never one too high."""
 
-KEEP_FRAME = """
-local before = redis.call('HGET', KEYS[1], 'at_us')
-if before and tonumber(before) > tonumber(ARGV[1]) then return 0 end
-redis.call('HSET', KEYS[1], 'at_us', ARGV[1], 'frame', ARGV[2])
-return 1
-"""
-"""An older frame never takes the place of a newer one: what a worker reads again it renders again."""
-
 COMMIT = f"""{REMOVE}
 local expected = tonumber(ARGV[1])
 local at = 2

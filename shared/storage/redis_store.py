@@ -304,14 +304,17 @@ class RedisStore(RedisInbox):
 
     # --- telemetry ------------------------------------------------------------------------------------------
 
-    def keep_frame(self, name: str, at_us: int, frame: bytes) -> bool:
-        """Whether this frame is the newest of its name (a fabric, or a service of one, `pod-0/ocs`): then it
-        is kept, in place of the one before."""
-        return bool(self._client.run_script(form.KEEP_FRAME, [self._frame_key(name)], [str(at_us), frame]))
+    def keep_frame(self, name: str, frame: bytes) -> None:
+        """Keep a frame of this name (a fabric, or a service of one, `pod-0/ocs`) in place of the one before.
+        What a worker reads again it renders again, up to the newest: the last to come is that."""
+        key = self._frame_key(name)
+        self._client.call(key, "SET", key, frame)
 
     def frame(self, name: str) -> bytes | None:
         """The newest frame of a name, None without any."""
-        return self._one(self._frame_key(name), "frame")
+        key = self._frame_key(name)
+        found: bytes | None = self._client.call(key, "GET", key)
+        return found
 
     def _frame_key(self, name: str) -> str:
         return form.key(self._partition_of(name.partition("/")[0]), f"frame:{name}")

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ PAUSE_S_MAX = 0.5
 CHEAP_S = 0.005
 """A frame that takes no longer never costs another one."""
 
+_NAME = re.compile(r"[0-9]{20}\.arrows")
+"""Whatever else is in a folder is nobody's frame."""
+
 log = logging.getLogger("lightwave.log")
 
 
@@ -25,13 +29,13 @@ class TelemetryFolder:
     """`FOLDER/FABRIC/AT_US.arrows`. A frame written again is the same file: a redelivery is harmless.
     `problems` says of each fabric why its newest frame is lost, `lost` how many frames are; `passed_over` how
     many were not made, for there was no time. Frames that are made go to `newest` as well, where one is
-    given: by name and time."""
+    given: by name."""
 
     def __init__(
         self,
         folder: Path,
         share_max: float = SHARE_MAX,
-        newest: Callable[[str, int, bytes], object] | None = None,
+        newest: Callable[[str, bytes], object] | None = None,
     ) -> None:
         self.folder = folder
         self._share_max = share_max
@@ -63,9 +67,9 @@ class TelemetryFolder:
         """`put` for a twin, which goes on without a frame that cannot be written: nothing is made of frames.
         OutOfFiles as it is raised there, for another try will do."""
         try:
-            if self._newest is not None:
-                self._newest(fabric, at_us, frame)
             self.put(fabric, at_us, frame)
+            if self._newest is not None:
+                self._newest(fabric, frame)
         except OutOfFiles:
             raise
         except OperationFailed as error:
@@ -78,23 +82,36 @@ class TelemetryFolder:
             self._problems.pop(fabric, None)
 
     def put(self, fabric: str, at_us: int, frame: bytes) -> None:
-        """Write one frame and remove the oldest beyond FRAMES_MAX; OperationFailed if that is impossible."""
+        """Write one frame, whole or not at all, and remove the oldest beyond FRAMES_MAX first, so that a full
+        disk gets room; OperationFailed if that is impossible."""
         place = self.folder / fabric
+        path = place / f"{at_us:020d}.arrows"
+        part = path.with_suffix(".part")
         try:
             place.mkdir(parents=True, exist_ok=True)
-            (place / f"{at_us:020d}.arrows").write_bytes(frame)
-            frames = sorted(place.glob("*.arrows"))
-            for old in frames[:-FRAMES_MAX]:
+            before = [old for old in self._frames(place) if old != path]
+            for old in before[: len(before) + 1 - FRAMES_MAX]:
                 old.unlink(missing_ok=True)
+            try:
+                part.write_bytes(frame)
+                part.replace(path)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    part.unlink(missing_ok=True)
+                raise
         except OSError as error:
             raise failure(place, error, "telemetry folder") from None
+
+    def _frames(self, place: Path) -> list[Path]:
+        """The frames in a folder, the oldest first."""
+        return sorted(path for path in place.glob("*.arrows") if _NAME.fullmatch(path.name))
 
     def after(self, fabric: str, after_us: int, until_us: int | None = None) -> Iterator[tuple[int, bytes]]:
         """(moment, frame) of those after one moment and up to another that are kept, the oldest first; what
         is taken away meanwhile is left out. OperationFailed if one cannot be read."""
         place = self.folder / fabric
         try:
-            for path in sorted(place.glob("*.arrows")):
+            for path in self._frames(place):
                 at_us = int(path.stem)
                 if after_us < at_us and (until_us is None or at_us <= until_us):
                     with contextlib.suppress(FileNotFoundError):
@@ -106,7 +123,7 @@ class TelemetryFolder:
         """The newest frame, or None; OperationFailed if it cannot be read."""
         place = self.folder / fabric
         try:
-            frames = sorted(place.glob("*.arrows"))
+            frames = self._frames(place)
             return frames[-1].read_bytes() if frames else None
         except OSError as error:
             raise failure(place, error, "telemetry folder") from None

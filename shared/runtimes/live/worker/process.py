@@ -81,7 +81,7 @@ def _publisher(endpoints: Endpoints, store: RedisStore) -> Publish:
             sent.get(timeout=FRAME_S_MAX)
         except KafkaError as error:
             raise unreachable(endpoints.kafka, error) from None
-        store.keep_frame(name, at_us, frame)
+        store.keep_frame(name, frame)
 
     return publish
 

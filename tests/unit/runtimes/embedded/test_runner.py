@@ -1,7 +1,9 @@
 """One fabric of the embedded runtime: what it leaves behind, and recovery after a crash at every point."""
 
 import copy
+import errno
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -540,6 +542,34 @@ def test_only_the_newest_telemetry_frames_are_kept(tmp_path: Path) -> None:
     folder.put("pod-0", (FRAMES_MAX + 9) * 10**9, b"again")
     assert len(list((tmp_path / "pod-0").iterdir())) == FRAMES_MAX
     assert folder.latest("pod-0") == b"again"
+
+
+def test_what_is_no_frame_in_the_folder_is_nobody_s(tmp_path: Path) -> None:
+    folder = TelemetryFolder(tmp_path)
+    folder.put("pod-0", 1, b"frame")
+    for name in ("foreign.arrows", f"{7:020d}.part", "٣" * 20 + ".arrows"):
+        (tmp_path / "pod-0" / name).write_bytes(b"strange")
+    assert folder.latest("pod-0") == b"frame"
+    assert list(folder.after("pod-0", -1)) == [(1, b"frame")]
+
+
+def test_a_frame_that_does_not_fit_leaves_nothing_and_the_oldest_make_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = TelemetryFolder(tmp_path)
+    for n in range(FRAMES_MAX):
+        folder.put("pod-0", n, b"frame")
+
+    def full(path: Path, _content: bytes) -> int:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", full)
+        with pytest.raises(OperationFailed, match="No space left on device"):
+            folder.put("pod-0", FRAMES_MAX, b"more")
+    names = sorted(path.name for path in (tmp_path / "pod-0").iterdir())
+    assert names == [f"{n:020d}.arrows" for n in range(1, FRAMES_MAX)]
 
 
 def test_a_frame_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:

@@ -324,7 +324,8 @@ def test_an_end_whose_port_it_has_is_not_tested() -> None:
     (said,) = bodies(bench.say(TestLink(end="pod-0/cube-0/+y/1")))
     assert isinstance(said, LinkTestRefused)
     assert said.reason == (
-        "in use: the circuit at N0 of pod-0/ocs-17 was made by hand; allowed are dark ends"
+        "in use: the circuit at N0 of pod-0/ocs-17 was made by hand; "
+        "allowed are ends without a circuit: drain the cube, or release the slice"
     )
 
 
