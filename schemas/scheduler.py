@@ -96,13 +96,14 @@ class SliceRequeued(SchedulerBody):
 
 class SliceBackedOff(SchedulerBody):
     """It left its cubes, for so many `preflights` in a row failed, and wants none until `until_us`. The last
-    one found so many `links` down; `ocses` has (OCS, links over it), those with most first."""
+    one found so many `links` down, over these `ocses` so many `over` each, those with most first."""
 
     slice: SliceName
     until_us: Count
     preflights: Annotated[int, Field(ge=1)]
     links: Count
-    ocses: tuple[tuple[OcsIndex, Count], ...]
+    ocses: tuple[OcsIndex, ...]
+    over: tuple[Count, ...]
 
 
 class SliceOverran(SchedulerBody):

@@ -148,7 +148,8 @@ def _evict(state: SchedulerState, row: Slice, stall: Stall) -> list[Output]:
         until_us=setback.again_us,
         preflights=setback.failed,
         links=setback.links,
-        ocses=setback.ocses,
+        ocses=tuple(ocs for ocs, _ in setback.ocses),
+        over=tuple(links for _, links in setback.ocses),
     )
     return [*said, CausedBy(stall.cause, body)]
 

@@ -90,7 +90,7 @@ class TelemetryFolder:
         try:
             place.mkdir(parents=True, exist_ok=True)
             before = [old for old in self._frames(place) if old != path]
-            for old in before[: len(before) + 1 - FRAMES_MAX]:
+            for old in before[: max(len(before) + 1 - FRAMES_MAX, 0)]:
                 old.unlink(missing_ok=True)
             try:
                 part.write_bytes(frame)

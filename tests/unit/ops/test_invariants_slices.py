@@ -126,7 +126,9 @@ def test_lives_that_no_slice_has(life: list[Body], problem: str) -> None:
     assert problem in judged(SliceChecker(), [requested(), admitted(), *life])
 
 
-BACKED_OFF = SliceBackedOff(slice=NAME, until_us=300 * US_PER_S + 3, preflights=3, links=1, ocses=((0, 1),))
+BACKED_OFF = SliceBackedOff(
+    slice=NAME, until_us=300 * US_PER_S + 3, preflights=3, links=1, ocses=(0,), over=(1,)
+)
 REQUEUED = SliceRequeued(slice=NAME, reason="its links are down")
 
 

@@ -29,7 +29,7 @@ NAME_NOTHING = {
     *("removed", "made", "missing", "drained", "unfit", "dark"),  # circuits: found under their OCSes
     *("links", "jobs"),  # of pairs of blocks: found under the blocks
     *("multislice", "pod_cubes", "again_us", "chips", "gradient_bytes", "step_us", "signal"),
-    *("confidence", "evidence"),
+    *("confidence", "evidence", "preflights", "over"),
     *("cross_connects", "refused", "not_tried"),  # by keys of ports; their circuits are under their OCSes
     *("planned", "pending"),
     *("chip_us", "tiers", "owners", "slices"),  # accounts of all slices at once, not news of each

@@ -313,7 +313,9 @@ def test_who_backs_off_says_so_and_comes_back_after_that() -> None:
     *_, evicted, left, requeued, backed_off = world.tick()
     assert [type(evicted), type(left), type(requeued)] == [SliceRecovering, LeaveCircuits, SliceRequeued]
     until_us = world.now_us + 300 * US_PER_S
-    assert backed_off == SliceBackedOff(slice=name, until_us=until_us, preflights=1, links=1, ocses=((0, 1),))
+    assert backed_off == SliceBackedOff(
+        slice=name, until_us=until_us, preflights=1, links=1, ocses=(0,), over=(1,)
+    )
     row = world.status(name)
     assert (row.state, row.queue_position) == ("queued", 1)
     assert row.reason == (
