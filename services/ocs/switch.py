@@ -26,8 +26,9 @@ from services.ocs.state import (
 )
 from shared.basics.units import US_PER_S, us
 
-DOUBLINGS_MAX = 6
-"""Mirrors that do not find their places are tried again after 1, 2, 4, … 64 times `ocs.realign_s`."""
+ALIKE, DOUBLINGS_MAX = 3, 6
+"""Mirrors that do not find their places are tried again three times after `ocs.realign_s`, then after 2, 4,
+… 64 times that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +151,14 @@ def make(
 
 
 def _fail(state: OcsState, at: IntArray, could: BoolArray, failed: Failed, cause: str) -> BoolArray:
-    """Which of these places have mirrors that failed. Those that nothing else hinders are tried again, after
-    twice as long each time; for the others, that is the matter of what comes back."""
+    """Which of these places have mirrors that failed. Those that nothing else hinders are tried again, in the
+    end after twice as long each time; for the others, that is the matter of what comes back."""
     once_us = us(state.config.realign_s, US_PER_S)
     reasons = dict(failed)
     bad = np.isin(at, list(reasons))
     for place in at[bad & could].tolist():
         misses = state.misses[place] = state.misses.get(place, 0) + 1
-        wait_us = once_us << min(misses - 1, DOUBLINGS_MAX)
+        wait_us = once_us << min(max(misses - ALIKE, 0), DOUBLINGS_MAX)
         state.realignments[place] = Realignment(reasons[place], state.now_us + wait_us, cause)
     return bad
 
