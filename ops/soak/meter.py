@@ -22,10 +22,6 @@ TICKS = 2
 """
 
 
-LIVE_S_MAX = 60.0
-"""Within which the twin must live again."""
-
-
 @dataclass(slots=True)
 class Struck:
     """A fault that was carried out. `since_s` is when the last one of its volley was over, `ticks` what was
@@ -132,14 +128,14 @@ def _tried(look: Callable[[], Any]) -> Any:
         return None
 
 
-def check_live(struck: Iterable[Struck]) -> Iterator[str]:
-    """A sentence for every fault after which the twin did not live again in time."""
+def check_live(struck: Iterable[Struck], live_s_max: float) -> Iterator[str]:
+    """A sentence for every fault after which the twin did not live again within so many seconds."""
     for one in struck:
-        if one.live_s is None or one.live_s > LIVE_S_MAX:
+        if one.live_s is None or one.live_s > live_s_max:
             took = "never" if one.live_s is None else f"only {one.live_s:.0f} s"
             yield (
                 f"fault {one.fault.number} ({one.fault.strike.action} {one.fault.target.name}): live again "
-                f"{took} after the end of its volley {one.fault.volley}, allowed are {LIVE_S_MAX:.0f} s; "
+                f"{took} after the end of its volley {one.fault.volley}, allowed are {live_s_max:.0f} s; "
                 f"awaited last: {', '.join(one.awaited)}"
             )
 

@@ -75,6 +75,8 @@ class Soak:
     speed: float = 3_000.0
     settings: tuple[str, ...] = SETTINGS
     strikes: tuple[Strike, ...] = STRIKES
+    live_s_max: float = 60.0
+    """Within which the twin must live again, and those who watch it must say that it does not."""
 
     @property
     def twin(self) -> TwinOptions:
@@ -158,7 +160,7 @@ class _Run:
         """What was found on the way, without the proof."""
         supervisor, scene = self.twin.supervisor, self.scene
         return [
-            *check_live(self.meter.struck),
+            *check_live(self.meter.struck, self.soak.live_s_max),
             *scene.problems,
             *check_exits(supervisor.exits(), scene.sent),
             *check_logs(self.twin.folder),
@@ -254,6 +256,7 @@ def _begin(soak: Soak, twin: WholeTwin, say: Say) -> _Run:
         gateways=twin.gateways,
         pids=twin.supervisor.pids,
         still_s=meter.still_s,
+        blind_s=soak.live_s_max,
         now_us=twin.furthest_us,
         speed=soak.speed,
         told=told,

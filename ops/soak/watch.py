@@ -20,8 +20,6 @@ LOOK_S = 2.0
 ANSWER_S_MAX = 5.0
 PROBES = ("/livez", "/readyz", "/healthz")
 WELL, UNWELL = 200, 503
-BLIND_S = 60.0
-"""Where time stands still for so long, nobody may say any more that all is well."""
 MEMORY_MB_MAX = 600.0
 """Resident, of one process; docs/benchmarks.md has what they take."""
 FILES_MAX = 300
@@ -41,14 +39,16 @@ class Peak:
 @dataclass(frozen=True, slots=True)
 class Sights:
     """What a watch looks at. `urls` is name → where its probes are; those of `gateways`
-    speak for the whole twin, others for themselves; `pids` name → its process, `still_s` how
-    long time stands still, `now_us` how far the furthest fabric has come, at `speed` or less; they may raise
-    as a twin's parts do that are struck. `told` asks one URL: (status, body)."""
+    speak for the whole twin, others for themselves; `pids` name → its process, `still_s` how long time stands
+    still, and `blind_s` after how long of it nobody may say any more that all is well; `now_us` how far the
+    furthest fabric has come, at `speed` or less; they may raise as a twin's parts do that are struck. `told`
+    asks one URL: (status, body)."""
 
     urls: Callable[[], Mapping[str, str]]
     gateways: Collection[str]
     pids: Callable[[], Mapping[str, int | None]]
     still_s: Callable[[], float]
+    blind_s: float
     now_us: Callable[[], int]
     speed: float
     told: Callable[[str], tuple[int, bytes]]
@@ -96,7 +96,7 @@ class Watch(threading.Thread):
                     break  # it does not run, or stands still
                 whole = name in self._sights.gateways
                 still_s = min(before_s, self._sights.still_s()) if whole else 0.0
-                for problem in judged(probe, status, body, still_s):
+                for problem in judged(probe, status, body, still_s, self._sights.blind_s):
                     self._note(f"{name}: {probe} {problem}")
 
     def _look_at_time(self) -> None:
@@ -117,16 +117,17 @@ class Watch(threading.Thread):
                 peak.files = max(peak.files, taken.files)
 
 
-def judged(probe: str, status: int, body: bytes, still_s: float) -> Iterator[str]:
-    """What is wrong with the answer to a probe, while time stands still for so long."""
+def judged(probe: str, status: int, body: bytes, still_s: float, blind_s: float) -> Iterator[str]:
+    """What is wrong with the answer to a probe, while time stands still for so long: all is well for no more
+    than `blind_s`."""
     if status not in (WELL, UNWELL):
         yield f"was answered with {status}"
     elif probe == "/livez" and status != WELL:
         yield f"was answered with {status}, though it answers"
     elif status == UNWELL and not reasons(body):
         yield "was answered with 503, and without a reason"
-    elif probe == "/healthz" and status == WELL and still_s > BLIND_S:
-        yield f"says that all is well, while time stands still for more than {BLIND_S:.0f} s"
+    elif probe == "/healthz" and status == WELL and still_s > blind_s:
+        yield f"says that all is well, while time stands still for more than {blind_s:.0f} s"
 
 
 def unwell_of(urls: Mapping[str, str], ask: Callable[[str], tuple[int, bytes]]) -> str | None:

@@ -132,12 +132,15 @@ def test_the_clock(twin: LivingTwin) -> None:
     # Requests are taken while time stands still.
     assert twin.json("drain", "pod-1/cube-1")["status"] == "accepted"
     assert twin.json("clock", "speed", "1200")["speed"] == 1200
+    asked_s = time.monotonic()
     resumed = twin.json("clock", "resume")
-    time.sleep(0.5)
-    later = twin.json("clock", "show")
-    assert later["paused"] is False
-    gone_us = later["now_us"] - resumed["now_us"]
-    assert 0.3 * 1200e6 < gone_us < 60 * 1200e6
+    gone_us = 0
+    # A busy twin falls behind, and never runs ahead.
+    while gone_us < 600e6 and time.monotonic() < asked_s + 60:
+        later = twin.json("clock", "show")
+        assert later["paused"] is False
+        gone_us = later["now_us"] - resumed["now_us"]
+    assert 600e6 <= gone_us <= 1200e6 * (time.monotonic() - asked_s)
     twin.json("clock", "speed", "600")
 
 

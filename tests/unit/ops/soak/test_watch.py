@@ -35,6 +35,7 @@ SIGHTS = Sights(
     gateways=("gateway",),
     pids=lambda: {"gateway": os.getpid(), "ocs-a": None},
     still_s=lambda: 0.0,
+    blind_s=60.0,
     now_us=lambda: 0,
     speed=SPEED,
     told=answer_well,
@@ -59,7 +60,7 @@ SIGHTS = Sights(
 def test_a_probe_that_says_what_is_not_so_is_found(
     probe: str, status: int, body: bytes, still_s: float, wrong: str | None
 ) -> None:
-    assert [*judged(probe, status, body, still_s)] == ([] if wrong is None else [wrong])
+    assert [*judged(probe, status, body, still_s, blind_s=60.0)] == ([] if wrong is None else [wrong])
 
 
 def test_every_probe_of_every_process_is_asked_and_a_problem_told_once() -> None:
