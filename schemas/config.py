@@ -103,6 +103,14 @@ class RepairsConfig(Model):
     technicians: int = parameter(
         4, "repairs in work at a time", unit="people", source="assumption", ge=1, le=1_000
     )
+    fibre_technicians: int = parameter(
+        2,
+        "more repairs in work at a time, of link ends only: who cleans, reseats and replaces modules",
+        unit="people",
+        source="assumption: another trade than who opens chassis; one is at work, one on the way",
+        ge=0,
+        le=1_000,
+    )
     ocs_repair_h: float = parameter(
         72.0,
         "mean of the log-normal repair time of an OCS or one of its ports",
@@ -189,6 +197,7 @@ class StaticRepairsConfig(Model):
     """Technicians, and how long their work takes, where there are no OCSes."""
 
     technicians: int = as_in(RepairsConfig, "technicians")
+    fibre_technicians: int = as_in(RepairsConfig, "fibre_technicians")
     host_repair_h: float = as_in(RepairsConfig, "host_repair_h")
     link_repair_h: float = as_in(RepairsConfig, "link_repair_h")
     clean_h: float = as_in(RepairsConfig, "clean_h")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from schemas.config import AnyPodConfig
 from schemas.config_dcn import DcnConfig
+from schemas.diagnosis import Work
 from schemas.envelope import Envelope
 from schemas.failures import FaultBegan, FaultEnded
 from schemas.repairs import (
@@ -15,6 +16,7 @@ from schemas.repairs import (
     RepairOpened,
 )
 from schemas.sequencer import FabricCommissioned
+from shared.models.works import WORKS
 
 
 class RepairChecker:
@@ -26,11 +28,14 @@ class RepairChecker:
         self.repairs: dict[str, str] = {}
         self._busy: dict[int, str] = {}
         self._technicians = 0
+        self._fibre_technicians = 0
+        self._works: dict[str, Work] = {}
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
         if isinstance(body, FabricCommissioned) and isinstance(body.config, AnyPodConfig | DcnConfig):
             self._technicians = body.config.repairs.technicians
+            self._fibre_technicians = getattr(body.config.repairs, "fibre_technicians", 0)
         elif isinstance(body, FaultBegan):
             if body.fault in self.faults:
                 yield f"{body.fault} begins twice"
@@ -43,6 +48,7 @@ class RepairChecker:
             if body.repair in self.repairs:
                 yield f"{body.repair} is opened twice"
             self.repairs[body.repair] = "queued"
+            self._works[body.repair] = body.work
         elif isinstance(body, RepairBegun):
             yield from self._begin(body)
         elif isinstance(body, HandsOnBegun):
@@ -65,8 +71,12 @@ class RepairChecker:
     def _begin(self, body: RepairBegun) -> Iterator[str]:
         if self.repairs.get(body.repair) != "queued":
             yield f"{body.repair} begins but was {self.repairs.get(body.repair)}"
-        if not 0 <= body.technician < self._technicians:
-            yield f"technician {body.technician} of {self._technicians}"
+        in_all = self._technicians + self._fibre_technicians
+        if not 0 <= body.technician < in_all:
+            yield f"technician {body.technician} of {in_all}"
+        work = self._works.get(body.repair, "mend")
+        if body.technician >= self._technicians and not WORKS[work].at_fibres:
+            yield f"fibre technician {body.technician} is at {body.repair}, whose work is {work}"
         if body.technician in self._busy:
             yield f"technician {body.technician} is still at {self._busy[body.technician]}"
         self.repairs[body.repair] = "begun"

@@ -1,5 +1,5 @@
-"""The rules of the repair shop: one open repair a part, those first that keep OCSes from their work, then
-oldest first."""
+"""The rules of the repair shop: one open repair a part. Technicians take those first that keep OCSes from
+their work, then the oldest; fibre technicians, of those of link ends, what is soonest done."""
 
 from dataclasses import replace
 
@@ -237,15 +237,13 @@ def _extend(state: RepairsState, known: Repair | BegunRepair, asked: Repair) -> 
 
 
 def _begin_waiting(state: RepairsState) -> list[Output]:
-    """Give every free technician the next repair, the lowest number first.
+    """Give every free technician a repair, fibre technicians first, the lowest number first.
 
     A repair begins because it was asked for, however long it had to wait: that is what `why` should tell.
     """
     said: list[Output] = []
-    while state.queued and len(state.begun) < state.config.technicians:
-        number = min(state.queued, key=lambda n: (FAULTS[state.queued[n].kind].rank, n))
-        busy = [repair.technician for repair in state.begun.values()]
-        technician = next(t for t in range(state.config.technicians) if t not in busy)
+    while state.queued and (chosen := _next(state)) is not None:
+        number, technician = chosen
         repair = state.queued.pop(number)
         ends_us = state.now_us + _work_us(state, number, repair)
         state.begun[number] = BegunRepair(
@@ -269,21 +267,47 @@ def _begin_waiting(state: RepairsState) -> list[Output]:
     return said
 
 
+def _next(state: RepairsState) -> tuple[int, int] | None:
+    """(repair, technician) of the next to begin; None while nobody is free for anything that waits.
+
+    Nobody is idle while there is work that he can do. Fibre technicians, numbered after the others, take what
+    is soonest done, so that cleaning an hour long does not wait for a batch of modules to be replaced. The
+    others take the oldest, by which replacing never waits for ever.
+    """
+    many = state.config.technicians
+    if len(state.begun) >= many + state.fibre_technicians:
+        return None
+    busy = {repair.technician for repair in state.begun.values()}
+    of_fibres = next((t for t in range(many, many + state.fibre_technicians) if t not in busy), None)
+    if of_fibres is not None:
+        waiting = [number for number, repair in state.queued.items() if WORKS[repair.work].at_fibres]
+        if waiting:
+            return min(waiting, key=lambda n: (_mean_h(state, state.queued[n]), n)), of_fibres
+    of_all = next((t for t in range(many) if t not in busy), None)
+    if of_all is None:
+        return None
+    return min(state.queued, key=lambda n: (FAULTS[state.queued[n].kind].rank, n)), of_all
+
+
 def _hands_on_us(state: RepairsState, work: Work, ends_us: int) -> int | None:
     """When the technician is at the part: the way there, and all that has to be found out, comes first."""
     last_us = hands_on_us(work)
     return None if last_us is None else max(state.now_us, ends_us - last_us)
 
 
+def _mean_h(state: RepairsState, repair: Repair) -> float:
+    hours = WORKS[repair.work].hours
+    return mean_repair_h(repair.kind, state.config) if hours is None else float(getattr(state.config, hours))
+
+
 def _work_us(state: RepairsState, number: int, repair: Repair) -> int:
     """How long the work takes: log-normal, drawn once a repair."""
-    hours_of = WORKS[repair.work].hours
     hours = draw_lognormal(
         state.seed,
         state.fabric,
         "repair time",
         number,
-        mean_repair_h(repair.kind, state.config) if hours_of is None else getattr(state.config, hours_of),
+        _mean_h(state, repair),
         state.config.repair_sigma,
     )
     return us(hours, US_PER_HOUR)

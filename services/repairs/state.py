@@ -75,6 +75,11 @@ class RepairsState(State):
     failed: int = 0
     in_vain: int = 0
 
+    @property
+    def fibre_technicians(self) -> int:
+        """How many there are who work at link ends only; a network has none."""
+        return getattr(self.config, "fibre_technicians", 0)
+
     def repair_name(self, number: int) -> str:
         return f"{self.fabric}/repair-{number}"
 

@@ -16,21 +16,32 @@ class WorkRow:
     """`hours` is the parameter of `repairs` that has the mean time, None for that of the kind of fault; work
     of a higher `depth` includes all that has a lower one; `succeeds` is the assumption that has how often it
     mends what it can, None for always; `hands_on` the one that has for how many minutes at the end of it the
-    part is out of use, None where it is no more so than before."""
+    part is out of use, None where it is no more so than before; `at_fibres`: it is at link ends, and those
+    do it, too, who have learned nothing else."""
 
     depth: int
     meaning: str
     hours: RepairTime | None = None
     succeeds: str | None = None
     hands_on: str | None = None
+    at_fibres: bool = False
 
 
 WORKS: dict[Work, WorkRow] = {
-    "clean": WorkRow(1, "clean the connector", "clean_h", "cleaning_succeeds", "cleaning_hands_on_min"),
-    "reseat": WorkRow(
-        2, "plug in and lay the fibre anew", "reseat_h", "reseating_succeeds", "reseating_hands_on_min"
+    "clean": WorkRow(
+        1, "clean the connector", "clean_h", "cleaning_succeeds", "cleaning_hands_on_min", at_fibres=True
     ),
-    "replace": WorkRow(3, "replace the module", "link_repair_h", hands_on="replacing_hands_on_min"),
+    "reseat": WorkRow(
+        2,
+        "plug in and lay the fibre anew",
+        "reseat_h",
+        "reseating_succeeds",
+        "reseating_hands_on_min",
+        at_fibres=True,
+    ),
+    "replace": WorkRow(
+        3, "replace the module", "link_repair_h", hands_on="replacing_hands_on_min", at_fibres=True
+    ),
     "align": WorkRow(1, "align the mirror anew"),
     "mend": WorkRow(9, "replace or repair the part"),
 }

@@ -86,7 +86,7 @@ def test_an_end_is_in_hand_at_the_end_of_its_repair_only() -> None:
     (in_hand,) = bench.step()
     (completed,) = bench.step()
     target = "pod-0/cube-5/+x/0"
-    assert in_hand.body == HandsOnBegun(repair="pod-0/repair-0", target=target, work="clean", technician=0)
+    assert in_hand.body == HandsOnBegun(repair="pod-0/repair-0", target=target, work="clean", technician=4)
     assert completed.at_us - in_hand.at_us == 10 * US_PER_MIN
     assert in_hand.at_us > begun.at_us
     assert isinstance(completed.body, RepairCompleted)
@@ -178,7 +178,7 @@ def test_what_breaks_is_repaired_unless_it_comes_back(down: Body, up: Body, kind
 
 
 def test_ocses_and_ports_go_first_then_the_oldest_request() -> None:
-    bench = shop(RepairsConfig(technicians=1))
+    bench = shop(RepairsConfig(technicians=1, fibre_technicians=0))
     for at_us, body in enumerate(
         [
             *(ask(0), ask(1, "link"), ask(2), OcsPartDown(part="pod-0/ocs-1/fan-0")),
@@ -200,6 +200,37 @@ def test_ocses_and_ports_go_first_then_the_oldest_request() -> None:
     waits = {done.target: done.waited_us for done in bodies(bench.log, RepairCompleted)}
     assert waits["pod-0/cube-0/host-0"] == 0
     assert waits["pod-0/ocs-1/fan-0"] == max(waits.values())
+
+
+def test_an_hour_of_cleaning_waits_neither_for_ocses_nor_for_a_batch_of_modules() -> None:
+    bench = shop(RepairsConfig(technicians=2, fibre_technicians=1, repair_sigma=0.0))
+    for ocs in range(6):
+        bench.say(OcsPartDown(part=f"pod-0/ocs-{ocs}"), ocs + 1)
+    for cube in range(20):
+        bench.say(ask(cube, "link"), 10 + cube)
+    bench.say(ask(30, "connector"), US_PER_HOUR)
+    bench.say(ask(31, "host"), US_PER_HOUR + 1)
+    bench.run(60 * US_PER_DAY)
+    done = {body.target: body for body in bodies(bench.log, RepairCompleted)}
+    assert len(done) == 28
+    cleaned = done["pod-0/cube-30/+x/0"]
+    assert (cleaned.technician, cleaned.waited_us) == (2, 23 * US_PER_HOUR + 10)
+    # OCSes take the other two 9 days; then they go on with the oldest, and so nothing waits for ever.
+    assert all(done[f"pod-0/ocs-{ocs}"].technician < 2 for ocs in range(6))
+    numbers = [int(body.repair[13:]) for body in bodies(bench.log, RepairBegun) if body.technician < 2]
+    assert numbers == sorted(numbers)
+    assert len(numbers) > 12
+
+
+def test_fibre_technicians_touch_nothing_but_link_ends() -> None:
+    bench = shop(RepairsConfig(technicians=1, fibre_technicians=3))
+    for n in range(3):
+        bench.say(ask(n))
+        bench.say(OcsPartDown(part=f"pod-0/ocs-{n}"))
+    assert [body.technician for body in bodies(bench.log, RepairBegun)] == [0]
+    for n in range(4):
+        bench.say(ask(n, "link"))
+    assert [body.technician for body in bodies(bench.log, RepairBegun)] == [0, 1, 2, 3]
 
 
 def test_a_cancelled_repair_frees_its_technician_for_the_next_because_that_was_asked_for() -> None:
@@ -289,16 +320,17 @@ def events_of(n: int) -> tuple[Body, Body]:
         return OcsPartDown(part=f"pod-0/ocs-{n}"), OcsPartUp(part=f"pod-0/ocs-{n}")
     if n < 5:
         return PortDown(ocs=7, side="N", port=n), PortUp(ocs=7, side="N", port=n)
-    asked = ask(n, "host" if n < 8 else "link")
+    asked = ask(n, "host" if n < 7 else "link" if n < 9 else "connector")
     return asked, RepairWithdrawn(target=asked.target)
 
 
 @settings(max_examples=100, deadline=None)
-@given(STEPS, st.integers(1, 4), st.integers(0, 99))
+@given(STEPS, st.integers(1, 4), st.integers(0, 2), st.integers(0, 99))
 def test_every_opened_repair_is_in_one_state_and_technicians_are_never_too_many(
-    steps: list[tuple[str, int]], technicians: int, seed: int
+    steps: list[tuple[str, int]], technicians: int, fibre_technicians: int, seed: int
 ) -> None:
-    bench = Bench([SERVICE], SuperpodConfig(seed=seed, repairs=RepairsConfig(technicians=technicians)))
+    crew = RepairsConfig(technicians=technicians, fibre_technicians=fibre_technicians)
+    bench = Bench([SERVICE], SuperpodConfig(seed=seed, repairs=crew))
     for kind, value in steps:
         if kind == "wait":
             of_no_repair = RepairWithdrawn(target="pod-0/cube-99/host-0")
@@ -309,18 +341,27 @@ def test_every_opened_repair_is_in_one_state_and_technicians_are_never_too_many(
             bench.say(events_of(value)[kind == "up"])
     state: dict[str, str] = {}
     target_of: dict[str, str] = {}
+    hours_of: dict[str, float | None] = {}
     at_work: dict[int, str] = {}
     for body in bodies(bench.log):
         match body:
-            case RepairOpened(repair=repair, target=target):
+            case RepairOpened(repair=repair, target=target, work=work):
+                hours_of[repair] = {"clean": 1.0, "replace": 24.0}.get(work)
                 assert repair == f"pod-0/repair-{len(state)}"
                 assert target not in {target_of[r] for r, s in state.items() if s in ("queued", "begun")}
                 state[repair], target_of[repair] = "queued", target
             case RepairBegun(repair=repair, technician=technician):
                 assert state[repair] == "queued"
                 waiting = [r for r, s in state.items() if s == "queued"]
-                assert repair == min(waiting, key=lambda r: ("ocs" not in target_of[r], int(r[13:])))
-                assert technician == min(t for t in range(technicians) if t not in at_work)
+                at_ends = [r for r in waiting if hours_of[r] is not None]
+                free = [t for t in range(technicians + fibre_technicians) if t not in at_work]
+                if technician >= technicians:
+                    assert repair == min(at_ends, key=lambda r: (hours_of[r], int(r[13:])))
+                    assert technician == min(t for t in free if t >= technicians)
+                else:
+                    assert repair == min(waiting, key=lambda r: ("ocs" not in target_of[r], int(r[13:])))
+                    assert technician == free[0]
+                    assert not at_ends or max(free) < technicians
                 state[repair], at_work[technician] = "begun", repair
             case RepairCompleted(repair=repair, technician=technician):
                 assert at_work.pop(technician) == repair
@@ -339,5 +380,8 @@ def test_every_opened_repair_is_in_one_state_and_technicians_are_never_too_many(
     summary = bench.documents["summaries", "pod-0/repairs"]
     for name in ("queued", "begun", "completed", "cancelled"):
         assert getattr(summary, name) == counts[name]
-    assert counts["queued"] == 0 or counts["begun"] == technicians
+    if counts["queued"]:
+        assert set(range(technicians)) <= at_work.keys()
+    if any(state[r] == "queued" and hours is not None for r, hours in hours_of.items()):
+        assert counts["begun"] == technicians + fibre_technicians
     bench.assert_documents_hold()
