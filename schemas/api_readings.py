@@ -57,7 +57,8 @@ class ReadingRow(Model):
 
 class FieldReading(Model):
     """One field of a link end, lane by lane, or in `module` where it is of the module as a whole; and beyond
-    which thresholds the module raises a flag, null where it has none."""
+    which thresholds the module raises a flag, null where it has none. `flag` is null where nothing is
+    read."""
 
     field: FieldName
     unit: str
@@ -74,13 +75,14 @@ class FieldReading(Model):
     low_warning: float | None
     high_warning: float | None
     high_alarm: float | None
-    flag: Literal["ok", "warning", "alarm"]
+    flag: Literal["ok", "warning", "alarm"] | None
     at_us: int
 
 
 class OcsReadingRow(Model):
     """One OCS: when it was read, each field of its worst mirror, camera, supply or fan, `mirror` the one with
-    the largest error, such as N24, and the fields for which it raises a warning or an alarm."""
+    the largest error, such as N24, the fields for which it raises a warning or an alarm, and those that are
+    `unread`, though it should read them: of a mirror, camera, supply or fan, or of all."""
 
     name: str
     state: Literal["up", "held", "down"]
@@ -97,12 +99,14 @@ class OcsReadingRow(Model):
     mirror: str | None
     warnings: tuple[OcsFieldName, ...]
     alarms: tuple[OcsFieldName, ...]
+    unread: tuple[OcsFieldName, ...]
 
 
 class OcsFieldReading(Model):
     """One field of an OCS over the `count` mirrors, cameras, supplies or fans that it was read of: which one
     is the worst (`at`: N24, S, 1; null of the chassis); and beyond which thresholds the OCS raises a flag,
-    null where it has none."""
+    null where it has none. `flag` is `unread` where one of them gives no reading, null where there is none of
+    them."""
 
     field: OcsFieldName
     unit: str
@@ -115,7 +119,7 @@ class OcsFieldReading(Model):
     low_warning: float | None
     high_warning: float | None
     high_alarm: float | None
-    flag: Literal["ok", "warning", "alarm"]
+    flag: Literal["ok", "warning", "unread", "alarm"] | None
     at_us: int
 
 

@@ -7,6 +7,7 @@ from ops.cli.kinds import Row
 from ops.common.client import Client
 from ops.common.tables import columns
 from shared.basics.times import span
+from shared.models.telemetry.ocs_fields import OCS_FIELDS
 
 WIDE = ("NAME", "STATE", "RX-DBM", "TX-DBM", "BIAS-MA", "TEMP-C", "SNR-DB", "BER", "MPI-DB", "FLAGS")
 OF_MODULES = ("GEN", "AGE")
@@ -44,11 +45,15 @@ def measured(field: str, value: float | None) -> str | None:
 
 
 def flags(reading: Mapping[str, Any]) -> str | None:
-    """`!` and the fields of a warning, `!!` and those of an alarm."""
+    """`!` and the fields of a warning, `!!` and those of an alarm, `?` and those that should be read and are
+    not."""
     alarms = [SHORT[field] for field in reading["alarms"]]
     warnings = [SHORT[field] for field in reading["warnings"] if field not in reading["alarms"]]
-    told = [f"{mark} {', '.join(names)}" for mark, names in (("!!", alarms), ("!", warnings)) if names]
-    return "; ".join(told) or None
+    unread = [SHORT[field] for field in reading.get("unread", ())]
+    if len(unread) == len(OCS_FIELDS):
+        unread = ["nothing is read"]
+    marked = (("!!", alarms), ("?", unread), ("!", warnings))
+    return "; ".join(f"{mark} {', '.join(names)}" for mark, names in marked if names) or None
 
 
 def readings_of(client: Client, fabrics: Sequence[str]) -> dict[str, Row]:

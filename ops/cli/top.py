@@ -38,8 +38,9 @@ def top(
 ) -> None:
     """Show the worst link ends or OCSes by what modules and OCSes read, every second anew until Ctrl-C.
 
-    Those with alarms come first, then those with warnings, then by bit error rate. OCSes go by how many link
-    ends on them are down, then by their own flags, then by those of the link ends.
+    Those with alarms (!!) come first, then those with warnings (!), then by bit error rate. OCSes go by how
+    many link ends on them are down, then by their own flags (? is what they should read and do not), then by
+    those of the link ends.
     """
     client = Client()
 
@@ -91,20 +92,28 @@ def _ocses(client: Client, rows: list[dict[str, Any]], own: list[dict[str, Any]]
 def _ocs_first(itself: dict[str, Any] | None, ends: list[dict[str, Any]]) -> tuple[Any, ...]:
     """What OCSes are sorted by: link ends that are down, their own flags, those of the link ends, and what
     these read."""
-    own = (0, 0) if itself is None else (-len(itself["alarms"]), -len(itself["warnings"]))
+    own = (0, 0) if itself is None else _flagged(itself)
     worst = worst_first(min(ends, key=worst_first)) if ends else (0, 0, 0.0, "")
     error_urad = 0.0 if itself is None else itself["mirror_error_urad"] or 0.0
     down = sum(end["state"] == "down" for end in ends)
     return -down, own, _sums(ends), worst, -error_urad
 
 
+def _flagged(itself: dict[str, Any]) -> tuple[int, int]:
+    """What it cannot see weighs as much as what is far from usual."""
+    return -len({*itself["alarms"], *itself["unread"]}), -len(itself["warnings"])
+
+
 def _head_of_ocses(own: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
     """Of when the readings are, and how many raise a flag."""
     if not own:
         return _head(rows)
-    alarms, warnings = (sum(bool(row[level]) for row in own) for level in ("alarms", "warnings"))
+    alarms, warnings, unread = (
+        sum(bool(row[level]) for row in own) for level in ("alarms", "warnings", "unread")
+    )
     newest_us = max(row["at_us"] for row in own)
     told = f"{moment(newest_us)}  {len(own)} OCSes read, {alarms} with alarms, {warnings} with warnings"
+    told += f", {unread} not read in full" if unread else ""
     return "\n".join([told, _head(rows)]) if rows else told
 
 

@@ -9,10 +9,11 @@ COUNTED = ("at_us", "warnings", "alarms")
 
 
 def opened(
-    frame: bytes, whose: str, fields: Collection[str], lists: Collection[str]
+    frame: bytes, whose: str, fields: Collection[str], lists: Collection[str], *flags: str
 ) -> tuple[int, Any] | None:
     """(of when it is, its Arrow record batch); None if it is damaged, or not yet whole, or has not the column
-    `whose` and COUNTED as whole numbers, `state`, the `fields` as numbers and the `lists` of them."""
+    `whose`, COUNTED and further `flags` as whole numbers, `state`, the `fields` as numbers and the `lists` of
+    them."""
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
 
     try:
@@ -21,7 +22,7 @@ def opened(
         at_us = int((batch.schema.metadata or {})[b"at_us"])
     except (pa.ArrowException, StopIteration, OSError, KeyError, ValueError):
         return None
-    schema, counted = batch.schema, (whose, *COUNTED)
+    schema, counted = batch.schema, (whose, *COUNTED, *flags)
     if not {"state", *counted, *fields, *lists} <= set(schema.names):
         return None
     whole = all(

@@ -16,7 +16,11 @@ from shared.models.telemetry.ocs_fields import OCS_FIELDS, OcsField, ocs_fields_
 
 FRAMES_OF = "ocs"
 """Frames of a fabric's OCSes are found under its name and this word."""
-OF_ALL = ("state", "at_us", "warnings", "alarms", *OCS_FIELDS)
+LEVELS = ("warnings", "alarms", "unread")
+"""Columns with a bit a field: beyond a threshold, or not read though it should be."""
+OF_ALL = ("state", "at_us", *LEVELS, *OCS_FIELDS)
+FLAGS = {"alarms": "alarm", "unread": "unread", "warnings": "warning"}
+"""What a field is flagged as, the gravest first."""
 DIGITS = 3
 SIDES = ("N", "S")
 
@@ -43,7 +47,7 @@ def frames_name(fabric: str) -> str:
 def read_ocs_frame(frame: bytes) -> OcsFrame | None:
     """A frame as bytes; None if it is none of OCSes that this version knows, or not yet whole."""
     lists = [field.each_column for field in OCS_FIELDS.values() if field.each_column is not None]
-    found = opened(frame, "ocs", OCS_FIELDS, lists)
+    found = opened(frame, "ocs", OCS_FIELDS, lists, "unread")
     return None if found is None else OcsFrame(*found)
 
 
@@ -94,7 +98,7 @@ def ocs_samples(
         value = frame.batch.column(name if part is None else field.each_column)[ocs].as_py()
         if part is not None:
             value = value[_place(field, part, len(value))]
-        found.append(Sample(at_us=at_us, value=_as_read(value)))
+        found.append(Sample(at_us=at_us, value=ocs_as_read(value)))
     return found
 
 
@@ -124,8 +128,8 @@ def _worst(field: OcsField, each: Sequence[float | None] | None) -> str | None:
 
 
 def _row(name: str, values: dict[str, Any]) -> OcsReadingRow:
-    found: dict[str, Any] = {field: _as_read(values[field]) for field in OCS_FIELDS}
-    found |= {level: tuple(ocs_fields_of(values[level])) for level in ("warnings", "alarms")}
+    found: dict[str, Any] = {field: ocs_as_read(values[field]) for field in OCS_FIELDS}
+    found |= {level: tuple(ocs_fields_of(values[level])) for level in LEVELS}
     found["mirror"] = _worst(OCS_FIELDS["mirror_error_urad"], values["each_mirror_error_urad"])
     found |= {"name": name, "state": values["state"], "at_us": values["at_us"]}
     return OcsReadingRow.model_validate(found)
@@ -135,26 +139,26 @@ def _field(field: OcsField, values: dict[str, Any]) -> OcsFieldReading:
     name = field.name
     each = values[field.each_column] if field.each_column is not None else [values[name]]
     read = [value for value in each if value is not None]
-    warned, alarmed = (name in ocs_fields_of(values[level]) for level in ("warnings", "alarms"))
+    raised = [flag for level, flag in FLAGS.items() if name in ocs_fields_of(values[level])]
     return OcsFieldReading.model_validate(
         {
             "field": name,
             "unit": field.unit,
             "count": len(read),
-            "lowest": _as_read(min(read, default=None)),
-            "median": _as_read(median(read) if read else None),
-            "highest": _as_read(max(read, default=None)),
+            "lowest": ocs_as_read(min(read, default=None)),
+            "median": ocs_as_read(median(read) if read else None),
+            "highest": ocs_as_read(max(read, default=None)),
             "at": _worst(field, each) if field.each_column is not None else None,
             "low_alarm": field.low_alarm,
             "low_warning": field.low_warning,
             "high_warning": field.high_warning,
             "high_alarm": field.high_alarm,
-            "flag": "alarm" if alarmed else "warning" if warned else "ok",
+            "flag": raised[0] if raised else "ok" if read else None,
             "at_us": values["at_us"],
         }
     )
 
 
-def _as_read(value: float | None) -> float | None:
+def ocs_as_read(value: float | None) -> float | None:
     """A value with the digits that its step has, and no more."""
     return None if value is None or math.isnan(value) else round(value, DIGITS)

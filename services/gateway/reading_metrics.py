@@ -10,12 +10,13 @@ import numpy.typing as npt
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from services.gateway.fabrics import living
-from services.gateway.ocs_readings import newest_of_ocses
+from services.gateway.ocs_readings import newest_of_ocses, ocs_as_read
 from services.gateway.ports import TwinPorts
-from services.gateway.readings import newest
+from services.gateway.readings import as_read, newest
 from shared.basics.units import US_PER_S
 from shared.models.superpod.wiring import link_end
 from shared.models.telemetry import fields, ocs_fields
+from shared.models.telemetry.registers import DARK_DBM
 
 FloatArray = npt.NDArray[np.float64]
 Frames = Mapping[str, tuple[int, Any]]
@@ -26,18 +27,22 @@ STATISTICS: tuple[tuple[str, Callable[[FloatArray], float]], ...] = (
     ("highest", lambda values: float(values.max())),
 )
 NAMED_MAX = 10
+RECEIVED = "rx_power_dbm"
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
     """Who reads itself: `word` in names of metrics, which end is `worst` by field, the bit of each field in a
-    number of flags, the fields of which the worst are `named`, and who a row of a frame is of."""
+    number of flags, the columns that have such numbers by their level, the fields of which the worst are
+    `named`, a value with the `digits` that it is read with, and who a row of a frame is of."""
 
     word: str
     noun: str
     worst: Mapping[str, str]
     bits: Mapping[str, int]
+    levels: Mapping[str, str]
     named: tuple[str, ...]
+    digits: Callable[[str, float], float | None]
     column: str
     name: Callable[[str, int], str]
 
@@ -47,7 +52,9 @@ LINKS = Readers(
     "link ends that are connected, each of its worst lane",
     {name: field.worst for name, field in fields.FIELDS.items()},
     fields.BIT,
-    ("rx_power_dbm", "ber", "temperature_c"),
+    {"warnings": "warning", "alarms": "alarm"},
+    (RECEIVED, "ber", "temperature_c"),
+    as_read,
     "end",
     lambda fabric, number: link_end(number).name(fabric),
 )
@@ -56,7 +63,9 @@ OCSES = Readers(
     "OCSes, each of its worst mirror, camera, supply or fan",
     {name: field.worst for name, field in ocs_fields.OCS_FIELDS.items()},
     ocs_fields.BIT,
+    {"warnings": "warning", "alarms": "alarm", "unread": "unread"},
     ("mirror_error_urad", "camera_snr_db", "temperature_c"),
+    lambda _field, value: ocs_as_read(value),
     "ocs",
     lambda fabric, number: f"{fabric}/ocs-{number}",
 )
@@ -66,7 +75,7 @@ def reading_metrics(twin: TwinPorts) -> list[Metric]:
     """Of the newest telemetry frames of every living fabric."""
     ends = {fabric: (f.at_us, f.batch) for fabric in living(twin) if (f := newest(twin, fabric))}
     ocses = {fabric: (o.at_us, o.batch) for fabric in living(twin) if (o := newest_of_ocses(twin, fabric))}
-    found = [_ages(ends)]
+    found = [_ages(ends), _dark(ends)]
     for readers, frames in ((LINKS, ends), (OCSES, ocses)):
         found += [*_statistics(readers, frames), _flags(readers, frames), *_worst(readers, frames)]
     return found
@@ -83,6 +92,18 @@ def _ages(frames: Frames) -> Metric:
     return family
 
 
+def _dark(frames: Frames) -> Metric:
+    family = GaugeMetricFamily(
+        "lightwave_link_dark",
+        "link ends that are connected, and that receive no light on a lane at least",
+        labels=["fabric"],
+    )
+    for fabric, (_, batch) in frames.items():
+        values, _ = _values(LINKS, batch, RECEIVED)
+        family.add_metric([fabric], int(np.count_nonzero(values <= DARK_DBM)))
+    return family
+
+
 def _statistics(readers: Readers, frames: Frames) -> Iterable[Metric]:
     for name in readers.bits:
         family = GaugeMetricFamily(
@@ -93,7 +114,7 @@ def _statistics(readers: Readers, frames: Frames) -> Iterable[Metric]:
         for fabric, (_, batch) in frames.items():
             values, _ = _values(readers, batch, name)
             for statistic, of in STATISTICS if len(values) else ():
-                family.add_metric([fabric, statistic], of(values))
+                family.add_metric([fabric, statistic], _told(readers, name, of(values)))
         yield family
 
 
@@ -104,7 +125,7 @@ def _flags(readers: Readers, frames: Frames) -> Metric:
         labels=["fabric", "field", "level"],
     )
     for fabric, (_, batch) in frames.items():
-        for column, level in (("warnings", "warning"), ("alarms", "alarm")):
+        for column, level in readers.levels.items():
             raised = batch.column(column).to_numpy()
             for name, bit in readers.bits.items():
                 family.add_metric([fabric, name, level], int(np.count_nonzero(raised & bit)))
@@ -112,6 +133,8 @@ def _flags(readers: Readers, frames: Frames) -> Metric:
 
 
 def _worst(readers: Readers, frames: Frames) -> Iterable[Metric]:
+    """Of received power, of those that are lit: in an outage all that are dark read alike, are counted, and
+    would hide who is about to go."""
     for name in readers.named:
         family = GaugeMetricFamily(
             f"lightwave_{readers.word}_worst_{name}",
@@ -120,10 +143,20 @@ def _worst(readers: Readers, frames: Frames) -> Iterable[Metric]:
         )
         for fabric, (_, batch) in frames.items():
             values, numbers = _values(readers, batch, name)
+            if name == RECEIVED:
+                lit = values > DARK_DBM
+                values, numbers = values[lit], numbers[lit]
             order = np.argsort(values if readers.worst[name] == "low" else -values, kind="stable")
             for place in order[:NAMED_MAX].tolist():
-                family.add_metric([fabric, readers.name(fabric, int(numbers[place]))], float(values[place]))
+                value = _told(readers, name, float(values[place]))
+                family.add_metric([fabric, readers.name(fabric, int(numbers[place]))], value)
         yield family
+
+
+def _told(readers: Readers, name: str, value: float) -> float:
+    """With the digits that are read, and not those that a short float adds."""
+    told = readers.digits(name, value)
+    return value if told is None else told
 
 
 def _values(readers: Readers, batch: Any, name: str) -> tuple[FloatArray, npt.NDArray[np.int64]]:

@@ -117,6 +117,7 @@ def _field(field: Field, values: dict[str, Any]) -> FieldReading:
     name = field.name
     lanes = (values[field.lanes_column] if field.lanes_column else None) or [None] * LANES
     warned, alarmed = (name in names_of(values[level]) for level in ("warnings", "alarms"))
+    read = values[name] is not None
     return FieldReading.model_validate(
         {
             "field": name,
@@ -127,7 +128,7 @@ def _field(field: Field, values: dict[str, Any]) -> FieldReading:
             "low_warning": field.low_warning,
             "high_warning": field.high_warning,
             "high_alarm": field.high_alarm,
-            "flag": "alarm" if alarmed else "warning" if warned else "ok",
+            "flag": "alarm" if alarmed else "warning" if warned else "ok" if read else None,
             "at_us": values["at_us"],
         }
     )

@@ -23,6 +23,7 @@ from shared.models.telemetry.ocs_readings import (
     OcsReadings,
     calibration,
     ocs_flags,
+    ocs_unread,
     read,
 )
 
@@ -32,14 +33,16 @@ STATES = ("up", "held", "down")
 
 def frame(state: OcsState, message: Envelope) -> bytes | None:
     """Where this is the moment for one, an Arrow IPC stream of one record batch: `ocs` (number), `state`,
-    `at_us`; `warnings` and `alarms`, the flags that it raises, a bit a field; then the fields of
-    `shared.models.telemetry.ocs_fields`, each the worst, and beside it all of them: of mirrors those of the
-    North side's ports, then of the South side's, by where mirrors are. What is not read is null."""
+    `at_us`; `warnings` and `alarms`, the flags that it raises, and `unread`, what it should read and does
+    not, a bit a field; then the fields of `shared.models.telemetry.ocs_fields`, each the worst, and beside it
+    all of them: of mirrors those of the North side's ports, then of the South side's, by where mirrors are.
+    What is not read is null."""
     if frame_after_us(state.telemetry_interval_s, message.at_us - 1) != message.at_us:
         return None
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
 
-    readings = readings_of(state, message.at_us)
+    is_so = chassis_of(state, message.at_us)
+    readings = _read(state, is_so, message.at_us)
     warnings, alarms = ocs_flags(readings)
     codes = np.where(state.chassis_faults > 0, 2, np.where(state.held, 1, 0)).astype(np.int8)
     columns = {
@@ -48,6 +51,7 @@ def frame(state: OcsState, message: Envelope) -> bytes | None:
         "at_us": pa.array(np.full(state.ocs_count, message.at_us)),
         "warnings": pa.array(warnings),
         "alarms": pa.array(alarms),
+        "unread": pa.array(ocs_unread(readings, is_so)),
     }
     return arrow_frame(columns | _fields(readings), state.fabric, message.at_us)
 
@@ -72,8 +76,12 @@ def _fields(readings: OcsReadings) -> dict[str, Any]:
 
 def readings_of(state: OcsState, at_us: int) -> OcsReadings:
     """What all OCSes say at a moment."""
+    return _read(state, chassis_of(state, at_us), at_us)
+
+
+def _read(state: OcsState, is_so: Chassis, at_us: int) -> OcsReadings:
     made = calibration(state.seed, state.fabric, state.ocs_count, state.radix)
-    return read(state.seed, state.fabric, made, chassis_of(state, at_us), at_us)
+    return read(state.seed, state.fabric, made, is_so, at_us)
 
 
 def chassis_of(state: OcsState, at_us: int) -> Chassis:

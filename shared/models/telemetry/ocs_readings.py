@@ -250,6 +250,22 @@ def ocs_flags(readings: OcsReadings) -> tuple[FlagArray, FlagArray]:
     return warnings, alarms
 
 
+def ocs_unread(readings: OcsReadings, is_so: Chassis) -> FlagArray:
+    """What an OCS should read and does not, of shape (n,): a bit for every field that one of the mirrors of
+    its circuits, of its cameras, supplies or fans, or the chassis itself, gives no reading of. Where no
+    camera aligns mirrors there is nothing of them to be read."""
+    found = np.zeros(len(readings.inlet_c), dtype=np.uint16)
+    at_circuits = ~np.isnan(is_so.deflection).reshape(len(found), -1)
+    for name, field in OCS_FIELDS.items():
+        if is_so.loop is None and field.of in ("mirror", "array"):
+            continue
+        missing = np.isnan(readings.each(name))
+        if field.of == "mirror":
+            missing &= at_circuits
+        found[missing.any(axis=1)] |= BIT[name]
+    return found
+
+
 def _mirror_keys(ocs: IntArray, ports: int) -> npt.NDArray[np.uint64]:
     """A number for every mirror, of shape (OCSes, 2, ports)."""
     side = (ocs[:, None] * ARRAYS + np.arange(ARRAYS)) << PORT_BITS

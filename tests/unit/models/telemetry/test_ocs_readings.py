@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from shared.models.ocs.alignment import Loop, pointing_error_urad, pointing_loss_db
 from shared.models.ocs.parts import PART, power_w
 from shared.models.telemetry.ocs_fields import BIT, OCS_FIELDS, ocs_fields_of
-from shared.models.telemetry.ocs_readings import Chassis, OcsReadings, calibration, ocs_flags, read
+from shared.models.telemetry.ocs_readings import (
+    Chassis,
+    OcsReadings,
+    calibration,
+    ocs_flags,
+    ocs_unread,
+    read,
+)
 
 SEED, FABRIC, COUNT, PORTS = 7, "pod-0", 48, 136
 WATTS = power_w() - 2 * PART["supply"].watts
@@ -108,6 +115,21 @@ def test_an_array_without_its_camera_or_its_beam_shows_no_error(name: str) -> No
     assert np.isnan(readings.camera_snr_db[5]).tolist() == [True, False]
     assert (readings.monitor_power_dbm[5, 0] == -40.0) == (name == "beams")
     assert flags_of(readings, 5)[1] == (["monitor_power_dbm"] if name == "beams" else [])
+    unread = ocs_unread(readings, struck(name, (5, 0)))
+    assert ocs_fields_of(int(unread[5])) == ["mirror_error_urad", "camera_snr_db"]
+    assert np.count_nonzero(unread) == 1
+
+
+def test_what_nothing_is_to_be_read_of_is_not_unread() -> None:
+    of_no_circuit = replace(sound(), deflection=np.full((COUNT, 2, PORTS), np.nan))
+    assert not ocs_unread(said(of_no_circuit), of_no_circuit).any()
+    without_cameras = replace(sound(), loop=None)
+    assert not ocs_unread(said(without_cameras), without_cameras).any()
+    dumb = struck("answers", 3)
+    assert ocs_fields_of(int(ocs_unread(said(dumb), dumb)[3])) == list(OCS_FIELDS)
+    by_fibre = replace(without_cameras, answers=dumb.answers)
+    missing = ocs_fields_of(int(ocs_unread(said(by_fibre), by_fibre)[3]))
+    assert missing == [name for name, field in OCS_FIELDS.items() if field.of not in ("mirror", "array")]
 
 
 def test_one_supply_carries_all_where_the_other_is_out() -> None:

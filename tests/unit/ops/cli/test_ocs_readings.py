@@ -15,7 +15,7 @@ from shared.models.telemetry.ocs_fields import OCS_FIELDS, ocs_fields_of
 from tests.support.fake_twin import FakeTwin, answering, as_json
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
-DRIFTED, LAME, DUMB, SOUND = (f"pod-0/ocs-{number}" for number in (9, 20, 30, 40))
+DRIFTED, LAME, DUMB, SOUND, BLIND = (f"pod-0/ocs-{number}" for number in (9, 20, 30, 40, 41))
 MIRROR = "N0"
 
 
@@ -35,6 +35,7 @@ def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
         ("mirror", f"{DRIFTED}/{MIRROR}", 2.0),
         ("supply", f"{LAME}/supply-1", None),
         ("cpu", f"{DUMB}/cpu", None),
+        ("camera", f"{BLIND}/camera-N", None),
     ):
         ask(client, "faults", {"kind": kind, "target": target, "severity": severity})
     twin.advance(0.25)
@@ -93,7 +94,22 @@ def test_rows_are_those_of_the_newest_frame(
     assert (rows[DRIFTED]["warnings"], rows[DRIFTED]["alarms"]) == (["mirror_error_urad"],) * 2
     assert rows[LAME]["alarms"] == ["supply_v"]
     assert (rows[DUMB]["state"], rows[DUMB]["temperature_c"], rows[DUMB]["mirror"]) == ("held", None, None)
-    assert rows[SOUND]["warnings"] == rows[SOUND]["alarms"] == []
+    assert rows[SOUND]["warnings"] == rows[SOUND]["alarms"] == rows[SOUND]["unread"] == []
+    # The fabric has circuits on all of them, so that mirrors have something to show.
+    assert rows[DUMB]["unread"] == list(OCS_FIELDS)
+    assert rows[BLIND]["unread"] == ["mirror_error_urad", "camera_snr_db"]
+    assert (rows[BLIND]["warnings"], rows[BLIND]["alarms"]) == ([], [])
+
+
+def test_what_is_not_read_is_flagged_and_not_ok(gateway: Client) -> None:
+    found = gateway.get(f"/v1/describe/ocs/{DUMB}").json()["related"]["readings"]
+    assert {row["flag"] for row in found} == {"unread"}
+    found = gateway.get(f"/v1/describe/ocs/{BLIND}").json()["related"]["readings"]
+    flags = {row["field"]: (row["flag"], row["count"]) for row in found}
+    assert flags["camera_snr_db"] == ("unread", 1)
+    assert flags["mirror_error_urad"][0] == "unread"
+    assert flags["mirror_drive_v"] == ("ok", 8)
+    assert flags["fan_rpm"] == ("ok", 4)
 
 
 def test_rows_are_sorted_and_cut_as_asked(gateway: Client) -> None:
@@ -172,6 +188,7 @@ def test_metrics_tell_of_all_and_of_the_worst_by_name(gateway: Client, rows: dic
             f'lightwave_ocs_temperature_c{{fabric="pod-0",statistic="{statistic}"}}'
         ] == pytest.approx(value, abs=1e-3)
     assert found['lightwave_ocs_flags{fabric="pod-0",field="supply_v",level="alarm"}'] == 1
+    assert found['lightwave_ocs_flags{fabric="pod-0",field="camera_snr_db",level="unread"}'] == 2
     worst = {key: value for key, value in found.items() if "worst_mirror_error_urad" in key}
     assert len(worst) == 10
     key = f'lightwave_ocs_worst_mirror_error_urad{{fabric="pod-0",ocs="{DRIFTED}"}}'
@@ -218,13 +235,15 @@ def lines_of(asked: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_worst_ocses_come_first(lines_of: Any) -> None:
-    lines = lines_of("top", "ocs", "-n", "3")
-    assert lines[0] == "0d00:30:00  48 OCSes read, 2 with alarms, 2 with warnings"
+    lines = lines_of("top", "ocs", "-n", "5")
+    assert lines[0] == "0d00:30:00  48 OCSes read, 2 with alarms, 2 with warnings, 2 not read in full"
     names = [line.split()[0] for line in lines[4:]]
-    assert names[:2] == [LAME, DRIFTED]
-    assert len(names) == 3
-    assert "!! mirror error" in lines[5]
-    assert lines[5].split()[2] == MIRROR
+    assert names[:4] == [DUMB, BLIND, LAME, DRIFTED]
+    assert len(names) == 5
+    assert "? nothing is read" in lines[4]
+    assert "? mirror error, camera" in lines[5]
+    assert "!! mirror error" in lines[7]
+    assert lines[7].split()[2] == MIRROR
 
 
 def test_describe_has_a_table_of_fields(lines_of: Any) -> None:

@@ -145,6 +145,20 @@ def test_metrics_have_what_stands_out_and_no_series_a_lane(gateway: Client) -> N
     assert by_rate[0]["name"] in worst
     assert found['lightwave_telemetry_simulated_seconds{fabric="pod-0"}'] == 900
     assert len(lines) < 100
+    assert not [line for line in lines if len(line.rpartition(" ")[2].lstrip("-").partition("e")[0]) > 6]
+
+
+def test_the_ten_weakest_are_lit_and_dark_ones_are_counted(gateway: Client) -> None:
+    lines = gateway.get("/metrics").text.splitlines()
+    rows = gateway.get("/v1/readings").json()
+    powers = {row["name"]: row["rx_power_dbm"] for row in rows if row["rx_power_dbm"] is not None}
+    dark = {name for name, power in powers.items() if power <= -40.0}
+    assert f'lightwave_link_dark{{fabric="pod-0"}} {len(dark)}.0' in lines
+    assert dark
+    head = "lightwave_link_worst_rx_power_dbm{"
+    named = [line.split('link="')[1].partition('"')[0] for line in lines if line.startswith(head)]
+    weakest = sorted(powers.keys() - dark, key=lambda name: powers[name])
+    assert {powers[name] for name in named} == {powers[name] for name in weakest[:10]}
 
 
 def test_a_frame_that_is_not_whole_is_none(tmp_path: Any) -> None:

@@ -16,6 +16,8 @@ LANES = 8
 def columns(whose: str) -> dict[str, Any]:
     """Of one row, all sound."""
     found: dict[str, Any] = {name: pa.array([0]) for name in (whose, "at_us", "warnings", "alarms")}
+    if whose == "ocs":
+        found["unread"] = pa.array([0])
     found["state"] = pa.array(["up"])
     fields: dict[str, str | None]
     if whose == "end":

@@ -74,7 +74,7 @@ def test_a_frame_has_a_row_an_ocs_and_all_of_every_field_beside_the_worst() -> N
     batch = at_next_frame(bench())
     assert batch.column("ocs").to_pylist() == list(range(48))
     assert set(batch.column("state").to_pylist()) == {"up"}
-    heads = ["ocs", "state", "at_us", "warnings", "alarms"]
+    heads = ["ocs", "state", "at_us", "warnings", "alarms", "unread"]
     fields = [name for f in OCS_FIELDS.values() for name in (f.name, f.each_column) if name is not None]
     assert batch.schema.names == heads + fields
     lengths = {
