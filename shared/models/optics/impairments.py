@@ -17,6 +17,8 @@ ONSET_STEPS = 8
 """A fault that comes slowly grows in so many steps."""
 BOTH = (0, 1)
 NOT_STUCK = -1
+NOTHING = (0.0, 0.0)
+"""Of a loss, by strand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,8 @@ class Impairment:
     worked_on: bool = False
     dropped: bool = False
     dirt_db: float = 0.0
-    lost_db: tuple[float, float] = (0.0, 0.0)
-    dimmed_db: tuple[float, float] = (0.0, 0.0)
+    lost_db: tuple[float, float] = NOTHING
+    dimmed_db: tuple[float, float] = NOTHING
     deaf_db: float = 0.0
     leak_db: float = 0.0
     hotter_k: float = 0.0
@@ -50,8 +52,8 @@ class Impairment:
     @property
     def changes_light(self) -> bool:
         """Whether links over the end receive otherwise than as made."""
-        amounts = (self.dirt_db, *self.lost_db, *self.dimmed_db, self.deaf_db, self.leak_db, self.hotter_k)
-        return any(amounts)
+        by_strand = self.lost_db != NOTHING or self.dimmed_db != NOTHING
+        return by_strand or bool(self.dirt_db or self.deaf_db or self.leak_db or self.hotter_k)
 
     @property
     def shows_dark(self) -> bool:

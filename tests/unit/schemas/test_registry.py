@@ -133,7 +133,7 @@ def message_of(body: Body) -> Envelope:
 
 
 @pytest.mark.parametrize("name", TYPES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_what_is_made_without_validation_comes_back_the_same(name: str, data: st.DataObject) -> None:
     row = data.draw(rows_of(name))

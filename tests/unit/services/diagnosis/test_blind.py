@@ -20,7 +20,7 @@ from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from tests.support.rig import Bench, bodies
 
 CAMERA = "pod-0/ocs-7/camera-N"
-JOINS = tuple((0, cube, cube + 1) for cube in range(20))
+JOINS = tuple((0, cube, cube + 1) for cube in range(8))
 CONFIG = SuperpodConfig.model_validate({"failures": {"enabled": False}, "repairs": {"technicians": 100}})
 LONG = 10 * US_PER_DAY
 
