@@ -257,6 +257,15 @@ class FailuresConfig(Model):
         le=100,
         allow_inf_nan=False,
     )
+    stray_per_day: float = parameter(
+        2.4e-8,
+        "share of the mirrors of OCSes that stop finding their places in a day",
+        unit="1/day",
+        source="assumption: 1 in 1e9 hours each, for nothing in them touches or wears; some 0.1 a pod-year",
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+    )
     until_days: float | None = parameter(
         None,
         "no fault begins by itself after this day",

@@ -339,6 +339,7 @@ class FailuresSummary(Model):
     camera: int = 0
     injector: int = 0
     port: int
+    stray: int = 0
     block: int = 0
     bundle: int = 0
     rack: int = 0

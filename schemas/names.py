@@ -85,6 +85,7 @@ FaultKind = Literal[
     "camera",
     "injector",
     "port",
+    "stray",
     "mirror",
     "shake",
     "batch",

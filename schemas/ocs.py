@@ -118,12 +118,13 @@ class PortsUp(OcsBody):
 
 class PortDown(OcsBody):
     """A mirror is dead, and the circuit at this port lost. `spare` is the port that broke where the fibre was
-    patched to it before."""
+    patched to it before. Where the OCS has given the mirror up itself, it has a `reason`."""
 
     ocs: OcsIndex
     side: Literal["N", "S"]
     port: PortIndex
     spare: PortIndex | None = Field(default=None, exclude_if=is_unsaid)
+    reason: str | None = Field(default=None, exclude_if=is_unsaid)
 
 
 class PortUp(OcsBody):

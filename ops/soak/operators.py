@@ -37,6 +37,7 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     "flap",
     "ocs",
     "mirror",
+    "stray",
     "cpu",
     "driver",
     "block",

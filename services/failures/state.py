@@ -104,7 +104,7 @@ def _rates(config: AnyPodConfig | DcnConfig) -> FailuresConfig | NetworkFailures
     """How often parts break; parts that the fabric does not have never do."""
     found = config.failures
     if isinstance(found, StaticFailuresConfig):
-        return FailuresConfig(**found.model_dump(), ocs_per_day=0.0)
+        return FailuresConfig(**found.model_dump(), ocs_per_day=0.0, stray_per_day=0.0)
     return found
 
 

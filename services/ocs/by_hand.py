@@ -16,10 +16,11 @@ from schemas.envelope import Envelope
 from schemas.names import number_of
 from schemas.ocs import CrossConnectsDropped, CrossConnectsRefused, CrossConnectsRemoved, CrossConnectsTaken
 from schemas.operator import CreateCrossConnects, RemoveCrossConnects
+from services.ocs.circuits import Circuits, circuits_of
 from services.ocs.ports import logical
 from services.ocs.restores import realign, restore_later
 from services.ocs.state import BY_HAND, NO_OWNER, NO_PORT, OcsState
-from services.ocs.switch import Circuits, Port, circuits_of, drop, north_of, want
+from services.ocs.switch import Port, drop, north_of, want
 from shared.engine.service import Output
 from shared.models.ocs.device import cross_connect_key, port_key, ports_of_key
 from shared.models.ocs.patches import place_of

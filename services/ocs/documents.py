@@ -10,10 +10,12 @@ from schemas.documents import ByHandStatus, OcsDocument, OcsSummary, PatchStatus
 from schemas.names import number_of
 from services.ocs.patches import dead_ports, free_spares, patches_of, physical
 from services.ocs.state import NO_OWNER, NO_PORT, SIDES, OcsState
+from services.ocs.strays import reason_of
 from services.ocs.switch import ocs_keys
 from shared.engine.service import DocumentKey
 from shared.models.ocs.alignment import REASONS
 from shared.models.ocs.parts import PART, part_word
+from shared.models.ocs.patches import port_at
 from shared.models.optics.palomar import DECIMALS, manufactured_ocses
 
 STEPS_PER_DB = 10**DECIMALS
@@ -82,13 +84,18 @@ def _patches(state: OcsState, ocs: int) -> tuple[PatchStatus, ...]:
 
 def _unaligned(state: OcsState, ocs: int) -> tuple[str, ...]:
     first = ocs * state.radix
-    return tuple(
-        [
-            f"N{place - first}: {REASONS[failed.reason]}"
-            for place, failed in sorted(state.realignments.items())
-            if place // state.radix == ocs
-        ]
-    )
+    waiting = [
+        f"N{place - first}: {REASONS[failed.reason]}"
+        for place, failed in sorted(state.realignments.items())
+        if place // state.radix == ocs
+    ]
+    dead = set(dead_ports(state, ocs)) if state.given_up else set()
+    given_up = [
+        f"{SIDES[side]}{port}: {reason_of(misses)}"
+        for (side, at, port), misses in sorted((port_at(place), n) for place, n in state.given_up.items())
+        if at == ocs and (side, port) not in dead
+    ]
+    return tuple(waiting + given_up)
 
 
 def _by_hand(state: OcsState, ocs: int) -> tuple[ByHandStatus, ...]:

@@ -11,6 +11,7 @@ from services.ocs.drifts import drift, settle
 from services.ocs.parts import lose_part, return_part
 from services.ocs.ports import lose_port, return_port
 from services.ocs.state import OcsState
+from services.ocs.strays import come_back, go_astray
 from shared.engine.service import Output
 from shared.models.network.blocks import network_of
 from shared.models.network.parts import ocses_of
@@ -21,6 +22,8 @@ def on_fault_began(state: OcsState, body: FaultBegan, _message: Envelope) -> lis
     match body.kind:
         case "port":
             return lose_port(state, body.target)
+        case "stray":
+            return go_astray(state, body)
         case "rack" | "power":
             return _lose_housing(state, body.kind, body.target)
         case "control":
@@ -35,6 +38,8 @@ def on_fault_ended(state: OcsState, body: FaultEnded, message: Envelope) -> list
     match body.kind:
         case "port":
             return return_port(state, body.target, message.id)
+        case "stray":
+            return come_back(state, body, message.id)
         case "rack" | "power":
             return _return_housing(state, body.kind, body.target, message.id)
         case "control":

@@ -6,15 +6,16 @@ from services.ocs.network import settle_rewirings
 from services.ocs.restores import realign, settle_restores
 from services.ocs.software import settle_restarts
 from services.ocs.state import OcsState
+from services.ocs.strays import give_up
 from services.ocs.superpod import settle_connects
 from shared.engine.service import Output
 
 
 def on_tick(state: OcsState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """Mirrors have settled: commands first, then what comes back, then what is tried again."""
+    """Mirrors have settled: commands first, then what comes back, then what is tried again, or no more."""
     said = settle_restarts(state) + settle_connects(state) + settle_rewirings(state) + settle_restores(state)
     realign(state)
-    return said
+    return said + give_up(state)
 
 
 def due(state: OcsState) -> int | None:

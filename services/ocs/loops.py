@@ -9,10 +9,12 @@ from schemas.diagnosis import TestWanted
 from schemas.envelope import Envelope
 from schemas.ocs import LinkLooped, LinkTestRefused
 from schemas.operator import TestLink
+from services.ocs.misses import is_stray
 from services.ocs.state import BY_HAND, NO_OWNER, NO_PORT, SIDES, OcsState
 from services.ocs.switch import Port, north_of
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
+from shared.models.ocs.alignment import REASONS, UNSTEADY
 from shared.models.superpod.plant import superpod_plant
 from shared.models.superpod.wiring import STRANDS, LinkEnd, link_end
 
@@ -60,6 +62,8 @@ def _why_not(state: OcsState, end: LinkEnd) -> str | None:
     for side, label in enumerate(SIDES):
         if state.port_faults[side, ocs, end.port]:
             return f"{label}{end.port} of {name} is down"
+        if is_stray(state, ocs, side, end.port):
+            return f"{label}{end.port} of {name}: {REASONS[UNSTEADY]}"
     return None
 
 

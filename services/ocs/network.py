@@ -8,9 +8,10 @@ from schemas.envelope import Envelope
 from schemas.names import OcsCircuit
 from schemas.ocs import CircuitsRewired, RewiringRefused
 from schemas.topology import RewireCircuits
+from services.ocs.circuits import Circuits, circuits_of
 from services.ocs.restores import realign
 from services.ocs.state import NO_OWNER, NO_PORT, Failed, OcsState, PendingRewiring
-from services.ocs.switch import Circuits, circuits_of, drop, make, want
+from services.ocs.switch import drop, make, want
 from services.ocs.turning import AT_ONCE_US, begin
 from shared.engine.service import CausedBy, Output
 

@@ -25,13 +25,19 @@ FABRICS_CACHE_MAX = 32
 
 def lose_port(state: OcsState, target: str) -> list[Output]:
     """A port has one fault more of its own."""
-    port = logical(state, port_of(target))
+    return lose_mirror(state, port_of(target))
+
+
+def lose_mirror(state: OcsState, physical: Port, reason: str | None = None) -> list[Output]:
+    """That of a port has one fault more; the `reason` is told where it is the OCS that holds it for dead."""
+    port = logical(state, physical)
     was_broken = own_faults(state, port) > 0
     state.port_faults[port.side, port.ocs, port.number] += 1
     if was_broken:
         return []
     _lose_circuits(state, port.ocs, port.side, (port.number,))
-    return [PortDown(ocs=port.ocs, side=SIDES[port.side], port=port.number, spare=_spare(state, port))]
+    side, spare = SIDES[port.side], _spare(state, port)
+    return [PortDown(ocs=port.ocs, side=side, port=port.number, spare=spare, reason=reason)]
 
 
 def return_port(state: OcsState, target: str, cause: str) -> list[Output]:

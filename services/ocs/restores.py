@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from schemas.ocs import CircuitsRestored, CrossConnectsMade
+from services.ocs.circuits import circuits_of
 from services.ocs.state import BY_HAND, NO_PORT, IntArray, OcsState, PendingRestore
-from services.ocs.switch import circuits_of, make, touch
+from services.ocs.switch import make, touch
 from services.ocs.turning import begin
 from shared.engine.service import CausedBy, Output
 

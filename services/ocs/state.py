@@ -28,9 +28,11 @@ NO_OWNER = -1
 BY_HAND = -2
 """In place of a slice: an operator made the circuit."""
 SIDES: tuple[Literal["N", "S"], ...] = ("N", "S")
-Failed = tuple[tuple[int, int], ...]
+Failed = tuple[tuple[int, int, int], ...]
 """Circuits whose mirrors do not find their place, as (place in a flat array of (OCS, North port), code of the
-reason), the codes those of `shared.models.ocs.alignment`."""
+reason, which of both mirrors: `NORTH_MISSED` + `SOUTH_MISSED`), the codes those of
+`shared.models.ocs.alignment`."""
+NORTH_MISSED, SOUTH_MISSED = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +125,15 @@ class OcsState(State):
     arrival, `realignments` by place in a flat array of (OCS, North port), as are `misses`: how often in a row
     mirrors did not find their places. `cross_connects` counts circuits
     made since the start, `turns` how often each OCS was to turn mirrors. `drifts` has by fault how far
-    mirrors are off. What the OCSes are, the `technology` says by name; one that makes one circuit after
-    another is busy until `busy_us`. Telemetry frames come every `telemetry_interval_s`, with those of link
-    ends or trunks.
+    mirrors are off, `strays` by fault the mirror that finds no place any more.
+
+    Mirrors are known by where they are (`place_of`). `mirror_misses` counts how often in a row the camera saw
+    one miss; `tried` counts of either array of each OCS the mirrors that were aligned lately, but for those
+    that had missed just before, `missed` which of these missed. `suspects` are to be given up in this moment,
+    with the id of why they turned; `given_up` are those that were, after so many misses.
+
+    What the OCSes are, the `technology` says by name; one that makes one circuit after another is busy until
+    `busy_us`. Telemetry frames come every `telemetry_interval_s`, with those of link ends or trunks.
     """
 
     config: OcsConfig | PodOcsConfig
@@ -143,6 +151,8 @@ class OcsState(State):
     blind_faults: npt.NDArray[np.int16]
     changed_us: npt.NDArray[np.int64]
     turns: npt.NDArray[np.int64]
+    tried: npt.NDArray[np.int64]
+    missed: npt.NDArray[np.int64]
     busy_us: npt.NDArray[np.int64]
     network: NetworkConfig | None = None
     broken: dict[str, int] = field(default_factory=dict)
@@ -157,6 +167,10 @@ class OcsState(State):
     misses: dict[int, int] = field(default_factory=dict)
     by_hand: dict[int, str] = field(default_factory=dict)
     drifts: dict[str, Drift] = field(default_factory=dict)
+    strays: dict[str, int] = field(default_factory=dict)
+    mirror_misses: dict[int, int] = field(default_factory=dict)
+    suspects: dict[int, str] = field(default_factory=dict)
+    given_up: dict[int, int] = field(default_factory=dict)
     telemetry_interval_s: int = 0
     orders: int = 0
     cross_connects: int = 0
@@ -225,5 +239,7 @@ def _dark(
         blind_faults=np.zeros(shape[0], dtype=np.int16),
         changed_us=np.full(shape[0], at_us, dtype=np.int64),
         turns=np.zeros(shape[0], dtype=np.int64),
+        tried=np.zeros((2, shape[0]), dtype=np.int64),
+        missed=np.zeros((2, shape[0]), dtype=np.int64),
         busy_us=np.full(shape[0], at_us, dtype=np.int64),
     )

@@ -13,20 +13,10 @@ from schemas.names import Join, number_of
 from schemas.ocs import CircuitsConnected, CircuitsDisconnected, CircuitsRefused
 from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from services.ocs.by_hand import yield_to
+from services.ocs.circuits import Circuits, circuits_of
 from services.ocs.restores import realign
 from services.ocs.state import NO_OWNER, SIDES, OcsState, PendingConnect
-from services.ocs.switch import (
-    Circuits,
-    Port,
-    busy_port,
-    circuits_of,
-    drop,
-    foreign_circuit,
-    leave,
-    make,
-    north_of,
-    want,
-)
+from services.ocs.switch import Port, busy_port, drop, foreign_circuit, leave, make, north_of, want
 from services.ocs.turning import begin
 from shared.engine.service import CausedBy, Output
 from shared.models.superpod.wiring import FACE_LINKS, JOINS_KEPT_MAX, STRANDS, join_ports

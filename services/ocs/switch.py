@@ -6,13 +6,14 @@ means (`superpod`). The OCS is non-blocking: a command touches the ports of its 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from services.ocs.circuits import Circuits
+from services.ocs.misses import note
 from services.ocs.state import (
     BY_HAND,
     NO_OWNER,
@@ -25,33 +26,11 @@ from services.ocs.state import (
     Realignment,
 )
 from shared.basics.units import US_PER_S, us
+from shared.models.technologies import ALIGNED_BY_CAMERA
 
 ALIKE, DOUBLINGS_MAX = 3, 6
 """Mirrors that do not find their places are tried again three times after `ocs.realign_s`, then after 2, 4,
 … 64 times that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Circuits:
-    """Circuits by their numbers of OCS, North port and South port, each of shape (circuits,), made by
-    `circuits_of`.
-
-    `north_at` and `south_at` are the places of their ports in an array of shape (OCSes, radix) that is laid
-    out flat, which reads and writes them in a third of the time; `ocses` are the OCSes, each once.
-    """
-
-    ocs: IntArray
-    north: IntArray
-    south: IntArray
-    north_at: IntArray
-    south_at: IntArray
-    ocses: tuple[int, ...]
-
-
-def circuits_of(ocs: IntArray, north: IntArray, south: IntArray, radix: int) -> Circuits:
-    """These circuits of OCSes with so many ports on each side."""
-    ocses = tuple(np.flatnonzero(np.bincount(ocs)).tolist())
-    return Circuits(ocs, north, south, ocs * radix + north, ocs * radix + south, ocses)
 
 
 class Port(NamedTuple):
@@ -135,6 +114,8 @@ def make(
             up &= ocs != restore.ocs
         elif restore.due_us > state.now_us and restore.norths is not None:
             sound &= (ocs != restore.ocs) | ~np.isin(circuits.north, restore.norths)
+    if state.technology in ALIGNED_BY_CAMERA:
+        note(state, circuits, up & sound & ~stands, failed, cause)
     if failed:
         sound &= ~_fail(state, at, up & sound & ~stands, failed, cause)
     up |= stands
@@ -154,7 +135,7 @@ def _fail(state: OcsState, at: IntArray, could: BoolArray, failed: Failed, cause
     """Which of these places have mirrors that failed. Those that nothing else hinders are tried again, in the
     end after twice as long each time; for the others, that is the matter of what comes back."""
     once_us = us(state.config.realign_s, US_PER_S)
-    reasons = dict(failed)
+    reasons = {place: code for place, code, _ in failed}
     bad = np.isin(at, list(reasons))
     for place in at[bad & could].tolist():
         misses = state.misses[place] = state.misses.get(place, 0) + 1

@@ -1,13 +1,16 @@
 """How long mirrors take to find the places of circuits, and which do not find them ([LF] 3.2.2)."""
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from schemas.config import OcsConfig
-from services.ocs.state import BoolArray, Failed, IntArray, OcsState
-from services.ocs.switch import Circuits
-from shared.models.ocs.alignment import align
+from services.ocs.circuits import Circuits
+from services.ocs.misses import strays_in
+from services.ocs.state import NORTH_MISSED, SOUTH_MISSED, BoolArray, Failed, IntArray, OcsState
+from shared.models.ocs.alignment import UNSTEADY, align, longest_us
 from shared.models.ocs.patches import physical_ports
 from shared.models.technologies import Pace, ocs_technology, pace_of
 
@@ -24,17 +27,33 @@ def begin(state: OcsState, circuits: Circuits, turning: BoolArray) -> tuple[int,
         return state.now_us + AT_ONCE_US, ()
     ocs = circuits.ocs[turned]
     pace = _pace(state.technology, state.config)
+    stray = strays_in(state, circuits, turned) if state.strays else None
     if pace.loop is None:
-        return _settled_us(state, ocs, pace), ()
+        due_us = _settled_us(state, ocs, pace)
+        if stray is None or not stray.any():
+            return due_us, ()
+        bad = stray.nonzero()[0]
+        return due_us, _failed(circuits.north_at[turned[bad]], np.full_like(bad, UNSTEADY), stray[bad])
     state.turns[list(circuits.ocses)] += 1
     mirrors = physical_ports(state.patched, 0, ocs, circuits.north[turned])
     found = align(pace.loop, state.seed, state.fabric, ocs, mirrors, state.turns.take(ocs))
     due_us = state.now_us + int(found.time_us.max())
-    if not found.code.any():
+    code = found.code
+    if stray is not None and stray.any():
+        due_us = max(due_us, state.now_us + longest_us(pace.loop))
+        code = np.where(stray > 0, UNSTEADY, code)
+    if not code.any():
         return due_us, ()
-    bad = found.code.nonzero()[0]
-    places = circuits.north_at[turned[bad]].tolist()
-    return due_us, tuple(zip(places, found.code[bad].tolist(), strict=True))
+    bad = code.nonzero()[0]
+    missed = found.missed[:, bad]
+    sides = missed[0] * NORTH_MISSED | missed[1] * SOUTH_MISSED
+    if stray is not None:
+        sides |= stray[bad]
+    return due_us, _failed(circuits.north_at[turned[bad]], code[bad], sides)
+
+
+def _failed(places: IntArray, codes: npt.NDArray[Any], sides: IntArray) -> Failed:
+    return tuple(zip(places.tolist(), codes.tolist(), sides.tolist(), strict=True))
 
 
 @lru_cache(maxsize=64)

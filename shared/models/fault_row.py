@@ -12,6 +12,7 @@ HazardRate = Literal[
     "link_per_day",
     "optics_per_day",
     "ocs_per_day",
+    "stray_per_day",
     "block_per_day",
     "bundle_per_day",
     "rack_per_day",

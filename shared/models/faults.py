@@ -140,6 +140,15 @@ FAULTS: "dict[FaultKind, FaultRow]" = {
         rank=0,
         meaning="a port of an OCS fails and loses its circuit",
     ),
+    "stray": FaultRow(
+        strikes="port",
+        example="ocs-17/N24",
+        rate="stray_per_day",
+        repair_time="ocs_repair_h",
+        rank=0,
+        meaning="the mirror of a port finds no place any more: its circuit stands until it is switched",
+        needs="end",
+    ),
     **PATH_FAULTS,
     "block": FaultRow(
         strikes="block",
@@ -186,8 +195,9 @@ FAULTS: "dict[FaultKind, FaultRow]" = {
 
 What keeps an OCS from its work is repaired before all else: one OCS degrades every slice of several cubes
 (Lightwave Fabrics 4.2.2). The rate of an OCS is that of the faults of all its parts, of which each has its
-share (`shared.models.ocs.parts`) where the plant has them. The papers give no rates for chips, connectors and
-ports (NSDI 2024, FACTS 12), nor for parts of a network: those are assumptions (`schemas.config_dcn`).
+share (`shared.models.ocs.parts`) where the plant has them. The papers give no rates for chips, connectors,
+ports and mirrors (NSDI 2024, FACTS 12), nor for parts of a network: those are assumptions
+(`schemas.config`, `schemas.config_dcn`).
 """
 
 

@@ -90,7 +90,8 @@ class Row:
     of `WATCHED` not at all elsewhere; `touches`: the ends that say anything else than without it. `says` is
     asked about the readings where no amount is to be expected. `found` is what finds it, said so many
     `times`, `told` what was said by then, in order, `again` what is said when it is repaired, `work` the
-    kind, part and work of the repair. After it all is as it was, but for links that are `patched`."""
+    kind, part and work of the repair. After it all is as it was, but for links that are `patched`. What shows
+    only when circuits are made again is `switched`: its OCS loses its power for a minute."""
 
     part: str
     found: Said
@@ -103,6 +104,7 @@ class Row:
     again: tuple[Said, ...] = ()
     times: int = 1
     patched: bool = False
+    switched: bool = False
 
 
 def on_the_link(end: int) -> bool:
@@ -334,6 +336,21 @@ POD_ROWS: dict[FaultKind, Row] = {
         again=(said("PortPatched", ocs=7, side="N", port=2), said("CircuitsRestored", ocs=7), LINK_UP),
         patched=True,
     ),
+    "stray": Row(
+        "ocs-7/N2",
+        said("PortDown", ocs=7, side="N", port=2),
+        ("port", "ocs-7/N2", "mend"),
+        shows={
+            (place, name): (GONE if name == "rx_power_dbm" else NULL, STAYS)
+            for place in ENDS
+            for name in ("rx_power_dbm", "snr_db")
+        },
+        touches=on_the_link,
+        told=(said("OcsUp", ocs=7), said("CircuitsRestored", ocs=7)),
+        again=(said("PortPatched", ocs=7, side="N", port=2), said("CircuitsRestored", ocs=7), LINK_UP),
+        patched=True,
+        switched=True,
+    ),
     "mirror": Row(
         "ocs-7/N2",
         verdict("mirror", "ocs-7/N2", "align"),
@@ -462,6 +479,10 @@ def assert_as_before(one: OneFault, *, patched: bool) -> None:
 def test_a_fault_of_a_pod_is_seen_found_and_repaired(kind: FaultKind) -> None:
     row = POD_ROWS[kind]
     one = OneFault(POD, pod_config(), kind, row.part, row.severity)
+    if row.switched:
+        one.settle()
+        assert not Seen.of(one).touched()  # the circuit stands
+        one.lose_for("ocs", OCS, US_PER_MIN)
     assert len(one.run_to(row.found, row.times)) == row.times
     assert_seen(row, one)
     assert_in_order(one.since, row.told)

@@ -85,6 +85,11 @@ class OneFault:
         target = f"{self.fabric}/{part}"
         self._ask(at_us, InjectFault(kind=kind, target=target, severity=severity))
 
+    def lose_for(self, kind: FaultKind, part: str, duration_us: int) -> None:
+        """Something else, that is over by itself."""
+        body = InjectFault(kind=kind, target=f"{self.fabric}/{part}", duration_us=duration_us)
+        self._ask(self.now_us + 1, body)
+
     def _ask(self, at_us: int, body: Body) -> None:
         self._asked += 1
         self.lab.run(at_us, [LabRequest(at_us, self.fabric, body, self._asked)])

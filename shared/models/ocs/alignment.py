@@ -31,6 +31,7 @@ from shared.models.ocs.assumptions import ASSUMPTIONS, assumed
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 CodeArray = npt.NDArray[np.int8]
 
 ALIGNED, UNSEEN, UNSTEADY = 0, 1, 2
@@ -84,12 +85,14 @@ class Loop:
 @dataclass(frozen=True, eq=False, slots=True)
 class Tries:
     """Some tries, read-only: `time_us` each took, in how many `frames`, how it ended (`code`), all of shape
-    (tries,), and the `error_urad` with which it left the mirrors, of shape (mirrors, tries)."""
+    (tries,); and of shape (mirrors, tries) the `error_urad` with which it left the mirrors, and which of them
+    `missed`: of failed tries those that their camera saw nowhere, or outside the tolerance in the end."""
 
     time_us: IntArray
     frames: IntArray
     code: CodeArray
     error_urad: FloatArray
+    missed: BoolArray
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -109,6 +112,11 @@ class Alignments:
         """What the pointing errors that are left add, of both mirrors together."""
         return pointing_loss_db(self.of.error_urad.take(self.last, axis=1))
 
+    @property
+    def missed(self) -> BoolArray:
+        """Which mirrors did not find their places in the last try, of shape (mirrors, circuits)."""
+        return self.of.missed.take(self.last, axis=1)
+
 
 def simulated(loop: Loop, seed: int, count: int) -> Tries:
     """So many tries, frame by frame; the same ones for the same seed, each for itself whatever the count."""
@@ -118,6 +126,7 @@ def simulated(loop: Loop, seed: int, count: int) -> Tries:
             error[mirror, tilt] = loop.pointing_urad * _normal(seed, mirror, tilt, 0, np.arange(count))
     frames = np.zeros(count, dtype=np.int64)
     code = np.full(count, UNSTEADY, dtype=np.int8)
+    missed = np.zeros((MIRRORS, count), dtype=np.bool_)
     left = np.arange(count)
     for frame in range(1, int(loop.frames) + 1):
         frames[left] = frame
@@ -127,16 +136,18 @@ def simulated(loop: Loop, seed: int, count: int) -> Tries:
                 noise = loop.camera_noise_urad * _normal(seed, mirror, tilt, frame, left)
                 seen[mirror, tilt] = error[mirror, tilt, left] + noise
         off_urad = _radius(seen)
-        unseen = (_radius(error[:, :, left]) > loop.capture_urad).any(axis=0)
+        lost = _radius(error[:, :, left]) > loop.capture_urad
+        unseen = lost.any(axis=0)
         aligned = ~unseen & (off_urad <= loop.tolerance_urad).all(axis=0)
         code[left[unseen]], code[left[aligned]] = UNSEEN, ALIGNED
+        missed[:, left] = np.where(unseen, lost, (off_urad > loop.tolerance_urad) & ~aligned)
         going = ~(unseen | aligned)
         left = left[going]
         if not len(left):
             break
         error[:, :, left] -= loop.gain * seen[:, :, going]
     time_us = us(loop.slew_ms, US_PER_MS) + frames * us(loop.frame_ms, US_PER_MS)
-    found = (time_us, frames, code, _radius(error))
+    found = (time_us, frames, code, _radius(error), missed)
     for array in found:
         array.flags.writeable = False
     return Tries(*found)
@@ -171,6 +182,12 @@ def align(loop: Loop, seed: int, fabric: str, ocs: IntArray, north: IntArray, tu
         tries[again] += 1
         again = again[code[again] != ALIGNED]
     return Alignments(time_us, tries, code, last, of)
+
+
+def longest_us(loop: Loop) -> int:
+    """What a circuit takes that uses up all its tries and all their frames."""
+    frames_us = int(loop.frames) * us(loop.frame_ms, US_PER_MS)
+    return int(loop.tries) * (us(loop.slew_ms, US_PER_MS) + frames_us)
 
 
 def failure_probability(loop: Loop) -> float:

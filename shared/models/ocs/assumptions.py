@@ -32,6 +32,15 @@ ASSUMPTIONS: dict[str, Assumption] = {
     ),
     "frames": Assumption(20.0, "frames", "of one try: three times what a sound one takes"),
     "tries": Assumption(3.0, "tries", "the first and two more, each from another slew"),
+    "stray_misses_least": Assumption(
+        4.0, "misses", "in a row before a mirror may be given up: once when commanded, and thrice again"
+    ),
+    "stray_chance": Assumption(
+        1e-6, "", "that a sound mirror misses so often: a pod has 13,056, and hardly one is given up wrongly"
+    ),
+    "alignments_kept": Assumption(
+        512.0, "mirrors", "of an array by which one is judged: beyond, what was seen counts half"
+    ),
     "pointing_loss_db_per_mrad2": Assumption(
         10.0,
         "dB/mrad²",

@@ -30,6 +30,12 @@ def place_of(side: int, ocs: int, port: int) -> int:
     return (ocs * len(SIDES) + side) << PORT_BITS | port
 
 
+def places_of(side: int, ocs: IntArray, ports: IntArray) -> IntArray:
+    """`place_of` of many, of the broadcast shape of both."""
+    found: IntArray = (ocs * len(SIDES) + side) << PORT_BITS | ports
+    return found
+
+
 def port_at(place: int) -> tuple[int, int, int]:
     """(side as an index of SIDES, OCS, port) of the place of a port."""
     ocs, side = divmod(place >> PORT_BITS, len(SIDES))

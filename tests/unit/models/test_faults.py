@@ -51,7 +51,12 @@ def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
         assert mean_repair_h(kind, network_repairs) == 5
         return
     failures = FailuresConfig(
-        cable_per_day=0.4, host_per_day=0.1, link_per_day=0.2, optics_per_day=0.4, ocs_per_day=0.3
+        cable_per_day=0.4,
+        host_per_day=0.1,
+        link_per_day=0.2,
+        optics_per_day=0.4,
+        ocs_per_day=0.3,
+        stray_per_day=0.6,
     )
     repairs = RepairsConfig(
         cable_repair_h=4,
@@ -93,6 +98,7 @@ def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
         "camera": (0.3 * 0.12 / 2, 3, 0),
         "injector": (0.3 * 0.10 / 2, 3, 0),
         "port": (0, 3, 0),
+        "stray": (0.6, 3, 0),
     }
     per_day, repair_h, rank = expected[kind]
     assert rate_per_day(kind, failures, POD) == pytest.approx(per_day)

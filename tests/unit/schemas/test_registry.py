@@ -154,7 +154,7 @@ def test_configurations_of_every_kind_are_tried_with_other_values_than_the_defau
     """Else the test above would say little about the longest message there is."""
     tried: set[tuple[str, str]] = set()
 
-    @settings(max_examples=150, database=None, derandomize=True, deadline=None)
+    @settings(max_examples=250, database=None, derandomize=True, deadline=None)
     @given(rows_of("FabricCommissioned"))
     def watch(row: dict[str, Any]) -> None:
         default = dict(leaves(default_row(row["config"]["kind"])))

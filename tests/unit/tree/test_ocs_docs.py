@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from services.ocs.misses import chance_of
 from shared.models.ocs.alignment import Loop, drift_loss_db, expected_us, failing_share, failure_probability
 from shared.models.ocs.assumptions import assumed
 
@@ -46,3 +47,15 @@ def test_the_drift_is_computed() -> None:
     said = [f"{drift_loss_db(hours):.2f} dB" for hours in (24, 72)]
     said += [f"{drift_loss_db(72, arrays=1):.2f} dB", f"{assumed('drift_urad_per_rt_h'):g} µrad"]
     assert all(one in TEXT for one in said)
+
+
+@pytest.mark.parametrize(
+    ("others", "bad", "said"),
+    [(500, 0, "500 of 500 found their places 4 are"), (20, 0, "of 20 it takes 7,"), (100, 50, "camera, 23:")],
+)
+def test_a_mirror_is_given_up_after_as_many_misses_as_it_says(others: int, bad: int, said: str) -> None:
+    assert said in TEXT.replace("\n", " ")
+    needed = next(n for n in range(1, 100) if chance_of(n, others, bad) <= assumed("stray_chance"))
+    least = round(assumed("stray_misses_least"))
+    assert said.rstrip(",:").split()[-1 if others < 500 else -2] == str(max(needed, least))
+    assert f"{assumed('alignments_kept'):g}" in TEXT

@@ -87,7 +87,7 @@ def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
     "failures",
     [
         FailuresConfig(enabled=False),
-        FailuresConfig(host_per_day=0, link_per_day=0, optics_per_day=0, ocs_per_day=0),
+        FailuresConfig(host_per_day=0, link_per_day=0, optics_per_day=0, ocs_per_day=0, stray_per_day=0),
         FailuresConfig(until_days=0),
     ],
 )

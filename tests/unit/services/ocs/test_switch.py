@@ -13,18 +13,9 @@ from schemas.failures import FaultBegan, FaultEnded
 from schemas.ocs import CircuitsRestored, OcsDown, OcsPartDown, OcsUp, PortDown, PortUp
 from schemas.sequencer import Tick
 from services.ocs import documents, faults, logic
+from services.ocs.circuits import Circuits, circuits_of
 from services.ocs.state import NO_OWNER, NO_PORT, OcsState
-from services.ocs.switch import (
-    Circuits,
-    Port,
-    busy_port,
-    circuits_of,
-    drop,
-    foreign_circuit,
-    make,
-    north_of,
-    want,
-)
+from services.ocs.switch import Port, busy_port, drop, foreign_circuit, make, north_of, want
 from services.ocs.turning import begin
 from shared.engine.service import CausedBy
 from tests.support.ocs_model import SWITCHING_US, fault_began, fault_ended
@@ -63,6 +54,8 @@ def state() -> OcsState:
         blind_faults=np.zeros(OCS_COUNT, dtype=np.int16),
         changed_us=np.zeros(OCS_COUNT, dtype=np.int64),
         turns=np.zeros(OCS_COUNT, dtype=np.int64),
+        tried=np.zeros((2, OCS_COUNT), dtype=np.int64),
+        missed=np.zeros((2, OCS_COUNT), dtype=np.int64),
         busy_us=np.zeros(OCS_COUNT, dtype=np.int64),
     )
 
