@@ -56,7 +56,7 @@ def pairings_chart() -> Any:
     """All pairings of a pod by bit error rate, with and without the aids."""
     figure = graph_objects.Figure()
     for name, aided in (("with mitigation and soft FEC", True), ("with neither", False)):
-        log10_ber = np.maximum(qualified(aided=aided).log10_ber.ravel(), -20.0)
+        log10_ber = np.maximum(qualified(mitigation=aided, soft_fec=aided).log10_ber.ravel(), -20.0)
         numbers = np.floor(log10_ber / BIN_DECADES).astype(np.int64)
         bins, counts = np.unique(numbers, return_counts=True)
         figure.add_bar(x=(bins + 0.5) * BIN_DECADES, y=counts, width=BIN_DECADES, name=name, opacity=0.7)

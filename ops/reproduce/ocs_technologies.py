@@ -87,7 +87,9 @@ def _loss(technology: OcsTechnology) -> Claim:
         f"OCSes of the technology {name} lose less than {technology.insertion_loss_below_db:g} dB",
         technology.source,
         Stated(technology.insertion_loss_below_db, "dB", "below"),
-        by_construction("losses are Palomar's in the proportion of the bounds: its worst pair decides"),
+        by_construction(
+            "losses are Palomar's in the proportion of the bounds: its worst pair decides all five rows alike"
+        ),
         "model",
         lambda: _worst_db(name),
         "the worst of all pairs of ports of 48 OCSes; connectors included",

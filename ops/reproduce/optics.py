@@ -72,10 +72,12 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "ocs/spare-mirrors",
-        "40 mirrors of a die are spares of manufacture",
+        "Up to 40 mirrors of a die are spares of manufacture",
         "[LF] 3.2.2 (derived)",
         Stated(40, "mirrors"),
-        derived("176 − 136: the paper counts the mirrors and those that serve"),
+        derived(
+            "176 − 136: the paper counts the mirrors and those that serve, not how many of the rest qualify"
+        ),
         "model",
         _spare_mirrors,
     ),

@@ -49,8 +49,7 @@ CALM_S = 3.0
 """How long every process must have run after the last fault."""
 PODS = 4
 SETTINGS = (
-    "pod.cubes=16",
-    "failures.host_per_day=0.05",
+    *("pod.cubes=16", "failures.host_per_day=0.05"),
     *(f"scheduler.{name}={value}" for name, value in POLICIES.items()),
 )
 """Pods that are small and busy, with every policy of the scheduler: more happens to them in an hour."""
@@ -63,8 +62,8 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Soak:
-    """What is run. `minutes` is the time for faults; what follows takes some more. `site_files` stand in
-    place of so many `pods` with these `settings`; `joins` fabrics join while it runs."""
+    """What is run: faults for `minutes`, from `site_files` or so many `pods` with these `settings`; `joins`
+    fabrics join meanwhile. After a volley the twin has to live again within `live_s_max`."""
 
     minutes: float
     pods: int = PODS
@@ -76,7 +75,6 @@ class Soak:
     settings: tuple[str, ...] = SETTINGS
     strikes: tuple[Strike, ...] = STRIKES
     live_s_max: float = 60.0
-    """Within which the twin must live again, and those who watch it must say that it does not."""
 
     @property
     def twin(self) -> TwinOptions:

@@ -134,8 +134,8 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "burst_error_ber": Assumption(
         1.3e-6,
         "",
-        "slips of clock and equaliser, which no inner code mends; calibrated: a pod's median pairing has two "
-        "orders of margin",
+        "what is left however much light there is, and no inner code mends; calibrated: a pod's median "
+        "pairing has two orders of margin",
     ),
     "burst_error_sigma_orders": Assumption(0.15, "", "of receivers about the design, cut at two sigmas"),
     "receiver_bandwidth": Assumption(0.7, "", "of the symbol rate"),

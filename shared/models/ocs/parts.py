@@ -102,7 +102,7 @@ PARTS: tuple[OcsPart, ...] = (
         spare=0,
         watts=4.5,
         share=0.12,
-        swapped_hot=False,
+        swapped_hot=True,
         effect="mirrors",
         reason="44 mirrors of 4 electrodes are 176 channels, as a board holds; share: six in seven of "
         "the faults that darken",

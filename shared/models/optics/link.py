@@ -345,8 +345,8 @@ def decided_log10_ber(
 
 
 def with_bursts(log10_ber: FloatArray, lanes: Lanes) -> FloatArray:
-    """With the errors that a receiver makes in bursts, however much light it gets: slips of its clock and its
-    equaliser, which the inner code cannot mend."""
+    """With the errors that a receiver makes however much light it gets, and the inner code cannot mend: a
+    floor that is assumed, as bursts would leave it."""
     bursts = assumed("burst_error_ber") * 10.0**lanes.burst_orders
     found: FloatArray = np.log10(10.0**log10_ber + bursts)
     return found

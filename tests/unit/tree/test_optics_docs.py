@@ -67,6 +67,8 @@ def test_what_is_calibrated_gives_what_the_documentation_says() -> None:
 def test_every_pairing_is_as_the_documentation_says() -> None:
     conditions = (
         Conditions(7),
+        Conditions(7, design=LinkDesign(mitigation=False)),
+        Conditions(7, design=LinkDesign(soft_fec=False)),
         Conditions(7, design=LinkDesign(mitigation=False, soft_fec=False)),
         Conditions(7, design=LinkDesign(rate=LANE_RATES["100G-PAM4"])),
         Conditions(7, design=LinkDesign(circulator="external")),
