@@ -134,6 +134,27 @@ class PortUp(OcsBody):
     spare: PortIndex | None = Field(default=None, exclude_if=is_unsaid)
 
 
+class MirrorStoodOut(OcsBody):
+    """The camera of an array sees the mirror of this port, at which a circuit is made, off its place by more
+    than it should be and than others are: by `error_urad`, root mean square. `spare` is where it is, of a
+    fibre that was patched."""
+
+    ocs: OcsIndex
+    side: Literal["N", "S"]
+    port: PortIndex
+    error_urad: float = Field(ge=0, allow_inf_nan=False)
+    spare: PortIndex | None = Field(default=None, exclude_if=is_unsaid)
+
+
+class MirrorSteady(OcsBody):
+    """One that had stood out is seen in its place again."""
+
+    ocs: OcsIndex
+    side: Literal["N", "S"]
+    port: PortIndex
+    spare: PortIndex | None = Field(default=None, exclude_if=is_unsaid)
+
+
 class PortPatched(OcsBody):
     """The fibre of this port is at a spare one from now on; its wanted circuit is made again after the
     switching time. All who command circuits go on to call it by its port. `left` is the spare that it was

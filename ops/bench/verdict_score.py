@@ -1,13 +1,14 @@
 """What verdicts are worth: held against the faults that were there in truth, which the diagnosis never sees.
 
 Declared beforehand: a batch of worn lasers is to be found as worn lasers; of a mirror that drifts, power
-cannot tell which of the two of its circuit it is, so that either counts. All other kinds are to be told
-apart, and at the right part. A fault counts once its end has carried light for a day while it was there:
-before that there is nothing to find it by.
+cannot tell which of the two of its circuit it is, and cameras can: either counts only where the OCS is
+without a camera, an injection module or its controller. All other kinds are to be told apart, and at the
+right part. A fault counts once its end has carried light for a day while it was there: before that there is
+nothing to find it by.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +28,8 @@ HARD_KINDS: tuple[FaultKind, ...] = (*LINK_FAULTS, *PATH_FAULTS)
 """All that leaves something of a link; a dead module is told by its host."""
 CLASS: dict[str, str] = {"batch": "laser"}
 """What one end's readings cannot tell apart is one class."""
+BLINDING: tuple[FaultKind, ...] = ("camera", "injector", "cpu", "fpga")
+"""What an OCS does not see its mirrors without."""
 LIT_LEAST_US = US_PER_DAY
 NOTHING, ELSEWHERE = "nothing", "elsewhere"
 
@@ -65,6 +68,8 @@ class Score:
 
     def __post_init__(self) -> None:
         self._plant = superpod_plant(self.cubes)
+        self._blind: dict[str, str] = {}
+        """Faults for which OCSes do not see their mirrors: which OCS."""
         self._joined = np.zeros(self.cubes * ENDS_PER_CUBE, dtype=np.bool_)
 
     def see(self, message: Envelope) -> None:
@@ -74,6 +79,10 @@ class Score:
             ends = struck_ends(self._plant, body.kind, body.target)
             self.active[body.fault] = Truth(body.kind, body.target, ends, at_us)
             self._count_light(at_us)
+        elif isinstance(body, FaultBegan) and body.kind in BLINDING:
+            self._blind[body.fault] = body.target.rpartition("/")[0]
+        elif isinstance(body, FaultEnded) and body.fault in self._blind:
+            del self._blind[body.fault]
         elif isinstance(body, FaultEnded) and body.fault in self.active:
             self._count_light(at_us)
             self.over.append(self.active.pop(body.fault))
@@ -104,7 +113,7 @@ class Score:
             self.false.append(f"{body.kind} at {body.target}: {body.evidence}")
             return
         same = [truth for truth in there if CLASS.get(truth.kind, truth.kind) == held]
-        hit = [truth for truth in same if _is_there(truth, body)]
+        hit = [truth for truth in same if _is_there(truth, body, self._blind.values())]
         self.right[held] += bool(hit)
         for truth in hit or same or there:
             if truth.held_for == NOTHING:
@@ -112,12 +121,14 @@ class Score:
                 truth.after_us = at_us - truth.began_us
 
 
-def _is_there(truth: Truth, body: VerdictGiven) -> bool:
-    """Whether the part is the right one, or one of those that cannot be told apart."""
+def _is_there(truth: Truth, body: VerdictGiven, blind: Collection[str]) -> bool:
+    """Whether the part is the right one, or one of those that cannot be told apart: of the mirrors of OCSes
+    that are `blind`."""
     if truth.kind == "batch":
         return True
-    if truth.kind == "mirror":
-        return truth.target.rpartition("/")[0] == body.target.rpartition("/")[0]
+    ocs = truth.target.rpartition("/")[0]
+    if truth.kind == "mirror" and ocs in blind:
+        return ocs == body.target.rpartition("/")[0]
     return truth.target == body.target
 
 

@@ -29,7 +29,7 @@ class Suspicion:
     """What is held for the matter: a kind of fault at a link end, with how sure that is and the evidence in
     words. `other` is the end that it may be instead. `strand` is the one that is struck, None for both.
     `lost_db` is what the worse strand loses on the way, of the mean of both ways; 0 where nothing is lost
-    there."""
+    there. `spare` is where the mirror of `end` is, if not at the port where its fibre was wired."""
 
     kind: FaultKind
     end: int
@@ -38,6 +38,7 @@ class Suspicion:
     other: int | None = None
     strand: int | None = None
     lost_db: float = 0.0
+    spare: int | None = None
 
 
 def suspicions(looks: Mapping[int, Look]) -> list[Suspicion]:
@@ -184,6 +185,17 @@ def _circulator(look: Look) -> Suspicion | None:
         return None
     said = f"{back_db:.1f} dB more of its own light come back, and none is lost on the way"
     return Suspicion("circulator", look.end, _beyond("mpi_db", back_db), said)
+
+
+def more_off(one_urad: float | None, other_urad: float | None, unseen_urad: float, scatter: float) -> float:
+    """How sure it is that the first of two mirrors is farther off than the other, by what cameras say: None
+    of one that was not told of, which reads `unseen_urad` at most if it is seen at all. `scatter` is that of
+    a reading, as a share of it."""
+    if one_urad is None and other_urad is None:
+        return ONE_OF_TWO
+    one, other = (unseen_urad if urad is None else urad for urad in (one_urad, other_urad))
+    sure = _normal_share((one - other) / (scatter * math.hypot(one, other)))
+    return min(max(sure, 1.0 - SURE), SURE)
 
 
 def mean(values: tuple[float | None, ...] | list[float]) -> float:

@@ -15,6 +15,7 @@ from schemas.sequencer import Tick
 from schemas.transceivers import EndsStoodOut, LinkTested
 from services.diagnosis.attribution import SURE, Suspicion, suspicions
 from services.diagnosis.blind import is_blind, is_drift
+from services.diagnosis.mirrors import by_camera
 from services.diagnosis.remedies import Remedy, remedies
 from services.diagnosis.state import NO_END, DiagnosisState, EndedVerdict, Tried, Verdict, VerdictEnd
 from shared.basics.units import US_PER_S
@@ -168,6 +169,7 @@ def _judge(state: DiagnosisState, fresh: set[int], cause: str) -> list[Output]:
     found = [one for one in suspicions(state.looks) if one.end in fresh or one.other in fresh]
     free = [one for one in found if not held & {one.end, one.other} and not is_drift(state, one)]
     free = [_by_partners(state, one) for one in free if not _is_known_to_shake(state, one)]
+    free = [by_camera(state, one) for one in free]
     said: list[Output] = []
     for remedy in _remedies(state, free):
         said += _give(state, remedy, cause)

@@ -64,8 +64,9 @@ def _suspect(one: Suspicion, end: int) -> int | None:
 
 
 def _target(fabric: str, one: Suspicion, number: int) -> str:
-    """The end itself, or of a mirror the port that the strand enters at this end."""
+    """The end itself, or of a mirror the port that the strand enters at this end, by where its fibre is."""
     end = link_end(number)
     if one.kind != "mirror" or one.strand is None:
         return end.name(fabric)
-    return f"{fabric}/ocs-{end.ocs}/{end.side(one.strand)}{end.port}"
+    port = one.spare if one.spare is not None and number == one.end else end.port
+    return f"{fabric}/ocs-{end.ocs}/{end.side(one.strand)}{port}"

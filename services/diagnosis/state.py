@@ -52,6 +52,15 @@ class Tried:
     repair: str
 
 
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A mirror that its camera sees off its place, by so much; at which `spare` it is, if not at the port
+    where its fibre was wired."""
+
+    error_urad: float
+    spare: int | None
+
+
 @dataclass
 class DiagnosisState(State):
     """Tables by link-end number. `looks`: those that stand out now, with the far ends of their links;
@@ -60,7 +69,8 @@ class DiagnosisState(State):
     those of which a link test is to tell whether it has helped.
 
     The `technology` is that of the fabric's OCSes, if it has any; `blind` has the cameras and injection
-    modules that OCSes have said are broken, where mirrors need them: since when, by name.
+    modules that OCSes have said are broken, where mirrors need them: since when, by name; `off` the mirrors
+    that OCSes have said are off, by the port where their fibre was wired (`place_of`).
 
     Verdicts by number: open ones, and the last that ended. `peer` is the far end of each end's link (−1
     none). Of what has been tried in every way nothing more is held.
@@ -82,6 +92,7 @@ class DiagnosisState(State):
     testing: dict[int, bool] = field(default_factory=dict)
     partners: dict[int, tuple[int, ...]] = field(default_factory=dict)
     blind: dict[str, int] = field(default_factory=dict)
+    off: dict[int, Sighting] = field(default_factory=dict)
     verdicts: dict[int, Verdict] = field(default_factory=dict)
     ended: dict[int, EndedVerdict] = field(default_factory=dict)
 

@@ -52,7 +52,10 @@ STATES = {
     "ocs": ("OcsDown", "OcsUp", "OcsHeld", "OcsFreed"),
     **dict.fromkeys(("supply", "fan", "cpu", "fpga", "camera", "injector"), ("OcsPartDown", "OcsPartUp")),
     "driver": ("PortsDown", "PortsUp"),
-    "port": ("PortDown", "PortUp", "PortPatched", "PortNotPatched", "PortsDown", "PortsUp"),
+    "port": (
+        *("PortDown", "PortUp", "PortPatched", "PortNotPatched", "PortsDown", "PortsUp"),
+        *("MirrorStoodOut", "MirrorSteady"),
+    ),
     "end": ("LinksTrained", "LinksChanged", "ModuleReported"),
     "block": ("NetworkPartDown", "NetworkPartUp"),
     "bundle": ("NetworkPartDown", "NetworkPartUp"),

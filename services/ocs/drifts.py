@@ -12,12 +12,14 @@ from shared.models.ocs.alignment import FloatArray
 from shared.models.optics.impairments import come_share
 
 
-def drift(state: OcsState, body: FaultBegan) -> list[Output]:
-    """Circuits stand as they are made: nothing is told of it."""
+def drift(state: OcsState, body: FaultBegan, cause: str) -> list[Output]:
+    """Circuits stand as they are made: nothing is told of it but what cameras see."""
     ocs, side, port = ocs_of(body.target), None, None
     if body.kind == "mirror":
         ocs, side, port = port_of(body.target)
-    state.drifts[body.fault] = Drift(ocs, side, port, body.severity or 0.0, state.now_us, body.onset_us)
+    state.drifts[body.fault] = Drift(
+        ocs, side, port, body.severity or 0.0, state.now_us, body.onset_us, cause
+    )
     return []
 
 

@@ -12,13 +12,24 @@ from services.ocs.parts import lose_part, return_part
 from services.ocs.ports import lose_port, return_port
 from services.ocs.state import OcsState
 from services.ocs.strays import come_back, go_astray
+from services.ocs.watching import watch
 from shared.engine.service import Output
 from shared.models.network.blocks import network_of
 from shared.models.network.parts import ocses_of
 from shared.models.ocs.parts import PART
 
 
-def on_fault_began(state: OcsState, body: FaultBegan, _message: Envelope) -> list[Output]:
+def on_fault_began(state: OcsState, body: FaultBegan, message: Envelope) -> list[Output]:
+    said = _begin(state, body, message)
+    return said + watch(state) if state.drifts else said
+
+
+def on_fault_ended(state: OcsState, body: FaultEnded, message: Envelope) -> list[Output]:
+    said = _end(state, body, message)
+    return said + watch(state) if state.drifts or state.off else said
+
+
+def _begin(state: OcsState, body: FaultBegan, message: Envelope) -> list[Output]:
     match body.kind:
         case "port":
             return lose_port(state, body.target)
@@ -29,12 +40,12 @@ def on_fault_began(state: OcsState, body: FaultBegan, _message: Envelope) -> lis
         case "control":
             return _lose_control(state, body.target)
         case "mirror" | "shake":
-            return drift(state, body)
+            return drift(state, body, message.id)
         case _:
             return lose_part(state, body.target) if body.kind in PART else []
 
 
-def on_fault_ended(state: OcsState, body: FaultEnded, message: Envelope) -> list[Output]:
+def _end(state: OcsState, body: FaultEnded, message: Envelope) -> list[Output]:
     match body.kind:
         case "port":
             return return_port(state, body.target, message.id)

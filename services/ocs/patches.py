@@ -27,7 +27,9 @@ def on_patch(state: OcsState, body: PatchPort, message: Envelope) -> list[Output
             PortNotPatched(repair=body.repair, ocs=body.ocs, side=body.side, port=body.port, reason=reason)
         ]
     spare = free[0]
-    state.mirror_misses.pop(place_of(physical.side, physical.ocs, physical.number), None)
+    mirror = place_of(physical.side, physical.ocs, physical.number)
+    state.mirror_misses.pop(mirror, None)
+    state.off.pop(mirror, None)
     state.patched[place_of(port.side, port.ocs, port.number)] = spare
     state.patched[place_of(port.side, port.ocs, spare)] = physical.number
     faults = state.port_faults[port.side, port.ocs]

@@ -82,7 +82,7 @@ class Restart:
 class Drift:
     """A fault for which mirrors point elsewhere than they are told: that of one `port` of a side, by where it
     is, or with None for both all of the OCS. Each loses `loss_db` when all of it has come, which takes
-    `onset_us` from `began_us` on."""
+    `onset_us` from `began_us` on. `cause` is the id of the message that told of it."""
 
     ocs: int
     side: int | None
@@ -90,6 +90,7 @@ class Drift:
     loss_db: float
     began_us: int
     onset_us: int
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,8 @@ class OcsState(State):
     Mirrors are known by where they are (`place_of`). `mirror_misses` counts how often in a row the camera saw
     one miss; `tried` counts of either array of each OCS the mirrors that were aligned lately, but for those
     that had missed just before, `missed` which of these missed. `suspects` are to be given up in this moment,
-    with the id of why they turned; `given_up` are those that were, after so many misses.
+    with the id of why they turned; `given_up` are those that were, after so many misses. `off` are those that
+    cameras see off their places, by how many µrad.
 
     What the OCSes are, the `technology` says by name; one that makes one circuit after another is busy until
     `busy_us`. Telemetry frames come every `telemetry_interval_s`, with those of link ends or trunks.
@@ -171,6 +173,7 @@ class OcsState(State):
     mirror_misses: dict[int, int] = field(default_factory=dict)
     suspects: dict[int, str] = field(default_factory=dict)
     given_up: dict[int, int] = field(default_factory=dict)
+    off: dict[int, float] = field(default_factory=dict)
     telemetry_interval_s: int = 0
     orders: int = 0
     cross_connects: int = 0

@@ -116,7 +116,7 @@ def _of_paths(draw: random.Random, ocs: str, port: str, cubes: int) -> list[Body
     """What nobody sees to, or perhaps never shows: it ends by itself."""
     expiry = draw.choice([US_PER_HOUR // 2, 3 * US_PER_HOUR])
     return [
-        InjectFault(kind="mirror", target=port, duration_us=expiry),
+        *[InjectFault(kind="mirror", target=port, duration_us=expiry)] * 2,
         InjectFault(kind="shake", target=ocs, duration_us=expiry),
         InjectFault(kind="stray", target=port, duration_us=expiry),
         InjectFault(kind="batch", target=f"pod-0/batch-{draw.randrange(cubes + 1)}", duration_us=expiry),

@@ -35,6 +35,12 @@ PORT_BITS = 10
 """More than an OCS has ports on a side."""
 
 
+OFF_BEYOND_URAD = OCS_FIELDS["mirror_error_urad"].high_warning or 0.0
+OFF_TIMES, STEADY_SHARE = 2.0, 0.7
+"""A mirror is off that reads beyond its warning threshold, and twice what others of its array do; it is so
+until it reads less than 70 % of that, as with link ends that stand out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chassis:
     """How n OCSes are. Of shape (n, 2, ports), by side and by the port where the mirror is: `deflection`, by
@@ -154,6 +160,49 @@ def read(seed: int, fabric: str, made: Calibration, is_so: Chassis, at_us: int) 
     return _in_steps({name: values + _wide(silent, values) for name, values in found.items()})
 
 
+def mirror_error_urad(
+    seed: int,
+    fabric: str,
+    made: Calibration,
+    mirror: tuple[int, int, int],
+    loss_db: float,
+    loop: Loop,
+    at_us: int,
+) -> float:
+    """What the camera says of one mirror, as in `read`: that of (OCS, side, port), which loses so much for it
+    points elsewhere."""
+    ocs, side, port = mirror
+    key = np.array([(ocs * ARRAYS + side) << PORT_BITS | port], dtype=np.uint64)
+    bits = draw_bits_array(seed, fabric, f"mirrors read {at_us}", key)
+    found = _seen_urad(np.array([loss_db]), loop, made.error[ocs, side, port : port + 1], bits)
+    return float(registers.stepped(found, OCS_FIELDS["mirror_error_urad"].step)[0])
+
+
+def usual_error_urad(loss_db: float, loop: Loop) -> float:
+    """What cameras say of mirrors in the mean that lose so much."""
+    tilt2 = loop.camera_noise_urad**2 + loop.jitter_urad**2
+    return float(np.sqrt(pointing_error_urad(np.array(loss_db)) ** 2 + TILTS * tilt2))
+
+
+def error_scatter() -> float:
+    """Standard deviation of what is read of a mirror, as a share of it: of its scale, and of a reading."""
+    return float(np.hypot(assumed("error_mirror_sigma"), _reading_scatter()))
+
+
+def _reading_scatter() -> float:
+    return float(1.0 / np.sqrt(2.0 * TILTS * assumed("error_images")))
+
+
+def _seen_urad(
+    loss_db: FloatArray, loop: Loop, scale: FloatArray, bits: npt.NDArray[np.uint64]
+) -> FloatArray:
+    """The error of mirrors with the noise of images, the jitter of the loop, and what is unsure of the
+    reading."""
+    tilt2 = loop.camera_noise_urad**2 + loop.jitter_urad**2
+    seen_urad: FloatArray = np.sqrt(pointing_error_urad(loss_db) ** 2 + TILTS * tilt2)
+    return seen_urad * scale * (1.0 + _reading_scatter() * normals(bits, 1))
+
+
 def _mirrors(made: Calibration, is_so: Chassis, bits: npt.NDArray[np.uint64]) -> dict[str, FloatArray]:
     """Electrostatic drives turn a mirror by the square of their voltage. What images tell of a mirror has
     their noise in it, and the jitter of the loop."""
@@ -163,10 +212,7 @@ def _mirrors(made: Calibration, is_so: Chassis, bits: npt.NDArray[np.uint64]) ->
     driven = np.where(is_so.run[:, None, None], 0.0, np.nan)
     drive_v = assumed("drive_full_v") * made.drive * np.sqrt(is_so.deflection)
     drive_v += assumed("drive_noise_v") * normals(bits, 0) + driven
-    tilt2 = is_so.loop.camera_noise_urad**2 + is_so.loop.jitter_urad**2
-    seen_urad = np.sqrt(pointing_error_urad(is_so.loss_db) ** 2 + TILTS * tilt2)
-    scatter = 1.0 / np.sqrt(2.0 * TILTS * assumed("error_images"))
-    seen_urad *= made.error * (1.0 + scatter * normals(bits, 1))
+    seen_urad = _seen_urad(is_so.loss_db, is_so.loop, made.error, bits)
     lit = is_so.cameras & is_so.beams
     seen_urad += np.where(lit, 0.0, np.nan)[:, :, None] + driven + 0.0 * is_so.deflection
     return {"mirror_drive_v": np.maximum(drive_v, 0.0), "mirror_error_urad": seen_urad}

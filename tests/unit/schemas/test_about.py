@@ -19,7 +19,7 @@ NAME_NOTHING = {
     *("reason", "reasons", "kind", "how", "condition", "side", "port", "sentence"),
     *("shape", "corner", "twisted", "injected", "priority", "requested_by", "config"),
     *("up", "links_down", "links_degraded", "severity", "technician", "service", "message", "count"),
-    *("loss_db", "expected_db", "log10_ber", "verdict", "keeps"),
+    *("error_urad", "loss_db", "expected_db", "log10_ber", "verdict", "keeps"),
     *("owner", "tier", "estimate_us", "ahead_us", "until_us", "why"),
     *("duration_us", "onset_us", "job", "ends_us", "expires_us", "waited_us", "took_us", "due_us"),
     *("key", "asked_by", "comment", "choice", "costs_chip_us", "lost_chip_us", "speed_ppm", "recovery"),

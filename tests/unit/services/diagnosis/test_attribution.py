@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.names import FaultKind
-from services.diagnosis.attribution import Suspicion, suspicions
+from services.diagnosis.attribution import Suspicion, more_off, suspicions
 from shared.models.telemetry.looks import Look
 
 NEAR, FAR = 7, 1_200
@@ -139,3 +139,22 @@ def test_whatever_stands_out_one_matter_is_held_of_an_end_at_most(
     assert all(one.end in (NEAR, FAR) and 0.0 <= one.confidence <= 1.0 for one in found)
     looks = {look.end: look for look in (replace(AT_FAR, **far), replace(SOUND, **near))}  # type: ignore[arg-type]  # fields by name
     assert suspicions(looks) == found, "in whatever order they stand"
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "least", "most"),
+    [
+        (None, None, 0.5, 0.5),  # no camera tells
+        (450.0, None, 0.98, 0.98),
+        (None, 450.0, 0.02, 0.02),
+        (61.0, None, 0.55, 0.60),  # just beyond what is told of: 1 µrad in 5
+        (400.0, 400.0, 0.5, 0.5),
+        (400.0, 420.0, 0.2, 0.3),  # 20 µrad in 34
+    ],
+)
+def test_of_two_mirrors_the_one_that_is_farther_off_is_the_likelier(
+    own: float | None, other: float | None, least: float, most: float
+) -> None:
+    sure = more_off(own, other, 60.0, 0.058)
+    assert least - 1e-9 <= sure <= most + 1e-9
+    assert sure + more_off(other, own, 60.0, 0.058) == pytest.approx(1.0)

@@ -49,7 +49,7 @@ def test_every_fault_is_seen_named_and_mended(bench: Bench, kind: FaultKind) -> 
     bench.run(40 * US_PER_DAY)
     found = verdicts(bench)
     assert {verdict.kind for verdict in found} == {HELD_FOR.get(kind, kind)}
-    if kind not in ("batch", "mirror"):  # of which either mirror of the circuit may be held for it
+    if kind != "batch":
         assert {verdict.target for verdict in found} == {PLACES.get(kind, TARGET)}
     ended = [body for body in bodies(bench.log) if isinstance(body, FaultEnded)]
     lit = {"pod-0/batch-7"} if kind == "batch" else set()  # some of its modules carry no link
