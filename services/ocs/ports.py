@@ -5,22 +5,18 @@ fibres were wired (`shared.models.ocs.patches`).
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from schemas.names import number_of
 from schemas.ocs import PortDown, PortsDown, PortsUp, PortUp
 from services.ocs.restores import forget_realignments, realign, restore_later
-from services.ocs.state import NO_PORT, SIDES, IntArray, OcsState
+from services.ocs.state import NO_PORT, SIDES, OcsState
 from services.ocs.switch import Port, forget_stale, north_of, touch
 from shared.engine.service import Output
 from shared.models.ocs.parts import BOARDS_PER_ARRAY
 from shared.models.ocs.patches import place_of, port_at
-from shared.models.optics.palomar import manufactured_ocses, mirror_count
-
-FABRICS_CACHE_MAX = 32
-"""Fabrics of which it is kept at hand which board drives which port: 0.1 MB each."""
+from shared.models.optics.palomar import driver_boards
 
 
 def lose_port(state: OcsState, target: str) -> list[Output]:
@@ -69,22 +65,11 @@ def return_board(state: OcsState, target: str, ocs: int, cause: str) -> PortsUp:
 def ports_of_board(state: OcsState, ocs: int, board: int) -> tuple[int, tuple[int, ...]]:
     """(side as an index of SIDES, the ports of the fibres before the mirrors that this board drives)."""
     side, of_array = divmod(board, BOARDS_PER_ARRAY)
-    boards = _boards(state.seed, state.fabric, *state.wanted.shape)
+    boards = driver_boards(state.seed, state.fabric, state.radix, state.ocs_count)
     driven = np.flatnonzero(boards[side, ocs] == of_array).tolist()
     if not state.patched:
         return side, tuple(driven)
     return side, tuple(sorted(logical(state, Port(ocs, side, port)).number for port in driven))
-
-
-@lru_cache(maxsize=FABRICS_CACHE_MAX)
-def _boards(seed: int, fabric: str, ocs_count: int, radix: int) -> IntArray:
-    """The board, of those of its array, behind each port, of shape (2, OCSes, radix). An array's mirrors are
-    dealt to its boards in runs of their numbers, as its wires leave it: of 176 mirrors, 44 to each."""
-    made = manufactured_ocses(seed, fabric, radix, ocs_count)
-    mirrors = np.stack([made.north_mirror, made.south_mirror])
-    found: IntArray = mirrors * BOARDS_PER_ARRAY // mirror_count(radix)
-    found.flags.writeable = False
-    return found
 
 
 def own_faults(state: OcsState, port: Port) -> int:

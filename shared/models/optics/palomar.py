@@ -25,6 +25,7 @@ import numpy.typing as npt
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform_array
 from shared.models.assumptions import assumed
+from shared.models.ocs.parts import BOARDS_PER_ARRAY
 from shared.models.superpod.wiring import OCS_COUNT, PALOMAR_RADIX, IntArray
 from shared.models.technologies import ocs_technology
 
@@ -227,3 +228,15 @@ def squared_deflection(mirrors: int) -> FloatArray:
     square = (row[:, None] - row) ** 2 + (column[:, None] - column) ** 2
     largest = max(1, (rows - 1) ** 2 + (columns - 1) ** 2)
     return _fixed(square / largest)
+
+
+@lru_cache(maxsize=FABRICS_KEPT_MAX)
+def driver_boards(seed: int, fabric: str, radix: int, ocs_count: int) -> IntArray:
+    """The driver board, of those of its array, behind each physical port, of shape (2, OCSes, radix). An
+    array's mirrors are dealt to its boards in runs of their numbers, as its wires leave it: of 176, 44 to
+    each."""
+    made = manufactured_ocses(seed, fabric, radix, ocs_count)
+    mirrors = np.stack([made.north_mirror, made.south_mirror])
+    found: IntArray = mirrors * BOARDS_PER_ARRAY // mirror_count(radix)
+    found.flags.writeable = False
+    return found

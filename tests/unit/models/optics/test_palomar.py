@@ -14,6 +14,7 @@ from shared.models.optics.palomar import (
     RETURN_LOSS_SPECIFIED_DB,
     RETURN_LOSS_TYPICAL_DB,
     ManufacturedOcses,
+    driver_boards,
     insertion_loss_db,
     manufacture,
     manufactured_ocses,
@@ -196,3 +197,14 @@ def test_other_technologies_stay_below_the_bounds_of_the_table(technology: str) 
 def test_an_unknown_technology_is_refused() -> None:
     with pytest.raises(InvalidInput, match="technology 'magic': no such OCS"):
         manufacture(0, FABRIC, np.array([0]), technology="magic")
+
+
+def test_boards_drive_runs_of_44_mirrors_of_176() -> None:
+    boards, made = driver_boards(7, "pod-0", 136, 48), manufactured_ocses(7, "pod-0")
+    assert boards.shape == (2, 48, 136)
+    for side, mirrors in enumerate((made.north_mirror, made.south_mirror)):
+        for board in range(4):
+            driven = mirrors[boards[side] == board]
+            assert driven.min() >= 44 * board
+            assert driven.max() < 44 * (board + 1)
+            assert (np.bincount(np.nonzero(boards[side] == board)[0], minlength=48) <= 44).all()
