@@ -30,7 +30,6 @@ from schemas.registry import TYPES
 ModuleCondition = Literal["ok", "failed"]
 FaultRow = FaultDocument
 RepairRow = RepairDocument
-VerdictRow = VerdictDocument
 
 
 RowT = TypeVar("RowT", bound=Model)
@@ -158,6 +157,15 @@ class LinkRow(Model):
     slice: str | None
     generation: int = 0
     installed_us: int = 0
+
+
+class VerdictRow(VerdictDocument):
+    """A verdict. Where it suspects a module, `batch` is that of which the module was made, by inventory: null
+    of one that was put in later; `alike` is how many open verdicts hold the same of modules of this batch,
+    itself among them. No fault enters either: that many fail alike says that a batch is bad."""
+
+    batch: str | None = None
+    alike: int = 0
 
 
 class SliceCondition(Model):

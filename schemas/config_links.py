@@ -7,6 +7,9 @@ from pydantic import model_validator
 from schemas.body import Model
 from schemas.parameter import parameter
 
+LOOK_INTERVAL_S_MIN = 60
+"""A look costs a message where anything stands out, and reads every such end."""
+
 
 class TransceiversConfig(Model):
     """The optics of the links, when one counts as bad, and how often it is measured."""
@@ -16,7 +19,8 @@ class TransceiversConfig(Model):
     )
     look_interval_s: int = parameter(
         3_600,
-        "how often the readings of link ends are looked at for faults; 0 for never: then none is found",
+        "how often the readings of link ends are looked at for faults, at least a minute apart; 0 for never: "
+        "then none is found",
         unit="seconds",
         source="choice",
         ge=0,
@@ -81,6 +85,15 @@ class TransceiversConfig(Model):
         le=3_600,
         allow_inf_nan=False,
     )
+
+    @model_validator(mode="after")
+    def _looks_are_apart(self) -> "TransceiversConfig":
+        if 0 < self.look_interval_s < LOOK_INTERVAL_S_MIN:
+            raise ValueError(
+                f"look_interval_s: {self.look_interval_s} is not allowed; allowed: 0, or "
+                f"{LOOK_INTERVAL_S_MIN} to 31536000, of which {LOOK_INTERVAL_S_MIN} is the nearest"
+            )
+        return self
 
     @model_validator(mode="after")
     def _degraded_before_down(self) -> "TransceiversConfig":

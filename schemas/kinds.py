@@ -106,7 +106,7 @@ VERDICTS = Kind(
     ("verdict", "verdicts"),
     documents=("verdicts",),
     parts=(),
-    columns=("NAME", "KIND", "TARGET", "WORK", "CONFIDENCE", "STATE", "GIVEN", "ENDED", "EVIDENCE"),
+    columns=("NAME", "KIND", "TARGET", "WORK", "BATCH", "CONFIDENCE", "STATE", "GIVEN", "ENDED", "EVIDENCE"),
 )
 
 BLOCKS = Kind(

@@ -13,13 +13,14 @@ from ops.cli.messages import event_rows
 from ops.cli.names import Name, whole
 from ops.cli.options import Output, Watch, WideOutput
 from ops.cli.output import Form, rendered, watched
-from ops.cli.readings import lanes, wide
+from ops.cli.readings import NO_ORDER, lanes, of_links, wide
 from ops.cli.types import FieldValue, Kind, KindOrName, SortOrder, no_name, unknown
 from ops.common.client import Client, escape
 from ops.common.light_path import patched
 from ops.common.tables import columns, shown
 from schemas.kinds import KINDS, kind_of_name
 from shared.basics.brief import per_cent
+from shared.basics.errors import NotFound
 from shared.basics.times import moment, span
 
 DESCRIPTION = ("object", "related", "events", "events_in_all")
@@ -93,7 +94,11 @@ def get(
     sort: Annotated[
         str | None,
         typer.Option(
-            click_type=SortOrder(), metavar="FIELDS", help="such as `ber`; --sort=-ber has the highest first"
+            "--sort",
+            "--sort-by",
+            click_type=SortOrder(),
+            metavar="FIELDS",
+            help="such as `ber`; --sort=-ber has the highest first",
         ),
     ] = None,
     top: Annotated[int | None, typer.Option(min=1, max=TOP_MAX, metavar="N", help="only the first N")] = None,
@@ -109,6 +114,7 @@ def get(
     if name is not None and (unfit := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{unfit[0]} goes with a whole list, not with a NAME")
     query = {"fabric": fabric, "sort": sort, "limit": top} | values_by_field(state, where)
+    order = of_links(query, is_wide=output == "wide") if kind == "links" else NO_ORDER
     if output == "wide" and kind != "links":
         raise click.UsageError(
             f"-o wide: shows what modules of links read, not {kind}; allowed is `get links`"
@@ -118,7 +124,7 @@ def get(
     client = Client()
     path = f"/v1/{kind}/{escape(whole(client, name))}" if name is not None else None
     form: Form = "table" if output == "wide" else output
-    table = wide if output == "wide" else partial(_table, kind=kind)
+    table = partial(wide, order=order) if output == "wide" else partial(_table, kind=kind)
 
     def look() -> str:
         if path is not None:
@@ -183,8 +189,8 @@ def _named(word: str) -> tuple[str, str]:
     if word in KINDS:
         raise click.UsageError("Missing argument 'NAME'.")
     found = kind_of_name(word)
-    if found is None and "/" in word:
-        raise click.UsageError(no_name(word))
+    if (found is None and "/" in word) or word.startswith("batch-"):
+        raise NotFound(no_name(word))
     if found is None:
         near = unknown("kind", word, tuple(KINDS))
         raise click.UsageError(f"{near}; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7")

@@ -10,6 +10,7 @@ from shared.basics.times import moment, span
 
 Row = dict[str, Any]
 PPM = 1_000_000
+ALIKE_MIN = 2
 
 
 OF_PODS = frozenset(
@@ -208,12 +209,21 @@ def _repair(row: Row, now_us: int) -> list[object]:
     ]
 
 
+def _of_batch(verdict: Row) -> str | None:
+    """The batch of which it is not the only one to stand out so, and how many are: by chance two are seldom
+    of one."""
+    if (alike := verdict.get("alike", 0)) < ALIKE_MIN:
+        return None
+    return f"{_here(verdict['batch'])}: {alike}"
+
+
 def _verdict(row: Row, _now_us: int) -> list[object]:
     return [
         row["name"],
         row["kind"],
         row["target"],
         row["work"],
+        _of_batch(row),
         _share(row["confidence"], 0),
         row["state"],
         moment(row["given_us"]),

@@ -1,7 +1,11 @@
 """How tables show what modules and OCSes read of themselves."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
+
+import click
 
 from ops.cli.kinds import Row
 from ops.common.client import Client
@@ -33,6 +37,63 @@ SHORT = {
 """Field → how flags name it."""
 
 
+READ = {
+    "rx_dbm": "rx_power_dbm",
+    "tx_dbm": "tx_power_dbm",
+    "temp_c": "temperature_c",
+    **{
+        name: name
+        for name in ("rx_power_dbm", "tx_power_dbm", "bias_ma", "temperature_c", "snr_db", "mpi_db")
+    },
+}
+"""Heading of the wide table, or field → the field that a module reads. BER is known of links themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How rows of the wide table are sorted, by what modules read: (field, upwards), the most significant
+    first, and how many of them are wanted; in the twin's own order without."""
+
+    by: tuple[tuple[str, bool], ...] = ()
+    top: int | None = None
+
+
+NO_ORDER = Order()
+
+
+def of_links(query: dict[str, Any], *, is_wide: bool) -> Order:
+    """Spell what is asked of links as the twin does, and take out of it what only readings tell.
+
+    An age grows as the moment of installation falls. What modules read is known to the newest frame and not
+    to the list of links: the wide table is sorted by it here, and filtered by none of it.
+    """
+    for field in {*query} - {"fabric", "sort", "limit"}:
+        if field == "gen":
+            query["generation"] = query.pop("gen")
+        elif field in ("age", "flags", *READ):
+            raise click.UsageError(
+                f"--where {field}: is shown and not filtered by; sort by it, or see `lightwave top links`"
+            )
+    words = (query["sort"] or "").split(",") if query["sort"] else []
+    order = [(word.removeprefix("-"), not word.startswith("-")) for word in words]
+    if "flags" in dict(order):
+        raise click.UsageError("--sort flags: is no order; `lightwave top links` has the worst first")
+    if not READ.keys() & dict(order).keys():
+        own = {"gen": ("generation", False), "age": ("installed_us", True)}
+        found = [(own[name][0], up != own[name][1]) if name in own else (name, up) for name, up in order]
+        query["sort"] = ",".join(name if up else f"-{name}" for name, up in found) or None
+        return Order()
+    if not is_wide:
+        raise click.UsageError(f"--sort {query['sort']}: is what modules read; sort so with -o wide")
+    if unfit := [name for name, _ in order if name not in READ]:
+        raise click.UsageError(
+            f"--sort {unfit[0]}: goes not with what modules read; allowed beside it are {', '.join(READ)}"
+        )
+    found_top = query["limit"]
+    query["sort"] = query["limit"] = None
+    return Order(tuple((READ[name], up) for name, up in order), found_top)
+
+
 def measured(field: str, value: float | None) -> str | None:
     """A value as tables show that field: rates by their order of magnitude, a supply to the millivolt, most
     others to the hundredth."""
@@ -62,16 +123,26 @@ def readings_of(client: Client, fabrics: Sequence[str]) -> dict[str, Row]:
     return {row["name"]: row for row in rows}
 
 
-def wide(client: Client, links: Sequence[Row]) -> str:
-    """The table of some link ends by what their modules read."""
+def wide(client: Client, links: Sequence[Row], order: Order = NO_ORDER) -> str:
+    """The table of some link ends by what their modules read; what none is read of comes last."""
     if not links:
         return "no links"
     fabrics = dict.fromkeys(row["name"].partition("/")[0] for row in links)
     found = readings_of(client, list(fabrics))
     now_us = client.thing("/v1/clock", "now_us")["now_us"]
+    links = _sorted(links, found, order)
     with client.reading():
         rows = [_with_module(row, found.get(row["name"]), now_us) for row in links]
         return columns((*WIDE[:-1], *OF_MODULES, WIDE[-1]), rows)
+
+
+def _sorted(links: Sequence[Row], readings: dict[str, Row], order: Order) -> Sequence[Row]:
+    rows = list(links)
+    for field, up in reversed(order.by):
+        read = [(readings.get(row["name"], {}).get(field), row) for row in rows]
+        there = sorted((one for one in read if one[0] is not None), key=itemgetter(0), reverse=not up)
+        rows = [row for _, row in there] + [row for value, row in read if value is None]
+    return rows[: order.top]
 
 
 def _with_module(link: Row, reading: Row | None, now_us: int) -> list[object]:

@@ -39,6 +39,7 @@ from ops.cli.output import Form, say, show
 from ops.cli.polling import until
 from ops.cli.types import Duration, OneOf
 from ops.common.client import Client, RequestFailed, escape, waited
+from shared.models.faults import severity_of
 
 ANSWER = ("id", "status", "repeated", "complete", "outcome")
 """Fields of the twin's answer to a request."""
@@ -128,8 +129,8 @@ def inject(
         ),
     ] = None,
     severity: Annotated[
-        float | None,
-        typer.Option(metavar="NUMBER", help="how bad, in the unit of the kind [default: drawn]"),
+        str | None,
+        typer.Option(metavar="NUMBER", help="how bad, in the unit of the kind: 3 or 3dB [default: drawn]"),
     ] = None,
     onset_s: Annotated[
         int | None,
@@ -144,7 +145,10 @@ def inject(
     """Break something: a host, chip, cable, link, connector, OCS or port, power or cooling of a cube; of a
     network a block, fibre bundle, OCS rack, control or power domain too."""
     client = Client()
-    how = {"duration_s": duration_s, "severity": severity, "onset_s": onset_s}
+    badness = (
+        None if severity is None else severity_of(next(one for one in FAULT_KINDS if one == kind), severity)
+    )
+    how = {"duration_s": duration_s, "severity": badness, "onset_s": onset_s}
     body = {"kind": kind, "target": whole(client, target), **how}
     answer = ask(client, "inject", "/v1/faults", Said(key, comment), output, body)
     _tell_others(client, answer, output, "is faulty already by")

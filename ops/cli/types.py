@@ -312,6 +312,12 @@ def unknown(what: str, word: str, allowed: Sequence[str]) -> str:
 def no_name(word: str) -> str:
     """A sentence for a name of a form that no thing has, with the name that may have been meant."""
     place, _, last = word.rpartition("/")
+    if re.fullmatch(r"batch-[0-9]{1,6}", last):
+        return (
+            f"NAME {quoted(word)}: modules that were made together are not described as one; "
+            f"`lightwave impact {word}` tells what hangs on them, "
+            f"`lightwave get verdicts --where batch={last}` what is held of them"
+        )
     told = (
         f"NAME {quoted(word)}: nothing has such a name; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7"
     )

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Sequence
 
-SHORT = re.compile(r"(?:ocs|cube|slice|fault|repair|block|rack|control|power|rewiring)-[0-9]+(?:/.*)?")
+SHORT = re.compile(
+    r"(?:ocs|cube|slice|fault|repair|verdict|batch|block|rack|control|power|rewiring)-[0-9]+(?:/.*)?"
+)
 OF_NETWORKS = ("block-", "rack-", "control-", "power-", "rewiring-")
-OF_PODS = ("cube-", "slice-")
+OF_PODS = ("cube-", "slice-", "verdict-", "batch-")
 
 
 def is_short(name: str) -> bool:

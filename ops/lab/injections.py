@@ -1,7 +1,6 @@
 """Faults that a lab run injects: `KIND:TARGET@TIME+FOR,severity=NUMBER,onset=FOR`, such as
 `ocs:pod-0/ocs-17@2d+10m` or `laser:pod-0/cube-12/+y/7@2d,severity=3,onset=12h`."""
 
-import math
 from collections.abc import Sequence
 
 from ops.common.quoted import quoted
@@ -13,7 +12,7 @@ from shared.basics.errors import InvalidInput
 from shared.basics.grammar import duration_s
 from shared.basics.times import moment
 from shared.basics.units import US_PER_DAY, US_PER_S
-from shared.models.faults import FAULTS, check_severity, fault_target
+from shared.models.faults import FAULTS, check_severity, fault_target, severity_of
 from shared.models.plants import plant_of
 from shared.runtimes.lab import LabRequest
 
@@ -57,9 +56,9 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
         raise InvalidInput(f"{said}: no fabric {quoted(fabric)}; there is {', '.join(fabrics)}")
     config = fabrics[fabric]
     degrees = _degrees(said, words)
-    severity = _number(said, degrees["severity"]) if "severity" in degrees else None
     onset_us = _us(said, degrees["onset"], least_s=1) if "onset" in degrees else None
     try:
+        severity = severity_of(struck, degrees["severity"]) if "severity" in degrees else None
         fault_target(struck, target, fabric, plant_of(config.kind, config.hardware))
         check_severity(struck, severity, onset_us)
     except InvalidInput as error:
@@ -83,18 +82,6 @@ def _degrees(said: str, words: Sequence[str]) -> dict[str, str]:
             raise InvalidInput(f"{said}: {name} is given twice; leave one of them out")
         found[name] = value
     return found
-
-
-def _number(said: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise InvalidInput(
-            f"{said}: severity {quoted(text)} is no number; allowed are numbers like 3 and 0.5"
-        )
-    return number
 
 
 def _us(said: str, text: str, *, least_s: int) -> int:

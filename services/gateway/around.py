@@ -24,12 +24,16 @@ from schemas.api_descriptions import (
 )
 from services.gateway import rows
 from services.gateway.documents import natural
-from services.gateway.fabrics import network_at, part_of
+from services.gateway.fabrics import network_at, part_of, plant
 from services.gateway.light_path import light_path
 from services.gateway.ports import TwinPorts
 from services.gateway.readings import field_readings
+from services.gateway.verdict_rows import verdict_rows
+from shared.models.struck_ends import struck_ends
 
 RowT = TypeVar("RowT")
+OPEN = ("queued", "begun")
+"""States of repairs that have not ended."""
 BAD_LINKS = ("degraded", "down")
 
 WAITS_OR_AILS = ("queued", "waiting-for-pods", "degraded", "recovering")
@@ -41,6 +45,22 @@ def around_part(twin: TwinPorts, fabric: str, row: OcsRow | HostRow) -> PartRela
 
 
 def around_target(twin: TwinPorts, fabric: str, row: FaultRow | RepairRow) -> PartRelated:
+    """What is so at a part; of a batch, what is held of its modules and done to them."""
+    made_of = plant(twin, fabric)
+    if made_of.population("batch") and made_of.parse(row.target).kind == "batch":
+        ends = {
+            made_of.part(made_of.ends.kind, end, fabric).name
+            for end in struck_ends(made_of, "batch", row.target)
+        }
+        return PartRelated(
+            faults=faults_in(twin, fabric, row.target),
+            verdicts=tuple(
+                one for one in verdict_rows(twin, fabric) if one.state == "open" and one.target in ends
+            ),
+            repairs=tuple(
+                one for one in rows.repair_rows(twin, fabric) if one.state in OPEN and one.target in ends
+            ),
+        )
     return _around_name(twin, fabric, row.target)
 
 
@@ -115,14 +135,14 @@ def faults_in(twin: TwinPorts, fabric: str, name: str) -> tuple[FaultRow, ...]:
 
 def verdicts_in(twin: TwinPorts, fabric: str, name: str) -> tuple[VerdictRow, ...]:
     """Open verdicts on a part or anything in it, or on link ends of which it is one, or that are in it."""
-    found = [row for row in rows.verdict_rows(twin, fabric) if row.state == "open"]
+    found = [row for row in verdict_rows(twin, fabric) if row.state == "open"]
     return tuple(row for row in found if any(_is_within(one, name) for one in (row.target, *row.ends)))
 
 
 def repairs_in(twin: TwinPorts, fabric: str, name: str) -> tuple[RepairRow, ...]:
     """Open repairs of a part or anything in it."""
     found = rows.repair_rows(twin, fabric)
-    return tuple(row for row in found if row.state in ("queued", "begun") and _is_within(row.target, name))
+    return tuple(row for row in found if row.state in OPEN and _is_within(row.target, name))
 
 
 def _is_within(target: str, name: str) -> bool:

@@ -42,13 +42,16 @@ def fabric_of(twin: TwinPorts, name: str) -> str:
     return fabric
 
 
-def part_of(twin: TwinPorts, name: str) -> Part:
-    """The part of this name; NotFound if there is none."""
-    made_of = plant(twin, fabric_of(twin, name))
+def part_of(twin: TwinPorts, name: str, word: str | None = None) -> Part:
+    """The part of this name; NotFound if there is none, with the nearest of the kind that is asked for, where
+    that is one."""
+    fabric = fabric_of(twin, name)
+    made_of = plant(twin, fabric)
     try:
         return made_of.parse(name)
     except InvalidInput as error:
-        raise NotFound(str(error)) from None
+        is_known = word is not None and made_of.population(word) > 0
+        raise NotFound(made_of.absence(word, name, fabric) if word and is_known else str(error)) from None
 
 
 def commissioned(twin: TwinPorts) -> list[str]:

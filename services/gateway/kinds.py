@@ -42,7 +42,7 @@ from schemas.api_descriptions import (
     VerdictDescription,
 )
 from schemas.api_network import BlockRow, BundleRow, DemandRow, DomainRow, RackRow, RewiringRow, TrunkRow
-from services.gateway import around, around_network, fabric_rows, network_rows, rows
+from services.gateway import around, around_network, fabric_rows, network_rows, rows, verdict_rows
 from services.gateway.ports import TwinPorts
 
 
@@ -175,8 +175,8 @@ _VIEWS: tuple[KindView[Any, Any], ...] = (
         kinds.VERDICTS,
         VerdictRow,
         VerdictDescription,
-        rows.verdict_rows,
-        rows.find_verdict,
+        verdict_rows.verdict_rows,
+        verdict_rows.find_verdict,
         around.around_verdict,
     ),
     KindView(

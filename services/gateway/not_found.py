@@ -1,8 +1,10 @@
 """What is said of a name that nobody has: what is wrong with it, what is allowed, what is nearest."""
 
 import re
+from collections.abc import Sequence
 
 from schemas.kinds import DEMANDS, FABRICS, TRUNKS, Kind
+from schemas.names import number_of
 from services.gateway.fabrics import plant, site_of
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError, NotFound, OperationFailed
@@ -19,10 +21,20 @@ def missing(twin: TwinPorts, kind: Kind, name: str, fabric: str) -> LightwaveErr
         found = twin.log.find(site_of(twin, fabric), LogQuery(about=(name,)), 1, newest=True)
         if found and found[-1][1].at_us > twin.clock.show().now_us:
             return OperationFailed(f"{kind.title} {name}: is being read from the log again; ask again")
+        near = _nearest(list(twin.documents.all(fabric, kind.documents[0])), name)
+        return nobody(kind, name, fabric, plant(twin, fabric), near)
     return nobody(kind, name, fabric, plant(twin, fabric))
 
 
-def nobody(kind: Kind, name: str, fabric: str, plant: Plant) -> NotFound:
+def _nearest(names: Sequence[str], name: str) -> str | None:
+    """Of those that there are, the one whose number is nearest."""
+    number = re.search(r"[0-9]{1,9}$", name)
+    if number is None or not names:
+        return None
+    return min(names, key=lambda other: (abs(number_of(other) - int(number[0])), number_of(other)))
+
+
+def nobody(kind: Kind, name: str, fabric: str, plant: Plant, near: str | None = None) -> NotFound:
     """The error for a name that no thing of this kind has in this fabric of such a plant."""
     said = f"{kind.title} {name[:SHOWN_MAX]!r}: no such {kind.title}"
     if kind is FABRICS:
@@ -31,7 +43,8 @@ def nobody(kind: Kind, name: str, fabric: str, plant: Plant) -> NotFound:
         return NotFound(f"{said}{_pair(kind, name, fabric, plant)}")
     if not kind.parts:
         kept = "ended ones are kept for a while only; `lightwave events` has all"
-        return NotFound(f"{said} in {fabric} ({kept})")
+        hint = f"; the nearest is {near}" if near is not None else ""
+        return NotFound(f"{said} in {fabric} ({kept}){hint}")
     part = next((word for word in kind.parts if f"/{word}-" in name), kind.parts[0])
     if not plant.population(part):
         return NotFound(f"{said}; {fabric} has none")

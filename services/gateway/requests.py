@@ -44,6 +44,7 @@ from shared.basics.times import moment
 from shared.basics.units import US_PER_S, us
 from shared.basics.words import nearest
 from shared.engine.roots import request_id, retirement_id
+from shared.models.faults import FAULTS as FAULT_ROWS
 from shared.models.faults import check_severity, fault_target
 from shared.models.plants import check_slice
 from shared.models.superpod.shapes import of_several_pods, parse_shape
@@ -99,6 +100,9 @@ def fault_request(twin: TwinPorts, asked: FaultRequest) -> tuple[str, AskedBody]
     except InvalidInput as error:
         if made_of.contains(asked.target):
             raise
+        struck = FAULT_ROWS[asked.kind].strikes
+        if made_of.population(struck):
+            raise NotFound(f"target: {made_of.absence(struck, asked.target, fabric)}") from None
         raise NotFound(str(error)) from None
     body = {"kind": asked.kind, "target": asked.target, "severity": asked.severity, "onset_us": onset_us}
     return fabric, _valid(InjectFault, body | {"duration_us": _duration_us(asked.duration_s)})
@@ -126,7 +130,7 @@ def clear_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
 
 def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, AskedBody]:
     fabric = fabric_of(twin, name)
-    if part_of(twin, name).kind != "cube":
+    if part_of(twin, name, "cube").kind != "cube":
         if not plant(twin, fabric).population("cube"):
             raise InvalidInput(f"cube {name!r}: only whole cubes are drained; {fabric} has none")
         raise InvalidInput(f"cube {name!r}: only whole cubes are drained; names are like {fabric}/cube-12")
@@ -136,7 +140,7 @@ def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, Aske
 def link_test_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
     """A test of a link end by its own light, which an OCS sends back: InvalidInput where none does."""
     fabric = fabric_of(twin, name)
-    made_of, part = plant(twin, fabric), part_of(twin, name)
+    made_of, part = plant(twin, fabric), part_of(twin, name, "end")
     if part.kind != "end" or not made_of.population("ocs"):
         raise InvalidInput(
             f"end {name!r}: only link ends of superpods are tested; names are like pod-0/cube-12/+y/7"
@@ -147,7 +151,7 @@ def link_test_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
 def restart_request(twin: TwinPorts, name: str) -> tuple[str, AskedBody]:
     """A restart of an OCS's software: InvalidInput for what is no OCS of a superpod."""
     fabric = fabric_of(twin, name)
-    if part_of(twin, name).kind != "ocs" or not plant(twin, fabric).population("cube"):
+    if part_of(twin, name, "ocs").kind != "ocs" or not plant(twin, fabric).population("cube"):
         raise InvalidInput(
             f"ocs {name!r}: only OCSes of superpods are restarted; names are like pod-0/ocs-17"
         )
@@ -159,7 +163,7 @@ def cross_connect_request(
 ) -> tuple[str, AskedBody]:
     """Cross-connects by hand: InvalidInput for what is no OCS of a superpod."""
     fabric = fabric_of(twin, name)
-    if part_of(twin, name).kind != "ocs" or not plant(twin, fabric).population("cube"):
+    if part_of(twin, name, "ocs").kind != "ocs" or not plant(twin, fabric).population("cube"):
         raise InvalidInput(
             f"ocs {name!r}: only OCSes of superpods are connected by hand; names are like pod-0/ocs-17"
         )
@@ -355,7 +359,8 @@ def _recovery(text: str | None) -> RecoveryPolicy | None:
 
 
 def _valid(model: type[BodyT], values: dict[str, Any]) -> BodyT:
-    """The body of the message; InvalidInput names the first field that may not have its value."""
+    """The body of the message; InvalidInput names the first field that may not have its value, NotFound
+    a name that nothing can have."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -364,6 +369,4 @@ def _valid(model: type[BodyT], values: dict[str, Any]) -> BodyT:
             raise InvalidInput(invalid_sentence([first])) from None
         field = str(first["loc"][0])
         example = (model.model_fields[field].examples or ["pod-0"])[0]
-        raise InvalidInput(
-            f"{field} {first['input'][:80]!r}: no such name; names are like {example}"
-        ) from None
+        raise NotFound(f"{field} {first['input'][:80]!r}: no such name; names are like {example}") from None

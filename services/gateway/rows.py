@@ -12,7 +12,6 @@ from schemas.api import (
     RepairRow,
     SliceCondition,
     SliceRow,
-    VerdictRow,
 )
 from schemas.documents import CubeDocument, CubeUseDocument, LinkGroupDocument, OcsDocument, SliceDocument
 from schemas.names import number_of
@@ -259,14 +258,6 @@ def fault_rows(twin: TwinPorts, fabric: str) -> list[FaultRow]:
 
 def find_fault(twin: TwinPorts, fabric: str, name: str) -> FaultRow | None:
     return read_one(twin, fabric, "faults", name, FaultRow)
-
-
-def verdict_rows(twin: TwinPorts, fabric: str) -> list[VerdictRow]:
-    return read_all(twin, fabric, "verdicts", VerdictRow)
-
-
-def find_verdict(twin: TwinPorts, fabric: str, name: str) -> VerdictRow | None:
-    return read_one(twin, fabric, "verdicts", name, VerdictRow)
 
 
 def repair_rows(twin: TwinPorts, fabric: str) -> list[RepairRow]:

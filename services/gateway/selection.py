@@ -151,6 +151,7 @@ def _order(model: type[Model], sort: str | None) -> Order:
     known = columns(model)
     for word in sort.split(",") if sort is not None else ():
         name = word.removeprefix("-")
+        name = f"{name}_us" if name not in known and f"{name}_us" in known else name
         if name not in known:
             allowed = ", ".join(known)
             raise InvalidInput(

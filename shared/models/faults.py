@@ -4,6 +4,8 @@ One table for all who must know: ground truth, the repair shop, the gateway, the
 nothing slow, so that a command can show it at once.
 """
 
+import math
+import re
 from typing import TYPE_CHECKING
 
 from shared.basics.errors import InvalidInput
@@ -247,6 +249,32 @@ def fault_target(kind: "FaultKind", target: str, fabric: str, plant: "Plant") ->
             f"allowed are names like {fabric}/{row.example}"
         )
     return part
+
+
+_MEASURE = re.compile(r"(.*?)\s*([a-zA-Zµ°%/]*)", re.DOTALL)
+"""A number and its unit, if it has one."""
+SEVERITY_SHOWN_MAX = 40
+
+
+def severity_of(kind: "FaultKind", text: str) -> float:
+    """A severity as people write it: `3`, `3dB`, `3 dB` of a kind that is measured in dB; InvalidInput where
+    it is no number, or one of another unit."""
+    number, unit = _MEASURE.fullmatch(text.strip()).groups()  # type: ignore[union-attr]  # takes any text
+    try:
+        found = float(number)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise InvalidInput(
+            f"severity {text[:SEVERITY_SHOWN_MAX]!r} is no number; allowed are numbers like 3 and 0.5"
+        )
+    row = FAULTS[kind].severity
+    if unit and row is not None and unit.lower() != row.unit.lower():
+        raise InvalidInput(
+            f"severity {text[:SEVERITY_SHOWN_MAX]!r}: a fault of kind {kind!r} is measured in {row.unit}; "
+            f"allowed are {row.least:g} to {row.most:g} {row.unit}"
+        )
+    return found
 
 
 def check_severity(kind: "FaultKind", severity: float | None, onset_us: int | None) -> None:

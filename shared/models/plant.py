@@ -146,13 +146,24 @@ class Plant:
         said = f"{kind.noun} {name[:SHOWN_MAX]!r}: "
         match = self._loose_forms[word].fullmatch(name.removeprefix(f"{fabric}/"))
         if match is None:
-            return f"{said}no such {kind.noun}; {self._hint(kind, fabric)}"
+            meant = self._by_number(kind, name, fabric)
+            return f"{said}no such {kind.noun}; {meant or self._hint(kind, fabric)}"
         numbers = [(axis, int(match[axis])) for axis in kind.axes if not self.axes[axis].words]
         near = {axis: str(min(number, self.axes[axis].size - 1)) for axis, number in numbers}
         nearest = f"{fabric}/{kind.form.format_map(match.groupdict() | near)}"
         beyond = (self._beyond(self.axes[a], str(n)) for a, n in numbers if n >= self.axes[a].size)
         hint = self._hint(kind, fabric) if nearest == name else f"the nearest is {nearest}"
         return f"{said}{next(beyond, f'no such {kind.noun}')}; {hint}"
+
+    def _by_number(self, kind: PartKind, name: str, fabric: str) -> str | None:
+        """What may have been meant by a name that ends in a number, where a number is all that a part of this
+        kind is called by."""
+        number = re.search(r"[0-9]{1,9}$", name)
+        if number is None or len(kind.axes) != 1 or self.axes[kind.axes[0]].words:
+            return None
+        (axis,) = kind.axes
+        place = min(int(number[0]), self.axes[axis].size - 1)
+        return f"the nearest is {fabric}/{kind.form.format_map({axis: place})}"
 
     def _hint(self, kind: PartKind, fabric: str) -> str:
         scales = [self.axes[axis] for axis in kind.axes]

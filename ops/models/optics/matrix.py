@@ -10,7 +10,7 @@ import numpy as np
 from ops.common.tables import columns
 from schemas.config import SuperpodConfig
 from schemas.names import number_of
-from shared.basics.errors import InvalidInput
+from shared.basics.errors import InvalidInput, NotFound
 from shared.models.assumptions import assumed
 from shared.models.optics.palomar import DECIMALS, ManufacturedOcses, manufacture, mirror_count
 from shared.models.plants import check_ocs
@@ -31,11 +31,14 @@ def matrix(name: str, seed: int, config: SuperpodConfig) -> dict[str, Any]:
     """All that is known of an OCS when it leaves the factory: for each pair of ports what is lost between
     them, rows by North port; for each port what it reflects and the mirror behind it; spare mirrors.
 
-    InvalidInput for a name that is no OCS of the pod.
+    NotFound for a name that nothing in the pod has, InvalidInput for what is no OCS.
     """
     check_ocs(config)
     cubes, technology = config.pod.cubes, config.ocs.technology
-    part = superpod_plant(cubes).parse(name)
+    plant = superpod_plant(cubes)
+    if not plant.contains(name):
+        raise NotFound(plant.absence("ocs", name, name.split("/", maxsplit=1)[0]))
+    part = plant.parse(name)
     if part.kind != "ocs":
         raise InvalidInput(f"ocs {name}: is no OCS; allowed are names such as pod-0/ocs-17")
     # A twin lays all out for as many ports as a Palomar has: of a smaller switch the first are there.

@@ -11,7 +11,7 @@ from schemas.config_dcn import NetworkFailuresConfig, NetworkRepairsConfig
 from schemas.config_network import NetworkConfig
 from schemas.names import FaultKind
 from shared.basics.errors import InvalidInput
-from shared.models.faults import FAULTS, fault_target, kinds_of, mean_repair_h, rate_per_day
+from shared.models.faults import FAULTS, fault_target, kinds_of, mean_repair_h, rate_per_day, severity_of
 from shared.models.network.parts import network_parts
 from shared.models.ocs.parts import PARTS
 from shared.models.static_pod.plant import static_pod_plant
@@ -157,3 +157,33 @@ def test_the_table_can_be_shown_at_once() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "found"),
+    [
+        *(("laser", "3", 3.0), ("laser", "3dB", 3.0), ("laser", " 3 db", 3.0), ("heat", "-5K", -5.0)),
+        *(("flap", "0.5 s", 0.5), ("laser", "1e-1", 0.1)),
+    ],
+)
+def test_a_severity_may_have_the_unit_of_its_kind(kind: FaultKind, text: str, found: float) -> None:
+    assert severity_of(kind, text) == found
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "sentence"),
+    [
+        ("heat", "3dB", "severity '3dB': a fault of kind 'heat' is measured in K; allowed are 1 to 60 K"),
+        ("laser", "3e", "is measured in dB; allowed are 0.05 to 30 dB"),
+        *(
+            ("laser", text, "is no number; allowed are numbers like")
+            for text in ("x", "", "nan", "inf", "dB")
+        ),
+    ],
+)
+def test_a_severity_of_another_unit_is_refused_with_its_own(
+    kind: FaultKind, text: str, sentence: str
+) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        severity_of(kind, text)
+    assert sentence in str(raised.value)

@@ -115,7 +115,10 @@ def test_a_name_of_nothing_is_refused_with_what_is_allowed(name: str, sentence: 
     [
         ("ocs", "pod-0/ocs-48", "OCS 48 does not exist; allowed are 0 to 47; the nearest is pod-0/ocs-47"),
         ("ocs", "pod-0/ocs-007", "no such OCS; the nearest is pod-0/ocs-7"),
-        ("ocs", "17", "no such OCS; names are like pod-0/ocs-17"),
+        ("ocs", "17", "no such OCS; the nearest is pod-0/ocs-17"),
+        ("cube", "pod-0/cub-3", "no such cube; the nearest is pod-0/cube-3"),
+        ("cube", "pod-0/ocs-99", "no such cube; the nearest is pod-0/cube-63"),
+        ("cube", "pod-0/foo", "no such cube; names are like pod-0/cube-12"),
         ("cube", "pod-0/cube-5", "no such cube; names are like pod-0/cube-12"),
         (
             "host",

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ops.cli.main import root
-from ops.cli.readings import WIDE
+from ops.cli.readings import WIDE, Order, of_links
 from schemas.api_readings import FieldName, ReadingRow
 from shared.basics.times import span
 from shared.models.telemetry.fields import FIELDS, names_of
@@ -193,6 +193,40 @@ def test_wide_lists_have_what_modules_read(twin: FakeTwin) -> None:
     assert dirty[11].startswith("!! ")
     assert row_of(lines, SOUND)[11] == "-"
     assert row_of(read("get", "links", SOUND, "-o", "wide"), SOUND) == row_of(lines, SOUND)
+
+
+def test_wide_lists_are_sorted_by_what_they_show(twin: FakeTwin) -> None:
+    read_rows = {row["name"]: row for row in told(twin, "readings")}
+    for heading, field, up in (("RX-DBM", "rx_power_dbm", True), ("-temp_c", "temperature_c", False)):
+        lines = read("get", "links", "-o", "wide", f"--sort-by={heading}", "--top", "20")
+        assert len(lines) == 21
+        shown = [read_rows[line.split()[0]][field] for line in lines[1:]]
+        every = sorted((row[field] for row in read_rows.values() if row[field] is not None), reverse=not up)
+        assert shown == every[:20]
+    whole = read("get", "links", "-o", "wide", "--sort=-snr_db")
+    assert len(whole) == 1 + 4 * 96
+    assert whole[-1].split()[6] == "-", "what none is read of comes last"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("-o", "wide", "--where", "RX-DBM=-40"), "--where rx_dbm: is shown and not filtered by"),
+        (("-o", "wide", "--sort", "FLAGS"), "`lightwave top links` has the worst first"),
+        (("--sort", "rx_dbm"), "is what modules read; sort so with -o wide"),
+        (("-o", "wide", "--sort", "rx_dbm,state"), "--sort state: goes not with what modules read"),
+    ],
+)
+def test_what_wide_lists_cannot_be_sorted_by_is_told(words: tuple[str, ...], sentence: str) -> None:
+    done = CliRunner().invoke(root, ["get", "links", *words])
+    assert done.exit_code == 2
+    assert sentence in " ".join(done.output.split())
+
+
+def test_generation_and_age_are_spelt_as_they_are_shown() -> None:
+    query: dict[str, Any] = {"fabric": None, "sort": "gen,-age", "limit": 3, "gen": ["1"]}
+    assert of_links(query, is_wide=False) == Order()
+    assert query == {"fabric": None, "sort": "generation,installed_us", "limit": 3, "generation": ["1"]}
 
 
 def test_wide_is_of_links_alone() -> None:

@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ops.cli.main import root
+from shared.basics.errors import NotFound
 from tests.support.fake_twin import FakeTwin, answering, as_json
 
 FABRICS = [{"name": "pod-0"}, {"name": "dcn-0"}]
@@ -49,9 +50,17 @@ def test_that_there_are_no_events_is_said_of_a_fabric(words: list[str], told: st
 )
 def test_a_name_of_no_form_is_no_kind(name: str, told: str) -> None:
     result = CliRunner().invoke(root, ["describe", name])
-    assert result.exit_code == 2
-    assert f"NAME '{name}': nothing has such a name" in result.output
-    assert told in result.output
+    assert isinstance(result.exception, NotFound)
+    said = str(result.exception)
+    assert f"NAME '{name}': nothing has such a name" in said
+    assert f"{said}\n".count(told) == 1
+
+
+@pytest.mark.parametrize("name", ["pod-0/batch-7", "batch-7"])
+def test_a_batch_is_told_where_it_shows(name: str) -> None:
+    result = CliRunner().invoke(root, ["describe", name])
+    assert isinstance(result.exception, NotFound)
+    assert "`lightwave get verdicts --where batch=batch-7`" in str(result.exception)
 
 
 def test_a_price_below_zero_is_a_price() -> None:

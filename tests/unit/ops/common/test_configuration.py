@@ -37,6 +37,12 @@ def test_two_values_that_do_not_go_together_are_named() -> None:
     for pair in ("transceivers.degraded_above_ber=0.001", "transceivers.down_above_ber=1e-5"):
         with pytest.raises(InvalidInput, match=r"degraded_above_ber: .* at most down_above_ber, which is"):
             settings([pair])
+    with pytest.raises(
+        InvalidInput, match=r"look_interval_s: 59 is not allowed; .* of which 60 is the nearest"
+    ):
+        settings(["transceivers.look_interval_s=59"])
+    for seconds in (0, 60):
+        assert settings([f"transceivers.look_interval_s={seconds}"]).transceivers.look_interval_s == seconds
     both = settings(["transceivers.degraded_above_ber=0.001", "transceivers.down_above_ber=0.01"])
     assert both.transceivers.degraded_above_ber == 0.001
 

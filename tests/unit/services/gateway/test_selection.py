@@ -55,6 +55,7 @@ def names(client: Client, path: str) -> list[str]:
         ("slices?state=queued", ["pod-0/slice-2"]),
         ("slices?chips=8&chips=256", ["pod-0/slice-1", "pod-0/slice-3"]),
         ("slices?ended_us=null&sort=-chips&limit=1", ["pod-0/slice-2"]),
+        ("ocs?state=down&sort=changed,-name", ["pod-0/ocs-17", "pod-0/ocs-3"]),
         ("slices?cubes=pod-0/cube-0", ["pod-0/slice-0"]),
         ("slices?cubes=cube-0", ["pod-0/slice-0", "pod-1/slice-0"]),
         ("ocs?name=ocs-3", ["pod-0/ocs-3", "pod-1/ocs-3"]),

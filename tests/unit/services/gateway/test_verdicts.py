@@ -1,10 +1,12 @@
 """What is held for the matter with a link, wherever people look for it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from shared.models.superpod.wiring import link_end
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
 
 END, OTHER = "pod-0/cube-0/+x/3", "pod-0/cube-0/-x/3"
@@ -48,6 +50,7 @@ def test_a_verdict_is_listed_as_its_document_is(client: Client) -> None:
         "ended_us": None,
     }
     assert set(row["ends"]) == {END, OTHER}
+    assert (row["batch"], row["alike"]) == (None, 0), "a connector is of no batch"
     assert get(client, "verdicts?state=open&kind=connector&sort=-confidence") == [row]
     assert get(client, "verdicts?state=withdrawn") == []
 
@@ -134,3 +137,30 @@ def test_verdicts_are_counted_for_prometheus(client: Client) -> None:
     assert 'lightwave_verdicts_open{fabric="pod-0"} 1.0' in text
     assert 'lightwave_verdicts_total{fabric="pod-0"} 1.0' in text
     assert 'lightwave_repairs_in_vain_total{fabric="pod-0"} 0.0' in text
+
+
+def test_modules_of_one_batch_that_stand_out_alike_are_told_together(tmp_path: Path) -> None:
+    """By what their inventory says: a fault is looked for nowhere."""
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4", "repairs.link_repair_h=5000", LONG, *QUIET])
+    client = twin.client()
+    for path, body in (
+        ("slices", {"shape": "4x4x4"}),
+        ("faults", {"kind": "batch", "target": "pod-0/batch-1", "severity": 3.0}),
+    ):
+        answer = client.post(f"/v1/{path}", json=body, params={"wait": 20})
+        assert answer.status_code == 200, answer.text
+        twin.advance(0.1)
+    twin.advance(3.0)
+    alike = get(client, "verdicts?batch=batch-1")
+    lit = {link_end(number).name("pod-0") for number in range(1, 96, 4)}
+    of_the_batch = {link_end(number).name("pod-0") for number in range(1, 4 * 96, 4)}
+    targets = [row["target"] for row in alike]
+    assert lit <= set(targets) <= of_the_batch
+    assert {(row["kind"], row["batch"], row["alike"]) for row in alike} == {
+        ("laser", "pod-0/batch-1", len(targets))
+    }
+    related = get(client, "describe/faults/pod-0/fault-0")["related"]
+    assert [row["name"] for row in related["faults"]] == ["pod-0/fault-0"]
+    assert {row["name"] for row in related["verdicts"]} == {row["name"] for row in alike}
+    assert {row["target"] for row in related["repairs"]} == {row["target"] for row in alike}
+    twin.close()
