@@ -1,6 +1,8 @@
 """`lightwave audit`: a twin's log and states against the lab on its root messages."""
 
+import contextlib
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import Output
 from ops.cli.output import show
+from ops.cli.progress import Progress
 from ops.cli.types import FILE
 from shared.basics.errors import NotFound, TwinUnreachable
 
@@ -83,7 +86,20 @@ def _audit_folder(data: Path | None, redis: str | None) -> dict[str, Any]:
     from ops.twin.audit import run_audit
     from ops.twin.data import default_data
 
-    return run_audit(data=data or default_data(), redis=redis)
+    with contextlib.ExitStack() as stack:
+        lines: dict[str, Progress] = {}
+
+        def tell(site: str, done: int, whole: int) -> None:
+            if site not in lines:
+                stack.close()
+                lines[site] = stack.enter_context(Progress(partial(_compared, site, whole), whole))
+            lines[site].tell(done)
+
+        return run_audit(data=data or default_data(), redis=redis, tell=tell)
+
+
+def _compared(site: str, whole: int, done: float, pace: float) -> str:
+    return f"{site}: {done:,.0f} of {whole:,} messages compared, {pace:,.0f}/s"
 
 
 def _audit_live(config: Path | None, twin: str | None = None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`lightwave clock`: the twin's simulated time and speed."""
 
 import time
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -8,14 +9,18 @@ import typer
 from ops.cli.groups import application
 from ops.cli.options import Output, Watch
 from ops.cli.output import Form, rendered, show, watched
+from ops.cli.progress import Progress
 from ops.cli.types import Duration, MomentAhead, Speed
 from ops.common.client import Client
 from ops.common.tables import columns
 from shared.basics.errors import Interrupted
 from shared.basics.times import moment, span
+from shared.basics.units import US_PER_S
 
 FIELDS = ("now_us", "speed", "paused", "achieved_speed", "lag_us", "until_us")
 LOOK_S = 0.2
+FREE = 1.05
+"""So much faster than it was told no twin goes that keeps to a speed."""
 
 app = application("clock")
 
@@ -108,14 +113,24 @@ def _run(asked: dict[str, object], speed: float | None, wait: bool, output: Form
     content = client.put("/v1/clock/run", {**asked, "speed": speed}, *FIELDS)
     with client.reading():
         wanted_us = content["until_us"]
+        began_us = content["now_us"]
         try:
-            while wait and content["until_us"] is not None and content["until_us"] == wanted_us:
-                time.sleep(LOOK_S)
-                content = client.thing("/v1/clock", *FIELDS)
+            with Progress(
+                partial(_come, began_us, wanted_us), (wanted_us or began_us) - began_us
+            ) as progress:
+                while wait and content["until_us"] is not None and content["until_us"] == wanted_us:
+                    progress.tell(content["now_us"] - began_us)
+                    time.sleep(LOOK_S)
+                    content = client.thing("/v1/clock", *FIELDS)
         except KeyboardInterrupt:
             told = f"the twin goes on to {moment(wanted_us)}; `lightwave clock pause` stops it"
             raise Interrupted(told) from None
     _changed(client, content, output)
+
+
+def _come(began_us: int, wanted_us: int, done_us: float, pace: float) -> str:
+    """Where simulated time is on its way, and how fast it goes."""
+    return f"{moment(began_us + round(done_us))} of {moment(wanted_us)}, × {pace / US_PER_S:,.0f}"
 
 
 def _changed(client: Client, content: dict[str, Any], output: Form) -> None:
@@ -124,12 +139,15 @@ def _changed(client: Client, content: dict[str, Any], output: Form) -> None:
 
 
 def _table(content: dict[str, Any]) -> str:
+    """A twin that runs to a moment may go as fast as it can, which is its speed then; one that stands has
+    none that it could hold."""
     held = content["achieved_speed"]
+    is_free = content["until_us"] is not None and held > FREE * content["speed"]
     row = [
         moment(content["now_us"]),
-        f"× {content['speed']:g}",
+        "as it can" if is_free else f"× {content['speed']:g}",
         content["paused"],
-        f"× {held:.0f}" if held >= 10 else f"× {held:.2f}",
+        None if content["paused"] else f"× {held:.0f}" if held >= 10 else f"× {held:.2f}",
         span(content["lag_us"]),
         moment(content["until_us"]),
     ]

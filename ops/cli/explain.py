@@ -17,6 +17,10 @@ EXPLANATION = ("name", "at_us", "state", "shape", "reason", "start", "in_the_way
 LISTED_MAX = 20
 """Rows of a table that says how many more there are."""
 
+UNSLOWED = "speed=100%"
+SPARE = "traffic goes around them: its shorter sides have links to spare"
+"""Why a slice with links down may run at full speed: in a torus of unlike sides the longest one limits."""
+
 app = application("explain")
 
 
@@ -89,6 +93,8 @@ def _past(row: Mapping[str, Any]) -> str:
         costs = {choice: cost for choice, cost in row["costs_chip_us"].items() if cost is not None}
         said = ", ".join(f"{choice} {chip_hours(cost)}" for choice, cost in costs.items())
         return f"{row['choice']}, of {said} chip-hours"
+    if row["type"] == "SliceDegraded" and UNSLOWED in row["text"] and "links_down=0" not in row["text"]:
+        return f"{row['text']} ({SPARE})"
     lost = f"lost {chip_hours(row['lost_chip_us'])} chip-hours; " if row["lost_chip_us"] is not None else ""
     return f"{lost}{row['text']}"
 

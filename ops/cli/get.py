@@ -42,6 +42,8 @@ WELL = {
     "repairs": "none open",
 }
 """Section of a description → what it means that nothing is in it."""
+LINKS_NOW = "Links of its ends as they are now (Ends and Evidence are of when it was given)"
+"""Above the links of a verdict, which slices have wired anew since."""
 PPM = 1_000_000
 SPANS = frozenset(
     {"takes_us", "duration_us", "waited_us", "ran_us", "left_us", "onset_us", "median_us", "p95_us"}
@@ -223,7 +225,8 @@ def _described(kind: str, content: Mapping[str, Any]) -> str:
             continue
         well = f"  {_all_well(kind, section, shown)}"
         listed = lanes(rows) if section == "readings" else rows
-        lines += [f"{_title(section)}:", *(_rows(listed) if listed else [well])]
+        title = LINKS_NOW if (kind, section) == ("verdicts", "links") else _title(section)
+        lines += [f"{title}:", *(_rows(listed) if listed else [well])]
     said = len(content["events"])
     told = f" ({said} of {content['events_in_all']})" if said < content["events_in_all"] else ""
     lines.append(f"Last events{told}:")

@@ -3,7 +3,7 @@ states.
 """
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,16 @@ from shared.storage.log.lines import read_lines
 from shared.storage.redis_store import RedisStore
 from shared.storage.store import FabricPlace
 
+Tell = Callable[[str, int, int], None]
+"""Is told (site, messages compared, messages in all), now and then."""
+TOLD_EVERY = 500
 
-def run_audit(*, data: Path, redis: str | None = None) -> dict[str, Any]:
+
+def untold(_site: str, _done: int, _whole: int) -> None:
+    """Where nobody listens."""
+
+
+def run_audit(*, data: Path, redis: str | None = None, tell: Tell = untold) -> dict[str, Any]:
     """Audit the twin kept in `data`, running or not; the report's `clean` says whether all agreed."""
     folder = DataFolder(data)
     if not data.exists() or folder.identity() is None:
@@ -30,13 +38,13 @@ def run_audit(*, data: Path, redis: str | None = None) -> dict[str, Any]:
         sites: dict[str, dict[str, FabricPlace]] = {}
         for fabric, place in store.fabrics().items():
             sites.setdefault(place.site, {})[fabric] = place
-        rows = [_audit_site(folder, store, site, places) for site, places in sorted(sites.items())]
+        rows = [_audit_site(folder, store, site, places, tell) for site, places in sorted(sites.items())]
     clean = bool(rows) and all(row["log_clean"] and row["states_clean"] for row in rows)
     return {"clean": clean, "sites": rows}
 
 
 def _audit_site(
-    folder: DataFolder, store: RedisStore, site: str, places: Mapping[str, FabricPlace]
+    folder: DataFolder, store: RedisStore, site: str, places: Mapping[str, FabricPlace], tell: Tell
 ) -> dict[str, Any]:
     partition = next(iter(places.values())).partition
     snapshot = store.snapshot(partition, readers_of(places))
@@ -60,6 +68,8 @@ def _audit_site(
             if not audit.feed(number, message):
                 break
         messages = number + 1
+        if messages % TOLD_EVERY == 0:
+            tell(site, messages, max(position, messages))
         if messages == position:
             audit.compare()
     if audit.difference is None and messages < position:

@@ -1,8 +1,10 @@
 """The log as people ask it: since a moment, by type, by name, by cause, and back to the root."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from schemas.diagnosis import VerdictGiven
 from schemas.envelope import Envelope
 from schemas.names import SEGMENT
 from schemas.registry import TYPES
@@ -206,6 +208,12 @@ def why(twin: TwinPorts, asked: str) -> list[Envelope]:
         chain.append(message)
         cause = message.cause
     return chain
+
+
+def suspect(chain: Sequence[Envelope]) -> str | None:
+    """The part that a chain of causes is about, where it leads to a verdict: of the many ends that stood out
+    together, people ask for this one."""
+    return next((m.body.target for m in chain if isinstance(m.body, VerdictGiven)), None)
 
 
 def _last_state(twin: TwinPorts, name: str) -> str:

@@ -16,6 +16,7 @@ OF_MODULES = "replace"
 
 
 def verdict_rows(twin: TwinPorts, fabric: str) -> list[VerdictRow]:
+    """Of a fabric, open ones and the last that ended, in order of number."""
     found = read_all(twin, fabric, "verdicts", VerdictDocument)
     batches = _batches(twin, fabric, found)
     alike = Counter((one.kind, batches.get(one.name)) for one in found if one.state == "open")

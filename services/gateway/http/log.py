@@ -97,7 +97,8 @@ def routes(twin: TwinPorts, **common: Unpack[Common]) -> APIRouter:
         response_model=list[LogMessage],
     )
     def why(message_id: str) -> Response:
-        return _dumped(twin, history.why(twin, message_id), None, None)
+        chain = history.why(twin, message_id)
+        return _dumped(twin, chain, history.suspect(chain), None)
 
     _stream_route(router, twin)
     return router

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
+from ops.cli.explain import SPARE, _past
 from ops.cli.main import root
 from tests.support.fake_twin import answering, as_json
 from tests.support.gateway_twin import QUIET, DrivenTwin
@@ -117,3 +118,16 @@ def test_a_past_choice_is_told_with_what_the_others_would_have_cost(tmp_path: Pa
     (line,) = [line for line in lines if "chip-hours" in line]
     assert "SliceRecovering   swap, of swap " in line
     assert ", wait " in line
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("links_down=12 links_degraded=0 speed=100%", True),
+        ("links_down=0 links_degraded=2 speed=100%", False),
+        ("links_down=12 links_degraded=0 speed=96.2%", False),
+    ],
+)
+def test_a_slice_that_links_down_cost_nothing_is_told_with_the_reason(text: str, is_told: bool) -> None:
+    row = {"type": "SliceDegraded", "text": text, "costs_chip_us": None, "lost_chip_us": None}
+    assert _past(row) == (f"{text} ({SPARE})" if is_told else text)

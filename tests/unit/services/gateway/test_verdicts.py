@@ -159,6 +159,9 @@ def test_modules_of_one_batch_that_stand_out_alike_are_told_together(tmp_path: P
     assert {(row["kind"], row["batch"], row["alike"]) for row in alike} == {
         ("laser", "pod-0/batch-1", len(targets))
     }
+    last = alike[-1]
+    (shown,) = [row for row in get(client, f"why/{last['name']}") if row["type"] == "EndsStoodOut"]
+    assert f"{last['target']} (" in shown["text"], "of the many that stood out with it the suspect is told"
     related = get(client, "describe/faults/pod-0/fault-0")["related"]
     assert [row["name"] for row in related["faults"]] == ["pod-0/fault-0"]
     assert {row["name"] for row in related["verdicts"]} == {row["name"] for row in alike}

@@ -1,0 +1,59 @@
+"""How far something long has come: one line on stderr that is written over, where a terminal listens."""
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+
+from shared.basics.times import span
+from shared.basics.units import US_PER_S
+
+EVERY_S = 0.5
+LATELY_S = 20.0
+"""Time left goes by the pace of so long."""
+CLEAR_LINE = "\r\x1b[K"
+
+
+class Progress:
+    """Tells of a number that rises to `whole`, in the caller's words for both; nothing where stderr is no
+    terminal. It is gone when the work is done, or has failed."""
+
+    def __init__(self, said: Callable[[float, float], str], whole: float) -> None:
+        self._said, self._whole = said, whole
+        self._shown = sys.stderr is not None and sys.stderr.isatty()
+        self._samples: deque[tuple[float, float]] = deque()
+        self._told_s = 0.0
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown and self._told_s:
+            sys.stderr.write(CLEAR_LINE)
+            sys.stderr.flush()
+
+    def tell(self, done: float) -> None:
+        """So much is done by now."""
+        if not self._shown:
+            return
+        now_s = time.monotonic()
+        if self._samples and now_s - self._told_s < EVERY_S:
+            return
+        self._told_s = now_s
+        self._samples.append((now_s, done))
+        while now_s - self._samples[0][0] > LATELY_S:
+            self._samples.popleft()
+        sys.stderr.write(CLEAR_LINE + progress_line(self._samples, self._whole, self._said))
+        sys.stderr.flush()
+
+
+def progress_line(
+    samples: deque[tuple[float, float]], whole: float, said: Callable[[float, float], str]
+) -> str:
+    """What is told after these (seconds, done): how much, which share, and how long it still takes at their
+    pace, once there is one. `said` is given what is done, and how much of it in a second."""
+    (first_s, first), (now_s, done) = samples[0], samples[-1]
+    pace = (done - first) / (now_s - first_s) if now_s > first_s else 0.0
+    share = f"{min(done / whole, 1.0):.0%}" if whole > 0 else "100%"
+    left = f", {span(round((whole - done) / pace) * US_PER_S)} left" if pace > 0 and done < whole else ""
+    return f"{said(done, pace)}, {share}{left}"
