@@ -1,10 +1,12 @@
 """Telemetry frames of a living twin, one after another, and as one Parquet file."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ops.common.client import Client, escape
@@ -103,12 +105,19 @@ def flat(fabric: str, at_us: int, batch: Any) -> Any:
     """A frame as a table: before its own columns those of when and whose, and the name of a link end
     or OCS."""
     table = pa.Table.from_batches([batch]).replace_schema_metadata({FABRIC: fabric})
-    heads = {"frame_at_us": pa.array([at_us] * table.num_rows, pa.int64())}
-    if "end" in table.schema.names:
-        names = [link_end(end).name(fabric) for end in table.column("end").to_pylist()]
-        heads["name"] = pa.array(names, pa.string())
-    if "ocs" in table.schema.names:
-        names = [f"{fabric}/ocs-{ocs}" for ocs in table.column("ocs").to_pylist()]
-        heads["name"] = pa.array(names, pa.string())
+    heads = {"frame_at_us": pa.repeat(pa.scalar(at_us, pa.int64()), table.num_rows)}
+    for column in ("end", "ocs"):
+        if column in table.schema.names:
+            numbers = table.column(column)
+            count = 1 << int(pc.max(numbers).as_py() or 0).bit_length()
+            heads["name"] = _names(column, fabric, count).take(numbers.combine_chunks())
     columns = heads | {name: table.column(name) for name in table.schema.names}
     return pa.table(columns, metadata={FABRIC: fabric})
+
+
+@lru_cache(maxsize=4)
+def _names(column: str, fabric: str, count: int) -> Any:
+    """Of the first so many link ends or OCSes, by number: made once, and not for every frame."""
+    named = link_end if column == "end" else None
+    names = [named(n).name(fabric) if named is not None else f"{fabric}/ocs-{n}" for n in range(count)]
+    return pa.array(names, pa.string())
