@@ -17,6 +17,7 @@ KNOWN_NOT_TO_HOLD = {
     "ocs/placement-by-parts",
     "light/mitigation-in-the-pod",
     "light/circulators-external",
+    "light/eml-critical",
     "fabric/cwdm4-duplex",
     "goodput/lf-1024-99.9-deployed",
     "goodput/one-cube",

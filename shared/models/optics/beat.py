@@ -54,15 +54,15 @@ def has_a_tone(offset_ghz: FloatArray) -> BoolArray:
     return found
 
 
-def products(levels: FloatArray, mitigation: FloatArray) -> FloatArray:
+def products(levels: FloatArray, mitigation: FloatArray | float) -> FloatArray:
     """√(a b) of a signal's level a with an interfering level b, without the product of the carriers where
     mitigation takes it off.
 
-    `levels` of shape (M, …), `mitigation` (0 or 1) of shape (…); the result is of shape (M, M, …), by signal
-    and interfering level.
+    `levels` of shape (M, …), `mitigation` (0 or 1) of shape (…) or one for all; the result is of shape
+    (M, M, …), by signal and interfering level.
     """
     fields = np.sqrt(levels)
-    carrier = fields.mean(axis=0)
+    carrier = np.add.reduce(fields) / len(fields)
     taken = mitigation * assumed("mitigation_depth") * carrier**2
     found: FloatArray = fields[:, None] * fields[None, :] - taken
     return found

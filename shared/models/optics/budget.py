@@ -13,8 +13,9 @@ import numpy as np
 from shared.basics.checks import check_range, not_negative
 from shared.models.optics.dispersion import dispersion_ps_per_nm, lanes_nm
 from shared.models.optics.fec import block_loss
-from shared.models.optics.link import LinkDesign, Strands, arriving, evaluate, reflections
+from shared.models.optics.link import LinkDesign, Strands, arriving, evaluate
 from shared.models.optics.made_modules import AS_DESIGNED, Lanes
+from shared.models.optics.path import reflections
 
 RANGES = {
     "loss_db": (0.0, 30.0, "dB"),

@@ -7,10 +7,12 @@ straight lines. The few lanes whose lasers are near each other, and whose beat c
 chain.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 import scipy  # which loads scipy.special when it is first used
 
 from shared.models.optics.beat import has_a_tone, in_reach, products
@@ -21,15 +23,16 @@ from shared.models.optics.link import (
     FloatArray,
     LinkDesign,
     Strands,
-    arrived_log10_ber,
-    arriving,
-    decided_log10_ber,
+    along,
     log10_ber,
-    loss_db,
+    received_log10_ber,
     with_bursts,
 )
 from shared.models.optics.made_modules import EXTINCTION_STEP_DB, Lanes
+from shared.models.optics.path import loss_db
 from shared.models.optics.receiver import NONE, Receiver
+
+IntArray = npt.NDArray[np.intp]
 
 STEP_DB = 1.0 / 64.0
 RECEIVED_DBM = (-42.0, 12.0)
@@ -58,7 +61,7 @@ class BerTable:
         """Of some lanes, in their shape. Beyond the grid its edge counts."""
         position = (received_dbm - RECEIVED_DBM[0]) * (1.0 / STEP_DB)
         # The last entry has none after it: what lies there is read just before it.
-        np.clip(position, 0.0, self.entries - 1.001, out=position)
+        position.clip(0.0, self.entries - 1.001, out=position)
         entry = position.astype(np.intp)
         position -= entry
         if extinction_db is not None:
@@ -86,14 +89,17 @@ class LaneKernel:
 
     def __init__(self, design: LinkDesign) -> None:
         self.design = design
-        clear_db = loss_db(design.path(Strands(DIRECT))) + design.lane_losses_db
-        self._lane_dbm = design.launched_dbm - clear_db
+        # What a design computes whenever it is asked.
+        self._receiver, self._raw_receiver = design.receiver, design.receiver.uncoded()
+        self._bandwidth_ghz = self._receiver.bandwidth_ghz
+        self._launched_dbm, self._lane_losses_db = design.launched_dbm, design.lane_losses_db
+        clear_db = loss_db(design.path(Strands(DIRECT))) + self._lane_losses_db
+        self._lane_dbm = self._launched_dbm - clear_db
         self._penalties_db = design.penalties_db
-        self._set_alike = ber_table(design.receiver, (design.extinction_db,))
-        self._as_set = ber_table(design.receiver, design.extinctions_db)
-        raw = design.receiver.uncoded()
-        self._raw_alike = ber_table(raw, (design.extinction_db,))
-        self._raw_as_set = ber_table(raw, design.extinctions_db)
+        self._set_alike = ber_table(self._receiver, (design.extinction_db,))
+        self._as_set = ber_table(self._receiver, design.extinctions_db)
+        self._raw_alike = ber_table(self._raw_receiver, (design.extinction_db,))
+        self._raw_as_set = ber_table(self._raw_receiver, design.extinctions_db)
         self._closes = _closes(design, notched=False), _closes(design, notched=True)
 
     def log10_ber(self, strands: Strands, lanes: Lanes) -> FloatArray:
@@ -106,56 +112,62 @@ class LaneKernel:
         found = with_bursts(table.log10_ber(reads_dbm, self.design.extinction_of(lanes)), lanes)
         if lanes.offset_ghz is None or not self.design.kind.bidi:
             return found
-        beating = in_reach(lanes.offset_ghz, self.design.receiver.bandwidth_ghz)
-        strand, lane = np.nonzero(np.broadcast_to(beating, found.shape))
+        beating = in_reach(lanes.offset_ghz, self._bandwidth_ghz)
+        places, strand, lane = _places(beating, found.shape)
+        if not len(places):
+            return found
         # Each of these lanes on a strand of its own.
         single = lanes.single(strand, lane)
-        arrival = arriving(self.design, strands.part(strand), single)
+        path = self.design.path(strands.part(strand).per_lane())
+        arrival = along(path, self._launched_dbm, self._lane_losses_db, single)
         # Where bursts hide whatever the beat may do, it is not looked at.
-        most = self._at_most(arrival, single, reads_dbm[strand, lane][:, None])[:, 0]
-        few = np.flatnonzero(most > found[strand, lane] + np.log10(HIDDEN))
+        most = self._at_most(arrival, single, reads_dbm.take(places)[:, None])[:, 0]
+        few = np.flatnonzero(most > found.take(places) + math.log10(HIDDEN))
         if len(few):
-            exact = arrived_log10_ber(self.design, arrival.part(few), single.part(few))
-            found[strand[few], lane[few]] = exact[:, 0]
+            arrival, single = arrival.part(few), single.part(few)
+            exact = self._exact(self._receiver, arrival, single)
+            found.put(places.take(few), with_bursts(exact, single))
         return found
+
+    def _exact(self, receiver: Receiver, arrival: Arrival, lanes: Lanes) -> FloatArray:
+        """The plain chain, without bursts."""
+        extinction_db = self.design.extinction_of(lanes)
+        return received_log10_ber(receiver, arrival, lanes, extinction_db, self._penalties_db)
 
     def _at_most(self, arrival: Arrival, lanes: Lanes, reads_dbm: FloatArray) -> FloatArray:
         """A rate that no beat exceeds: every decision has as small a Q as the worst can have had, in an eye
         that is closed by the largest swing of the strongest reflection, with the noise of all others."""
-        receiver = self.design.receiver
+        receiver = self._receiver
         table = self._raw_alike if lanes.extinction_db is None else self._raw_as_set
-        decisions, ln10 = 2.0 * (receiver.levels - 1), np.log(10.0)
+        decisions, ln10 = 2.0 * (receiver.levels - 1), math.log(10.0)
         share = receiver.errors_per_decision
         worst = table.log10_ber(reads_dbm, self.design.extinction_of(lanes)) * ln10
-        worst = worst + np.log(decisions / share)
-        q = -scipy.special.ndtri_exp(np.minimum(worst, np.log(0.5)))
+        worst = worst + math.log(decisions / share)
+        q = -scipy.special.ndtri_exp(np.minimum(worst, math.log(0.5)))
         notched = has_a_tone(np.asarray(lanes.offset_ghz)) & receiver.mitigation
         closes = np.where(notched, self._closes[1], self._closes[0])
         closed = CAUTION * closes * 10.0 ** (arrival.strongest_db / 20.0)
-        noise = closes * 10.0 ** (arrival.rest_db / 20.0) / np.sqrt(2.0)
+        noise = closes * 10.0 ** (arrival.rest_db / 20.0) / math.sqrt(2.0)
         left = q * np.maximum(1.0 - closed, 0.0) / np.hypot(1.0, q * noise)
-        raw = (scipy.special.log_ndtr(-left) + np.log(share)) / ln10
+        raw = (scipy.special.log_ndtr(-left) + math.log(share)) / ln10
         found: FloatArray = decoded_log10(raw, share) if receiver.soft_fec else raw
         return found
 
     def raw_log10_ber(self, arrival: Arrival, lanes: Lanes) -> FloatArray:
         """log10 of what the decisions err before the inner code, by noise and interference alone: no bursts,
         of the arrival's shape (strands, lanes), with `lanes` as in `log10_ber`."""
-        raw = self.design.receiver.uncoded()
         if self.design.kind.bidi and lanes.offset_ghz is None:
-            return decided_log10_ber(self.design, arrival, lanes, raw)
+            return self._exact(self._raw_receiver, arrival, lanes)
         reads_dbm = arrival.received_dbm - (self._penalties_db + lanes.sensitivity_db)
         table = self._raw_alike if lanes.extinction_db is None else self._raw_as_set
         found = table.log10_ber(reads_dbm, self.design.extinction_of(lanes))
         if lanes.offset_ghz is None or not self.design.kind.bidi:
             return found
-        beating = in_reach(lanes.offset_ghz, self.design.receiver.bandwidth_ghz)
-        strand, lane = np.nonzero(np.broadcast_to(beating, found.shape))
-        if len(strand):
-            exact = decided_log10_ber(
-                self.design, arrival.single(strand, lane), lanes.single(strand, lane), raw
-            )
-            found[strand, lane] = exact[:, 0]
+        beating = in_reach(lanes.offset_ghz, self._bandwidth_ghz)
+        places, strand, lane = _places(beating, found.shape)
+        if len(places):
+            single = arrival.single(strand, lane), lanes.single(strand, lane)
+            found.put(places, self._exact(self._raw_receiver, *single))
         return found
 
     def received_dbm(self, strands: Strands, lanes: Lanes) -> FloatArray:
@@ -171,3 +183,10 @@ def _closes(design: LinkDesign, *, notched: bool) -> float:
     eye = 0.5 * float(levels[1] - levels[0])
     beats = products(levels[:, None], np.array([float(notched)]))
     return 2.0 * float(np.abs(beats).max()) / eye
+
+
+def _places(where: npt.NDArray[np.bool_], shape: tuple[int, int]) -> tuple[IntArray, IntArray, IntArray]:
+    """(number, strand, lane) of the places of a shape that are so."""
+    places = np.flatnonzero(where if where.shape == shape else np.broadcast_to(where, shape))
+    strand, lane = np.divmod(places, shape[1])
+    return places, strand, lane

@@ -97,9 +97,13 @@ def _strands(strands: Strands, rows: npt.NDArray[np.intp]) -> Strands:
     each = strands.each()
     numbers = np.arange(len(each.ocs.loss_db)).reshape(whole)[rows]
     part = each.part(numbers.ravel())
+
+    def shaped(array: FloatArray) -> FloatArray:
+        return array.reshape(numbers.shape) if array.ndim else array
+
     return Strands(
-        Switched(*(getattr(part.ocs, field.name).reshape(numbers.shape) for field in fields(part.ocs))),
-        *(getattr(part, field.name).reshape(numbers.shape) for field in fields(part) if field.name != "ocs"),
+        Switched(*(shaped(getattr(part.ocs, field.name)) for field in fields(part.ocs))),
+        *(shaped(getattr(part, field.name)) for field in fields(part) if field.name != "ocs"),
     )
 
 

@@ -7,7 +7,8 @@ the signal is (own launch + reflection − losses to the element and back) − r
 and all others together go to the receiver (`receiver`), with what leaks through the end's own circulator.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,19 +25,17 @@ from shared.models.optics.modules import (
     lane_rate,
 )
 from shared.models.optics.parts import CirculatorName, LaserName, circulator_of, laser_of, parts_of
+from shared.models.optics.path import (
+    NOTHING_DB,
+    Decibels,
+    Element,
+    loss_db,
+    reflections,
+    strongest_and_rest,
+)
 from shared.models.optics.receiver import BER_THRESHOLD, Receiver
 
 FloatArray = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """One piece of the path, as light meets it on the way out. `loss_db` it takes each way; of light that
-    arrives it sends `return_db` back (negative; None: nothing). Arrays of one broadcast shape."""
-
-    name: str
-    loss_db: FloatArray
-    return_db: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +93,21 @@ class Strands:
         return (*excess, *lost, self.near_leak_db)
 
     def each(self) -> "Strands":
-        """Flat: one value of each a strand."""
+        """Flat: one value of each a strand; what is wrong with none, or with all alike, stays one value."""
         shape = self.shape
-        return self._with(lambda array: np.broadcast_to(array, shape).ravel())
+        switched = (self.ocs.loss_db, self.ocs.near_return_db, self.ocs.far_return_db)
+        return Strands(
+            Switched(*(np.broadcast_to(array, shape).ravel() for array in switched)),
+            *(np.broadcast_to(array, shape).ravel() if array.ndim else array for array in self._by_end),
+        )
 
     def part(self, numbers: npt.NDArray[np.intp]) -> "Strands":
         """Some of them, where they are flat; what is one for all stays so."""
-        return self._with(lambda array: array[numbers] if array.ndim else array)
+        return self._with(lambda array: array.take(numbers) if array.ndim else array)
 
     def per_lane(self) -> "Strands":
         """With a last axis for the lanes."""
-        return self._with(lambda array: np.asarray(array)[..., None])
+        return self._with(lambda array: array[..., None] if array.ndim else array)
 
     def _with(self, change: Callable[[FloatArray], FloatArray]) -> "Strands":
         ocs = self.ocs
@@ -172,14 +175,13 @@ class LinkDesign:
 
     def path(self, strands: Strands) -> tuple[Element, ...]:
         """From this end's laser to the far end's receiver, for the first lane."""
-        mux, none = _assumed("mux_loss_db"), np.asarray(0.0)
-        circulator, crosstalk, port, joined_db = none, None, None, None
-        near_connector_db, far_connector_db, near_port_db, far_port_db = None, None, None, None
+        mux, circulator, joined_db = assumed("mux_loss_db"), NOTHING_DB, None
+        crosstalk, port, near_connector_db, far_connector_db, near_port_db, far_port_db = (None,) * 6
         if self.kind.bidi:
             part = circulator_of(self.circulator)
-            circulator, joined_db = np.asarray(part.loss_db), part.connector_db
-            crosstalk = np.asarray(part.crosstalk_db + strands.near_leak_db)
-            port = _assumed("circulator_return_db")
+            circulator, joined_db = part.loss_db, part.connector_db
+            crosstalk = part.crosstalk_db + strands.near_leak_db
+            port = assumed("circulator_return_db")
             near_connector_db, far_connector_db = (
                 connector_return_db(excess_db)
                 for excess_db in (strands.near_excess_db, strands.far_excess_db)
@@ -189,35 +191,33 @@ class LinkDesign:
         near_db = strands.near_excess_db + strands.near_lost_db
         far_db = strands.far_excess_db + strands.far_lost_db
         # The two fibres of an external circulator to its module reflect to the laser, or nothing.
-        joins = () if joined_db is None else (np.asarray(joined_db),)
+        joins = () if joined_db is None else (joined_db,)
         return (
             Element("mux", mux),
             *(Element("circulator connector", loss_db) for loss_db in joins),
             Element("circulator", circulator, crosstalk),
-            Element("circulator port", none, port),
-            Element("near fibre", np.asarray(fibre_db + near_db), near_connector_db),
-            Element("near OCS port", none, near_port_db),
+            Element("circulator port", NOTHING_DB, port),
+            Element("near fibre", fibre_db + near_db, near_connector_db),
+            Element("near OCS port", NOTHING_DB, near_port_db),
             Element("OCS", strands.ocs.loss_db),
-            Element("far OCS port", none, far_port_db),
-            Element("far fibre", np.asarray(fibre_db + far_db), far_connector_db),
-            Element("far circulator port", none, port),
+            Element("far OCS port", NOTHING_DB, far_port_db),
+            Element("far fibre", fibre_db + far_db, far_connector_db),
+            Element("far circulator port", NOTHING_DB, port),
             Element("far circulator", circulator),
             *(Element("far circulator connector", loss_db) for loss_db in joins),
             Element("demux", mux),
         )
 
 
-def connector_return_db(excess_db: FloatArray) -> FloatArray:
+def connector_return_db(excess_db: FloatArray) -> Decibels:
     """What the connectors of an end send back: as clean ones do, and a share of what dirt takes out of the
     light."""
-    taken = -np.expm1(-np.asarray(excess_db) * np.log(10.0) / 10.0)
     dirt, clean = (10.0 ** (assumed(name) / 10.0) for name in ("dirt_return_db", "connector_return_db"))
+    if not excess_db.any():  # as nearly all are
+        return 10.0 * math.log10(clean)
+    taken = -np.expm1(-excess_db * math.log(10.0) / 10.0)
     found: FloatArray = 10.0 * np.log10(clean + dirt * taken)
     return found
-
-
-def _assumed(name: str) -> FloatArray:
-    return np.asarray(assumed(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ class Arrival:
     def part(self, numbers: npt.NDArray[np.intp]) -> "Arrival":
         """Some of the strands, where these are of shape (strands, lanes)."""
         fields = (self.received_dbm, self.strongest_db, self.rest_db)
-        return Arrival(*(field[numbers] for field in fields))
+        return Arrival(*(field.take(numbers, axis=0) for field in fields))
 
     def single(self, strand: npt.NDArray[np.intp], lane: npt.NDArray[np.intp]) -> "Arrival":
         """Some lanes, each as the only one of a strand, as `Lanes.single` has them."""
@@ -269,39 +269,24 @@ class LaneResult:
         return orders
 
 
-def loss_db(path: Iterable[Element]) -> FloatArray:
-    """Of the whole path, one way."""
-    total_db: FloatArray = np.asarray(0.0)
-    for element in path:
-        total_db = total_db + element.loss_db
-    return total_db
-
-
-def reflections(path: Iterable[Element], launch_dbm: float) -> Iterator[tuple[str, FloatArray]]:
-    """(element, power in dBm) of everything that comes back to this end's receiver of its own light."""
-    there_db: FloatArray = np.asarray(0.0)
-    for element in path:
-        if element.return_db is not None:
-            yield element.name, launch_dbm - 2.0 * there_db + element.return_db
-        there_db = there_db + element.loss_db
-
-
 def arriving(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> Arrival:
     """At the near end, of shape (…, lanes) for strands of shape (…)."""
-    path = design.path(strands.per_lane())
-    bounced_db = lanes.of_design(design.lane_losses_db)
+    return along(design.path(strands.per_lane()), design.launched_dbm, design.lane_losses_db, lanes)
+
+
+def along(path: tuple[Element, ...], launched_dbm: float, losses_db: FloatArray, lanes: Lanes) -> Arrival:
+    """The same along a path, for what a design launches and what each of its lanes loses more."""
+    bounced_db = lanes.of_design(losses_db)
     lost_db = loss_db(path) + bounced_db
-    received_dbm = design.launched_dbm + lanes.far_launch_db - lost_db
-    strongest, total = np.asarray(0.0), np.asarray(0.0)
-    for _, power_dbm in reflections(path, design.launched_dbm):
-        back = 10.0 ** (power_dbm / 10.0)
-        strongest, total = np.maximum(strongest, back), total + back
+    received_dbm = launched_dbm + lanes.far_launch_db - lost_db
+    back = strongest_and_rest([power_dbm for _, power_dbm in reflections(path, launched_dbm)])
+    with np.errstate(divide="ignore"):  # a duplex link has none, and another perhaps only one
+        back_dbm = 10.0 * np.log10(back)
     # The own light passes the same multiplexers, there and back.
     relative_db = lanes.near_launch_db - bounced_db - received_dbm
-    with np.errstate(divide="ignore"):  # a duplex link has none, and another perhaps only one
-        strongest_db, rest_db = (
-            10.0 * np.log10(np.maximum(back, 0.0)) + relative_db for back in (strongest, total - strongest)
-        )
+    strongest_db, rest_db = back_dbm[0] + relative_db, back_dbm[1] + relative_db
+    if strongest_db.shape == received_dbm.shape:
+        return Arrival(received_dbm, strongest_db, rest_db)
     return Arrival(*np.broadcast_arrays(received_dbm, strongest_db, rest_db))
 
 
@@ -334,13 +319,22 @@ def decided_log10_ber(
     """The same by noise and interference alone, without errors in bursts. Dispersion counts as loss of the
     signal alone: of what comes back of the near end's own light, no symbol has to be told from the next.
     A receiver that needs more light errs as one that gets less of all."""
-    penalty_db = lanes.of_design(design.penalties_db)
-    return (receiver or design.receiver).log10_ber(
+    return received_log10_ber(
+        receiver or design.receiver, arrival, lanes, design.extinction_of(lanes), design.penalties_db
+    )
+
+
+def received_log10_ber(
+    receiver: Receiver, arrival: Arrival, lanes: Lanes, extinction_db: FloatArray, penalties_db: FloatArray
+) -> FloatArray:
+    """The same for a receiver, the lanes' extinction ratios and the penalties of a design's lanes."""
+    penalty_db = lanes.of_design(penalties_db)
+    return receiver.log10_ber(
         arrival.received_dbm - penalty_db - lanes.sensitivity_db,
         arrival.strongest_db + penalty_db,
         arrival.rest_db + penalty_db,
         lanes.offset_ghz,
-        design.extinction_of(lanes),
+        extinction_db,
     )
 
 

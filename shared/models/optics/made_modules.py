@@ -71,13 +71,14 @@ class Lanes:
 
     def part(self, strands: int | npt.NDArray[np.intp]) -> "Lanes":
         """Some of the strands, or one, where these are of shape (strands, lanes)."""
-        numbers = None if self.numbers is None else self.numbers[strands]
-        return self._with(lambda array: array[strands], numbers)
+        numbers = None if self.numbers is None else self.numbers.take(strands, axis=0)
+        return self._with(lambda array: array.take(strands, axis=0), numbers)
 
     def single(self, strand: npt.NDArray[np.intp], lane: npt.NDArray[np.intp]) -> "Lanes":
         """Some lanes, each as the only one of a strand: of shape (lanes, 1), where these are of shape
         (strands, lanes)."""
-        return self._with(lambda array: array[strand, lane][:, None], lane[:, None])
+        number = strand * self.lanes + lane
+        return self._with(lambda array: array.reshape(-1, 1).take(number, axis=0), lane[:, None])
 
     def _with(
         self, change: Callable[[FloatArray], FloatArray], numbers: npt.NDArray[np.intp] | None = None
@@ -94,7 +95,7 @@ class Lanes:
 
     def of_design(self, by_lane: FloatArray) -> FloatArray:
         """What a design has for each lane of a strand, for these."""
-        return by_lane if self.numbers is None else by_lane[self.numbers]
+        return by_lane if self.numbers is None else by_lane.take(self.numbers)
 
 
 _NOTHING = np.zeros(1)

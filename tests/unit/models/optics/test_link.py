@@ -21,11 +21,10 @@ from shared.models.optics.link import (
     connector_return_db,
     evaluate,
     log10_ber,
-    loss_db,
-    reflections,
 )
 from shared.models.optics.made_modules import Lanes
 from shared.models.optics.modules import LANE_RATES, MODULE_KINDS, lane_rate
+from shared.models.optics.path import loss_db, reflections
 from shared.models.optics.sensitivity import sensitivity_dbm
 
 ROUND_NUMBERS = {

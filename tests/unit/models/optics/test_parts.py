@@ -7,7 +7,8 @@ from schemas.config_links import TransceiversConfig
 from services.transceivers.design import design_of
 from shared.models.assumptions import assumed
 from shared.models.optics.fabric_links import lanes_of, strand_log10_bers
-from shared.models.optics.link import DIRECT, LinkDesign, Strands, log10_ber, loss_db
+from shared.models.optics.link import DIRECT, LinkDesign, Strands, log10_ber
+from shared.models.optics.path import loss_db
 from shared.models.optics.strands import strands_of
 
 SOUND = Strands(DIRECT)
