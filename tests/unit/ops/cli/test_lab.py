@@ -86,6 +86,7 @@ def test_the_parameters_of_a_kind_are_listed() -> None:
         "ocs.restart_s",
         "repairs.ocs_repair_h",
         "failures.ocs_per_day",
+        "failures.stray_per_day",
     }
     assert json.loads(run("config", "--kind", "superpod", "-o", "json").stdout) == superpod
 

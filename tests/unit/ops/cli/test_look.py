@@ -302,7 +302,7 @@ def test_a_verdict_is_told_with_how_sure_it_is() -> None:
     headers, (row,) = table_of("verdicts", [verdict], 0)
     assert headers[-3:] == ["GIVEN", "ENDED", "EVIDENCE"]
     assert row == [
-        *("pod-0/verdict-5", "connector", SOUND, "clean", "98%", "open", "0d02:00:00", "-"),
+        *("pod-0/verdict-5", "connector", SOUND, "clean", None, "98%", "open", "0d02:00:00", "-"),
         "1.4 dB are lost both ways",
     ]
     repair = {"name": "pod-0/repair-2", "kind": "connector", "target": SOUND, "work": "clean"}

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from ops.cli.main import root
 from ops.cli.ocs import TECHNOLOGIES
 from schemas.config import PodOcsConfig
-from shared.basics.errors import InvalidInput
+from shared.basics.errors import InvalidInput, NotFound
 from shared.models.optics.palomar import insertion_loss_db, manufactured_ocses, return_loss_db
 
 NAME, SEED = "pod-0/ocs-17", 7
@@ -113,13 +113,13 @@ def test_a_switch_has_its_own_ports_and_no_more_than_a_pod_uses(
     ("words", "said"),
     [
         (("pod-0/cube-1",), "ocs pod-0/cube-1: is no OCS; allowed are names such as pod-0/ocs-17"),
-        (("pod-0/ocs-48",), "name 'pod-0/ocs-48': OCS 48 does not exist; allowed are 0 to 47"),
+        (("pod-0/ocs-48",), "OCS 'pod-0/ocs-48': OCS 48 does not exist; allowed are 0 to 47"),
         ((NAME, "--technology", "wavelength"), "wavelength has 100 ports a side"),
     ],
 )
 def test_mistakes_are_one_sentence(words: tuple[str, ...], said: str) -> None:
     found = run("ocs", "matrix", *words)
-    assert isinstance(found.exception, InvalidInput)
+    assert isinstance(found.exception, InvalidInput | NotFound)
     assert said in str(found.exception)
 
 

@@ -85,7 +85,7 @@ def test_what_cannot_be_foreseen_is_said_in_a_sentence(campus: DrivenTwin) -> No
     for question, status, begins in (
         (f"drain?target={FIXED}/cube-1", 422, f"fabric {FIXED}: retired at "),
         (f"drain?target={SWITCHED}/ocs-1", 422, f"cube '{SWITCHED}/ocs-1': only whole cubes are drained"),
-        (f"drain?target={SWITCHED}/cube-9", 404, f"name '{SWITCHED}/cube-9'"),
+        (f"drain?target={SWITCHED}/cube-9", 404, f"cube '{SWITCHED}/cube-9'"),
         (f"fault?kind=rain&target={SWITCHED}/cube-1", 422, "kind 'rain'"),
         (f"fault?kind=host&target={SWITCHED}/cube-1/host-77", 404, "target"),
         (f"drain?target={SWITCHED}/cube-1&within_s=0", 422, "within_s '0'"),
