@@ -20,6 +20,7 @@ def test_its_parameters_are_a_superpods_without_those_of_ocses() -> None:
         "ocs.restart_s",
         "repairs.ocs_repair_h",
         "failures.ocs_per_day",
+        "failures.stray_per_day",
     }
     assert fixed.keys() <= switched.keys()
     assert [name for name in fixed if fixed[name] != switched[name]] == []

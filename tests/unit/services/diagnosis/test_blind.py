@@ -21,7 +21,9 @@ from tests.support.rig import Bench, bodies
 
 CAMERA = "pod-0/ocs-7/camera-N"
 JOINS = tuple((0, cube, cube + 1) for cube in range(8))
-CONFIG = SuperpodConfig.model_validate({"failures": {"enabled": False}, "repairs": {"technicians": 100}})
+CONFIG = SuperpodConfig.model_validate(
+    {"pod": {"cubes": 16}, "failures": {"enabled": False}, "repairs": {"technicians": 100}}
+)
 LONG = 10 * US_PER_DAY
 
 

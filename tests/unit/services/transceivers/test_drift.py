@@ -25,7 +25,7 @@ NEAR, FAR = 1 * 96 + 7, 2 * 96 + 16 + 7
 BEGAN_US = 1_000_000
 
 
-def made(cubes: int = 64, **ocs: Any) -> Bench:
+def made(cubes: int = 16, **ocs: Any) -> Bench:
     found = Bench([SERVICE], SuperpodConfig.model_validate({"pod": {"cubes": cubes}, "ocs": ocs}))
     joins = tuple((0, cube, cube + 1) for cube in range(4))
     found.say(CircuitsConnected(slice="pod-0/slice-0", joins=joins, missing_ocs=(), missing_ports=()), 100)
@@ -86,7 +86,7 @@ def test_each_mirror_of_the_blind_array_costs_its_strand_more_by_the_hour() -> N
 def test_readings_and_errors_tell_and_nothing_is_left_when_the_camera_is_back() -> None:
     bench = made()
     ber, code = state_of(bench).log10_ber.copy(), state_of(bench).code.copy()
-    ends, at_us = np.array([NEAR, FAR]), BEGAN_US + 40 * US_PER_DAY
+    ends, at_us = np.array([NEAR, FAR]), BEGAN_US + 20 * US_PER_DAY
     sound = readings_of(state_of(bench), ends, at_us).field("rx_power_dbm")
     begin(bench, "injector-S")
     bench.run(at_us)
@@ -95,7 +95,7 @@ def test_readings_and_errors_tell_and_nothing_is_left_when_the_camera_is_back() 
     by_strand = fell_db.reshape(2, 2, 4).mean(axis=2)
     lost = lost_db(bench)
     both = np.add(lost[NEAR], lost[FAR])
-    assert (both > 1.0).all()  # after so long
+    assert (both > 0.5).all()  # after so long
     assert by_strand == pytest.approx(np.stack([both, both]), abs=0.05)  # both ways
     assert (state.log10_ber[ends] > ber[ends] + 0.5).all()
     end(bench, "injector-S", 0, at_us + 1)
@@ -126,7 +126,7 @@ def test_both_arrays_add_up() -> None:
 
 
 def test_the_mean_is_that_of_the_closed_form() -> None:
-    bench = made()
+    bench = made(cubes=64)
     begin(bench, "camera-N")
     hours = 72
     bench.run(BEGAN_US + hours * US_PER_HOUR)
