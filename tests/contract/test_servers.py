@@ -243,7 +243,7 @@ def test_a_server_in_the_foreground_waits_for_its_clients_to_go(environment: dic
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(1)
             assert client.get("a") == b"1"
-        assert process.wait(1) == 0
+        assert process.wait(ENDS_S_MAX) == 0
     finally:
         process.kill()
         process.communicate()
