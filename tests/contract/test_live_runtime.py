@@ -146,7 +146,7 @@ def once(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka, live_redis
 
 
 # Its script takes a minute where nothing else runs: on a busy machine more than the usual bound.
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2700)
 class TestLive(RuntimeContract):
     @pytest.fixture
     def driven(self, once: Driven) -> Driven:

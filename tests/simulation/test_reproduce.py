@@ -52,8 +52,8 @@ ON_THE_EDGE = {"jobs/least", "jobs/most", "jobs/struck", "jobs/cross-connects-le
 tolerance they are: its edge is within the interval."""
 
 
-# A minute of one processor, mostly twenty-odd lab runs: on a busy machine more than the usual bound.
-@pytest.mark.timeout(900)
+# Minutes of all processors, mostly thirty-odd lab runs: on a busy machine more than the usual bound.
+@pytest.mark.timeout(2700)
 def test_every_claim_holds_but_those_known_not_to() -> None:
     words = [sys.executable, "-m", "ops.cli", "reproduce", "-o", "json"]
     done = subprocess.run(words, capture_output=True, text=True)
