@@ -28,7 +28,7 @@ from tests.support.swarm import draw_scenario
 SEEDS = 100
 BATCH = 50
 SETTLING_STEP_US = US_PER_DAY // 4
-SAID_MIN = 15
+SAID_MIN = 10
 """How often every batch has to see each type of message."""
 NEVER_SAID = {"CircuitsRefused", "FabricRetired", "MessageSkipped"}
 """The scheduler commands only what the OCSes can do, so that a refusal would be a bug; a pod is retired and a
