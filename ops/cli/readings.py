@@ -74,7 +74,7 @@ def of_links(query: dict[str, Any], *, is_wide: bool) -> Order:
             raise click.UsageError(
                 f"--where {field}: is shown and not filtered by; sort by it, or see `lightwave top links`"
             )
-    words = (query["sort"] or "").split(",") if query["sort"] else []
+    words = query["sort"].split(",") if query["sort"] else []
     order = [(word.removeprefix("-"), not word.startswith("-")) for word in words]
     if "flags" in dict(order):
         raise click.UsageError("--sort flags: is no order; `lightwave top links` has the worst first")

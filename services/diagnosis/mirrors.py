@@ -46,4 +46,4 @@ def by_camera(state: DiagnosisState, one: Suspicion) -> Suspicion:
 
 def _mirror_at(number: int, strand: int) -> int:
     end = link_end(number)
-    return place_of(SIDES.index("N") if end.side(strand) == "N" else SIDES.index("S"), end.ocs, end.port)
+    return place_of(SIDES.index(end.side(strand)), end.ocs, end.port)

@@ -50,8 +50,9 @@ def part_of(twin: TwinPorts, name: str, word: str | None = None) -> Part:
     try:
         return made_of.parse(name)
     except InvalidInput as error:
-        is_known = word is not None and made_of.population(word) > 0
-        raise NotFound(made_of.absence(word, name, fabric) if word and is_known else str(error)) from None
+        if word is None or not made_of.population(word):
+            raise NotFound(str(error)) from None
+        raise NotFound(made_of.absence(word, name, fabric)) from None
 
 
 def commissioned(twin: TwinPorts) -> list[str]:

@@ -70,6 +70,14 @@ def no_light(*places: str) -> dict[tuple[str, str], Shift]:
     return found
 
 
+def no_light_of_a_strand() -> dict[tuple[str, str], Shift]:
+    """Nothing comes in over it at either end, and the other one is as it was."""
+    found: dict[tuple[str, str], Shift] = {}
+    for place in ENDS:
+        found |= {(place, "rx_power_dbm"): (GONE, STAYS), (place, "snr_db"): (NULL, STAYS)}
+    return found
+
+
 def silent(place: str) -> dict[tuple[str, str], Shift]:
     """A dead module says nothing at all."""
     return {(place, name): (NULL, NULL) for name in WATCHED}
@@ -326,11 +334,7 @@ POD_ROWS: dict[FaultKind, Row] = {
         "ocs-7/N2",
         said("PortDown", ocs=7, side="N", port=2),
         ("port", "ocs-7/N2", "mend"),
-        shows={
-            (place, name): (GONE if name == "rx_power_dbm" else NULL, STAYS)
-            for place in ENDS
-            for name in ("rx_power_dbm", "snr_db")
-        },
+        shows=no_light_of_a_strand(),
         touches=on_the_link,
         told=(LINK_DOWN,),
         again=(said("PortPatched", ocs=7, side="N", port=2), said("CircuitsRestored", ocs=7), LINK_UP),
@@ -340,11 +344,7 @@ POD_ROWS: dict[FaultKind, Row] = {
         "ocs-7/N2",
         said("PortDown", ocs=7, side="N", port=2),
         ("port", "ocs-7/N2", "mend"),
-        shows={
-            (place, name): (GONE if name == "rx_power_dbm" else NULL, STAYS)
-            for place in ENDS
-            for name in ("rx_power_dbm", "snr_db")
-        },
+        shows=no_light_of_a_strand(),
         touches=on_the_link,
         told=(said("OcsUp", ocs=7), said("CircuitsRestored", ocs=7)),
         again=(said("PortPatched", ocs=7, side="N", port=2), said("CircuitsRestored", ocs=7), LINK_UP),
