@@ -15,7 +15,7 @@ from schemas.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from services.ocs.by_hand import yield_to
 from services.ocs.circuits import Circuits, circuits_of
 from services.ocs.restores import realign
-from services.ocs.state import NO_OWNER, SIDES, OcsState, PendingConnect
+from services.ocs.state import NO_OWNER, SIDES, BoolArray, OcsState, PendingConnect
 from services.ocs.switch import Port, busy_port, drop, foreign_circuit, leave, make, north_of, want
 from services.ocs.turning import begin
 from shared.engine.service import CausedBy, Output
@@ -72,16 +72,26 @@ def settle_connects(state: OcsState) -> list[Output]:
 def _settle(state: OcsState, pending: PendingConnect) -> CausedBy:
     circuits = _circuits(pending.joins, state.radix)
     up, sound = make(state, circuits, pending.failed, pending.cause)
-    # An OCS that makes nothing new may yet have held some of them: then the others are told by their ports.
-    none_of = () if up.all() else sorted({*circuits.ocs[~up].tolist()} - {*circuits.ocs[up].tolist()})
-    bad_ports = np.flatnonzero(~(up & sound) & ~np.isin(circuits.ocs, none_of))
+    none_of, bad_ports = _missing(circuits, up, sound)
     body = CircuitsConnected(
-        slice=pending.slice,
-        joins=pending.joins,
-        missing_ocs=tuple(none_of),
-        missing_ports=tuple((int(circuits.ocs[n]), int(circuits.north[n])) for n in bad_ports),
+        slice=pending.slice, joins=pending.joins, missing_ocs=none_of, missing_ports=bad_ports
     )
     return CausedBy(pending.cause, body)
+
+
+def _missing(
+    circuits: Circuits, up: BoolArray, sound: BoolArray
+) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """Of circuits that were to be made, those OCSes that made none, and (OCS, North port) of the others that
+    were not."""
+    good = up & sound
+    if good.all():
+        return (), ()
+    # An OCS that makes nothing new may yet have held some of them: then the others are told by their ports.
+    none_of = sorted({*circuits.ocs[~up].tolist()} - {*circuits.ocs[up].tolist()})
+    bad = np.flatnonzero(~good & ~np.isin(circuits.ocs, none_of))
+    ports = zip(circuits.ocs[bad].tolist(), circuits.north[bad].tolist(), strict=True)
+    return tuple(none_of), tuple(ports)
 
 
 @lru_cache(maxsize=JOINS_KEPT_MAX)

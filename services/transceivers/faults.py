@@ -15,6 +15,7 @@ from services.transceivers import links
 from services.transceivers.drift import drift_at, drift_on, is_adrift, lose_sight, next_drift_us, regain_sight
 from services.transceivers.links import judge, recompute_ber, touch
 from services.transceivers.looks import note_outage, plan_look
+from services.transceivers.marks import forget_marks
 from services.transceivers.state import NO_END, EndFault, TransceiversState
 from shared.basics.keyed_random import draw_exponential, draw_index
 from shared.basics.units import US_PER_HOUR, US_PER_S, us
@@ -138,6 +139,7 @@ def _impairment(state: TransceiversState, end: int) -> Impairment:
 def judge_ends(state: TransceiversState, struck: Sequence[int], cause: str) -> list[Output]:
     """Add up what is wrong with these ends, judge their links, and have a look at them."""
     said: list[Body] = []
+    forget_marks(state)
     for end in struck:
         now = _impairment(state, end)
         was = state.impaired.pop(end, SOUND)

@@ -23,6 +23,7 @@ from schemas.ocs import (
 from schemas.transceivers import LinksChanged, LinksTrained
 from services.transceivers import optics
 from services.transceivers.looks import plan_look, watch
+from services.transceivers.marks import at_either, forget_marks, marks_of
 from services.transceivers.state import (
     BOTH_STRANDS,
     DARK,
@@ -56,18 +57,12 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
         state.lit[near] = lit
         state.loss_db[near] = loss_db
         state.log10_ber[near] = log10_ber
-    if state.patched and (moved := optics.patched(state, norths)).any():
-        for ends in (norths[moved], souths[moved]):
-            state.loss_db[ends] = optics.loss_db(state, ends)
+    ends = np.concatenate((norths, souths))
     if state.patched or state.impaired:
-        for ends in (norths, souths):
-            changed = ends[optics.differ(state, ends)]
-            if len(changed):
-                recompute_ber(state, changed)
+        _take_over_unlike(state, ends)
     code = state_codes(state, norths)
     state.code[norths] = code
     state.code[souths] = code
-    ends = np.concatenate((norths, souths))
     _touch_joined(state, body.joins)
     watch(state, ends)
     counts = np.bincount(code, minlength=DOWN + 1)
@@ -80,6 +75,16 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
         down=_with_code(state, ends, DOWN) if counts[DOWN] else (),
     )
     return [trained]
+
+
+def _take_over_unlike(state: TransceiversState, ends: IntArray) -> None:
+    """What these connected ends receive where that is not what the table of pairs has it."""
+    moved = ends[at_either(marks_of(state).moved, state, ends)]
+    if len(moved):
+        state.loss_db[moved] = optics.loss_db(state, moved)
+    unlike = ends[optics.differ(state, ends)]
+    if len(unlike):
+        state.log10_ber[unlike] = optics.unlike_log10_ber(state, unlike)
 
 
 def _strands_made(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
@@ -139,6 +144,7 @@ def on_ports_down(state: TransceiversState, body: PortsDown, _message: Envelope)
 def on_port_patched(state: TransceiversState, body: PortPatched, _message: Envelope) -> list[Output]:
     """The fibre at this port is at another mirror, collimator and splice."""
     state.patched[place_of("NS".index(body.side), body.ocs, body.port)] = body.spare
+    forget_marks(state)
     end = end_at(body.ocs, body.port).number
     peer = int(state.peer[end])
     if peer == NO_END:
@@ -207,16 +213,9 @@ def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:
     worse = np.maximum(state.log10_ber[ends], state.log10_ber[peers])
     dead = state.lit[ends] != BOTH_STRANDS
     if state.impaired:
-        dead |= state.failed[ends] | state.failed[peers] | _dropped(state, ends)
+        dead |= state.failed[ends] | state.failed[peers] | at_either(marks_of(state).dropped, state, ends)
     dead |= worse > math.log10(state.config.down_above_ber)
     return np.where(dead, DOWN, np.where(worse > math.log10(state.config.degraded_above_ber), DEGRADED, UP))
-
-
-def _dropped(state: TransceiversState, ends: IntArray) -> npt.NDArray[np.bool_]:
-    """Which of these links are down for a moment, by a fault of either end."""
-    gone = [end for end, wrong in state.impaired.items() if wrong.dropped]
-    found: npt.NDArray[np.bool_] = np.isin(ends, gone) | np.isin(state.peer[ends], gone)
-    return found
 
 
 def _with_code(state: TransceiversState, ends: IntArray, code: int) -> tuple[int, ...]:

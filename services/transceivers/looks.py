@@ -8,12 +8,14 @@ that the same question is asked of it.
 """
 
 from dataclasses import asdict, replace
+from functools import partial
 
 import numpy as np
 
 from schemas.body import Body
 from schemas.transceivers import EndsStoodOut
 from services.transceivers.light_paths import LIGHT_PATHS
+from services.transceivers.marks import BoolArray
 from services.transceivers.modules import modules_of
 from services.transceivers.state import NO_END, TransceiversState
 from services.transceivers.telemetry import light_of, readings_in
@@ -21,6 +23,7 @@ from shared.basics.frames import frame_after_us
 from shared.basics.units import US_PER_DAY, US_PER_MIN
 from shared.models.optics.impairments import SOUND
 from shared.models.superpod.wiring import STRANDS, IntArray, link_end
+from shared.models.telemetry.doubts import of_ends
 from shared.models.telemetry.looks import (
     READINGS_A_LOOK,
     Departures,
@@ -55,7 +58,7 @@ def plan_look(state: TransceiversState, *, soon: bool = False) -> None:
 
 def watch(state: TransceiversState, ends: IntArray) -> None:
     """These ends have new links: have a look, unless none of them could stand out."""
-    if state.impaired or state.told or doubtful(_off(state, ends)).any():
+    if state.impaired or state.told or _doubtful(state, ends).any():
         plan_look(state)
 
 
@@ -92,16 +95,14 @@ def _last_day(state: TransceiversState, end: int) -> tuple[int, ...]:
 def _worth_a_look(state: TransceiversState) -> IntArray:
     """Ends that could stand out, and all that stood out, with the far ends of their links; in order."""
     linked = np.flatnonzero(state.peer != NO_END)
-    off = _off(state, linked)
     only_adrift = _only_adrift(state)
-    if only_adrift:
-        off = _off_by_drift(state, linked, off, only_adrift)
+    doubted = doubtful(_off_by_drift(state, linked, only_adrift)) if only_adrift else _doubtful(state, linked)
     impaired = (
         end
         for end, wrong in state.impaired.items()
         if end not in only_adrift and (wrong.shows_dark or state.peer[end] != NO_END)
     )
-    own = {*impaired, *state.outages, *state.told, *linked[doubtful(off)].tolist()}
+    own = {*impaired, *state.outages, *state.told, *linked[doubted].tolist()}
     peers = {int(state.peer[end]) for end in own}
     return np.array(sorted((own | peers) - {NO_END} - _in_hand(state)), dtype=np.int64)
 
@@ -123,9 +124,10 @@ def _only_adrift(state: TransceiversState) -> set[int]:
     }
 
 
-def _off_by_drift(state: TransceiversState, linked: IntArray, off: Off, adrift: set[int]) -> Off:
+def _off_by_drift(state: TransceiversState, linked: IntArray, adrift: set[int]) -> Off:
     """How far these linked ends are off at most with the light that drift costs them, so that noise tells
     which of them could stand out; of those that are dark nothing can be told."""
+    off = _off(state, linked)
     here = np.flatnonzero(np.isin(linked, list(adrift)) & (state.lit[linked] > 0))
     ends = linked[here]
     both = (ends.tolist(), state.peer[ends].tolist())
@@ -175,8 +177,9 @@ def _looks(state: TransceiversState, ends: IntArray, *, is_linked: bool) -> list
     light, expected = (
         light_of(state, ends, state.now_us, wrong, is_linked=is_linked) for wrong in (state.impaired, {})
     )
-    moments = [state.now_us - back * US_PER_MIN for back in range(READINGS_A_LOOK)]
-    said = [readings_in(state, ends, light, at_us) for at_us in moments]
+    times = READINGS_A_LOOK
+    moments_us = np.repeat(state.now_us - US_PER_MIN * np.arange(times), len(ends))
+    said = readings_in(state, np.tile(ends, times), light.repeated(times), moments_us)
     # Each reading is of the warmth of the look: what changes in minutes is far less than what is a threshold.
     found = departures(said, expected, made, _off(state, ends), ends)
     return [_look(state, end, place, found) for place, end in enumerate(ends.tolist())]
@@ -215,7 +218,13 @@ def _pair(values: FloatArray) -> tuple[float | None, float | None]:
 
 def _off(state: TransceiversState, ends: IntArray) -> Off:
     """How far what is expected of these ends is off."""
-    whole = modules_of(state).accepted
-    part = Off(*(getattr(whole, name)[ends] for name in Off.__slots__))
+    part = of_ends(modules_of(state).accepted, ends)
     peers = state.peer[ends].astype(np.int64)
     return replace(part, rx_db=part.rx_db + LIGHT_PATHS[state.kind].off_db(state, ends, peers))
+
+
+def _doubtful(state: TransceiversState, ends: IntArray) -> BoolArray:
+    """Which of these linked ends could stand out with nothing wrong."""
+    paths = LIGHT_PATHS[state.kind]
+    peers = state.peer[ends].astype(np.int64)
+    return modules_of(state).doubts.of(ends, peers, partial(paths.off_db, state))

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from schemas.names import Join
 from services.transceivers.design import design_of
 from services.transceivers.light_paths import LIGHT_PATHS, fabric_pairs
+from services.transceivers.marks import at_either, marks_of
 from services.transceivers.state import BOTH_STRANDS, NO_END, TransceiversState
-from shared.models.ocs.patches import port_at
 from shared.models.optics.fabric_links import rounded, strand_log10_bers
 from shared.models.optics.impaired_lanes import Wrong, changed_lanes
 from shared.models.optics.impairments import Impairment
@@ -17,7 +17,7 @@ from shared.models.optics.link import FloatArray, Strands
 from shared.models.optics.made_modules import Lanes
 from shared.models.optics.modules import LANES_PER_LINK
 from shared.models.optics.palomar import DECIMALS
-from shared.models.superpod.wiring import IntArray, end_at
+from shared.models.superpod.wiring import IntArray
 
 
 def of_joins(state: TransceiversState, joins: tuple[Join, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -31,16 +31,6 @@ def loss_db(state: TransceiversState, ends: IntArray) -> FloatArray:
     """Of the worse strand's fibre and OCS, of these connected ends, wherever their fibres were patched to."""
     between = LIGHT_PATHS[state.kind].between(state, ends, state.peer[ends].astype(np.int64))
     found: FloatArray = between.loss_db.max(axis=-1) + state.config.fibre_loss_db
-    return found
-
-
-def patched(state: TransceiversState, ends: IntArray) -> npt.NDArray[np.bool_]:
-    """Which of these connected ends have a link over a port whose fibre was moved: of their two duplex ports
-    at the OCS, what the table of pairs knows is not what their light meets."""
-    if not state.patched:
-        return np.zeros(len(ends), dtype=np.bool_)
-    moved = [end_at(ocs, port).number for _, ocs, port in map(port_at, state.patched)]
-    found: npt.NDArray[np.bool_] = np.isin(ends, moved) | np.isin(state.peer[ends], moved)
     return found
 
 
@@ -66,9 +56,7 @@ def receiving(state: TransceiversState, ends: IntArray | slice) -> npt.NDArray[n
 
 def differ(state: TransceiversState, ends: IntArray) -> npt.NDArray[np.bool_]:
     """Which of the links of these ends carry other light than the table of pairs has it."""
-    wrong = [end for end, one in state.impaired.items() if one.changes_light]
-    found: npt.NDArray[np.bool_] = np.isin(ends, wrong) | np.isin(state.peer[ends], wrong)
-    return found | patched(state, ends)
+    return at_either(marks_of(state).unlike, state, ends)
 
 
 def log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
@@ -79,6 +67,11 @@ def log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
     if len(changed):
         found[changed] = lane_log10_bers(state, ends[changed]).max(axis=-1)
     return rounded(found)
+
+
+def unlike_log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
+    """The same of ends whose links all `differ`."""
+    return rounded(lane_log10_bers(state, ends).max(axis=-1))
 
 
 def lane_log10_bers(state: TransceiversState, ends: IntArray) -> FloatArray:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from schemas.body import Body
 from schemas.envelope import Envelope
+from services.transceivers.marks import forget_marks
 from services.transceivers.modules import modules_then
 from services.transceivers.state import NO_END, Moment, TransceiversState
 from shared.engine.service import Output
@@ -86,6 +87,7 @@ def as_it_was(state: TransceiversState, end: int, at_us: int) -> TransceiversSta
         past.failed[moment.far] = is_dead(moment.other)
         past.impaired[moment.far] = moment.other
     past.patched = dict(moment.patched)
+    forget_marks(past)
     past.replaced = dict(moment.replaced)
     ends = {end, moment.far} - {NO_END}
     past.modules = modules_then(state, {place: past.replaced.get(place) for place in ends})

@@ -87,6 +87,16 @@ class Moment:
         return replace(self, since_us=other.since_us) == other
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """By link end: `moved` where the fibre of one of its ports is at a spare one; `unlike` where that or what
+    is wrong with the end changes the light of its link; `dropped` where its link is down for a moment."""
+
+    moved: npt.NDArray[np.bool_]
+    unlike: npt.NDArray[np.bool_]
+    dropped: npt.NDArray[np.bool_]
+
+
 @dataclass
 class TransceiversState(State):
     """`peer` is the far end that a circuit is wanted to, or that fixed fibres lead to (−1 none); `lit` has
@@ -103,7 +113,8 @@ class TransceiversState(State):
     arrays of mirrors that no camera holds, by 2 × OCS + side.
 
     At `commissioned_us` all modules were new; `replaced` has the ends with others now. `modules` is what
-    follows from that, where somebody has asked for it (`services.transceivers.modules`).
+    follows from that, where somebody has asked for it (`services.transceivers.modules`), and `marks` what
+    follows from `impaired` and `patched` (`services.transceivers.marks`).
 
     The next look at ends is at `look_us`, None where nothing could stand out; `told` has those that stood out
     at the last one, as they were told of.
@@ -138,6 +149,7 @@ class TransceiversState(State):
     look_us: int | None = None
     told: dict[int, Look] = field(default_factory=dict)
     modules: ModulesNow | None = field(default=None, metadata=TRANSIENT)
+    marks: Marks | None = field(default=None, metadata=TRANSIENT)
 
     @property
     def cubes(self) -> int:

@@ -74,8 +74,8 @@ def readings_of(state: TransceiversState, ends: IntArray, at_us: int) -> Reading
     return readings_in(state, ends, light_of(state, ends, at_us), at_us)
 
 
-def readings_in(state: TransceiversState, ends: IntArray, light: Light, at_us: int) -> Readings:
-    """What the modules at these ends say of this light at a moment."""
+def readings_in(state: TransceiversState, ends: IntArray, light: Light, at_us: int | IntArray) -> Readings:
+    """What the modules at these ends say of this light at a moment, or each at one of its own."""
     seed, fabric = state.seed, state.fabric
     made = modules_of(state).calibration
     gbps = design_of(state.config).rate.gbps

@@ -165,15 +165,15 @@ class Departures:
     silent: npt.NDArray[np.bool_]
 
 
-def departures(
-    said: list[Readings], expected: Light, made: Calibration, off: Off, ends: IntArray
-) -> Departures:
-    """Of the mean of some readings of the same ends from the light as made, by the calibration that the
-    modules were accepted with and what that is off by (of these ends, circuits included)."""
-    rx_db = _mean(said, "rx_power_dbm") - expected.received_dbm - made.rx_db[ends]
-    tx_db = _mean(said, "tx_power_dbm") - expected.launched_dbm - made.tx_db[ends]
-    rx_db[(_mean(said, "rx_power_dbm") < LIT_DBM) | np.isinf(rx_db)] = np.nan
-    tx_db[_mean(said, "tx_power_dbm") < LIT_DBM] = np.nan
+def departures(said: Readings, expected: Light, made: Calibration, off: Off, ends: IntArray) -> Departures:
+    """Of the mean of some readings from the light as made, by the calibration that the modules were accepted
+    with and what that is off by (of these ends, circuits included). Readings are of these ends, one after
+    another, READINGS_A_LOOK times."""
+    rx_dbm, tx_dbm = _mean(said, "rx_power_dbm"), _mean(said, "tx_power_dbm")
+    rx_db = rx_dbm - expected.received_dbm - made.rx_db[ends]
+    tx_db = tx_dbm - expected.launched_dbm - made.tx_db[ends]
+    rx_db[(rx_dbm < LIT_DBM) | np.isinf(rx_db)] = np.nan
+    tx_db[tx_dbm < LIT_DBM] = np.nan
     temperature_c = _mean(said, "temperature_c") - made.temperature_k[ends]
     warmer_k = temperature_c - assumed("laser_bias_at_c")
     usual_ma = (
@@ -190,7 +190,7 @@ def departures(
         (_mean(said, "bias_ma") / usual_ma).mean(axis=1) - 1.0 + off.bias,
         temperature_c - expected.temperature_c + off.warmer_k,
         np.fmax(spread_db(rx_db), spread_db(tx_db)),
-        np.isnan(said[0].temperature_c),
+        np.isnan(said.temperature_c[: len(ends)]),
     )
 
 
@@ -260,9 +260,11 @@ def _amounts(look: Look, name: str) -> tuple[float | None, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _mean(said: list[Readings], name: str) -> FloatArray:
-    """Of one field over some readings, of its shape."""
-    total = said[0].field(name).copy()
-    for readings in said[1:]:
-        total += readings.field(name)
-    return total / len(said)
+def _mean(said: Readings, name: str) -> FloatArray:
+    """Of one field over the readings of each end."""
+    values = said.field(name)
+    by_reading = values.reshape(READINGS_A_LOOK, -1, *values.shape[1:])
+    total: FloatArray = by_reading[0].copy()
+    for one in by_reading[1:]:
+        total += one
+    return total / READINGS_A_LOOK

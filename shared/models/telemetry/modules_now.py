@@ -13,6 +13,7 @@ import numpy as np
 from shared.models.optics.fabric_links import Pairs
 from shared.models.optics.made_modules import MadeModules, made_modules, manufacture_modules
 from shared.models.superpod.wiring import IntArray
+from shared.models.telemetry.doubts import Doubts
 from shared.models.telemetry.looks import Off, acceptance, accepted
 from shared.models.telemetry.readings import Calibration, calibrated, calibration
 
@@ -25,15 +26,21 @@ class ModulesNow:
 
     made: MadeModules
     calibration: Calibration
-    accepted: Off
+    doubts: Doubts
     since_us: IntArray
     pairs: Pairs | None
+
+    @property
+    def accepted(self) -> Off:
+        """How far what acceptance told of each is off."""
+        return self.doubts.accepted
 
     def replaced(self, seed: int, fabric: str, end: int, generation: int, at_us: int) -> "ModulesNow":
         """With another module at an end."""
         found = self.others(seed, fabric, {end: (generation, at_us)})
         pairs = None if self.pairs is None else self.pairs.renewed(found.made, end)
-        return ModulesNow(found.made, found.calibration, found.accepted, found.since_us, pairs)
+        doubts = self.doubts.renewed(found.accepted, end)
+        return ModulesNow(found.made, found.calibration, doubts, found.since_us, pairs)
 
     def others(self, seed: int, fabric: str, modules: Mapping[int, tuple[int, int]]) -> "ModulesNow":
         """With these modules, each (generation, since when), at some ends, and no table of links."""
@@ -45,7 +52,7 @@ class ModulesNow:
             off = renewed(off, ends, accepted(seed, fabric, ends, generation))
         since_us = self.since_us.copy()
         since_us[list(modules)] = [at_us for _, at_us in modules.values()]
-        return ModulesNow(made, monitors, off, since_us, None)
+        return ModulesNow(made, monitors, Doubts(off), since_us, None)
 
 
 def modules_now(
@@ -61,13 +68,13 @@ def modules_now(
     first = ModulesNow(
         made_modules(seed, fabric, ends),
         calibration(seed, fabric, ends),
-        acceptance(seed, fabric, ends),
+        Doubts(acceptance(seed, fabric, ends)),
         np.full(ends, commissioned_us, dtype=np.int64),
         None,
     )
     now = first.others(seed, fabric, replaced) if replaced else first
     table = pairs(now.made if replaced else None)
-    return ModulesNow(now.made, now.calibration, now.accepted, now.since_us, table)
+    return ModulesNow(now.made, now.calibration, now.doubts, now.since_us, table)
 
 
 def renewed(whole: ArraysT, ends: IntArray, rows: ArraysT) -> ArraysT:

@@ -48,6 +48,11 @@ class Light:
     wear: FloatArray
     temperature_c: FloatArray
 
+    def repeated(self, times: int) -> "Light":
+        """So many times the same, one after another."""
+        arrays = (getattr(self, name) for name in Light.__slots__)
+        return Light(*(np.concatenate([array] * times) for array in arrays))
+
 
 @dataclass(frozen=True, slots=True)
 class Readings:
@@ -135,18 +140,18 @@ def read(
     made: Calibration,
     ends: IntArray,
     light: Light,
-    at_us: int,
+    at_us: int | IntArray,
     lane_gbps: float,
     sensors: Sensors | None = None,
 ) -> Readings:
-    """What the modules at these link ends, of shape (n,), say at a moment.
+    """What the modules at these link ends, of shape (n,), say at a moment, or each at one of its own.
 
     The light of a sensor that is stuck or late is taken as what it was then: whoever knows better gives that
     (`Sensors.seen_us` says for which moment).
     """
-    sound = sensors is None
     seen_us = np.full(len(ends), at_us) if sensors is None else sensors.seen_us(at_us)
-    analog, counted, uniform = _draws(seed, fabric, ends, seen_us, several=not sound)
+    several = sensors is not None or not isinstance(at_us, int)
+    analog, counted, uniform = _draws(seed, fabric, ends, seen_us, several=several)
     found = _measured(made, ends, light, analog, counted, uniform, lane_gbps)
     if sensors is not None:
         found["rx_power_dbm"] = found["rx_power_dbm"] + sensors.rx_offset_db[:, None]
@@ -223,7 +228,7 @@ def _draws(
     seed: int, fabric: str, ends: IntArray, seen_us: IntArray, *, several: bool
 ) -> tuple[BitsArray, BitsArray, FloatArray]:
     """Random bits for analog noise and for counts, and uniforms for counts of few, of shape (n, 8): by link
-    end, lane and moment. `several`: the moments differ."""
+    end, lane and moment. `several`: the moments may differ."""
     keys = _lane_keys(ends)
     moments = np.unique(seen_us) if several else seen_us[:1]
     analog, counted = np.empty_like(keys), np.empty_like(keys)

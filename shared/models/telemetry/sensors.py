@@ -31,8 +31,8 @@ class Sensors:
             np.zeros(count, dtype=np.bool_),
         )
 
-    def seen_us(self, at_us: int) -> IntArray:
-        """From when a reading at this moment is, of shape (n,)."""
+    def seen_us(self, at_us: int | IntArray) -> IntArray:
+        """From when a reading at this moment is, or at that of each, of shape (n,)."""
         found: IntArray = np.maximum(
             np.where(self.stuck_at_us == NOT_STUCK, at_us - self.late_us, self.stuck_at_us), 0
         )
