@@ -187,11 +187,14 @@ def _clear_all(client: Client, target: str | None, comment: str | None, output: 
     """End the active faults within a part; one that has ended by itself meanwhile is no failure."""
     within = whole(client, target) if target is not None else None
     if within is not None:
-        # Of a name that nobody has there are no faults either, which would read as if all were well.
-        client.thing(f"/v1/{'impact' if '/' in within else 'fabrics'}/{escape(within)}")
+        # Of a name that nobody has there are no faults either, which would read as if all were well: the log
+        # knows whatever there is to break.
+        client.rows("/v1/events", "id", **{"for": within}, limit=1)
     active = client.rows("/v1/faults", "name", "target", state="active")
     meant = [
-        str(row["name"]) for row in active if within is None or f"{row['target']}/".startswith(f"{within}/")
+        str(row["name"])
+        for row in active
+        if within in (None, row["name"]) or f"{row['target']}/".startswith(f"{within}/")
     ]
     paths = [f"/v1/faults/{escape(name)}/clear" for name in meant]
     answers = [client.post(waited(path, comment), *ANSWER) for path in paths]

@@ -62,19 +62,20 @@ def test_what_stays_faulty_is_told_where_a_fault_is_cleared() -> None:
 @pytest.mark.parametrize(
     ("words", "cleared"),
     [
-        ((), ["pod-0/fault-9", "pod-0/fault-8", "pod-1/fault-2"]),
-        (("pod-0",), ["pod-0/fault-9", "pod-0/fault-8"]),
-        ((OCS,), ["pod-0/fault-9"]),
+        ((), ["pod-0/fault-9", "pod-0/fault-8", "pod-0/fault-11", "pod-1/fault-2"]),
+        (("pod-0",), ["pod-0/fault-9", "pod-0/fault-8", "pod-0/fault-11"]),
+        ((OCS,), ["pod-0/fault-9", "pod-0/fault-11"]),
+        ((f"{OCS}/driver-1",), ["pod-0/fault-11"]),
+        (("pod-0/fault-9",), ["pod-0/fault-9"]),
         (("pod-0/ocs-2",), []),
     ],
 )
 def test_all_faults_are_cleared_or_those_of_a_part(words: tuple[str, ...], cleared: list[str]) -> None:
-    active = [HERE, BESIDE, fault("pod-1/fault-2", "pod-1/ocs-18")]
+    board = fault("pod-0/fault-11", f"{OCS}/driver-1")
+    active = [HERE, BESIDE, board, fault("pod-1/fault-2", "pod-1/ocs-18")]
     clears = {f"/v1/faults/{row['name']}/clear": [receipt(ENDED)] for row in active}
-    there = {
-        f"/v1/{path}": [as_json({})] for path in ("fabrics/pod-0", f"impact/{OCS}", "impact/pod-0/ocs-2")
-    }
-    with answering({"/v1/faults": [as_json(active)], **there, **clears}) as twin:
+    answers = {"/v1/faults": [as_json(active)], "/v1/events": [as_json([])], **clears}
+    with answering(answers) as twin:
         done = lightwave("clear", "--all", *words, url=twin.url)
         assert done.returncode == 0
         asked = [one.path.removeprefix("/v1/faults/") for one in twin.asked if one.method == "POST"]
@@ -85,11 +86,10 @@ def test_all_faults_are_cleared_or_those_of_a_part(words: tuple[str, ...], clear
 @pytest.mark.parametrize(
     ("name", "asked"),
     [
-        ("ocs-99", "impact/pod-0/ocs-99"),
-        ("pod-9", "fabrics/pod-9"),
-        ("pod-0/cube-99", "impact/pod-0/cube-99"),
-        ("pod-0/ocs-3/N5x", "impact/pod-0/ocs-3/N5x"),
-        ("nonsense", "fabrics/nonsense"),
+        ("ocs-99", "pod-0/ocs-99"),
+        ("pod-9", "pod-9"),
+        ("pod-0/ocs-3/N5x", "pod-0/ocs-3/N5x"),
+        ("nonsense", "nonsense"),
     ],
 )
 def test_faults_of_what_is_not_there_are_not_cleared_as_if_all_were_well(name: str, asked: str) -> None:
@@ -98,7 +98,8 @@ def test_faults_of_what_is_not_there_are_not_cleared_as_if_all_were_well(name: s
         done = lightwave("clear", "--all", name, url=twin.url)
         assert (done.returncode, done.stdout) == (NOT_FOUND, "")
         assert done.stderr == f"lightwave: {name}: no such part\n"
-        assert twin.asked[-1].path == f"/v1/{asked}"
+        assert twin.asked[-1].path == "/v1/events"
+        assert unquote(twin.asked[-1].query) == f"for={asked}&limit=1"
 
 
 def test_a_drain_tells_who_still_runs_there() -> None:
