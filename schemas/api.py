@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union
 from pydantic import Field, GetJsonSchemaHandler, SerializeAsAny, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 
-from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, VerdictCounts, WaitTimes
+from schemas.api_counts import LinkCounts, RepairCounts, SliceCounts, VerdictCounts, WaitTimes
 from schemas.api_network import NetworkFigures
 from schemas.body import Body, Model, is_unsaid
 from schemas.config_by_kind import KindName
@@ -24,7 +24,7 @@ from schemas.documents import (
 from schemas.documents_links import EndImpairment
 from schemas.documents_repairs import RepairDocument, VerdictDocument
 from schemas.envelope import Envelope
-from schemas.names import Tier
+from schemas.names import FaultKind, Tier
 from schemas.registry import TYPES
 
 ModuleCondition = Literal["ok", "failed"]
@@ -43,8 +43,9 @@ class FabricRow(Model):
     """One fabric at a glance. `utilisation_now` is what slices hold of the chips that are healthy and not
     drained; `utilisation` and `cube_availability` are means over all time since it was commissioned. `waits`
     are those of now, null where nobody waits; `drained` counts cubes that take nothing new. `position` is the
-    number of messages on its site's log. Where there are no OCSes, their numbers are 0. A fabric that has
-    retired is shown as it stood at `retired_us`, which is null while it lives."""
+    number of messages on its site's log, `faults_begun` has each kind that can strike something. Where there
+    are no OCSes, their numbers are 0. A fabric that has retired is shown as it stood at `retired_us`, null
+    while it lives."""
 
     name: str
     kind: KindName
@@ -72,7 +73,7 @@ class FabricRow(Model):
     cube_availability: float | None
     network: NetworkFigures | None
     faults_active: int
-    faults_begun: FaultCounts
+    faults_begun: dict[FaultKind, int]
     verdicts: VerdictCounts | None
     repairs: RepairCounts
 

@@ -305,46 +305,12 @@ class CubesSummary(Model):
 
 
 class FailuresSummary(Model):
-    """Kind `summaries`, name `pod-0/failures`: faults begun since the start, by kind, and those active."""
+    """Kind `summaries`, name `pod-0/failures`: faults that are active, and those begun since the start, of
+    each kind that can strike something there."""
 
     name: str
     active: int
-    host: int
-    chip: int
-    cable: int = 0
-    cube_power: int = 0
-    cooling: int = 0
-    link: int
-    connector: int
-    fibre: int = 0
-    laser: int = 0
-    receiver: int = 0
-    transmitter: int = 0
-    flap: int = 0
-    circulator: int = 0
-    heat: int = 0
-    calibration: int = 0
-    stuck: int = 0
-    late: int = 0
-    lying: int = 0
-    mirror: int = 0
-    shake: int = 0
-    batch: int = 0
-    ocs: int
-    supply: int = 0
-    fan: int = 0
-    cpu: int = 0
-    fpga: int = 0
-    driver: int = 0
-    camera: int = 0
-    injector: int = 0
-    port: int
-    stray: int = 0
-    block: int = 0
-    bundle: int = 0
-    rack: int = 0
-    control: int = 0
-    power: int = 0
+    begun: dict[FaultKind, int]
 
 
 Document = (

@@ -7,10 +7,10 @@ from ops.lab.report import summary_of
 from schemas.documents import FailuresSummary, OcsSummary
 from schemas.documents_dcn import TopologySummary, TrafficSummary
 from schemas.documents_repairs import RepairsSummary
+from schemas.names import FaultKind
 from shared.engine.site import Site
 
 ENDED = ("completed", "aborted", "refused", "taken_back", "overtaken")
-FAULTS = ("ocs", "port", "block", "bundle", "rack", "control", "power")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class NetworkTotals:
     rewirings: dict[str, int]
     kept: int
     circuits_made: int
-    faults: dict[str, int]
+    faults: dict[FaultKind, int]
     repairs: int
     traffic: TrafficSummary
 
@@ -31,14 +31,13 @@ def network_totals(site: Site, fabric: str, at_us: int) -> NetworkTotals:
     """Read off the status documents of one network, whose time has come to `at_us`."""
     traffic = summary_of(site, fabric, "traffic", TrafficSummary)
     topology = summary_of(site, fabric, "topology", TopologySummary)
-    failures = summary_of(site, fabric, "failures", FailuresSummary)
     return NetworkTotals(
         at_us=at_us,
         weights=traffic.weights,
         rewirings={word: getattr(topology, word) for word in ENDED},
         kept=topology.kept,
         circuits_made=summary_of(site, fabric, "ocs", OcsSummary).cross_connects,
-        faults={word: getattr(failures, word) for word in FAULTS},
+        faults=summary_of(site, fabric, "failures", FailuresSummary).begun,
         repairs=summary_of(site, fabric, "repairs", RepairsSummary).completed,
         traffic=traffic,
     )

@@ -17,9 +17,9 @@ from schemas.documents import (
     WorkloadSummary,
 )
 from schemas.documents_repairs import RepairsSummary
+from schemas.names import FaultKind
 from shared.engine.site import Site
 from shared.models.jobs.goodput import TIERS, Books, between, books_of, span_of, spans_between
-from shared.models.ocs.parts import PARTS
 
 OF_WORKLOAD = ("requested", "balked")
 COUNTED = (*OF_WORKLOAD, "admitted", "completed", "evicted", "refused", "swapped")
@@ -43,7 +43,7 @@ class Totals:
     queued: int
     books: Books
     cube_us: int
-    faults: dict[str, int]
+    faults: dict[FaultKind, int]
     repairs: int
     links: dict[str, float | None]
     cross_connects: int | None
@@ -54,7 +54,6 @@ def totals(site: Site, fabric: str, at_us: int) -> Totals:
     workload = summary_of(site, fabric, "workload", WorkloadSummary)
     scheduler = summary_of(site, fabric, "scheduler", SchedulerSummary)
     cubes = summary_of(site, fabric, "cubes", CubesSummary)
-    failures = summary_of(site, fabric, "failures", FailuresSummary)
     switched = any(i.fabric == fabric and i.name == "ocs" for i in site.instances)
     return Totals(
         at_us=at_us,
@@ -64,8 +63,7 @@ def totals(site: Site, fabric: str, at_us: int) -> Totals:
         queued=scheduler.queued,
         books=books_at(site, fabric, at_us),
         cube_us=cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us),
-        faults={"host": failures.host, "link": failures.link}
-        | ({"ocs": sum(getattr(failures, part.word) for part in PARTS)} if switched else {}),
+        faults=summary_of(site, fabric, "failures", FailuresSummary).begun,
         repairs=summary_of(site, fabric, "repairs", RepairsSummary).completed,
         links=_links(site, fabric),
         cross_connects=summary_of(site, fabric, "ocs", OcsSummary).cross_connects if switched else None,

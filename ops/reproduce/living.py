@@ -38,6 +38,7 @@ from schemas.scheduler import (
 )
 from services.failures.hazards import population
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.models.ocs.parts import PARTS
 from shared.models.superpod.plant import superpod_plant
 from shared.runtimes.lab import LabRequest
 
@@ -76,7 +77,9 @@ def _failures(kind: FaultKind) -> Callable[[], Measured]:
 
 
 def _faults(kind: FaultKind) -> int:
-    return sum(int(run.report["faults"][kind]) for run in lab_runs(HARDWARE))
+    """How many began of a kind; of OCSes those of their parts."""
+    kinds = [part.word for part in PARTS] if kind == "ocs" else [kind]
+    return sum(int(run.report["faults"][one]) for run in lab_runs(HARDWARE) for one in kinds)
 
 
 def _modules_share() -> Measured:

@@ -7,11 +7,10 @@ once and the twin took twice. These rules can. Each yields a sentence for every 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 from ops.soak.facts import Facts
 from ops.soak.joins import Joined, Retired
-from schemas.names import FaultKind
 from schemas.registry import REFUSALS
 
 ANSWERS: Mapping[str, frozenset[str]] = {
@@ -44,7 +43,6 @@ FORGETS_S = 30.0
 """How long after its beginning a strike may still make Redis forget."""
 TAKEN_S_MAX = 180.0
 """What was received so long ago stands on the log, or the twin had not lived meanwhile."""
-FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 
 
 @dataclass(frozen=True, slots=True)

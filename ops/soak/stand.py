@@ -2,8 +2,9 @@
 
 import json
 import time
+from typing import Any
 
-from ops.soak.checks import FAULT_KINDS, Stand
+from ops.soak.checks import Stand
 from ops.soak.twin import WholeTwin
 from services.fleet import services_of
 from shared.basics.errors import LightwaveError, OperationFailed
@@ -47,8 +48,7 @@ def stand_of(twin: WholeTwin) -> Stand:
             positions[service.name, partition] = begun.get(service.name, 0)
             row = progress.get((service.name, fabric))
             ticks[service.name, fabric] = None if row is None else row.ticks
-        failures = _summary(twin, fabric, "failures")
-        faults[fabric] = sum(failures[kind.replace("-", "_")] for kind in FAULT_KINDS)
+        faults[fabric] = sum(_summary(twin, fabric, "failures")["begun"].values())
         if any(service.name == "workload" for service in services_of(place.kind)):
             slices[fabric] = _summary(twin, fabric, "workload")["requested"]
     # A cube that is to be drained and still runs something is shown as draining.
@@ -58,9 +58,9 @@ def stand_of(twin: WholeTwin) -> Stand:
     return Stand(drained, books, faults, slices, positions, ticks, trunks, blocks, rewirings)
 
 
-def _summary(twin: WholeTwin, fabric: str, service: str) -> dict[str, int]:
+def _summary(twin: WholeTwin, fabric: str, service: str) -> dict[str, Any]:
     text = twin.store.one(fabric, "summaries", f"{fabric}/{service}")
     if text is None:
         raise OperationFailed(f"{fabric}: {service} has written no summary")
-    found: dict[str, int] = json.loads(text)
+    found: dict[str, Any] = json.loads(text)
     return found

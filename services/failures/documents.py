@@ -6,7 +6,7 @@ from schemas.documents import FailuresSummary, FaultDocument
 from schemas.names import number_of
 from services.failures.state import FailuresState
 from shared.engine.service import DocumentKey
-from shared.models.faults import FAULTS
+from shared.models.faults import FAULTS, kinds_of
 
 
 def document_keys(state: FailuresState) -> Iterator[DocumentKey]:
@@ -18,8 +18,8 @@ def document_keys(state: FailuresState) -> Iterator[DocumentKey]:
 def document(state: FailuresState, key: DocumentKey) -> FaultDocument | FailuresSummary | None:
     kind, name = key
     if kind == "summaries":
-        begun = {kind.replace("-", "_"): count for kind, count in state.begun.items()}
-        return FailuresSummary(name=name, active=len(state.active), **begun)
+        begun = {kind: state.begun[kind] for kind in kinds_of(state.plant)}
+        return FailuresSummary(name=name, active=len(state.active), begun=begun)
     number = number_of(name)
     ended = state.ended.get(number)
     fault = ended or state.active.get(number)

@@ -1,9 +1,9 @@
 """Rows of fabrics: each at a glance, from its services' summaries."""
 
 from schemas.api import FabricRow
-from schemas.api_counts import FaultCounts, LinkCounts, RepairCounts, SliceCounts, VerdictCounts, WaitTimes
+from schemas.api_counts import LinkCounts, RepairCounts, SliceCounts, VerdictCounts, WaitTimes
 from schemas.api_network import NetworkFigures, RewiringCounts
-from schemas.documents import FailuresSummary, OcsSummary
+from schemas.documents import OcsSummary
 from schemas.documents_dcn import TrafficSummary
 from schemas.documents_repairs import DiagnosisSummary, RepairsSummary
 from services.gateway.fabrics import config_of, network_at, now_us, plant, retired_us, site_of
@@ -63,7 +63,7 @@ def _pod(twin: TwinPorts, fabric: str) -> FabricRow:
         cube_availability=cube_us / (cubes.cubes * span_us) if span_us else 1.0,
         network=None,
         faults_active=found.failures.active,
-        faults_begun=_fault_counts(found.failures),
+        faults_begun=found.failures.begun,
         verdicts=_verdict_counts(found.diagnosis),
         repairs=_repair_counts(found.repairs),
     )
@@ -95,7 +95,7 @@ def _network(twin: TwinPorts, fabric: str) -> FabricRow:
         cube_availability=None,
         network=_figures(found),
         faults_active=found.failures.active,
-        faults_begun=_fault_counts(found.failures),
+        faults_begun=found.failures.begun,
         verdicts=None,
         repairs=_repair_counts(found.repairs),
     )
@@ -149,10 +149,6 @@ def _ocs_counts(twin: TwinPorts, fabric: str, ocs: OcsSummary | None) -> dict[st
         "ocs_parts_down": ocs.ocs_parts_down if ocs else 0,
         "cross_connects": ocs.cross_connects if ocs else 0,
     }
-
-
-def _fault_counts(failures: FailuresSummary) -> FaultCounts:
-    return FaultCounts(**{kind: getattr(failures, kind) for kind in FaultCounts.model_fields})
 
 
 def _repair_counts(repairs: RepairsSummary) -> RepairCounts:

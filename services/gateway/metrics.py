@@ -143,7 +143,12 @@ LEVELS: tuple[tuple[str, str, str, Figures], ...] = (
     ),
 )
 TOTALS_BY: tuple[tuple[str, str, str, Figures], ...] = (
-    ("faults_begun", "faults begun by kind", "kind", lambda row: dict(row.faults_begun)),
+    (
+        "faults_begun",
+        "faults begun by kind",
+        "kind",
+        lambda row: {str(kind): count for kind, count in row.faults_begun.items()},
+    ),
     ("repairs_ended", "repairs ended by outcome", "outcome", lambda row: _ended(row.repairs)),
     (
         "dcn_rewirings",

@@ -96,6 +96,8 @@ def columns(model: type[Model]) -> dict[str, Any]:
 
 def _plain(annotation: Any) -> Any:
     kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+    if get_origin(annotation) is dict:
+        return None
     if get_origin(annotation) is tuple:
         return _plain(kinds[0])
     if annotation in PLAIN or get_origin(annotation) is Literal:

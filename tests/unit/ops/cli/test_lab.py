@@ -73,6 +73,16 @@ def test_a_run_of_a_site_says_of_each_fabric_what_it_is(tmp_path: Path) -> None:
     assert again["log_sha256"] == content["log_sha256"]
 
 
+def test_faults_of_every_kind_are_counted() -> None:
+    struck = {"laser": "cube-1/+y/7", "stray": "ocs-3/N2", "fan": "ocs-3/fan-0", "ocs": "ocs-4"}
+    injected = [word for kind, part in struck.items() for word in ("--inject", f"{kind}:{part}@20m")]
+    words = ("run", "--days", "0.02", "--set", "failures.enabled=false", *injected)
+    (pod,) = json.loads(run(*words, "-o", "json").stdout)["fabrics"]
+    assert {kind: count for kind, count in pod["faults"].items() if count} == dict.fromkeys(struck, 1)
+    heads, row = (line.split() for line in run(*words).stdout.splitlines()[:2])
+    assert row[heads.index("FAULTS")] == str(len(struck))
+
+
 def test_the_parameters_of_a_kind_are_listed() -> None:
     superpod = json.loads(run("config", "-o", "json").stdout)
     static = json.loads(run("config", "--kind", "static-pod", "-o", "json").stdout)

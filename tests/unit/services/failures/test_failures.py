@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ops.common.configuration import config_of
 from schemas.config import FailuresConfig, PodConfig, SuperpodConfig
 from schemas.failures import FaultBegan, FaultEnded, FaultRefused
 from schemas.names import FaultKind
@@ -17,10 +18,13 @@ from services.failures.service import SERVICE
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.ledger import ENDED_MAX
 from shared.models.assumptions import assumed
+from shared.models.faults import FAULTS, kinds_of
+from shared.models.plants import plant_of
 from shared.models.superpod.wiring import link_end
 from tests.support.rig import Bench, bodies
 
 QUIET = SuperpodConfig(pod=PodConfig(cubes=4), failures=FailuresConfig(enabled=False))
+KINDS = ("superpod", "static-pod", "dcn")
 PARTS: dict[FaultKind, str] = {
     "host": "pod-0/cube-2/host-3",
     "chip": "pod-0/cube-2/host-3/chip-1",
@@ -56,7 +60,18 @@ def test_every_kind_can_be_injected_and_cleared(kind: FaultKind, target: str) ->
     assert (document.severity, document.onset_us) == (began.severity, 0)
     assert document.unit == ("dB" if kind == "connector" else None)
     assert bench.documents["summaries", "pod-0/failures"].active == 0
-    assert getattr(bench.documents["summaries", "pod-0/failures"], kind) == 1
+    assert bench.documents["summaries", "pod-0/failures"].begun[kind] == 1
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_whatever_can_be_injected_is_counted(make: str) -> None:
+    config = config_of(make, {"failures": {"enabled": False}}, "pod-0")
+    kinds = kinds_of(plant_of(make, config.hardware))
+    bench = Bench([SERVICE], config)
+    for kind in kinds:
+        bench.say(InjectFault(kind=kind, target=f"pod-0/{FAULTS[kind].example}"))
+    summary = bench.documents["summaries", "pod-0/failures"]
+    assert (summary.begun, summary.active) == (dict.fromkeys(kinds, 1), len(kinds))
 
 
 @pytest.mark.parametrize(
