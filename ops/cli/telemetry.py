@@ -33,14 +33,15 @@ def export(
     parquet: Annotated[Path, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write it there")],
     fabric: Fabric = None,
     of: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--of",
             click_type=OneOf("of", ("links", "trunks", "ocs")),
             metavar="links|trunks|ocs",
-            help="whose: those of a pod's link ends or a network's trunks, or those of OCSes",
+            help="whose: those of OCSes, a pod's link ends or a network's trunks "
+            "[default: link ends or trunks]",
         ),
-    ] = "links",
+    ] = None,
     begin: Begin = None,
     end: End = None,
 ) -> None:
@@ -51,4 +52,4 @@ def export(
     """
     from ops.common.frames import exported
 
-    say(exported(Client(), fabric, begin, end, parquet, of_ocses=of == "ocs"), aside=True)
+    say(exported(Client(), fabric, of, begin, end, parquet), aside=True)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ops.common.client import Client, escape
+from ops.common.quoted import quoted
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.grammar import duration_s
 from shared.basics.times import moment, moment_us
@@ -20,23 +21,17 @@ FABRIC = "fabric"
 
 
 def exported(
-    client: Client,
-    fabric: str | None,
-    begin: str | None,
-    end: str | None,
-    out: Path,
-    *,
-    of_ocses: bool = False,
+    client: Client, fabric: str | None, of: str | None, begin: str | None, end: str | None, out: Path
 ) -> str:
     """Write all frames between two moments, as people write them, into a file; a sentence on what it holds.
-    Those of a pod's link ends or a network's trunks, or those of their OCSes. NotFound if there are none.
-    Whatever goes wrong, no half file is left."""
-    name = fabric if fabric is not None else meant(client)
+    Without `of` those of a pod's link ends or a network's trunks. NotFound if there are none. Whatever goes
+    wrong, no half file is left."""
+    name = meant(client, fabric, of)
     part = out.with_name(f"{out.name}.part")
     count, rows, last_us, schema = 0, 0, 0, None
     writer = None
     try:
-        for at_us, batch in frames(client, name, begin, end, of_ocses=of_ocses):
+        for at_us, batch in frames(client, name, begin, end, of_ocses=of == "ocs"):
             table = flat(name, at_us, batch)
             if writer is None:
                 schema = table.schema
@@ -56,16 +51,26 @@ def exported(
     return f"{count} frames up to {moment(last_us)}, {rows:,} rows, written to {out}"
 
 
-def meant(client: Client) -> str:
-    """The fabric where none is named: pod-0, or the first where there is none of this name."""
-    names = [str(row["name"]) for row in client.rows("/v1/fabrics", "name")]
-    return "pod-0" if "pod-0" in names or not names else names[0]
+def meant(client: Client, fabric: str | None, of: str | None) -> str:
+    """The fabric of this name, or where none is given pod-0, or the first where there is none of this name.
+    NotFound if there is no such fabric, InvalidInput where it has nothing of the kind."""
+    rows = {str(row["name"]): row for row in client.rows("/v1/fabrics", "name", "kind", "network", "ocs")}
+    name = fabric if fabric is not None else "pod-0" if "pod-0" in rows else next(iter(rows), "pod-0")
+    if name not in rows:
+        raise NotFound(f"--fabric {quoted(name)}: no such fabric; there is {', '.join(rows)}")
+    row = rows[name]
+    there = ["links" if row["network"] is None else "trunks", *(["ocs"] if row["ocs"] else [])]
+    if of not in (None, *there):
+        raise InvalidInput(
+            f"--of {of}: {name} is a {row['kind']} and has none; allowed are {' and '.join(there)}"
+        )
+    return name
 
 
 def frames(
     client: Client, fabric: str, begin: str | None, end: str | None, *, of_ocses: bool = False
 ) -> Iterator[tuple[int, Any]]:
-    """(simulated time, record batch) of those that the twin keeps, the oldest first."""
+    """(simulated time, record batch) of those that the twin keeps by now, the oldest first."""
     path = f"/v1/telemetry/{escape(fabric)}" + ("/ocs" if of_ocses else "")
     first_us, until_us = between(client, begin, end)
     after_us = first_us
@@ -83,9 +88,10 @@ def frames(
         after_us = at_us
 
 
-def between(client: Client, begin: str | None, end: str | None) -> tuple[int, int | None]:
+def between(client: Client, begin: str | None, end: str | None) -> tuple[int, int]:
     """(the microsecond before the first, the last) of the simulated time that people write: back from now,
-    or a moment."""
+    or a moment. The last is now where none is written: a twin in a hurry makes frames as fast as they are
+    fetched."""
     now_us = int(client.thing("/v1/clock", "now_us")["now_us"])
 
     def bounds(text: str) -> tuple[int, int]:
@@ -95,8 +101,8 @@ def between(client: Client, begin: str | None, end: str | None) -> tuple[int, in
         return moment_us(text) or (0, now_us)  # the command line has checked it
 
     first_us = 0 if begin is None else max(0, bounds(begin)[0])
-    last_us = None if end is None else max(0, bounds(end)[1])
-    if last_us is not None and last_us < first_us:
+    last_us = now_us if end is None else max(0, bounds(end)[1])
+    if end is not None and last_us < first_us:
         raise InvalidInput(f"--to {end}: comes before --from {begin}")
     return first_us - 1, last_us
 

@@ -169,6 +169,9 @@ def test_frames_are_exported_as_one_table(gateway: Client, tmp_path: Path) -> No
         code, said = invoke(twin.url, "telemetry", "export", "--parquet", str(out))
     assert code == 0, said
     assert f"{FRAMES} frames up to 0d01:15:00" in said
+    now_us = gateway.get("/v1/clock").json()["now_us"]
+    asked = [one.query for one in twin.asked if one.path.startswith("/v1/telemetry/")]
+    assert all(f"until_us={now_us}" in query for query in asked), "those made meanwhile are another day's"
     table = pq.read_table(out)
     assert table.num_rows == FRAMES * 2 * 96
     row = table.slice(0, 1).to_pylist()[0]
@@ -177,6 +180,34 @@ def test_frames_are_exported_as_one_table(gateway: Client, tmp_path: Path) -> No
     told = gateway.get(f"/v1/readings/{END}").json()
     exported = [one for one in table.to_pylist() if one["name"] == END]
     assert [round(one["rx_power_dbm"], 3) for one in exported] == [sample["value"] for sample in told]
+
+
+POD, STATIC, NETWORK = (
+    {"name": name, "kind": kind, "network": network, "ocs": ocs}
+    for name, kind, network, ocs in (
+        *(("pod-0", "superpod", None, 48), ("pod-1", "static-pod", None, 0)),
+        ("dcn-0", "dcn", {"blocks": 16}, 128),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--of trunks", "--of trunks: pod-0 is a superpod and has none; allowed are links and ocs"),
+        ("--of ocs --fabric pod-1", "--of ocs: pod-1 is a static-pod and has none; allowed are links"),
+        ("--of links --fabric dcn-0", "--of links: dcn-0 is a dcn and has none; allowed are trunks and ocs"),
+        ("--fabric ../x --of ocs", "--fabric '../x': no such fabric; there is pod-0, pod-1, dcn-0"),
+    ],
+)
+def test_frames_of_what_is_not_there_are_not_exported(words: str, sentence: str, tmp_path: Path) -> None:
+    with answering({"/v1/fabrics": [as_json([POD, STATIC, NETWORK])]}) as twin:
+        code, said = invoke(
+            twin.url, "telemetry", "export", "--parquet", str(tmp_path / "a.parquet"), *words.split()
+        )
+    refused = NotFound if "--fabric" in sentence else InvalidInput
+    assert (code, said) == (refused.exit_code, sentence)
+    assert [one.path for one in twin.asked] == ["/v1/fabrics"]
 
 
 def test_without_frames_nothing_is_written(gateway: Client, tmp_path: Path) -> None:
