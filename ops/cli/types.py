@@ -309,6 +309,15 @@ def unknown(what: str, word: str, allowed: Sequence[str]) -> str:
     return f"no {what} {word!r}; {hint}allowed are {', '.join(allowed)}"
 
 
+_INNER = re.compile(
+    r"((?:[^/]+/)?ocs-[0-9]{1,6})"
+    r"/(?:(?:supply|fan|driver)-[0-9]{1,3}|cpu|fpga|(?:camera|injector)-[NS]|[NS][0-9]{1,4})"
+    r"|((?:[^/]+/)?cube-[0-9]{1,6}/host-[0-9]{1,3})/chip-[0-9]{1,3}"
+    r"|((?:[^/]+/)?cube-[0-9]{1,6})/cable-[0-9]{1,3}"
+)
+"""A part that is shown with what it is in: one or a port of an OCS, a chip of a host, a cable of a cube."""
+
+
 def no_name(word: str) -> str:
     """A sentence for a name of a form that no thing has, with the name that may have been meant."""
     place, _, last = word.rpartition("/")
@@ -317,6 +326,12 @@ def no_name(word: str) -> str:
             f"NAME {quoted(word)}: modules that were made together are not described as one; "
             f"`lightwave impact {word}` tells what hangs on them, "
             f"`lightwave get verdicts --where batch={last}` what is held of them"
+        )
+    if (inner := _INNER.fullmatch(word)) is not None:
+        whole = inner[1] or inner[2] or inner[3]
+        return (
+            f"NAME {quoted(word)}: is a part of what `lightwave describe {whole}` shows; "
+            f"`lightwave history {word}` has what happened to it"
         )
     told = (
         f"NAME {quoted(word)}: nothing has such a name; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7"

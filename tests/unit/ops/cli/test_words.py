@@ -63,6 +63,24 @@ def test_a_batch_is_told_where_it_shows(name: str) -> None:
     assert "`lightwave get verdicts --where batch=batch-7`" in str(result.exception)
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("pod-0/ocs-5/camera-N", "pod-0/ocs-5"),
+        ("ocs-25/driver-1", "ocs-25"),
+        ("pod-0/ocs-25/cpu", "pod-0/ocs-25"),
+        ("pod-0/ocs-17/N24", "pod-0/ocs-17"),
+        ("pod-0/cube-1/host-3/chip-1", "pod-0/cube-1/host-3"),
+        ("pod-0/cube-1/cable-77", "pod-0/cube-1"),
+    ],
+)
+def test_a_part_is_told_with_what_it_is_described(name: str, shown: str) -> None:
+    result = CliRunner().invoke(root, ["describe", name])
+    assert isinstance(result.exception, NotFound)
+    assert f"is a part of what `lightwave describe {shown}` shows" in str(result.exception)
+    assert f"`lightwave history {name}`" in str(result.exception)
+
+
 def test_a_price_below_zero_is_a_price() -> None:
     result = CliRunner().invoke(root, ["dcn", "cost", "site.yaml", "--price", "ocs_cost=-5"])
     assert result.exit_code == 2
